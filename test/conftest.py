@@ -1,0 +1,36 @@
+"""Session-wide choices: what a run without corpus or jaxlib leaves out, said aloud."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+from support import CORPUS
+
+HAS_ORACLE = importlib.util.find_spec("jaxlib") is not None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip oracle tests where the real XLA is not installed."""
+    if HAS_ORACLE:
+        return
+    skip = pytest.mark.skip(reason="oracle missing: pip install 'mlirhlo[oracle]'")
+    for item in items:
+        if "oracle" in item.keywords:
+            item.add_marker(skip)
+
+
+def pytest_report_header() -> list[str]:
+    """Name the two outside things that decide how much of the suite can run."""
+    corpus = str(CORPUS) if CORPUS.is_dir() else f"MISSING (looked at {CORPUS}; set MLIRHLO_SHARED)"
+    oracle = "jaxlib" if HAS_ORACLE else "MISSING (pip install 'mlirhlo[oracle]')"
+    return [f"corpus: {corpus}", f"oracle: {oracle}"]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say once, at the end, that a green run without the corpus or the oracle is a partial one."""
+    reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
+    for what in ("shared data missing", "oracle missing"):
+        count = sum(what in reason for reason in reasons)
+        if count:
+            terminalreporter.write_line(f"PARTIAL RUN: {count} tests skipped: {what}", yellow=True)

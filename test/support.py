@@ -1,0 +1,67 @@
+"""What several test files share: where things are, and how to start a tool as a user would."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+"""The checkout."""
+
+DATA = ROOT / "test" / "data"
+"""Small dumps that travel with the repository."""
+
+SHARED = Path(os.environ.get("MLIRHLO_SHARED", ROOT.parent / "shared"))
+"""The corpus and the reference dumps, beside the checkout; not part of the repository."""
+
+CORPUS = SHARED / "corpus"
+
+BIN = Path(sys.executable).parent
+"""Where this environment's console scripts are, whether or not it is activated."""
+
+needs_shared = pytest.mark.skipif(
+    not CORPUS.is_dir(), reason=f"shared data missing: no corpus at {CORPUS}"
+)
+"""Marks a test that reads the corpus; conftest.py says at the end how many were left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What a tool left behind."""
+
+    code: int
+    out: str
+    err: str
+    cpu_s: float
+    """User and system time of the process and its children."""
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """This process's environment, with this interpreter's scripts first and no colour."""
+    path = os.pathsep.join([str(BIN), os.environ.get("PATH", "")])
+    return {**os.environ, "PATH": path, "NO_COLOR": "1", "COLUMNS": "100", **extra}
+
+
+def run(*command: str | Path, stdin: str = "", cwd: Path = ROOT, timeout: float = 300) -> Finished:
+    """Run a tool of this environment by name; its exit code is the caller's to judge."""
+    before = os.times()
+    done = subprocess.run(
+        [str(part) for part in command],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=environment(),
+        timeout=timeout,
+        check=False,
+    )
+    after = os.times()
+    cpu_s = (after.children_user - before.children_user) + (
+        after.children_system - before.children_system
+    )
+    return Finished(done.returncode, done.stdout, done.stderr, cpu_s)

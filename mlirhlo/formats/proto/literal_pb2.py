@@ -1,0 +1,52 @@
+"""Generated from literal.proto by tools/generate_protos.py; do not edit."""
+
+import mlirhlo.formats.proto.shape_pb2  # noqa: F401
+from mlirhlo.formats.proto._pool import load
+
+globals().update(
+    load(
+        b'\n#mlirhlo/formats/proto/'
+        b'literal.proto\x12\x03xla\x1a!mlir'
+        b'hlo/formats/proto/shape.'
+        b'proto"\xa7\x07\n\x0cLiteralProto\x12%'
+        b'\n\x05shape\x18\x01 \x01(\x0b2\x0f.xla.Shap'
+        b'eProtoR\x05shape\x12\x14\n\x05preds\x18\x02'
+        b' \x03(\x08R\x05preds\x12\x10\n\x03u8s\x18\x03 \x01(\x0c'
+        b'R\x03u8s\x12\x12\n\x04s32s\x18\x04 \x03(\x05R\x04s32'
+        b's\x12\x12\n\x04s64s\x18\x05 \x03(\x03R\x04s64s\x12\x12\n'
+        b'\x04u32s\x18\x06 \x03(\rR\x04u32s\x12\x12\n\x04u64'
+        b's\x18\x07 \x03(\x04R\x04u64s\x12\x12\n\x04f32s\x18\x08 '
+        b'\x03(\x02R\x04f32s\x12\x12\n\x04f64s\x18\t \x03(\x01R'
+        b'\x04f64s\x128\n\x0etuple_literals\x18'
+        b'\n \x03(\x0b2\x11.xla.LiteralProto'
+        b'R\rtupleLiterals\x12\x12\n\x04f16s\x18'
+        b'\x0b \x01(\x0cR\x04f16s\x12\x12\n\x04c64s\x18\x0c \x03('
+        b'\x02R\x04c64s\x12\x14\n\x05bf16s\x18\r \x01(\x0cR\x05'
+        b'bf16s\x12%\n\x0esparse_indices\x18'
+        b'\x0e \x03(\x03R\rsparseIndices\x12\x10\n\x03'
+        b's8s\x18\x0f \x01(\x0cR\x03s8s\x12\x12\n\x04u16s\x18\x10'
+        b' \x01(\x0cR\x04u16s\x12\x12\n\x04s16s\x18\x11 \x01(\x0c'
+        b'R\x04s16s\x12\x14\n\x05c128s\x18\x12 \x03(\x01R\x05c'
+        b'128s\x12\x18\n\x07f8e5m2s\x18\x13 \x01(\x0cR\x07f'
+        b'8e5m2s\x12\x1c\n\tf8e4m3fns\x18\x14 \x01('
+        b'\x0cR\tf8e4m3fns\x12\x10\n\x03s4s\x18\x15 \x01('
+        b'\x0cR\x03s4s\x12\x10\n\x03u4s\x18\x16 \x01(\x0cR\x03u4s'
+        b'\x12&\n\x0ef8e4m3b11fnuzs\x18\x17 \x01(\x0c'
+        b'R\x0ef8e4m3b11fnuzs\x12 \n\x0bf8e5'
+        b'm2fnuzs\x18\x18 \x01(\x0cR\x0bf8e5m2fnu'
+        b'zs\x12 \n\x0bf8e4m3fnuzs\x18\x19 \x01(\x0cR'
+        b'\x0bf8e4m3fnuzs\x12\x10\n\x03s2s\x18\x1a \x01('
+        b'\x0cR\x03s2s\x12\x10\n\x03u2s\x18\x1b \x01(\x0cR\x03u2s'
+        b'\x12\x18\n\x07f8e4m3s\x18\x1c \x01(\x0cR\x07f8e4m'
+        b'3s\x12\x18\n\x07f8e3m4s\x18\x1d \x01(\x0cR\x07f8e'
+        b'3m4s\x12\x10\n\x03s1s\x18\x1e \x01(\x0cR\x03s1s\x12\x10'
+        b'\n\x03u1s\x18\x1f \x01(\x0cR\x03u1s\x12\x1c\n\tf4e2'
+        b'm1fns\x18  \x01(\x0cR\tf4e2m1fns\x12\x1e'
+        b'\n\nf8e8m0fnus\x18! \x01(\x0cR\nf8e8'
+        b'm0fnus\x12#\n\rdynamic_sizes\x18'
+        b'" \x03(\x05R\x0cdynamicSizes\x12\x1c\n\tf'
+        b'6e3m2fns\x18# \x01(\x0cR\tf6e3m2fn'
+        b's\x12\x1c\n\tf6e2m3fns\x18$ \x01(\x0cR\tf6'
+        b'e2m3fnsb\x06proto3'
+    )
+)

@@ -1,0 +1,1 @@
+"""Analyses: shape inference, verifier, call graph; they read IR and never change it."""

@@ -1,0 +1,1 @@
+"""Dialects: op, type and attribute definitions, verifiers, their printing."""

@@ -1,0 +1,323 @@
+"""Attributes every instruction may carry: metadata, frontend attributes, statistics, origin, accuracy.
+
+Source of every syntax: HLO text, "Attributes every instruction may carry".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TypeAlias
+
+from xdsl.irdl import irdl_attr_definition
+
+from mlirhlo.dialects.hlo.attributes.base import TextAttr
+from mlirhlo.dialects.hlo.syntax import Cursor, SyntaxProblem, braces, is_json_dictionary, quote
+
+_MAX_NESTING = 1000
+
+
+def format_g(value: float) -> str:
+    """`%g`: 6 significant digits, as XLA prints float attributes."""
+    return f"{value:g}"
+
+
+# ---------------------------------------------------------------- metadata
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """`{op_type="…" op_name="…" source_file="…" source_line=3 stack_frame_id=2}`."""
+
+    op_type: str = ""
+    op_name: str = ""
+    source_file: str = ""
+    source_line: int = 0
+    source_end_line: int = 0
+    source_column: int = 0
+    source_end_column: int = 0
+    profile_type: tuple[int, ...] = ()
+    deduplicated_name: str = ""
+    scheduling_name: str = ""
+    stack_frame_id: int = 0
+    """1-based row of StackFrames; 0 = none."""
+    metadata_payload: str = ""
+    proto_rest: str = ""
+    """Fields only the proto has, serialised, as a latin-1 string; never in HLO text."""
+
+    @property
+    def is_printed(self) -> bool:
+        """Whether XLA prints it at all: a lone source_line or deduplicated_name disappears."""
+        return bool(
+            self.op_type
+            or self.op_name
+            or self.source_file
+            or self.scheduling_name
+            or self.metadata_payload
+            or self.stack_frame_id > 0
+        )
+
+    def __str__(self) -> str:
+        parts: list[str] = []
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, tuple):
+                if value:
+                    parts.append(f"{field.name}={{{','.join(map(str, value))}}}")
+            elif value:
+                parts.append(f"{field.name}={quote(value) if isinstance(value, str) else value}")
+        return "{" + " ".join(parts) + "}"
+
+
+_METADATA_FIELDS: Mapping[str, object] = {f.name: f.default for f in fields(Metadata)}
+
+
+def read_metadata(cursor: Cursor) -> Metadata:
+    """Reads `{key=value …}`; blanks or commas between entries. Raises `SyntaxProblem`."""
+    cursor.expect("{")
+    found: dict[str, object] = {}
+    while not cursor.accept("}"):
+        start = cursor.skip()
+        key = cursor.word("a metadata field")
+        default = _METADATA_FIELDS.get(key)
+        if default is None:
+            allowed = ", ".join(sorted(_METADATA_FIELDS.keys() - {"proto_rest"}))
+            raise SyntaxProblem(
+                start, f'unexpected attribute "{key}". Allowed attributes: {allowed}', len(key)
+            )
+        if key in found:
+            raise SyntaxProblem(start, f"attribute {key} already exists", len(key))
+        cursor.expect("=")
+        if isinstance(default, str):
+            found[key] = cursor.string()
+        elif isinstance(default, tuple):
+            found[key] = cursor.integers()
+        else:
+            found[key] = cursor.integer()
+        cursor.accept(",")
+    return Metadata(**found)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+@irdl_attr_definition
+class MetadataAttr(TextAttr[Metadata]):
+    """A `Metadata`."""
+
+    name = "hlo.metadata"
+    read = read_metadata
+
+
+# ---------------------------------------------------------------- frontend attributes
+
+
+@dataclass(frozen=True, slots=True)
+class FrontendAttributes:
+    """`{key=value,…}`, sorted by key; a value that is one JSON dictionary prints bare."""
+
+    entries: tuple[tuple[str, str], ...] = ()
+
+    @staticmethod
+    def of(mapping: Mapping[str, str]) -> FrontendAttributes:
+        """From a mapping."""
+        return FrontendAttributes(tuple(sorted(mapping.items())))
+
+    def __str__(self) -> str:
+        parts = (f"{k}={v if is_json_dictionary(v) else quote(v)}" for k, v in self.entries)
+        return "{" + ",".join(parts) + "}"
+
+
+def read_frontend_attributes(cursor: Cursor) -> FrontendAttributes:
+    """Reads `{key="value",key={json}}`; the last of equal keys wins. Raises `SyntaxProblem`."""
+
+    def entry() -> tuple[str, str]:
+        key = cursor.word("an attribute name")
+        cursor.expect("=")
+        return key, cursor.json_dictionary() if cursor.peek("{") else cursor.string()
+
+    return FrontendAttributes.of(dict(cursor.items("{", "}", entry)))
+
+
+@irdl_attr_definition
+class FrontendAttributesAttr(TextAttr[FrontendAttributes]):
+    """A `FrontendAttributes`."""
+
+    name = "hlo.frontend_attributes"
+    read = read_frontend_attributes
+
+
+# ---------------------------------------------------------------- statistics
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """`{visualizing_index=0,flops=12}`."""
+
+    visualizing_index: int = 0
+    entries: tuple[tuple[str, float], ...] = ()
+
+    def __str__(self) -> str:
+        parts = [f"visualizing_index={self.visualizing_index}"]
+        parts += [f"{name}={format_g(value)}" for name, value in self.entries]
+        return "{" + ",".join(parts) + "}"
+
+
+def read_statistics(cursor: Cursor) -> Statistics:
+    """Reads `{visualizing_index=I,name=number,…}`. Raises `SyntaxProblem`."""
+
+    def entry() -> tuple[str, float]:
+        key = cursor.word("a statistic's name")
+        cursor.expect("=")
+        return key, cursor.number()
+
+    found = cursor.items("{", "}", entry)
+    if not found:
+        return Statistics()
+    # The first entry is the index, whatever it is called.
+    return Statistics(int(found[0][1]), found[1:])
+
+
+@irdl_attr_definition
+class StatisticsAttr(TextAttr[Statistics]):
+    """A `Statistics`."""
+
+    name = "hlo.statistics"
+    read = read_statistics
+
+
+# ---------------------------------------------------------------- origin
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalArray:
+    """`"name" {i,j}`: a part of an instruction of the module the compiler was given."""
+
+    instruction_name: str
+    shape_index: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        index = " " + braces(self.shape_index) if self.shape_index else ""
+        return quote(self.instruction_name) + index
+
+
+OriginTree: TypeAlias = "OriginalArray | None | tuple[OriginTree, ...]"
+"""A leaf, an unknown leaf (None), or a tuple of trees."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """`origin={tree}`: which values of the original module this one is; or a synthetic call."""
+
+    tree: OriginTree = None
+    synthetic_call: bool = False
+    call_hierarchy: str = ""
+    """libtpu 0.0.51 on."""
+
+    def __str__(self) -> str:
+        if self.synthetic_call:
+            return "{[synthetic_call]}"
+        tail = f", {quote(self.call_hierarchy)}" if self.call_hierarchy else ""
+        return "{" + _origin_text(self.tree) + tail + "}"
+
+
+def _origin_text(tree: OriginTree) -> str:
+    if isinstance(tree, tuple):
+        return "(" + ", ".join(map(_origin_text, tree)) + ")"
+    return "{}" if tree is None else "{" + str(tree) + "}"
+
+
+def read_original_array(cursor: Cursor) -> OriginalArray:
+    """Reads `"name" {i,j}`. Raises `SyntaxProblem`."""
+    name = cursor.string()
+    return OriginalArray(name, cursor.integers() if cursor.peek("{") else ())
+
+
+def read_origin(cursor: Cursor) -> Origin:
+    """Reads `{tree}`, `{[synthetic_call]}` or `{}` (one unknown tuple). Raises `SyntaxProblem`."""
+
+    def tree(depth: int) -> OriginTree:
+        if depth > _MAX_NESTING:
+            raise cursor.problem(f"origin nested deeper than {_MAX_NESTING}")
+        if cursor.peek("("):
+            return cursor.items("(", ")", lambda: tree(depth + 1))
+        cursor.expect("{")
+        leaf = None if cursor.peek("}") else read_original_array(cursor)
+        cursor.expect("}")
+        return leaf
+
+    cursor.expect("{")
+    if cursor.accept("["):
+        if cursor.word() != "synthetic_call":
+            raise cursor.problem("expects 'synthetic_call'")
+        cursor.expect("]")
+        cursor.expect("}")
+        return Origin(synthetic_call=True)
+    if cursor.accept("}"):
+        return Origin(())
+    found = tree(0)
+    hierarchy = cursor.string() if cursor.accept(",") else ""
+    cursor.expect("}")
+    return Origin(found, call_hierarchy=hierarchy)
+
+
+@irdl_attr_definition
+class OriginAttr(TextAttr[Origin]):
+    """An `Origin`."""
+
+    name = "hlo.origin"
+    read = read_origin
+
+
+# ---------------------------------------------------------------- result accuracy
+
+
+@dataclass(frozen=True, slots=True)
+class ResultAccuracy:
+    """`{mode=highest}` or `{tolerance={atol=x,rtol=y,ulps=n}}`."""
+
+    mode: str = "default"
+    tolerance: tuple[float, float, int] | None = None
+    """Absolute, relative, and in units in the last place."""
+
+    def __str__(self) -> str:
+        if self.tolerance is None:
+            return f"{{mode={self.mode}}}"
+        atol, rtol, ulps = self.tolerance
+        return f"{{tolerance={{atol={format_g(atol)},rtol={format_g(rtol)},ulps={ulps}}}}}"
+
+
+def read_result_accuracy(cursor: Cursor) -> ResultAccuracy:
+    """Reads `{mode=…}` or `{tolerance={…}}`. Raises `SyntaxProblem`."""
+    cursor.expect("{")
+    key = cursor.word("'mode' or 'tolerance'")
+    cursor.expect("=")
+    if key == "mode":
+        start = cursor.skip()
+        mode = cursor.word().lower()
+        if mode not in ("default", "highest"):
+            raise SyntaxProblem(
+                start, f"accuracy mode is 'default' or 'highest', found {mode!r}", len(mode)
+            )
+        cursor.expect("}")
+        return ResultAccuracy(mode)
+    if key != "tolerance":
+        raise cursor.problem("expects 'mode' or 'tolerance'")
+
+    def entry() -> tuple[str, float]:
+        name = cursor.word("atol, rtol or ulps")
+        if name not in ("atol", "rtol", "ulps"):
+            raise cursor.problem("expects atol, rtol or ulps")
+        cursor.expect("=")
+        return name, cursor.number()
+
+    values = dict(cursor.items("{", "}", entry))
+    cursor.expect("}")
+    return ResultAccuracy(
+        tolerance=(values.get("atol", 0.0), values.get("rtol", 0.0), int(values.get("ulps", 0)))
+    )
+
+
+@irdl_attr_definition
+class ResultAccuracyAttr(TextAttr[ResultAccuracy]):
+    """A `ResultAccuracy`."""
+
+    name = "hlo.result_accuracy"
+    read = read_result_accuracy

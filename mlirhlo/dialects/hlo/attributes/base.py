@@ -1,0 +1,128 @@
+"""What every structured attribute of the hlo dialect shares.
+
+A structured attribute holds a plain frozen value. Its syntax is HLO's own, in both forms: in HLO
+text it stands bare (`window={size=3x3}`), in MLIR text inside quotes (`#hlo.window<"{size=3x3}">`).
+So the syntax of a value stands once, in its `read` function and its `__str__`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, ClassVar, TypeVar, cast
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    IntegerAttr,
+    StringAttr,
+    SymbolRefAttr,
+    i1,
+    i64,
+)
+from xdsl.ir import Attribute, Data
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+
+from mlirhlo.dialects.hlo.syntax import Cursor, SyntaxProblem, parse_all
+
+Value = TypeVar("Value")
+
+
+class TextAttr(Data[Value]):
+    """A `Data` attribute whose parameter is printed in HLO syntax inside a string."""
+
+    read: ClassVar[Callable[[Cursor], Any]]
+    """Reads the value from HLO text; raises `SyntaxProblem`."""
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Value:
+        """Reads `<"text">`."""
+        with parser.in_angle_brackets():
+            start = parser.pos
+            text = parser.parse_str_literal()
+        try:
+            return cast(Value, parse_all(text, cls.read))
+        except SyntaxProblem as problem:
+            parser.raise_error(f"{cls.name}: {problem.message}", start)
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Prints `<"text">`."""
+        printer.print_string("<")
+        printer.print_string_literal(str(self.data))
+        printer.print_string(">")
+
+
+@lru_cache(maxsize=1 << 14)
+def integers(values: tuple[int, ...]) -> DenseArrayBase:
+    """`array<i64: …>`, interned."""
+    attribute = DenseArrayBase.from_list(i64, values)
+    object.__setattr__(attribute, "_hlo_ints", values)
+    return attribute
+
+
+def ints(attribute: Attribute | None) -> tuple[int, ...]:
+    """Values of an `array<i64>` attribute; `()` for an absent one. Cached on the attribute."""
+    if attribute is None:
+        return ()
+    values = attribute.__dict__.get("_hlo_ints")
+    if values is None:
+        values = tuple(int(v) for v in cast("DenseArrayBase[Any]", attribute).get_values())
+        object.__setattr__(attribute, "_hlo_ints", values)
+    return cast("tuple[int, ...]", values)
+
+
+@lru_cache(maxsize=1 << 14)
+def integer(value: int) -> IntegerAttr:
+    """An `i64` attribute, interned."""
+    return IntegerAttr(value, i64)
+
+
+def int_of(attribute: Attribute | None, default: int = 0) -> int:
+    """Value of an integer or bool attribute; `default` for an absent one."""
+    return default if attribute is None else cast("IntegerAttr[Any]", attribute).value.data
+
+
+TRUE: IntegerAttr[Any] = IntegerAttr(-1, i1)
+FALSE: IntegerAttr[Any] = IntegerAttr(0, i1)
+
+
+def boolean(value: bool) -> IntegerAttr[Any]:
+    """An `i1` attribute, interned."""
+    return TRUE if value else FALSE
+
+
+def bool_of(attribute: Attribute | None, default: bool = False) -> bool:
+    """Value of a bool attribute; `default` for an absent one."""
+    return default if attribute is None else cast("IntegerAttr[Any]", attribute).value.data != 0
+
+
+@lru_cache(maxsize=1 << 16)
+def string(value: str) -> StringAttr:
+    """A string attribute, interned."""
+    return StringAttr(value)
+
+
+def str_of(attribute: Attribute | None, default: str = "") -> str:
+    """Value of a string attribute; `default` for an absent one."""
+    return default if attribute is None else cast(StringAttr, attribute).data
+
+
+@lru_cache(maxsize=1 << 14)
+def symbol(name: str) -> SymbolRefAttr:
+    """A reference to a computation, interned."""
+    return SymbolRefAttr(name)
+
+
+def symbol_of(attribute: Attribute) -> str:
+    """Name of the computation a reference means."""
+    return cast(SymbolRefAttr, attribute).root_reference.data
+
+
+def symbols_of(attribute: Attribute | None) -> tuple[str, ...]:
+    """Computations named by a reference, or by a list of references; `()` for an absent one."""
+    if attribute is None:
+        return ()
+    if isinstance(attribute, SymbolRefAttr):
+        return (attribute.root_reference.data,)
+    return tuple(symbol_of(a) for a in cast("ArrayAttr[SymbolRefAttr]", attribute).data)

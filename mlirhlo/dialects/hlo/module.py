@@ -1,0 +1,165 @@
+"""A view of a `builtin.module` as an HLO module: name, header attributes, computations.
+
+Header attributes are module attributes named `hlo.<key>`, absent at their default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Attribute
+
+from mlirhlo.dialects.hlo.attributes.aliasing import BufferDonors, InputOutputAliases
+from mlirhlo.dialects.hlo.attributes.annotations import FrontendAttributes
+from mlirhlo.dialects.hlo.attributes.base import bool_of, int_of, string
+from mlirhlo.dialects.hlo.attributes.header import (
+    Booleans,
+    ProgramLayout,
+    ProgramLayoutAttr,
+    StackFrames,
+)
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+from mlirhlo.dialects.hlo.shapes import Shape
+
+if TYPE_CHECKING:
+    from mlirhlo.diagnostics import SourceText
+
+HEADER_PREFIX = "hlo."
+
+
+@dataclass(frozen=True, slots=True)
+class HloModule:
+    """View of `op`; holds nothing of its own."""
+
+    op: ModuleOp
+
+    @property
+    def name(self) -> str:
+        """Module name; empty when unnamed."""
+        return self.op.sym_name.data if isinstance(self.op.sym_name, StringAttr) else ""
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self.op.properties["sym_name"] = string(name)
+
+    def get(self, key: str) -> Attribute | None:
+        """Header attribute `key` (without the `hlo.` prefix)."""
+        return self.op.attributes.get(HEADER_PREFIX + key)
+
+    def set(self, key: str, attribute: Attribute | None) -> None:
+        """Sets header attribute `key`; None removes it."""
+        if attribute is None:
+            self.op.attributes.pop(HEADER_PREFIX + key, None)
+        else:
+            self.op.attributes[HEADER_PREFIX + key] = attribute
+
+    def _value(self, key: str) -> Any:
+        attribute = self.get(key)
+        return None if attribute is None else cast(Any, attribute).data
+
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether block order is a schedule."""
+        return bool_of(self.get("is_scheduled"))
+
+    @property
+    def replica_count(self) -> int:
+        """Replicas; 1 by default."""
+        return int_of(self.get("replica_count"), 1)
+
+    @property
+    def num_partitions(self) -> int:
+        """Partitions; 1 by default."""
+        return int_of(self.get("num_partitions"), 1)
+
+    @property
+    def input_output_alias(self) -> InputOutputAliases | None:
+        """Outputs that share memory with parameters."""
+        return cast("InputOutputAliases | None", self._value("input_output_alias"))
+
+    @property
+    def buffer_donor(self) -> BufferDonors | None:
+        """Parameters that may be overwritten."""
+        return cast("BufferDonors | None", self._value("buffer_donor"))
+
+    @property
+    def alias_passthrough_params(self) -> bool:
+        """Whether parameters returned as they are alias the result."""
+        return bool_of(self.get("alias_passthrough_params"))
+
+    @property
+    def program_layout(self) -> ProgramLayout:
+        """`entry_computation_layout`; taken from the entry when the header has none."""
+        value = self._value("entry_computation_layout")
+        return self.entry_signature if value is None else cast(ProgramLayout, value)
+
+    @property
+    def entry_signature(self) -> ProgramLayout:
+        """Shapes of the entry's parameters and root."""
+        entry = self.entry
+        return ProgramLayout(tuple(p.shape for p in entry.parameters), entry.root.shape)
+
+    def set_program_layout(self, parameters: Sequence[Shape], result: Shape) -> None:
+        """Sets `entry_computation_layout`."""
+        self.set(
+            "entry_computation_layout", ProgramLayoutAttr(ProgramLayout(tuple(parameters), result))
+        )
+
+    @property
+    def allow_propagation_to_parameters(self) -> Booleans | None:
+        """`allow_spmd_sharding_propagation_to_parameters`."""
+        return cast("Booleans | None", self._value("allow_spmd_sharding_propagation_to_parameters"))
+
+    @property
+    def allow_propagation_to_output(self) -> Booleans | None:
+        """`allow_spmd_sharding_propagation_to_output`."""
+        return cast("Booleans | None", self._value("allow_spmd_sharding_propagation_to_output"))
+
+    @property
+    def frontend_attributes(self) -> FrontendAttributes | None:
+        """Module-level frontend attributes."""
+        return cast("FrontendAttributes | None", self._value("frontend_attributes"))
+
+    @property
+    def stack_frames(self) -> StackFrames | None:
+        """The stack-frame tables."""
+        return cast("StackFrames | None", self._value("stack_frames"))
+
+    @property
+    def computations(self) -> Iterator[ComputationOp]:
+        """Computations in stored order."""
+        for op in self.op.body.block.ops:
+            if isinstance(op, ComputationOp):
+                yield op
+
+    @property
+    def entry(self) -> ComputationOp:
+        """The entry computation. Raises `ValueError` when none is marked."""
+        for computation in self.computations:
+            if computation.is_entry is not None:
+                return computation
+        raise ValueError("the module has no entry computation")
+
+    def by_name(self) -> dict[str, ComputationOp]:
+        """Computations by name."""
+        return {c.computation_name: c for c in self.computations}
+
+    @property
+    def instructions(self) -> Iterator[Instruction]:
+        """All instructions of all computations."""
+        for computation in self.computations:
+            yield from computation.instructions
+
+
+def set_source(op: Instruction, source: SourceText, offset: int) -> None:
+    """Remembers where in `source` an instruction's text begins (offset of its name)."""
+    op.source = (source, offset)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def source_of(op: Instruction) -> tuple[SourceText, int] | None:
+    """Where the instruction stands in the text it was read from; None for new or proto ones."""
+    return cast("tuple[SourceText, int] | None", op.__dict__.get("source"))

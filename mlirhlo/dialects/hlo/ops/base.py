@@ -1,0 +1,277 @@
+"""What every instruction shares: operands, one result, common attributes, typed accessors.
+
+An instruction is an op with any number of operands and one result; its opcode's row says the rest.
+Control predecessors are operands too, the last ones: then replacing, cloning and dead-code removal
+see them like any use. `inputs` leaves them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Generic, TypeVar, cast, overload
+
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.irdl import IRDLOperation
+from xdsl.irdl.constraints import AnyAttr, BaseAttr, RangeOf
+from xdsl.irdl.operations import (
+    OpDef,
+    OptPropertyDef,
+    ResultDef,
+    VarOperandDef,
+    get_accessors_from_op_def,
+)
+
+from mlirhlo.dialects.hlo.attributes.annotations import (
+    FrontendAttributes,
+    Metadata,
+    Origin,
+    ResultAccuracy,
+    Statistics,
+)
+from mlirhlo.dialects.hlo.attributes.base import (
+    bool_of,
+    int_of,
+    ints,
+    str_of,
+    symbol_of,
+    symbols_of,
+)
+from mlirhlo.dialects.hlo.attributes.sharding import Sharding
+from mlirhlo.dialects.hlo.shapes import Shape
+from mlirhlo.dialects.hlo.table import COMMON, OPCODES, Opcode
+from mlirhlo.dialects.hlo.types import shape_of
+
+T = TypeVar("T")
+OpT = TypeVar("OpT", bound="Instruction")
+
+CONTROL_PREDECESSORS = "control_predecessors"
+"""Property with the number of trailing operands that are control predecessors."""
+
+
+class Accessor(Generic[T]):
+    """A typed view of one property: `op.dimensions` is a tuple of ints, not an attribute."""
+
+    __slots__ = ("key", "read")
+
+    def __init__(self, read: Callable[[Attribute | None], T], key: str | None = None) -> None:
+        self.read = read
+        self.key = key or ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        if not self.key:
+            self.key = name
+
+    @overload
+    def __get__(self, op: None, owner: type) -> Accessor[T]: ...
+    @overload
+    def __get__(self, op: Instruction, owner: type) -> T: ...
+    def __get__(self, op: Instruction | None, owner: type) -> Accessor[T] | T:
+        return self if op is None else self.read(op.properties.get(self.key))
+
+
+def ints_property(key: str | None = None) -> Accessor[tuple[int, ...]]:
+    """A list of integers; `()` when absent."""
+    return Accessor(ints, key)
+
+
+def int_property(default: int = 0, key: str | None = None) -> Accessor[int]:
+    """An integer with its default."""
+    return Accessor(lambda a: int_of(a, default), key)
+
+
+def optional_int_property(key: str | None = None) -> Accessor[int | None]:
+    """An integer that may be absent."""
+    return Accessor(lambda a: None if a is None else int_of(a), key)
+
+
+def bool_property(default: bool = False, key: str | None = None) -> Accessor[bool]:
+    """A bool with its default."""
+    return Accessor(lambda a: bool_of(a, default), key)
+
+
+def str_property(default: str = "", key: str | None = None) -> Accessor[str]:
+    """A string with its default."""
+    return Accessor(lambda a: str_of(a, default), key)
+
+
+def float_property(key: str | None = None) -> Accessor[float]:
+    """A float; 0.0 when absent."""
+    return Accessor(
+        lambda a: 0.0 if a is None else float(cast("FloatAttr[Any]", a).value.data), key
+    )
+
+
+def computation_property(key: str | None = None) -> Accessor[str]:
+    """Name of a called computation."""
+    return Accessor(lambda a: symbol_of(cast(Attribute, a)), key)
+
+
+def computations_property(key: str | None = None) -> Accessor[tuple[str, ...]]:
+    """Names of called computations; `()` when absent."""
+    return Accessor(symbols_of, key)
+
+
+def words_property(key: str | None = None) -> Accessor[tuple[str, ...]]:
+    """A list of words; `()` when absent."""
+    return Accessor(
+        lambda a: (
+            () if a is None else tuple(str_of(w) for w in cast("ArrayAttr[Attribute]", a).data)
+        ),
+        key,
+    )
+
+
+def integer_lists_property(key: str | None = None) -> Accessor[tuple[tuple[int, ...], ...]]:
+    """A list of lists of integers; `()` when absent."""
+    return Accessor(lambda a: () if a is None else tuple(cast(Any, a).data), key)
+
+
+def shapes_property(key: str | None = None) -> Accessor[tuple[Shape, ...] | None]:
+    """A list of shapes; None when absent."""
+    return Accessor(
+        lambda a: (
+            None if a is None else tuple(shape_of(t) for t in cast("ArrayAttr[Attribute]", a).data)
+        ),
+        key,
+    )
+
+
+def value_property(type_: type[T], key: str | None = None) -> Accessor[T | None]:
+    """The value of a structured attribute (`Window`, `Sharding`, …); None when absent."""
+    return Accessor(lambda a: None if a is None else cast(T, cast(Any, a).data), key)
+
+
+class Instruction(IRDLOperation):
+    """An HLO instruction: operands, one result, properties named as HLO text names attributes."""
+
+    opcode: ClassVar[Opcode]  # pyright: ignore[reportUninitializedInstanceVariable]
+    """Row of the table."""
+
+    sharding = value_property(Sharding)
+    frontend_attributes = value_property(FrontendAttributes)
+    statistics = value_property(Statistics)
+    result_accuracy = value_property(ResultAccuracy)
+    origin = value_property(Origin)
+    metadata = value_property(Metadata)
+    backend_config = str_property()
+
+    @property
+    def instruction_name(self) -> str | None:
+        """Name without `%`; None for a new instruction that the printer will name."""
+        return self.results[0]._name  # pyright: ignore[reportPrivateUsage]
+
+    @instruction_name.setter
+    def instruction_name(self, name: str | None) -> None:
+        # xDSL's own setter strips a trailing `_12`, which is part of HLO names.
+        self.results[0]._name = name  # pyright: ignore[reportPrivateUsage]
+
+    @property
+    def output(self) -> OpResult:
+        """The result."""
+        return self.results[0]
+
+    @property
+    def shape(self) -> Shape:
+        """Shape of the result."""
+        return shape_of(self.results[0].type)
+
+    @property
+    def inputs(self) -> tuple[SSAValue, ...]:
+        """Operands without control predecessors."""
+        control = self.properties.get(CONTROL_PREDECESSORS)
+        return self._operands if control is None else self._operands[: -int_of(control)]
+
+    @property
+    def input_shapes(self) -> tuple[Shape, ...]:
+        """Shapes of `inputs`."""
+        return tuple(shape_of(v.type) for v in self.inputs)
+
+    @property
+    def control_predecessors(self) -> tuple[SSAValue, ...]:
+        """Results of the instructions that must run before this one though it reads no value."""
+        control = self.properties.get(CONTROL_PREDECESSORS)
+        return () if control is None else self._operands[-int_of(control) :]
+
+    @property
+    def called_computations(self) -> tuple[str, ...]:
+        """Names of all computations this instruction calls, in the opcode's attribute order."""
+        names: list[str] = []
+        for key in self.calling_keys:
+            names += symbols_of(self.properties.get(key))
+        return tuple(names)
+
+    calling_keys: ClassVar[tuple[str, ...]] = ()
+    """Properties that refer to computations."""
+
+    @property
+    def has_side_effect(self) -> bool:
+        """Whether it must be kept though nobody uses its result."""
+        return self.opcode.side_effect
+
+    def clone_without_regions(  # exact names survive cloning
+        self,
+        value_mapper: dict[SSAValue, SSAValue] | None = None,
+        block_mapper: dict[Block, Block] | None = None,
+        *,
+        clone_name_hints: bool = True,
+        clone_operands: bool = True,
+    ) -> Any:
+        """As xDSL's; the name is copied as it is."""
+        clone = super().clone_without_regions(
+            value_mapper, block_mapper, clone_name_hints=False, clone_operands=clone_operands
+        )
+        if clone_name_hints:
+            clone.instruction_name = self.instruction_name
+        return clone
+
+    def defining(self, index: int) -> Operation | None:
+        """The op that defines operand `index`."""
+        owner = self._operands[index].owner
+        return owner if isinstance(owner, Operation) else None
+
+
+_COMMON_PROPERTIES: Mapping[str, OptPropertyDef] = {
+    **{spec.property_name: OptPropertyDef(BaseAttr(spec.kind.attribute)) for spec in COMMON},
+    CONTROL_PREDECESSORS: OptPropertyDef(AnyAttr()),
+    "proto_id": OptPropertyDef(AnyAttr()),
+    "proto_rest": OptPropertyDef(AnyAttr()),
+    "raw_attributes": OptPropertyDef(AnyAttr()),
+}
+"""`proto_id`: id in the proto it was read from; `proto_rest`: fields nothing else holds, serialised;
+`raw_attributes`: unknown attributes carried through as text."""
+
+OP_CLASSES: dict[str, type[Instruction]] = {}
+"""Class of every opcode, filled by `instruction`."""
+
+
+def instruction(opcode: str) -> Callable[[type[OpT]], type[OpT]]:
+    """Class decorator: defines the op of an opcode from its row."""
+
+    def define(cls: type[OpT]) -> type[OpT]:
+        row = OPCODES[opcode]
+        properties = dict(_COMMON_PROPERTIES)
+        for spec in row.attributes:
+            if not spec.read_only or opcode == "constant":
+                properties[spec.property_name] = OptPropertyDef(BaseAttr(spec.kind.attribute))
+        if opcode == "parameter":
+            properties["parameter_number"] = OptPropertyDef(AnyAttr())
+        op_def = OpDef(
+            name=row.op_name,
+            operands=[("arguments", VarOperandDef(RangeOf(AnyAttr())))],
+            results=[("result", ResultDef(AnyAttr()))],
+            properties=properties,
+        )
+        cls.name = row.op_name
+        for key, value in get_accessors_from_op_def(op_def, None).items():
+            setattr(cls, key, value)
+        cls.opcode = row
+        cls.calling_keys = tuple(
+            spec.property_name
+            for spec in row.attributes
+            if spec.kind.names_computations and not spec.read_only
+        )
+        OP_CLASSES[opcode] = cls
+        return cls
+
+    return define

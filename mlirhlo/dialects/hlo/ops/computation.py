@@ -1,0 +1,137 @@
+"""Computations: symbols that hold one block of instructions, closed by `hlo.return` of the root."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.irdl import (
+    Attribute,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    traits_def,
+)
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr
+from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, SymbolOpInterface
+from xdsl.utils.exceptions import VerifyException
+
+from mlirhlo.dialects.hlo.attributes.base import ints, string
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.control_flow import ParameterOp
+
+
+@irdl_op_definition
+class ComputationOp(IRDLOperation):
+    """A computation: `hlo.computation @add { … hlo.return %root }`.
+
+    The order of instructions in the block is the schedule when the module is scheduled; otherwise
+    it is the stored order, which printing turns into XLA's depth-first post-order.
+    """
+
+    name = "hlo.computation"
+
+    sym_name = prop_def(StringAttr)
+    is_entry = opt_prop_def(UnitAttr)
+    execution_thread = opt_prop_def(StringAttr)
+    """Absent for the main thread."""
+    storage_order = opt_prop_def(DenseArrayBase)
+    """Of a scheduled computation read from a proto: positions in the block of the instructions in
+    the proto's order. Void when its length is not the number of instructions."""
+    proto_id = opt_prop_def(IntegerAttr)
+    proto_rest = opt_prop_def(Attribute)
+
+    body = region_def("single_block")
+
+    traits = traits_def(SymbolOpInterface(), IsolatedFromAbove())
+
+    def __init__(
+        self,
+        name: str,
+        block: Block | None = None,
+        *,
+        is_entry: bool = False,
+        execution_thread: str | None = None,
+    ) -> None:
+        properties: dict[str, Attribute | None] = {
+            "sym_name": string(name),
+            "is_entry": UnitAttr() if is_entry else None,
+            "execution_thread": string(execution_thread) if execution_thread else None,
+        }
+        super().__init__(properties=properties, regions=[Region(block or Block())])
+
+    @property
+    def computation_name(self) -> str:
+        """Name without `%` or `@`."""
+        return self.sym_name.data
+
+    @property
+    def block(self) -> Block:
+        """The one block."""
+        return self.body.block
+
+    @property
+    def instructions(self) -> Iterator[Instruction]:
+        """Instructions in block order, without the closing `hlo.return`."""
+        op = self.body.block.first_op
+        while op is not None:
+            following = op.next_op
+            if isinstance(op, Instruction):
+                yield op
+            op = following
+
+    @property
+    def terminator(self) -> ReturnOp:
+        """The closing `hlo.return`."""
+        return cast(ReturnOp, self.body.block.last_op)
+
+    @property
+    def root(self) -> Instruction:
+        """The instruction whose result the computation gives."""
+        return cast(Instruction, self.terminator.root.owner)
+
+    @property
+    def parameters(self) -> tuple[ParameterOp, ...]:
+        """Parameters in number order."""
+        found = [op for op in self.instructions if isinstance(op, ParameterOp)]
+        return tuple(sorted(found, key=lambda op: op.parameter_number))
+
+    @property
+    def thread(self) -> str:
+        """Execution thread; `main` by default."""
+        return self.execution_thread.data if self.execution_thread is not None else "main"
+
+    def verify_(self) -> None:
+        """The block ends in `hlo.return` and holds nothing else but instructions."""
+        block = self.body.block
+        if block.args:
+            raise VerifyException(
+                "a computation's parameters are hlo.parameter ops, not block arguments"
+            )
+        if not isinstance(block.last_op, ReturnOp):
+            raise VerifyException("a computation ends in hlo.return")
+        for op in block.ops:
+            if not isinstance(op, Instruction) and op is not block.last_op:
+                raise VerifyException(f"a computation holds HLO instructions only, not {op.name}")
+        order = ints(self.storage_order)
+        if order and sorted(order) != list(range(len(order))):
+            raise VerifyException("storage_order is not a permutation")
+
+
+@irdl_op_definition
+class ReturnOp(IRDLOperation):
+    """Names the root of a computation: `hlo.return %root`."""
+
+    name = "hlo.return"
+
+    root = operand_def()
+
+    traits = traits_def(IsTerminator(), HasParent(ComputationOp))
+
+    def __init__(self, root: SSAValue) -> None:
+        super().__init__(operands=[root])

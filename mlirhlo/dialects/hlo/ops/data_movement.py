@@ -1,0 +1,221 @@
+"""Instructions that move elements and compute nothing with them."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from mlirhlo.dialects.hlo.attributes.dimensions import Padding, Slice
+from mlirhlo.dialects.hlo.attributes.header import RawText
+from mlirhlo.dialects.hlo.ops.base import (
+    Instruction,
+    bool_property,
+    computation_property,
+    instruction,
+    int_property,
+    ints_property,
+    value_property,
+)
+
+
+@instruction("bitcast")
+class BitcastOp(Instruction):
+    """The same bytes under another shape and layout."""
+
+    @property
+    def operand(self) -> SSAValue:
+        """Operand 0."""
+        return self._operands[0]
+
+
+@instruction("bitcast-convert")
+class BitcastConvertOp(Instruction):
+    """The same bits as another element type."""
+
+    @property
+    def operand(self) -> SSAValue:
+        """Operand 0."""
+        return self._operands[0]
+
+
+@instruction("broadcast")
+class BroadcastOp(Instruction):
+    """Operand dimension i becomes result dimension dimensions[i]."""
+
+    dimensions = ints_property()
+
+    @property
+    def operand(self) -> SSAValue:
+        """Operand 0."""
+        return self._operands[0]
+
+
+@instruction("concatenate")
+class ConcatenateOp(Instruction):
+    """Operands one after the other along a dimension."""
+
+    dimensions = ints_property()
+
+
+@instruction("dynamic-reshape")
+class DynamicReshapeOp(Instruction):
+    """Reshape to sizes given as operands."""
+
+
+@instruction("dynamic-slice")
+class DynamicSliceOp(Instruction):
+    """A slice at start indices given as operands, clamped into the array."""
+
+    dynamic_slice_sizes = ints_property()
+
+
+@instruction("dynamic-update-slice")
+class DynamicUpdateSliceOp(Instruction):
+    """The array with a slice replaced, start indices clamped."""
+
+
+@instruction("gather")
+class GatherOp(Instruction):
+    """Slices of the operand at the places the indices name."""
+
+    offset_dims = ints_property()
+    collapsed_slice_dims = ints_property()
+    start_index_map = ints_property()
+    operand_batching_dims = ints_property()
+    start_indices_batching_dims = ints_property()
+    index_vector_dim = int_property()
+    slice_sizes = ints_property()
+    indices_are_sorted = bool_property()
+
+    @property
+    def operand(self) -> SSAValue:
+        """Operand 0."""
+        return self._operands[0]
+
+    @property
+    def start_indices(self) -> SSAValue:
+        """Operand 1."""
+        return self._operands[1]
+
+
+@instruction("get-dimension-size")
+class GetDimensionSizeOp(Instruction):
+    """Size of a dimension, as s32[]."""
+
+    dimensions = ints_property()
+
+    @property
+    def operand(self) -> SSAValue:
+        """Operand 0."""
+        return self._operands[0]
+
+
+@instruction("iota")
+class IotaOp(Instruction):
+    """0, 1, 2, … along a dimension."""
+
+    iota_dimension = int_property()
+
+
+@instruction("pad")
+class PadOp(Instruction):
+    """Edges and gaps filled with a value; negative edges crop."""
+
+    padding = value_property(Padding)
+
+    @property
+    def operand(self) -> SSAValue:
+        """Operand 0."""
+        return self._operands[0]
+
+    @property
+    def padding_value(self) -> SSAValue:
+        """Operand 1."""
+        return self._operands[1]
+
+
+@instruction("reshape")
+class ReshapeOp(Instruction):
+    """The same elements in row-major order under another shape."""
+
+    inferred_dimension = int_property(-1)
+
+    @property
+    def operand(self) -> SSAValue:
+        """Operand 0."""
+        return self._operands[0]
+
+
+@instruction("reverse")
+class ReverseOp(Instruction):
+    """Dimensions turned round."""
+
+    dimensions = ints_property()
+
+    @property
+    def operand(self) -> SSAValue:
+        """Operand 0."""
+        return self._operands[0]
+
+
+@instruction("scatter")
+class ScatterOp(Instruction):
+    """Inputs with updates combined in at the places the indices name."""
+
+    update_window_dims = ints_property()
+    inserted_window_dims = ints_property()
+    scatter_dims_to_operand_dims = ints_property()
+    input_batching_dims = ints_property()
+    scatter_indices_batching_dims = ints_property()
+    index_vector_dim = int_property()
+    indices_are_sorted = bool_property()
+    unique_indices = bool_property()
+    to_apply = computation_property()
+
+
+@instruction("set-dimension-size")
+class SetDimensionSizeOp(Instruction):
+    """The array with a dimension's dynamic size set."""
+
+    dimensions = ints_property()
+
+    @property
+    def operand(self) -> SSAValue:
+        """Operand 0."""
+        return self._operands[0]
+
+    @property
+    def size(self) -> SSAValue:
+        """Operand 1."""
+        return self._operands[1]
+
+
+@instruction("shuffle")
+class ShuffleOp(Instruction):
+    """Elements moved along dimensions, as by a rotation."""
+
+    dimensions = ints_property()
+    mode = value_property(RawText)
+
+
+@instruction("slice")
+class SliceOp(Instruction):
+    """X[start:limit:stride] in every dimension."""
+
+    slices = value_property(Slice)
+
+    @property
+    def operand(self) -> SSAValue:
+        """Operand 0."""
+        return self._operands[0]
+
+
+@instruction("transpose")
+class TransposeOp(Instruction):
+    """Result dimension i is operand dimension dimensions[i]."""
+
+    dimensions = ints_property()
+
+    @property
+    def operand(self) -> SSAValue:
+        """Operand 0."""
+        return self._operands[0]

@@ -1,0 +1,1 @@
+"""The interpreter: the reference meaning of every op, in numpy and ml_dtypes."""

@@ -1,0 +1,107 @@
+"""Who gives each opcode its meaning, and what a meaning is given.
+
+A meaning is a function of the instruction, its input values and the frame it runs in; it returns
+the result value. Values are numpy arrays in logical order (ml_dtypes for the narrow types), tuples
+of values, `TOKEN`, and `DynamicArray` for arrays with bounded dynamic dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from mlirhlo.dialects.hlo.ops.base import Instruction
+    from mlirhlo.interp.machine import Machine
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+class Token:
+    """The value of `token[]`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "token"
+
+
+TOKEN = Token()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DynamicArray:
+    """An array with bounded dynamic dimensions: room for the bounds, and the sizes in use.
+
+    Elements outside `sizes` have no defined value; no meaning may let them into a result.
+    """
+
+    data: Array
+    """Shape is the bounds."""
+    sizes: tuple[int, ...]
+    """Sizes in use, one per dimension."""
+
+    @property
+    def valid(self) -> Array:
+        """View of the elements in use."""
+        return self.data[tuple(slice(0, size) for size in self.sizes)]
+
+
+Value: TypeAlias = "Array | DynamicArray | Token | tuple[Value, ...] | object"
+"""`object` stands for opaque values that only custom calls understand."""
+
+
+class Frame(Protocol):
+    """What a meaning may ask of the interpreter that runs it."""
+
+    @property
+    def replica(self) -> int:
+        """Number of the simulated replica."""
+        ...
+
+    @property
+    def partition(self) -> int:
+        """Number of the simulated partition."""
+        ...
+
+    @property
+    def machine(self) -> Machine:
+        """Simulated devices: collectives, channels, host queues, random state, custom calls."""
+        ...
+
+    def call(self, computation: str, arguments: Sequence[Value]) -> Value:
+        """Runs a computation of the module."""
+        ...
+
+    def call_elementwise(self, computation: str, arguments: Sequence[Array]) -> tuple[Array, ...]:
+        """Applies a scalar computation to whole arrays at once (all of one shape); for reducers,
+        comparators and maps. A tuple result gives several arrays."""
+        ...
+
+
+Meaning: TypeAlias = "Callable[[Any, Sequence[Any], Frame], Value]"
+F = TypeVar("F", bound=Callable[..., Any])
+
+MEANINGS: dict[str, Meaning] = {}
+"""Meaning of every opcode, by its name in HLO text."""
+
+
+def evaluates(*opcodes: str) -> Callable[[F], F]:
+    """Decorator: registers `function(op, inputs, frame)` as the meaning of `opcodes`."""
+
+    def register(function: F) -> F:
+        for opcode in opcodes:
+            if opcode in MEANINGS:
+                raise ValueError(f"{opcode} has a meaning already")
+            MEANINGS[opcode] = function
+        return function
+
+    return register
+
+
+def meaning_of(op: Instruction) -> Meaning | None:
+    """The meaning of an instruction's opcode."""
+    return MEANINGS.get(op.opcode.name)

@@ -1,0 +1,1 @@
+"""Rewrites: one pass a file; rules are named values."""

@@ -110,3 +110,19 @@ class HloModuleMetadataProto(_message.Message):
     partitioned_module_ids: _containers.RepeatedScalarFieldContainer[int]
     pass_metadata: _containers.RepeatedCompositeFieldContainer[HloPassMetadata]
     def __init__(self, canonical_module_id: _Optional[int] = ..., module_group_name: _Optional[str] = ..., original_module_id: _Optional[int] = ..., partitioned_module_ids: _Optional[_Iterable[int]] = ..., pass_metadata: _Optional[_Iterable[_Union[HloPassMetadata, _Mapping]]] = ...) -> None: ...
+
+class RunHloModuleIterationLiterals(_message.Message):
+    __slots__ = ("arguments", "result", "reference_result")
+    ARGUMENTS_FIELD_NUMBER: _ClassVar[int]
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    REFERENCE_RESULT_FIELD_NUMBER: _ClassVar[int]
+    arguments: _containers.RepeatedCompositeFieldContainer[_literal_pb2.LiteralProto]
+    result: _literal_pb2.LiteralProto
+    reference_result: _literal_pb2.LiteralProto
+    def __init__(self, arguments: _Optional[_Iterable[_Union[_literal_pb2.LiteralProto, _Mapping]]] = ..., result: _Optional[_Union[_literal_pb2.LiteralProto, _Mapping]] = ..., reference_result: _Optional[_Union[_literal_pb2.LiteralProto, _Mapping]] = ...) -> None: ...
+
+class RunHloModuleLiterals(_message.Message):
+    __slots__ = ("iterations",)
+    ITERATIONS_FIELD_NUMBER: _ClassVar[int]
+    iterations: _containers.RepeatedCompositeFieldContainer[RunHloModuleIterationLiterals]
+    def __init__(self, iterations: _Optional[_Iterable[_Union[RunHloModuleIterationLiterals, _Mapping]]] = ...) -> None: ...

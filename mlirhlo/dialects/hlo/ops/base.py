@@ -22,6 +22,9 @@ from xdsl.irdl.operations import (
     get_accessors_from_op_def,
 )
 
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
 from mlirhlo.dialects.hlo.attributes.annotations import (
     FrontendAttributes,
     Metadata,
@@ -38,6 +41,7 @@ from mlirhlo.dialects.hlo.attributes.base import (
     symbols_of,
 )
 from mlirhlo.dialects.hlo.attributes.sharding import Sharding
+from mlirhlo.dialects.hlo.ops.assembly import parse_instruction, print_instruction
 from mlirhlo.dialects.hlo.shapes import Shape
 from mlirhlo.dialects.hlo.table import COMMON, OPCODES, Opcode
 from mlirhlo.dialects.hlo.types import shape_of
@@ -204,6 +208,18 @@ class Instruction(IRDLOperation):
     calling_keys: ClassVar[tuple[str, ...]] = ()
     """Properties that refer to computations."""
 
+    property_order: ClassVar[Mapping[str, int]] = {}
+    """Place of each property in the row, for printing."""
+
+    def print(self, printer: Printer) -> None:
+        """Prints the custom MLIR form."""
+        print_instruction(self, printer)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Any:
+        """Reads the custom MLIR form."""
+        return parse_instruction(cls, parser)
+
     @property
     def has_side_effect(self) -> bool:
         """Whether it must be kept though nobody uses its result."""
@@ -245,6 +261,10 @@ OP_CLASSES: dict[str, type[Instruction]] = {}
 """Class of every opcode, filled by `instruction`."""
 
 
+def _row_keys(row: Opcode) -> tuple[str, ...]:
+    return tuple(spec.property_name for spec in row.attributes)
+
+
 def instruction(opcode: str) -> Callable[[type[OpT]], type[OpT]]:
     """Class decorator: defines the op of an opcode from its row."""
 
@@ -271,6 +291,9 @@ def instruction(opcode: str) -> Callable[[type[OpT]], type[OpT]]:
             for spec in row.attributes
             if spec.kind.names_computations and not spec.read_only
         )
+        cls.property_order = {
+            key: place for place, key in enumerate((*_row_keys(row), *_COMMON_PROPERTIES))
+        }
         OP_CLASSES[opcode] = cls
         return cls
 

@@ -18,10 +18,13 @@ from xdsl.irdl import (
     traits_def,
 )
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from mlirhlo.dialects.hlo.attributes.base import ints, string
+from mlirhlo.dialects.hlo.ops.assembly import parse_computation, parse_operand, print_computation
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.control_flow import ParameterOp
 
@@ -106,6 +109,15 @@ class ComputationOp(IRDLOperation):
         """Execution thread; `main` by default."""
         return self.execution_thread.data if self.execution_thread is not None else "main"
 
+    def print(self, printer: Printer) -> None:
+        """Prints the custom MLIR form."""
+        print_computation(self, printer)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ComputationOp:
+        """Reads the custom MLIR form."""
+        return parse_computation(cls, parser)
+
     def verify_(self) -> None:
         """The block ends in `hlo.return` and holds nothing else but instructions."""
         block = self.body.block
@@ -130,6 +142,16 @@ class ReturnOp(IRDLOperation):
     name = "hlo.return"
 
     root = operand_def()
+
+    def print(self, printer: Printer) -> None:
+        """Prints the custom MLIR form."""
+        printer.print_string(" ")
+        printer.print_operand(self.root)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ReturnOp:
+        """Reads the custom MLIR form."""
+        return cls(parse_operand(parser))
 
     traits = traits_def(IsTerminator(), HasParent(ComputationOp))
 

@@ -49,7 +49,9 @@ class Literal:
     elements: tuple[Literal, ...]
     """Parts of a tuple; `()` for arrays."""
 
-    def __init__(self, shape: Shape, data: bytes | None, elements: tuple[Literal, ...] = ()) -> None:
+    def __init__(
+        self, shape: Shape, data: bytes | None, elements: tuple[Literal, ...] = ()
+    ) -> None:
         """`data`: little-endian elements in row-major order, sub-byte types one per byte in the low
         bits; None for a tuple, and for an array that is elided."""
         self.shape, self._data, self.elements = shape, data, elements
@@ -129,8 +131,13 @@ class Literal:
         kind = self.element_type.kind
         if kind is Kind.PRED:
             return bool(value)
-        return int(value) if kind in (Kind.SIGNED, Kind.UNSIGNED) else (  # type: ignore[call-overload]
-            float(value) if kind is Kind.FLOAT else complex(value)  # type: ignore[arg-type]
+        return (
+            int(value)
+            if kind in (Kind.SIGNED, Kind.UNSIGNED)
+            # type: ignore[call-overload]
+            else (
+                float(value) if kind is Kind.FLOAT else complex(value)  # type: ignore[arg-type]
+            )
         )
 
     def is_all(self, value: int) -> bool:
@@ -194,7 +201,9 @@ class Literal:
         if not isinstance(other, Literal):
             return NotImplemented
         return self is other or (
-            self.shape == other.shape and self._data == other._data and self.elements == other.elements
+            self.shape == other.shape
+            and self._data == other._data
+            and self.elements == other.elements
         )
 
     def __hash__(self) -> int:
@@ -225,10 +234,18 @@ def _word_of(type_: PrimitiveType, value: int) -> bytes:
 def _static(shape: Shape) -> Shape:
     """A constant's shape keeps its layout but loses its dynamic marks."""
     if isinstance(shape, ArrayShape):
-        return ArrayShape(shape.element_type, shape.dimensions, (), shape.layout) if shape.dynamic else shape
+        return (
+            ArrayShape(shape.element_type, shape.dimensions, (), shape.layout)
+            if shape.dynamic
+            else shape
+        )
     if isinstance(shape, TupleShape):
         parts = tuple(map(_static, shape.elements))
-        return shape if all(a is b for a, b in zip(parts, shape.elements, strict=True)) else TupleShape(parts)
+        return (
+            shape
+            if all(a is b for a, b in zip(parts, shape.elements, strict=True))
+            else TupleShape(parts)
+        )
     return shape
 
 
@@ -271,12 +288,14 @@ def _read_tuple(cursor: Cursor, shape: TupleShape) -> Literal:
     for position, element in enumerate(shape.elements):
         if position and not cursor.accept(",") and cursor.peek(")"):
             raise SyntaxProblem(
-                cursor.skip(), f"expects the {position}th element of {len(shape.elements)}, found ')'"
+                cursor.skip(),
+                f"expects the {position}th element of {len(shape.elements)}, found ')'",
             )
         elements.append(read_literal(cursor, element))
     if not cursor.accept(")"):
         raise SyntaxProblem(
-            cursor.skip(), f"expects ')' at the end of the tuple with {len(shape.elements)} elements"
+            cursor.skip(),
+            f"expects ')' at the end of the tuple with {len(shape.elements)} elements",
         )
     return Literal(_static(shape), None, tuple(elements))
 

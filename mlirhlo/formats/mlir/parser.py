@@ -1,0 +1,276 @@
+"""Reads MLIR text: modules of computations line by line, anything else by xDSL's parser.
+
+What the printer wrote is recognised by one regex a line, every distinct attribute and type parsed
+once by xDSL. The first line that is not recognised hands the whole text to xDSL's parser, which
+also words every syntax error.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+from xdsl.context import Context
+from xdsl.dialects import get_all_dialects
+from xdsl.dialects.builtin import Builtin, ModuleOp, UnitAttr
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.lexer import Span
+from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
+
+from mlirhlo.diagnostics import Diagnostic, HloError, SourceText
+from mlirhlo.dialects.hlo import HLO
+from mlirhlo.dialects.hlo.attributes.base import integer, string
+from mlirhlo.dialects.hlo.build import append, create, paused_gc
+from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
+from mlirhlo.dialects.hlo.module import set_source
+from mlirhlo.dialects.hlo.ops import OP_CLASSES, ComputationOp, Instruction, ReturnOp
+from mlirhlo.dialects.hlo.ops.assembly import CONTROL_PREDECESSORS, LITERAL, PARAMETER_NUMBER
+from mlirhlo.dialects.hlo.syntax import SyntaxProblem
+from mlirhlo.dialects.hlo.types import shape_of
+
+_VALUE = r"%[A-Za-z0-9_$.\-]+"
+_VALUES = rf"{_VALUE}(?:, {_VALUE})*"
+_INSTRUCTION = re.compile(
+    rf"    %([A-Za-z0-9_$.\-]+) = (hlo\.[a-z_]+)(?: ([0-9]+))?(?: \"((?:[^\"\\]|\\.)*)\")?"
+    rf"(?: ({_VALUES}))?(?: after ({_VALUES}))?(?: (\{{.*\}}))? : (.+)"
+)
+_COMPUTATION = re.compile(
+    r"  hlo\.computation( entry)? @([A-Za-z_][A-Za-z0-9_$.]*|\"(?:[^\"\\])*\")(?: attributes (\{.*\}))? \{"
+)
+_RETURN = re.compile(rf"    hlo\.return ({_VALUE})")
+_TOP_LEVEL = re.compile(r'"(?:[^"\\]|\\.)*"|[\[({<]|->|[\])}>]|,')
+_CLASSES = {cls.name: cls for cls in OP_CLASSES.values()}
+_MAX_NESTING = 400
+"""Deepest nesting of brackets given to xDSL's recursive parser."""
+
+
+def context() -> Context:
+    """A context that knows the hlo dialect and xDSL's own."""
+    ctx = Context()
+    ctx.load_dialect(Builtin)
+    ctx.load_dialect(HLO)
+    for name, factory in get_all_dialects().items():
+        if name not in ("builtin", "hlo"):
+            ctx.register_dialect(name, factory)
+    return ctx
+
+
+class MlirParser(Parser):
+    """xDSL's parser, which keeps exact instruction names and any bytes in strings."""
+
+    def _register_ssa_definition(self, name: str, values: Any, span: Span) -> None:
+        super()._register_ssa_definition(name, values, span)
+        for value in cast("tuple[SSAValue, ...]", tuple(values)):
+            if isinstance(value.owner, Instruction):
+                value.owner.instruction_name = None if name.isdigit() else name
+
+    def parse_optional_str_literal(self) -> str | None:
+        """A string literal; bytes that are not UTF-8 become surrogate escapes."""
+        token = self._parse_optional_token(MLIRTokenKind.STRING_LIT)
+        if token is None:
+            token = self._parse_optional_token(MLIRTokenKind.BYTES_LIT)
+        if token is None:
+            return None
+        return StringLiteral.from_span(token.span).bytes_contents.decode("utf-8", "surrogateescape")
+
+
+def parse_module(text: str, file: str = "<string>", first_line: int = 1) -> ModuleOp:
+    """The module that `text` spells. Raises `HloError` HLO0060 (syntax), HLO0061 (too deep)."""
+    source = SourceText(file, text, first_line)
+    ctx = context()
+    with paused_gc():
+        module = _Reader(ctx, source).read()
+        if module is not None:
+            return module
+        _check_depth(source)
+        try:
+            module = MlirParser(ctx, text, file).parse_module()
+        except ParseError as problem:
+            raise _syntax_error(source, problem) from None
+        except VerifyException as problem:
+            raise HloError(
+                Diagnostic("HLO0062", f"not a valid attribute or type: {problem}", source.place(0))
+            ) from None
+        except RecursionError:
+            raise _too_deep(source, 0) from None
+    return module
+
+
+def _syntax_error(source: SourceText, problem: ParseError) -> HloError:
+    span = problem.span
+    message = problem.args[-1] if problem.args else str(problem)
+    text = str(message).strip().splitlines()
+    place = source.place(span.start, max(1, span.end - span.start))
+    return HloError(Diagnostic("HLO0060", text[-1] if text else "syntax error", place))
+
+
+def _too_deep(source: SourceText, offset: int) -> HloError:
+    return HloError(
+        Diagnostic("HLO0061", f"brackets nested deeper than {_MAX_NESTING}", source.place(offset))
+    )
+
+
+_BRACKETS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|[(\[{<]|->|[)\]}>]')
+
+
+def _check_depth(source: SourceText) -> None:
+    depth = 0
+    for match in _BRACKETS.finditer(source.text):
+        token = match.group()
+        if token in "([{<":
+            depth += 1
+            if depth > _MAX_NESTING:
+                raise _too_deep(source, match.start())
+        elif token in ")]}>":
+            depth = max(0, depth - 1)
+
+
+class _NotRecognised(Exception):
+    """The text is not in the printer's own form; xDSL's parser takes over."""
+
+
+class _Reader:
+    def __init__(self, ctx: Context, source: SourceText) -> None:
+        self._ctx, self._source = ctx, source
+        self._attributes: dict[str, Attribute] = {}
+        self._dictionaries: dict[str, dict[str, Attribute]] = {}
+        self._types: dict[str, Attribute] = {}
+
+    def read(self) -> ModuleOp | None:
+        """The module, or None when a line is not recognised."""
+        try:
+            return self._module()
+        except (_NotRecognised, ParseError, SyntaxProblem, VerifyException, RecursionError):
+            return None
+
+    def _module(self) -> ModuleOp:
+        lines = self._source.text.split("\n")
+        if not lines or not lines[0].startswith("builtin.module") or not lines[0].endswith("{"):
+            raise _NotRecognised
+        module = MlirParser(self._ctx, lines[0] + "}").parse_module()
+        block = module.body.block
+        offset = len(lines[0]) + 1
+        position = 1
+        while position < len(lines) and lines[position] != "}":
+            position, offset = self._computation(lines, position, offset, block)
+        if any(line.strip() for line in lines[position + 1 :]) or position >= len(lines):
+            raise _NotRecognised
+        return module
+
+    def _computation(
+        self, lines: list[str], position: int, offset: int, into: Block
+    ) -> tuple[int, int]:
+        match = _COMPUTATION.fullmatch(lines[position])
+        if match is None:
+            raise _NotRecognised
+        entry, name, attributes = match.groups()
+        properties: dict[str, Attribute] = {"sym_name": string(name.strip('"'))}
+        if entry:
+            properties["is_entry"] = UnitAttr()
+        others: dict[str, Attribute] = {}
+        if attributes:
+            own = ComputationOp.get_irdl_definition().properties
+            for key, value in self._dictionary(attributes).items():
+                (properties if key in own else others)[key] = value
+        offset += len(lines[position]) + 1
+        position += 1
+        block = Block()
+        values: dict[str, SSAValue] = {}
+        while True:
+            if position >= len(lines):
+                raise _NotRecognised
+            line = lines[position]
+            found = _INSTRUCTION.fullmatch(line)
+            if found is None:
+                break
+            op = self._instruction(found, values)
+            set_source(op, self._source, offset + 4)
+            append(block, op)
+            offset += len(line) + 1
+            position += 1
+        returned = _RETURN.fullmatch(lines[position])
+        if returned is None or position + 1 >= len(lines) or lines[position + 1] != "  }":
+            raise _NotRecognised
+        root = values.get(returned.group(1)[1:])
+        if root is None:
+            raise _NotRecognised
+        block.add_op(ReturnOp(root))
+        into.add_op(
+            ComputationOp.create(properties=properties, attributes=others, regions=[Region(block)])
+        )
+        return position + 2, offset + len(lines[position]) + len("  }") + 2
+
+    def _instruction(self, match: re.Match[str], values: dict[str, SSAValue]) -> Instruction:
+        name, op_name, number, text, operands, control, braces, type_text = match.groups()
+        cls = _CLASSES.get(op_name)
+        if cls is None or name in values or (number and op_name != "hlo.parameter"):
+            raise _NotRecognised
+        result_type = self._types.get(type_text)
+        if result_type is None:
+            result_type = self._types[type_text] = self._parser(type_text).parse_type()
+        inputs: list[SSAValue] = []
+        try:
+            if operands:
+                inputs = [values[v[1:]] for v in operands.split(", ")]
+            if control:
+                after = [values[v[1:]] for v in control.split(", ")]
+                inputs += after
+        except KeyError:
+            raise _NotRecognised from None
+        properties: dict[str, Attribute] = dict(self._dictionary(braces)) if braces else {}
+        if control:
+            properties[CONTROL_PREDECESSORS] = integer(control.count(",") + 1)
+        if number:
+            properties[PARAMETER_NUMBER] = integer(int(number))
+        if text is not None:
+            if op_name != "hlo.constant" or "\\" in text:
+                raise _NotRecognised
+            properties[LITERAL] = LiteralAttr(Literal.from_text(shape_of(result_type), text))
+        op = create(cls, inputs, result_type, properties, None if name.isdigit() else name)
+        values[name] = op.results[0]
+        return op
+
+    def _parser(self, text: str) -> MlirParser:
+        return MlirParser(self._ctx, text)
+
+    def _dictionary(self, text: str) -> dict[str, Attribute]:
+        known = self._dictionaries.get(text)
+        if known is None:
+            known = {}
+            for entry in _split(text[1:-1]):
+                key, equals, value = entry.partition(" = ")
+                if key in known:
+                    raise _NotRecognised
+                known[key] = self._attribute(value) if equals else UnitAttr()
+            if len(text) < 4096:
+                self._dictionaries[text] = known
+        return known
+
+    def _attribute(self, text: str) -> Attribute:
+        known = self._attributes.get(text)
+        if known is None:
+            parser = self._parser(text)
+            known = parser.parse_attribute()
+            if parser.pos != len(text) and text[parser.pos :].strip():
+                raise _NotRecognised
+            self._attributes[text] = known
+        return known
+
+
+def _split(text: str) -> list[str]:
+    pieces: list[str] = []
+    depth = start = 0
+    for match in _TOP_LEVEL.finditer(text):
+        token = match.group()
+        if token in "[({<":
+            depth += 1
+        elif token in "])}>":
+            depth -= 1
+        elif token == "," and depth == 0:
+            pieces.append(text[start : match.start()].strip())
+            start = match.end()
+    if text[start:].strip():
+        pieces.append(text[start:].strip())
+    return pieces

@@ -78,7 +78,8 @@ class Frame(Protocol):
 
     def call_elementwise(self, computation: str, arguments: Sequence[Array]) -> tuple[Array, ...]:
         """Applies a scalar computation to whole arrays at once (all of one shape); for reducers,
-        comparators and maps. A tuple result gives several arrays."""
+        comparators and maps. A tuple result gives several arrays.
+        """
         ...
 
 

@@ -9,7 +9,7 @@ are written here and nowhere else; `test/unit/dialects/test_build.py` compares e
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -106,7 +106,7 @@ def make(
 
 
 @contextmanager
-def paused_gc() -> Iterator[None]:
+def paused_gc() -> Generator[None]:
     """Keeps the garbage collector off while many ops are created; they all stay alive anyway."""
     if not gc.isenabled():
         yield

@@ -178,7 +178,7 @@ def parse_all(text: str, rule: Callable[[Cursor], T]) -> T:
 
 
 def unescape(text: str, offset: int = 0) -> str:
-    """Undoes C escapes; `\\x` and octal give bytes, `\\u` and `\\U` code points (UTF-8)."""
+    r"""Undoes C escapes; `\x` and octal give bytes, `\u` and `\U` code points (UTF-8)."""
     if "\\" not in text:
         return text
 
@@ -213,7 +213,7 @@ _NEEDS_ESCAPE = re.compile(r"[^ !#-&(-\[\]-~]")
 
 
 def escape(text: str) -> str:
-    """XLA's C escaping: `\\n \\r \\t \\" \\' \\\\`, other unprintable bytes as three octal digits."""
+    r"""XLA's C escaping: `\n \r \t \" \' \\`, other unprintable bytes as three octal digits."""
     if _NEEDS_ESCAPE.search(text) is None:
         return text
     raw = text.encode("utf-8", "surrogateescape").decode("latin-1")

@@ -6,10 +6,9 @@ as an encoding: `tensor<?x3xf32, #hlo.layout<"[<=4,3]{0,1:T(8,128)}">>`.
 
 from __future__ import annotations
 
-
 from typing import cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntAttr, NoneAttr, TensorType, TupleType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, NoneAttr, TensorType, TupleType
 from xdsl.ir import Attribute, Data, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -139,8 +138,7 @@ def _new_type(shape: Shape) -> Attribute:
 def _make_shape(type_: Attribute) -> Shape:
     match type_:
         case TensorType():
-            tensor = cast("TensorType[Attribute]", type_)
-            return _array_shape(tensor)
+            return _array_shape(type_)
         case TupleType():
             return TupleShape(tuple(shape_of(t) for t in type_.types.data))
         case BufferType():
@@ -162,7 +160,7 @@ def _array_shape(type_: TensorType[Attribute]) -> ArrayShape:
         raise VerifyException(
             f"tensor element type {type_.element_type} is not an HLO element type"
         )
-    sizes = tuple(cast(IntAttr, d).data for d in type_.shape.data)
+    sizes = tuple(d.data for d in type_.shape.data)
     if isinstance(type_.encoding, NoneAttr):
         if DYNAMIC_INDEX in sizes:
             dynamic = tuple(size == DYNAMIC_INDEX for size in sizes)

@@ -63,7 +63,7 @@ class Metadata:
             value = getattr(self, field.name)
             if isinstance(value, tuple):
                 if value:
-                    parts.append(f"{field.name}={{{','.join(map(str, value))}}}")
+                    parts.append(f"{field.name}={braces(self.profile_type)}")
             elif value:
                 parts.append(f"{field.name}={quote(value) if isinstance(value, str) else value}")
         return "{" + " ".join(parts) + "}"
@@ -95,7 +95,7 @@ def read_metadata(cursor: Cursor) -> Metadata:
         else:
             found[key] = cursor.integer()
         cursor.accept(",")
-    return Metadata(**found)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    return Metadata(**found)  # type: ignore[arg-type]
 
 
 @irdl_attr_definition
@@ -198,7 +198,7 @@ class OriginalArray:
         return quote(self.instruction_name) + index
 
 
-OriginTree: TypeAlias = "OriginalArray | None | tuple[OriginTree, ...]"
+OriginTree: TypeAlias = "OriginalArray | tuple[OriginTree, ...] | None"
 """A leaf, an unknown leaf (None), or a tuple of trees."""
 
 

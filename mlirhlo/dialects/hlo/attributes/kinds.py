@@ -253,18 +253,19 @@ SHAPES = AttrKind(
     _read_shapes,
     lambda v: "{" + ", ".join(str(shape_of(t)) for t in cast("ArrayAttr[Attribute]", v).data) + "}",
 )
-PRECISIONS = AttrKind(
-    "precisions",
-    ArrayAttr,
-    lambda c: _read_precisions(c),
-    lambda v: "{" + ",".join(str_of(p) for p in cast("ArrayAttr[Attribute]", v).data) + "}",
-)
 _PRECISION = words("precision", "default", "high", "highest", ignore_case=True)
 
 
 def _read_precisions(cursor: Cursor) -> Attribute:
     return ArrayAttr(cursor.items("{", "}", lambda: _PRECISION.read(cursor)))
 
+
+PRECISIONS = AttrKind(
+    "precisions",
+    ArrayAttr,
+    _read_precisions,
+    lambda v: "{" + ",".join(str_of(p) for p in cast("ArrayAttr[Attribute]", v).data) + "}",
+)
 
 WINDOW = text_kind(WindowAttr)
 PADDING = text_kind(PaddingAttr)

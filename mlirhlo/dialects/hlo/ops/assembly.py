@@ -167,8 +167,9 @@ def parse_computation(cls: type[ComputationOp], parser: Parser) -> ComputationOp
     own = cls.get_irdl_definition().properties
     properties: dict[str, Attribute] = {"sym_name": string(name.data)}
     attributes: dict[str, Attribute] = {}
-    for key, value in ({} if given is None else given.data).items():
-        (properties if key in own else attributes)[key] = value
+    if given is not None:
+        for key, value in given.data.items():
+            (properties if key in own else attributes)[key] = value
     if is_entry:
         properties["is_entry"] = UnitAttr()
     region = parser.parse_region()

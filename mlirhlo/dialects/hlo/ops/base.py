@@ -17,11 +17,11 @@ from xdsl.irdl.constraints import AnyAttr, BaseAttr, RangeOf
 from xdsl.irdl.operations import (
     OpDef,
     OptPropertyDef,
+    PropertyDef,
     ResultDef,
     VarOperandDef,
     get_accessors_from_op_def,
 )
-
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
@@ -149,7 +149,7 @@ def value_property(type_: type[T], key: str | None = None) -> Accessor[T | None]
 class Instruction(IRDLOperation):
     """An HLO instruction: operands, one result, properties named as HLO text names attributes."""
 
-    opcode: ClassVar[Opcode]  # pyright: ignore[reportUninitializedInstanceVariable]
+    opcode: ClassVar[Opcode]
     """Row of the table."""
 
     sharding = value_property(Sharding)
@@ -270,7 +270,7 @@ def instruction(opcode: str) -> Callable[[type[OpT]], type[OpT]]:
 
     def define(cls: type[OpT]) -> type[OpT]:
         row = OPCODES[opcode]
-        properties = dict(_COMMON_PROPERTIES)
+        properties: dict[str, PropertyDef] = dict(_COMMON_PROPERTIES)
         for spec in row.attributes:
             if not spec.read_only or opcode == "constant":
                 properties[spec.property_name] = OptPropertyDef(BaseAttr(spec.kind.attribute))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from xdsl.dialects.builtin import UnitAttr
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, UnitAttr
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.irdl import (
     Attribute,
@@ -17,7 +17,6 @@ from xdsl.irdl import (
     region_def,
     traits_def,
 )
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, SymbolOpInterface

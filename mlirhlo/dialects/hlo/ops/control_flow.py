@@ -63,7 +63,6 @@ class CustomCallOp(Instruction):
     output_to_operand_aliasing = value_property(OutputOperandAliases)
     schedule = str_property("SCHEDULE_NONE")
     api_version = str_property("API_VERSION_ORIGINAL")
-    called_computations = computations_property()
 
 
 @instruction("fusion")

@@ -7,7 +7,7 @@ of values, `TOKEN`, and `DynamicArray` for arrays with bounded dynamic dimension
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
@@ -15,6 +15,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.ops.base import Instruction
+    from mlirhlo.dialects.hlo.ops.computation import ComputationOp
     from mlirhlo.interp.machine import Machine
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -54,8 +55,21 @@ Value: TypeAlias = "Array | DynamicArray | Token | tuple[Value, ...] | object"
 """`object` stands for opaque values that only custom calls understand."""
 
 
+class Program(Protocol):
+    """What a meaning may ask of the module it belongs to before anything runs."""
+
+    def computation(self, name: str) -> ComputationOp:
+        """The computation of that name. Raises `HloError` HLO0304."""
+        ...
+
+
 class Frame(Protocol):
     """What a meaning may ask of the interpreter that runs it."""
+
+    @property
+    def program(self) -> Program:
+        """The module."""
+        ...
 
     @property
     def replica(self) -> int:
@@ -83,7 +97,21 @@ class Frame(Protocol):
         ...
 
 
-Meaning: TypeAlias = "Callable[[Any, Sequence[Any], Frame], Value]"
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a generator meaning yields to have a computation run; it is sent the result.
+
+    Calls made this way do not nest on the Python stack: use them where programs nest deeply.
+    """
+
+    computation: str
+    arguments: Sequence[Value]
+
+
+Meaning: TypeAlias = "Callable[[Any, Sequence[Any], Frame], Value | Generator[Call, Value, Value]]"
+Run: TypeAlias = "Callable[[Sequence[Any], Frame], Value | Generator[Call, Value, Value]]"
+"""A meaning with its instruction worked in."""
+Prepare: TypeAlias = "Callable[[Any, Program], Run]"
 F = TypeVar("F", bound=Callable[..., Any])
 
 MEANINGS: dict[str, Meaning] = {}
@@ -98,6 +126,25 @@ def evaluates(*opcodes: str) -> Callable[[F], F]:
             if opcode in MEANINGS:
                 raise ValueError(f"{opcode} has a meaning already")
             MEANINGS[opcode] = function
+        return function
+
+    return register
+
+
+PREPARED: dict[str, Prepare] = {}
+"""Opcodes whose meaning comes in two stages."""
+
+
+def prepares(*opcodes: str) -> Callable[[F], F]:
+    """Decorator: registers `function(op, program)`, which works out once what depends on the
+    instruction alone and returns `run(inputs, frame)`, as the meaning of `opcodes`."""
+
+    def register(function: F) -> F:
+        def meaning(op: Instruction, inputs: Sequence[Any], frame: Frame) -> Any:
+            return function(op, frame.program)(inputs, frame)
+
+        evaluates(*opcodes)(meaning)
+        PREPARED.update(dict.fromkeys(opcodes, function))
         return function
 
     return register

@@ -21,7 +21,6 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, BufferShape, Shape, TupleSha
 from mlirhlo.dialects.hlo.syntax import Cursor, SyntaxProblem
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _SHORT_ELEMENTS = 10
@@ -53,7 +52,8 @@ class Literal:
         self, shape: Shape, data: bytes | None, elements: tuple[Literal, ...] = ()
     ) -> None:
         """`data`: little-endian elements in row-major order, sub-byte types one per byte in the low
-        bits; None for a tuple, and for an array that is elided."""
+        bits; None for a tuple, and for an array that is elided.
+        """
         self.shape, self._data, self.elements = shape, data, elements
         self._hash: int | None = None
         self._short: str | None = None
@@ -127,18 +127,16 @@ class Literal:
 
     def item(self) -> Any:
         """The value of a scalar: bool, int, float or complex."""
-        value: np.generic = self.array.reshape(-1)[0]
-        kind = self.element_type.kind
-        if kind is Kind.PRED:
-            return bool(value)
-        return (
-            int(value)
-            if kind in (Kind.SIGNED, Kind.UNSIGNED)
-            # type: ignore[call-overload]
-            else (
-                float(value) if kind is Kind.FLOAT else complex(value)  # type: ignore[arg-type]
-            )
-        )
+        value: Any = self.array.reshape(-1)[0]
+        match self.element_type.kind:
+            case Kind.PRED:
+                return bool(value)
+            case Kind.SIGNED | Kind.UNSIGNED:
+                return int(value)
+            case Kind.COMPLEX:
+                return complex(value)
+            case _:
+                return float(value)
 
     def is_all(self, value: int) -> bool:
         """Whether every element equals 0 or 1 (`value`) bit for bit; true for no elements."""
@@ -148,13 +146,13 @@ class Literal:
         return self._data == one * self.shape.element_count
 
     def with_shape(self, shape: Shape) -> Literal:
-        """The same elements under another shape with as many of the same type (another layout, a reshape)."""
+        """The same elements under another shape of as many of the same type."""
         return Literal(shape, self._data, self.elements)
 
     # -------------------------------------------------------------- text
 
     def to_text(self, large: bool = True) -> str:
-        """XLA's text without shape. Unless `large`, tuples and more than 10 elements are `{...}`."""
+        """XLA's text, no shape. Unless `large`, tuples and more than 10 elements are `{...}`."""
         shape = self.shape
         if not large and (isinstance(shape, TupleShape) or _count(shape) > _SHORT_ELEMENTS):
             return _ELIDED
@@ -187,7 +185,7 @@ class Literal:
         return _ELIDED
 
     def to_text_with_shape(self) -> str:
-        """`f32[2]{0} {1, 2}`, tuples `( f32[] 1, s32[] 2 )`: the form of custom-call's `literal=`."""
+        """`f32[2]{0} {1, 2}`, tuples `( f32[] 1, s32[] 2 )`: as in custom-call's `literal=`."""
         if isinstance(self.shape, TupleShape) and len(self.elements) == len(self.shape.elements):
             return "( " + ", ".join(e.to_text_with_shape() for e in self.elements) + " )"
         return f"{self.shape} {self.to_text()}"
@@ -301,7 +299,10 @@ def _read_tuple(cursor: Cursor, shape: TupleShape) -> Literal:
 
 
 def read_literal_with_shape(cursor: Cursor) -> Literal:
-    """Reads `s32[2]{0} {1, 2}`, `( s32[] 1, f32[] 2 )` or `(s32[], f32[]) {...}`. Raises `SyntaxProblem`."""
+    """Reads `s32[2]{0} {1, 2}`, `( s32[] 1, f32[] 2 )` or `(s32[], f32[]) {...}`.
+
+    Raises `SyntaxProblem`.
+    """
     if not cursor.peek("("):
         return read_literal(cursor, read_shape(cursor))
     start = cursor.position

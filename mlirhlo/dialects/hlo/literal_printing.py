@@ -52,8 +52,7 @@ def _format_integers(type_: PrimitiveType, data: bytes) -> list[str]:
         half = 1 << (type_.bits - 1) if type_.is_signed else 1 << type_.bits
         return [str(byte if byte < half else byte - 2 * half) for byte in data]
     code = WORD_CODES[type_.byte_size]
-    words = memoryview(data).cast(code.lower() if type_.is_signed else code)
-    return list(map(str, words))
+    return list(map(str, array(code.lower() if type_.is_signed else code, data)))
 
 
 def _format_wide_floats(type_: PrimitiveType, data: bytes) -> list[str]:
@@ -65,7 +64,7 @@ def _format_wide_floats(type_: PrimitiveType, data: bytes) -> list[str]:
     texts = ("\n".join([short] * len(values)) % tuple(values)).split("\n")
     back = array(code, map(float, texts))
     if back.tobytes() != data:
-        words = memoryview(data).cast(WORD_CODES[type_.byte_size])
+        words = array(WORD_CODES[type_.byte_size], data)
         for index, (value, again) in enumerate(zip(values, back, strict=True)):
             if value != again:
                 texts[index] = long % value if value == value else nan_text(type_, words[index])

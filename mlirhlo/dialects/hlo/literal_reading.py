@@ -13,12 +13,15 @@ import re
 import struct
 from array import array
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mlirhlo.dialects.hlo.element_types import BF16, F16, F32, F64, Kind, PrimitiveType
 from mlirhlo.dialects.hlo.literal_printing import MANTISSA_BITS, WORD_CODES
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.syntax import Cursor, SyntaxProblem
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _VECTORISED_FROM = 64
 """Elements from which the vectorised way pays for importing numpy."""
@@ -100,7 +103,8 @@ class _Reader:
                 level -= 1
                 if seen[level] != dimensions[level]:
                     raise self.problem(
-                        f"expects {dimensions[level]} elements in the {_index(seen, level)}th element,"
+                        f"expects {dimensions[level]} elements in the"
+                        f" {_index(seen, level)}th element,"
                         f" but sees {seen[level]}"
                     )
             elif mark == "...":
@@ -122,7 +126,8 @@ class _Reader:
                     seen[-1] += 1
                     if seen[-1] > dimensions[-1]:
                         raise self.problem(
-                            f"expects {dimensions[-1]} elements on the minor-most dimension, but sees more"
+                            f"expects {dimensions[-1]} elements on the minor-most dimension,"
+                            " but sees more"
                         )
                 self.element(match)
             if level == 0:
@@ -287,7 +292,7 @@ def _bf16_word(word: int) -> int:
     return rounded
 
 
-def round_small(values: Any, type_: PrimitiveType) -> Any:
+def round_small(values: NDArray[Any], type_: PrimitiveType) -> NDArray[Any]:
     """Doubles (a numpy array) rounded once to a type of less than 16 bits."""
     import numpy as np
 
@@ -297,7 +302,8 @@ def round_small(values: Any, type_: PrimitiveType) -> Any:
     odd = (bits & ~dropped) | np.where(bits & dropped, np.uint64(1 << 29), np.uint64(0))
     finite = np.isfinite(values)
     with np.errstate(all="ignore"):
-        return np.where(finite, odd.view(np.float64), values).astype(np.float32).astype(type_.dtype)
+        single: NDArray[Any] = np.where(finite, odd.view(np.float64), values).astype(np.float32)
+        return single.astype(type_.dtype)
 
 
 def _fits(type_: PrimitiveType, value: float) -> bool:
@@ -315,7 +321,7 @@ def _fits(type_: PrimitiveType, value: float) -> bool:
 def _float_range(type_: PrimitiveType) -> tuple[str, str]:
     import ml_dtypes
 
-    limits = ml_dtypes.finfo(type_.dtype)
+    limits = cast(Any, ml_dtypes).finfo(type_.dtype)
     return f"{float(limits.min):g}", f"{float(limits.max):g}"
 
 
@@ -385,7 +391,7 @@ def _convert(type_: PrimitiveType, tokens: list[bytes]) -> bytes | None:
         integers = list(map(int, tokens))
         low, high = min(integers), max(integers)
         if type_.kind is Kind.PRED:
-            return bytes(map(bool, integers)) if -(1 << 63) <= low and high < 1 << 64 else None
+            return bytes(map(bool, integers)) if low >= -(1 << 63) and high < 1 << 64 else None
         smallest = -(1 << (type_.bits - 1)) if type_.is_signed else 0
         if low < smallest or high >= smallest + (1 << type_.bits):
             return None

@@ -7,6 +7,7 @@ Source: HLO text, "Shardings: meaning and canonical printing".
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -77,7 +78,8 @@ class Iota:
             return None
         of_sizes, of_dimensions = pieces
         # Cut every reshape dimension into its pieces, numbered in reshape order.
-        first, cut = [0] * len(self.reshape), []
+        first = [0] * len(self.reshape)
+        cut: list[int] = []
         for dim in range(len(self.reshape)):
             first[dim] = len(cut)
             cut += of_sizes[self.permutation.index(dim)]
@@ -170,7 +172,7 @@ class TileAssignment:
     def transpose(self, permutation: Sequence[int]) -> TileAssignment:
         """The grid with its dimensions permuted; stays an iota where one can say it."""
         dimensions = tuple(self.dimensions[d] for d in permutation)
-        if all(a < b for a, b in zip(permutation, permutation[1:], strict=False)):
+        if all(a < b for a, b in itertools.pairwise(permutation)):
             return self
         if isinstance(self.order, Iota):
             iota = self.order.transpose(self.dimensions, permutation)

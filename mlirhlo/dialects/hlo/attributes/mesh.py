@@ -5,6 +5,7 @@ Source of the syntax: HLO text, "Named (mesh/axis) shardings".
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -88,7 +89,8 @@ class AxisRef:
 
 def grid_by_axes(mesh: Mesh, groups: Sequence[Sequence[AxisRef]]) -> tuple[TileAssignment, int]:
     """The mesh as a grid with one dimension for each group of axes and, last, one for all that no
-    group names; with the size of that last dimension."""
+    group names; with the size of that last dimension.
+    """
     cuts = {name: {1, size} for name, size in mesh.axes}
     for axis in (axis for group in groups for axis in group):
         if axis.pre_size:
@@ -98,7 +100,7 @@ def grid_by_axes(mesh: Mesh, groups: Sequence[Sequence[AxisRef]]) -> tuple[TileA
     spans: dict[str, list[int]] = {}
     for name, _ in mesh.axes:
         bounds = spans[name] = sorted(cuts[name])
-        for low, high in zip(bounds, bounds[1:], strict=False):
+        for low, high in itertools.pairwise(bounds):
             place[name, low] = len(sizes)
             sizes.append(high // low)
     permutation: list[int] = []
@@ -223,7 +225,8 @@ def read_axis(cursor: Cursor, mesh: Mesh) -> AxisRef:
 
 def check_disjoint(cursor: Cursor, start: int, mesh: Mesh, axes: Sequence[AxisRef]) -> None:
     """Raises `SyntaxProblem` when two references share a part of an axis, or when the parts of an
-    axis cut it at sizes that do not divide each other."""
+    axis cut it at sizes that do not divide each other.
+    """
     spans: dict[str, list[tuple[int, int]]] = {}
     for axis in axes:
         low = axis.pre_size or 1
@@ -231,8 +234,8 @@ def check_disjoint(cursor: Cursor, start: int, mesh: Mesh, axes: Sequence[AxisRe
     for name, parts in spans.items():
         parts.sort()
         bounds = sorted({bound for part in parts for bound in part})
-        overlap = any(a[1] > b[0] for a, b in zip(parts, parts[1:], strict=False))
-        if overlap or any(b % a for a, b in zip(bounds, bounds[1:], strict=False)):
+        overlap = any(a[1] > b[0] for a, b in itertools.pairwise(parts))
+        if overlap or any(b % a for a, b in itertools.pairwise(bounds)):
             raise SyntaxProblem(
                 start, f"axis '{name}' is used twice, or its parts overlap", cursor.position - start
             )

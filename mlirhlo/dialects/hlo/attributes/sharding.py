@@ -94,7 +94,7 @@ class NamedSharding:
 
     @property
     def word(self) -> str | None:
-        """`replicated`, `manual` or `unreduced` when all of the mesh is, and nothing else is said."""
+        """`replicated`, `manual` or `unreduced` when that is all of the mesh; else None."""
         if self.dimensions or self.mesh.maximal_device is not None:
             return None
         if not (self.replicated or self.unreduced or self.manual):
@@ -323,7 +323,8 @@ def partial_tile(tiles: TileAssignment) -> Sharding:
 
 def subgrouped(tiles: TileAssignment, kinds: Sequence[ShardingKind]) -> Sharding:
     """The last grid dimensions are subgroups of `kinds`: size 1 dropped, equal kinds merged, in
-    canonical order, collapsed to one word where the value itself is not cut."""
+    canonical order, collapsed to one word where the value itself is not cut.
+    """
     rank = len(tiles.dimensions) - len(kinds)
     data = tiles.dimensions[:rank]
     if not kinds:
@@ -477,9 +478,11 @@ def _read_named(cursor: Cursor, start: int) -> Sharding:
     def axis() -> AxisRef:
         return read_axis(cursor, mesh)
 
+    has_dimensions = False
     if mesh.maximal_device is None:
         cursor.expect(",")
-        if cursor.peek("["):
+        has_dimensions = cursor.peek("[")
+        if has_dimensions:
             dimensions = cursor.items("[", "]", lambda: _read_dimension(cursor, mesh))
         elif (word := cursor.peek_word()) in ("replicated", "manual", "unreduced"):
             cursor.word()
@@ -496,14 +499,15 @@ def _read_named(cursor: Cursor, start: int) -> Sharding:
             metadata = _read_metadata_list(cursor)
         elif key == "reduction_op":
             reduction_op = cursor.word()
-        elif key in ("replicated", "unreduced", "manual") and mesh.maximal_device is None:
+        elif key in ("replicated", "unreduced", "manual") and has_dimensions:
             if key in lists:
                 raise SyntaxProblem(at, f"attribute {key} already exists", len(key))
             lists[key] = cursor.items("{", "}", axis)
         else:
             raise SyntaxProblem(
                 at,
-                f'unexpected attribute "{key}". Allowed attributes: manual, metadata, replicated, unreduced',
+                f'unexpected attribute "{key}". '
+                "Allowed attributes: manual, metadata, replicated, unreduced",
                 len(key),
             )
     named = NamedSharding(

@@ -1,0 +1,377 @@
+"""HLO text from the hlo dialect, byte for byte as XLA prints it.
+
+Source: HLO text, "Printing". Texts of types and attributes are kept by identity while one module
+is printed, because a dump of 100,000 instructions has some hundred different ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, SSAValue
+
+from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.attributes.base import int_of, str_of, symbols_of
+from mlirhlo.dialects.hlo.literal import Literal
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+from mlirhlo.dialects.hlo.shapes import Shape
+from mlirhlo.dialects.hlo.syntax import quote
+from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.formats.hlo_text.options import PrintOptions, Subcomputations
+from mlirhlo.formats.hlo_text.printer_async import AsyncSugar
+from mlirhlo.formats.hlo_text.printer_attributes import AttributeWriter, default_text
+from mlirhlo.formats.hlo_text.printer_header import print_header
+from mlirhlo.formats.hlo_text.printer_order import (
+    computation_order,
+    fused_computations,
+    post_order,
+)
+from mlirhlo.formats.hlo_text.reader_names import NameUniquer
+
+_COMPACT_OPERANDS = 4
+_NAMED_BRACE_INSTRUCTIONS = 5
+_TO_APPLY = frozenset(
+    ("all-reduce", "all-reduce-start", "call", "map", "reduce", "reduce-window", "scatter", "sort")
+)
+"""Opcodes that say `to_apply=` before a whole body; the others of that attribute say `calls=`."""
+
+
+def print_module(module: ModuleOp, options: PrintOptions | None = None) -> str:
+    """Text of a module. Raises `HloError` HLO0080 when bodies are asked for and calls go in circles."""
+    return ModulePrinter(HloModule(module), options or PrintOptions()).module_text()
+
+
+def print_computation(computation: ComputationOp, options: PrintOptions | None = None) -> str:
+    """Text of one computation, without the empty line that follows it in a module."""
+    printer = ModulePrinter(_module_of(computation), options or PrintOptions())
+    return printer.computation_text(computation)
+
+
+def print_instruction(op: Instruction, options: PrintOptions | None = None) -> str:
+    """Text of one instruction, without `ROOT` and indentation."""
+    printer = ModulePrinter(_module_of(op), options or PrintOptions())
+    if printer.options.canonical_names and isinstance(op.parent_op(), ComputationOp):
+        printer.number(printer.ordered(cast(ComputationOp, op.parent_op())))
+    printer.prepare_bodies(op, 0)
+    return printer.instruction_text(op, 0)
+
+
+def _module_of(op: Instruction | ComputationOp) -> HloModule:
+    """The module around `op`; an empty one for a detached op."""
+    around = op.parent_op()
+    while around is not None and not isinstance(around, ModuleOp):
+        around = around.parent_op()
+    return HloModule(around if isinstance(around, ModuleOp) else ModuleOp([]))
+
+
+class ModulePrinter:
+    """Prints one module under one set of options."""
+
+    def __init__(self, module: HloModule, options: PrintOptions) -> None:
+        self.module, self.options = module, options
+        self.by_name = module.by_name()
+        self.is_scheduled = module.is_scheduled
+        self.fused = fused_computations(module) if self.is_scheduled else set[str]()
+        self.attributes = AttributeWriter(options, module.stack_frames)
+        self.sugar = AsyncSugar(self.by_name) if options.async_sugar else None
+        self.percent = "%" if options.percent else ""
+        self.names: dict[int, str] | None = self._names()
+        self.canonical: dict[int, str] = {}
+        self._shapes: dict[int, str] = {}
+        self._orders: dict[str, list[Instruction]] = {}
+        self._bodies: dict[tuple[str, int], str] = {}
+
+    def _names(self) -> dict[int, str] | None:
+        """Names by result where some are missing or clash; None when those of the IR will do."""
+        values = [op.results[0] for op in self.module.instructions]
+        own = [value._name for value in values]  # pyright: ignore[reportPrivateUsage]
+        if None not in own and len(set(own)) == len(own):
+            return None
+        given: set[str] = set()
+        found: dict[int, str] = {}
+        for value, name in zip(values, own, strict=True):
+            if name is not None and name not in given:
+                given.add(name)
+                found[id(value)] = name
+        uniquer = NameUniquer()
+        uniquer.used |= given
+        for value, name in zip(values, own, strict=True):
+            if id(value) not in found:
+                found[id(value)] = uniquer.unique(name or cast(Instruction, value.op).opcode.name)
+        return found
+
+    # -------------------------------------------------------------- module
+
+    def module_text(self) -> str:
+        options = self.options
+        pad = "  " * options.indent
+        pieces = [pad + print_header(self.module, options), "\n\n"]
+        if options.metadata and not options.inline_stack_frames:
+            frames = self.module.stack_frames
+            if frames is not None and frames.stack_frames:
+                pieces += [str(frames), "\n"]
+        if options.stored_computation_order:
+            computations = list(self.module.computations)
+        else:
+            computations = computation_order(self.module)
+        for computation in computations:
+            if self.sugar is not None and computation.computation_name in self.sugar.hidden:
+                continue
+            pieces += [self.computation_text(computation), "\n\n"]
+        return "".join(pieces)
+
+    def ordered(self, computation: ComputationOp) -> list[Instruction]:
+        """Instructions in print order."""
+        name = computation.computation_name
+        order = self._orders.get(name)
+        if order is None:
+            if self.is_scheduled and name not in self.fused:
+                order = list(computation.instructions)
+            else:
+                order = post_order(computation)
+            if self.options.subcomputations is Subcomputations.BODIES:
+                self._orders[name] = order  # bodies are printed again and again
+        return order
+
+    # -------------------------------------------------------------- computation
+
+    def computation_text(self, computation: ComputationOp) -> str:
+        options = self.options
+        if options.subcomputations is Subcomputations.BODIES:
+            self.prepare_bodies(computation, options.indent)
+        pad = "  " * options.indent
+        head = "ENTRY " if computation.is_entry is not None else ""
+        name = computation.computation_name if options.ids else ""
+        if name or options.percent:
+            head += self.percent + name + (" " if name else "")
+        text = pad + head + self._signature(computation) + self._block(computation, options.indent)
+        if (
+            options.name_after_closing_brace
+            and options.ids
+            and sum(1 for _ in computation.instructions) > _NAMED_BRACE_INSTRUCTIONS
+        ):
+            text += f" // {computation.computation_name}"
+        return text
+
+    def _signature(self, computation: ComputationOp) -> str:
+        if not self.options.program_shape:
+            return ""
+        parameters = ", ".join(
+            f"{self._own_name(p.results[0])}: {p.shape.to_string(False)}"
+            for p in computation.parameters
+        )
+        return f"({parameters}) -> {computation.root.shape.to_string(False)} "
+
+    def _own_name(self, value: SSAValue) -> str:
+        """Name of an instruction though names be canonical."""
+        name = value._name if self.names is None else self.names.get(id(value))  # pyright: ignore[reportPrivateUsage]
+        if name is None:
+            name = cast(Instruction, value.owner).opcode.name
+        return name if self.options.ids else name.partition(".")[0]
+
+    def _block(self, computation: ComputationOp, level: int) -> str:
+        """`{`, the instructions, and `}` with the execution thread."""
+        order = self.ordered(computation)
+        if self.options.canonical_names:
+            self.number(order)
+        root = computation.root
+        pad = "  " * (level + 1)
+        lines = ["{"]
+        for op in order:
+            text = self.instruction_text(op, level + 1)
+            lines.append(f"{pad}ROOT {text}" if op is root else pad + text)
+        end = "  " * level + "}"
+        if computation.thread != "main" and self.options.ids:
+            end += f", execution_thread={quote(computation.thread)}"
+        lines.append(end)
+        return "\n".join(lines)
+
+    def number(self, order: Sequence[Instruction]) -> None:
+        """Gives canonical names to the instructions of one computation."""
+        for place, op in enumerate(order):
+            self.canonical[id(op.results[0])] = f"tmp_{place}"
+
+    def prepare_bodies(self, caller: ComputationOp | Instruction, level: int) -> None:
+        """Formats the bodies that `caller` shows when its own text stands at `level`."""
+        if self.options.subcomputations is not Subcomputations.BODIES:
+            return
+        stack = [
+            (name, level + isinstance(caller, ComputationOp)) for name in self._callees(caller)
+        ]
+        open_: set[str] = set()
+        while stack:
+            key = name, depth = stack[-1]
+            if key in self._bodies or name not in self.by_name:
+                stack.pop()
+                continue
+            missing = [(callee, depth + 1) for callee in self._callees(self.by_name[name])]
+            missing = [other for other in missing if other not in self._bodies]
+            if name in open_ or not missing:
+                if missing:
+                    raise error(
+                        "HLO0080",
+                        f"computation {name} calls itself, so its calls cannot be printed in full",
+                        help="print with names of computations instead of their bodies",
+                    )
+                stack.pop()
+                open_.discard(name)
+                computation = self.by_name[name]
+                pad = "  " * depth
+                text = self._signature(computation) + self._block(computation, depth)
+                self._bodies[key] = pad + text
+            else:
+                open_.add(name)
+                stack += missing
+
+    def _callees(self, caller: ComputationOp | Instruction) -> list[str]:
+        ops = [caller] if isinstance(caller, Instruction) else caller.instructions
+        found: dict[str, None] = {}
+        for op in ops:
+            if op.calling_keys:
+                wrapped = self.sugar.wrapped(op) if self.sugar is not None else None
+                for name in op.called_computations:
+                    found[name] = None
+                for name in wrapped.called_computations if wrapped is not None else ():
+                    found[name] = None
+        return [name for name in found if name in self.by_name]
+
+    # -------------------------------------------------------------- instruction
+
+    def instruction_text(self, op: Instruction, level: int) -> str:
+        options = self.options
+        value = op.results[0]
+        if options.canonical_names:
+            name = self.canonical.get(id(value)) or self._own_name(value)
+        else:
+            name = self.percent + self._own_name(value)
+        shape = f" = {self._shape(value.type)} " if options.result_shapes else " = "
+        properties = op.properties
+        row = op.opcode
+        opcode = row.name
+        wrapped = None if self.sugar is None else self.sugar.wrapped(op)
+        if wrapped is not None:
+            opcode = wrapped.opcode.name + opcode.removeprefix("async")
+        if opcode == "constant":
+            operands = self._literal(properties.get("literal"))
+        elif opcode == "parameter":
+            number = properties.get("parameter_number")
+            operands = str(int_of(number)) if options.parameter_numbers else ""
+        else:
+            operands = self._operands(op.inputs)
+        pieces = [name, shape, opcode, "(", operands, ")"]
+        if row.attributes:
+            self._row_attributes(op, pieces, level, hides_calls=wrapped is not None)
+            if wrapped is not None and row.name == "async-start":
+                self._row_attributes(wrapped, pieces, level)
+                if options.subcomputations is Subcomputations.BODIES:
+                    self._calls("calls", op.called_computations, pieces, level)
+        if properties:
+            self._common_attributes(op, properties, pieces)
+        return "".join(pieces)
+
+    def _common_attributes(
+        self, op: Instruction, properties: dict[str, Attribute], pieces: list[str]
+    ) -> None:
+        raw = properties.get("raw_attributes")
+        if raw is not None:
+            pieces.append(", " + str_of(raw))
+        for key, write in self.attributes.before:
+            attribute = properties.get(key)
+            if attribute is not None:
+                pieces.append(write(attribute))
+        if "control_predecessors" in properties and self.options.control_predecessors:
+            names = ", ".join(map(self._reference, op.control_predecessors))
+            pieces.append(f", control-predecessors={{{names}}}")
+        for key, write in self.attributes.after:
+            attribute = properties.get(key)
+            if attribute is not None:
+                if (
+                    key == "backend_config"
+                    and not self.options.custom_call_bodies
+                    and op.opcode.name == "custom-call"
+                ):
+                    pieces.append(", backend_config={...}")
+                    continue
+                pieces.append(write(attribute))
+
+    def _row_attributes(
+        self, op: Instruction, pieces: list[str], level: int, hides_calls: bool = False
+    ) -> None:
+        properties = op.properties
+        for spec, key, write in self.attributes.row(op.opcode):
+            attribute = properties.get(key)
+            if spec.kind.names_computations:
+                if attribute is not None and not hides_calls:
+                    word = spec.key
+                    if (
+                        word == "to_apply"
+                        and self.options.subcomputations is Subcomputations.BODIES
+                    ):
+                        word = word if op.opcode.name in _TO_APPLY else "calls"
+                    is_list = spec.kind.name == "computations"
+                    self._calls(word, symbols_of(attribute), pieces, level, is_list)
+            elif attribute is not None:
+                pieces.append(write(attribute))
+            elif spec.always or spec.required:
+                pieces.append(default_text(op, spec))
+
+    def _calls(
+        self, word: str, names: Sequence[str], pieces: list[str], level: int, is_list: bool = False
+    ) -> None:
+        mode = self.options.subcomputations
+        if mode is Subcomputations.NAMES:
+            text = ", ".join(self.percent + name for name in names)
+            pieces.append(f", {word}={{{text}}}" if is_list else f", {word}={text}")
+        elif mode is Subcomputations.BODIES:
+            bodies = ",\n".join(self._bodies.get((name, level), name) for name in names)
+            # The brace that closes a list of bodies stands in the first column at every level.
+            pieces.append(f", {word}={{\n{bodies}\n}}" if is_list else f", {word}=\n{bodies}")
+
+    def _literal(self, attribute: Attribute | None) -> str:
+        if attribute is None:
+            return "{...}"
+        literal: Literal = cast(Any, attribute).data
+        if self.options.essential_constants:
+            return literal.to_essential_text()
+        return literal.to_text(self.options.large_constants)
+
+    def _operands(self, values: Sequence[SSAValue]) -> str:
+        options = self.options
+        if not options.operand_shapes and not options.canonical_names and options.operand_names:
+            texts = [self._reference(value) for value in values]
+        else:
+            texts = list(map(self._operand, values))
+        if options.compact_operands and len(texts) > _COMPACT_OPERANDS:
+            texts[_COMPACT_OPERANDS:] = [f"...(+{len(texts) - _COMPACT_OPERANDS})"]
+        step = options.operand_index_interval
+        if step and len(texts) > step and not options.compact_operands:
+            for index in range(step, len(texts), step):
+                texts[index] = f"/*index={index}*/{texts[index]}"
+        return ", ".join(texts)
+
+    def _operand(self, value: SSAValue) -> str:
+        options = self.options
+        words: list[str] = []
+        if options.operand_shapes:
+            words.append(self._shape(value.type))
+        if options.canonical_names or options.operand_names:
+            words.append(self._reference(value))
+        return " ".join(words)
+
+    def _reference(self, value: SSAValue) -> str:
+        if self.options.canonical_names:
+            name = self.canonical.get(id(value))
+            if name is not None:
+                return name
+        return self.percent + self._own_name(value)
+
+    def _shape(self, type_: Attribute) -> str:
+        text = self._shapes.get(id(type_))
+        if text is None:
+            shape: Shape = shape_of(type_)
+            text = self._shapes[id(type_)] = shape.to_string(self.options.layouts)
+        return text

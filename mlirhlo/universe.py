@@ -1,9 +1,18 @@
-"""What xDSL's own tools see of mlirhlo: the `xdsl.universe` entry point of `xdsl-opt` and `xdsl-gui`."""
+"""What xDSL's own tools see of mlirhlo: the `xdsl.universe` entry point of `xdsl-opt` and `xdsl-gui`.
+
+Each entry is a function that imports when called, so that starting xDSL's tools stays quick.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from xdsl.ir import Dialect
+from xdsl.passes import ModulePass
+from xdsl.transforms import get_all_passes
 from xdsl.universe import Universe
+
+from mlirhlo.rewrites.registry import PassInfo, list_passes
 
 
 def _hlo() -> Dialect:
@@ -12,5 +21,21 @@ def _hlo() -> Dialect:
     return HLO
 
 
-UNIVERSE = Universe(all_dialects={"hlo": _hlo})
-"""Each entry is a function that imports when called, so that starting xDSL's tools stays quick."""
+def _under(name: str, info: PassInfo) -> Callable[[], type[ModulePass]]:
+    def factory() -> type[ModulePass]:
+        cls = info.factory()
+        return cls if name == cls.name else type(cls.__name__, (cls,), {"name": name})
+
+    return factory
+
+
+def _passes() -> dict[str, Callable[[], type[ModulePass]]]:
+    """Our passes by name; those whose name is also one of xDSL's, where a clash is an error, get
+    `hlo-` in front: `hlo-cse`, `hlo-dce`."""
+    taken = get_all_passes()
+    names = {name: f"hlo-{name}" if name in taken else name for name in list_passes()}
+    return {names[name]: _under(names[name], info) for name, info in list_passes().items()}
+
+
+UNIVERSE = Universe(all_dialects={"hlo": _hlo}, all_passes=_passes())
+"""The dialects and passes of this project."""

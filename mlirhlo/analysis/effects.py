@@ -1,0 +1,69 @@
+"""Which instructions must stay though nobody reads them.
+
+Source: behaviour of XLA's `HasSideEffect`: an instruction's own opcode, its flags, and everything
+in the computations it calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mlirhlo.dialects.hlo.attributes.base import bool_of
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+
+
+@dataclass(slots=True)
+class SideEffects:
+    """Side effects of the instructions of one module; computations are looked into once."""
+
+    is_spmd: bool
+    """Whether the module is partitioned: collectives with a channel then have no effect of their own."""
+    computations: Mapping[str, ComputationOp]
+    _known: dict[str, bool] = field(default_factory=dict[str, bool])
+
+    @staticmethod
+    def of(module: HloModule) -> SideEffects:
+        """For `module` as it is now."""
+        return SideEffects(module.num_partitions != 1, module.by_name())
+
+    def of_instruction(self, op: Instruction) -> bool:
+        """Whether `op`, or anything it calls, has a side effect."""
+        return self._own(op) or any(map(self.of_computation, op.called_computations))
+
+    def of_computation(self, name: str) -> bool:
+        """Whether any instruction reachable from the computation has a side effect."""
+        stack = [name]
+        seen: list[str] = []
+        while stack:
+            current = stack.pop()
+            known = self._known.get(current)
+            if known:
+                self._known.update(dict.fromkeys((name,), True))
+                return True
+            if known is False or current in seen or current not in self.computations:
+                continue
+            seen.append(current)
+            for op in self.computations[current].instructions:
+                if self._own(op):
+                    self._known[current] = self._known[name] = True
+                    return True
+                stack += op.called_computations
+        self._known.update(dict.fromkeys(seen, False))
+        return False
+
+    def _own(self, op: Instruction) -> bool:
+        row = op.opcode
+        if row.side_effect:
+            return True
+        if row.name == "custom-call":
+            return bool_of(op.properties.get("custom_call_has_side_effect"))
+        if row.collective:
+            if row.name.endswith(("-start", "-done")):
+                return True
+            if bool_of(op.properties.get("constrain_layout")):
+                return True
+            return "channel_id" in op.properties and not self.is_spmd
+        return False

@@ -1,0 +1,101 @@
+"""`call-inliner`: replaces calls by the bodies of what they call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from mlirhlo.dialects.hlo.attributes.base import integer
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.names import NameUniquer
+from mlirhlo.dialects.hlo.ops import AsyncStartOp, CallOp, ComputationOp, Instruction, ParameterOp
+from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
+from mlirhlo.rewrites.cloning import clone_instruction
+from mlirhlo.rewrites.dce import DcePass, call_sites, callers_first
+from mlirhlo.rewrites.passes import HloPass, Trace
+from mlirhlo.rewrites.rules import inherit
+
+
+@dataclass(frozen=True)
+class CallInlinerPass(HloPass):
+    """Replaces each call by a copy of the computation it calls, innermost first; then runs dce.
+
+    Before and after:
+
+        %f { %p = f32[] parameter(0)  ROOT %n = f32[] negate(%p) }
+        ROOT %c = f32[] call(%x), to_apply=%f      =>   ROOT %n = f32[] negate(%x)
+
+    Not inlined: calls with a backend_config, calls in asynchronous computations, calls with the
+    frontend attribute `inlineable="false"`, composites named in `composites_to_preserve`.
+    Source: reference of the passes, "CallInliner".
+    """
+
+    name = "call-inliner"
+
+    single_call_site: bool = False
+    """Inlines only computations that are called once."""
+    composites_to_preserve: tuple[str, ...] = ()
+    """`composite.name` values of composite calls that stay calls."""
+
+    def run(self, module: HloModule, trace: Trace) -> bool:
+        """Inlines; whether any call was inlined."""
+        computations = module.by_name()
+        sites = call_sites(module)
+        asynchronous = {
+            name
+            for op in module.instructions
+            if isinstance(op, AsyncStartOp)
+            for name in op.called_computations
+        }
+        names = NameUniquer(
+            op.instruction_name for op in module.instructions if op.instruction_name
+        )
+        changed = False
+        for computation in reversed(callers_first(module)):
+            if computation.computation_name in asynchronous:
+                continue
+            for op in tuple(computation.instructions):
+                if isinstance(op, CallOp) and self._inlinable(op, sites):
+                    _inline(op, computations[op.to_apply], names)
+                    changed = True
+        if changed:
+            DcePass().run(module, trace)
+        return changed
+
+    def _inlinable(self, op: CallOp, sites: dict[str, list[Instruction]]) -> bool:
+        if op.backend_config:
+            return False
+        if self.single_call_site and len(sites[op.to_apply]) != 1:
+            return False
+        attributes = (
+            dict(op.frontend_attributes.entries) if op.frontend_attributes is not None else {}
+        )
+        if attributes.get("inlineable") == "false":
+            return False
+        return not (
+            op.is_composite and attributes.get("composite.name") in self.composites_to_preserve
+        )
+
+
+def _inline(call: CallOp, callee: ComputationOp, names: NameUniquer) -> None:
+    values: dict[SSAValue, SSAValue] = {}
+    block = call.parent
+    assert block is not None
+    for op in callee.instructions:
+        if isinstance(op, ParameterOp):
+            values[op.output] = call.inputs[op.parameter_number]
+            continue
+        old = op.instruction_name
+        copy = clone_instruction(op, values, names.unique(old) if old else None)
+        if call.control_predecessors:
+            before = (*copy.control_predecessors, *call.control_predecessors)
+            copy.operands = [*copy.inputs, *before]
+            copy.properties[CONTROL_PREDECESSORS] = integer(len(before))
+        inherit(copy, call)
+        values[op.output] = copy.output
+        block.insert_op_before(copy, call)
+    # Control successors of the call read its result as an operand, so they move to the root.
+    call.output.replace_all_uses_with(values[callee.terminator.root])
+    call.detach()
+    call.erase()

@@ -1,0 +1,261 @@
+"""`dce`: removes what nobody reads: instructions, tuple elements of fusions, parameters, computations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from mlirhlo.analysis.effects import SideEffects
+from mlirhlo.dialects.hlo.attributes.base import integer
+from mlirhlo.dialects.hlo.build import make
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops import (
+    ComputationOp,
+    CustomCallOp,
+    FusionOp,
+    GetTupleElementOp,
+    Instruction,
+    ParameterOp,
+    ReturnOp,
+    TupleOp,
+    WhileOp,
+)
+from mlirhlo.dialects.hlo.shapes import TupleShape
+from mlirhlo.dialects.hlo.types import type_of
+from mlirhlo.rewrites.passes import HloPass, Trace
+
+_ALLOW_KEY = "xla_allow_dce_side_effecting_op"
+
+
+@dataclass(frozen=True)
+class DcePass(HloPass):
+    """Removes instructions nobody reads, unread outputs and inputs of fusions, uncalled computations.
+
+    Before and after:
+
+        %dead = f32[4] negate(%x)
+        ROOT %r = f32[4] add(%x, %x)        =>   ROOT %r = f32[4] add(%x, %x)
+
+    Kept: side effects, parameters of the entry, instructions with control dependencies.
+    Source: reference of the passes, "HloDCE".
+    """
+
+    name = "dce"
+
+    remove_dead_parameters_from_entry_computation: bool = False
+    """Removes unread parameters of the entry too, which changes the program's signature."""
+    remove_cross_partition_collective_ops: bool = False
+    """Removes dead collectives whose layout is not constrained."""
+
+    def run(self, module: HloModule, trace: Trace) -> bool:
+        """Removes what is dead; whether anything was."""
+        effects = SideEffects.of(module)
+        changed = False
+        order = callers_first(module)
+        callers = call_sites(module)
+        for computation in order:
+            changed |= _drop_unread_fusion_outputs(computation, effects, callers)
+            changed |= self._remove_dead(computation.instructions, effects)
+            changed |= self._remove_dead_parameters(module, computation, callers, effects)
+        reachable = {c.computation_name for c in callers_first(module, from_entry=True)}
+        for computation in tuple(module.computations):
+            if computation.computation_name not in reachable:
+                computation.detach()
+                computation.erase(safe_erase=False)
+                changed = True
+        return changed
+
+    def _remove_dead(self, ops: Iterable[Instruction], effects: SideEffects) -> bool:
+        changed = False
+        for op in reversed(tuple(ops)):
+            if op.output.first_use is None and self._removable(op, effects):
+                op.detach()
+                op.erase()
+                changed = True
+        return changed
+
+    def _removable(self, op: Instruction, effects: SideEffects) -> bool:
+        if isinstance(op, ParameterOp) or op.control_predecessors:
+            return False
+        allowed = (
+            dict(op.frontend_attributes.entries).get(_ALLOW_KEY) if op.frontend_attributes else None
+        )
+        if allowed == "false":
+            return False
+        if isinstance(op, CustomCallOp):
+            if op.custom_call_target == "Sharding" and _sharding_matters(op):
+                return False
+            if op.custom_call_target == "tpu_custom_call" and allowed == "true":
+                return True
+        if isinstance(op, WhileOp) and _disabled_loop_dce(op):
+            return False
+        if self.remove_cross_partition_collective_ops and op.opcode.collective:
+            return "constrain_layout" not in op.properties
+        return not effects.of_instruction(op)
+
+    def _remove_dead_parameters(
+        self,
+        module: HloModule,
+        computation: ComputationOp,
+        callers: dict[str, list[Instruction]],
+        effects: SideEffects,
+    ) -> bool:
+        sites = callers.get(computation.computation_name, [])
+        if computation.is_entry is not None:
+            if not self.remove_dead_parameters_from_entry_computation:
+                return False
+        elif not sites or not all(isinstance(site, FusionOp) for site in sites):
+            return False
+        if any("output_to_operand_aliasing" in site.properties for site in sites):
+            return False
+        parameters = computation.parameters
+        dead = [p for p in parameters if p.output.first_use is None and not p.control_predecessors]
+        if not dead:
+            return False
+        gone = {p.parameter_number for p in dead}
+        for parameter in dead:
+            parameter.detach()
+            parameter.erase()
+        for number, parameter in enumerate(p for p in parameters if p.parameter_number not in gone):
+            parameter.properties["parameter_number"] = integer(number)
+        for site in sites:
+            kept = [v for i, v in enumerate(site.inputs) if i not in gone]
+            dropped = [v for i, v in enumerate(site.inputs) if i in gone]
+            site.operands = [*kept, *site.control_predecessors]
+            _remove_unused_chain(self, dropped, effects)
+        if computation.is_entry is not None:
+            layout = module.program_layout
+            module.set_program_layout(
+                [s for i, s in enumerate(layout.parameters) if i not in gone], layout.result
+            )
+        return True
+
+
+def _remove_unused_chain(dce: DcePass, values: list[SSAValue], effects: SideEffects) -> None:
+    stack = list(values)
+    while stack:
+        owner = stack.pop().owner
+        if (
+            isinstance(owner, Instruction)
+            and owner.parent is not None
+            and owner.output.first_use is None
+            and dce._removable(owner, effects)  # pyright: ignore[reportPrivateUsage]
+        ):
+            stack += owner.operands
+            owner.detach()
+            owner.erase()
+
+
+def _disabled_loop_dce(op: WhileOp) -> bool:
+    attributes = op.frontend_attributes
+    return (
+        attributes is not None
+        and dict(attributes.entries).get("xla_disable_while_loop_dce") == "true"
+    )
+
+
+def _sharding_matters(op: CustomCallOp) -> bool:
+    operand = op.inputs[0]
+    owner = operand.owner
+    uses = tuple(operand.uses)
+    return (
+        len(uses) > 1
+        or isinstance(owner, ParameterOp)
+        or any(isinstance(use.operation, ReturnOp) for use in uses)
+    )
+
+
+def _drop_unread_fusion_outputs(
+    computation: ComputationOp, effects: SideEffects, callers: dict[str, list[Instruction]]
+) -> bool:
+    """fusion(…) giving (a, b, c) of which only a and c are read => a fusion giving (a, c)"""
+    if not computation.block.ops:
+        return False
+    sites = callers.get(computation.computation_name, [])
+    root = computation.root
+    if (
+        len(sites) != 1
+        or not isinstance(site := sites[0], FusionOp)
+        or not isinstance(root, TupleOp)
+    ):
+        return False
+    if (
+        site.kind == "kCustom"
+        or site.sharding is not None
+        or "output_to_operand_aliasing" in site.properties
+        or site.control_predecessors
+        or site.output.first_use is None
+    ):
+        return False
+    users = [use.operation for use in site.output.uses]
+    if not all(isinstance(u, GetTupleElementOp) and not u.control_predecessors for u in users):
+        return False
+    elements = root.inputs
+    reads = sorted({u.index for u in users if isinstance(u, GetTupleElementOp)})
+    kept = [
+        i
+        for i, value in enumerate(elements)
+        if i in reads
+        or (isinstance(value.owner, Instruction) and effects.of_instruction(value.owner))
+    ]
+    if len(kept) == len(elements) or not kept or not isinstance(root.shape, TupleShape):
+        return False
+    shape = root.shape
+    if len(kept) == 1:
+        computation.terminator.operands = [elements[kept[0]]]
+        new_shape = shape.elements[kept[0]]
+        site.output._type = type_of(new_shape)  # pyright: ignore[reportPrivateUsage]
+        for user in users:
+            user.results[0].replace_all_uses_with(site.output)
+            user.detach()
+            user.erase()
+    else:
+        new_shape = TupleShape(tuple(shape.elements[i] for i in kept))
+        replacement = make(
+            "tuple", [elements[i] for i in kept], new_shape, name=root.instruction_name
+        )
+        replacement.properties.update({k: v for k, v in root.properties.items() if k == "metadata"})
+        computation.block.insert_op_before(replacement, computation.terminator)
+        computation.terminator.operands = [replacement.output]
+        site.output._type = type_of(new_shape)  # pyright: ignore[reportPrivateUsage]
+        for user in users:
+            assert isinstance(user, GetTupleElementOp)
+            user.properties["index"] = integer(kept.index(user.index))
+    if root.output.first_use is None:
+        root.detach()
+        root.erase()
+    return True
+
+
+def call_sites(module: HloModule) -> dict[str, list[Instruction]]:
+    """Instructions that call each computation."""
+    sites: dict[str, list[Instruction]] = {}
+    for op in module.instructions:
+        for name in op.called_computations:
+            sites.setdefault(name, []).append(op)
+    return sites
+
+
+def callers_first(module: HloModule, *, from_entry: bool = False) -> tuple[ComputationOp, ...]:
+    """Computations, each before those it calls; only those reachable from the entry if asked."""
+    known = module.by_name()
+    done: set[str] = set()
+    order: list[ComputationOp] = []
+    starts = [module.entry] if from_entry else [*module.computations]
+    for start in starts:
+        stack: list[tuple[str, Iterable[str] | None]] = [(start.computation_name, None)]
+        while stack:
+            name, rest = stack.pop()
+            if rest is None:
+                if name in done or name not in known:
+                    continue
+                done.add(name)
+                called = [n for op in known[name].instructions for n in op.called_computations]
+                stack.append((name, ()))
+                stack += [(n, None) for n in dict.fromkeys(called)]
+            else:
+                order.append(known[name])
+    order.reverse()
+    return tuple(order)

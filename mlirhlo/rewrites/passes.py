@@ -1,0 +1,45 @@
+"""What a pass is, and what it reports.
+
+A pass is a frozen dataclass whose fields are its options; `run` changes a module in place and says
+truthfully whether it did. It is an xDSL `ModulePass` too, so that `xdsl-opt` runs it.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops.base import Instruction
+
+RuleListener: TypeAlias = Callable[[str, Instruction], None]
+"""Called with the rule's name and the instruction it matched, before the rewrite."""
+
+
+@dataclass(slots=True)
+class Trace:
+    """What happened while passes ran."""
+
+    rule_counts: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    """Rewrites by (pass, rule)."""
+    listeners: list[RuleListener] = field(default_factory=list[RuleListener])
+
+
+@dataclass(frozen=True)
+class HloPass(ModulePass):
+    """A pass over an HLO module. The first line of the docstring is shown by `--list-passes`."""
+
+    @abstractmethod
+    def run(self, module: HloModule, trace: Trace) -> bool:
+        """Changes `module` in place; whether anything changed. May raise `HloError`."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """As xDSL calls a pass."""
+        self.run(HloModule(op), Trace())

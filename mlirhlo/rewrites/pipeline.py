@@ -1,0 +1,101 @@
+"""Pipelines: `a,b{option=value}` to passes, and running them."""
+
+from __future__ import annotations
+
+import difflib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass, get_pass_option_infos
+from xdsl.utils.arg_spec import parse_pipeline as parse_specs
+from xdsl.utils.exceptions import ArgSpecParseError
+
+from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.rewrites.passes import HloPass, Trace
+from mlirhlo.rewrites.registry import list_passes
+
+
+class Instrumentation(Protocol):
+    """Told before and after every pass."""
+
+    def before(self, pass_: ModulePass, module: ModuleOp) -> None:
+        """`pass_` is about to run on `module`."""
+        ...
+
+    def after(self, pass_: ModulePass, module: ModuleOp, changed: bool, seconds: float) -> None:
+        """`pass_` ran; `changed` says whether it reports a change, `seconds` is wall time."""
+        ...
+
+
+@dataclass(slots=True)
+class PipelineResult:
+    """What a pipeline did."""
+
+    changed: bool = False
+    trace: Trace = field(default_factory=Trace)
+    seconds: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
+    """Pass name and wall time, in order."""
+
+
+def parse_pipeline(text: str) -> tuple[ModulePass, ...]:
+    """Passes of `a,b{option=value other=1,2}`.
+
+    Raises `HloError`: HLO0400 for a syntax error, HLO0401 for an unknown pass, HLO0402 for wrong options.
+    """
+    known = list_passes()
+    try:
+        specs = list(parse_specs(text))
+    except ArgSpecParseError as problem:
+        message = str(problem).strip().split("\n")[-1]
+        raise error("HLO0400", f"cannot read the pipeline {text!r}: {message}") from None
+    passes: list[ModulePass] = []
+    for spec in specs:
+        info = known.get(spec.name) or known.get(spec.name.replace("_", "-"))
+        if info is None:
+            near = difflib.get_close_matches(spec.name, known, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise error(
+                "HLO0401", f"unknown pass {spec.name!r}", help=f"{hint}--list-passes shows all"
+            )
+        cls = info.factory()
+        try:
+            passes.append(cls.from_spec(spec))
+        except (ValueError, TypeError) as problem:
+            options = get_pass_option_infos(cls)
+            listed = ", ".join(f"{o.name.replace('_', '-')}: {o.expected_type}" for o in options)
+            raise error(
+                "HLO0402",
+                f"{spec.name}: {problem}",
+                help=f"options of {spec.name}: {listed or 'none'}",
+            ) from None
+    return tuple(passes)
+
+
+def run_pipeline(
+    module: ModuleOp,
+    passes: Sequence[ModulePass],
+    instrumentation: Sequence[Instrumentation] = (),
+    context: Context | None = None,
+) -> PipelineResult:
+    """Runs `passes` on `module` in place. xDSL's passes run too; they report a change always."""
+    result = PipelineResult()
+    for pass_ in passes:
+        for watcher in instrumentation:
+            watcher.before(pass_, module)
+        start = time.perf_counter()
+        if isinstance(pass_, HloPass):
+            changed = pass_.run(HloModule(module), result.trace)
+        else:
+            pass_.apply(context or Context(), module)
+            changed = True
+        seconds = time.perf_counter() - start
+        result.changed |= changed
+        result.seconds.append((pass_.name, seconds))
+        for watcher in instrumentation:
+            watcher.after(pass_, module, changed, seconds)
+    return result

@@ -1,0 +1,122 @@
+"""Passes by name. Modules are imported when a pass of theirs is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from xdsl.passes import ModulePass
+
+from mlirhlo.diagnostics import error
+
+_BUILTIN: Mapping[str, str] = {
+    "call-inliner": "call_inliner:CallInlinerPass",
+    "cse": "cse:CsePass",
+    "dce": "dce:DcePass",
+    "flatten-call-graph": "flatten_call_graph:FlattenCallGraphPass",
+    "hlo-module-dce": "hlo_module_dce:HloModuleDcePass",
+    "tuple-simplifier": "tuple_simplifier:TupleSimplifierPass",
+}
+"""Pass name to `module:class` in this package."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassInfo:
+    """One pass that can be asked for."""
+
+    name: str
+    factory: Callable[[], type[ModulePass]]
+    """Imports and returns the class."""
+
+    @property
+    def summary(self) -> str:
+        """First line of the class's docstring."""
+        return (self.factory().__doc__ or "").strip().split("\n")[0]
+
+
+_loaded: dict[str, type[ModulePass]] = {}
+
+
+def _builtin(target: str) -> Callable[[], type[ModulePass]]:
+    module, _, cls = target.partition(":")
+
+    def factory() -> type[ModulePass]:
+        found: type[ModulePass] = getattr(
+            importlib.import_module(f"mlirhlo.rewrites.{module}"), cls
+        )
+        return found
+
+    return factory
+
+
+def register(cls: type[ModulePass]) -> type[ModulePass]:
+    """Adds a pass class under its `name`; usable as a decorator.
+
+    Raises `HloError` HLO0404 when another pass has the name.
+    """
+    if cls.name in _BUILTIN or _loaded.get(cls.name, cls) is not cls:
+        raise error(
+            "HLO0404",
+            f"a pass named {cls.name!r} exists already",
+            help="give the pass another name",
+        )
+    _loaded[cls.name] = cls
+    return cls
+
+
+def list_passes() -> Mapping[str, PassInfo]:
+    """Every pass of this project and every loaded one, by name."""
+    found = {name: PassInfo(name, _builtin(target)) for name, target in _BUILTIN.items()}
+    for name, cls in _loaded.items():
+        found[name] = PassInfo(name, lambda cls=cls: cls)
+    return dict(sorted(found.items()))
+
+
+def load_pass_file(path: str) -> tuple[str, ...]:
+    """Imports a Python file and registers every pass it defines; returns their names.
+
+    Raises `HloError` HLO0405 when the file cannot be read or run, or defines no pass.
+    """
+    file = Path(path)
+    spec = importlib.util.spec_from_file_location(f"mlirhlo_pass_{file.stem}", file)
+    if spec is None or spec.loader is None or not file.is_file():
+        raise error("HLO0405", f"cannot load passes from {path!r}: no Python file there")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as problem:
+        where = _last_line_in(problem, file)
+        raise error(
+            "HLO0405", f"{path}{where}: the pass file raised {type(problem).__name__}: {problem}"
+        ) from problem
+    names: list[str] = []
+    for value in vars(module).values():
+        if (
+            isinstance(value, type)
+            and issubclass(value, ModulePass)
+            and value.__module__ == module.__name__
+            and isinstance(getattr(value, "name", None), str)
+        ):
+            register(value)
+            names.append(value.name)
+    if not names:
+        raise error(
+            "HLO0405",
+            f"{path} defines no pass",
+            help="a pass is a subclass of HloPass with a `name`",
+        )
+    return tuple(names)
+
+
+def _last_line_in(problem: BaseException, file: Path) -> str:
+    line, trace = "", problem.__traceback__
+    while trace is not None:
+        if Path(trace.tb_frame.f_code.co_filename) == file:
+            line = f":{trace.tb_lineno}"
+        trace = trace.tb_next
+    return line

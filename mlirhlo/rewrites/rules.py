@@ -1,0 +1,265 @@
+"""Named rewrite rules and the driver that applies them.
+
+    @rule(SubtractOp)
+    def subtract_of_negate(op: SubtractOp, rewriter: Rewriter) -> None:
+        "x - (-y) => x + y"
+        if not isinstance(negate := op.rhs.owner, NegateOp):
+            return
+        rewriter.replace(op, rewriter.build(AddOp, op.lhs, negate.operand))
+
+The driver keeps a worklist of instructions whose class some rule names; after a rewrite it looks
+again at what was made and at the users of what was replaced, never at the whole module. xDSL's
+stock walker gives the same result (`Rule.pattern`); a test holds that.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar, cast
+
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+
+from mlirhlo.analysis.shape_inference import infer
+from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.build import make
+from mlirhlo.dialects.hlo.module import HloModule, set_source, source_of
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.shapes import Shape
+from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.rewrites.passes import HloPass, Trace
+
+InstructionT = TypeVar("InstructionT", bound=Instruction)
+
+RuleFunction = Callable[[Any, "Rewriter"], None]
+
+
+class Rewriter(PatternRewriter):
+    """xDSL's rewriter with the habits of HLO: names, metadata and places survive a replacement."""
+
+    def build(
+        self,
+        cls: type[InstructionT],
+        *operands: SSAValue | Instruction,
+        shape: Shape | None = None,
+        **properties: Attribute,
+    ) -> InstructionT:
+        """A new detached instruction; its shape is inferred where XLA infers one.
+
+        Raises `ConstraintError` when the operands do not fit.
+        """
+        values = [v.output if isinstance(v, Instruction) else v for v in operands]
+        if shape is None:
+            shape = infer(cls.opcode.name, [shape_of(v.type) for v in values], properties, {})
+        return cast(InstructionT, make(cls.opcode.name, values, shape, properties))
+
+    def replace(
+        self,
+        op: Operation,
+        new_ops: Operation | Sequence[Operation],
+        new_results: Sequence[SSAValue | None] | None = None,
+        safe_erase: bool = True,
+    ) -> None:
+        """Puts `new_ops` before `op` and lets its users read the last one (or `new_results`).
+
+        As in XLA, a new instruction of the same opcode takes the name, and one without metadata the
+        metadata, of the instruction it replaces; control predecessors and successors move over.
+        """
+        new = (new_ops,) if isinstance(new_ops, Operation) else tuple(new_ops)
+        if isinstance(op, Instruction):
+            for fresh in new:
+                if isinstance(fresh, Instruction):
+                    inherit(fresh, op)
+            if new and isinstance(last := new[-1], Instruction) and new_results is None:
+                if last.instruction_name is None and last.opcode is op.opcode:
+                    last.instruction_name = op.instruction_name
+        names = [(r, r._name) for n in new for r in n.results]  # pyright: ignore[reportPrivateUsage]
+        super().replace(op, new, new_results, safe_erase)
+        for result, name in names:  # xDSL hands names on in its own way, cutting `_12` off
+            result._name = name  # pyright: ignore[reportPrivateUsage]
+
+    def replace_by_value(self, op: Instruction, value: SSAValue) -> None:
+        """Lets the users of `op` read `value`, and erases `op`."""
+        self.replace(op, (), (value,))
+
+
+def inherit(fresh: Instruction, old: Instruction) -> None:
+    """Gives a new instruction the metadata and the source place of the one it stands for."""
+    if "metadata" not in fresh.properties and "metadata" in old.properties:
+        fresh.properties["metadata"] = old.properties["metadata"]
+    if (source := source_of(old)) is not None and source_of(fresh) is None:
+        set_source(fresh, *source)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rewrite with a name and an equation."""
+
+    name: str
+    """What it matches, in snake case."""
+    equation: str
+    """`left => right`, the first line of the function's docstring."""
+    ops: tuple[type[Instruction], ...]
+    """Classes it may match."""
+    function: RuleFunction
+    """Rewrites, or returns having done nothing."""
+
+    @property
+    def pattern(self) -> RewritePattern:
+        """The rule for xDSL's own drivers."""
+        return _RulePattern(self)
+
+
+class _RulePattern(RewritePattern):
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if isinstance(op, self.rule.ops):
+            own = Rewriter(op)
+            own.extend_from_listener(rewriter)
+            self.rule.function(op, own)
+            rewriter.has_done_action |= own.has_done_action
+
+
+def rule(*ops: type[Instruction]) -> Callable[[RuleFunction], Rule]:
+    """Decorator: makes a `Rule` of a function. The first docstring line must hold `=>`."""
+
+    def make_rule(function: RuleFunction) -> Rule:
+        name = function.__name__
+        equation = (function.__doc__ or "").strip().split("\n")[0]
+        if "=>" not in equation:
+            raise ValueError(
+                f"rule {name}: the first docstring line is its equation, left => right"
+            )
+        return Rule(name, equation, ops, function)
+
+    return make_rule
+
+
+class _Worklist:
+    """Instructions still to look at, last in first out, each once."""
+
+    __slots__ = ("_member", "_stack")
+
+    def __init__(self) -> None:
+        self._stack: list[Operation] = []
+        self._member: set[Operation] = set()
+
+    def push(self, op: Operation) -> None:
+        if op not in self._member:
+            self._member.add(op)
+            self._stack.append(op)
+
+    def pop(self) -> Operation | None:
+        while self._stack:
+            op = self._stack.pop()
+            if op in self._member:
+                self._member.discard(op)
+                return op
+        return None
+
+    def forget(self, op: Operation) -> None:
+        self._member.discard(op)
+
+
+def apply_rules(
+    root: Operation,
+    rules: Iterable[Rule],
+    *,
+    fuel: int | None = None,
+    trace: Trace | None = None,
+    name: str = "",
+) -> bool:
+    """Applies `rules` below `root` until none matches; whether anything changed.
+
+    Rules are tried in order on each instruction, operands' instructions first. At most `fuel`
+    rewrites are done. Counts go to `trace` under the pass name `name`.
+    """
+    index: dict[type[Operation], list[Rule]] = {}
+    for each in rules:
+        for cls in each.ops:
+            index.setdefault(cls, []).append(each)
+    worklist = _Worklist()
+    wanted = [op for op in root.walk() if type(op) in index]
+    for op in reversed(wanted):
+        worklist.push(op)
+
+    def look_again(op: Operation) -> None:
+        if type(op) in index:
+            worklist.push(op)
+
+    def replaced(op: Operation, results: Sequence[SSAValue | None]) -> None:
+        for result in op.results:
+            for use in result.uses:
+                look_again(use.operation)
+
+    def removed(op: Operation) -> None:
+        worklist.forget(op)
+        for operand in op.operands:
+            if isinstance(operand.owner, Operation):
+                look_again(operand.owner)
+
+    counts: Counter[str] = Counter()
+    listeners = trace.listeners if trace is not None else []
+    left = fuel
+    while left is None or left > 0:
+        op = worklist.pop()
+        if op is None:
+            break
+        for each in index[type(op)]:
+            rewriter = Rewriter(op)
+            rewriter.operation_insertion_handler.append(look_again)
+            rewriter.operation_modification_handler.append(look_again)
+            rewriter.operation_replacement_handler.append(replaced)
+            rewriter.operation_removal_handler.append(removed)
+            described = str(op) if listeners else ""
+            each.function(op, rewriter)
+            if rewriter.has_done_action:
+                counts[each.name] += 1
+                left = None if left is None else left - 1
+                for listener in listeners:
+                    listener(f"{each.name}: {described}", cast(Instruction, op))
+                if op.parent is not None:
+                    worklist.push(op)
+                break
+    if trace is not None:
+        for key, count in counts.items():
+            trace.rule_counts[name, key] += count
+    return bool(counts)
+
+
+@dataclass(frozen=True)
+class RulePass(HloPass):
+    """A pass that is a list of rules. Options pick rules and bound the number of rewrites."""
+
+    rules: ClassVar[tuple[Rule, ...]] = ()
+
+    only: tuple[str, ...] = ()
+    """Names of the rules to apply; all when empty."""
+    disable: tuple[str, ...] = ()
+    """Names of rules to leave out."""
+    fuel: int | None = None
+    """At most so many rewrites."""
+
+    def selected(self) -> tuple[Rule, ...]:
+        """Rules that the options leave. Raises `HloError` HLO0403 for an unknown name."""
+        known: Mapping[str, Rule] = {r.name: r for r in self.rules}
+        for wanted in (*self.only, *self.disable):
+            if wanted not in known:
+                raise error(
+                    "HLO0403",
+                    f"{self.name}: unknown rule {wanted!r}",
+                    help=f"rules of {self.name}: {', '.join(known)}",
+                )
+        return tuple(
+            r
+            for r in self.rules
+            if (not self.only or r.name in self.only) and r.name not in self.disable
+        )
+
+    def run(self, module: HloModule, trace: Trace) -> bool:
+        """Applies the selected rules until none matches."""
+        return apply_rules(module.op, self.selected(), fuel=self.fuel, trace=trace, name=self.name)

@@ -1,0 +1,78 @@
+"""`tuple-simplifier`: looks through tuples that are built only to be taken apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops import GetTupleElementOp, TupleOp
+from mlirhlo.dialects.hlo.shapes import compatible
+from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.rewrites.passes import Trace
+from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, apply_rules, rule
+
+
+@rule(GetTupleElementOp)
+def get_tuple_element_of_tuple(op: GetTupleElementOp, rewriter: Rewriter) -> None:
+    """get-tuple-element(tuple(…, x_i, …), i) => x_i"""
+    built = op.operand.owner
+    if not isinstance(built, TupleOp) or op.control_predecessors:
+        return
+    value = built.inputs[op.index]
+    if op.sharding is not None and getattr(value.owner, "sharding", None) != op.sharding:
+        return  # the sharding would be lost
+    rewriter.replace_by_value(op, value)
+
+
+@rule(TupleOp)
+def tuple_of_get_tuple_elements(op: TupleOp, rewriter: Rewriter) -> None:
+    """tuple(get-tuple-element(t, 0), …, get-tuple-element(t, n)) => t"""
+    parts = op.inputs
+    if not parts or op.control_predecessors:
+        return
+    source = None
+    for index, part in enumerate(parts):
+        element = part.owner
+        if not isinstance(element, GetTupleElementOp) or element.index != index:
+            return
+        if source is None:
+            source = element.operand
+        elif element.operand is not source:
+            return
+    if source is None or not compatible(shape_of(source.type), op.shape):
+        return
+    if op.sharding is not None and getattr(source.owner, "sharding", None) != op.sharding:
+        return
+    rewriter.replace_by_value(op, source)
+
+
+@dataclass(frozen=True)
+class TupleSimplifierPass(RulePass):
+    """Removes tuples that are built only to be taken apart, and copies of whole tuples.
+
+    Before and after:
+
+        %t = (f32[4], s32[]) tuple(%a, %b)
+        %x = f32[4] get-tuple-element(%t), index=0      =>   %a
+
+    Source: reference of the passes, "TupleSimplifier". Dead tuples are left to `dce`.
+    """
+
+    name = "tuple-simplifier"
+    rules: ClassVar[tuple[Rule, ...]] = (get_tuple_element_of_tuple, tuple_of_get_tuple_elements)
+
+    exclude_entry_computation: bool = False
+    """Leaves the entry computation as it is."""
+
+    def run(self, module: HloModule, trace: Trace) -> bool:
+        """Applies the rules; whether anything changed."""
+        if not self.exclude_entry_computation:
+            return super().run(module, trace)
+        changed = False
+        for computation in module.computations:
+            if computation.is_entry is None:
+                changed |= apply_rules(
+                    computation, self.selected(), fuel=self.fuel, trace=trace, name=self.name
+                )
+        return changed

@@ -199,7 +199,7 @@ class ShuffleOp(Instruction):
 
 @instruction("slice")
 class SliceOp(Instruction):
-    """X[start:limit:stride] in every dimension."""
+    """x[start:limit:stride] in every dimension."""
 
     slices = value_property(Slice)
 

@@ -39,7 +39,7 @@ class AcoshOp(Instruction):
 
 @instruction("add")
 class AddOp(Instruction):
-    """X + y; or on pred."""
+    """x + y; or on pred."""
 
     @property
     def lhs(self) -> SSAValue:
@@ -164,7 +164,7 @@ class ClampOp(Instruction):
 
 @instruction("compare")
 class CompareOp(Instruction):
-    """X EQ|NE|GE|GT|LE|LT y, as pred."""
+    """x EQ|NE|GE|GT|LE|LT y, as pred."""
 
     direction = str_property()
     comparison_type = str_property(key="type")
@@ -183,7 +183,7 @@ class CompareOp(Instruction):
 
 @instruction("complex")
 class ComplexOp(Instruction):
-    """X + i*y."""
+    """x + i*y."""
 
     @property
     def real(self) -> SSAValue:
@@ -198,7 +198,7 @@ class ComplexOp(Instruction):
 
 @instruction("convert")
 class ConvertOp(Instruction):
-    """X in another element type."""
+    """x in another element type."""
 
     @property
     def operand(self) -> SSAValue:
@@ -208,7 +208,7 @@ class ConvertOp(Instruction):
 
 @instruction("copy")
 class CopyOp(Instruction):
-    """X, possibly in another layout."""
+    """x, possibly in another layout."""
 
     @property
     def operand(self) -> SSAValue:
@@ -228,7 +228,7 @@ class CoshOp(Instruction):
 
 @instruction("cosine")
 class CosineOp(Instruction):
-    """Cos x, radians."""
+    """cos x, radians."""
 
     @property
     def operand(self) -> SSAValue:
@@ -248,7 +248,7 @@ class CountLeadingZerosOp(Instruction):
 
 @instruction("divide")
 class DivideOp(Instruction):
-    """X / y; integers truncate, x / 0 = -1, MIN / -1 = MIN."""
+    """x / y; integers truncate, x / 0 = -1, MIN / -1 = MIN."""
 
     @property
     def lhs(self) -> SSAValue:
@@ -273,7 +273,7 @@ class ErfOp(Instruction):
 
 @instruction("exponential")
 class ExponentialOp(Instruction):
-    """E**x."""
+    """e**x."""
 
     @property
     def operand(self) -> SSAValue:
@@ -283,7 +283,7 @@ class ExponentialOp(Instruction):
 
 @instruction("exponential-minus-one")
 class ExponentialMinusOneOp(Instruction):
-    """E**x - 1."""
+    """e**x - 1."""
 
     @property
     def operand(self) -> SSAValue:
@@ -333,7 +333,7 @@ class LogOp(Instruction):
 
 @instruction("log-plus-one")
 class LogPlusOneOp(Instruction):
-    """Log(1 + x)."""
+    """log(1 + x)."""
 
     @property
     def operand(self) -> SSAValue:
@@ -398,7 +398,7 @@ class MulhiOp(Instruction):
 
 @instruction("multiply")
 class MultiplyOp(Instruction):
-    """X * y; and on pred."""
+    """x * y; and on pred."""
 
     @property
     def lhs(self) -> SSAValue:
@@ -458,7 +458,7 @@ class PopcntOp(Instruction):
 
 @instruction("power")
 class PowerOp(Instruction):
-    """X ** y."""
+    """x ** y."""
 
     @property
     def lhs(self) -> SSAValue:
@@ -483,7 +483,7 @@ class RealOp(Instruction):
 
 @instruction("reduce-precision")
 class ReducePrecisionOp(Instruction):
-    """X rounded to fewer exponent and mantissa bits, in its own type."""
+    """x rounded to fewer exponent and mantissa bits, in its own type."""
 
     exponent_bits = int_property()
     mantissa_bits = int_property()
@@ -496,7 +496,7 @@ class ReducePrecisionOp(Instruction):
 
 @instruction("remainder")
 class RemainderOp(Instruction):
-    """X - y*trunc(x/y), the sign of x; x rem 0 = x."""
+    """x - y*trunc(x/y), the sign of x; x rem 0 = x."""
 
     @property
     def lhs(self) -> SSAValue:
@@ -541,7 +541,7 @@ class RsqrtOp(Instruction):
 
 @instruction("select")
 class SelectOp(Instruction):
-    """X where the predicate holds, else y."""
+    """x where the predicate holds, else y."""
 
     @property
     def predicate(self) -> SSAValue:
@@ -561,7 +561,7 @@ class SelectOp(Instruction):
 
 @instruction("shift-left")
 class ShiftLeftOp(Instruction):
-    """X << y; 0 when y is the width or more."""
+    """x << y; 0 when y is the width or more."""
 
     @property
     def lhs(self) -> SSAValue:
@@ -576,7 +576,7 @@ class ShiftLeftOp(Instruction):
 
 @instruction("shift-right-arithmetic")
 class ShiftRightArithmeticOp(Instruction):
-    """X >> y with the sign; all sign when y is the width or more."""
+    """x >> y with the sign; all sign when y is the width or more."""
 
     @property
     def lhs(self) -> SSAValue:
@@ -591,7 +591,7 @@ class ShiftRightArithmeticOp(Instruction):
 
 @instruction("shift-right-logical")
 class ShiftRightLogicalOp(Instruction):
-    """X >> y with zeros; 0 when y is the width or more."""
+    """x >> y with zeros; 0 when y is the width or more."""
 
     @property
     def lhs(self) -> SSAValue:
@@ -616,7 +616,7 @@ class SignOp(Instruction):
 
 @instruction("sine")
 class SineOp(Instruction):
-    """Sin x, radians."""
+    """sin x, radians."""
 
     @property
     def operand(self) -> SSAValue:
@@ -646,7 +646,7 @@ class SqrtOp(Instruction):
 
 @instruction("stochastic-convert")
 class StochasticConvertOp(Instruction):
-    """X in a narrower type, rounded by random bits y."""
+    """x in a narrower type, rounded by random bits y."""
 
     @property
     def operand(self) -> SSAValue:
@@ -661,7 +661,7 @@ class StochasticConvertOp(Instruction):
 
 @instruction("subtract")
 class SubtractOp(Instruction):
-    """X - y."""
+    """x - y."""
 
     @property
     def lhs(self) -> SSAValue:

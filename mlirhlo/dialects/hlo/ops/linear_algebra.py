@@ -246,7 +246,7 @@ class ScaledDotOp(Instruction):
 
 @instruction("triangular-solve")
 class TriangularSolveOp(Instruction):
-    """X with op(a) * x = b, or x * op(a) = b."""
+    """x with op(a) * x = b, or x * op(a) = b."""
 
     left_side = bool_property()
     lower = bool_property()

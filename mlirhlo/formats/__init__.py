@@ -1,1 +1,316 @@
-"""Readers and writers of every format."""
+"""Readers and writers of every format; `load` and `write` are the door to all of them.
+
+Nothing is imported before it is needed: the parts (`hlo_text`, `mlir`, `proto`, `containers`) stand
+on their own, and this page only picks among them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, TypeAlias
+
+from mlirhlo.diagnostics import Place, SourceText, error
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+    from xdsl.dialects.builtin import ModuleOp
+
+    from mlirhlo.dialects.hlo.literal import Literal
+    from mlirhlo.formats.hlo_text import PrintOptions
+    from mlirhlo.formats.proto.literal_pb2 import LiteralProto
+    from mlirhlo.formats.sniff import Sniffed
+
+__all__ = ["FORMATS", "Loaded", "Source", "load", "read_file", "to_bytes", "write"]
+
+Source: TypeAlias = "str | os.PathLike[str] | bytes | IO[bytes]"
+"""A path, the content itself, or an open binary file."""
+
+FORMATS: Mapping[str, tuple[str, str | None]] = {
+    "hlo": ("HLO_TEXT", None),
+    "txt": ("HLO_TEXT", None),
+    "text": ("HLO_TEXT", None),
+    "mlir": ("MLIR_TEXT", None),
+    "mlir-generic": ("MLIR_TEXT", None),
+    "stablehlo": ("MLIR_TEXT", None),
+    "pb": ("PROTO", None),
+    "proto": ("PROTO", None),
+    "proto_binary": ("PROTO", None),
+    "pbtxt": ("PROTO_TEXT", None),
+    "proto_text": ("PROTO_TEXT", None),
+    "json": ("PROTO_JSON", None),
+    "snapshot": ("PROTO", "SNAPSHOT"),
+    "snapshot_proto_binary": ("PROTO", "SNAPSHOT"),
+    "unoptimized_hlo_snapshot": ("PROTO", "UNOPTIMIZED_SNAPSHOT"),
+    "unoptimized_snapshot_proto_binary": ("PROTO", "UNOPTIMIZED_SNAPSHOT"),
+    "unoptimized_snapshot_proto_text": ("PROTO_TEXT", "UNOPTIMIZED_SNAPSHOT"),
+}
+"""Names that users of XLA's tools give to formats: our format and container."""
+
+_BY_EXTENSION: Mapping[str, str] = {
+    ".hlo": "hlo",
+    ".txt": "hlo",
+    ".mlir": "mlir",
+    ".pb": "pb",
+    ".pbtxt": "pbtxt",
+    ".json": "json",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A module, and what its file was."""
+
+    module: ModuleOp
+    name: str
+    """File name, `<stdin>` or the like."""
+    sniffed: Sniffed
+    """Format, gzip or not, and for protos the message."""
+    source: SourceText | None = None
+    """The text, for text formats."""
+    message: Message | None = None
+    """The message, for protos: an HloProto, HloSnapshot, …"""
+
+    @property
+    def arguments(self) -> tuple[tuple[Literal, ...], ...]:
+        """Arguments stored in a snapshot, one tuple per partition; `()` where there are none.
+
+        Raises `HloError` HLO0206 when a literal is damaged.
+        """
+        from mlirhlo.formats.proto.containers_pb2 import HloSnapshot, HloUnoptimizedSnapshot
+
+        match self.message:
+            case HloSnapshot() as snapshot if snapshot.arguments or snapshot.HasField("result"):
+                return (self._decoded(snapshot.arguments),)
+            case HloUnoptimizedSnapshot() as snapshot:
+                return tuple(self._decoded(p.arguments) for p in snapshot.partitions)
+            case _:
+                return ()
+
+    @property
+    def result(self) -> Literal | None:
+        """The result stored in a snapshot, a tuple literal for tuples. Raises as `arguments` does."""
+        from mlirhlo.formats.proto.containers_pb2 import HloSnapshot
+
+        if isinstance(self.message, HloSnapshot) and self.message.HasField("result"):
+            return self._decoded([self.message.result], "result")[0]
+        return None
+
+    def _decoded(
+        self, protos: Iterable[LiteralProto], what: str = "argument"
+    ) -> tuple[Literal, ...]:
+        from mlirhlo.formats.proto.literals import decode_literal
+        from mlirhlo.formats.proto.message import DecodeProblem
+
+        literals: list[Literal] = []
+        for number, proto in enumerate(protos):
+            try:
+                literals.append(decode_literal(proto))
+            except DecodeProblem as problem:
+                raise problem.at(self.name, f"{what} {number}") from None
+        return tuple(literals)
+
+
+def load(source: Source, format: str | None = None, *, name: str | None = None) -> Loaded:
+    """The module in a file, whatever its format: told by content, unless `format` (a key of
+    `FORMATS`) says so. Nothing is verified.
+
+    Raises `HloError`: HLO0503 when the file cannot be read, HLO0502 for an unknown `format`, and
+    what the readers raise.
+    """
+    data, own_name = read_file(source)
+    name = name or own_name
+    from mlirhlo.formats.sniff import Format, Sniffed, sniff_plain, unwrap
+
+    plain = unwrap(data, name)
+    is_gzip = plain is not data
+    if format is None:
+        sniffed = sniff_plain(plain)
+        sniffed = Sniffed(sniffed.format, is_gzip, sniffed.container)
+    else:
+        sniffed = _forced(plain, is_gzip, format)
+    match sniffed.format:
+        case Format.HLO_TEXT | Format.MLIR_TEXT:
+            return _load_text(plain, name, sniffed)
+        case Format.PROTO | Format.PROTO_TEXT | Format.PROTO_JSON:
+            return _load_proto(plain, name, sniffed)
+        case Format.MLIR_BYTECODE:
+            raise error(
+                "HLO0504",
+                "MLIR bytecode is not read",
+                Place(name),
+                help="turn it into text first, e.g. with mlir-opt or stablehlo-translate --deserialize",
+            )
+        case Format.UNKNOWN:
+            raise _unknown(plain, name)
+
+
+def _load_text(data: bytes, name: str, sniffed: Sniffed) -> Loaded:
+    from mlirhlo.formats.sniff import Format
+
+    # Bytes that are no UTF-8 stand in metadata strings of real dumps and must come out again.
+    text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="surrogateescape")
+    if sniffed.format is Format.HLO_TEXT:
+        from mlirhlo.formats import hlo_text
+
+        module = hlo_text.parse_module(text, name)
+    else:
+        from mlirhlo.formats import mlir
+
+        module = mlir.parse_module(text, name)
+    return Loaded(module, name, sniffed, SourceText(name, text))
+
+
+def _load_proto(data: bytes, name: str, sniffed: Sniffed) -> Loaded:
+    from mlirhlo.diagnostics import HloError
+    from mlirhlo.formats import containers, proto
+
+    contents = containers.read(data, name, sniffed)
+    try:
+        module = proto.decode_module(contents.module)
+    except HloError as problem:
+        raise problem.at(Place(name)) from None
+    return Loaded(module, name, contents.sniffed, message=contents.message)
+
+
+def _forced(data: bytes, is_gzip: bool, format: str) -> Sniffed:
+    """What the user says the data are."""
+    from mlirhlo.formats.sniff import Container, Format, Sniffed, sniff_plain
+
+    if format not in FORMATS:
+        raise error(
+            "HLO0502", f"unknown format '{format}'", help=f"formats are {', '.join(FORMATS)}"
+        )
+    format_name, container_name = FORMATS[format]
+    kind = Format[format_name]
+    if kind not in (Format.PROTO, Format.PROTO_TEXT, Format.PROTO_JSON):
+        return Sniffed(kind, is_gzip)
+    looks = sniff_plain(data)
+    if looks.format is kind and looks.container is not None:
+        # A snapshot where a module was promised, or one framed: the content knows better.
+        return Sniffed(kind, is_gzip, looks.container)
+    return Sniffed(kind, is_gzip, Container[container_name or "HLO"])
+
+
+def _unknown(data: bytes, name: str) -> Exception:
+    if not data.strip():
+        return error("HLO0504", "the file is empty", Place(name))
+    first = data[:40].split(b"\n", 1)[0].decode("utf-8", errors="replace")
+    shown = "".join(c if c.isprintable() else "·" for c in first)
+    return error(
+        "HLO0504",
+        f"no format this package reads; the file begins with '{shown}'",
+        Place(name),
+        help="read are HLO text, MLIR, and XLA's protos (binary, text, JSON), plain or gzip;"
+        " --format says which it is when the content does not",
+    )
+
+
+def read_file(source: Source) -> tuple[bytes, str]:
+    """Content and name of a file. Raises `HloError` HLO0503 with the nearest name there is."""
+    if isinstance(source, bytes):
+        return source, "<input>"
+    if not isinstance(source, str | os.PathLike):
+        return source.read(), str(getattr(source, "name", "<input>"))
+    path = os.fspath(source)
+    try:
+        with open(path, "rb") as file:
+            return file.read(), path
+    except OSError as problem:
+        raise error(
+            "HLO0503",
+            f"cannot read '{path}': {problem.strerror or problem}",
+            help=_nearest_file(path) if isinstance(problem, FileNotFoundError) else None,
+        ) from None
+    except ValueError as problem:  # a NUL in the name
+        raise error("HLO0503", f"cannot read {path!r}: {problem}") from None
+
+
+def _nearest_file(path: str) -> str | None:
+    from difflib import get_close_matches
+
+    folder, base = os.path.split(path)
+    try:
+        names = os.listdir(folder or ".")
+    except OSError:
+        return f"there is no folder '{folder}'"
+    near = get_close_matches(base, names, n=1)
+    return f"did you mean '{os.path.join(folder, near[0])}'?" if near else None
+
+
+# ---------------------------------------------------------------- writing
+
+
+def to_bytes(
+    module: ModuleOp,
+    format: str = "hlo",
+    *,
+    options: PrintOptions | None = None,
+    container: str = "HloProto",
+    gzip: bool = False,
+) -> bytes:
+    """A module in `format` (a key of `FORMATS`); protos wrapped in `container`.
+
+    Raises `HloError`: HLO0502 for a format that is unknown or not written, and HLO0207 where the
+    message cannot hold the module.
+    """
+    from mlirhlo.formats.sniff import Container, Format
+
+    if format not in FORMATS:
+        raise error(
+            "HLO0502", f"unknown format '{format}'", help=f"formats are {', '.join(FORMATS)}"
+        )
+    format_name, container_name = FORMATS[format]
+    kind = Format[format_name]
+    if kind is Format.HLO_TEXT:
+        from mlirhlo.formats import hlo_text
+
+        text = hlo_text.print_module(module, options or hlo_text.PrintOptions())
+        data = text.encode("utf-8", errors="surrogateescape")
+    elif kind is Format.MLIR_TEXT:
+        from mlirhlo.formats import mlir
+
+        text = mlir.print_module(module, generic=format == "mlir-generic")
+        data = text.encode("utf-8", errors="surrogateescape")
+    else:
+        from mlirhlo.formats import containers, proto
+
+        inside = Container[container_name] if container_name else Container(container)
+        message = containers.wrap(proto.encode_module(module), inside)
+        return containers.write(message, kind, gzip=gzip)
+    if gzip:
+        import gzip as gzip_module
+
+        return gzip_module.compress(data, mtime=0)
+    return data
+
+
+def write(
+    module: ModuleOp,
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    options: PrintOptions | None = None,
+    container: str = "HloProto",
+) -> None:
+    """Writes a module to a file, in the format its name ends in (`.hlo .txt .mlir .pb .pbtxt .json`,
+    all with `.gz` or without) unless `format` says another.
+
+    Raises `HloError`: HLO0503 when the file cannot be written, and as `to_bytes` does.
+    """
+    path = os.fspath(path)
+    is_gzip = path.endswith(".gz")
+    extension = os.path.splitext(path.removesuffix(".gz"))[1]
+    chosen = format or _BY_EXTENSION.get(extension, "hlo")
+    data = to_bytes(module, chosen, options=options, container=container, gzip=is_gzip)
+    write_file(path, data)
+
+
+def write_file(path: str, data: bytes) -> None:
+    """Writes bytes to a file. Raises `HloError` HLO0503."""
+    try:
+        with open(path, "wb") as file:
+            file.write(data)
+    except OSError as problem:
+        raise error("HLO0503", f"cannot write '{path}': {problem.strerror or problem}") from None

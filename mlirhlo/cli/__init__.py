@@ -1,0 +1,1 @@
+"""Command-line tools: options in, library calls, exit code out."""

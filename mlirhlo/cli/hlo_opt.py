@@ -1,0 +1,370 @@
+"""`hlo-opt`: read a module in any format, verify it, run passes, print it in any format."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mlirhlo.cli import inputs, printing
+from mlirhlo.cli.inputs import InputFlags
+from mlirhlo.cli.options import Parsed, flag, help_text, parse
+from mlirhlo.cli.printing import OutputFlags
+from mlirhlo.cli.report import DONE, INPUT_AT_FAULT, UsageError, report, run_tool, usage_error
+from mlirhlo.cli.watch import Clock, IrPrinter, WatchFlags
+from mlirhlo.diagnostics import Diagnostic, HloError
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.passes import ModulePass
+
+    from mlirhlo.cli.xla_flags import XlaFlags
+    from mlirhlo.formats import Loaded
+    from mlirhlo.formats.hlo_text import PrintOptions
+    from mlirhlo.rewrites.pipeline import Instrumentation
+
+PURPOSE = "hlo-opt: read an HLO module in any format, check it, run passes, print it in any format"
+USAGE = "hlo-opt [options] [FILE|-]"
+EXAMPLES = (
+    "echo 'ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] negate(x) }' | hlo-opt -",
+    "echo 'f32[2] add(f32[2] x, f32[2] y)' | hlo-opt --emit=mlir",
+    "echo 'ENTRY e { x = s8[] parameter(0) d = s8[] abs(x) ROOT y = s8[] not(x) }' | hlo-opt -p dce",
+)
+
+_PLATFORMS = ("transforms", "interpreter")
+_OTHER_PLATFORMS = ("cpu", "host", "gpu", "cuda", "rocm", "tpu", "xpu")
+_STAGES = ("hlo",)
+
+
+@dataclass
+class Options(WatchFlags, OutputFlags, InputFlags):
+    """The command line of hlo-opt."""
+
+    verify: bool = flag(True, group="Input", help="check the module: --no-verify turns it off")
+    disable_verify: bool = flag(False, "disable-verification", group="Input", help="")
+    passes: tuple[str, ...] = flag(
+        (), "p", group="Passes", metavar="a,b{opt=v}", help="passes to run in order; --a --b too"
+    )
+    pass_pipeline: str | None = flag(None, group="Passes", help="")
+    list_passes: bool = flag(False, group="Passes", help="every pass in one line")
+    help_passes: bool = flag(False, group="Passes", help="every pass with its page and options")
+    load_pass: tuple[str, ...] = flag(
+        (), "load-pass-plugin", group="Passes", metavar="FILE.py", help="passes of your own"
+    )
+    verify_each: bool = flag(False, group="Passes", help="check the module after each pass")
+    platform: str = flag("transforms", group="Passes", metavar="P", help="whose passes and stages")
+    stage: str = flag("hlo", group="Passes", metavar="S", help="what to print, see --list-stages")
+    list_stages: bool = flag(False, group="Passes", help="stages of the platform")
+    dump_pass_pipeline: bool = flag(
+        False, group="Passes", help="print the passes as they were understood, to stderr", rare=True
+    )
+    verify_diagnostics: str = flag(
+        "",
+        group="Testing",
+        choices=("", "all", "only-expected"),
+        help="compare with '// expected-error {{...}}'",
+    )
+    verify_roundtrip: bool = flag(
+        False, group="Testing", help="print, read, print again: must be equal"
+    )
+    explain: str | None = flag(
+        None, group="Help", metavar="HLO0102", help="what an error code means"
+    )
+    help: bool = flag(False, "h", group="Help", help="")
+    help_all: bool = flag(False, "help-hidden", group="Help", help="")
+    version: bool = flag(False, "v", group="Help", help="")
+    debug: bool = flag(False, group="Help", help="Python traceback of an error")
+    json: bool = flag(False, group="Help", help="lists as JSON")
+    allow_unregistered_dialect: bool = flag(False, group="Help", help="")
+    no_implicit_module: bool = flag(False, group="Help", help="")
+    parsing_diagnostics: bool = flag(False, group="Help", help="")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The console script."""
+    return run_tool("hlo-opt", _run, argv)
+
+
+def _run(argv: Sequence[str]) -> int:
+    argv = ["--verify-diagnostics=all" if a.lstrip("-") in _BARE else a for a in argv]
+    parsed = parse(Options, argv, _other)
+    options = parsed.options
+    if options.help or options.help_all:
+        print(help_text(Options, PURPOSE, USAGE, EXAMPLES, everything=options.help_all))
+        if options.help_all:
+            print("\nswitches of HLO text [default]: " + ", ".join(printing.switch_names()))
+        return DONE
+    if options.version:
+        import mlirhlo
+
+        print(f"hlo-opt of mlirhlo {mlirhlo.__version__}")
+        return DONE
+    if options.explain is not None:
+        from mlirhlo.diagnostics import explain
+
+        print(explain(options.explain), end="")
+        return DONE
+    _check_platform(options)
+    if options.list_stages:
+        print("\n".join(_STAGES))
+        return DONE
+    return _with_passes(parsed)
+
+
+_BARE = ("verify-diagnostics", "verify_diagnostics")
+"""Flags whose value may be missing."""
+
+
+def _other(options: Options, name: str, value: str | None) -> bool:
+    """Options that are named after passes or after switches of the printer."""
+    from mlirhlo.rewrites.registry import list_passes
+
+    for known in (name, name.replace("_", "-")):
+        if known in list_passes():
+            options.passes += (known if value is None else f"{known}{{{value.strip('{}')}}}",)
+            return True
+    return printing.take_switch(options, name, value)
+
+
+def _check_platform(options: Options) -> None:
+    platform = options.platform.lower()
+    if platform not in _PLATFORMS + _OTHER_PLATFORMS:
+        known = ", ".join(_PLATFORMS + _OTHER_PLATFORMS)
+        raise usage_error(
+            f"provider not found for platform '{options.platform}'", help=f"platforms are {known}"
+        )
+    if options.stage not in _STAGES:
+        raise usage_error(
+            f"platform '{options.platform}' has no stage '{options.stage}'",
+            help=f"its stages are {', '.join(_STAGES)}",
+        )
+    asks_nothing = not options.passes and options.pass_pipeline is None
+    lists = options.list_passes or options.help_passes or options.list_stages
+    if platform in _OTHER_PLATFORMS and asks_nothing and not lists:
+        raise usage_error(
+            f"there is no pipeline of platform '{options.platform}'",
+            help="name the passes with --passes, or leave --platform out to print the module",
+        )
+
+
+def _with_passes(parsed: Parsed[Options]) -> int:
+    from mlirhlo.cli.xla_flags import read_flags
+
+    options = parsed.options
+    xla = read_flags(parsed.xla)
+    if options.load_pass:
+        from mlirhlo.rewrites.registry import load_pass_file
+
+        for path in options.load_pass:
+            load_pass_file(path)
+    if options.list_passes or options.help_passes:
+        from mlirhlo.cli import pass_pages
+
+        print(pass_pages.listing(pages=options.help_passes, as_json=options.json))
+        return DONE
+    passes = _passes(options, xla)
+    inputs.check_format(options.format)
+    job = Job(options, xla, passes)
+    return job.run(inputs.single_file(parsed.files))
+
+
+def _passes(options: Options, xla: XlaFlags) -> tuple[ModulePass, ...]:
+    text = ",".join(options.passes)
+    if options.pass_pipeline is not None:
+        pipeline = options.pass_pipeline.strip()
+        if pipeline.startswith("builtin.module(") and pipeline.endswith(")"):
+            pipeline = pipeline.removeprefix("builtin.module(").removesuffix(")")
+        text = f"{text},{pipeline}" if text and pipeline else text or pipeline
+    if not text:
+        return ()
+    from mlirhlo.rewrites.pipeline import parse_pipeline
+
+    try:
+        passes = parse_pipeline(text)
+    except HloError as problem:
+        raise UsageError(*problem.diagnostics) from None
+    if options.dump_pass_pipeline:
+        shown = ",".join(str(pass_.pipeline_pass_spec()) for pass_ in passes)
+        print(f"builtin.module({shown})", file=sys.stderr)
+    if xla.is_set("xla_disable_all_hlo_passes"):
+        return ()
+    only, without = xla.enabled_passes_only, xla.disabled_passes
+    return tuple(p for p in passes if p.name not in without and (not only or p.name in only))
+
+
+class Job:
+    """One run over one file."""
+
+    def __init__(self, options: Options, xla: XlaFlags, passes: tuple[ModulePass, ...]) -> None:
+        self.options = options
+        self.passes = passes
+        self.clock = Clock()
+        self.rule_counts: dict[tuple[str, str], int] = {}
+        self.text: PrintOptions = printing.print_options(options, xla)
+        self.fuel = dict(xla.fuel)
+        self.checks = options.verify and not options.disable_verify
+
+    def run(self, path: str) -> int:
+        """Reads, works, writes; the exit code."""
+        data, name = inputs.read_input(path)
+        pieces = inputs.pieces(data, name, split=self.options.split_input_file)
+        results = list[bytes]()
+        written_as = "hlo"
+        for piece in pieces:
+            if self.options.verify_diagnostics:
+                produced = list[Diagnostic]()
+                result = self.attempt(piece, name, produced)
+                wrong = self._compare(piece, name, produced)
+                report(wrong)
+                if wrong:
+                    results.append(b"")
+                    self.failed = True
+                    continue
+            else:
+                produced = list[Diagnostic]()
+                result = self.attempt(piece, name, produced)
+                report(produced)
+                self.failed |= bool(produced)
+            if result is not None:
+                written_as, written = result
+                results.append(written)
+        if not self.failed or self.options.split_input_file:
+            self._write(results, written_as)
+        self._report()
+        return INPUT_AT_FAULT if self.failed else DONE
+
+    failed = False
+    """Whether any piece was at fault."""
+
+    def attempt(
+        self, data: bytes, name: str, produced: list[Diagnostic]
+    ) -> tuple[str, bytes] | None:
+        """One module from bytes to format and bytes; what goes wrong is added to `produced`."""
+        try:
+            loaded = self._load(data, name)
+            produced += self._verify(loaded, "verify")
+            if produced:
+                return None
+            self._transform(loaded, produced)
+            if produced:
+                return None
+            return self._print(loaded)
+        except UsageError:
+            raise
+        except HloError as problem:
+            produced += problem.diagnostics
+            return None
+
+    def _load(self, data: bytes, name: str) -> Loaded:
+        from mlirhlo.formats import load
+
+        with self.clock.step("read"):
+            return load(data, self.options.format, name=name)
+
+    def _verify(self, loaded: Loaded, step: str) -> list[Diagnostic]:
+        if not self.checks:
+            return []
+        with self.clock.step(step):
+            return inputs.verify(loaded)
+
+    def _transform(self, loaded: Loaded, produced: list[Diagnostic]) -> None:
+        if not self.passes:
+            return
+        from mlirhlo.rewrites.pipeline import run_pipeline
+
+        watchers = list[Instrumentation]()
+        printer = IrPrinter(self.options, lambda module: self._shown(loaded, module))
+        if printer.is_wanted:
+            watchers.append(printer)
+        if self.options.verify_each:
+            watchers.append(_EachVerified(self, loaded))
+        result = run_pipeline(loaded.module, self.passes, watchers)
+        for pass_name, seconds in result.seconds:
+            self.clock.add(f"pass {pass_name}", seconds)
+        for key, count in result.trace.rule_counts.items():
+            self.rule_counts[key] = self.rule_counts.get(key, 0) + count
+        if not self.options.verify_each:
+            names = ", ".join(pass_.name for pass_ in self.passes)
+            produced += _blame(self._verify(loaded, "verify result"), names)
+
+    def _format(self, loaded: Loaded) -> str:
+        from mlirhlo.formats.sniff import Format
+
+        is_mlir = loaded.sniffed.format is Format.MLIR_TEXT
+        return printing.emitted_format(self.options, "mlir" if is_mlir else "hlo")
+
+    def _shown(self, loaded: Loaded, module: ModuleOp) -> str:
+        """The module as text, for looking at: protos are shown as HLO text."""
+        shown_as = self._format(loaded)
+        shown_as = shown_as if shown_as.startswith("mlir") else "hlo"
+        data = printing.render(module, shown_as, self.options, self.text)
+        return data.decode(errors="replace")
+
+    def _print(self, loaded: Loaded) -> tuple[str, bytes]:
+        written_as = self._format(loaded)
+        with self.clock.step("print"):
+            data = printing.render(loaded.module, written_as, self.options, self.text)
+        if self.options.verify_roundtrip:
+            again = self._load(data, f"{loaded.name} as {written_as}")
+            if printing.render(again.module, written_as, self.options, self.text) != data:
+                raise HloError(
+                    Diagnostic(
+                        "HLO0513",
+                        f"{loaded.name}: reading its {written_as} back gives another module",
+                    )
+                )
+        return written_as, data
+
+    def _compare(self, data: bytes, name: str, produced: list[Diagnostic]) -> list[Diagnostic]:
+        from mlirhlo.debug.expected import check_expected, read_expected
+
+        text = data.decode("utf-8", errors="replace")
+        only = self.options.verify_diagnostics == "only-expected"
+        return check_expected(read_expected(text, name), produced, only_expected=only)
+
+    def _write(self, results: list[bytes], format: str) -> None:
+        if len(results) > 1 and format not in ("hlo", "mlir", "mlir-generic"):
+            raise usage_error(
+                f"several modules cannot be written as one {format} file",
+                help="use --emit=hlo or --emit=mlir with --split-input-file",
+            )
+        # XLA joins texts by a blank line, MLIR's tools by the divider they were split at.
+        divider = b"\n" if format == "hlo" else b"\n// -----\n\n"
+        printing.deliver(divider.join(r for r in results if r), self.options)
+
+    def _report(self) -> None:
+        if self.options.timing:
+            self.clock.report()
+        if self.options.stats:
+            for (pass_name, rule), count in sorted(self.rule_counts.items()):
+                print(f"{count:8}  {pass_name}: {rule}", file=sys.stderr)
+
+
+class _EachVerified:
+    """Verifies after each pass, and says which one left something wrong."""
+
+    def __init__(self, job: Job, loaded: Loaded) -> None:
+        self.job = job
+        self.loaded = loaded
+
+    def before(self, pass_: ModulePass, module: ModuleOp) -> None:
+        """As `Instrumentation`."""
+
+    def after(self, pass_: ModulePass, module: ModuleOp, changed: bool, seconds: float) -> None:
+        """As `Instrumentation`."""
+        del module, changed, seconds
+        problems = _blame(self.job._verify(self.loaded, "verify"), pass_.name)
+        if problems:
+            raise HloError(*problems)
+
+
+def _blame(problems: list[Diagnostic], passes: str) -> list[Diagnostic]:
+    if not problems:
+        return []
+    message = f"the module is not valid any more after {passes}"
+    return [Diagnostic("HLO0512", message, help="--verify-each finds the pass at fault"), *problems]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""What the tools read: files and standard input, whole or in pieces."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mlirhlo.cli.options import flag
+from mlirhlo.cli.report import CURRENT_INPUT, report, usage_error
+
+if TYPE_CHECKING:
+    from mlirhlo.diagnostics import Diagnostic
+    from mlirhlo.formats import Loaded
+
+
+@dataclass
+class InputFlags:
+    """Options of a tool that reads modules."""
+
+    format: str | None = flag(
+        None,
+        "f",
+        "input-format",
+        "from",
+        group="Input",
+        metavar="FORMAT",
+        help="hlo, mlir, pb, pbtxt, json, snapshot (told by content)",
+    )
+    split_input_file: bool = flag(
+        False, group="Input", help="several modules, divided by '// -----' lines"
+    )
+
+
+def single_file(files: Sequence[str]) -> str:
+    """The one file of a command line; standard input when none is named and it is no terminal."""
+    if len(files) > 1:
+        raise usage_error(
+            f"one input file is wanted, {len(files)} given: {' '.join(files[:4])}",
+            help="option values follow a '=' or a blank; --help shows the options",
+        )
+    if files:
+        return files[0]
+    if sys.stdin.isatty():
+        raise usage_error("no input file", help="name one, or '-' for standard input")
+    return "-"
+
+
+def read_input(path: str) -> tuple[bytes, str]:
+    """Content and name of a file or of standard input (`-`). Raises `HloError` HLO0503."""
+    if path == "-":
+        data, name = sys.stdin.buffer.read(), "<stdin>"
+    else:
+        from mlirhlo.formats import read_file
+
+        data, name = read_file(path)
+    CURRENT_INPUT.name, CURRENT_INPUT.data = name, data
+    return data, name
+
+
+def check_format(format: str | None) -> str | None:
+    """`--format` as the readers take it. Raises `UsageError` HLO0502."""
+    from mlirhlo.formats import FORMATS
+
+    if format is None or format in FORMATS:
+        return format
+    from difflib import get_close_matches
+
+    near = get_close_matches(format, FORMATS, n=1)
+    hint = f"did you mean '{near[0]}'? " if near else ""
+    raise usage_error(
+        f"unknown format '{format}'", help=f"{hint}formats are {', '.join(dict.fromkeys(FORMATS))}"
+    )
+
+
+def pieces(data: bytes, name: str, *, split: bool) -> list[bytes]:
+    """The modules of a file; gzip is unpacked when it has to be divided."""
+    if not split:
+        return [data]
+    from mlirhlo.formats.pieces import split as divide
+    from mlirhlo.formats.sniff import unwrap
+
+    found, warnings = divide(unwrap(data, name), name)
+    report(warnings)
+    return [piece.data for piece in found]
+
+
+def verify(loaded: Loaded) -> list[Diagnostic]:
+    """What is wrong with a module."""
+    from mlirhlo.analysis.verifier import verify_module
+    from mlirhlo.diagnostics import Place
+
+    return [d.at(Place(loaded.name)) for d in verify_module(loaded.module)]

@@ -1,0 +1,167 @@
+"""How a tool ends: exit codes, diagnostics on the terminal, and reproducers of our own faults.
+
+0 done, 1 the input is at fault, 2 the command line is, 3 we are.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+from mlirhlo.diagnostics import Diagnostic, HloError, Severity
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+DONE, INPUT_AT_FAULT, USAGE, INTERNAL = 0, 1, 2, 3
+
+_COLOURS = {
+    Severity.ERROR: "\x1b[1;31m",
+    Severity.WARNING: "\x1b[1;33m",
+    Severity.NOTE: "\x1b[1;36m",
+    Severity.REMARK: "\x1b[1;34m",
+}
+_BOLD, _CARET, _RESET = "\x1b[1m", "\x1b[1;32m", "\x1b[0m"
+
+
+class UsageError(HloError):
+    """The command line is at fault: exit code 2."""
+
+
+def usage_error(message: str, help: str | None = None) -> UsageError:
+    """A `UsageError` HLO0502."""
+    return UsageError(Diagnostic("HLO0502", message, help=help))
+
+
+class Input:
+    """What a tool is working on, so that an internal error can be handed on with it."""
+
+    name: str = ""
+    data: bytes | None = None
+
+
+CURRENT_INPUT = Input()
+
+
+def run_tool(tool: str, body: Callable[[Sequence[str]], int], argv: Sequence[str] | None) -> int:
+    """Runs `body(arguments)` and turns whatever it raises into messages and an exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in arguments
+    CURRENT_INPUT.name, CURRENT_INPUT.data = "", None
+    try:
+        code = body(arguments)
+        sys.stdout.flush()
+        return code
+    except UsageError as problem:
+        report(problem.diagnostics)
+        code = USAGE
+    except HloError as problem:
+        report(problem.diagnostics)
+        code = INPUT_AT_FAULT
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; keep the interpreter from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except KeyboardInterrupt:
+        return 130
+    except Exception as problem:
+        if debug:
+            raise
+        _report_internal(tool, arguments, problem)
+        return INTERNAL
+    if debug:
+        import traceback
+
+        traceback.print_exc()
+    return code
+
+
+def report(diagnostics: Iterable[Diagnostic], stream: TextIO | None = None) -> None:
+    """Prints diagnostics, in colour on a terminal."""
+    stream = sys.stderr if stream is None else stream
+    colour = uses_colour(stream)
+    for diagnostic in diagnostics:
+        text = str(diagnostic)
+        print(_coloured(text, diagnostic.severity) if colour else text, file=stream)
+
+
+def warn(code: str, message: str, help: str | None = None) -> None:
+    """Prints a warning."""
+    report([Diagnostic(code, message, help=help, severity=Severity.WARNING)])
+
+
+def uses_colour(stream: TextIO) -> bool:
+    """Whether `stream` is a terminal whose user has not set NO_COLOR."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _coloured(text: str, severity: Severity) -> str:
+    lines = text.split("\n")
+    place, mark, rest = lines[0].partition(f"{severity.value}[")
+    code, bracket, message = rest.partition("]:")
+    if mark:
+        head = f"{_COLOURS[severity]}{mark}{code}{bracket}{_RESET}"
+        lines[0] = f"{_BOLD}{place}{_RESET}{head}{_BOLD}{message}{_RESET}"
+    for index, line in enumerate(lines[1:], 1):
+        word, colon, tail = line.partition(": ")
+        if line.strip().strip("~") == "^":
+            lines[index] = f"{_CARET}{line}{_RESET}"
+        elif colon and word in ("note", "help"):
+            lines[index] = f"{_COLOURS[Severity.NOTE]}{word}:{_RESET} {tail}"
+    return "\n".join(lines)
+
+
+def _report_internal(tool: str, arguments: Sequence[str], problem: Exception) -> None:
+    import traceback
+
+    last = traceback.extract_tb(problem.__traceback__)[-1]
+    where = f"{os.path.basename(last.filename)}:{last.lineno}"
+    # A message may be a whole module; its first line says enough.
+    said = str(problem).split("\n", 1)[0][:300]
+    message = f"{tool} failed at {where}: {type(problem).__name__}" + (f": {said}" if said else "")
+    try:
+        path = _write_reproducer(tool, arguments, problem)
+        advice = f"this is a defect of mlirhlo; please report it with {path}, which has all we need"
+    except OSError as trouble:
+        advice = f"this is a defect of mlirhlo; no reproducer could be written ({trouble})"
+    report([Diagnostic("HLO0901", message, help=advice)])
+
+
+def _write_reproducer(tool: str, arguments: Sequence[str], problem: Exception) -> str:
+    """A file with command line, versions, traceback and the input; HLO and MLIR text can be run
+    from it as it is, as all the rest is comments."""
+    import platform
+    import shlex
+    import tempfile
+    import traceback
+    from importlib.metadata import version
+
+    import mlirhlo
+
+    handle, path = tempfile.mkstemp(prefix=f"{tool}-", suffix=".reproducer.txt")
+    versions = [f"mlirhlo {mlirhlo.__version__}", f"Python {platform.python_version()}"]
+    versions += [f"{name} {version(name)}" for name in ("xdsl", "numpy", "ml_dtypes", "protobuf")]
+    head = [
+        f"command: {tool} {shlex.join(arguments)}",
+        f"versions: {', '.join(versions)}; {platform.platform()}",
+        f"input: {CURRENT_INPUT.name or 'none'}",
+        *"".join(traceback.format_exception(problem)).rstrip().split("\n"),
+    ]
+    data = CURRENT_INPUT.data or b""
+    with os.fdopen(handle, "wb") as file:
+        file.write("".join(f"// {line}\n" for line in head).encode(errors="replace"))
+        if b"\0" in data or data[:2] == b"\x1f\x8b":
+            import base64
+
+            file.write(b"// The input is binary; base64 -d gives it back.\n")
+            file.write(base64.encodebytes(data))
+        else:
+            file.write(data)
+    return path
+
+
+def exit_with(main: Callable[[], int]) -> NoReturn:
+    """Ends the process with the tool's exit code."""
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Comparing results, cutting modules apart, and checking what tools say."""

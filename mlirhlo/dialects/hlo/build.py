@@ -38,8 +38,8 @@ def create(
     op = _new(cls)
     result = _new(OpResult)
     result._type = result_type
-    result._name = name
-    result.first_use = None
+    if name is not None:
+        result._name = name
     result.op = op
     result.index = 0
     op.results = SSAValues((result,))
@@ -64,9 +64,6 @@ def create(
     op._successors = ()
     op._successor_uses = ()
     op.regions = ()
-    op.parent = None
-    op._next_op = None
-    op._prev_op = None
     return op
 
 

@@ -185,6 +185,8 @@ class _Reader:
         if match["int"] is not None:
             integer = int(match["int"])
             value = float(integer if integer < 1 << 63 else integer - (1 << 64))
+            if integer == 0 and match["int"].startswith("-"):
+                value = -0.0  # XLA prints -0.0 so, though it reads the integer as +0
         elif text is None or text in ("true", "false"):
             what = (
                 f"expect floating-point value for {part} part of complex number"
@@ -336,7 +338,6 @@ def _payload_word(type_: PrimitiveType, payload: int, negative: bool) -> int:
 _NUMBER_BYTES = b"0123456789+-.eEinfa \n"
 _TO_BLANK = bytes.maketrans(b"{}()", b"    ")
 _DEEP_MARK = re.compile(rb"/\*i[0-9]+=[0-9]+\*/")
-_MINUS_ZERO = re.compile(rb"-0+$")
 
 
 def _read_vectorised(cursor: Cursor, shape: ArrayShape) -> bytes | None:
@@ -409,9 +410,6 @@ def _convert(type_: PrimitiveType, tokens: list[bytes]) -> bytes | None:
         tokens[i].strip().lstrip(b"-") in (b"nan", b"inf") for i in np.flatnonzero(~finite)
     ):
         return None
-    for i in np.flatnonzero((values == 0) & np.signbit(values)):
-        if _MINUS_ZERO.match(tokens[i].strip()):
-            values[i] = 0.0  # an integer token has no sign of zero
     real = type_.real
     with np.errstate(all="ignore"):
         if real.bits < 16:

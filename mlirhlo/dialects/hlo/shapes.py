@@ -23,7 +23,7 @@ from mlirhlo.dialects.hlo.syntax import Cursor, SyntaxProblem, parse_all
 UNBOUNDED = -(1 << 63)
 """Size of a `?` dimension (and of a `*` tile dimension), as in protos."""
 
-_MAX_NESTING = 1000
+_MAX_NESTING = 200
 """Deepest tuple nesting that is read; XLA has no useful limit, the Python stack does."""
 
 

@@ -14,7 +14,7 @@ from xdsl.irdl import irdl_attr_definition
 from mlirhlo.dialects.hlo.attributes.base import TextAttr
 from mlirhlo.dialects.hlo.syntax import Cursor, SyntaxProblem, braces, is_json_dictionary, quote
 
-_MAX_NESTING = 1000
+_MAX_NESTING = 200
 
 
 def format_g(value: float) -> str:

@@ -201,7 +201,7 @@ class ShuffleOp(Instruction):
 class SliceOp(Instruction):
     """x[start:limit:stride] in every dimension."""
 
-    slices = value_property(Slice)
+    slices = value_property(Slice, "slice")
 
     @property
     def operand(self) -> SSAValue:

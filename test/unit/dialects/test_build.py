@@ -1,0 +1,110 @@
+"""The quick constructor fills exactly the fields that xDSL's own constructor fills."""
+
+from xdsl.ir import Block, Operation, OpResult, SSAValue, Use
+
+from mlirhlo.dialects.hlo.attributes.base import integer, integers
+from mlirhlo.dialects.hlo.build import append, create, make
+from mlirhlo.dialects.hlo.ops import AddOp, BroadcastOp, ComputationOp, ParameterOp, ReturnOp
+from mlirhlo.dialects.hlo.shapes import array
+from mlirhlo.dialects.hlo.types import type_of
+
+VECTOR = array("f32", [4])
+
+
+def fields(op: Operation) -> dict[str, object]:
+    """Every field of an op, links replaced by what they link to in words."""
+    found: dict[str, object] = {}
+    for name, value in sorted(op.__dict__.items()):
+        if name == "results":
+            found[name] = [
+                (type(r), r.type, r.index, r.op is op, r.first_use, r.name_hint, sorted(r.__dict__))
+                for r in op.results
+            ]
+        elif name == "_operand_uses":
+            found[name] = [(type(u), u.operation is op, u.index) for u in op._operand_uses]
+        else:
+            found[name] = (type(value), value)
+    return found
+
+
+def uses(value: SSAValue) -> list[tuple[str, int]]:
+    return [(use.operation.name, use.index) for use in value.uses]
+
+
+def test_create_fills_the_fields_xdsl_fills() -> None:
+    x = make("parameter", [], VECTOR, {"parameter_number": integer(0)})
+    y = make("parameter", [], VECTOR, {"parameter_number": integer(1)})
+    ours = create(AddOp, [x.output, y.output], type_of(VECTOR), {})
+    theirs = AddOp.create(operands=[x.output, y.output], result_types=[type_of(VECTOR)])
+    assert type(ours) is type(theirs)
+    assert fields(ours) == fields(theirs)
+    assert type(ours._operands) is type(theirs._operands)
+
+
+def test_use_lists_are_those_of_xdsl() -> None:
+    ours = make("parameter", [], VECTOR)
+    theirs = make("parameter", [], VECTOR)
+    for _ in range(3):
+        create(AddOp, [ours.output, ours.output], type_of(VECTOR), {})
+        AddOp.create(operands=[theirs.output, theirs.output], result_types=[type_of(VECTOR)])
+    assert uses(ours.output) == uses(theirs.output)
+    walked: list[Use] = []
+    use = ours.output.first_use
+    previous = None
+    while use is not None:
+        assert use._prev_use is previous
+        walked.append(use)
+        previous, use = use, use._next_use
+    assert len(walked) == 6
+
+
+def test_a_created_op_can_be_erased_and_its_operands_replaced() -> None:
+    x, y = (make("parameter", [], VECTOR) for _ in range(2))
+    total = make("add", [x, y], VECTOR)
+    x.output.replace_all_uses_with(y.output)
+    assert total.inputs == (y.output, y.output)
+    assert x.output.first_use is None
+    total.erase()
+    assert y.output.first_use is None
+
+
+def test_append_links_as_add_op_does() -> None:
+    def build(quick: bool) -> list[tuple[str, str | None, str | None]]:
+        block = Block()
+        for _ in range(3):
+            op = make("parameter", [], VECTOR)
+            if quick:
+                append(block, op)
+            else:
+                block.add_op(op)
+        assert block.last_op is not None
+        return [
+            (op.name, op.prev_op and op.prev_op.name, op.next_op and op.next_op.name)
+            for op in block.ops
+        ] + [(block.last_op.name, None, None)]
+
+    assert build(quick=True) == build(quick=False)
+
+
+def test_control_predecessors_are_trailing_operands() -> None:
+    x, y = (make("parameter", [], VECTOR) for _ in range(2))
+    op = make("negate", [x], VECTOR, control_predecessors=[y])
+    assert op.inputs == (x.output,)
+    assert op.control_predecessors == (y.output,)
+    assert len(op.operands) == 2
+
+
+def test_names_survive_cloning() -> None:
+    x = make("parameter", [], VECTOR, {"parameter_number": integer(0)}, name="param_0.12")
+    block = Block()
+    append(block, x)
+    bcast = make("broadcast", [x], VECTOR, {"dimensions": integers((0,))}, name="b_1")
+    append(block, bcast)
+    block.add_op(ReturnOp(bcast.output))
+    copy = ComputationOp("f", block, is_entry=True).clone()
+    copy.verify()
+    names = [op.instruction_name for op in copy.instructions]
+    assert names == ["param_0.12", "b_1"]
+    assert isinstance(copy.root, BroadcastOp)
+    assert isinstance(copy.parameters[0], ParameterOp)
+    assert isinstance(copy.root.results[0], OpResult)

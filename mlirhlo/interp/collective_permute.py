@@ -1,0 +1,148 @@
+"""Collective-permute: operands travel from sources to targets.
+
+A device that is no target gets zeros. In the in-place form a slice of the source's input goes into
+the target's output, both at starts the device itself gives; without a source the output stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.shapes import TupleShape
+from mlirhlo.interp.async_ops import started
+from mlirhlo.interp.collectives import GroupMode, group_mode, outside
+from mlirhlo.interp.registry import Array, Frame, Program, Run, Value, prepares
+
+if TYPE_CHECKING:
+    from mlirhlo.dialects.hlo.ops.collectives import CollectivePermuteOp
+
+Permute = Callable[[Sequence[Any], Frame], Value]
+
+
+def _permuting(op: CollectivePermuteOp) -> Permute:
+    channel, mode = op.channel_id, group_mode(op)
+    key: Hashable = channel if channel and channel > 0 else op
+    pairs = tuple((source, target) for source, target in op.source_target_pairs)
+    name = f"{op.opcode.name} %{op.instruction_name}"
+    in_place = bool(op.slice_sizes)
+
+    def permute(inputs: Sequence[Any], frame: Frame) -> Value:
+        machine = frame.machine
+        across_partitions = mode is GroupMode.CROSS_PARTITION
+        me = frame.partition if across_partitions else frame.replica
+        count = machine.partitions if across_partitions else machine.replicas
+        highest = max((max(pair) for pair in pairs), default=0)
+        if highest >= count:
+            raise outside(name, mode, highest, count)
+
+        def box(source: int, target: int) -> Hashable:
+            fixed = frame.replica if across_partitions else frame.partition
+            return ("collective-permute", key, fixed, source, target)
+
+        outgoing = _slices(op, inputs) if in_place else tuple(inputs)
+        for source, target in pairs:
+            if source == me:
+                machine.post(box(source, target), outgoing)
+        incoming: Any = None
+        for source, target in pairs:
+            if target == me:
+                device = machine.device(frame.replica, frame.partition)
+                other = (frame.replica, source) if across_partitions else (source, frame.partition)
+                sender = machine.describe(machine.device(*other))
+                incoming = machine.collect(device, box(source, target), name, sender)
+        if in_place:
+            return inputs[1] if incoming is None else _updated(op, inputs, incoming)
+        if incoming is None:
+            incoming = tuple(map(_zeros_like, inputs))
+        return incoming if len(inputs) > 1 else incoming[0]
+
+    return permute
+
+
+def _zeros_like(value: Any) -> Value:
+    if isinstance(value, tuple):
+        return tuple(map(_zeros_like, cast("tuple[Any, ...]", value)))
+    return np.zeros_like(value)
+
+
+@prepares("collective-permute")
+def collective_permute(op: CollectivePermuteOp, program: Program) -> Run:
+    """What this device's source has as operands."""
+    return _permuting(op)
+
+
+@prepares("collective-permute-start")
+def collective_permute_start(op: CollectivePermuteOp, program: Program) -> Run:
+    """`(operands, results, contexts…)` of a collective-permute."""
+    permute = _permuting(op)
+    if op.slice_sizes:
+        # The offsets are no part of the start's value.
+        return lambda inputs, frame: started(op, inputs[:1], permute(inputs, frame))
+    return lambda inputs, frame: started(op, inputs, permute(inputs, frame))
+
+
+# ---------------------------------------------------------------- in place
+
+
+def _buffers(value: Any) -> tuple[Array, ...]:
+    return cast("tuple[Array, ...]", value) if isinstance(value, tuple) else (value,)
+
+
+def _starts(value: Any, buffers: int) -> list[list[tuple[int, ...]]]:
+    """Start indices of every slice of every buffer, from (nested) tuples of scalars."""
+
+    def depth(part: Any) -> int:
+        return 1 + depth(part[0]) if isinstance(part, tuple) and part else 0
+
+    if not isinstance(value, tuple):
+        value = tuple(np.asarray(value).reshape(-1))
+    nested = cast("tuple[Any, ...]", value)
+    levels = depth(nested)
+    per_buffer: tuple[Any, ...] = nested if buffers > 1 and levels > 1 else (nested,) * buffers
+    result: list[list[tuple[int, ...]]] = []
+    for part in per_buffer:
+        slices = part if depth(part) > 1 else (part,)
+        result.append([tuple(int(start) for start in starts) for starts in slices])
+    return result
+
+
+def _regions(
+    op: CollectivePermuteOp, buffers: Sequence[Array], starts: Any
+) -> list[tuple[Array, tuple[slice, ...]]]:
+    """Each slice: its buffer, and where it lies in it, clamped as dynamic-slice does."""
+    per_buffer = _starts(starts, len(buffers))
+    wanted = [(b, s) for b, slices in zip(buffers, per_buffer, strict=True) for s in slices]
+    sizes = op.slice_sizes
+    if len(sizes) != len(wanted):
+        raise error(
+            "HLO0354",
+            f"{op.opcode.name}: {len(sizes)} slice sizes for {len(wanted)} start indices",
+        )
+    regions: list[tuple[Array, tuple[slice, ...]]] = []
+    for (buffer, start), size in zip(wanted, sizes, strict=True):
+        if not len(start) == len(size) == buffer.ndim:
+            raise error(
+                "HLO0354",
+                f"{op.opcode.name}: start indices {start} and slice sizes {tuple(size)} do not fit "
+                f"a buffer of rank {buffer.ndim}",
+            )
+        begins = (min(max(s, 0), b - n) for s, n, b in zip(start, size, buffer.shape, strict=True))
+        regions.append((buffer, tuple(slice(s, s + n) for s, n in zip(begins, size, strict=True))))
+    return regions
+
+
+def _slices(op: CollectivePermuteOp, inputs: Sequence[Any]) -> tuple[Array, ...]:
+    regions = _regions(op, _buffers(inputs[0]), inputs[2])
+    return tuple(buffer[region] for buffer, region in regions)
+
+
+def _updated(op: CollectivePermuteOp, inputs: Sequence[Any], incoming: Sequence[Array]) -> Value:
+    outputs = tuple(np.array(buffer) for buffer in _buffers(inputs[1]))
+    regions = _regions(op, outputs, inputs[3])
+    for (buffer, region), part in zip(regions, incoming, strict=True):
+        buffer[region] = part
+    return outputs if isinstance(op.input_shapes[1], TupleShape) else outputs[0]

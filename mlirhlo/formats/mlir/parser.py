@@ -13,7 +13,7 @@ from typing import Any, cast
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import Builtin, ModuleOp, UnitAttr
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Span
@@ -66,6 +66,14 @@ class MlirParser(Parser):
             if isinstance(value.owner, Instruction):
                 value.owner.instruction_name = None if name.isdigit() else name
 
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        try:
+            return super()._get_op_by_name(name)
+        except ParseError as problem:
+            # The token has been taken already; the message belongs to it.
+            at = self.lexer.input.content.rfind(name, 0, self.pos)
+            self.raise_error(str(problem.args[-1]), max(at, 0), max(at, 0) + len(name))
+
     def parse_optional_str_literal(self) -> str | None:
         """A string literal; bytes that are not UTF-8 become surrogate escapes."""
         token = self._parse_optional_token(MLIRTokenKind.STRING_LIT)
@@ -95,7 +103,33 @@ def parse_module(text: str, file: str = "<string>", first_line: int = 1) -> Modu
             ) from None
         except RecursionError:
             raise _too_deep(source, 0) from None
+        _check(module, source)
     return module
+
+
+def _check(module: ModuleOp, source: SourceText) -> None:
+    """What the line reader takes for granted: well-formed ops, definitions before uses."""
+    try:
+        module.verify()
+        for computation in module.walk():
+            if isinstance(computation, ComputationOp):
+                _check_order(computation)
+    except VerifyException as problem:
+        message = str(problem).strip().splitlines()[-1]
+        raise HloError(Diagnostic("HLO0062", message, source.place(0))) from None
+
+
+def _check_order(computation: ComputationOp) -> None:
+    seen: set[SSAValue] = set()
+    for op in computation.block.ops:
+        for operand in op.operands:
+            if operand not in seen:
+                raise VerifyException(
+                    f"@{computation.computation_name}: an operand of {op.name} is not defined before it"
+                )
+        seen.update(op.results)
+        if isinstance(op, Instruction):
+            _ = op.shape
 
 
 def _syntax_error(source: SourceText, problem: ParseError) -> HloError:
@@ -210,6 +244,7 @@ class _Reader:
         result_type = self._types.get(type_text)
         if result_type is None:
             result_type = self._types[type_text] = self._parser(type_text).parse_type()
+            shape_of(result_type)
         inputs: list[SSAValue] = []
         try:
             if operands:

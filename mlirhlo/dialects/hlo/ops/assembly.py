@@ -107,13 +107,14 @@ def parse_instruction(cls: type[Instruction], parser: Parser) -> Instruction:
     parser.parse_punctuation(":")
     type_at = parser.pos
     result_type = parser.parse_type()
-    if literal is not None:
-        try:
-            properties[LITERAL] = LiteralAttr(Literal.from_text(shape_of(result_type), literal))
-        except VerifyException as problem:
-            parser.raise_error(str(problem), type_at)
-        except SyntaxProblem as problem:
-            parser.raise_error(problem.message, literal_at)
+    try:
+        shape = shape_of(result_type)
+        if literal is not None:
+            properties[LITERAL] = LiteralAttr(Literal.from_text(shape, literal))
+    except VerifyException as problem:
+        parser.raise_error(str(problem), type_at)
+    except SyntaxProblem as problem:
+        parser.raise_error(problem.message, literal_at)
     return cls.create(
         operands=operands,
         result_types=[result_type],

@@ -15,7 +15,15 @@ from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from mlirhlo.dialects.hlo.element_types import BF16, F16, F32, F64, Kind, PrimitiveType
+from mlirhlo.dialects.hlo.element_types import (
+    BF16,
+    F8E8M0FNU,
+    F16,
+    F32,
+    F64,
+    Kind,
+    PrimitiveType,
+)
 from mlirhlo.dialects.hlo.literal_printing import MANTISSA_BITS, WORD_CODES
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.syntax import Cursor, SyntaxProblem
@@ -298,6 +306,12 @@ def round_small(values: NDArray[Any], type_: PrimitiveType) -> NDArray[Any]:
     """Doubles (a numpy array) rounded once to a type of less than 16 bits."""
     import numpy as np
 
+    if type_ is F8E8M0FNU:
+        # Powers of two alone; halfway between two of them is rounded up.
+        mantissa, exponent = np.frexp(np.abs(values))
+        words = exponent + 126 + (mantissa >= 0.75)
+        fits = np.isfinite(values) & (values > 0) & (words >= 0) & (words < 255)
+        return np.where(fits, words, 255).astype(np.uint8).view(type_.dtype)
     # ml_dtypes goes by way of f32; rounding to odd first keeps the second rounding exact.
     bits = values.view(np.uint64)
     dropped = np.uint64((1 << 29) - 1)

@@ -7,7 +7,6 @@ Source: HLO text, "Shardings: meaning and canonical printing".
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -172,8 +171,9 @@ class TileAssignment:
     def transpose(self, permutation: Sequence[int]) -> TileAssignment:
         """The grid with its dimensions permuted; stays an iota where one can say it."""
         dimensions = tuple(self.dimensions[d] for d in permutation)
-        if all(a < b for a, b in itertools.pairwise(permutation)):
-            return self
+        moved = [d for d in permutation if self.dimensions[d] != 1]
+        if moved == sorted(moved):
+            return TileAssignment(dimensions, self.order)
         if isinstance(self.order, Iota):
             iota = self.order.transpose(self.dimensions, permutation)
             if iota is not None:
@@ -192,8 +192,7 @@ class TileAssignment:
                 return TileAssignment(self.dimensions, iota)
         ids = self.ids()
         parts = [sorted(ids[k : k + group]) for k in range(0, len(ids), group)]
-        flat = tuple(d for part in parts for d in part)
-        return self if flat == ids else TileAssignment(self.dimensions, flat)
+        return TileAssignment(self.dimensions, tuple(d for part in parts for d in part))
 
     def __str__(self) -> str:
         grid = "[" + ",".join(map(str, self.dimensions)) + "]"

@@ -201,8 +201,13 @@ class Sharding:
                 if axes
             ]
             groups = [dim.axes for dim in named.dimensions] + [axes for _, axes in extra]
-            grid, _ = grid_by_axes(named.mesh, groups)
-            found = subgrouped(grid, [*(kind for kind, _ in extra), ShardingKind.REPLICATED])
+            grid, copies = grid_by_axes(named.mesh, groups)
+            kinds = [kind for kind, _ in extra]
+            if copies > 1 or not kinds:
+                kinds.append(ShardingKind.REPLICATED)
+            else:
+                grid = grid.reshape(grid.dimensions[:-1])
+            found = subgrouped(grid, kinds)
         return replace(found, shard_group=self.shard_group, metadata=self.metadata)
 
     def tile_sizes(self, sizes: Sequence[int]) -> tuple[int, ...]:
@@ -341,11 +346,11 @@ def subgrouped(tiles: TileAssignment, kinds: Sequence[ShardingKind]) -> Sharding
     sizes = [math.prod(tiles.dimensions[dim] for dim in members[kind]) for kind in order]
     merged = tiles.transpose([*permutation, *trivial]).reshape((*data, *sizes))
     if not order:
-        return tiled(merged) if math.prod(data) > 1 else REPLICATED
+        return tiled(merged) if data else REPLICATED
     if order == [ShardingKind.REPLICATED]:
         return partial_tile(merged)
-    if math.prod(data) == 1 and len(order) == 1 and order[0] in _WHOLE:
-        return _WHOLE[order[0]]
+    if math.prod(data) == 1 and order == [ShardingKind.MANUAL]:
+        return MANUAL  # XLA does not collapse a lone `unreduced` here, only above
     if order[-1] is ShardingKind.REPLICATED:
         merged = merged.sorted_groups(sizes[-1])
     return Sharding(ShardingKind.TILED, merged, subgroups=tuple(order))

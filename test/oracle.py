@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 
-def ask(questions: list[str], answer: Callable[[str], str]) -> list[str]:
+def ask(questions: Sequence[str], answer: Callable[[str], str]) -> list[str]:
     """`answer` of every question; `ERROR message` where it raises, `CRASH` where the process dies."""
     answers: list[str] = []
     while len(answers) < len(questions):
@@ -17,7 +19,7 @@ def ask(questions: list[str], answer: Callable[[str], str]) -> list[str]:
     return answers
 
 
-def _in_child(questions: list[str], answer: Callable[[str], str]) -> list[str]:
+def _in_child(questions: Sequence[str], answer: Callable[[str], str]) -> list[str]:
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -39,10 +41,14 @@ def _in_child(questions: list[str], answer: Callable[[str], str]) -> list[str]:
     return found
 
 
+def xla() -> Any:
+    """jaxlib's module for HLO; it has no type stubs."""
+    return importlib.import_module("jaxlib._hlo")
+
+
 def constant(question: str) -> str:
     """`shape literal` as XLA prints it, from `shape|literal`."""
-    from jaxlib import _hlo
-
+    _hlo = xla()
     shape, _, literal = question.partition("|")
     text = f"HloModule m\nENTRY e {{\n ROOT c = {shape} constant({literal})\n}}\n"
     options = _hlo.HloPrintOptions()
@@ -54,22 +60,19 @@ def constant(question: str) -> str:
 
 def sharding(text: str) -> str:
     """A sharding as XLA prints it."""
-    from jaxlib import _hlo
-
+    _hlo = xla()
     return str(_hlo.HloSharding.from_string(text))
 
 
 def sharding_v2(text: str) -> str:
     """A sharding by tiles."""
-    from jaxlib import _hlo
-
+    _hlo = xla()
     return str(_hlo.HloSharding.from_string(text).v3_to_v2_sharding())
 
 
 def groups(text: str) -> str:
     """Replica groups as XLA prints them, and as lists: `text|lists`."""
-    from jaxlib import _hlo
-
+    _hlo = xla()
     module = _hlo.hlo_module_from_text(
         "HloModule m\nENTRY e {\n a = f32[4] parameter(0)\n"
         f" ROOT r = f32[8] all-gather(a), dimensions={{0}}, replica_groups={text}\n}}\n"

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 if TYPE_CHECKING:
+    from xdsl.ir import SSAValue
+
     from mlirhlo.dialects.hlo.ops.base import Instruction
     from mlirhlo.dialects.hlo.ops.computation import ComputationOp
     from mlirhlo.interp.machine import Machine
@@ -90,6 +92,10 @@ class Frame(Protocol):
         """Runs a computation of the module."""
         ...
 
+    def value(self, value: SSAValue, arguments: Sequence[Value]) -> Value:
+        """What one value of a computation is when its parameters are `arguments`."""
+        ...
+
     def call_elementwise(self, computation: str, arguments: Sequence[Array]) -> tuple[Array, ...]:
         """Applies a scalar computation to whole arrays at once (all of one shape); for reducers,
         comparators and maps. A tuple result gives several arrays.
@@ -137,7 +143,8 @@ PREPARED: dict[str, Prepare] = {}
 
 def prepares(*opcodes: str) -> Callable[[F], F]:
     """Decorator: registers `function(op, program)`, which works out once what depends on the
-    instruction alone and returns `run(inputs, frame)`, as the meaning of `opcodes`."""
+    instruction alone and returns `run(inputs, frame)`, as the meaning of `opcodes`.
+    """
 
     def register(function: F) -> F:
         def meaning(op: Instruction, inputs: Sequence[Any], frame: Frame) -> Any:

@@ -1,0 +1,201 @@
+"""Arrays with bounded dynamic dimensions: ops on the part in use, and ops about sizes.
+
+An op without a rule of its own works on the elements in use, as if their sizes were the shape, and
+its result is put back into the bounds its shape declares.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+from mlirhlo.interp.registry import (
+    Array,
+    DynamicArray,
+    Frame,
+    Program,
+    Run,
+    Value,
+    evaluates,
+    prepares,
+)
+from mlirhlo.interp.values import with_bounds
+
+if TYPE_CHECKING:
+    from mlirhlo.dialects.hlo.ops.base import Instruction
+    from mlirhlo.dialects.hlo.ops.data_movement import (
+        DynamicReshapeOp,
+        GetDimensionSizeOp,
+        SetDimensionSizeOp,
+    )
+
+KEEPS_WHOLE = frozenset(
+    {
+        "add-dependency", "after-all", "async-done", "async-start", "async-update", "call",
+        "conditional", "constant", "copy", "copy-done", "copy-start", "custom-call", "domain",
+        "dynamic-reshape", "fusion", "get-dimension-size", "get-tuple-element", "infeed",
+        "opt-barrier", "outfeed", "parameter", "recv", "recv-done", "send", "send-done",
+        "set-dimension-size", "tuple", "while",
+    }
+)  # fmt: skip
+"""Opcodes whose meaning takes dynamic arrays as they are."""
+
+
+def is_dynamic(shape: Shape) -> bool:
+    """Whether `shape`, or a part of it, has dynamic dimensions."""
+    if isinstance(shape, TupleShape):
+        return any(map(is_dynamic, shape.elements))
+    return isinstance(shape, ArrayShape) and shape.is_dynamic
+
+
+def needs_lifting(op: Instruction) -> bool:
+    """Whether `op` deals in dynamic arrays without a rule of its own."""
+    if op.opcode.name in KEEPS_WHOLE:
+        return False
+    return is_dynamic(op.shape) or any(map(is_dynamic, op.input_shapes))
+
+
+def lifted(op: Instruction, run: Run) -> Run:
+    """`run` for arrays cut to the elements in use; its result in the bounds of `op`'s shape."""
+    shape = op.shape
+
+    def lifted_run(inputs: Sequence[Any], frame: Frame) -> Value:
+        return bounded(cast(Value, run([in_use(value) for value in inputs], frame)), shape)
+
+    return lifted_run
+
+
+def in_use(value: Value) -> Value:
+    """`value` with every dynamic array cut to its sizes."""
+    if isinstance(value, DynamicArray):
+        return value.valid
+    if isinstance(value, tuple):
+        return tuple(map(in_use, cast("tuple[Value, ...]", value)))
+    return value
+
+
+def bounded(value: Value, shape: Shape) -> Value:
+    """`value` with the arrays that `shape` calls dynamic put into their bounds."""
+    if isinstance(shape, TupleShape):
+        parts = cast("tuple[Value, ...]", value)
+        return tuple(bounded(p, s) for p, s in zip(parts, shape.elements, strict=True))
+    if isinstance(shape, ArrayShape) and not isinstance(value, DynamicArray):
+        array = np.asarray(cast(Array, value))
+        if shape.is_dynamic or array.shape != shape.dimensions:
+            return with_bounds(array, shape)
+    return value
+
+
+def sizes_of(value: Value) -> tuple[int, ...]:
+    """Sizes in use of an array."""
+    return value.sizes if isinstance(value, DynamicArray) else cast(Array, value).shape
+
+
+@evaluates("get-dimension-size")
+def get_dimension_size(op: GetDimensionSizeOp, inputs: Sequence[Any], frame: Frame) -> Value:
+    """The size in use of a dimension, s32[]."""
+    return np.array(sizes_of(inputs[0])[op.dimensions[0]], dtype=np.int32)
+
+
+@evaluates("set-dimension-size")
+def set_dimension_size(op: SetDimensionSizeOp, inputs: Sequence[Any], frame: Frame) -> Value:
+    """The operand with one dimension's size in use set.
+
+    Raises HLO0306 when the size is negative or above the bound.
+    """
+    value, size, dim = inputs[0], int(inputs[1]), op.dimensions[0]
+    data = value.data if isinstance(value, DynamicArray) else value
+    if not 0 <= size <= data.shape[dim]:
+        raise error(
+            "HLO0306",
+            f"set-dimension-size: size {size} of dimension {dim} is not within 0 and the bound {data.shape[dim]}",
+        )
+    sizes = list(sizes_of(value))
+    sizes[dim] = size
+    shape = op.shape
+    # A size equal to the bound may be declared static again.
+    if isinstance(shape, ArrayShape) and not shape.is_dynamic:
+        return data
+    return DynamicArray(data, tuple(sizes))
+
+
+@prepares("dynamic-reshape")
+def dynamic_reshape(op: DynamicReshapeOp, program: Program) -> Run:
+    """The elements in use, in row-major order, under the sizes given as operands."""
+    shape = op.shape
+
+    def run(inputs: Sequence[Any], frame: Frame) -> Value:
+        source = cast(Array, in_use(inputs[0]))
+        sizes = tuple(int(size) for size in inputs[1:])
+        return bounded(reshaped(source, sizes, "dynamic-reshape"), shape)
+
+    return run
+
+
+def reshaped(source: Array, sizes: tuple[int, ...], opcode: str) -> Array:
+    """`source.reshape(sizes)`. Raises `HloError` HLO0306 when the element counts differ."""
+    if math.prod(sizes) != source.size:
+        wanted = ",".join(map(str, sizes))
+        raise error(
+            "HLO0306",
+            f"{opcode}: {source.size} elements in use cannot become [{wanted}] ({math.prod(sizes)} elements)",
+        )
+    return source.reshape(sizes)
+
+
+def reshape_sizes(
+    source: tuple[int, ...], shape: ArrayShape, operand: ArrayShape, inferred: int
+) -> tuple[int, ...]:
+    """Sizes of a reshape whose operand has `source` elements in use per dimension.
+
+    The one dimension whose size is unknown (`inferred`, else the single dynamic one, else those
+    that hold the same group of bounds as the operand's dynamic dimension) takes what is left.
+    Raises `HloError` HLO0306 when that is not possible.
+    """
+    total = math.prod(source)
+    dynamic = [dim for dim in range(shape.rank) if shape.is_dynamic_dimension(dim)]
+    if source == operand.dimensions or not dynamic:
+        return shape.dimensions
+    if inferred < 0 and len(dynamic) == 1:
+        inferred = dynamic[0]
+    if inferred >= 0 and len(dynamic) <= 1:
+        rest = math.prod(s for dim, s in enumerate(shape.dimensions) if dim != inferred)
+        size = total // rest if rest else 0
+        return tuple(size if dim == inferred else s for dim, s in enumerate(shape.dimensions))
+    return _grouped_sizes(source, operand, shape)
+
+
+def _grouped_sizes(
+    source: tuple[int, ...], operand: ArrayShape, shape: ArrayShape
+) -> tuple[int, ...]:
+    """Walks both shapes, taking the smallest groups of dimensions with equal products of bounds."""
+    sizes: list[int] = []
+    i = j = 0
+    while i < operand.rank or j < shape.rank:
+        first_i, first_j = i, j
+        a = b = 1
+        while True:
+            if a <= b and i < operand.rank:
+                a *= operand.dimensions[i]
+                i += 1
+            elif j < shape.rank:
+                b *= shape.dimensions[j]
+                j += 1
+            else:
+                break
+            if a == b and j > first_j:
+                break
+        used = math.prod(source[first_i:i])
+        group = list(shape.dimensions[first_j:j])
+        flexible = [k for k in range(first_j, j) if shape.is_dynamic_dimension(k)]
+        if flexible:
+            at = flexible[0] - first_j
+            rest = math.prod(s for k, s in enumerate(group) if k != at)
+            group[at] = used // rest if rest else 0
+        sizes += group
+    return tuple(sizes)

@@ -1,0 +1,86 @@
+"""Real functions that numpy lacks, on f32 or f64 arrays."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import chebyshev
+
+from mlirhlo.interp.registry import Array
+
+
+def logistic(x: Array) -> Array:
+    """1 / (1 + e**-x)."""
+    one = x.dtype.type(1)
+    return one / (one + np.exp(-x))
+
+
+def rsqrt(x: Array) -> Array:
+    """1 / sqrt(x); of -0 -inf."""
+    return x.dtype.type(1) / np.sqrt(x)
+
+
+def round_away(x: Array) -> Array:
+    """Nearest integer, halves away from zero, the sign of zero kept."""
+    whole = np.trunc(x)
+    # x - whole is exact, so adding 0.5 first (which rounds 0.49999997 up) is not needed.
+    away = np.abs(x - whole) >= 0.5
+    return np.where(away, whole + np.copysign(np.ones((), x.dtype), x), whole)
+
+
+_NEAR_DEGREE = 22
+_FAR_DEGREE = 30
+
+
+@cache
+def _near() -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Chebyshev series of erf(x) / x over u = x*x - 1 in [-1, 1], i.e. |x| <= sqrt 2."""
+
+    def ratio(u: Array) -> Array:
+        x = np.sqrt(np.maximum(u + 1.0, 0.0))
+        tiny = 2.0 / math.sqrt(math.pi)
+        return np.array([math.erf(v) / v if v > 1e-9 else tiny for v in x])
+
+    return np.asarray(chebyshev.chebinterpolate(ratio, _NEAR_DEGREE))
+
+
+@cache
+def _far() -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Chebyshev series of x * e**(x*x) * erfc(x) over the x in [1, 6], mapped by 1/x."""
+
+    def scaled(u: Array) -> Array:
+        x = 1.0 / _far_inverse(u)
+        return np.array([v * math.exp(v * v) * math.erfc(v) for v in x])
+
+    return np.asarray(chebyshev.chebinterpolate(scaled, _FAR_DEGREE))
+
+
+_LOW, _HIGH = 1.0 / 6.5, 1.0
+
+
+def _far_inverse(u: Array) -> Array:
+    return _LOW + (_HIGH - _LOW) * (u + 1.0) / 2.0
+
+
+def erf(x: Array) -> Array:
+    """The error function; within 3 units of the last place in f64.
+
+    Series interpolate the C library's scalar `erf` and `erfc` once; XLA's own polynomials differ
+    from these in the last places.
+    """
+    dtype = x.dtype
+    wide = x.astype(np.float64, copy=False)
+    size = np.abs(wide)
+    near = size <= 1.25
+    square = np.where(near, wide * wide, 0.0)
+    result = wide * chebyshev.chebval(square - 1.0, _near())
+    if not np.all(near):
+        clipped = np.clip(np.where(near | np.isnan(size), 1.25, size), 1.0, 6.5)
+        u = (1.0 / clipped - _LOW) / (_HIGH - _LOW) * 2.0 - 1.0
+        tail = np.exp(-clipped * clipped) / clipped * chebyshev.chebval(u, _far())
+        far = np.copysign(1.0 - tail, wide)
+        result = np.where(near, result, np.where(np.isnan(wide), wide, far))
+    return np.asarray(result).astype(dtype, copy=False)

@@ -1,0 +1,173 @@
+"""Plans: a computation made ready to run, with everything that does not depend on values worked out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from inspect import isgeneratorfunction
+from typing import Any, cast
+
+from xdsl.ir import SSAValue
+
+from mlirhlo.diagnostics import Diagnostic, HloError, Place
+from mlirhlo.dialects.hlo.module import source_of
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+from mlirhlo.dialects.hlo.ops.control_flow import ConstantOp, ParameterOp
+from mlirhlo.interp.dynamic import lifted, needs_lifting
+from mlirhlo.interp.registry import MEANINGS, PREPARED, Frame, Program, Run, Value
+from mlirhlo.interp.values import value_of_literal
+
+
+@dataclass(slots=True)
+class Step:
+    """One instruction of a plan."""
+
+    run: Run
+    op: Instruction
+    operands: tuple[int, ...]
+    """Slots of the inputs."""
+    result: int
+    """Slot of the result."""
+    frees: tuple[int, ...]
+    """Slots that nobody reads afterwards."""
+    calls: bool
+    """Whether `run` is a generator that yields `Call`s."""
+
+
+@dataclass(slots=True)
+class Plan:
+    """A computation, or the part of one that a value needs, as steps over slots."""
+
+    name: str
+    steps: list[Step]
+    parameters: tuple[tuple[int, int, ParameterOp], ...]
+    """Slot, parameter number and op of the parameters that are used."""
+    constants: tuple[tuple[int, ConstantOp], ...]
+    template: list[Any]
+    """Slots before the first step: constants in place, None elsewhere."""
+    root: int
+    """Slot of the result."""
+    parameter_count: int
+
+
+def make_plan(computation: ComputationOp, program: Program, result: SSAValue | None = None) -> Plan:
+    """The plan of `computation`, or of what `result` in it needs.
+
+    Every instruction is part of the plan when the whole computation is (side effects, hooks).
+    Raises `HloError` HLO0300 for an opcode without meaning and HLO0301 for elided constants.
+    """
+    block = computation.block
+    if result is None:
+        ops = list(computation.instructions)
+        result = computation.terminator.root
+        parameter_count = len(computation.parameters)
+    else:
+        needed = _needed(result)
+        ops = [op for op in computation.instructions if op in needed]
+        parameter_count = -1
+    slots: dict[SSAValue, int] = {}
+    last_use: dict[int, int] = {}
+    steps: list[Step] = []
+    parameters: list[tuple[int, int, ParameterOp]] = []
+    constants: list[tuple[int, ConstantOp]] = []
+    template: list[Any] = [None] * len(ops)
+    for slot, op in enumerate(ops):
+        assert op.parent is block
+        slots[op.results[0]] = slot
+        if isinstance(op, ParameterOp):
+            parameters.append((slot, op.parameter_number, op))
+        elif isinstance(op, ConstantOp):
+            template[slot] = _constant(op)
+            constants.append((slot, op))
+        else:
+            operands = tuple(slots[value] for value in op.inputs)
+            for operand in operands:
+                last_use[operand] = len(steps)
+            run = prepare(op, program)
+            steps.append(Step(run, op, operands, slot, (), isgeneratorfunction(run)))
+    root = slots[result]
+    kept = {root, *(slot for slot, _ in constants)}
+    for slot, index in last_use.items():
+        if slot not in kept:
+            steps[index].frees += (slot,)
+    for step in steps:
+        # A result that nobody reads is dropped at once.
+        if step.result not in last_use and step.result != root:
+            step.frees += (step.result,)
+    return Plan(
+        computation.computation_name,
+        steps,
+        tuple(parameters),
+        tuple(constants),
+        template,
+        root,
+        parameter_count,
+    )
+
+
+def _needed(result: SSAValue) -> set[Any]:
+    needed: set[Any] = set()
+    pending = [result]
+    while pending:
+        owner = pending.pop().owner
+        if isinstance(owner, Instruction) and owner not in needed:
+            needed.add(owner)
+            pending += owner.inputs
+    return needed
+
+
+def _constant(op: ConstantOp) -> Value:
+    literal = op.literal
+    assert literal is not None
+    try:
+        return value_of_literal(literal)
+    except HloError as problem:
+        raise problem.at(place_of(op)) from None
+
+
+def prepare(op: Instruction, program: Program) -> Run:
+    """What runs `op`. Raises `HloError` HLO0300 when the opcode has no meaning."""
+    opcode = op.opcode.name
+    prepared = PREPARED.get(opcode)
+    if prepared is not None:
+        run = cast(Run, prepared(op, program))
+    elif opcode in MEANINGS:
+        meaning = cast("Callable[[Any, Sequence[Any], Frame], Any]", MEANINGS[opcode])
+        if isgeneratorfunction(meaning):
+            return _generator(meaning, op)
+        run = partial(meaning, op)
+    else:
+        raise no_meaning(op)
+    return lifted(op, run) if needs_lifting(op) else run
+
+
+def _generator(meaning: Callable[..., Any], op: Instruction) -> Run:
+    def run(inputs: Sequence[Any], frame: Frame) -> Any:
+        return (yield from meaning(op, inputs, frame))
+
+    return run
+
+
+def no_meaning(op: Instruction) -> HloError:
+    """The error for an instruction that the interpreter cannot run."""
+    return HloError(
+        Diagnostic(
+            "HLO0300",
+            f"{op.opcode.name}: %{op.instruction_name} has no meaning in the interpreter",
+            place_of(op),
+            help="cut the module before it (its operands can be the results), or register a meaning "
+            "with mlirhlo.interp.registry.evaluates",
+        )
+    )
+
+
+def place_of(op: Instruction) -> Place | None:
+    """Where the instruction stands in its text; else its name."""
+    source = source_of(op)
+    name = op.instruction_name or op.opcode.name
+    if source is None:
+        return Place("<module>", what=f"%{name}")
+    text, offset = source
+    return text.place(offset, len(name))

@@ -1,0 +1,166 @@
+"""What a reducer computation is: one of the common operations, or something to call.
+
+Recognised operations fold with numpy's ufuncs. XLA:CPU folds f16, bf16 and smaller floats in f32
+and rounds once at the end, although the reducer's own type is narrow; so does this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mlirhlo.dialects.hlo.element_types import F32, Kind, PrimitiveType
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.control_flow import CallOp, ParameterOp
+from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.interp.elementwise import maximum, minimum
+from mlirhlo.interp.numerics import work_dtype
+from mlirhlo.interp.registry import Array, Program
+
+
+@dataclass(frozen=True, slots=True)
+class Reducer:
+    """A computation of two values, or of two groups of values, that gives one, or a group."""
+
+    name: str
+    """Name of the computation."""
+    element_type: PrimitiveType
+    opcode: str | None = None
+    """`add`, `multiply`, `maximum`, `minimum`, `and`, `or`, `xor` when it is just that."""
+    takes_last: bool = False
+    """Whether it is its second parameter."""
+
+    @property
+    def ufunc(self) -> np.ufunc | None:
+        """The numpy function that folds as this does; None when it has to be called."""
+        if self.opcode is None:
+            return None
+        if self.element_type.kind is Kind.PRED:
+            return _PRED_UFUNCS.get(self.opcode)
+        if self.element_type.is_complex and self.opcode not in ("add", "multiply"):
+            return None
+        return _UFUNCS.get(self.opcode)
+
+
+_UFUNCS: dict[str, np.ufunc] = {
+    "add": np.add,
+    "multiply": np.multiply,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+_PRED_UFUNCS: dict[str, np.ufunc] = {
+    "add": np.logical_or,
+    "multiply": np.logical_and,
+    "maximum": np.logical_or,
+    "minimum": np.logical_and,
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "xor": np.logical_xor,
+}
+
+
+def reducer_of(program: Program, name: str) -> Reducer:
+    """What the computation `name` folds with. Raises `HloError` HLO0304 when there is none."""
+    computation = program.computation(name)
+    root = computation.root
+    parameters = computation.parameters
+    shape = parameters[0].shape if parameters else root.shape
+    element_type = shape.element_type if isinstance(shape, ArrayShape) else F32
+    if isinstance(root, CallOp) and _operands_are_parameters(root, len(parameters)):
+        inner = reducer_of(program, root.to_apply)
+        return Reducer(name, element_type, inner.opcode, inner.takes_last)
+    if len(parameters) != 2:
+        return Reducer(name, element_type)
+    if isinstance(root, ParameterOp):
+        return Reducer(name, element_type, takes_last=root.parameter_number == 1)
+    opcode = root.opcode.name
+    if opcode in _UFUNCS and _both_parameters(root):
+        return Reducer(name, element_type, opcode)
+    return Reducer(name, element_type)
+
+
+def _both_parameters(op: Instruction) -> bool:
+    owners = [value.owner for value in op.inputs]
+    numbers = {o.parameter_number for o in owners if isinstance(o, ParameterOp)}
+    return numbers == {0, 1}
+
+
+def _operands_are_parameters(op: Instruction, count: int) -> bool:
+    owners = [value.owner for value in op.inputs]
+    numbers = [o.parameter_number for o in owners if isinstance(o, ParameterOp)]
+    return numbers == list(range(count)) and len(owners) == count
+
+
+def identity_element(reducer: Reducer) -> Any:
+    """The element that leaves the other one as it is, in the type folding is done in.
+
+    Only for recognised operations.
+    """
+    type_ = reducer.element_type
+    work = work_dtype(type_)
+    opcode = reducer.opcode
+    if type_.kind is Kind.PRED:
+        return np.array(opcode in ("multiply", "minimum", "and"), dtype=np.bool_)
+    if opcode in ("add", "or", "xor"):
+        return (
+            np.zeros((), dtype=work) if type_.is_integer or opcode != "add" else -np.zeros((), work)
+        )
+    if opcode == "multiply":
+        return np.ones((), dtype=work)
+    if opcode == "and":
+        return np.array(-1).astype(work)
+    if type_.is_integer:
+        low = -(1 << (type_.bits - 1)) if type_.is_signed else 0
+        high = low + (1 << type_.bits) - 1
+        return np.array(low if opcode == "maximum" else high, dtype=work)
+    return np.array(-np.inf if opcode == "maximum" else np.inf, dtype=work)
+
+
+_WIDE: dict[np.dtype[Any], np.dtype[Any]] = {
+    np.dtype(np.float32): np.dtype(np.float64),
+    np.dtype(np.complex64): np.dtype(np.complex128),
+}
+
+
+def fold(reducer: Reducer, array: Array, axes: tuple[int, ...]) -> Array:
+    """Folds axes by a recognised operation; in and out in `work_dtype`.
+
+    Sums and products of f32 are kept in f64 on the way: the order of XLA's own folding is open.
+    """
+    ufunc = reducer.ufunc
+    assert ufunc is not None
+    work = array.dtype
+    wide = _WIDE.get(work, work) if reducer.opcode in ("add", "multiply") else work
+    result = ufunc.reduce(array, axis=axes, initial=identity_element(reducer), dtype=wide)
+    result = np.asarray(result).astype(work, copy=False)
+    if reducer.opcode in ("maximum", "minimum") and reducer.element_type.is_float:
+        result = _sign_of_zero(result, array, axes, reducer.opcode)
+    return result
+
+
+def _sign_of_zero(result: Array, array: Array, axes: tuple[int, ...], opcode: str) -> Array:
+    """numpy's extrema do not tell -0 from +0."""
+    zero = result == 0
+    if not np.any(zero):
+        return result
+    wanted = (array == 0) & (np.signbit(array) == (opcode == "minimum"))
+    found = np.any(wanted, axis=axes)
+    sign = -1.0 if opcode == "minimum" else 1.0
+    signed = np.where(found, sign, -sign).astype(result.dtype)
+    return np.where(zero, np.copysign(np.zeros((), result.dtype), signed), result)
+
+
+def combine(reducer: Reducer, a: Array, b: Array) -> Array:
+    """One application of a recognised operation, in `work_dtype`."""
+    if reducer.element_type.is_float and reducer.opcode == "maximum":
+        return maximum(a, b)
+    if reducer.element_type.is_float and reducer.opcode == "minimum":
+        return minimum(a, b)
+    ufunc = reducer.ufunc
+    assert ufunc is not None
+    return np.asarray(ufunc(a, b))

@@ -1,0 +1,193 @@
+"""Reduce-window and select-and-scatter: sliding windows over padded, dilated arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from mlirhlo.dialects.hlo.attributes.dimensions import Window
+from mlirhlo.dialects.hlo.shapes import TupleShape
+from mlirhlo.interp.data_movement import padded
+from mlirhlo.interp.indexing import combine_at
+from mlirhlo.interp.numerics import work_dtype, wrap
+from mlirhlo.interp.reducers import Reducer, combine, fold, identity_element, reducer_of
+from mlirhlo.interp.registry import Array, Frame, Program, Run, Value, prepares
+
+if TYPE_CHECKING:
+    from mlirhlo.dialects.hlo.ops.reduction import ReduceWindowOp, SelectAndScatterOp
+
+_LARGEST_VIEW = 1 << 26
+"""Most elements folded through one strided view; beyond, positions of the window go one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPlaces:
+    """A window over an array of known sizes."""
+
+    window: Window
+    sizes: tuple[int, ...]
+
+    @property
+    def edges(self) -> list[tuple[int, int, int]]:
+        """Padding in the form of `padded`: base dilation is interior padding."""
+        return [
+            (d.padding_low, d.padding_high, d.base_dilation - 1) for d in self.window.dimensions
+        ]
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Number of places of the window, the sizes of the result."""
+        counts: list[int] = []
+        for size, d in zip(self.sizes, self.window.dimensions, strict=True):
+            full = (
+                d.padding_low + d.padding_high + (max(size - 1, 0) * d.base_dilation + min(size, 1))
+            )
+            reach = (d.size - 1) * d.window_dilation + 1
+            counts.append((full - reach) // d.stride + 1 if full >= reach and d.size else 0)
+        return tuple(counts)
+
+    @property
+    def positions(self) -> Iterator[tuple[int, ...]]:
+        """Positions within the window, row-major."""
+        return product(*(range(d.size) for d in self.window.dimensions))
+
+    def view(self, array: Array, position: Sequence[int]) -> Array:
+        """Of a padded array, the element at one position of every window."""
+        index: list[slice] = []
+        for at, count, d in zip(position, self.counts, self.window.dimensions, strict=True):
+            if d.window_reversal:
+                at = d.size - 1 - at
+            start = at * d.window_dilation
+            index.append(slice(start, start + (count - 1) * d.stride + 1, d.stride))
+        return array[tuple(index)]
+
+    def windows(self, array: Array) -> Array:
+        """Of a padded array, all windows: places, then positions within the window."""
+        dims = self.window.dimensions
+        strides = [s * d.stride for s, d in zip(array.strides, dims, strict=True)]
+        strides += [s * d.window_dilation for s, d in zip(array.strides, dims, strict=True)]
+        shape = (*self.counts, *(d.size for d in dims))
+        return as_strided(array, shape, strides, writeable=False)
+
+
+@prepares("reduce-window")
+def reduce_window(op: ReduceWindowOp, program: Program) -> Run:
+    """Each window folded by a computation from initial values; padding and gaps take no part."""
+    count = len(op.inputs) // 2
+    window = op.window or Window(())
+    reducer = reducer_of(program, op.to_apply)
+    is_tuple = isinstance(op.shape, TupleShape)
+    recognised = count == 1 and reducer.ufunc is not None and not is_tuple
+
+    def run(inputs: Sequence[Any], frame: Frame) -> Value:
+        arrays, initials = inputs[:count], inputs[count:]
+        places = WindowPlaces(window, arrays[0].shape)
+        if recognised:
+            return _fold_windows(places, arrays[0], initials[0], reducer)
+        results = _call_windows(places, arrays, initials, reducer.name, frame)
+        return results if is_tuple else results[0]
+
+    return run
+
+
+def _fold_windows(places: WindowPlaces, array: Array, initial: Array, reducer: Reducer) -> Array:
+    type_ = reducer.element_type
+    work, identity = work_dtype(type_), identity_element(reducer)
+    counts = places.counts
+    if 0 in counts:
+        return np.zeros(counts, dtype=type_.dtype)
+    # The identity in padding and gaps leaves them out.
+    filled = padded(array.astype(work), identity, places.edges)
+    rank = array.ndim
+    if (
+        int(np.prod(counts)) * int(np.prod([d.size for d in places.window.dimensions]))
+        <= _LARGEST_VIEW
+    ):
+        axes = tuple(range(rank, 2 * rank))
+        result = fold(reducer, places.windows(filled), axes)
+    else:
+        result = np.full(counts, identity, dtype=work)
+        for position in places.positions:
+            result = combine(reducer, result, places.view(filled, position))
+    return wrap(combine(reducer, initial.astype(work), result), type_.dtype)
+
+
+def _call_windows(
+    places: WindowPlaces,
+    arrays: Sequence[Array],
+    initials: Sequence[Array],
+    name: str,
+    frame: Frame,
+) -> tuple[Array, ...]:
+    counts = places.counts
+    state = tuple(
+        np.broadcast_to(np.asarray(i).astype(a.dtype), counts)
+        for i, a in zip(initials, arrays, strict=True)
+    )
+    if 0 in counts:
+        return state
+    filled = [padded(a, np.zeros((), a.dtype), places.edges) for a in arrays]
+    inside = _inside(places)
+    for position in places.positions:
+        chosen = places.view(inside, position)
+        if not np.any(chosen):
+            continue
+        new = frame.call_elementwise(name, [*state, *(places.view(f, position) for f in filled)])
+        state = tuple(np.where(chosen, n, s) for n, s in zip(new, state, strict=True))
+    return state
+
+
+def _inside(places: WindowPlaces) -> Array:
+    """Where the padded array has elements of its own."""
+    return padded(np.ones(places.sizes, np.bool_), np.zeros((), np.bool_), places.edges)
+
+
+@prepares("select-and-scatter")
+def select_and_scatter(op: SelectAndScatterOp, program: Program) -> Run:
+    """Source values combined in where the selected element of each window lies.
+
+    The first element of a window stays selected until `select(selected, other)` is false.
+    """
+    window = op.window or Window(())
+    select = op.select
+    reducer = reducer_of(program, op.scatter)
+
+    def run(inputs: Sequence[Any], frame: Frame) -> Array:
+        operand, source, initial = inputs
+        places = WindowPlaces(window, operand.shape)
+        result = np.full(operand.size, initial, dtype=operand.dtype)
+        if source.size:
+            chosen = _selected(places, operand, select, frame).reshape(-1)
+            inside = chosen >= 0
+            combine_at(
+                [result],
+                chosen[inside],
+                [np.ascontiguousarray(source).reshape(-1)[inside]],
+                reducer,
+                frame,
+            )
+        return result.reshape(operand.shape)
+
+    return run
+
+
+def _selected(places: WindowPlaces, operand: Array, select: str, frame: Frame) -> Array:
+    """Flat index in the operand of the selected element of every window; -1 for none."""
+    numbers = np.arange(operand.size, dtype=np.int64).reshape(operand.shape)
+    filled = padded(numbers, np.array(-1), places.edges)
+    flat = operand.reshape(-1)
+    chosen = np.full(places.counts, -1, dtype=np.int64)
+    value = np.zeros(places.counts, dtype=operand.dtype)
+    for position in places.positions:
+        at = places.view(filled, position)
+        other = flat[at]
+        (keeps,) = frame.call_elementwise(select, [value, other])
+        taken = (at >= 0) & ((chosen < 0) | ~keeps)
+        chosen = np.where(taken, at, chosen)
+        value = np.where(taken, other, value)
+    return chosen

@@ -157,9 +157,9 @@ class HloModule:
 
 def set_source(op: Instruction, source: SourceText, offset: int) -> None:
     """Remembers where in `source` an instruction's text begins (offset of its name)."""
-    op.source = (source, offset)  # type: ignore[attr-defined]
+    op.text_source = (source, offset)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def source_of(op: Instruction) -> tuple[SourceText, int] | None:
     """Where the instruction stands in the text it was read from; None for new or proto ones."""
-    return cast("tuple[SourceText, int] | None", op.__dict__.get("source"))
+    return cast("tuple[SourceText, int] | None", getattr(op, "text_source", None))

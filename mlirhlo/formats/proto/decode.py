@@ -1,0 +1,263 @@
+"""HloModuleProto to the hlo dialect.
+
+What the IR has no place for is kept (`rest.py`), so `encode_module` gives back an equal message. Errors
+name the instruction and never end in a traceback: the message may come from anywhere.
+Source: HLO protobuf reference, "HloModuleProto", "HloComputationProto", "Ids".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.ir import Block, SSAValue
+
+from mlirhlo.diagnostics import HloError
+from mlirhlo.dialects.hlo.attributes.base import integer, integers, string
+from mlirhlo.dialects.hlo.build import append, create, paused_gc
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
+from mlirhlo.dialects.hlo.ops.computation import ComputationOp, ReturnOp
+from mlirhlo.dialects.hlo.types import type_of
+from mlirhlo.formats.hlo_text.printer_order import (
+    computation_order,
+    fused_computations,
+    post_order,
+)
+from mlirhlo.formats.hlo_text.reader_names import NameUniquer, legal_name
+from mlirhlo.formats.proto.codecs import Context
+from mlirhlo.formats.proto.config_pb2 import HloModuleConfigProto
+from mlirhlo.formats.proto.header import (
+    KEEPS_ORDER,
+    computation_chunks,
+    module_chunks,
+    payload_context,
+    read_config,
+    read_header,
+)
+from mlirhlo.formats.proto.instructions import (
+    Ids,
+    instruction_bytes,
+    operand_shapes_of,
+    read_calls,
+    read_properties,
+)
+from mlirhlo.formats.proto.message import DecodeProblem, join, without
+from mlirhlo.formats.proto.module_pb2 import (
+    HloComputationProto,
+    HloInstructionProto,
+    HloModuleProto,
+)
+from mlirhlo.formats.proto.rest import difference
+from mlirhlo.formats.proto.rows import row_of
+from mlirhlo.formats.proto.shapes import shape_of_bytes
+
+_LOW = 0xFFFF_FFFF
+
+
+def decode_module(
+    proto: HloModuleProto,
+    file: str = "<proto>",
+    config: HloModuleConfigProto | None = None,
+) -> ModuleOp:
+    """The module in a message; `config` (of HloModuleProtoWithConfig) fills header attributes.
+
+    Raises `HloError` with a code from HLO0206 to HLO0217 that names the instruction.
+    """
+    with paused_gc():
+        return _ModuleDecoder(proto, file).decode(config)
+
+
+class _ModuleDecoder:
+    def __init__(self, proto: HloModuleProto, file: str) -> None:
+        self.proto, self.file = proto, file
+        self.context = Context.of(proto.payloads)
+        self.names: dict[int, str] = {}
+        """Computations decoded so far, by id."""
+        self.ids = Ids({}, {})
+        self.uniquer = NameUniquer()
+        self.computations: list[ComputationOp] = []
+
+    def problem(self, code: str, message: str, what: str, help: str | None = None) -> HloError:
+        return DecodeProblem(code, message, help).at(self.file, what)
+
+    def decode(self, config: HloModuleConfigProto | None) -> ModuleOp:
+        proto = self.proto
+        for computation in proto.computations:
+            self.computations.append(self._computation(computation))
+        op = ModuleOp(self.computations)
+        module = HloModule(op)
+        if proto.name:
+            op.properties["sym_name"] = string(legal_name(proto.name))
+        entry = self.names.get(proto.entry_computation_id)
+        if entry is None:
+            raise self.problem(
+                "HLO0212", f"no computation has the entry's id {proto.entry_computation_id}", proto.name
+            )
+        marked = next(c for c in self.computations if c.computation_name == entry)
+        marked.properties["is_entry"] = UnitAttr()
+        try:
+            read_header(module, proto, self.context)
+            if config is not None:
+                read_config(module, config)
+        except DecodeProblem as problem:
+            raise problem.at(self.file, proto.name) from None
+        if [c.computation_name for c in computation_order(module)] != list(self.names.values()):
+            module.set(KEEPS_ORDER, integer(1))
+        self._keep_rests(module)
+        return op
+
+    def _keep_rests(self, module: HloModule) -> None:
+        """Remembers what the fields around the instructions say beyond the IR."""
+        fused = fused_computations(module)
+        values = self.ids.values
+        sequences: dict[int, list[int]] = {}
+        for computation, proto in zip(self.computations, self.proto.computations, strict=True):
+            is_fused = computation.computation_name in fused
+            if not is_fused:
+                results = (op.results[0] for op in computation.instructions)
+                sequences[proto.id] = [values[id(result)] for result in results]
+            root_id = values[id(computation.root.results[0])]
+            chunks = computation_chunks(computation, proto.id, root_id, is_fused=is_fused)
+            original = without(proto.SerializeToString(deterministic=True), 2)
+            rest = difference(join(chunks), original)
+            if rest is not None:
+                computation.properties["proto_rest"] = string(rest)
+        ids = self.ids.computations
+        chunks = module_chunks(module, payload_context(module), ids, sequences)
+        original = without(self.proto.SerializeToString(deterministic=True), 3)
+        rest = difference(join(chunks), original)
+        if rest is not None:
+            module.set("proto_rest", string(rest))
+
+    # Computations -------------------------------------------------------------------------
+
+    def _computation(self, proto: HloComputationProto) -> ComputationOp:
+        if proto.id in self.names:
+            raise self.problem("HLO0212", f"two computations have the id {proto.id}", proto.name)
+        by_low: dict[int, HloInstructionProto] = {}
+        for instruction in proto.instructions:
+            if instruction.id & _LOW in by_low:
+                raise self.problem(
+                    "HLO0212",
+                    f"two instructions have the id {instruction.id & _LOW}",
+                    f"{proto.name}.{instruction.name}",
+                )
+            by_low[instruction.id & _LOW] = instruction
+        if proto.root_id & _LOW not in by_low:
+            raise self.problem(
+                "HLO0212", f"no instruction has the root's id {proto.root_id & _LOW}", proto.name
+            )
+        order = self._schedule(proto, by_low)
+        block = Block()
+        results: dict[int, SSAValue] = {}
+        for position, low in enumerate(order):
+            instruction = by_low[low]
+            try:
+                op = self._instruction(instruction, results)
+            except DecodeProblem as problem:
+                where = f"{proto.name}.{instruction.name}" if instruction.name else proto.name
+                raise problem.at(self.file, where) from None
+            if instruction.id != (proto.id << 32 | position):
+                op.properties["proto_id"] = integer(instruction.id)
+            append(block, op)
+            results[low] = op.results[0]
+        self._check_parameters(proto)
+        block.add_op(ReturnOp(results[proto.root_id & _LOW]))
+        name = self.uniquer.unique(legal_name(proto.name))
+        computation = ComputationOp(name, block, execution_thread=proto.execution_thread or None)
+        if proto.id != len(self.names):
+            computation.properties["proto_id"] = integer(proto.id)
+        self.names[proto.id] = name
+        self.ids.computations[name] = proto.id
+        self._keep_stored_order(proto, computation, order)
+        return computation
+
+    def _schedule(
+        self, proto: HloComputationProto, by_low: dict[int, HloInstructionProto]
+    ) -> Sequence[int]:
+        """Low ids in block order: the schedule's if there is one, else the stored order."""
+        if proto.id not in self.proto.schedule.sequences:
+            return list(by_low)
+        ids = self.proto.schedule.sequences[proto.id].instruction_ids
+        order = [full & _LOW for full in ids]
+        if len(order) != len(by_low) or set(order) != by_low.keys():
+            raise self.problem(
+                "HLO0217",
+                f"the schedule orders {len(set(order) & by_low.keys())} of {len(by_low)} instructions",
+                proto.name,
+            )
+        return order
+
+    def _keep_stored_order(
+        self, proto: HloComputationProto, computation: ComputationOp, order: Sequence[int]
+    ) -> None:
+        """Remembers the proto's order where it is not the one XLA would write."""
+        place = {low: position for position, low in enumerate(order)}
+        stored = [place[instruction.id & _LOW] for instruction in proto.instructions]
+        block_place = {id(op): position for position, op in enumerate(computation.instructions)}
+        natural = [block_place[id(op)] for op in post_order(computation)]
+        if stored != natural:
+            computation.properties["storage_order"] = integers(tuple(stored))
+
+    def _check_parameters(self, proto: HloComputationProto) -> None:
+        numbers = sorted(i.parameter_number for i in proto.instructions if i.opcode == "parameter")
+        if numbers != list(range(len(numbers))):
+            raise self.problem(
+                "HLO0214",
+                f"parameter numbers are {', '.join(map(str, numbers[:20]))};"
+                f" they must be 0 to {len(numbers) - 1}, each once",
+                proto.name,
+            )
+
+    # Instructions -------------------------------------------------------------------------
+
+    def _instruction(
+        self, proto: HloInstructionProto, results: dict[int, SSAValue]
+    ) -> Instruction:
+        row = row_of(proto.opcode)
+        if row is None:
+            raise DecodeProblem("HLO0211", f"unknown opcode: {proto.opcode}")
+        if not proto.HasField("shape"):
+            raise DecodeProblem("HLO0213", f"{proto.opcode} has no shape")
+        shape = shape_of_bytes(proto.shape.SerializeToString(deterministic=True))
+        operands = [self._operand(full, results) for full in proto.operand_ids]
+        shapes = operand_shapes_of(operands)
+        properties = read_properties(proto, row, shape, shapes, self.context)
+        if row.calls or row.opcode.name == "conditional":
+            names = [self._callee(number) for number in proto.called_computation_ids]
+            properties.update(read_calls(names, row, shapes))
+        if proto.control_predecessor_ids:
+            before = [self._operand(full, results) for full in proto.control_predecessor_ids]
+            operands += before
+            properties[CONTROL_PREDECESSORS] = integer(len(before))
+        name = legal_name(proto.name)
+        op = create(row.cls, operands, type_of(shape), properties, name)
+        self.ids.values[id(op.results[0])] = proto.id
+        written = instruction_bytes(op, name, row, self.ids, self.context)
+        original = proto.SerializeToString(deterministic=True)
+        if written != original:
+            rest = difference(written, original)
+            if rest is not None:
+                properties["proto_rest"] = string(rest)
+        return op
+
+    def _operand(self, full: int, results: dict[int, SSAValue]) -> SSAValue:
+        found = results.get(full & _LOW)
+        if found is None:
+            raise DecodeProblem(
+                "HLO0212",
+                f"operand or predecessor {full & _LOW} is not an earlier instruction",
+                help="operands stand before their users, in the schedule too",
+            )
+        return found
+
+    def _callee(self, number: int) -> str:
+        found = self.names.get(number)
+        if found is None:
+            raise DecodeProblem(
+                "HLO0212",
+                f"called computation {number} is not an earlier computation",
+                help="callees stand before their callers",
+            )
+        return found

@@ -1,0 +1,202 @@
+"""One instruction, to and from HloInstructionProto, following the rows of `rows.py`.
+
+`instruction_bytes` is what XLA would write for the instruction; whatever else an original said is the
+rest's business (`rest.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import Attribute, SSAValue
+
+from mlirhlo.dialects.hlo.attributes.base import integer, string, symbol, symbols_of
+from mlirhlo.dialects.hlo.attributes.groups import ReplicaGroups, ReplicaGroupsAttr
+from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
+from mlirhlo.dialects.hlo.shapes import Shape
+from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.formats.proto.annotations import payload_of
+from mlirhlo.formats.proto.codecs import Context, Place
+from mlirhlo.formats.proto.groups import Chunk
+from mlirhlo.formats.proto.message import (
+    DecodeProblem,
+    bytes_field,
+    number_field,
+    numbers_field,
+    text_field,
+    to_text,
+)
+from mlirhlo.formats.proto.module_pb2 import HloInstructionProto
+from mlirhlo.formats.proto.rows import Row
+from mlirhlo.formats.proto.shapes import shape_bytes
+
+# Reading ----------------------------------------------------------------------------------
+
+
+def read_properties(
+    proto: HloInstructionProto,
+    row: Row,
+    shape: Shape,
+    operand_shapes: Sequence[Shape],
+    context: Context,
+) -> dict[str, Attribute]:
+    """The properties of an instruction, but for its callees. Raises `DecodeProblem`."""
+    place = Place(shape, operand_shapes)
+    properties: dict[str, Attribute] = {}
+    readers, decoded = row.readers, context.decoded
+    has_legacy = False
+    for descriptor, value in cast("list[tuple[Any, Any]]", proto.ListFields()):
+        number: int = descriptor.number
+        reader = readers.get(number)
+        if reader is None:
+            has_legacy = has_legacy or number in _LEGACY
+            continue
+        if not isinstance(reader, tuple):
+            reader.decode(number, value, properties, context, place)
+            continue
+        key, codec = reader
+        if codec.is_message:
+            memo = number, value.SerializeToString(deterministic=True)
+            if memo in decoded:
+                attribute = decoded[memo]
+            else:
+                attribute = decoded[memo] = codec.decode(value, context, place)
+        else:
+            attribute = codec.decode(value, context, place)
+        if attribute is not None:
+            properties[key] = attribute
+    if has_legacy:
+        _read_legacy(proto, row, properties, context)
+    for name, key, value in row.unset:
+        if not getattr(proto, name):
+            properties[key] = value
+    for key, absent in row.required:
+        if key not in properties:
+            if absent is None:
+                raise DecodeProblem("HLO0215", f"attribute {key} is expected but not seen")
+            properties[key] = absent
+    if row.opcode.name == "constant" and "literal" not in properties:
+        raise DecodeProblem("HLO0206", "a constant without a literal")
+    return properties
+
+
+_LEGACY = frozenset({45, 49, 73, 99})
+"""Fields that older producers wrote instead of today's, and the payload form of backend_config."""
+
+
+def _read_legacy(
+    proto: HloInstructionProto, row: Row, properties: dict[str, Attribute], context: Context
+) -> None:
+    if proto.replica_groups and "replica_groups" in row.writers:
+        groups = ReplicaGroups.of(group.replica_ids for group in proto.replica_groups)
+        properties["replica_groups"] = ReplicaGroupsAttr(groups)
+    if proto.all_reduce_id and "channel_id" in row.writers:
+        properties.setdefault("channel_id", integer(proto.all_reduce_id))
+    if proto.is_cross_program_prefetch and "cross_program_prefetch_index" in row.writers:
+        properties.setdefault("cross_program_prefetch_index", integer(0))
+    if proto.HasField("backend_config_payload") and "backend_config" not in properties:
+        payload = payload_of(proto.backend_config_payload, context.payloads)
+        if payload:
+            properties["backend_config"] = string(to_text(payload))
+
+
+def read_calls(
+    names: Sequence[str], row: Row, operand_shapes: Sequence[Shape]
+) -> dict[str, Attribute]:
+    """The properties that name the called computations. Raises `DecodeProblem` HLO0215."""
+    opcode = row.opcode.name
+    if opcode == "conditional":
+        first = operand_shapes[0] if operand_shapes else None
+        if str(first).startswith("pred["):
+            keys: tuple[str, ...] = ("true_computation", "false_computation")
+        else:
+            return {"branch_computations": ArrayAttr([symbol(name) for name in names])}
+    elif opcode == "custom-call":
+        refs = [symbol(name) for name in names]
+        return {"called_computations": ArrayAttr(refs)} if refs else {}
+    else:
+        keys = row.calls
+    if len(names) != len(keys):
+        raise DecodeProblem(
+            "HLO0215", f"{opcode} calls {len(keys)} computations, found {len(names)}"
+        )
+    return {key: symbol(name) for key, name in zip(keys, names, strict=True)}
+
+
+# Writing ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """Ids of what an instruction refers to."""
+
+    values: dict[int, int]
+    """Full id of the instruction behind each SSA value, by identity of the value."""
+    computations: dict[str, int]
+
+
+_EMPTY: Mapping[str, Chunk] = {
+    key: (number, bytes_field(number, b""))
+    for number, key in ((7, "metadata"), (68, "frontend_attributes"), (82, "statistics"))
+}
+"""Messages that are present though empty."""
+
+_STRUCTURE = frozenset({CONTROL_PREDECESSORS, "proto_id", "proto_rest", "raw_attributes"})
+"""Properties that are no fields of their own."""
+
+_number_of: Callable[[Chunk], int] = lambda chunk: chunk[0]  # noqa: E731 - a sort key
+
+
+def instruction_bytes(op: Instruction, name: str, row: Row, ids: Ids, context: Context) -> bytes:
+    """The serialised instruction, without its rest."""
+    properties = op.properties
+    values = ids.values
+    chunks: list[Chunk] = []
+    for key, chunk in _EMPTY.items():
+        if key not in properties:
+            chunks.append(chunk)
+    encoded, writers = context.encoded, row.writers
+    calls: list[int] = []
+    for key, attribute in properties.items():
+        writer = writers.get(key)
+        if writer is None:
+            continue
+        memo = writer.number, id(attribute)
+        known = encoded.get(memo)
+        if known is None:
+            data = writer.encode(attribute, context)
+            encoded[memo] = attribute, data
+        else:
+            data = known[1]
+        if data:
+            chunks.append((_form(writer.number, data), data))
+    for group in row.groups:
+        chunks += group.encode(op, context)
+    for key in row.calls:
+        calls += [ids.computations[callee] for callee in symbols_of(properties.get(key))]
+    if calls:
+        chunks.append((38, numbers_field(38, calls)))
+    own = number_field(35, values[id(op.results[0])])
+    operands = [values[id(value)] for value in op.inputs]
+    chunks.append((35, own + numbers_field(36, operands)))
+    if CONTROL_PREDECESSORS in properties:
+        before = [values[id(value)] for value in op.control_predecessors]
+        chunks.append((37, numbers_field(37, before)))
+    chunks.sort(key=_number_of)
+    head = text_field(1, name) + row.opcode_field + bytes_field(3, shape_bytes(op.shape))
+    return head + b"".join([data for _, data in chunks])
+
+
+def _form(number: int, data: bytes) -> int:
+    """The field that was really written: device groups choose theirs by their form."""
+    if number != 87:
+        return number
+    return (data[0] & 127 | data[1] << 7) >> 3
+
+
+def operand_shapes_of(values: Sequence[SSAValue]) -> list[Shape]:
+    """Shapes of values."""
+    return [shape_of(value.type) for value in values]

@@ -66,6 +66,22 @@ def stored_instructions(computation: ComputationOp) -> list[Instruction]:
 
 
 def computation_order(module: HloModule) -> list[ComputationOp]:
+    """Callees before callers: the stored order where it is such an order, else XLA's walk.
+
+    A scheduled module was printed from a stored order that its text no longer tells, so walking it
+    anew would shuffle a dump (XLA's own parser does).
+    """
+    stored = list(module.computations)
+    seen: set[str] = set()
+    for computation in stored:
+        for op in computation.instructions:
+            if op.calling_keys and not seen.issuperset(op.called_computations):
+                return walked_computations(module)
+        seen.add(computation.computation_name)
+    return stored
+
+
+def walked_computations(module: HloModule) -> list[ComputationOp]:
     """Callees before callers: every computation that nobody calls, in module order, after all that
     it calls. Within one, calls in stored order, a while's body before its condition; a callee met
     for the second time keeps its first place, even below a sibling that calls it too.

@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     )
 
 
+def first(inputs: Sequence[Any], frame: Frame) -> Value:
+    """The operand as it is; what moving a scalar comes to, also when it stands for many."""
+    return cast(Value, inputs[0])
+
+
 # ---------------------------------------------------------------- bitcasts
 
 
@@ -48,6 +53,8 @@ def bitcast(op: BitcastOp, program: Program) -> Run:
     if not isinstance(shape, ArrayShape) or not isinstance(op.input_shapes[0], ArrayShape):
         return lambda inputs, frame: cast(Value, inputs[0])
     operand = op.input_shapes[0]
+    if shape.is_scalar and operand.is_scalar:
+        return _bits_as(operand.element_type, shape.element_type)
     to_physical = _major_to_minor(operand)
     order = _major_to_minor(shape)
     sizes = tuple(shape.dimensions[dim] for dim in order)
@@ -90,7 +97,7 @@ def _bits_of(array: Array, type_: PrimitiveType) -> Array:
     """One more dimension with the bits of each element, lowest first."""
     if type_.kind is Kind.PRED:
         return array.astype(np.uint8)[..., None]
-    raw = np.ascontiguousarray(array).view(np.uint8).reshape(*array.shape, -1)
+    raw = np.ascontiguousarray(array).view(np.uint8).reshape((*array.shape, -1))
     if type_.is_integer and type_.bits < 8:
         raw = array.astype(work_dtype(type_)).view(np.uint8)[..., None]
     bits = np.unpackbits(raw, axis=-1, bitorder="little")
@@ -114,7 +121,12 @@ def _from_bits(bits: Array, type_: PrimitiveType) -> Array:
 @prepares("bitcast-convert")
 def bitcast_convert(op: BitcastConvertOp, program: Program) -> Run:
     """The same bits as another element type; a change of width adds or drops a last dimension."""
-    source, target = element_type(op), cast(ArrayShape, op.shape).element_type
+    return _bits_as(element_type(op), cast(ArrayShape, op.shape).element_type)
+
+
+def _bits_as(source: PrimitiveType, target: PrimitiveType) -> Run:
+    if source is target:
+        return first
     from_bits = 8 if source.kind is Kind.PRED else source.bits
     to_bits = 8 if target.kind is Kind.PRED else target.bits
 
@@ -125,13 +137,13 @@ def bitcast_convert(op: BitcastConvertOp, program: Program) -> Run:
         if min(from_bits, to_bits) >= 8:
             raw = np.ascontiguousarray(operand).reshape(-1).view(target.dtype)
             if from_bits > to_bits:
-                return raw.reshape(*operand.shape, from_bits // to_bits)
+                return raw.reshape((*operand.shape, from_bits // to_bits))
             return raw.reshape(operand.shape[:-1])
         bits = _bits_of(operand, source)
         if from_bits > to_bits:
-            return _from_bits(bits.reshape(*operand.shape, -1, to_bits), target)
+            return _from_bits(bits.reshape((*operand.shape, -1, to_bits)), target)
         if from_bits < to_bits:
-            return _from_bits(bits.reshape(*operand.shape[:-1], to_bits), target)
+            return _from_bits(bits.reshape((*operand.shape[:-1], to_bits)), target)
         return _from_bits(bits, target)
 
     return run
@@ -144,6 +156,8 @@ def bitcast_convert(op: BitcastConvertOp, program: Program) -> Run:
 def broadcast(op: BroadcastOp, program: Program) -> Run:
     """Operand dimension i becomes result dimension dimensions[i]."""
     shape = cast(ArrayShape, op.shape)
+    if shape.is_scalar:
+        return first
     dimensions = op.dimensions
     sizes, rank = shape.dimensions, shape.rank
     # Ascending order is the rule, but the text may name any.
@@ -171,6 +185,8 @@ def reshape(op: ReshapeOp, program: Program) -> Run:
     """The same elements in row-major order under another shape."""
     shape, operand = cast(ArrayShape, op.shape), cast(ArrayShape, op.input_shapes[0])
     sizes = shape.dimensions
+    if shape.is_scalar and operand.is_scalar:
+        return first
     if not (shape.is_dynamic or operand.is_dynamic):
 
         def static(inputs: Sequence[Any], frame: Frame) -> Array:
@@ -190,6 +206,8 @@ def reshape(op: ReshapeOp, program: Program) -> Run:
 def transpose(op: TransposeOp, program: Program) -> Run:
     """Result dimension i is operand dimension dimensions[i]."""
     dimensions = op.dimensions
+    if not dimensions:
+        return first
 
     def run(inputs: Sequence[Any], frame: Frame) -> Array:
         return inputs[0].transpose(dimensions)

@@ -77,7 +77,7 @@ def dot_general(lhs: Array, rhs: Array, dims: DotDimensions, dtype: np.dtype[Any
         right.reshape(count, depth, math.prod(columns)),
         dtype,
     )
-    return product.reshape(*batch, *rows, *columns)
+    return product.reshape((*batch, *rows, *columns))
 
 
 def _free(rank: int, batch: Sequence[int], contracting: Sequence[int]) -> tuple[int, ...]:

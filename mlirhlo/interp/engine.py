@@ -172,12 +172,21 @@ class Interpreter:
             for number, (value, parameter) in enumerate(zip(given, parameters, strict=True))
         ]
 
-    def execute(self, plan: Plan, arguments: Sequence[Value], frame: DeviceFrame) -> Value:
-        """Runs a plan on values that fit it."""
+    def execute(
+        self,
+        plan: Plan,
+        arguments: Sequence[Value],
+        frame: DeviceFrame,
+        *,
+        spread: bool = False,
+    ) -> Value:
+        """Runs a plan on values that fit it.
+
+        `spread`: the plan is of scalars and gets arrays; such calls are neither checked nor hooked.
+        """
         stack: list[tuple[Plan, list[Any], int, Step, Sequence[Any], Generator[Any, Any, Any]]] = []
-        slots, position = self._begin(plan, arguments), 0
-        hook = self.hook
-        watched = hook is not None or self.check
+        slots, position = self._begin(plan, arguments, spread), 0
+        watched = not spread and (self.hook is not None or self.check)
         step: Step | None = None
         try:
             while True:
@@ -218,7 +227,7 @@ class Interpreter:
                     continue
                 stack.append((plan, slots, position, step, inputs, running))
                 plan = self.plan(request.computation)
-                slots, position = self._begin(plan, request.arguments), 0
+                slots, position = self._begin(plan, request.arguments, spread), 0
         except HloError as problem:
             if step is None:
                 raise
@@ -229,7 +238,7 @@ class Interpreter:
                 Diagnostic("HLO0304", "computations call each other without end", where)
             ) from None
 
-    def _begin(self, plan: Plan, arguments: Sequence[Value]) -> list[Any]:
+    def _begin(self, plan: Plan, arguments: Sequence[Value], spread: bool) -> list[Any]:
         if plan.parameter_count not in (-1, len(arguments)):
             raise error(
                 "HLO0302",
@@ -238,7 +247,7 @@ class Interpreter:
         slots = plan.template.copy()
         for slot, number, _ in plan.parameters:
             slots[slot] = arguments[number]
-        if self.hook is not None:
+        if self.hook is not None and not spread:
             for slot, _, op in plan.parameters:
                 self.hook(op, (), slots[slot])
             for slot, constant in plan.constants:
@@ -283,14 +292,16 @@ class DeviceFrame:
         return interpreter.execute(interpreter.plan(computation), arguments, self)
 
     def value(self, value: SSAValue, arguments: Sequence[Value]) -> Value:
-        """What `value` is in its computation for the given arguments."""
+        """What one value of a scalar computation is, place by place of the `arguments`."""
         interpreter = self.interpreter
-        return interpreter.execute(interpreter.part(value), arguments, self)
+        return interpreter.execute(interpreter.part(value), arguments, self, spread=True)
 
     def call_elementwise(self, computation: str, arguments: Sequence[Array]) -> tuple[Array, ...]:
         """Applies a scalar computation to the elements at each place of arrays of one shape."""
         if self.interpreter.vectorises(computation):
-            return vectorised.at_once(self.call(computation, arguments), arguments)
+            plan = self.interpreter.plan(computation)
+            value = self.interpreter.execute(plan, arguments, self, spread=True)
+            return vectorised.at_once(value, arguments)
         root = self.interpreter.computation(computation).root.shape
         return vectorised.one_by_one(
             lambda scalars: self.call(computation, scalars), arguments, root

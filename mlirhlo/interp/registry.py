@@ -93,7 +93,7 @@ class Frame(Protocol):
         ...
 
     def value(self, value: SSAValue, arguments: Sequence[Value]) -> Value:
-        """What one value of a computation is when its parameters are `arguments`."""
+        """What one value of a scalar computation is, place by place of the `arguments`."""
         ...
 
     def call_elementwise(self, computation: str, arguments: Sequence[Array]) -> tuple[Array, ...]:

@@ -19,7 +19,7 @@ from mlirhlo.interp.registry import Array, Program, Value
 _PLACE_BY_PLACE = frozenset(
     {"constant", "parameter", "tuple", "get-tuple-element", "opt-barrier", "call", "fusion", "map"}
 )
-_SCALAR_MOVES = frozenset({"bitcast", "broadcast", "reshape", "transpose"})
+_SCALAR_MOVES = frozenset({"bitcast", "bitcast-convert", "broadcast", "reshape", "transpose"})
 """Identities as long as everything is a scalar."""
 
 

@@ -1,6 +1,189 @@
 """mlirhlo: read, run, transform, bisect and reduce XLA's HLO, in Python, on xDSL.
 
+    >>> module = mlirhlo.parse("f32[2] add(f32[2] x, f32[2] y)")
+    >>> module([1, 2], [3, 4])
+    array([4., 6.], dtype=float32)
+
 Importing this module starts nothing: every function imports what it needs when it is called.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import os
+
+    from xdsl.dialects.builtin import ModuleOp
+
+    from mlirhlo.diagnostics import Diagnostic
+    from mlirhlo.dialects.hlo.module import HloModule
+    from mlirhlo.formats import Loaded, Source
+    from mlirhlo.formats.hlo_text import PrintOptions
+    from mlirhlo.interp.engine import Hook
+
 __version__ = "0.1.0"
+
+__all__ = ["Module", "__version__", "load", "opt", "parse", "run"]
+
+
+class Module:
+    """An HLO module: callable, printable, and open to passes.
+
+    Made by `load` and `parse`, or around any `builtin.module` of the hlo dialect.
+    """
+
+    __slots__ = ("loaded", "op")
+
+    op: ModuleOp
+    """The IR."""
+    loaded: Loaded | None
+    """The file it came from, with the arguments of a snapshot; None for other modules."""
+
+    def __init__(self, op: ModuleOp, loaded: Loaded | None = None) -> None:
+        self.op, self.loaded = op, loaded
+
+    @property
+    def hlo(self) -> HloModule:
+        """The IR as HLO: header attributes, computations, instructions."""
+        from mlirhlo.dialects.hlo.module import HloModule
+
+        return HloModule(self.op)
+
+    @property
+    def name(self) -> str:
+        """Name of the module."""
+        return self.hlo.name
+
+    def as_text(self, format: str = "hlo", options: PrintOptions | None = None) -> str:
+        """The module as text: `hlo`, `mlir`, `mlir-generic`, `pbtxt` or `json`.
+
+        HLO text is XLA's long form with large constants in full, unless `options` says otherwise.
+        Raises `HloError` HLO0502 for an unknown format.
+        """
+        from mlirhlo.formats import to_bytes
+
+        if format in ("hlo", "txt", "text") and options is None:
+            from mlirhlo.formats.hlo_text import PrintOptions
+
+            options = PrintOptions(large_constants=True)
+        return to_bytes(self.op, format, options=options).decode("utf-8", "surrogateescape")
+
+    def __str__(self) -> str:
+        return self.as_text()
+
+    def __repr__(self) -> str:
+        count = sum(1 for _ in self.hlo.instructions)
+        return f"<mlirhlo.Module {self.name!r}: {count} instructions>"
+
+    def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
+        """Writes the module to a file, in the format its name ends in (`.hlo .txt .mlir .pb .pbtxt
+        .json`, and `.gz` after them). Raises `HloError` HLO0503."""
+        from mlirhlo.formats import write
+        from mlirhlo.formats.hlo_text import PrintOptions
+
+        write(self.op, path, format, options=PrintOptions(large_constants=True))
+
+    def problems(self) -> list[Diagnostic]:
+        """What is wrong with the module; empty when it is valid."""
+        from mlirhlo.analysis.verifier import verify_module
+
+        return verify_module(self.op)
+
+    def verify(self) -> None:
+        """Raises `HloError` with all `problems` when there are any."""
+        from mlirhlo.diagnostics import HloError
+
+        problems = self.problems()
+        if problems:
+            raise HloError(*problems)
+
+    def opt(self, passes: str) -> Module:
+        """Runs passes (`"cse,dce"`) on the module, in place, and returns it.
+
+        Raises `HloError` HLO0400 to HLO0402 for a pipeline that cannot be read.
+        """
+        from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
+
+        run_pipeline(self.op, parse_pipeline(passes))
+        return self
+
+    def __call__(self, *arguments: object) -> Any:
+        """The module's result on one device: a numpy array, or a tuple of them.
+
+        `arguments`: one for each parameter (or each leaf of tuples): numpy, anything with DLPack
+        (`jax.Array`, `torch.Tensor`, …), Python numbers and lists. Without any, those of the
+        snapshot. Raises `HloError` HLO03xx.
+        """
+        if not arguments and self.arguments:
+            arguments = self.arguments[0]
+        return self.run(*arguments)
+
+    def run(
+        self, *arguments: object, replica: int = 0, partition: int = 0, hook: Hook | None = None
+    ) -> Any:
+        """As a call, with the device's numbers and a hook told of every instruction."""
+        from mlirhlo.interp.engine import Interpreter
+
+        result = Interpreter(self.op, hook=hook).run(
+            arguments, replica=replica, partition=partition
+        )
+        return _plain(result)
+
+    @property
+    def arguments(self) -> tuple[tuple[Any, ...], ...]:
+        """The inputs stored in a snapshot, per partition: numpy arrays, tuples of them."""
+        if self.loaded is None:
+            return ()
+        from mlirhlo.interp.values import value_of_literal
+
+        return tuple(tuple(map(value_of_literal, one)) for one in self.loaded.arguments)
+
+    @property
+    def expected(self) -> Any:
+        """The result stored in a snapshot; None where there is none."""
+        stored = None if self.loaded is None else self.loaded.result
+        if stored is None or stored.is_elided:
+            return None
+        from mlirhlo.interp.values import value_of_literal
+
+        return value_of_literal(stored)
+
+
+def _plain(value: Any) -> Any:
+    from mlirhlo.interp.registry import DynamicArray
+
+    if isinstance(value, tuple):
+        parts: Sequence[Any] = value  # pyright: ignore[reportUnknownVariableType]
+        return tuple(map(_plain, parts))
+    return value.valid if isinstance(value, DynamicArray) else value
+
+
+def load(source: Source, format: str | None = None) -> Module:
+    """The module in a file (or bytes, or an open binary file), whatever its format.
+
+    Raises `HloError` when it cannot be read; nothing is verified.
+    """
+    from mlirhlo.formats import load as load_any
+
+    loaded = load_any(source, format)
+    return Module(loaded.module, loaded)
+
+
+def parse(text: str, format: str | None = None) -> Module:
+    """The module that a text spells: HLO, MLIR, protobuf text or JSON. Raises `HloError`."""
+    from mlirhlo.formats import load as load_any
+
+    loaded = load_any(text.encode("utf-8", "surrogateescape"), format, name="<string>")
+    return Module(loaded.module, loaded)
+
+
+def opt(module: Module | ModuleOp, passes: str) -> Module:
+    """Runs passes on a module, in place, and returns it; see `Module.opt`."""
+    return (module if isinstance(module, Module) else Module(module)).opt(passes)
+
+
+def run(module: Module | Source, *arguments: object) -> Any:
+    """The result of a module, or of the module in a file; see `Module.__call__`."""
+    return (module if isinstance(module, Module) else load(module))(*arguments)

@@ -16,6 +16,9 @@ from mlirhlo.cli.report import usage_error
 
 T = TypeVar("T")
 
+_GROUPS = ("Input", "Passes", "Output", "Watching", "Testing")
+"""Groups that the help shows first, in this order."""
+
 _TRUE = frozenset({"true", "1", "yes", "on", "t", "y"})
 _FALSE = frozenset({"false", "0", "no", "off", "f", "n"})
 
@@ -202,14 +205,14 @@ def help_text(
 ) -> str:
     """The page of `--help`: purpose, examples, options by group with their defaults."""
     lines = [purpose, "", f"usage: {usage}", "", "examples:", *(f"  {e}" for e in examples)]
-    groups: dict[str, list[Field[Any]]] = {}
+    groups: dict[str, list[Field[Any]]] = {group: [] for group in _GROUPS}
     for member in fields(cls):
         info = _info(member)
         if info.help and (everything or not info.rare):
             groups.setdefault(info.group, []).append(member)
     for group, members in groups.items():
-        lines += ["", f"{group}:"]
-        lines += [_help_line(member) for member in members]
+        if members:
+            lines += ["", f"{group}:", *map(_help_line, members)]
     lines += ["", "XLA's flags (--xla_...) and XLA_FLAGS are read too."]
     if not everything and any(_info(m).rare for m in fields(cls)):
         lines[-1] += " --help-all shows rarer options."

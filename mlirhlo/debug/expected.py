@@ -43,7 +43,7 @@ def read_expected(text: str, file: str) -> list[Expected]:
     for index, line in enumerate(lines):
         # Each announcement ends at the last `}}` before the next one: texts may hold braces.
         starts = [m.start() for m in re.finditer(r"expected-", line)]
-        for start, end in zip(starts, [*starts[1:], len(line)], strict=True):
+        for start, end in zip(starts, [*starts[1:], len(line)], strict=False):
             match = _ANNOUNCED.match(line[start:end])
             if match is None:
                 continue

@@ -8,6 +8,7 @@ own arrays are taken too. `meta` is JSON: type names and shapes of all `in` and 
 
 from __future__ import annotations
 
+import io
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -112,12 +113,10 @@ def read_npz(path: str) -> Archive:
     from mlirhlo.formats import read_file
 
     data, _ = read_file(path)
-    import io
-
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            arrays = {name: cast(Array, file[name]) for name in file.files}
-        meta = json.loads(str(arrays.pop("meta"))) if "meta" in arrays else {}
+        with zipfile.ZipFile(io.BytesIO(data)) as file:
+            arrays = {name.removesuffix(".npy"): _member(file, name) for name in file.namelist()}
+        meta: object = json.loads(str(arrays.pop("meta"))) if "meta" in arrays else {}
     except (ValueError, OSError, KeyError, EOFError, AttributeError, zipfile.BadZipFile) as problem:
         raise error(
             "HLO0506",
@@ -125,7 +124,15 @@ def read_npz(path: str) -> Archive:
             Place(path),
             help="numpy.savez(path, in0=a, in1=b) writes one",
         ) from None
-    return Archive(path, arrays, meta if isinstance(meta, dict) else {})
+    return Archive(path, arrays, cast("dict[str, Any]", meta) if isinstance(meta, dict) else {})
+
+
+def _member(file: zipfile.ZipFile, name: str) -> Array:
+    data = file.read(name)
+    # numpy writes ml_dtypes' f8e5m2 under a type name that it cannot read.
+    if b"'<f1'" in data[:128]:
+        data = data[:128].replace(b"'<f1'", b"'|V1'") + data[128:]
+    return cast(Array, np.lib.format.read_array(io.BytesIO(data), allow_pickle=False))
 
 
 def decode(array: Array, element_type: PrimitiveType) -> Array | None:
@@ -167,8 +174,6 @@ def write_npz(path: str, prefix: str, parts: Sequence[Sequence[Array]], shape: S
     With one partition the arrays are `out0`, `out1`, …; with more also `out0.p1`, …
     Raises `HloError` HLO0503 when the file cannot be written.
     """
-    import io
-
     from mlirhlo.formats import write_file
 
     stored: dict[str, Array] = {}

@@ -1,0 +1,114 @@
+"""Values as text, and as XLA's file of literals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from mlirhlo.diagnostics import Place, error
+from mlirhlo.dialects.hlo.literal import Literal
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.shapes import ArrayShape, BufferShape, Shape, TupleShape
+from mlirhlo.interp.registry import DynamicArray, Value
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from mlirhlo.debug.replay import Inputs
+
+
+class StoredIteration:
+    """Arguments of one iteration in a file of literals."""
+
+    def __init__(self, arguments: Sequence[Literal]) -> None:
+        self.arguments = arguments
+
+
+def literal_of(value: Value, shape: Shape) -> Literal | None:
+    """A value as a literal; None for tokens and opaque values."""
+    match shape:
+        case TupleShape():
+            parts = cast("tuple[Value, ...]", value)
+            found = [literal_of(v, s) for v, s in zip(parts, shape.elements, strict=True)]
+            return (
+                None if any(p is None for p in found) else Literal.tuple_of([p for p in found if p])
+            )
+        case BufferShape():
+            return literal_of(value, shape.element)
+        case ArrayShape():
+            array: Any = value.valid if isinstance(value, DynamicArray) else value
+            return Literal.from_array(
+                replace(shape, dimensions=tuple(array.shape), dynamic=()), array
+            )
+        case _:
+            return None
+
+
+def value_text(value: Value, shape: Shape) -> str:
+    """A value as XLA prints literals, shapes without layouts; tuples one element a line."""
+    if isinstance(shape, TupleShape):
+        parts = cast("tuple[Value, ...]", value)
+        lines = [value_text(v, s) for v, s in zip(parts, shape.elements, strict=True)]
+        return "(\n" + ",\n".join(lines) + "\n)"
+    literal = literal_of(value, shape)
+    if literal is None:
+        return shape.to_string(layout=False)
+    return f"{literal.shape.to_string(layout=False)} {literal.to_text()}"
+
+
+def read_literals(path: str) -> list[StoredIteration]:
+    """The iterations of a RunHloModuleLiterals file, binary or text.
+
+    Raises `HloError`: HLO0503, HLO0506 when the file holds something else, HLO0206.
+    """
+    from mlirhlo.formats import read_file
+    from mlirhlo.formats.containers import read
+    from mlirhlo.formats.proto.containers_pb2 import RunHloModuleLiterals
+    from mlirhlo.formats.proto.literals import decode_literal
+    from mlirhlo.formats.proto.message import DecodeProblem
+    from mlirhlo.formats.sniff import Container, Format, Sniffed, sniff
+
+    data, name = read_file(path)
+    looks = sniff(data)
+    kind = looks.format if looks.format in (Format.PROTO_TEXT, Format.PROTO_JSON) else Format.PROTO
+    message = read(data, name, Sniffed(kind, looks.is_gzip, Container.RUN_LITERALS)).message
+    assert isinstance(message, RunHloModuleLiterals)
+    if not message.iterations:
+        raise error("HLO0506", "the file holds no iterations of RunHloModuleLiterals", Place(name))
+    try:
+        return [
+            StoredIteration([decode_literal(a) for a in i.arguments]) for i in message.iterations
+        ]
+    except DecodeProblem as problem:
+        raise problem.at(name, "iterations") from None
+
+
+def write_literals(
+    path: str, module: ModuleOp, records: Sequence[tuple[Inputs, list[Value], list[Value] | None]]
+) -> None:
+    """Writes arguments and results of all iterations (of device 0), as text when the file's name
+    ends in `txt`."""
+    from mlirhlo.formats import write_file
+    from mlirhlo.formats.containers import write
+    from mlirhlo.formats.proto.containers_pb2 import RunHloModuleLiterals
+    from mlirhlo.formats.proto.literals import encode_literal
+    from mlirhlo.formats.sniff import Format
+    from mlirhlo.interp.engine import Interpreter
+
+    entry = HloModule(module).entry
+    reader = Interpreter(module)
+    message = RunHloModuleLiterals()
+    for inputs, results, expected in records:
+        row = message.iterations.add()
+        values = reader.inputs(inputs.per_device[0])
+        for value, parameter in zip(values, entry.parameters, strict=True):
+            literal = literal_of(value, parameter.shape)
+            if literal is not None:
+                row.arguments.append(encode_literal(literal))
+        for target, value in ((row.result, results), (row.reference_result, expected)):
+            literal = literal_of(value[0], entry.root.shape) if value else None
+            if literal is not None:
+                target.CopyFrom(encode_literal(literal))
+    text = path.endswith("txt")
+    write_file(path, write(message, Format.PROTO_TEXT if text else Format.PROTO))

@@ -1,0 +1,479 @@
+"""`run_hlo_module`: run a module or a snapshot and compare the result with a reference."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mlirhlo.cli import inputs as files
+from mlirhlo.cli.options import flag, help_text, parse
+from mlirhlo.cli.report import (
+    DONE,
+    INPUT_AT_FAULT,
+    UsageError,
+    report,
+    run_tool,
+    usage_error,
+)
+from mlirhlo.diagnostics import HloError
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from mlirhlo.cli.xla_flags import XlaFlags
+    from mlirhlo.debug.replay import Inputs
+    from mlirhlo.formats import Loaded
+    from mlirhlo.formats.arrays import Archive
+    from mlirhlo.interp.registry import Value
+
+PURPOSE = "run_hlo_module: run an HLO module or snapshot, and compare the result with a reference"
+USAGE = "run_hlo_module --platform=Interpreter [options] FILE..."
+EXAMPLES = (
+    "echo 'f32[4] add(f32[4] x, f32[4] y)' | run_hlo_module --platform=Interpreter -",
+    "echo 's8[] abs(s8[] x)' | run_hlo_module --platform=Interpreter --print_literals -",
+    "echo 's32[3] iota(), iota_dimension=0' | run_hlo_module --platform=Interpreter --trace -",
+)
+
+MISCOMPARED = 255
+"""XLA's tool returns -1."""
+
+_INTERPRETER = "Interpreter"
+_SEED = 42
+
+_TEST = "Test"
+_DATA = "Inputs"
+_LOOK = "Looking"
+
+
+@dataclass
+class Options:
+    """The command line of run_hlo_module."""
+
+    platform: str = flag("", group=_TEST, metavar="Interpreter", help="what runs the module")
+    reference_platform: str = flag(
+        "default",
+        "reference_platform",
+        group=_TEST,
+        metavar="P",
+        help="compare with; '' = only run",
+    )
+    passes: tuple[str, ...] = flag(
+        (), "p", group=_TEST, metavar="a,b", help="passes on the tested module, not the reference"
+    )
+    iterations: int = flag(1, group=_TEST, metavar="N", help="runs, each with new data")
+    abs_error_bound: float = flag(
+        1e-3, "abs_error_bound", group=_TEST, metavar="X", help="absolute"
+    )
+    rel_error_bound: float = flag(
+        1e-3, "rel_error_bound", group=_TEST, metavar="X", help="relative; either one is enough"
+    )
+    isolate_instructions: bool = flag(
+        False, "isolate_instructions", group=_TEST, help="each instruction as a module of its own"
+    )
+    num_replicas: int = flag(0, "num_replicas", group=_TEST, metavar="N", help="", rare=True)
+    num_partitions: int = flag(
+        0,
+        "num_partitions",
+        group=_TEST,
+        metavar="N",
+        help="simulated devices [as header and inputs say]",
+    )
+    input_format: str | None = flag(
+        None,
+        "input_format",
+        "format",
+        "f",
+        group=_DATA,
+        metavar="F",
+        help="of the module (by content)",
+    )
+    input_module: str | None = flag(
+        None, "input_module", group=_DATA, metavar="FILE", help="the module, as without the flag"
+    )
+    input_npz: str | None = flag(
+        None,
+        "input_npz",
+        group=_DATA,
+        metavar="FILE",
+        help="arrays in0, in1, … (in0.p3: of partition 3)",
+    )
+    output_npz: str | None = flag(
+        None, "output_npz", group=_DATA, metavar="FILE", help="write results as out0, out1, …"
+    )
+    input_literals_file: str | None = flag(
+        None, "input_literals_file", group=_DATA, metavar="FILE", help="RunHloModuleLiterals proto"
+    )
+    output_literals_file: str | None = flag(
+        None, "output_literals_file", group=_DATA, metavar="FILE", help="the same, written"
+    )
+    force_fake_data: bool = flag(
+        False, "force_fake_data", group=_DATA, help="leave the inputs of a snapshot aside"
+    )
+    use_large_float_range: bool = flag(
+        False, "use_large_float_range", group=_DATA, help="fake floats from all of the range"
+    )
+    random_init_input_literals: bool = flag(
+        True, "random_init_input_literals", group=_DATA, help="false: fake data are zeros"
+    )
+    different_random_seeds: bool = flag(
+        False, "different_random_seeds", group=_DATA, help="seed = number of the iteration"
+    )
+    seed: int = flag(_SEED, group=_DATA, metavar="N", help="of fake data and of rng")
+    print_literals: bool = flag(
+        False, "print_literals", group=_LOOK, help="inputs and results, to stdout"
+    )
+    trace: bool = flag(False, group=_LOOK, help="every instruction and its value, to stderr")
+    step: bool = flag(False, group=_LOOK, help="the same, waiting for a key after each")
+    verify: bool = flag(True, group=_LOOK, help="check the module: --no-verify turns it off")
+    timing: bool = flag(False, "profile_execution", group=_LOOK, help="", rare=True)
+    help: bool = flag(False, "h", group="Help", help="")
+    help_all: bool = flag(False, group="Help", help="", rare=True)
+    version: bool = flag(False, "v", group="Help", help="")
+    debug: bool = flag(False, group="Help", help="Python traceback of an error")
+    # Compiler switches of XLA's tool; interpreting has no use for them.
+    run_test_hlo_passes: bool = flag(True, group="Help", help="")
+    run_reference_hlo_passes: bool = flag(True, group="Help", help="")
+    flatten_control_flow: bool = flag(False, group="Help", help="")
+    treat_gte_as_data_formatting: bool = flag(False, group="Help", help="")
+    use_buffer_assignment_from_proto: bool = flag(False, group="Help", help="")
+    run_xla_backend_only: bool = flag(False, group="Help", help="")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The console script."""
+    return run_tool("run_hlo_module", _run, argv)
+
+
+def _run(argv: Sequence[str]) -> int:
+    parsed = parse(Options, argv)
+    options = parsed.options
+    if options.help or options.help_all:
+        print(help_text(Options, PURPOSE, USAGE, EXAMPLES, everything=options.help_all))
+        return DONE
+    if options.version:
+        import mlirhlo
+
+        print(f"run_hlo_module of mlirhlo {mlirhlo.__version__}")
+        return DONE
+    from mlirhlo.cli.xla_flags import read_flags
+
+    xla = read_flags(parsed.xla)
+    paths = [*([options.input_module] if options.input_module else []), *parsed.files]
+    if not paths:
+        raise usage_error("no module to run", help="name a file, or '-' for standard input")
+    _platform("--platform", options.platform)
+    reference = _reference(options)
+    files.check_format(options.input_format)
+    one_only = [
+        name
+        for name in ("input_npz", "output_npz", "input_literals_file", "output_literals_file")
+        if getattr(options, name) is not None
+    ]
+    if one_only and len(paths) > 1:
+        raise usage_error(f"--{one_only[0]} goes with one module, {len(paths)} are given")
+    miscompared = runs = 0
+    for path in paths:
+        if len(paths) > 1:
+            print(f"** Running {path} **", file=sys.stderr)
+        tally = Replay(path, options, xla, reference).run()
+        miscompared += tally.miscompared
+        runs += tally.compared
+    if runs:
+        print(f"{miscompared}/{runs} runs miscompared.", file=sys.stderr)
+    return MISCOMPARED if miscompared else DONE
+
+
+def _platform(name: str, value: str) -> str:
+    if value.lower() in ("interpreter", "interp"):
+        return _INTERPRETER
+    if not value:
+        raise usage_error(f"{name} is missing", help=f"say {name}={_INTERPRETER}")
+    raise usage_error(f"{name}={value}: no such platform here", help=f"there is: {_INTERPRETER}")
+
+
+def _reference(options: Options) -> str:
+    """Name of the reference platform; empty for none."""
+    value = options.reference_platform
+    return (
+        ""
+        if not value
+        else _platform("--reference_platform", "interp" if value == "default" else value)
+    )
+
+
+@dataclass(slots=True)
+class Tally:
+    """How the runs of a file ended."""
+
+    compared: int = 0
+    miscompared: int = 0
+
+    def add(self, mismatches: Sequence[object]) -> None:
+        """Counts one comparison."""
+        self.compared += 1
+        self.miscompared += bool(mismatches)
+
+
+@dataclass(slots=True)
+class Given:
+    """Inputs of one run, and results they are known to give."""
+
+    inputs: Inputs
+    origin: str
+    """Where the inputs are from, for messages."""
+    expected: Value | None = None
+    expected_from: str = ""
+    expected_parts: Sequence[Sequence[Any]] | None = None
+    """Arrays per partition, from an npz file."""
+
+
+@dataclass(slots=True)
+class Replay:
+    """All runs of one file."""
+
+    path: str
+    options: Options
+    xla: XlaFlags
+    reference: str
+    tally: Tally = field(default_factory=Tally)
+
+    def run(self) -> Tally:
+        """Runs every iteration. Raises `HloError`."""
+        options = self.options
+        loaded = self._load()
+        module = loaded.module
+        if options.isolate_instructions:
+            from mlirhlo.cli.isolated import run_isolated
+
+            return run_isolated(self, module)
+        tested = self._transformed(loaded)
+        archive = self._archive()
+        literals = self._stored_iterations()
+        records = list[tuple[Inputs, list[Value], list[Value] | None]]()
+        for iteration in range(1, options.iterations + 1):
+            if options.iterations > 1:
+                print(f"\n=== Iteration {iteration}", file=sys.stderr)
+            given = self._given(loaded, archive, literals, iteration)
+            results, expected = self._iteration(tested, module, given, iteration)
+            records.append((given.inputs, results, expected))
+            if options.output_npz is not None:
+                self._write_npz(module, given.inputs, results)
+        if options.output_literals_file is not None:
+            from mlirhlo.cli.literals import write_literals
+
+            write_literals(options.output_literals_file, module, records)
+        return self.tally
+
+    def _load(self) -> Loaded:
+        from mlirhlo.formats import load
+
+        data, name = files.read_input(self.path)
+        loaded = load(data, self.options.input_format, name=name)
+        problems = files.verify(loaded) if self.options.verify else []
+        if problems:
+            raise HloError(*problems)
+        return loaded
+
+    def _transformed(self, loaded: Loaded) -> ModuleOp:
+        """The module to test: another copy when passes shall change it."""
+        if not self.options.passes:
+            return loaded.module
+        from mlirhlo.formats import load
+        from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
+
+        try:
+            passes = parse_pipeline(",".join(self.options.passes))
+        except HloError as problem:
+            raise UsageError(*problem.diagnostics) from None
+        assert files.CURRENT_INPUT.data is not None
+        copy = load(files.CURRENT_INPUT.data, self.options.input_format, name=loaded.name).module
+        run_pipeline(copy, passes)
+        return copy
+
+    # -------------------------------------------------------------- inputs
+
+    def _archive(self) -> Archive | None:
+        if self.options.input_npz is None:
+            return None
+        from mlirhlo.formats.arrays import read_npz
+
+        return read_npz(self.options.input_npz)
+
+    def _stored_iterations(self) -> list[Any]:
+        if self.options.input_literals_file is None:
+            return []
+        from mlirhlo.cli.literals import read_literals
+
+        return read_literals(self.options.input_literals_file)
+
+    def seed(self, iteration: int) -> int:
+        """Seed of an iteration, by XLA's rule."""
+        return iteration if self.options.different_random_seeds else self.options.seed
+
+    def _given(
+        self, loaded: Loaded, archive: Archive | None, stored: list[Any], iteration: int
+    ) -> Given:
+        from mlirhlo.debug import replay
+
+        options, module = self.options, loaded.module
+        replicas, partitions = options.num_replicas, options.num_partitions
+        if archive is not None:
+            inputs = replay.inputs_from_archive(module, archive, replicas, partitions)
+            return self._with_outputs(Given(inputs, archive.name), module, archive)
+        if stored:
+            row = stored[(iteration - 1) % len(stored)]
+            inputs = replay.inputs_from_literals(module, [row.arguments], replicas, partitions)
+            return Given(inputs, str(options.input_literals_file))
+        arguments = () if options.force_fake_data else loaded.arguments
+        if arguments:
+            inputs = replay.inputs_from_literals(module, arguments, replicas, partitions)
+            given = Given(inputs, "the snapshot")
+            result = loaded.result
+            if result is not None and not result.is_elided:
+                from mlirhlo.interp.values import value_of_literal
+
+                given.expected, given.expected_from = value_of_literal(result), "the snapshot"
+            return given
+        return self.fake(module, iteration)
+
+    def fake(self, module: ModuleOp, iteration: int) -> Given:
+        """Fake data, drawn anew for each iteration."""
+        from mlirhlo.debug.replay import Inputs
+        from mlirhlo.dialects.hlo.module import HloModule
+        from mlirhlo.interp.fake_data import make_fake_arguments
+
+        options, view = self.options, HloModule(module)
+        seed = self.seed(iteration) + (0 if options.different_random_seeds else iteration - 1)
+        arguments = make_fake_arguments(
+            module,
+            seed=seed,
+            use_large_range=options.use_large_float_range,
+            zeros=not options.random_init_input_literals,
+        )
+        replicas = options.num_replicas or view.replica_count
+        partitions = options.num_partitions or view.num_partitions
+        kind = f"fake data, seed {seed}" if options.random_init_input_literals else "zeros"
+        return Given(Inputs([arguments], replicas, partitions), kind)
+
+    @staticmethod
+    def _with_outputs(given: Given, module: ModuleOp, archive: Archive) -> Given:
+        """Adds the results that an npz file holds beside the inputs."""
+        if "out0" not in archive.arrays and "out0.p0" not in archive.arrays:
+            return given
+        from mlirhlo.dialects.hlo.module import HloModule
+
+        shapes = [HloModule(module).entry.root.shape]
+        inputs = given.inputs
+        if inputs.partitions == 1 or inputs.is_whole:
+            given.expected_parts = [archive.leaves("out", shapes, None)]
+        else:
+            parts = range(inputs.partitions)
+            given.expected_parts = [archive.leaves("out", shapes, p) for p in parts]
+        given.expected_from = archive.name
+        return given
+
+    # -------------------------------------------------------------- running
+
+    def _iteration(
+        self, tested: ModuleOp, module: ModuleOp, given: Given, iteration: int
+    ) -> tuple[list[Value], list[Value] | None]:
+        print(f"inputs: {given.origin}", file=sys.stderr)
+        if self.options.print_literals:
+            self._print_inputs(module, given.inputs)
+        seed = self.seed(iteration)
+        results = self.execute(tested, given.inputs, seed, watch=True)
+        if self.options.print_literals:
+            self._print_results("test", tested, given.inputs, results)
+        expected = None
+        if self.reference:
+            expected = self.execute(module, given.inputs, seed)
+            if self.options.print_literals:
+                self._print_results("reference", module, given.inputs, expected)
+            self.compare(tuple(expected), tuple(results), self.reference)
+        if given.expected is not None:
+            self.compare(given.expected, results[0], given.expected_from)
+        if given.expected_parts is not None:
+            from mlirhlo.debug.replay import arrays_per_partition
+
+            got = arrays_per_partition(given.inputs, results)
+            want = tuple(map(tuple, given.expected_parts))
+            self.compare(want, tuple(map(tuple, got)), given.expected_from)
+        return results, expected
+
+    def execute(
+        self, module: ModuleOp, inputs: Inputs, seed: int, *, watch: bool = False
+    ) -> list[Value]:
+        """One run on all devices."""
+        from mlirhlo.cli.progress import watching
+        from mlirhlo.debug import replay
+
+        options = self.options
+        start = time.perf_counter()
+        with watching(module, trace=watch and options.trace, step=watch and options.step) as hook:
+            results = replay.run(module, inputs, seed=seed, hook=hook)
+        if options.timing:
+            print(f"ran in {time.perf_counter() - start:.3f} s", file=sys.stderr)
+        return results
+
+    def compare(self, expected: object, actual: object, name: str) -> None:
+        """Compares and says so, in XLA's words."""
+        from mlirhlo.debug.near import Bounds, compare
+
+        if isinstance(expected, tuple) and isinstance(actual, tuple):
+            while len(expected) == len(actual) == 1 and isinstance(expected[0], tuple):
+                expected, actual = expected[0], actual[0]  # pyright: ignore[reportUnknownVariableType]
+        bounds = Bounds(self.options.abs_error_bound, self.options.rel_error_bound)
+        mismatches = list(compare(expected, actual, bounds))
+        self.tally.add(mismatches)
+        for mismatch in mismatches:
+            print(mismatch, file=sys.stderr)
+        verdict = "differ" if mismatches else "are close enough"
+        print(f"** Results on {_INTERPRETER} and {name} {verdict}. **", file=sys.stderr)
+
+    # -------------------------------------------------------------- output
+
+    @staticmethod
+    def _print_inputs(module: ModuleOp, inputs: Inputs) -> None:
+        from mlirhlo.cli.literals import value_text
+        from mlirhlo.dialects.hlo.module import HloModule
+        from mlirhlo.interp.engine import Interpreter
+
+        parameters = HloModule(module).entry.parameters
+        reader = Interpreter(module)
+        for device, given in enumerate(inputs.per_device):
+            suffix = f" on device {device}" if len(inputs.per_device) > 1 else ""
+            for parameter, value in zip(parameters, reader.inputs(given), strict=True):
+                print(f"** Input %{parameter.instruction_name}{suffix} **")
+                print(value_text(value, parameter.shape))
+
+    @staticmethod
+    def _print_results(
+        role: str, module: ModuleOp, inputs: Inputs, results: Sequence[Value]
+    ) -> None:
+        from mlirhlo.cli.literals import value_text
+        from mlirhlo.dialects.hlo.module import HloModule
+
+        shape = HloModule(module).entry.root.shape
+        shown = results[:1] if inputs.is_whole else results
+        for device, value in enumerate(shown):
+            suffix = f" on device {device}" if len(shown) > 1 else ""
+            print(f"** Result with {role} runner {_INTERPRETER}{suffix} **")
+            print(value_text(value, shape))
+
+    def _write_npz(self, module: ModuleOp, inputs: Inputs, results: Sequence[Value]) -> None:
+        from mlirhlo.debug.replay import arrays_per_partition
+        from mlirhlo.dialects.hlo.module import HloModule
+        from mlirhlo.formats.arrays import write_npz
+
+        assert self.options.output_npz is not None
+        shape = HloModule(module).entry.root.shape
+        write_npz(self.options.output_npz, "out", arrays_per_partition(inputs, results), shape)
+
+
+__all__ = ["INPUT_AT_FAULT", "Options", "Replay", "main", "report"]
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -90,6 +90,7 @@ class TopkOp(Instruction):
 
     k = int_property()
     largest = bool_property(True)
+    is_stable = bool_property()
 
     @property
     def operand(self) -> SSAValue:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 
-_NUMBERED = re.compile(r"(.+)\.(-?[0-9]+)", re.DOTALL)
+_NUMBERED = re.compile(r"(.+)\.(-?[0-9]{1,400})", re.DOTALL)
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_.\-]")
 
 
@@ -28,7 +28,7 @@ class NameUniquer:
         """`name` if it is free, else its root with the smallest unused number; now in use."""
         numbered = _NUMBERED.fullmatch(name)
         root, number = name, 0
-        if numbered is not None and -(1 << 63) <= int(numbered[2][:20]) < 1 << 63:
+        if numbered is not None and -(1 << 63) <= int(numbered[2]) < 1 << 63:
             root, number = numbered[1], int(numbered[2])
         key = f"{root}.{number}" if number else root
         if key in self.used:

@@ -1,0 +1,173 @@
+"""What is known while a module is read: its computations, names in use, pieces seen before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, TupleType
+from xdsl.ir import Attribute, Block, SSAValue
+
+from mlirhlo.diagnostics import SourceText
+from mlirhlo.dialects.hlo.attributes.base import symbol
+from mlirhlo.dialects.hlo.attributes.header import ProgramLayout
+from mlirhlo.dialects.hlo.attributes.sharding import ShardingAttr, ShardingKind
+from mlirhlo.dialects.hlo.names import NameUniquer, legal_name
+from mlirhlo.dialects.hlo.ops import ComputationOp, Instruction, ReturnOp
+from mlirhlo.dialects.hlo.shapes import Shape, compatible, leaves
+from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.formats.hlo_text.reader_problems import (
+    NAME_TAKEN,
+    PARAMETER_NUMBERS,
+    SHAPES_DIFFER,
+    SYNTAX,
+    ReadProblem,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How HLO text is read."""
+
+    keep_unset_layouts: bool = False
+    """Leave layouts that `entry_computation_layout` does not give unset, instead of row-major."""
+    carry_unknown_attributes: bool = False
+    """Keep unknown attributes of instructions as text (property `raw_attributes`: `key=value, …`)
+    instead of refusing them."""
+
+
+@dataclass(slots=True)
+class Scope:
+    """The computation being read."""
+
+    name: str
+    offset: int
+    """Of its name in the text."""
+    values: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
+    """Results by `%name`."""
+    block: Block = field(default_factory=Block)
+    root: SSAValue | None = None
+    parameters: dict[int, Instruction] = field(default_factory=dict[int, Instruction])
+    all_named: bool = True
+    """False once an instruction was made that has no name in the text."""
+    creates_parameters: bool = False
+    """Whether operands nobody defined become parameters (a single instruction)."""
+
+
+@dataclass(slots=True)
+class ModuleState:
+    """The module being read."""
+
+    source: SourceText
+    options: ReadOptions
+    module: ModuleOp
+    computations: dict[str, ComputationOp] = field(default_factory=dict[str, ComputationOp])
+    """By their names in the text."""
+    symbols: dict[str, SymbolRefAttr] = field(default_factory=dict[str, SymbolRefAttr])
+    offsets: dict[str, int] = field(default_factory=dict[str, int])
+    instruction_names: NameUniquer = field(default_factory=NameUniquer)
+    computation_names: NameUniquer = field(default_factory=NameUniquer)
+    anonymous_names: NameUniquer = field(default_factory=NameUniquer)
+    by_symbol: dict[str, ComputationOp] = field(default_factory=dict[str, ComputationOp])
+    frame_count: int = 0
+    """Rows of StackFrames."""
+    essential_constants: bool = False
+    """Whether constants are those of a fingerprint: `0` and `1` stand for whole arrays."""
+    entry: ComputationOp | None = None
+    entry_text_name: str = ""
+    last: ComputationOp | None = None
+    """Computation written last."""
+    wrapped: set[str] = field(default_factory=set[str])
+    """Symbols of the computations that some async-start wraps."""
+    expanded: dict[tuple[int, int], ShardingAttr] = field(
+        default_factory=dict[tuple[int, int], ShardingAttr]
+    )
+    kept: list[Attribute] = field(default_factory=list[Attribute])
+    """Attributes whose `id` is a key of `expanded`."""
+
+    def declare(self, scope: Scope, length: int) -> None:
+        """Checks that a top-level computation's name is new. Raises `ReadProblem`."""
+        if scope.name in self.computations:
+            raise ReadProblem(
+                NAME_TAKEN,
+                scope.offset,
+                f"computation already exists: {scope.name}",
+                length,
+                notes=(("computation previously defined here", self.offsets[scope.name]),),
+            )
+        self.offsets[scope.name] = scope.offset
+
+    def finish(
+        self,
+        scope: Scope,
+        declared: Shape | None,
+        declared_at: int,
+        *,
+        inline: bool = False,
+    ) -> ComputationOp:
+        """Closes a computation: root, parameters, unique names. Raises `ReadProblem`."""
+        root = scope.root if scope.root is not None else _last_value(scope)
+        numbers = scope.parameters
+        if numbers and max(numbers) != len(numbers) - 1:
+            missing = next(n for n in range(len(numbers) + 1) if n not in numbers)
+            raise ReadProblem(
+                PARAMETER_NUMBERS,
+                scope.offset,
+                f"computation {scope.name} has no parameter({missing}), but has parameter({max(numbers)})",
+                max(1, len(scope.name)),
+                help="number the parameters 0, 1, 2, … without a gap",
+            )
+        if declared is not None and not compatible(declared, shape_of(root.type)):
+            raise ReadProblem(
+                SHAPES_DIFFER,
+                declared_at,
+                f"Shape of computation {scope.name}, {declared.to_string(layout=False)}, is not compatible"
+                f" with that of its root instruction {root._name},"  # pyright: ignore[reportPrivateUsage]
+                f" {shape_of(root.type).to_string(layout=False)}",
+            )
+        scope.block.add_op(ReturnOp(root))
+        name = self.computation_names.unique(legal_name(scope.name))
+        computation = ComputationOp(name, scope.block)
+        self._name_instructions(scope, computation)
+        self.by_symbol[name] = computation
+        if not inline:
+            self.computations[scope.name] = computation
+            self.symbols[scope.name] = symbol(name)
+            self.last = computation
+        self.module.body.block.add_op(computation)
+        return computation
+
+    def _name_instructions(self, scope: Scope, computation: ComputationOp) -> None:
+        names = scope.values.keys()
+        if scope.all_named and self.instruction_names.take_all(names, "\n".join(names)):
+            return
+        for op in computation.instructions:
+            unique = self.instruction_names.unique("%" + (op.instruction_name or "_"))
+            op.instruction_name = unique[1:]
+
+    def program_layout(self, name: str) -> ProgramLayout:
+        """Parameter shapes and result of a computation, by its symbol."""
+        computation = self.by_symbol[name]
+        parameters = tuple(p.shape for p in computation.parameters)
+        return ProgramLayout(parameters, computation.root.shape)
+
+    def fit_sharding(self, type_: Attribute, properties: dict[str, Attribute]) -> None:
+        """Gives every leaf of a tuple its own sharding where one was written for all."""
+        sharding = properties.get("sharding")
+        if not isinstance(sharding, ShardingAttr) or not isinstance(type_, TupleType):
+            return
+        if sharding.data.kind is ShardingKind.TUPLE:
+            return
+        count = max(1, sum(1 for _ in leaves(shape_of(type_))))
+        key = (id(sharding), count)
+        found = self.expanded.get(key)
+        if found is None:
+            found = self.expanded[key] = ShardingAttr(sharding.data.expanded(count))
+            self.kept.append(sharding)
+        properties["sharding"] = found
+
+
+def _last_value(scope: Scope) -> SSAValue:
+    last = scope.block.last_op
+    if last is None:
+        raise ReadProblem(SYNTAX, scope.offset, f"computation {scope.name} is empty")
+    return last.results[0]

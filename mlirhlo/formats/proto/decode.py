@@ -30,7 +30,7 @@ from mlirhlo.formats.proto.config_pb2 import HloModuleConfigProto
 from mlirhlo.formats.proto.header import (
     KEEPS_ORDER,
     computation_chunks,
-    module_chunks,
+    module_head,
     payload_context,
     read_config,
     read_header,
@@ -124,9 +124,9 @@ class _ModuleDecoder:
             if rest is not None:
                 computation.properties["proto_rest"] = string(rest)
         ids = self.ids.computations
-        chunks = module_chunks(module, payload_context(module), ids, sequences)
+        head = module_head(module, payload_context(module), ids, sequences)
         original = without(self.proto.SerializeToString(deterministic=True), 3)
-        rest = difference(join(chunks), original)
+        rest = difference(head, original)
         if rest is not None:
             module.set("proto_rest", string(rest))
 

@@ -27,7 +27,7 @@ from mlirhlo.formats.hlo_text.reader_names import NameUniquer
 from mlirhlo.formats.proto.header import (
     KEEPS_ORDER,
     computation_chunks,
-    module_chunks,
+    module_head,
     payload_context,
 )
 from mlirhlo.formats.proto.instructions import Ids, instruction_bytes
@@ -50,9 +50,10 @@ def encode_module(module: ModuleOp, *, keep_config: bool = True) -> HloModulePro
     try:
         return HloModuleProto.FromString(data)
     except DecodeError:
-        # Only strings can be wrong in what we wrote.
+        # The rest of a module can only be damaged by hand.
         raise error(
-            "HLO0208", "the module has a name or attribute that is not UTF-8 text"
+            "HLO0208",
+            "the module has a name or attribute that is not UTF-8 text, or a damaged proto_rest",
         ) from None
 
 
@@ -78,7 +79,7 @@ class _ModuleEncoder:
         parts = [
             bytes_field(3, self._computation(computation)) for computation in self._written_order()
         ]
-        chunks = module_chunks(
+        head = module_head(
             self.module,
             self.context,
             self.computation_ids,
@@ -86,8 +87,7 @@ class _ModuleEncoder:
             keep_config=keep_config,
         )
         rest = self.module.get("proto_rest")
-        data = join(chunks) if rest is None else restore(join(chunks), str_of(rest))
-        return insert(data, 3, parts)
+        return insert(head if rest is None else restore(head, str_of(rest)), 3, parts)
 
     def _written_order(self) -> Sequence[ComputationOp]:
         if self.module.get(KEEPS_ORDER) is None:

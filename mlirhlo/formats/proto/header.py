@@ -13,9 +13,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from google.protobuf.message import DecodeError
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute
 
+from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.attributes.aliasing import (
     BufferDonors,
     BufferDonorsAttr,
@@ -42,6 +44,7 @@ from mlirhlo.formats.proto.codecs import Context
 from mlirhlo.formats.proto.config_pb2 import HloModuleConfigProto
 from mlirhlo.formats.proto.message import (
     bytes_field,
+    join,
     number_field,
     numbers_field,
     tag,
@@ -240,21 +243,21 @@ def _read_private(module: HloModule, data: bytes) -> None:
 # Writing ----------------------------------------------------------------------------------
 
 
-def module_chunks(
+def module_head(
     module: HloModule,
     context: Context,
     computation_ids: Mapping[str, int],
     sequences: Mapping[int, Sequence[int]],
     *,
     keep_config: bool = True,
-) -> dict[int, bytes]:
-    """The module's fields but for its computations, by number.
+) -> bytes:
+    """The serialised module without its computations.
 
     `sequences` holds the full instruction ids of every computation that a schedule orders, by id.
     """
     entry = module.entry
     layout = module.program_layout
-    names = tuple(p.instruction_name or "parameter" for p in entry.parameters)
+    names = tuple(f"p{number}" for number in range(len(layout.parameters)))
     chunks = {
         1: text_field(1, module.name),
         2: text_field(2, entry.computation_name),
@@ -279,7 +282,21 @@ def module_chunks(
     chunks[22] = b"".join(bytes_field(22, payload) for payload in context.payloads)
     if keep_config and (private := _private(module)):
         chunks[25] = bytes_field(25, private)
-    return {number: chunk for number, chunk in chunks.items() if chunk}
+    # The runtime has its own idea of the order of map entries.
+    return canonical(join(chunks))
+
+
+def canonical(head: bytes) -> bytes:
+    """A serialised HloModuleProto as the runtime writes it.
+
+    Raises `HloError` HLO0208 for a string that is not UTF-8, all that can be wrong in what we write.
+    """
+    try:
+        return HloModuleProto.FromString(head).SerializeToString(deterministic=True)
+    except DecodeError:
+        raise error(
+            "HLO0208", "the module has a name or attribute that is not UTF-8 text"
+        ) from None
 
 
 def computation_chunks(

@@ -469,7 +469,6 @@ REDUCTION_ROWS: tuple[Opcode, ...] = (
             _a("k", k.INTEGER, required=True),
             _a("largest", k.BOOLEAN, "true", always=True),
             _a("is_stable", k.BOOLEAN, "false", newer=True),
-            _a("is_stable", k.BOOLEAN, "false", newer=True),
         ),
         infers=True,
         summary="the k largest or smallest of the last dimension and their indices",

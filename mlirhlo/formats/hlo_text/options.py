@@ -18,6 +18,21 @@ class Subcomputations(Enum):
     """Whole, at the caller's indentation."""
 
 
+class ComputationOrder(Enum):
+    """In which order the computations of a module are printed."""
+
+    KEPT = "kept"
+    """As stored where that has callees before callers, else as XLA walks them.
+
+    A dump was printed from an order of instructions that its text no longer tells, so walking it
+    anew would shuffle it (XLA's own reader and printer do).
+    """
+    WALKED = "walked"
+    """As XLA's printer walks them: depth first along the stored instructions."""
+    STORED = "stored"
+    """As stored."""
+
+
 @dataclass(frozen=True, slots=True)
 class PrintOptions:
     """Every switch of the printer. The defaults are the text of `--xla_dump_to`."""
@@ -54,8 +69,7 @@ class PrintOptions:
     """Instructions are `tmp_0`, `tmp_1`, … in every computation."""
     ids: bool = True
     """Names of module and computations, numbers in instruction names, execution threads."""
-    stored_computation_order: bool = False
-    """Computations as they are stored, not callees first."""
+    computation_order: ComputationOrder = ComputationOrder.KEPT
     full_replica_groups: bool = False
     """Iota and mesh replica groups as lists."""
     infeed_outfeed_config: bool = True
@@ -122,7 +136,7 @@ class PrintOptions:
             control_predecessors=False,
             canonical_names=True,
             ids=False,
-            stored_computation_order=True,
+            computation_order=ComputationOrder.STORED,
             full_replica_groups=True,
             infeed_outfeed_config=False,
             async_sugar=True,
@@ -143,7 +157,7 @@ class PrintOptions:
             control_predecessors=False,
             canonical_names=True,
             ids=False,
-            stored_computation_order=True,
+            computation_order=ComputationOrder.STORED,
             full_replica_groups=True,
             infeed_outfeed_config=False,
             async_sugar=True,

@@ -16,6 +16,7 @@ from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.attributes.base import int_of, str_of, symbols_of
 from mlirhlo.dialects.hlo.literal import Literal
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import Shape
@@ -30,7 +31,6 @@ from mlirhlo.formats.hlo_text.printer_order import (
     fused_computations,
     post_order,
 )
-from mlirhlo.formats.hlo_text.reader_names import NameUniquer
 
 _COMPACT_OPERANDS = 4
 _NAMED_BRACE_INSTRUCTIONS = 5
@@ -82,7 +82,6 @@ class ModulePrinter:
         self.names: dict[int, str] | None = self._names()
         self.canonical: dict[int, str] = {}
         self._shapes: dict[int, str] = {}
-        self._orders: dict[str, list[Instruction]] = {}
         self._bodies: dict[tuple[str, int], str] = {}
 
     def _names(self) -> dict[int, str] | None:
@@ -97,8 +96,7 @@ class ModulePrinter:
             if name is not None and name not in given:
                 given.add(name)
                 found[id(value)] = name
-        uniquer = NameUniquer()
-        uniquer.used |= given
+        uniquer = NameUniquer(given)
         for value, name in zip(values, own, strict=True):
             if id(value) not in found:
                 found[id(value)] = uniquer.unique(name or cast(Instruction, value.op).opcode.name)
@@ -114,11 +112,7 @@ class ModulePrinter:
             frames = self.module.stack_frames
             if frames is not None and frames.stack_frames:
                 pieces += [str(frames), "\n"]
-        if options.stored_computation_order:
-            computations = list(self.module.computations)
-        else:
-            computations = computation_order(self.module)
-        for computation in computations:
+        for computation in computation_order(self.module, options.computation_order):
             if self.sugar is not None and computation.computation_name in self.sugar.hidden:
                 continue
             pieces += [self.computation_text(computation), "\n\n"]
@@ -126,16 +120,9 @@ class ModulePrinter:
 
     def ordered(self, computation: ComputationOp) -> list[Instruction]:
         """Instructions in print order."""
-        name = computation.computation_name
-        order = self._orders.get(name)
-        if order is None:
-            if self.is_scheduled and name not in self.fused:
-                order = list(computation.instructions)
-            else:
-                order = post_order(computation)
-            if self.options.subcomputations is Subcomputations.BODIES:
-                self._orders[name] = order  # bodies are printed again and again
-        return order
+        if self.is_scheduled and computation.computation_name not in self.fused:
+            return list(computation.instructions)
+        return post_order(computation)
 
     # -------------------------------------------------------------- computation
 
@@ -148,7 +135,8 @@ class ModulePrinter:
         name = computation.computation_name if options.ids else ""
         if name or options.percent:
             head += self.percent + name + (" " if name else "")
-        text = pad + head + self._signature(computation) + self._block(computation, options.indent)
+        block = self._block(computation, self.ordered(computation), options.indent)
+        text = pad + head + self._signature(computation) + block
         if (
             options.name_after_closing_brace
             and options.ids
@@ -173,9 +161,8 @@ class ModulePrinter:
             name = cast(Instruction, value.owner).opcode.name
         return name if self.options.ids else name.partition(".")[0]
 
-    def _block(self, computation: ComputationOp, level: int) -> str:
+    def _block(self, computation: ComputationOp, order: Sequence[Instruction], level: int) -> str:
         """`{`, the instructions, and `}` with the execution thread."""
-        order = self.ordered(computation)
         if self.options.canonical_names:
             self.number(order)
         root = computation.root
@@ -221,8 +208,9 @@ class ModulePrinter:
                 open_.discard(name)
                 computation = self.by_name[name]
                 pad = "  " * depth
-                text = self._signature(computation) + self._block(computation, depth)
-                self._bodies[key] = pad + text
+                # A body is not printed in schedule order, though its computation be scheduled.
+                block = self._block(computation, post_order(computation), depth)
+                self._bodies[key] = pad + self._signature(computation) + block
             else:
                 open_.add(name)
                 stack += missing
@@ -266,7 +254,8 @@ class ModulePrinter:
         if row.attributes:
             self._row_attributes(op, pieces, level, hides_calls=wrapped is not None)
             if wrapped is not None and row.name == "async-start":
-                self._row_attributes(wrapped, pieces, level)
+                if options.extra_attributes:
+                    self._row_attributes(wrapped, pieces, level)
                 if options.subcomputations is Subcomputations.BODIES:
                     self._calls("calls", op.called_computations, pieces, level)
         if properties:
@@ -284,7 +273,8 @@ class ModulePrinter:
             if attribute is not None:
                 pieces.append(write(attribute))
         if "control_predecessors" in properties and self.options.control_predecessors:
-            names = ", ".join(map(self._reference, op.control_predecessors))
+            # Real names, also where instructions have canonical ones.
+            names = ", ".join(self.percent + self._own_name(v) for v in op.control_predecessors)
             pieces.append(f", control-predecessors={{{names}}}")
         for key, write in self.attributes.after:
             attribute = properties.get(key)

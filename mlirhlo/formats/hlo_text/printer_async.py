@@ -40,7 +40,7 @@ class AsyncSugar:
         in_order = [value.owner for value in root.inputs]
         if (
             isinstance(root, ParameterOp)
-            or root.inputs != root.operands
+            or "control_predecessors" in root.properties
             or not all(isinstance(other, ParameterOp) for other in others)
             or in_order != list(callee.parameters)
             or root.opcode.name + "-start" in OPCODES

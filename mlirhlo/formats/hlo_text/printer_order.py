@@ -14,6 +14,7 @@ from mlirhlo.dialects.hlo.attributes.base import ints
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+from mlirhlo.formats.hlo_text.options import ComputationOrder
 
 
 def post_order(computation: ComputationOp) -> list[Instruction]:
@@ -65,20 +66,20 @@ def stored_instructions(computation: ComputationOp) -> list[Instruction]:
     return [instructions[place] for place in order]
 
 
-def computation_order(module: HloModule) -> list[ComputationOp]:
-    """Callees before callers: the stored order where it is such an order, else XLA's walk.
-
-    A scheduled module was printed from a stored order that its text no longer tells, so walking it
-    anew would shuffle a dump (XLA's own parser does).
-    """
+def computation_order(module: HloModule, order: ComputationOrder) -> list[ComputationOp]:
+    """Computations in the order asked for."""
     stored = list(module.computations)
-    seen: set[str] = set()
-    for computation in stored:
-        for op in computation.instructions:
-            if op.calling_keys and not seen.issuperset(op.called_computations):
-                return walked_computations(module)
-        seen.add(computation.computation_name)
-    return stored
+    if order is ComputationOrder.STORED:
+        return stored
+    if order is ComputationOrder.KEPT:
+        seen: set[str] = set()
+        for computation in stored:
+            for op in computation.instructions:
+                if op.calling_keys and not seen.issuperset(op.called_computations):
+                    return walked_computations(module)
+            seen.add(computation.computation_name)
+        return stored
+    return walked_computations(module)
 
 
 def walked_computations(module: HloModule) -> list[ComputationOp]:

@@ -250,9 +250,7 @@ RNG_ALGORITHMS = Words.of(RandomAlgorithm, "rng_algorithm", lower=True)
 PADDING_TYPES = Words.of(PaddingType, "padding_type")
 SCHEDULES = Words.of(CustomCallSchedule, "custom_call_schedule")
 API_VERSIONS = Words.of(CustomCallApiVersion, "custom_call_api_version")
-CONVOLUTION_KINDS = Words.of(
-    ConvolutionKind, "conv_kind", drop="CONVOLUTION_KIND_", lower=True
-)
+CONVOLUTION_KINDS = Words.of(ConvolutionKind, "conv_kind", drop="CONVOLUTION_KIND_", lower=True)
 
 
 def _message(
@@ -380,9 +378,7 @@ class _Sharding:
 
     def encode(self, attribute: Attribute, context: Context) -> bytes:
         sharding = cast(ShardingAttr, attribute).data
-        return bytes_field(
-            self.number, shardings.sharding_bytes(sharding, context.metadata_bytes)
-        )
+        return bytes_field(self.number, shardings.sharding_bytes(sharding, context.metadata_bytes))
 
 
 @dataclass(frozen=True, slots=True)

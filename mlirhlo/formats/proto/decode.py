@@ -20,7 +20,6 @@ from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp, ReturnOp
 from mlirhlo.dialects.hlo.types import type_of
 from mlirhlo.formats.hlo_text.printer_order import (
-    computation_order,
     fused_computations,
     post_order,
 )
@@ -28,7 +27,6 @@ from mlirhlo.formats.hlo_text.reader_names import NameUniquer, legal_name
 from mlirhlo.formats.proto.codecs import Context
 from mlirhlo.formats.proto.config_pb2 import HloModuleConfigProto
 from mlirhlo.formats.proto.header import (
-    KEEPS_ORDER,
     computation_chunks,
     module_head,
     payload_context,
@@ -42,7 +40,7 @@ from mlirhlo.formats.proto.instructions import (
     read_calls,
     read_properties,
 )
-from mlirhlo.formats.proto.message import DecodeProblem, join, without
+from mlirhlo.formats.proto.message import DecodeProblem, join, varint, without
 from mlirhlo.formats.proto.module_pb2 import (
     HloComputationProto,
     HloInstructionProto,
@@ -92,7 +90,9 @@ class _ModuleDecoder:
         entry = self.names.get(proto.entry_computation_id)
         if entry is None:
             raise self.problem(
-                "HLO0212", f"no computation has the entry's id {proto.entry_computation_id}", proto.name
+                "HLO0212",
+                f"no computation has the entry's id {proto.entry_computation_id}",
+                proto.name,
             )
         marked = next(c for c in self.computations if c.computation_name == entry)
         marked.properties["is_entry"] = UnitAttr()
@@ -102,8 +102,6 @@ class _ModuleDecoder:
                 read_config(module, config)
         except DecodeProblem as problem:
             raise problem.at(self.file, proto.name) from None
-        if [c.computation_name for c in computation_order(module)] != list(self.names.values()):
-            module.set(KEEPS_ORDER, integer(1))
         self._keep_rests(module)
         return op
 
@@ -111,7 +109,7 @@ class _ModuleDecoder:
         """Remembers what the fields around the instructions say beyond the IR."""
         fused = fused_computations(module)
         values = self.ids.values
-        sequences: dict[int, list[int]] = {}
+        sequences: dict[int, list[bytes]] = {}
         for computation, proto in zip(self.computations, self.proto.computations, strict=True):
             is_fused = computation.computation_name in fused
             if not is_fused:
@@ -212,9 +210,7 @@ class _ModuleDecoder:
 
     # Instructions -------------------------------------------------------------------------
 
-    def _instruction(
-        self, proto: HloInstructionProto, results: dict[int, SSAValue]
-    ) -> Instruction:
+    def _instruction(self, proto: HloInstructionProto, results: dict[int, SSAValue]) -> Instruction:
         row = row_of(proto.opcode)
         if row is None:
             raise DecodeProblem("HLO0211", f"unknown opcode: {proto.opcode}")
@@ -233,7 +229,7 @@ class _ModuleDecoder:
             properties[CONTROL_PREDECESSORS] = integer(len(before))
         name = legal_name(proto.name)
         op = create(row.cls, operands, type_of(shape), properties, name)
-        self.ids.values[id(op.results[0])] = proto.id
+        self.ids.values[id(op.results[0])] = varint(proto.id)
         written = instruction_bytes(op, name, row, self.ids, self.context)
         original = proto.SerializeToString(deterministic=True)
         if written != original:

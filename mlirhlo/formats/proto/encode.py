@@ -17,6 +17,7 @@ from mlirhlo.dialects.hlo.attributes.base import int_of, ints, str_of
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+from mlirhlo.formats.hlo_text.options import ComputationOrder
 from mlirhlo.formats.hlo_text.printer_order import (
     computation_order,
     fused_computations,
@@ -25,13 +26,12 @@ from mlirhlo.formats.hlo_text.printer_order import (
 )
 from mlirhlo.formats.hlo_text.reader_names import NameUniquer
 from mlirhlo.formats.proto.header import (
-    KEEPS_ORDER,
     computation_chunks,
     module_head,
     payload_context,
 )
 from mlirhlo.formats.proto.instructions import Ids, instruction_bytes
-from mlirhlo.formats.proto.message import bytes_field, insert, join
+from mlirhlo.formats.proto.message import bytes_field, insert, join, varint
 from mlirhlo.formats.proto.module_pb2 import HloModuleProto
 from mlirhlo.formats.proto.rest import restore
 from mlirhlo.formats.proto.rows import Row, row_of
@@ -69,16 +69,15 @@ class _ModuleEncoder:
         self.computations = list(module.computations)
         self.names = names_of(module)
         self.computation_ids = _computation_ids(self.computations)
-        self.value_ids: dict[int, int] = {}
-        self.sequences: dict[int, list[int]] = {}
+        self.value_ids: dict[int, bytes] = {}
+        self.sequences: dict[int, list[bytes]] = {}
         self.fused = fused_computations(module)
 
     def encode(self, keep_config: bool) -> bytes:
         for computation in self.computations:
             self._number(computation)
-        parts = [
-            bytes_field(3, self._computation(computation)) for computation in self._written_order()
-        ]
+        written = computation_order(self.module, ComputationOrder.KEPT)
+        parts = [bytes_field(3, self._computation(computation)) for computation in written]
         head = module_head(
             self.module,
             self.context,
@@ -88,17 +87,6 @@ class _ModuleEncoder:
         )
         rest = self.module.get("proto_rest")
         return insert(head if rest is None else restore(head, str_of(rest)), 3, parts)
-
-    def _written_order(self) -> Sequence[ComputationOp]:
-        if self.module.get(KEEPS_ORDER) is None:
-            return computation_order(self.module)
-        seen: set[str] = set()
-        for computation in self.computations:
-            called = {n for op in computation.instructions for n in op.called_computations}
-            if not called <= seen:
-                return computation_order(self.module)
-            seen.add(computation.computation_name)
-        return self.computations
 
     def _number(self, computation: ComputationOp) -> None:
         """Ids of instructions: those they were read with if they still fit, else free ones."""
@@ -115,7 +103,7 @@ class _ModuleEncoder:
                 taken.add(full & _LOW)
                 kept[id(op)] = full
         free = max(taken, default=0) + 1
-        sequence: list[int] = []
+        sequence: list[bytes] = []
         for position, op in enumerate(instructions):
             full = kept.get(id(op), -1)
             if full < 0:
@@ -124,8 +112,8 @@ class _ModuleEncoder:
                     free = max(free, len(instructions))
                     low, free = free, free + 1
                 full = own << 32 | low
-            self.value_ids[id(op.results[0])] = full
-            sequence.append(full)
+            written = self.value_ids[id(op.results[0])] = varint(full)
+            sequence.append(written)
         if computation.computation_name not in self.fused:
             self.sequences[own] = sequence
 

@@ -7,28 +7,3 @@ Source: HLO protobuf reference, "HloInstructionProto", tables 6.1 and 6.2.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
-
-from xdsl.dialects.builtin import ArrayAttr, FloatAttr, f64
-from xdsl.ir import Attribute
-
-from mlirhlo.dialects.hlo.attributes.annotations import (
-    OriginAttr,
-    ResultAccuracyAttr,
-    StatisticsAttr,
-)
-from mlirhlo.dialects.hlo.attributes.aliasing import OutputOperandAliasesAttr
-from mlirhlo.dialects.hlo.attributes.base import (
-    FALSE,
-    TRUE,
-    bool_of,
-    int_of,
-    integer,
-    integers,
-    ints,
-    str_of,
-    string,
-)

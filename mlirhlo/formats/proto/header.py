@@ -61,8 +61,6 @@ from mlirhlo.formats.proto.recovery import recovery_bytes, recovery_of
 from mlirhlo.formats.proto.shapes import decode_program_shape, program_shape_bytes
 from mlirhlo.formats.proto.wire import VARINT
 
-KEEPS_ORDER = "proto_keeps_order"
-"""Header attribute: computations are written as they stand, not in XLA's order."""
 _PAYLOADS = "proto_payloads"
 """Header attribute: the table of payloads as it was, in base64."""
 _PRIVATE = "mlirhlo"
@@ -76,9 +74,7 @@ def read_header(module: HloModule, proto: HloModuleProto, context: Context) -> N
     if proto.HasField("schedule"):
         module.set("is_scheduled", TRUE)
     if proto.input_output_alias.entries:
-        module.set(
-            "input_output_alias", InputOutputAliasesAttr(_aliases(proto.input_output_alias))
-        )
+        module.set("input_output_alias", InputOutputAliasesAttr(_aliases(proto.input_output_alias)))
     if proto.buffer_donor.entries:
         module.set("buffer_donor", BufferDonorsAttr(_donors(proto.buffer_donor)))
     if proto.HasField("host_program_shape"):
@@ -247,13 +243,14 @@ def module_head(
     module: HloModule,
     context: Context,
     computation_ids: Mapping[str, int],
-    sequences: Mapping[int, Sequence[int]],
+    sequences: Mapping[int, Sequence[bytes]],
     *,
     keep_config: bool = True,
 ) -> bytes:
     """The serialised module without its computations.
 
-    `sequences` holds the full instruction ids of every computation that a schedule orders, by id.
+    `sequences` holds the instruction ids, as varints, of every computation that a schedule
+    orders, by id.
     """
     entry = module.entry
     layout = module.program_layout
@@ -300,7 +297,7 @@ def canonical(head: bytes) -> bytes:
 
 
 def computation_chunks(
-    computation: ComputationOp, number: int, root_id: int, *, is_fused: bool
+    computation: ComputationOp, number: int, root_id: bytes, *, is_fused: bool
 ) -> dict[int, bytes]:
     """A computation's fields but for its instructions, by number."""
     parameters = computation.parameters
@@ -311,19 +308,19 @@ def computation_chunks(
         1: text_field(1, computation.computation_name),
         4: bytes_field(4, shape),
         5: number_field(5, number),
-        6: number_field(6, root_id),
+        6: tag(6, VARINT) + root_id if root_id != b"\0" else b"",
         7: number_field(7, int(is_fused)),
         8: text_field(8, "" if thread is None else thread.data),
     }
     return {number: chunk for number, chunk in chunks.items() if chunk}
 
 
-def _schedule_bytes(sequences: Mapping[int, Sequence[int]]) -> bytes:
+def _schedule_bytes(sequences: Mapping[int, Sequence[bytes]]) -> bytes:
     # The key of a map entry is written even when it is 0.
     return b"".join(
         bytes_field(
             1,
-            tag(1, VARINT) + varint(key) + bytes_field(2, numbers_field(1, sequences[key])),
+            tag(1, VARINT) + varint(key) + bytes_field(2, bytes_field(1, b"".join(sequences[key]))),
         )
         for key in sorted(sequences)
     )

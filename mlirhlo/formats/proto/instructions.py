@@ -6,8 +6,9 @@ rest's business (`rest.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr
@@ -24,14 +25,16 @@ from mlirhlo.formats.proto.groups import Chunk
 from mlirhlo.formats.proto.message import (
     DecodeProblem,
     bytes_field,
-    number_field,
     numbers_field,
+    tag,
     text_field,
     to_text,
+    varint,
 )
 from mlirhlo.formats.proto.module_pb2 import HloInstructionProto
 from mlirhlo.formats.proto.rows import Row
 from mlirhlo.formats.proto.shapes import shape_bytes
+from mlirhlo.formats.proto.wire import BYTES, VARINT
 
 # Reading ----------------------------------------------------------------------------------
 
@@ -133,33 +136,28 @@ def read_calls(
 class Ids:
     """Ids of what an instruction refers to."""
 
-    values: dict[int, int]
-    """Full id of the instruction behind each SSA value, by identity of the value."""
+    values: dict[int, bytes]
+    """Full id of the instruction behind each SSA value, as a varint, by identity of the value."""
     computations: dict[str, int]
 
 
-_EMPTY: Mapping[str, Chunk] = {
-    key: (number, bytes_field(number, b""))
+_EMPTY: tuple[tuple[str, Chunk], ...] = tuple(
+    (key, (number, bytes_field(number, b"")))
     for number, key in ((7, "metadata"), (68, "frontend_attributes"), (82, "statistics"))
-}
+)
 """Messages that are present though empty."""
 
-_STRUCTURE = frozenset({CONTROL_PREDECESSORS, "proto_id", "proto_rest", "raw_attributes"})
-"""Properties that are no fields of their own."""
-
-_number_of: Callable[[Chunk], int] = lambda chunk: chunk[0]  # noqa: E731 - a sort key
+_number_of: Callable[[Chunk], int] = itemgetter(0)
+_SHAPE, _ID, _OPERANDS = tag(3, BYTES), tag(35, VARINT), tag(36, BYTES)
 
 
 def instruction_bytes(op: Instruction, name: str, row: Row, ids: Ids, context: Context) -> bytes:
     """The serialised instruction, without its rest."""
     properties = op.properties
     values = ids.values
-    chunks: list[Chunk] = []
-    for key, chunk in _EMPTY.items():
-        if key not in properties:
-            chunks.append(chunk)
+    result = op.results[0]
+    chunks: list[Chunk] = [chunk for key, chunk in _EMPTY if key not in properties]
     encoded, writers = context.encoded, row.writers
-    calls: list[int] = []
     for key, attribute in properties.items():
         writer = writers.get(key)
         if writer is None:
@@ -175,19 +173,27 @@ def instruction_bytes(op: Instruction, name: str, row: Row, ids: Ids, context: C
             chunks.append((_form(writer.number, data), data))
     for group in row.groups:
         chunks += group.encode(op, context)
-    for key in row.calls:
-        calls += [ids.computations[callee] for callee in symbols_of(properties.get(key))]
-    if calls:
+    if row.calls:
+        calls = [
+            ids.computations[callee]
+            for key in row.calls
+            for callee in symbols_of(properties.get(key))
+        ]
         chunks.append((38, numbers_field(38, calls)))
-    own = number_field(35, values[id(op.results[0])])
-    operands = [values[id(value)] for value in op.inputs]
-    chunks.append((35, own + numbers_field(36, operands)))
+    own = values[id(result)]
+    if own != b"\0":
+        chunks.append((35, _ID + own))
+    operands = b"".join([values[id(value)] for value in op.inputs])
+    if operands:
+        chunks.append((36, _OPERANDS + varint(len(operands)) + operands))
     if CONTROL_PREDECESSORS in properties:
-        before = [values[id(value)] for value in op.control_predecessors]
-        chunks.append((37, numbers_field(37, before)))
+        before = b"".join([values[id(value)] for value in op.control_predecessors])
+        chunks.append((37, bytes_field(37, before)))
     chunks.sort(key=_number_of)
-    head = text_field(1, name) + row.opcode_field + bytes_field(3, shape_bytes(op.shape))
-    return head + b"".join([data for _, data in chunks])
+    shape = shape_bytes(shape_of(result.type))
+    parts = [text_field(1, name), row.opcode_field, _SHAPE, varint(len(shape)), shape]
+    parts += [data for _, data in chunks]
+    return b"".join(parts)
 
 
 def _form(number: int, data: bytes) -> int:

@@ -387,46 +387,58 @@ def read_layout(cursor: Cursor) -> Layout:
     return layout
 
 
+def _accept_part(cursor: Cursor, mark: str) -> bool:
+    """Takes `mark` and the parenthesis after it, if both come next."""
+    start = cursor.position
+    if cursor.accept(mark) and cursor.accept("("):
+        return True
+    cursor.position = start
+    return False
+
+
 def _read_layout_parts(cursor: Cursor, layout: Layout) -> Layout:
-    if cursor.accept("D("):
+    if _accept_part(cursor, "D"):
         while not cursor.accept(")"):
             cursor.word("a dimension level type")
             _ = cursor.accept("+"), cursor.accept("~"), cursor.accept(",")
-    if cursor.accept("T("):
+    if _accept_part(cursor, "T"):
         tiles = [_read_tile(cursor)]
         while cursor.accept("("):
             tiles.append(_read_tile(cursor))
         layout = replace(layout, tiles=tuple(tiles))
-    if cursor.accept("L("):
+    if _accept_part(cursor, "L"):
         layout = replace(layout, tail_padding_alignment=_read_closed_integer(cursor))
-    if cursor.accept("#("):
+    if _accept_part(cursor, "#"):
         layout = replace(layout, index_type=_read_unsigned_type(cursor))
-    if cursor.accept("*("):
+    if _accept_part(cursor, "*"):
         layout = replace(layout, pointer_type=_read_unsigned_type(cursor))
-    if cursor.accept("E("):
+    if _accept_part(cursor, "E"):
         layout = replace(layout, element_size_bits=_read_closed_integer(cursor))
-    if cursor.accept("S("):
+    if _accept_part(cursor, "S"):
         layout = replace(layout, memory_space=_read_closed_integer(cursor))
-    if cursor.accept("SC("):
+    if _accept_part(cursor, "SC"):
         splits = [_read_split(cursor)]
         while cursor.accept("("):
             splits.append(_read_split(cursor))
         layout = replace(layout, split_configs=tuple(splits))
-    if cursor.accept("P("):
+    if _accept_part(cursor, "P"):
         layout = replace(layout, physical_shape=read_shape(cursor, depth=_MAX_NESTING - 8))
         cursor.expect(")")
-    if cursor.accept("M("):
+    if _accept_part(cursor, "M"):
         layout = replace(layout, metadata_prefix_bytes=_read_closed_integer(cursor))
     return layout
 
 
 def _read_tile(cursor: Cursor) -> tuple[int, ...]:
     sizes: list[int] = []
-    while not cursor.accept(")"):
+    if cursor.accept(")"):
+        return ()
+    while True:
         sizes.append(UNBOUNDED if cursor.accept("*") else cursor.integer("a tile size"))
-        if not cursor.accept(",") and not cursor.peek(")"):
+        if cursor.accept(")"):
+            return tuple(sizes)
+        if not cursor.accept(","):
             raise cursor.problem("expects ',' or ')' in a tile")
-    return tuple(sizes)
 
 
 def _read_closed_integer(cursor: Cursor) -> int:

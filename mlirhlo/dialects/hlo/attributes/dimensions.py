@@ -14,10 +14,13 @@ from xdsl.irdl import irdl_attr_definition
 from mlirhlo.dialects.hlo.attributes.base import TextAttr
 from mlirhlo.dialects.hlo.syntax import Cursor, SyntaxProblem
 
-_DXD = re.compile(r"-?[0-9]+(?:x-?[0-9]+)*")
-_PAD = re.compile(r"-?[0-9]+_-?[0-9]+(?:_[0-9]+)?(?:x-?[0-9]+_-?[0-9]+(?:_[0-9]+)?)*")
+_INT = "-?[0-9]{1,19}"
+_DXD = re.compile(rf"[0-9]{{1,19}}(?:x[0-9]{{1,19}})+|{_INT}")
+_PAD = re.compile(
+    rf"{_INT}_{_INT}(?:_[0-9]{{1,19}})?(?:x{_INT}_{_INT}(?:_[0-9]{{1,19}})?)*"
+)
 _LABELS = re.compile(r"([0-9bf?]*)_([0-9io?]*)->([0-9bf?]*)")
-_SPARSITY = re.compile(r"([0-9]+)x([0-9]+)")
+_SPARSITY = re.compile(r"([0-9]{1,19})x([0-9]{1,19})")
 
 
 def _token(cursor: Cursor, pattern: re.Pattern[str], what: str) -> re.Match[str]:

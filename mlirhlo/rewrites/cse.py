@@ -10,17 +10,17 @@ from xdsl.ir import Attribute, SSAValue
 from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.dialects.hlo.attributes.base import int_of, symbols_of
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import ComputationOp, FusionOp, Instruction, ParameterOp
+from mlirhlo.dialects.hlo.ops import ComputationOp, FusionOp, Instruction, IotaOp, ParameterOp
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
 from mlirhlo.dialects.hlo.shapes import without_layout
 from mlirhlo.dialects.hlo.types import shape_of, type_of
-from mlirhlo.rewrites.dce import callers_first
+from mlirhlo.rewrites.dce import callers_first, erase_unused
 from mlirhlo.rewrites.passes import HloPass, Trace
 
 _NOT_COMPARED = frozenset(
     {"metadata", "proto_id", "proto_rest", "origin", "statistics", CONTROL_PREDECESSORS}
 )
-_MERGED_WITHOUT_OPERANDS = frozenset({"constant", "iota", "partition-id", "replica-id"})
+_MERGED_WITHOUT_OPERANDS = frozenset({"constant", "partition-id", "replica-id"})
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,13 @@ class CsePass(HloPass):
         seen: dict[Hashable, Instruction] = {}
         changed = False
         for op in tuple(computation.instructions):
-            if not self._mergeable(op, effects, controlling):
+            if op.parent is None or not self._mergeable(op, effects, controlling):
                 continue
             key = (keys.of_instruction(op), keys.operand_key(op))
             first = seen.setdefault(key, op)
             if first is not op:
                 op.output.replace_all_uses_with(first.output)
-                op.detach()
-                op.erase()
+                erase_unused(op, effects)
                 changed = True
         return changed
 
@@ -112,11 +111,14 @@ class _Keys:
         )
         return (op.name, self._type(op.output.type), properties)
 
-    @staticmethod
-    def operand_key(op: Instruction) -> Hashable:
-        """Operands, order ignored where the opcode commutes."""
-        inputs = op.inputs
-        return frozenset(inputs) if op.opcode.commutes and len(inputs) == 2 else tuple(inputs)
+    def operand_key(self, op: Instruction) -> Hashable:
+        """Operands, order ignored where the opcode commutes; equal iotas are equal operands."""
+        inputs = tuple(
+            self.of_instruction(v.owner) if isinstance(v.owner, IotaOp) else v for v in op.inputs
+        )
+        if op.opcode.commutes and len(inputs) == 2:
+            return frozenset(inputs), inputs[0] == inputs[1]
+        return inputs
 
     def _type(self, type_: Attribute) -> Attribute:
         if self.is_layout_sensitive:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
-
 from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.build import make
@@ -122,9 +120,12 @@ class DcePass(HloPass):
             parameter.properties["parameter_number"] = integer(number)
         for site in sites:
             kept = [v for i, v in enumerate(site.inputs) if i not in gone]
-            dropped = [v for i, v in enumerate(site.inputs) if i in gone]
+            dropped = [v.owner for i, v in enumerate(site.inputs) if i in gone]
             site.operands = [*kept, *site.control_predecessors]
-            _remove_unused_chain(self, dropped, effects)
+            for owner in dropped:
+                if isinstance(owner, Instruction) and owner.parent is not None:
+                    if owner.output.first_use is None and self._removable(owner, effects):
+                        erase_unused(owner, effects)
         if computation.is_entry is not None:
             layout = module.program_layout
             module.set_program_layout(
@@ -133,19 +134,25 @@ class DcePass(HloPass):
         return True
 
 
-def _remove_unused_chain(dce: DcePass, values: list[SSAValue], effects: SideEffects) -> None:
-    stack = list(values)
+def erase_unused(op: Instruction, effects: SideEffects) -> None:
+    """Erases `op`, which nobody uses, and then what only it used; side effects and parameters stay."""
+    stack = [op]
     while stack:
-        owner = stack.pop().owner
-        if (
-            isinstance(owner, Instruction)
-            and owner.parent is not None
-            and owner.output.first_use is None
-            and dce._removable(owner, effects)  # pyright: ignore[reportPrivateUsage]
-        ):
-            stack += owner.operands
-            owner.detach()
-            owner.erase()
+        gone = stack.pop()
+        if gone.parent is None or gone.output.first_use is not None:
+            continue
+        operands = [v.owner for v in gone.operands]
+        gone.detach()
+        gone.erase()
+        for owner in operands:
+            if (
+                isinstance(owner, Instruction)
+                and owner.output.first_use is None
+                and not isinstance(owner, ParameterOp)
+                and not owner.control_predecessors
+                and not effects.of_instruction(owner)
+            ):
+                stack.append(owner)
 
 
 def _disabled_loop_dce(op: WhileOp) -> bool:

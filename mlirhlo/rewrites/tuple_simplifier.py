@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from xdsl.ir import Block, Operation, SSAValue
+
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import GetTupleElementOp, TupleOp
+from mlirhlo.dialects.hlo.ops import GetTupleElementOp, Instruction, TupleOp
 from mlirhlo.dialects.hlo.shapes import compatible
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.passes import Trace
@@ -20,9 +22,9 @@ def get_tuple_element_of_tuple(op: GetTupleElementOp, rewriter: Rewriter) -> Non
     if not isinstance(built, TupleOp) or op.control_predecessors:
         return
     value = built.inputs[op.index]
-    if op.sharding is not None and getattr(value.owner, "sharding", None) != op.sharding:
-        return  # the sharding would be lost
-    rewriter.replace_by_value(op, value)
+    if hand_sharding_on(op, value):
+        rewriter.replace_by_value(op, value)
+        erase_unread(built, rewriter)
 
 
 @rule(TupleOp)
@@ -42,9 +44,27 @@ def tuple_of_get_tuple_elements(op: TupleOp, rewriter: Rewriter) -> None:
             return
     if source is None or not compatible(shape_of(source.type), op.shape):
         return
-    if op.sharding is not None and getattr(source.owner, "sharding", None) != op.sharding:
-        return
-    rewriter.replace_by_value(op, source)
+    if hand_sharding_on(op, source):
+        elements = [part.owner for part in parts]
+        rewriter.replace_by_value(op, source)
+        for element in elements:
+            erase_unread(element, rewriter)
+
+
+def hand_sharding_on(op: Instruction, value: SSAValue) -> bool:
+    """Gives the sharding of `op` to what replaces it; False when that has another one."""
+    sharding, owner = op.properties.get("sharding"), value.owner
+    if sharding is None:
+        return True
+    assert isinstance(owner, Instruction)
+    return owner.properties.setdefault("sharding", sharding) == sharding
+
+
+def erase_unread(op: Operation | Block, rewriter: Rewriter) -> None:
+    """Erases a tuple or get-tuple-element that the rewrite left without users."""
+    if isinstance(op, TupleOp | GetTupleElementOp) and op.output.first_use is None:
+        if op.parent is not None and not op.control_predecessors:
+            rewriter.erase(op)
 
 
 @dataclass(frozen=True)
@@ -56,7 +76,8 @@ class TupleSimplifierPass(RulePass):
         %t = (f32[4], s32[]) tuple(%a, %b)
         %x = f32[4] get-tuple-element(%t), index=0      =>   %a
 
-    Source: reference of the passes, "TupleSimplifier". Dead tuples are left to `dce`.
+    Tuples and elements left without users go too; a sharding moves to what replaces its instruction.
+    Source: reference of the passes, "TupleSimplifier".
     """
 
     name = "tuple-simplifier"

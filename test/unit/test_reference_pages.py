@@ -1,0 +1,23 @@
+"""The pages under docs/passes and docs/ops say what the code says."""
+
+import sys
+
+from support import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+import reference_pages
+
+
+def test_pages_are_current() -> None:
+    stale = [
+        path.name
+        for path, text in reference_pages.pages().items()
+        if not path.exists() or path.read_text() != text
+    ]
+    assert not stale, f"run python tools/reference_pages.py to renew {stale}"
+
+
+def test_every_pass_has_a_lit_test() -> None:
+    for name in reference_pages.list_passes():
+        assert (ROOT / "test/lit/rewrites" / f"{name.replace('-', '_')}.hlo").exists(), name

@@ -1,0 +1,166 @@
+"""Writes the reference pages that follow from the code: docs/passes/*.md and docs/ops/*.md.
+
+    python tools/reference_pages.py            # write them
+    python tools/reference_pages.py --check    # exit status 1 when one is out of date
+
+A pass's page is its docstring, options and rules; an op's entry is its row of the opcode table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from xdsl.passes import get_pass_option_infos
+
+from mlirhlo.dialects.hlo import table
+from mlirhlo.dialects.hlo.ops import OP_CLASSES
+from mlirhlo.dialects.hlo.table import Arity, AttrSpec, Opcode
+from mlirhlo.rewrites.registry import PassInfo, list_passes
+from mlirhlo.rewrites.rules import RulePass
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+NOTICE = "<!-- Written by tools/reference_pages.py; change the code it follows from. -->\n\n"
+
+FAMILIES: Mapping[str, tuple[Opcode, ...]] = {
+    "elementwise": table.ELEMENTWISE_ROWS,
+    "data-movement": table.DATA_MOVEMENT_ROWS,
+    "reduction": table.REDUCTION_ROWS,
+    "linear-algebra": table.LINEAR_ALGEBRA_ROWS,
+    "control-flow": table.CONTROL_FLOW_ROWS,
+    "tokens": table.TOKEN_ROWS,
+    "random": table.RANDOM_ROWS,
+    "collectives": table.COLLECTIVE_ROWS,
+}
+
+
+def pass_page(info: PassInfo) -> str:
+    """Markdown of one pass."""
+    cls = info.factory()
+    lines = [f"# {info.name}", "", inspect.cleandoc(cls.__doc__ or ""), ""]
+    options = [o for o in get_pass_option_infos(cls)]
+    if options:
+        notes = _field_notes(cls)
+        lines += [
+            "## Options",
+            "",
+            "| option | type | default | meaning |",
+            "| --- | --- | --- | --- |",
+        ]
+        for option in options:
+            name, kind = (
+                option.name.replace("_", "-"),
+                option.expected_type.strip("'").replace("|", "or"),
+            )
+            default = option.default_value if option.default_value not in (None, "()") else ""
+            lines.append(f"| `{name}` | {kind} | {default} | {notes.get(option.name, '')} |")
+        lines.append("")
+    if issubclass(cls, RulePass):
+        lines += ["## Rules", "", "| rule | equation |", "| --- | --- |"]
+        lines += [f"| `{rule.name}` | `{rule.equation}` |" for rule in cls.rules]
+        lines.append("")
+    test = f"test/lit/rewrites/{info.name.replace('-', '_')}.hlo"
+    lines += [f"Tests: `{test}`.", ""]
+    return NOTICE + "\n".join(lines)
+
+
+def _field_notes(cls: type) -> dict[str, str]:
+    """The docstring under each field, as the house style puts them."""
+    notes: dict[str, str] = {}
+    for owner in reversed(cls.__mro__):
+        try:
+            source = (
+                inspect.getsource(owner).split("\n")
+                if owner.__module__.startswith("mlirhlo")
+                else []
+            )
+        except OSError:
+            source = []
+        for line, following in zip(source, source[1:], strict=False):
+            name, colon, _ = line.strip().partition(":")
+            if colon and name.isidentifier() and following.strip().startswith('"""'):
+                notes[name] = following.strip().strip('"').rstrip()
+    return notes
+
+
+def family_page(name: str, rows: tuple[Opcode, ...]) -> str:
+    """Markdown of the ops of one family."""
+    lines = [f"# {name.replace('-', ' ').capitalize()} ops", ""]
+    for row in sorted(rows, key=lambda r: r.name):
+        cls = OP_CLASSES[row.name]
+        lines += [f"## {row.name}", "", f"{row.summary[0].upper()}{row.summary[1:]}.", ""]
+        lines.append(f"- op `{row.op_name}`, class `{cls.__name__}`; {_operands(row)}")
+        facts = [
+            text
+            for holds, text in (
+                (row.infers, "the written shape may be left out"),
+                (row.elementwise, "elementwise"),
+                (row.commutes, "operands commute"),
+                (row.side_effect, "has a side effect"),
+                (row.accuracy, "takes `result_accuracy`"),
+                (row.newer, "libtpu 0.0.51 and later"),
+            )
+            if holds
+        ]
+        if facts:
+            lines.append(f"- {'; '.join(facts)}")
+        lines += [f"- {_attribute(spec)}" for spec in row.attributes]
+        lines.append("")
+    return NOTICE + "\n".join(lines)
+
+
+def _operands(row: Opcode) -> str:
+    if row.arity is Arity.NONE:
+        return "the parentheses hold its number or literal"
+    count = row.arity.value if isinstance(row.arity, Arity) else str(row.arity)
+    return f"{count} operand{'' if count == '1' else 's'}"
+
+
+def _attribute(spec: AttrSpec) -> str:
+    words = [f"`{spec.key}`: {spec.kind.name.replace('_', ' ')}"]
+    if spec.required:
+        words.append("required")
+    if spec.default is not None:
+        words.append(f"default `{spec.default}`" + (", always printed" if spec.always else ""))
+    if spec.read_only:
+        words.append("read and dropped")
+    if spec.newer:
+        words.append("libtpu 0.0.51 and later")
+    return ", ".join(words)
+
+
+def pages() -> dict[Path, str]:
+    """Every page by its path."""
+    found = {
+        DOCS / "passes" / f"{name}.md": pass_page(info) for name, info in list_passes().items()
+    }
+    found |= {
+        DOCS / "ops" / f"{name}.md": family_page(name, rows) for name, rows in FAMILIES.items()
+    }
+    return found
+
+
+def main() -> int:
+    """Writes or checks; 0 when all pages are current."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="change nothing")
+    check = parser.parse_args().check
+    stale = [
+        path for path, text in pages().items() if not path.exists() or path.read_text() != text
+    ]
+    for path in stale:
+        if check:
+            print(f"out of date: {path.relative_to(DOCS.parent)}")
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(pages()[path])
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -135,7 +135,10 @@ def _real(type_: PrimitiveType) -> ArrayFunction:
 
 
 def _imag(type_: PrimitiveType) -> ArrayFunction:
-    return (lambda x: x.imag.copy()) if type_.is_complex else np.zeros_like
+    if type_.is_complex:
+        return lambda x: x.imag.copy()
+    # Not zeros_like: zero bits are no zero in f8e8m0fnu.
+    return lambda x: np.zeros(x.shape, np.float32).astype(x.dtype)
 
 
 def _is_finite(type_: PrimitiveType) -> ArrayFunction | None:

@@ -153,26 +153,22 @@ def atan2(y: Array, x: Array) -> Array:
 
 
 def power(x: Array, y: Array) -> Array:
-    """e**(y * log x) in polar form; x**0 is 1, 0**y is 0 for a positive real part of y."""
+    """e**(y * log x) in polar form; x**0 is 1, 0**y is 0 for real positive y."""
     a, b, c, d = x.real, x.imag, y.real, y.imag
     size, angle = np.log(magnitude(x)), np.arctan2(b, a)
     length = np.exp(c * size - d * angle)
     turn = d * size + c * angle
     result = make(length * np.cos(turn), length * np.sin(turn))
     zero = (a == 0) & (b == 0)
-    result = np.where(zero & (c > 0), 0, result)
+    result = np.where(zero & (c > 0) & (d == 0), 0, result)
     return np.where((c == 0) & (d == 0), 1, result)
 
 
 def maximum(x: Array, y: Array) -> Array:
-    """The one with the greater real part, imaginary parts deciding ties."""
-    return np.where(_at_least(x, y), x, y)
+    """The one with the greater real part, the first of equal ones (as XLA:CPU has it)."""
+    return np.where(x.real >= y.real, x, y)
 
 
 def minimum(x: Array, y: Array) -> Array:
-    """The one with the lesser real part, imaginary parts deciding ties."""
-    return np.where(_at_least(y, x), x, y)
-
-
-def _at_least(x: Array, y: Array) -> Array:
-    return (x.real > y.real) | ((x.real == y.real) & (x.imag >= y.imag))
+    """The one with the lesser real part, the first of equal ones (as XLA:CPU has it)."""
+    return np.where(x.real <= y.real, x, y)

@@ -31,20 +31,20 @@ def round_away(x: Array) -> Array:
     return np.where(away, whole + np.copysign(np.ones((), x.dtype), x), whole)
 
 
-_NEAR_DEGREE = 22
 _FAR_DEGREE = 30
+_NEAR_TERMS = 26
 
 
-@cache
-def _near() -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Chebyshev series of erf(x) / x over u = x*x - 1 in [-1, 1], i.e. |x| <= sqrt 2."""
+def _near(x: Array) -> Array:
+    """erf of |x| <= 1.25 by 2/sqrt(pi) x e**(-x*x) (1 + 2xx/3 (1 + 2xx/5 (1 + …))).
 
-    def ratio(u: Array) -> Array:
-        x = np.sqrt(np.maximum(u + 1.0, 0.0))
-        tiny = 2.0 / math.sqrt(math.pi)
-        return np.array([math.erf(v) / v if v > 1e-9 else tiny for v in x])
-
-    return np.asarray(chebyshev.chebinterpolate(ratio, _NEAR_DEGREE))
+    All terms are positive, so nothing cancels.
+    """
+    square = x * x
+    result = np.ones_like(x)
+    for term in range(_NEAR_TERMS, 0, -1):
+        result = 1.0 + 2.0 * square / (2 * term + 1) * result
+    return 2.0 / math.sqrt(math.pi) * x * np.exp(-square) * result
 
 
 @cache
@@ -66,17 +66,16 @@ def _far_inverse(u: Array) -> Array:
 
 
 def erf(x: Array) -> Array:
-    """The error function; within 3 units of the last place in f64.
+    """The error function, within 4 units of the last place in f64.
 
-    Series interpolate the C library's scalar `erf` and `erfc` once; XLA's own polynomials differ
-    from these in the last places.
+    Small arguments take a series; beyond, 1 - erfc with a Chebyshev series that interpolates the C
+    library's scalar `erfc` once.
     """
     dtype = x.dtype
     wide = x.astype(np.float64, copy=False)
     size = np.abs(wide)
     near = size <= 1.25
-    square = np.where(near, wide * wide, 0.0)
-    result = wide * chebyshev.chebval(square - 1.0, _near())
+    result = _near(np.where(near, wide, 0.0))
     if not np.all(near):
         clipped = np.clip(np.where(near | np.isnan(size), 1.25, size), 1.0, 6.5)
         u = (1.0 / clipped - _LOW) / (_HIGH - _LOW) * 2.0 - 1.0

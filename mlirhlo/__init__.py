@@ -9,8 +9,7 @@ Importing this module starts nothing: every function imports what it needs when 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import os
@@ -155,8 +154,7 @@ def _plain(value: Any) -> Any:
     from mlirhlo.interp.registry import DynamicArray
 
     if isinstance(value, tuple):
-        parts: Sequence[Any] = value  # pyright: ignore[reportUnknownVariableType]
-        return tuple(map(_plain, parts))
+        return tuple(map(_plain, cast("tuple[Any, ...]", value)))
     return value.valid if isinstance(value, DynamicArray) else value
 
 

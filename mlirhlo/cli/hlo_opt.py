@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mlirhlo.cli import inputs, printing
@@ -103,7 +103,10 @@ def _run(argv: Sequence[str]) -> int:
     if options.explain is not None:
         from mlirhlo.diagnostics import explain
 
-        print(explain(options.explain), end="")
+        try:
+            print(explain(options.explain), end="")
+        except HloError as problem:
+            raise UsageError(*problem.diagnostics) from None
         return DONE
     _check_platform(options)
     if options.list_stages:
@@ -190,7 +193,18 @@ def _passes(options: Options, xla: XlaFlags) -> tuple[ModulePass, ...]:
     if xla.is_set("xla_disable_all_hlo_passes"):
         return ()
     only, without = xla.enabled_passes_only, xla.disabled_passes
-    return tuple(p for p in passes if p.name not in without and (not only or p.name in only))
+    return tuple(
+        _with_fuel(p, xla) for p in passes if p.name not in without and (not only or p.name in only)
+    )
+
+
+def _with_fuel(pass_: ModulePass, xla: XlaFlags) -> ModulePass:
+    """The pass with the number of rewrites that `--xla_fuel=PASS=N` leaves it."""
+    if pass_.name not in xla.fuel:
+        return pass_
+    if not hasattr(pass_, "fuel"):
+        raise usage_error(f"--xla_fuel: pass '{pass_.name}' does not count its rewrites")
+    return replace(pass_, fuel=xla.fuel[pass_.name])
 
 
 class Job:
@@ -202,7 +216,6 @@ class Job:
         self.clock = Clock()
         self.rule_counts: dict[tuple[str, str], int] = {}
         self.text: PrintOptions = printing.print_options(options, xla)
-        self.fuel = dict(xla.fuel)
         self.checks = options.verify and not options.disable_verify
 
     def run(self, path: str) -> int:
@@ -243,7 +256,7 @@ class Job:
         """One module from bytes to format and bytes; what goes wrong is added to `produced`."""
         try:
             loaded = self._load(data, name)
-            produced += self._verify(loaded, "verify")
+            produced += self.verify(loaded, "verify")
             if produced:
                 return None
             self._transform(loaded, produced)
@@ -262,7 +275,7 @@ class Job:
         with self.clock.step("read"):
             return load(data, self.options.format, name=name)
 
-    def _verify(self, loaded: Loaded, step: str) -> list[Diagnostic]:
+    def verify(self, loaded: Loaded, step: str) -> list[Diagnostic]:
         if not self.checks:
             return []
         with self.clock.step(step):
@@ -273,7 +286,7 @@ class Job:
             return
         from mlirhlo.rewrites.pipeline import run_pipeline
 
-        watchers = list[Instrumentation]()
+        watchers: list[Instrumentation] = []
         printer = IrPrinter(self.options, lambda module: self._shown(loaded, module))
         if printer.is_wanted:
             watchers.append(printer)
@@ -286,7 +299,7 @@ class Job:
             self.rule_counts[key] = self.rule_counts.get(key, 0) + count
         if not self.options.verify_each:
             names = ", ".join(pass_.name for pass_ in self.passes)
-            produced += _blame(self._verify(loaded, "verify result"), names)
+            produced += _blame(self.verify(loaded, "verify result"), names)
 
     def _format(self, loaded: Loaded) -> str:
         from mlirhlo.formats.sniff import Format
@@ -354,7 +367,7 @@ class _EachVerified:
     def after(self, pass_: ModulePass, module: ModuleOp, changed: bool, seconds: float) -> None:
         """As `Instrumentation`."""
         del module, changed, seconds
-        problems = _blame(self.job._verify(self.loaded, "verify"), pass_.name)
+        problems = _blame(self.job.verify(self.loaded, "verify"), pass_.name)
         if problems:
             raise HloError(*problems)
 

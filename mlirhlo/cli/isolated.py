@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 def run_isolated(replay: Replay, module: ModuleOp) -> Tally:
     """Runs each instruction on fake data as a module of its own; one that cannot run is reported
     and counted like a wrong result."""
+    from mlirhlo.cli.run_hlo_module import joined
+
     view = HloModule(module)
     for op in candidates(view):
         print(f"** Running %{op.instruction_name} ({op.opcode.name}) **", file=sys.stderr)
@@ -28,7 +30,7 @@ def run_isolated(replay: Replay, module: ModuleOp) -> Tally:
             results = replay.execute(alone, given.inputs, replay.seed(1))
             if replay.reference:
                 expected = replay.execute(alone, given.inputs, replay.seed(1))
-                replay.compare(tuple(expected), tuple(results), replay.reference)
+                replay.compare(joined(expected), joined(results), replay.reference)
         except HloError as problem:
             report(problem.diagnostics)
             replay.tally.add([problem])

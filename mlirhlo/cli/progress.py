@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ _SHOWN = 200
 
 
 @contextmanager
-def watching(module: ModuleOp, *, trace: bool, step: bool) -> Iterator[Hook | None]:
+def watching(module: ModuleOp, *, trace: bool, step: bool) -> Generator[Hook | None]:
     """A hook for the interpreter, or None when nobody looks."""
     if step:
         yield Stepper().hook

@@ -226,8 +226,13 @@ class Given:
     """Where the inputs are from, for messages."""
     expected: Value | None = None
     expected_from: str = ""
-    expected_parts: Sequence[Sequence[Any]] | None = None
+    expected_parts: Sequence[Sequence[Value]] | None = None
     """Arrays per partition, from an npz file."""
+
+
+def joined(values: Sequence[Value]) -> Value:
+    """Values of several devices (or arrays of a result) as one; one alone stays what it is."""
+    return values[0] if len(values) == 1 else tuple(values)
 
 
 @dataclass(slots=True)
@@ -252,7 +257,7 @@ class Replay:
         tested = self._transformed(loaded)
         archive = self._archive()
         literals = self._stored_iterations()
-        records = list[tuple[Inputs, list[Value], list[Value] | None]]()
+        records: list[tuple[Inputs, list[Value], list[Value] | None]] = []
         for iteration in range(1, options.iterations + 1):
             if options.iterations > 1:
                 print(f"\n=== Iteration {iteration}", file=sys.stderr)
@@ -392,15 +397,15 @@ class Replay:
             expected = self.execute(module, given.inputs, seed)
             if self.options.print_literals:
                 self._print_results("reference", module, given.inputs, expected)
-            self.compare(tuple(expected), tuple(results), self.reference)
+            self.compare(joined(expected), joined(results), self.reference)
         if given.expected is not None:
             self.compare(given.expected, results[0], given.expected_from)
         if given.expected_parts is not None:
             from mlirhlo.debug.replay import arrays_per_partition
 
             got = arrays_per_partition(given.inputs, results)
-            want = tuple(map(tuple, given.expected_parts))
-            self.compare(want, tuple(map(tuple, got)), given.expected_from)
+            want = joined([joined(part) for part in given.expected_parts])
+            self.compare(want, joined([joined(part) for part in got]), given.expected_from)
         return results, expected
 
     def execute(
@@ -418,13 +423,10 @@ class Replay:
             print(f"ran in {time.perf_counter() - start:.3f} s", file=sys.stderr)
         return results
 
-    def compare(self, expected: object, actual: object, name: str) -> None:
+    def compare(self, expected: Value, actual: Value, name: str) -> None:
         """Compares and says so, in XLA's words."""
         from mlirhlo.debug.near import Bounds, compare
 
-        if isinstance(expected, tuple) and isinstance(actual, tuple):
-            while len(expected) == len(actual) == 1 and isinstance(expected[0], tuple):
-                expected, actual = expected[0], actual[0]  # pyright: ignore[reportUnknownVariableType]
         bounds = Bounds(self.options.abs_error_bound, self.options.rel_error_bound)
         mismatches = list(compare(expected, actual, bounds))
         self.tally.add(mismatches)

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mlirhlo.cli.report import usage_error, warn
 
 if TYPE_CHECKING:
-    from google.protobuf.descriptor import FieldDescriptor
-
     from mlirhlo.formats.proto.debug_options_pb2 import DebugOptions
 
 _OTHER_COMPILERS = ("xla_tpu_", "xla_jf_", "xla_mosaic_", "xla_sc_", "xla_msa_", "xla_lhs_")
@@ -37,9 +35,9 @@ _TOKEN = re.compile(
 class XlaFlags:
     """All flags that were given."""
 
-    given: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
+    given: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
     """Last value by name."""
-    fuel: Mapping[str, int] = field(default_factory=dict[str, int])
+    fuel: dict[str, int] = field(default_factory=dict[str, int])
     """`--xla_fuel=PASS=N`: rewrites that a pass may do."""
     _message: list[DebugOptions] = field(default_factory=list["DebugOptions"], repr=False)
 
@@ -109,13 +107,11 @@ def _tokens(variable: str) -> Iterator[tuple[str, str | None]]:
 
 
 def _add(flags: XlaFlags, name: str, value: str | None, where: str) -> None:
-    given: dict[str, str | None] = flags.given  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
     if name == "xla_fuel":
-        fuel: dict[str, int] = flags.fuel  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
         pass_name, _, count = (value or "").rpartition("=")
         if not pass_name or not count.isdigit():
             raise usage_error(f"--xla_fuel={value or ''}{where}: not PASS=NUMBER")
-        fuel[pass_name] = int(count)
+        flags.fuel[pass_name] = int(count)
     member = flags.debug_options.DESCRIPTOR.fields_by_name.get(name)
     if member is not None:
         _set(flags.debug_options, member, name, value, where)
@@ -125,13 +121,11 @@ def _add(flags: XlaFlags, name: str, value: str | None, where: str) -> None:
         hint = f"did you mean '--{near[0]}'?" if near else None
         warn("HLO0510", f"unknown flag '--{name}'{where} has no effect", hint)
         return
-    given[name] = value
+    flags.given[name] = value
 
 
-def _set(
-    options: DebugOptions, member: FieldDescriptor, name: str, value: str | None, where: str
-) -> None:
-    kinds = type(member)
+def _set(options: DebugOptions, member: Any, name: str, value: str | None, where: str) -> None:
+    kinds = cast(Any, type(member))
     text = value or ""
     result: Any
     match member.type:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, SSAValue
 
-from mlirhlo.dialects.hlo.attributes.base import integer
+from mlirhlo.dialects.hlo.attributes.base import integer, string
 from mlirhlo.dialects.hlo.build import append, create, make
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
@@ -67,7 +67,7 @@ def isolate(module: HloModule, op: Instruction) -> ModuleOp:
         [*parts, ComputationOp("main" if "main" not in taken else "isolated", block, is_entry=True)]
     )
     view = HloModule(new)
-    view.name = f"{module.name}.{op.instruction_name}"
+    new.properties["sym_name"] = string(f"{module.name}.{op.instruction_name}")
     for key in ("replica_count", "num_partitions"):
         view.set(key, module.get(key))
     return new

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from mlirhlo.interp.registry import DynamicArray, Token
+from mlirhlo.interp.registry import DynamicArray, Token, Value
 
 _SHOWN = 5
 """Mismatching elements listed per array."""
@@ -40,21 +40,22 @@ class Mismatch:
 
 
 def compare(
-    expected: object, actual: object, bounds: Bounds = Bounds(), index: tuple[int, ...] = ()
+    expected: Value, actual: Value, bounds: Bounds = Bounds(), index: tuple[int, ...] = ()
 ) -> Iterator[Mismatch]:
     """All arrays in which `actual` is too far from `expected`."""
     if isinstance(expected, tuple) and isinstance(actual, tuple):
-        if len(expected) != len(actual):
-            yield Mismatch(index, f"{len(actual)} elements, {len(expected)} expected")
+        wanted, given = cast("tuple[object, ...]", expected), cast("tuple[object, ...]", actual)
+        if len(wanted) != len(given):
+            yield Mismatch(index, f"{len(given)} elements, {len(wanted)} expected")
             return
-        for i, (want, got) in enumerate(zip(expected, actual, strict=True)):
-            yield from compare(want, got, bounds, (*index, i))
+        for i, (one, other) in enumerate(zip(wanted, given, strict=True)):
+            yield from compare(one, other, bounds, (*index, i))
         return
     if isinstance(expected, Token) or isinstance(actual, Token):
-        if type(expected) is not type(actual):
+        if not (isinstance(expected, Token) and isinstance(actual, Token)):
             yield Mismatch(index, "a token on one side only")
         return
-    want, got = _array(expected), _array(actual)
+    want, got = _array(cast(Any, expected)), _array(cast(Any, actual))
     if want.shape != got.shape or want.dtype != got.dtype:
         yield Mismatch(
             index,
@@ -66,7 +67,7 @@ def compare(
         yield Mismatch(index, message)
 
 
-def _array(value: object) -> np.ndarray[Any, Any]:
+def _array(value: Value) -> np.ndarray[Any, Any]:
     return value.valid if isinstance(value, DynamicArray) else np.asarray(value)
 
 
@@ -75,7 +76,7 @@ def _elements(want: np.ndarray[Any, Any], got: np.ndarray[Any, Any], bounds: Bou
         return None
     if not _is_inexact(want.dtype):
         # Bit equality also settles types that numpy cannot compare.
-        wrong = np.asarray(want != got)
+        wrong = np.asarray(cast(Any, want) != got)
         return None if not wrong.any() else _describe(want, got, wrong, None, None)
     wide: Any = np.complex128 if want.dtype.kind == "c" else np.float64
     a, b = want.astype(wide), got.astype(wide)

@@ -195,11 +195,11 @@ def _forced(data: bytes, is_gzip: bool, format: str) -> Sniffed:
 
 def _unknown(data: bytes, name: str) -> Exception:
     if not data.strip():
-        return error("HLO0504", "the file is empty", Place(name))
+        return error("HLO0200", "the file is empty", Place(name))
     first = data[:40].split(b"\n", 1)[0].decode("utf-8", errors="replace")
     shown = "".join(c if c.isprintable() else "·" for c in first)
     return error(
-        "HLO0504",
+        "HLO0200",
         f"no format this package reads; the file begins with '{shown}'",
         Place(name),
         help="read are HLO text, MLIR, and XLA's protos (binary, text, JSON), plain or gzip;"

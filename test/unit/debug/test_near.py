@@ -13,7 +13,10 @@ F = np.float32
 NAN, INF = np.nan, np.inf
 
 
-def differences(a: object, b: object, bounds: Bounds = Bounds()) -> list[str]:
+DEFAULT = Bounds()
+
+
+def differences(a: object, b: object, bounds: Bounds = DEFAULT) -> list[str]:
     return [str(m) for m in compare(a, b, bounds)]
 
 

@@ -5,7 +5,7 @@ Both walks keep their own stack: dumps nest deeper than Python's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import cast
 
 from xdsl.ir import SSAValue
@@ -19,7 +19,7 @@ from mlirhlo.formats.hlo_text.options import ComputationOrder
 
 def post_order(computation: ComputationOp) -> list[Instruction]:
     """Depth-first post-order: from every instruction without users, in stored order; before an
-    instruction its control predecessors, then its operands, each from left to right.
+    instruction its control predecessors from the last to the first, then its operands in order.
     """
     instructions = list(computation.instructions)
     used = {id(value) for op in instructions for value in op.inputs}
@@ -42,15 +42,15 @@ def post_order(computation: ComputationOp) -> list[Instruction]:
             else:
                 opened.add(key)
                 # The last pushed is visited first.
-                stack += _unvisited(op.inputs, done)
+                stack += _unvisited(reversed(op.inputs), done)
                 if "control_predecessors" in op.properties:
                     stack += _unvisited(op.control_predecessors, done)
     return ordered
 
 
-def _unvisited(values: Sequence[SSAValue], done: set[int]) -> list[Instruction]:
+def _unvisited(values: Iterable[SSAValue], done: set[int]) -> list[Instruction]:
     found: list[Instruction] = []
-    for value in reversed(values):
+    for value in values:
         op = cast(Instruction, value.owner)
         if id(op) not in done:
             found.append(op)

@@ -28,7 +28,7 @@ def rng(op: RngOp, inputs: Sequence[Any], frame: Frame) -> Value:
     element type does not have.
     """
     shape = cast(ArrayShape, op.shape)
-    generator = frame.machine.generator(frame.machine.device(frame.replica, frame.partition))
+    generator: Any = frame.machine.generator(frame.machine.device(frame.replica, frame.partition))
     a: Any = np.broadcast_to(inputs[0], shape.dimensions)
     b: Any = np.broadcast_to(inputs[1], shape.dimensions)
     type_ = shape.element_type
@@ -42,30 +42,30 @@ def rng(op: RngOp, inputs: Sequence[Any], frame: Frame) -> Value:
     if type_.is_float:
         return (_uniform if is_uniform else _normal)(generator, a, b)
     if type_.kind is Kind.PRED:
-        return np.where(generator.random(shape.dimensions) < 0.5, a, b)
+        return cast(Array, np.where(generator.random(shape.dimensions) < 0.5, a, b))
     return _integers(generator, a, b)
 
 
-def _uniform(generator: np.random.Generator, a: Array, b: Array) -> Array:
-    low: Any = a.astype(np.float64)
-    high: Any = b.astype(np.float64)
-    values: Array = (low + (high - low) * generator.random(a.shape)).astype(a.dtype)
+def _uniform(generator: Any, a: Any, b: Any) -> Array:
+    low, high = a.astype(np.float64), b.astype(np.float64)
+    values = (low + (high - low) * generator.random(a.shape)).astype(a.dtype)
     # Rounding to a narrow type may reach the upper end, which is not in the interval.
-    return np.where(values < b, values, a)
+    return cast(Array, np.where(values < b, values, a))
 
 
-def _normal(generator: np.random.Generator, mean: Array, deviation: Array) -> Array:
+def _normal(generator: Any, mean: Any, deviation: Any) -> Array:
     values: Any = generator.standard_normal(mean.shape)
-    return (mean.astype(np.float64) + deviation.astype(np.float64) * values).astype(mean.dtype)
+    result = mean.astype(np.float64) + deviation.astype(np.float64) * values
+    return cast(Array, result.astype(mean.dtype))
 
 
-def _integers(generator: np.random.Generator, a: Array, b: Array) -> Array:
+def _integers(generator: Any, a: Any, b: Any) -> Array:
     wide = np.uint64 if a.dtype == np.uint64 else np.int64
-    low: Any = a.astype(wide)
-    high: Any = b.astype(wide)
+    low, high = a.astype(wide), b.astype(wide)
     # An empty interval has no values to choose from; its lower end stands in.
-    high = np.where(high > low, high - wide(1), low)
-    return generator.integers(low, high, dtype=wide, endpoint=True).astype(a.dtype)
+    high = cast(Array, np.where(high > low, high - wide(1), low))
+    values: Any = generator.integers(low, high, dtype=wide, endpoint=True)
+    return cast(Array, values.astype(a.dtype))
 
 
 @evaluates("rng-get-and-update-state")

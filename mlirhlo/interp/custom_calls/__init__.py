@@ -1,0 +1,89 @@
+"""custom-call: meanings by target, in a registry that anyone may add to.
+
+`register_custom_call("My.Kernel", function)` gives a target its meaning for the whole process;
+`Machine(custom_calls={…})` for one machine. `options_of(op)` reads the call's `backend_config`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mlirhlo.diagnostics import Diagnostic, HloError, error
+from mlirhlo.interp.custom_calls.options import options_of
+from mlirhlo.interp.registry import Frame, Meaning, Program, Run, Value, prepares
+
+if TYPE_CHECKING:
+    from mlirhlo.dialects.hlo.ops.control_flow import CustomCallOp
+
+__all__ = ["CUSTOM_CALLS", "computes", "options_of", "register_custom_call", "unfit"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+CUSTOM_CALLS: dict[str, Meaning] = {}
+"""Meaning of every known custom-call target."""
+
+_PYTHON_CALLBACKS = (
+    "xla_python",
+    "xla_ffi_python",
+    "xla_ffi_partitioned_python",
+    "xla_buffer_python",
+)
+"""Beginnings of the targets that hold a pointer into the process that compiled the module."""
+
+
+def register_custom_call(target: str, function: Meaning) -> None:
+    """Gives `target` its meaning: `function(op, inputs, frame)` returns the result.
+
+    `inputs` are numpy arrays in logical order (tuples of them for tuples); the result has to fit
+    `op.shape`. `options_of(op)` decodes the `backend_config`. A second registration replaces the
+    first.
+    """
+    CUSTOM_CALLS[target] = function
+
+
+def computes(*targets: str) -> Callable[[F], F]:
+    """Decorator: `register_custom_call` for several targets."""
+
+    def register(function: F) -> F:
+        for target in targets:
+            register_custom_call(target, function)
+        return function
+
+    return register
+
+
+def unfit(op: CustomCallOp, problem: str) -> HloError:
+    """The error for a call of a known target whose options or operands have no meaning here."""
+    return error(
+        "HLO0355",
+        f"custom-call %{op.instruction_name} ({op.custom_call_target}): {problem}",
+        help="run the module from before the pass that made the call, or register a meaning for it",
+    )
+
+
+def _unknown(op: CustomCallOp) -> HloError:
+    target = op.custom_call_target
+    help_ = (
+        "give it a meaning with mlirhlo.interp.custom_calls.register_custom_call, or run the module "
+        "from before the pass that made the call"
+    )
+    message = f"custom-call %{op.instruction_name}: the target {target!r} has no meaning here"
+    if target.startswith(_PYTHON_CALLBACKS):
+        message += "; it calls into the Python process that compiled the module"
+        help_ = "remove the callback (jax.pure_callback, jax.debug.print, …) from the program"
+    return HloError(Diagnostic("HLO0350", message, help=help_))
+
+
+@prepares("custom-call")
+def custom_call(op: CustomCallOp, program: Program) -> Run:
+    """What the target computes. Raises `HloError` HLO0350 when nobody has said what that is."""
+    target = op.custom_call_target
+
+    def run(inputs: Sequence[Any], frame: Frame) -> Value:
+        meaning = frame.machine.custom_calls.get(target) or CUSTOM_CALLS.get(target)
+        if meaning is None:
+            raise _unknown(op)
+        return meaning(op, inputs, frame)
+
+    return run

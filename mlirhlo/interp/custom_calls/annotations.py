@@ -1,0 +1,53 @@
+"""Custom calls that say something about a value and hand it on, and those that make a buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from mlirhlo.dialects.hlo.shapes import TupleShape
+from mlirhlo.interp.async_ops import zeros
+from mlirhlo.interp.custom_calls import computes
+from mlirhlo.interp.registry import Frame, Value
+
+if TYPE_CHECKING:
+    from mlirhlo.dialects.hlo.ops.control_flow import CustomCallOp
+
+
+@computes(
+    "AssumeGatherIndicesInBound",
+    "GatherScatterIndicesBitpacked",
+    "LayoutConstraint",
+    "MoveToDevice",
+    "MoveToHost",
+    "PinToDevice",
+    "PinToDeviceSram",
+    "PinToVmem",
+    "Sharding",
+    "UnpinFromVmem",
+    "annotate_device_placement",
+    "inspect_sharding",
+    "xla.sdy.FuncResultSharding",
+    "xla.sdy.PropagationBarrier",
+    "xla.sdy.ShardingGroup",
+)
+def annotation(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
+    """The operands as they are; nothing where the call has no result."""
+    if isinstance(op.shape, TupleShape):
+        parts = op.shape.elements
+        if len(inputs) == 1 and op.input_shapes[0] == op.shape:
+            return inputs[0]
+        return tuple(inputs) if len(inputs) == len(parts) else zeros(op.shape)
+    return inputs[0] if inputs else zeros(op.shape)
+
+
+@computes("AllocateBuffer", "CreateBuffer", "AllocatePersistentBuffer")
+def new_buffer(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
+    """A buffer without defined contents: zeros."""
+    return zeros(op.shape)
+
+
+@computes("Pin", "Unpin")
+def pin(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
+    """An array as a mutable buffer, or back: the same elements."""
+    return inputs[0]

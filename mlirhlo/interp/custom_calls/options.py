@@ -1,0 +1,88 @@
+"""Options of custom calls: `backend_config` as JSON or as an MLIR dictionary."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    i1,
+)
+from xdsl.ir import Attribute
+from xdsl.utils.exceptions import ParseError
+
+from mlirhlo.diagnostics import error
+
+if TYPE_CHECKING:
+    from mlirhlo.dialects.hlo.ops.base import Instruction
+
+
+def options_of(op: Instruction) -> Mapping[str, Any]:
+    """The `backend_config` of an instruction as a dictionary of plain values; empty without one.
+
+    JSON as it is; of MLIR dictionaries numbers, booleans, strings and lists of them. Raises
+    `HloError` HLO0355 when it is neither.
+    """
+    text = op.backend_config.strip()
+    if not text:
+        return {}
+    try:
+        return _read(text)
+    except (ValueError, ParseError):
+        shown = text if len(text) < 60 else text[:57] + "..."
+        raise error(
+            "HLO0355",
+            f"{op.opcode.name} %{op.instruction_name}: cannot read backend_config {shown}",
+        ) from None
+
+
+@lru_cache(maxsize=1 << 10)
+def _read(text: str) -> Mapping[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = _read_mlir(text)
+    if not isinstance(value, dict):
+        raise ValueError(text)
+    return cast("dict[str, Any]", value)
+
+
+def _read_mlir(text: str) -> Any:
+    from xdsl.context import Context
+    from xdsl.dialects.builtin import Builtin
+    from xdsl.parser import Parser
+
+    context = Context(allow_unregistered=True)
+    context.load_dialect(Builtin)
+    return _plain(Parser(context, text).parse_attribute())
+
+
+def _plain(attribute: Attribute) -> Any:
+    match attribute:
+        case DictionaryAttr():
+            return {key: _plain(value) for key, value in attribute.data.items()}
+        case IntegerAttr():
+            value = cast("IntegerAttr[Any]", attribute).value.data
+            type_ = cast("IntegerAttr[Any]", attribute).type
+            is_bool = isinstance(type_, IntegerType) and type_ == i1
+            return bool(value) if is_bool else value
+        case FloatAttr():
+            return cast("FloatAttr[Any]", attribute).value.data
+        case StringAttr():
+            return attribute.data
+        case ArrayAttr():
+            return [_plain(item) for item in attribute.data]
+        case DenseArrayBase() | DenseIntOrFPElementsAttr():
+            return list(cast("DenseArrayBase[Any]", attribute).get_values())
+        case _:
+            return str(attribute)

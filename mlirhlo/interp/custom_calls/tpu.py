@@ -1,0 +1,69 @@
+"""Custom calls of XLA:TPU's optimised modules whose meaning does not depend on the hardware.
+
+Source: their operands and results in dumps, and that the modules around them compute what the
+unoptimised ones do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.interp.custom_calls import computes, unfit
+from mlirhlo.interp.registry import Array, Frame, Value
+
+if TYPE_CHECKING:
+    from mlirhlo.dialects.hlo.ops.control_flow import CustomCallOp
+
+
+@computes("ConcatBitcast")
+def concat_bitcast(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
+    """Neighbouring buffers seen as one: the operands along the dimension in which they differ
+    from the result.
+    """
+    shape = cast(ArrayShape, op.shape).dimensions
+    arrays = cast("Sequence[Array]", inputs)
+    for dim in range(len(shape)):
+        rest = [(*a.shape[:dim], *a.shape[dim + 1 :]) for a in arrays]
+        if sum(a.shape[dim] for a in arrays) == shape[dim] and all(
+            r == (*shape[:dim], *shape[dim + 1 :]) for r in rest
+        ):
+            return np.concatenate(arrays, axis=dim)
+    raise unfit(op, f"its operands do not make up {op.shape}")
+
+
+# A 64-bit integer travels as its two halves, an f64 as the sum of two f32.
+
+
+@computes("X64SplitLow")
+def x64_split_low(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
+    """Low half of 64-bit integers; of f64 and c128 what the nearest f32 leaves."""
+    value, dtype = inputs[0], cast(ArrayShape, op.shape).element_type.dtype
+    if value.dtype.kind in "iu":
+        return (value.astype(np.uint64) & np.uint64(0xFFFFFFFF)).astype(np.uint32).astype(dtype)
+    rest = value - value.astype(dtype).astype(value.dtype)
+    return np.where(np.isfinite(value), rest, 0).astype(dtype)
+
+
+@computes("X64SplitHigh")
+def x64_split_high(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
+    """High half of 64-bit integers; of f64 and c128 the nearest f32."""
+    value, dtype = inputs[0], cast(ArrayShape, op.shape).element_type.dtype
+    if value.dtype.kind in "iu":
+        return (value.astype(np.uint64) >> np.uint64(32)).astype(np.uint32).astype(dtype)
+    return value.astype(dtype)
+
+
+@computes("X64Combine")
+def x64_combine(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
+    """The 64-bit value of a low and a high part."""
+    low, high = cast("tuple[Any, Any]", tuple(inputs))
+    dtype = cast(ArrayShape, op.shape).element_type.dtype
+    if dtype.kind in "iu":
+        bits = low.astype(np.uint32).astype(np.uint64)
+        bits = bits | (high.astype(np.uint32).astype(np.uint64) << np.uint64(32))
+        return bits.astype(dtype)
+    return low.astype(dtype) + high.astype(dtype)

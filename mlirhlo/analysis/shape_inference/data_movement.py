@@ -45,7 +45,7 @@ def broadcast(given: Given) -> Shape:
 
 @checks(
     "broadcast",
-    c3="the result is an array of the operand's element type",
+    c3="the result is an array of the operand's element type, or floating point as it is",
     c4="there is one dimension number for each operand dimension",
     c5="dimension numbers name result dimensions of the operand's sizes",
     c6="dimension numbers differ from each other",
@@ -54,7 +54,7 @@ def check_broadcast(given: Given) -> None:
     """Each operand dimension becomes the result dimension its number names."""
     x = given.array(0, "operand of broadcast")
     result = given.declared_array(3)
-    if result.element_type is not x.element_type:  # broadcast_c3
+    if not same_type(result.element_type, x.element_type):  # broadcast_c3
         raise given.error(
             3, f"{plain(x)} cannot become {plain(result)}: the types differ", operand=0
         )
@@ -331,7 +331,7 @@ def shuffle(given: Given) -> Shape:
 @checks(
     "reshape",
     c1="operand and result are arrays",
-    c2="the element type stays",
+    c2="the element type stays, or is floating point of another precision",
     c3="the number of elements stays",
     c4="inferred_dimension is -1 or one of the result's dimensions",
 )
@@ -339,7 +339,7 @@ def reshape(given: Given) -> None:
     """As many elements of the same type."""
     x = given.array(0, "reshape")
     result = given.declared_array(1)
-    if x.element_type is not result.element_type:  # reshape_c2
+    if not same_type(x.element_type, result.element_type):  # reshape_c2
         raise given.error(
             2, f"{plain(x)} cannot become {plain(result)}: the element types differ", operand=0
         )
@@ -362,7 +362,7 @@ def reshape(given: Given) -> None:
 @checks(
     "dynamic-reshape",
     c1="operand and result are arrays",
-    c2="the element type stays",
+    c2="the element type stays, or is floating point of another precision",
     c3="the number of elements, bounds counted in full, stays",
     c4="there is one size for each result dimension",
     c5="the sizes are s32 scalars",
@@ -371,7 +371,7 @@ def dynamic_reshape(given: Given) -> None:
     """A reshape whose sizes are operands."""
     x = given.array(0, "reshape")
     result = given.declared_array(1)
-    if x.element_type is not result.element_type:  # dynamic-reshape_c2
+    if not same_type(x.element_type, result.element_type):  # dynamic-reshape_c2
         raise given.error(
             2, f"{plain(x)} cannot become {plain(result)}: the element types differ", operand=0
         )

@@ -1,0 +1,77 @@
+"""The verifier: everything that must hold of a module, each rule under a number.
+
+`docs/constraints.md` lists the rules. One pass over the module; instructions that differ from an
+earlier one in nothing that matters are not checked again.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+
+from mlirhlo.analysis.call_graph import call_graph
+from mlirhlo.analysis.verifier_calls import check_calls, unknown_callees
+from mlirhlo.analysis.verifier_computations import check_computation
+from mlirhlo.analysis.verifier_groups import check_groups
+from mlirhlo.analysis.verifier_header import check_header, check_names
+from mlirhlo.analysis.verifier_instructions import InstructionChecks
+from mlirhlo.analysis.verifier_pairs import check_channels, check_pair
+from mlirhlo.analysis.verifier_report import Report
+from mlirhlo.diagnostics import Diagnostic
+from mlirhlo.dialects.hlo.attributes.header import ProgramLayout
+from mlirhlo.dialects.hlo.module import HloModule
+
+MOST_DIAGNOSTICS = 100
+"""A module that breaks more rules than this is not looked at any further."""
+
+
+def verify_module(
+    module: ModuleOp,
+    *,
+    file: str = "<module>",
+    layout_sensitive: bool = False,
+    limit: int = MOST_DIAGNOSTICS,
+) -> list[Diagnostic]:
+    """What is wrong with `module`, in program order; empty when it is sound.
+
+    `file` stands in places of instructions that were not read from text. `layout_sensitive` also
+    holds layouts of values that are passed through (after layout assignment). At most `limit`
+    diagnostics are given.
+    """
+    view = HloModule(module)
+    report = Report(file, limit)
+    entry = check_names(view, report)
+    graph = call_graph(module)
+    broken: set[str] = set()
+    for name, computation in graph.computations.items():
+        before = len(report.found)
+        is_fused = any(s.instruction.opcode.name == "fusion" for s in graph.sites_of[name])
+        check_computation(computation, is_fused, report)
+        if len(report.found) > before:
+            broken.add(name)
+    if entry is None or entry.computation_name in broken or report.is_full:
+        return report.found
+    check_header(view, entry, report)
+    check_calls(module, graph, report)
+    signatures = {
+        name: ProgramLayout(tuple(p.shape for p in c.parameters), c.root.shape)
+        for name, c in graph.computations.items()
+        if name not in broken
+    }
+    devices = view.replica_count * view.num_partitions
+    checks = InstructionChecks(report, signatures, devices, layout_sensitive)
+    for name, computation in graph.computations.items():
+        if name in broken:
+            continue
+        for op in computation.instructions:
+            if op.calling_keys and unknown_callees(op, graph, report):
+                continue
+            if op.calling_keys and broken and not signatures.keys() >= set(op.called_computations):
+                continue
+            checks.check(op)
+            check_pair(op, report)
+            if op.opcode.collective and op.operands:
+                check_groups(op, view, report)
+            if report.is_full:
+                return report.found
+    check_channels(view.instructions, report)
+    return report.found

@@ -82,7 +82,7 @@ class ComputationOp(IRDLOperation):
         """Instructions in block order, without the closing `hlo.return`."""
         op = self.body.block.first_op
         while op is not None:
-            following = op._next_op  # pyright: ignore[reportPrivateUsage]  (every walk pays for it)
+            following = op._next_op
             if isinstance(op, Instruction):
                 yield op
             op = following

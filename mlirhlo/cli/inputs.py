@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mlirhlo.cli.options import flag
@@ -89,6 +89,17 @@ def pieces(data: bytes, name: str, *, split: bool) -> list[bytes]:
 def verify(loaded: Loaded) -> list[Diagnostic]:
     """What is wrong with a module."""
     from mlirhlo.analysis.verifier import verify_module
+
+    return [named(d, loaded.name) for d in verify_module(loaded.module, loaded.name)]
+
+
+def named(diagnostic: Diagnostic, name: str) -> Diagnostic:
+    """The diagnostic with the name of the file where only a module without text could be named."""
     from mlirhlo.diagnostics import Place
 
-    return [d.at(Place(loaded.name)) for d in verify_module(loaded.module)]
+    place = diagnostic.place
+    if place is None:
+        return diagnostic.at(Place(name))
+    if place.file == "<module>":
+        return replace(diagnostic, place=replace(place, file=name))
+    return diagnostic

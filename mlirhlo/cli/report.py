@@ -9,6 +9,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, NoReturn
 
 from mlirhlo.diagnostics import Diagnostic, HloError, Severity
@@ -54,6 +55,10 @@ def run_tool(tool: str, body: Callable[[Sequence[str]], int], argv: Sequence[str
         # A module lives as long as the process: looking for garbage in it costs a third of the time.
         gc.freeze()
         gc.set_threshold(200_000, 50, 1000)
+        for stream in (sys.stdout, sys.stderr):
+            # Names in dumps and our own messages go beyond what some terminals can say.
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
     CURRENT_INPUT.name, CURRENT_INPUT.data = "", None
     try:
         code = body(arguments)

@@ -178,7 +178,13 @@ def _run(argv: Sequence[str]) -> int:
     for path in paths:
         if len(paths) > 1:
             print(f"** Running {path} **", file=sys.stderr)
-        tally = Replay(path, options, xla, reference).run()
+        try:
+            tally = Replay(path, options, xla, reference).run()
+        except UsageError:
+            raise
+        except HloError as problem:
+            name = files.CURRENT_INPUT.name or path
+            raise HloError(*(files.named(d, name) for d in problem.diagnostics)) from problem
         miscompared += tally.miscompared
         runs += tally.compared
     if runs:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 from google.protobuf.message import Message
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr, f64
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects.hlo.attributes.aliasing import OutputOperandAliasesAttr
 from mlirhlo.dialects.hlo.attributes.annotations import (
@@ -87,10 +87,14 @@ class Context:
     payloads: list[bytes] = field(default_factory=list[bytes])
     """The module's table of payloads; grows while encoding."""
     payload_ids: dict[str, int] = field(default_factory=dict[str, int])
-    decoded: dict[tuple[int, bytes], Attribute | None] = field(
-        default_factory=dict[tuple[int, bytes], "Attribute | None"]
+    decoded: dict[tuple[int, bytes], tuple[Attribute | None, bool]] = field(
+        default_factory=dict[tuple[int, bytes], "tuple[Attribute | None, bool]"]
     )
-    """Attributes of messages seen before, by field and bytes."""
+    """Attributes of messages seen before, by field and bytes, and whether they are written so."""
+    shapes: dict[bytes, tuple[Shape, Attribute, bool]] = field(
+        default_factory=dict[bytes, tuple[Shape, Attribute, bool]]
+    )
+    """Shapes seen before, by bytes."""
     encoded: dict[tuple[int, int], tuple[Attribute, bytes]] = field(
         default_factory=dict[tuple[int, int], tuple[Attribute, bytes]]
     )
@@ -103,6 +107,22 @@ class Context:
         for place, payload in enumerate(payloads):
             context.payload_ids.setdefault(to_text(payload), place)
         return context
+
+    def shape(self, data: bytes) -> tuple[Shape, Attribute, bool]:
+        """Shape and type of a serialised ShapeProto, and whether it is written so."""
+        known = self.shapes.get(data)
+        if known is None:
+            shape = shape_of_bytes(data)
+            known = self.shapes[data] = shape, type_of(shape), shape_bytes(shape) == data
+        return known
+
+    def shape_field(self, type_: Attribute) -> bytes:
+        """Field 3 of an instruction for the type of its result."""
+        known = self.encoded.get((3, id(type_)))
+        if known is None:
+            data = bytes_field(3, shape_bytes(shape_of(type_)))
+            known = self.encoded[3, id(type_)] = type_, data
+        return known[1]
 
     def payload_id(self, payload: str) -> int:
         """Place of a payload in the table; it is added when new."""
@@ -117,13 +137,18 @@ class Context:
         return annotations.metadata_bytes(metadata, self.payload_id)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Place:
     """What a property's meaning may depend on."""
 
     shape: Shape
     """Shape of the result."""
-    operand_shapes: Sequence[Shape]
+    operands: Sequence[SSAValue]
+
+    @property
+    def operand_shapes(self) -> list[Shape]:
+        """Shapes of the operands."""
+        return [shape_of(value.type) for value in self.operands]
 
 
 class Codec(Protocol):

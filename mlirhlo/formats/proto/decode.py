@@ -7,10 +7,10 @@ Source: HLO protobuf reference, "HloModuleProto", "HloComputationProto", "Ids".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.attributes.base import integer, integers, string
@@ -18,7 +18,6 @@ from mlirhlo.dialects.hlo.build import append, create, paused_gc
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp, ReturnOp
-from mlirhlo.dialects.hlo.types import type_of
 from mlirhlo.formats.hlo_text.printer_order import (
     fused_computations,
     post_order,
@@ -36,7 +35,6 @@ from mlirhlo.formats.proto.header import (
 from mlirhlo.formats.proto.instructions import (
     Ids,
     instruction_bytes,
-    operand_shapes_of,
     read_calls,
     read_properties,
 )
@@ -48,7 +46,6 @@ from mlirhlo.formats.proto.module_pb2 import (
 )
 from mlirhlo.formats.proto.rest import difference
 from mlirhlo.formats.proto.rows import row_of
-from mlirhlo.formats.proto.shapes import shape_of_bytes
 
 _LOW = 0xFFFF_FFFF
 
@@ -70,6 +67,7 @@ class _ModuleDecoder:
     def __init__(self, proto: HloModuleProto, file: str) -> None:
         self.proto, self.file = proto, file
         self.context = Context.of(proto.payloads)
+        self.knows_every_field = _knows_every_field(proto)
         self.names: dict[int, str] = {}
         """Computations decoded so far, by id."""
         self.ids = Ids({}, {})
@@ -117,7 +115,7 @@ class _ModuleDecoder:
                 sequences[proto.id] = [values[id(result)] for result in results]
             root_id = values[id(computation.root.results[0])]
             chunks = computation_chunks(computation, proto.id, root_id, is_fused=is_fused)
-            original = without(proto.SerializeToString(deterministic=True), 2)
+            original = self._head(proto)
             rest = difference(join(chunks), original)
             if rest is not None:
                 computation.properties["proto_rest"] = string(rest)
@@ -128,20 +126,30 @@ class _ModuleDecoder:
         if rest is not None:
             module.set("proto_rest", string(rest))
 
+    def _head(self, proto: HloComputationProto) -> bytes:
+        """The serialised computation without its instructions."""
+        if not self.knows_every_field:
+            return without(proto.SerializeToString(deterministic=True), 2)
+        shape = proto.program_shape if proto.HasField("program_shape") else None
+        head = HloComputationProto(
+            name=proto.name,
+            program_shape=shape,
+            id=proto.id,
+            root_id=proto.root_id,
+            is_fusion_computation=proto.is_fusion_computation,
+            execution_thread=proto.execution_thread,
+            backend_config=proto.backend_config,
+        )
+        return head.SerializeToString(deterministic=True)
+
     # Computations -------------------------------------------------------------------------
 
     def _computation(self, proto: HloComputationProto) -> ComputationOp:
         if proto.id in self.names:
             raise self.problem("HLO0212", f"two computations have the id {proto.id}", proto.name)
-        by_low: dict[int, HloInstructionProto] = {}
-        for instruction in proto.instructions:
-            if instruction.id & _LOW in by_low:
-                raise self.problem(
-                    "HLO0212",
-                    f"two instructions have the id {instruction.id & _LOW}",
-                    f"{proto.name}.{instruction.name}",
-                )
-            by_low[instruction.id & _LOW] = instruction
+        by_low = {instruction.id & _LOW: instruction for instruction in proto.instructions}
+        if len(by_low) != len(proto.instructions):
+            raise self._repeated_id(proto)
         if proto.root_id & _LOW not in by_low:
             raise self.problem(
                 "HLO0212", f"no instruction has the root's id {proto.root_id & _LOW}", proto.name
@@ -149,6 +157,7 @@ class _ModuleDecoder:
         order = self._schedule(proto, by_low)
         block = Block()
         results: dict[int, SSAValue] = {}
+        numbers: list[int] = []
         for position, low in enumerate(order):
             instruction = by_low[low]
             try:
@@ -158,18 +167,34 @@ class _ModuleDecoder:
                 raise problem.at(self.file, where) from None
             if instruction.id != (proto.id << 32 | position):
                 op.properties["proto_id"] = integer(instruction.id)
+            if instruction.opcode == "parameter":
+                numbers.append(instruction.parameter_number)
             append(block, op)
             results[low] = op.results[0]
-        self._check_parameters(proto)
-        block.add_op(ReturnOp(results[proto.root_id & _LOW]))
+        self._check_parameters(proto, numbers)
+        block.add_op(ReturnOp.create(operands=[results[proto.root_id & _LOW]]))
         name = self.uniquer.unique(legal_name(proto.name))
-        computation = ComputationOp(name, block, execution_thread=proto.execution_thread or None)
+        computation = ComputationOp.create(
+            properties={"sym_name": string(name)}, regions=[Region(block)]
+        )
+        if proto.execution_thread:
+            computation.properties["execution_thread"] = string(proto.execution_thread)
         if proto.id != len(self.names):
             computation.properties["proto_id"] = integer(proto.id)
         self.names[proto.id] = name
         self.ids.computations[name] = proto.id
-        self._keep_stored_order(proto, computation, order)
+        self._keep_stored_order(proto, computation, order, results)
         return computation
+
+    def _repeated_id(self, proto: HloComputationProto) -> HloError:
+        seen: set[int] = set()
+        for instruction in proto.instructions:
+            low = instruction.id & _LOW
+            if low in seen:
+                break
+            seen.add(low)
+        what = f"{proto.name}.{instruction.name}"
+        return self.problem("HLO0212", f"two instructions have the id {low}", what)
 
     def _schedule(
         self, proto: HloComputationProto, by_low: dict[int, HloInstructionProto]
@@ -188,18 +213,21 @@ class _ModuleDecoder:
         return order
 
     def _keep_stored_order(
-        self, proto: HloComputationProto, computation: ComputationOp, order: Sequence[int]
+        self,
+        proto: HloComputationProto,
+        computation: ComputationOp,
+        order: Sequence[int],
+        results: Mapping[int, SSAValue],
     ) -> None:
         """Remembers the proto's order where it is not the one XLA would write."""
-        place = {low: position for position, low in enumerate(order)}
-        stored = [place[instruction.id & _LOW] for instruction in proto.instructions]
-        block_place = {id(op): position for position, op in enumerate(computation.instructions)}
-        natural = [block_place[id(op)] for op in post_order(computation)]
-        if stored != natural:
-            computation.properties["storage_order"] = integers(tuple(stored))
+        stored = [results[instruction.id & _LOW].owner for instruction in proto.instructions]
+        if stored != post_order(computation):
+            place = {low: position for position, low in enumerate(order)}
+            places = [place[instruction.id & _LOW] for instruction in proto.instructions]
+            computation.properties["storage_order"] = integers(tuple(places))
 
-    def _check_parameters(self, proto: HloComputationProto) -> None:
-        numbers = sorted(i.parameter_number for i in proto.instructions if i.opcode == "parameter")
+    def _check_parameters(self, proto: HloComputationProto, numbers: Sequence[int]) -> None:
+        numbers = sorted(numbers)
         if numbers != list(range(len(numbers))):
             raise self.problem(
                 "HLO0214",
@@ -216,20 +244,21 @@ class _ModuleDecoder:
             raise DecodeProblem("HLO0211", f"unknown opcode: {proto.opcode}")
         if not proto.HasField("shape"):
             raise DecodeProblem("HLO0213", f"{proto.opcode} has no shape")
-        shape = shape_of_bytes(proto.shape.SerializeToString(deterministic=True))
+        shape, type_, is_exact_shape = self.context.shape(proto.shape.SerializeToString())
         operands = [self._operand(full, results) for full in proto.operand_ids]
-        shapes = operand_shapes_of(operands)
-        properties = read_properties(proto, row, shape, shapes, self.context)
+        properties, is_exact = read_properties(proto, row, shape, operands, self.context)
         if row.calls or row.opcode.name == "conditional":
             names = [self._callee(number) for number in proto.called_computation_ids]
-            properties.update(read_calls(names, row, shapes))
+            properties.update(read_calls(names, row, operands))
         if proto.control_predecessor_ids:
             before = [self._operand(full, results) for full in proto.control_predecessor_ids]
             operands += before
             properties[CONTROL_PREDECESSORS] = integer(len(before))
         name = legal_name(proto.name)
-        op = create(row.cls, operands, type_of(shape), properties, name)
+        op = create(row.cls, operands, type_, properties, name)
         self.ids.values[id(op.results[0])] = varint(proto.id)
+        if is_exact and self.knows_every_field and is_exact_shape and name == proto.name:
+            return op
         written = instruction_bytes(op, name, row, self.ids, self.context)
         original = proto.SerializeToString(deterministic=True)
         if written != original:
@@ -257,3 +286,11 @@ class _ModuleDecoder:
                 help="callees stand before their callers",
             )
         return found
+
+
+def _knows_every_field(proto: HloModuleProto) -> bool:
+    """Whether there is no unknown field anywhere in the message."""
+    known = HloModuleProto()
+    known.CopyFrom(proto)
+    known.DiscardUnknownFields()
+    return known.ByteSize() == proto.ByteSize()

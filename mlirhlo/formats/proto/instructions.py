@@ -16,11 +16,12 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects.hlo.attributes.base import integer, string, symbol, symbols_of
 from mlirhlo.dialects.hlo.attributes.groups import ReplicaGroups, ReplicaGroupsAttr
+from mlirhlo.dialects.hlo.element_types import PRED
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
-from mlirhlo.dialects.hlo.shapes import Shape
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.formats.proto.annotations import payload_of
-from mlirhlo.formats.proto.codecs import Context, Place
+from mlirhlo.formats.proto.codecs import Codec, Context, Place
 from mlirhlo.formats.proto.groups import Chunk
 from mlirhlo.formats.proto.message import (
     DecodeProblem,
@@ -33,7 +34,6 @@ from mlirhlo.formats.proto.message import (
 )
 from mlirhlo.formats.proto.module_pb2 import HloInstructionProto
 from mlirhlo.formats.proto.rows import Row
-from mlirhlo.formats.proto.shapes import shape_bytes
 from mlirhlo.formats.proto.wire import BYTES, VARINT
 
 # Reading ----------------------------------------------------------------------------------
@@ -43,39 +43,58 @@ def read_properties(
     proto: HloInstructionProto,
     row: Row,
     shape: Shape,
-    operand_shapes: Sequence[Shape],
+    operands: Sequence[SSAValue],
     context: Context,
-) -> dict[str, Attribute]:
-    """The properties of an instruction, but for its callees. Raises `DecodeProblem`."""
-    place = Place(shape, operand_shapes)
+) -> tuple[dict[str, Attribute], bool]:
+    """The properties of an instruction, but for its callees. Raises `DecodeProblem`.
+
+    Also whether `instruction_bytes` is known to write every known field as it stands; false where that
+    was not looked into.
+    """
+    place = Place(shape, operands)
     properties: dict[str, Attribute] = {}
     readers, decoded = row.readers, context.decoded
+    is_exact = not (row.groups or row.unset)
     has_legacy = False
+    empty = 0
     for descriptor, value in cast("list[tuple[Any, Any]]", proto.ListFields()):
         number: int = descriptor.number
+        if number in _STRUCTURE:
+            continue
         reader = readers.get(number)
         if reader is None:
             has_legacy = has_legacy or number in _LEGACY
+            is_exact = False
             continue
         if not isinstance(reader, tuple):
             reader.decode(number, value, properties, context, place)
             continue
         key, codec = reader
         if codec.is_message:
-            memo = number, value.SerializeToString(deterministic=True)
-            if memo in decoded:
-                attribute = decoded[memo]
-            else:
-                attribute = decoded[memo] = codec.decode(value, context, place)
+            if number in _ALWAYS:
+                empty += 1
+            # Maps alone have an order that needs asking for.
+            data = (
+                value.SerializeToString(deterministic=True)
+                if number == 68
+                else value.SerializeToString()
+            )
+            known = decoded.get((number, data))
+            if known is None:
+                attribute = codec.decode(value, context, place)
+                known = attribute, _is_exact(number, data, attribute, codec, context)
+                decoded[number, data] = known
+            attribute = known[0]
+            is_exact = is_exact and known[1]
         else:
             attribute = codec.decode(value, context, place)
+            is_exact = is_exact and attribute is not None and number not in _UNCHECKED
         if attribute is not None:
             properties[key] = attribute
+    is_exact = is_exact and empty == len(_ALWAYS)
     if has_legacy:
         _read_legacy(proto, row, properties, context)
-    for name, key, value in row.unset:
-        if not getattr(proto, name):
-            properties[key] = value
+    properties |= {key: value for name, key, value in row.unset if not getattr(proto, name)}
     for key, absent in row.required:
         if key not in properties:
             if absent is None:
@@ -83,7 +102,24 @@ def read_properties(
             properties[key] = absent
     if row.opcode.name == "constant" and "literal" not in properties:
         raise DecodeProblem("HLO0206", "a constant without a literal")
-    return properties
+    return properties, is_exact
+
+
+def _is_exact(
+    number: int, data: bytes, attribute: Attribute | None, codec: Codec, context: Context
+) -> bool:
+    """Whether a message that was read is written with the same bytes."""
+    if attribute is None:
+        return not data and number in _ALWAYS
+    return codec.encode(attribute, context) == bytes_field(number, data)
+
+
+_STRUCTURE = frozenset({1, 2, 3, 35, 36, 37, 38})
+"""Fields that the decoder itself reads: name, opcode, shape, ids."""
+_ALWAYS = frozenset({7, 68, 82})
+"""Messages that are always written: metadata, frontend attributes, statistics."""
+_UNCHECKED = frozenset({61, 88})
+"""Fields of messages that are not remembered, and of which several may mean the same."""
 
 
 _LEGACY = frozenset({45, 49, 73, 99})
@@ -107,13 +143,13 @@ def _read_legacy(
 
 
 def read_calls(
-    names: Sequence[str], row: Row, operand_shapes: Sequence[Shape]
+    names: Sequence[str], row: Row, operands: Sequence[SSAValue]
 ) -> dict[str, Attribute]:
     """The properties that name the called computations. Raises `DecodeProblem` HLO0215."""
     opcode = row.opcode.name
     if opcode == "conditional":
-        first = operand_shapes[0] if operand_shapes else None
-        if str(first).startswith("pred["):
+        first = shape_of(operands[0].type) if operands else None
+        if isinstance(first, ArrayShape) and first.element_type is PRED:
             keys: tuple[str, ...] = ("true_computation", "false_computation")
         else:
             return {"branch_computations": ArrayAttr([symbol(name) for name in names])}
@@ -148,7 +184,7 @@ _EMPTY: tuple[tuple[str, Chunk], ...] = tuple(
 """Messages that are present though empty."""
 
 _number_of: Callable[[Chunk], int] = itemgetter(0)
-_SHAPE, _ID, _OPERANDS = tag(3, BYTES), tag(35, VARINT), tag(36, BYTES)
+_ID, _OPERANDS = tag(35, VARINT), tag(36, BYTES)
 
 
 def instruction_bytes(op: Instruction, name: str, row: Row, ids: Ids, context: Context) -> bytes:
@@ -190,8 +226,7 @@ def instruction_bytes(op: Instruction, name: str, row: Row, ids: Ids, context: C
         before = b"".join([values[id(value)] for value in op.control_predecessors])
         chunks.append((37, bytes_field(37, before)))
     chunks.sort(key=_number_of)
-    shape = shape_bytes(shape_of(result.type))
-    parts = [text_field(1, name), row.opcode_field, _SHAPE, varint(len(shape)), shape]
+    parts = [text_field(1, name), row.opcode_field, context.shape_field(result.type)]
     parts += [data for _, data in chunks]
     return b"".join(parts)
 
@@ -201,8 +236,3 @@ def _form(number: int, data: bytes) -> int:
     if number != 87:
         return number
     return (data[0] & 127 | data[1] << 7) >> 3
-
-
-def operand_shapes_of(values: Sequence[SSAValue]) -> list[Shape]:
-    """Shapes of values."""
-    return [shape_of(value.type) for value in values]

@@ -29,6 +29,7 @@ from mlirhlo.formats.hlo_text.printer_header import print_header
 from mlirhlo.formats.hlo_text.printer_order import (
     computation_order,
     fused_computations,
+    instruction_list,
     post_order,
 )
 
@@ -74,19 +75,25 @@ class ModulePrinter:
     def __init__(self, module: HloModule, options: PrintOptions) -> None:
         self.module, self.options = module, options
         self.by_name = module.by_name()
+        self.lists = {name: instruction_list(c) for name, c in self.by_name.items()}
         self.is_scheduled = module.is_scheduled
-        self.fused = fused_computations(module) if self.is_scheduled else set[str]()
+        self.fused = fused_computations(self.lists) if self.is_scheduled else set[str]()
         self.attributes = AttributeWriter(options, module.stack_frames)
-        self.sugar = AsyncSugar(self.by_name) if options.async_sugar else None
+        self.sugar = AsyncSugar(self.by_name, self.lists) if options.async_sugar else None
         self.percent = "%" if options.percent else ""
         self.names: dict[int, str] | None = self._names()
+        self.is_plain = self.names is None and options.ids and not options.canonical_names
+        """Whether instructions are printed under the names they have in the IR."""
+        self.has_plain_operands = (
+            options.operand_names and not options.operand_shapes and not options.compact_operands
+        )
         self.canonical: dict[int, str] = {}
         self._shapes: dict[int, str] = {}
         self._bodies: dict[tuple[str, int], str] = {}
 
     def _names(self) -> dict[int, str] | None:
         """Names by result where some are missing or clash; None when those of the IR will do."""
-        values = [op.results[0] for op in self.module.instructions]
+        values = [op.results[0] for ops in self.lists.values() for op in ops]
         own = [value._name for value in values]  # pyright: ignore[reportPrivateUsage]
         if None not in own and len(set(own)) == len(own):
             return None
@@ -112,7 +119,7 @@ class ModulePrinter:
             frames = self.module.stack_frames
             if frames is not None and frames.stack_frames:
                 pieces += [str(frames), "\n"]
-        for computation in computation_order(self.module, options.computation_order):
+        for computation in computation_order(self.by_name, self.lists, options.computation_order):
             if self.sugar is not None and computation.computation_name in self.sugar.hidden:
                 continue
             pieces += [self.computation_text(computation), "\n\n"]
@@ -121,8 +128,12 @@ class ModulePrinter:
     def ordered(self, computation: ComputationOp) -> list[Instruction]:
         """Instructions in print order."""
         if self.is_scheduled and computation.computation_name not in self.fused:
-            return list(computation.instructions)
-        return post_order(computation)
+            return self._list(computation)
+        return post_order(self._list(computation))
+
+    def _list(self, computation: ComputationOp) -> list[Instruction]:
+        found = self.lists.get(computation.computation_name)
+        return instruction_list(computation) if found is None else found
 
     # -------------------------------------------------------------- computation
 
@@ -140,7 +151,7 @@ class ModulePrinter:
         if (
             options.name_after_closing_brace
             and options.ids
-            and sum(1 for _ in computation.instructions) > _NAMED_BRACE_INSTRUCTIONS
+            and len(self._list(computation)) > _NAMED_BRACE_INSTRUCTIONS
         ):
             text += f" // {computation.computation_name}"
         return text
@@ -209,14 +220,15 @@ class ModulePrinter:
                 computation = self.by_name[name]
                 pad = "  " * depth
                 # A body is not printed in schedule order, though its computation be scheduled.
-                block = self._block(computation, post_order(computation), depth)
+                block = self._block(computation, post_order(self.lists[name]), depth)
                 self._bodies[key] = pad + self._signature(computation) + block
             else:
                 open_.add(name)
                 stack += missing
 
     def _callees(self, caller: ComputationOp | Instruction) -> list[str]:
-        ops = [caller] if isinstance(caller, Instruction) else caller.instructions
+        alone = isinstance(caller, Instruction)
+        ops = [caller] if alone else self._list(caller)
         found: dict[str, None] = {}
         for op in ops:
             if op.calling_keys:
@@ -231,11 +243,8 @@ class ModulePrinter:
 
     def instruction_text(self, op: Instruction, level: int) -> str:
         options = self.options
-        value = op.results[0]
-        if options.canonical_names:
-            name = self.canonical.get(id(value)) or self._own_name(value)
-        else:
-            name = self.percent + self._own_name(value)
+        (value,) = op.results
+        name = self._reference(value)
         shape = f" = {self._shape(value.type)} " if options.result_shapes else " = "
         properties = op.properties
         row = op.opcode
@@ -331,8 +340,15 @@ class ModulePrinter:
 
     def _operands(self, values: Sequence[SSAValue]) -> str:
         options = self.options
-        if not options.operand_shapes and not options.canonical_names and options.operand_names:
-            texts = [self._reference(value) for value in values]
+        if self.has_plain_operands:
+            if self.is_plain:
+                percent = self.percent
+                texts = [f"{percent}{v._name}" for v in values]  # pyright: ignore[reportPrivateUsage]
+            else:
+                texts = list(map(self._reference, values))
+            step = options.operand_index_interval
+            if not step or len(texts) <= step:
+                return ", ".join(texts)
         else:
             texts = list(map(self._operand, values))
         if options.compact_operands and len(texts) > _COMPACT_OPERANDS:
@@ -353,6 +369,9 @@ class ModulePrinter:
         return " ".join(words)
 
     def _reference(self, value: SSAValue) -> str:
+        """How operands refer to an instruction."""
+        if self.is_plain:
+            return f"{self.percent}{value._name}"  # pyright: ignore[reportPrivateUsage]
         if self.options.canonical_names:
             name = self.canonical.get(id(value))
             if name is not None:

@@ -12,19 +12,21 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.ops.control_flow import ParameterOp
 from mlirhlo.dialects.hlo.table import OPCODES
+from mlirhlo.formats.hlo_text.printer_order import Lists
 
 
 class AsyncSugar:
     """Which async instructions have a short form, and which computations it hides."""
 
-    def __init__(self, computations: Mapping[str, ComputationOp]) -> None:
+    def __init__(self, computations: Mapping[str, ComputationOp], lists: Lists) -> None:
         self._wrapped: dict[int, Instruction] = {}
         self.hidden: set[str] = set()
-        for computation in computations.values():
-            for op in computation.instructions:
-                if op.opcode.name == "async-start":
+        for instructions in lists.values():
+            for op in instructions:
+                opcode = op.opcode.name
+                if opcode == "async-start":
                     self._start(op, computations)
-                elif op.opcode.name in ("async-update", "async-done"):
+                elif opcode in ("async-update", "async-done"):
                     before = op.inputs[0].owner if op.inputs else None
                     wrapped = self._wrapped.get(id(before))
                     if wrapped is not None:

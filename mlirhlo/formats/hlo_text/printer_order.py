@@ -5,46 +5,57 @@ Both walks keep their own stack: dumps nest deeper than Python's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.attributes.base import ints
-from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.formats.hlo_text.options import ComputationOrder
 
 
-def post_order(computation: ComputationOp) -> list[Instruction]:
+def instruction_list(computation: ComputationOp) -> list[Instruction]:
+    """Instructions in block order, read once: walking a block is slow."""
+    found: list[Instruction] = []
+    op = computation.body.block.first_op
+    while op is not None:
+        found.append(cast(Instruction, op))
+        op = op.next_op
+    return found[:-1]  # the last one is `hlo.return`
+
+
+def post_order(instructions: Sequence[Instruction]) -> list[Instruction]:
     """Depth-first post-order: from every instruction without users, in stored order; before an
     instruction its control predecessors from the last to the first, then its operands in order.
     """
-    instructions = list(computation.instructions)
-    used = {id(value) for op in instructions for value in op.inputs}
+    used = {id(value.owner) for op in instructions for value in op.inputs}
     ordered: list[Instruction] = []
     done: set[int] = set()
+    opened: set[int] = set()
     for start in instructions:
-        if id(start.results[0]) in used or id(start) in done:
+        if id(start) in used or id(start) in done:
             continue
         stack = [start]
-        opened: set[int] = set()
         while stack:
             op = stack[-1]
             key = id(op)
             if key in done:
                 stack.pop()
-            elif key in opened or not op.operands:
-                stack.pop()
-                done.add(key)
-                ordered.append(op)
-            else:
+                continue
+            if key not in opened:
                 opened.add(key)
                 # The last pushed is visited first.
-                stack += _unvisited(reversed(op.inputs), done)
-                if "control_predecessors" in op.properties:
-                    stack += _unvisited(op.control_predecessors, done)
+                before = _unvisited(op.inputs[::-1], done)
+                if CONTROL_PREDECESSORS in op.properties:
+                    before += _unvisited(op.control_predecessors, done)
+                if before:
+                    stack += before
+                    continue
+            stack.pop()
+            done.add(key)
+            ordered.append(op)
     return ordered
 
 
@@ -57,38 +68,45 @@ def _unvisited(values: Iterable[SSAValue], done: set[int]) -> list[Instruction]:
     return found
 
 
-def stored_instructions(computation: ComputationOp) -> list[Instruction]:
+def _in_storage_order(
+    computation: ComputationOp, instructions: Sequence[Instruction]
+) -> Sequence[Instruction]:
     """Instructions in stored order; that of a scheduled one may differ from its block order."""
-    instructions = list(computation.instructions)
     order = ints(computation.storage_order)
     if len(order) != len(instructions):
         return instructions
     return [instructions[place] for place in order]
 
 
-def computation_order(module: HloModule, order: ComputationOrder) -> list[ComputationOp]:
+Lists = Mapping[str, Sequence[Instruction]]
+"""Instructions of every computation, in block order."""
+
+
+def computation_order(
+    computations: Mapping[str, ComputationOp], lists: Lists, order: ComputationOrder
+) -> list[ComputationOp]:
     """Computations in the order asked for."""
-    stored = list(module.computations)
+    calls = {name: _calls(c, lists[name], computations) for name, c in computations.items()}
+    stored = list(computations.values())
     if order is ComputationOrder.STORED:
         return stored
     if order is ComputationOrder.KEPT:
         seen: set[str] = set()
-        for computation in stored:
-            for op in computation.instructions:
-                if op.calling_keys and not seen.issuperset(op.called_computations):
-                    return walked_computations(module)
-            seen.add(computation.computation_name)
+        for name, groups in calls.items():
+            if not all(seen.issuperset(group) for group in groups):
+                return _walk(computations, calls)
+            seen.add(name)
         return stored
-    return walked_computations(module)
+    return _walk(computations, calls)
 
 
-def walked_computations(module: HloModule) -> list[ComputationOp]:
+def _walk(
+    by_name: Mapping[str, ComputationOp], calls: Mapping[str, list[tuple[str, ...]]]
+) -> list[ComputationOp]:
     """Callees before callers: every computation that nobody calls, in module order, after all that
     it calls. Within one, calls in stored order, a while's body before its condition; a callee met
     for the second time keeps its first place, even below a sibling that calls it too.
     """
-    by_name = module.by_name()
-    calls = {name: _calls(c, by_name) for name, c in by_name.items()}
     called = {callee for callees in calls.values() for group in callees for callee in group}
     ordered: list[ComputationOp] = []
     visited: set[str] = set()
@@ -112,9 +130,15 @@ def walked_computations(module: HloModule) -> list[ComputationOp]:
     return ordered
 
 
-def _calls(computation: ComputationOp, known: dict[str, ComputationOp]) -> list[tuple[str, ...]]:
+def _calls(
+    computation: ComputationOp,
+    instructions: Sequence[Instruction],
+    known: Mapping[str, ComputationOp],
+) -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = []
-    for op in stored_instructions(computation):
+    if not any(op.calling_keys for op in instructions):
+        return found
+    for op in _in_storage_order(computation, instructions):
         if op.calling_keys:
             names = tuple(name for name in op.called_computations if name in known)
             if names:
@@ -122,11 +146,12 @@ def _calls(computation: ComputationOp, known: dict[str, ComputationOp]) -> list[
     return found
 
 
-def fused_computations(module: HloModule) -> set[str]:
+def fused_computations(lists: Lists) -> set[str]:
     """Names of the computations that fusions call; a schedule does not order them."""
     return {
         name
-        for op in module.instructions
+        for instructions in lists.values()
+        for op in instructions
         if op.opcode.name == "fusion"
         for name in op.called_computations
     }

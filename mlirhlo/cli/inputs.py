@@ -90,7 +90,7 @@ def verify(loaded: Loaded) -> list[Diagnostic]:
     """What is wrong with a module."""
     from mlirhlo.analysis.verifier import verify_module
 
-    return [named(d, loaded.name) for d in verify_module(loaded.module, loaded.name)]
+    return [named(d, loaded.name) for d in verify_module(loaded.module, file=loaded.name)]
 
 
 def named(diagnostic: Diagnostic, name: str) -> Diagnostic:

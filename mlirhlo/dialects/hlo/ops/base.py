@@ -247,6 +247,29 @@ class Instruction(IRDLOperation):
         return owner if isinstance(owner, Operation) else None
 
 
+class Unary(Instruction):
+    """An instruction that is about its first operand."""
+
+    @property
+    def operand(self) -> SSAValue:
+        """Operand 0."""
+        return self._operands[0]
+
+
+class Binary(Instruction):
+    """An instruction with a left and a right operand."""
+
+    @property
+    def lhs(self) -> SSAValue:
+        """Operand 0."""
+        return self._operands[0]
+
+    @property
+    def rhs(self) -> SSAValue:
+        """Operand 1."""
+        return self._operands[1]
+
+
 _COMMON_PROPERTIES: Mapping[str, OptPropertyDef] = {
     **{spec.property_name: OptPropertyDef(BaseAttr(spec.kind.attribute)) for spec in COMMON},
     CONTROL_PREDECESSORS: OptPropertyDef(AnyAttr()),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
-
 from mlirhlo.dialects.hlo.attributes.groups import ReplicaGroups
 from mlirhlo.dialects.hlo.ops.base import (
     Instruction,
+    Unary,
     bool_property,
     computation_property,
     instruction,
@@ -29,13 +28,8 @@ class AllGatherOp(Instruction):
 
 
 @instruction("all-gather-done")
-class AllGatherDoneOp(Instruction):
+class AllGatherDoneOp(Unary):
     """Result of all-gather-start."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("all-gather-start")
@@ -61,13 +55,8 @@ class AllReduceOp(Instruction):
 
 
 @instruction("all-reduce-done")
-class AllReduceDoneOp(Instruction):
+class AllReduceDoneOp(Unary):
     """Result of all-reduce-start."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("all-reduce-start")
@@ -110,13 +99,8 @@ class CollectivePermuteOp(Instruction):
 
 
 @instruction("collective-permute-done")
-class CollectivePermuteDoneOp(Instruction):
+class CollectivePermuteDoneOp(Unary):
     """Result of collective-permute-start."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("collective-permute-start")

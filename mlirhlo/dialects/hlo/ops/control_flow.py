@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
-
 from mlirhlo.dialects.hlo.attributes.aliasing import OutputOperandAliases
 from mlirhlo.dialects.hlo.attributes.dimensions import ConvolutionDimensionNumbers, Window
 from mlirhlo.dialects.hlo.attributes.header import Booleans
 from mlirhlo.dialects.hlo.literal import Literal
 from mlirhlo.dialects.hlo.ops.base import (
     Instruction,
+    Unary,
     bool_property,
     computation_property,
     computations_property,
@@ -75,25 +74,15 @@ class FusionOp(Instruction):
 
 
 @instruction("get-tuple-element")
-class GetTupleElementOp(Instruction):
+class GetTupleElementOp(Unary):
     """Element of a tuple."""
 
     index = int_property()
 
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
 
 @instruction("opt-barrier")
-class OptBarrierOp(Instruction):
+class OptBarrierOp(Unary):
     """Its operand, which no pass may look through."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("parameter")
@@ -110,13 +99,8 @@ class TupleOp(Instruction):
 
 
 @instruction("while")
-class WhileOp(Instruction):
+class WhileOp(Unary):
     """Body applied as long as condition holds."""
 
     condition = computation_property()
     body = computation_property()
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]

@@ -8,6 +8,7 @@ from mlirhlo.dialects.hlo.attributes.dimensions import Padding, Slice
 from mlirhlo.dialects.hlo.attributes.header import RawText
 from mlirhlo.dialects.hlo.ops.base import (
     Instruction,
+    Unary,
     bool_property,
     computation_property,
     instruction,
@@ -18,35 +19,20 @@ from mlirhlo.dialects.hlo.ops.base import (
 
 
 @instruction("bitcast")
-class BitcastOp(Instruction):
+class BitcastOp(Unary):
     """The same bytes under another shape and layout."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("bitcast-convert")
-class BitcastConvertOp(Instruction):
+class BitcastConvertOp(Unary):
     """The same bits as another element type."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("broadcast")
-class BroadcastOp(Instruction):
+class BroadcastOp(Unary):
     """Operand dimension i becomes result dimension dimensions[i]."""
 
     dimensions = ints_property()
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("concatenate")
@@ -74,7 +60,7 @@ class DynamicUpdateSliceOp(Instruction):
 
 
 @instruction("gather")
-class GatherOp(Instruction):
+class GatherOp(Unary):
     """Slices of the operand at the places the indices name."""
 
     offset_dims = ints_property()
@@ -87,26 +73,16 @@ class GatherOp(Instruction):
     indices_are_sorted = bool_property()
 
     @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
-    @property
     def start_indices(self) -> SSAValue:
         """Operand 1."""
         return self._operands[1]
 
 
 @instruction("get-dimension-size")
-class GetDimensionSizeOp(Instruction):
+class GetDimensionSizeOp(Unary):
     """Size of a dimension, as s32[]."""
 
     dimensions = ints_property()
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("iota")
@@ -117,15 +93,10 @@ class IotaOp(Instruction):
 
 
 @instruction("pad")
-class PadOp(Instruction):
+class PadOp(Unary):
     """Edges and gaps filled with a value; negative edges crop."""
 
     padding = value_property(Padding)
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
     @property
     def padding_value(self) -> SSAValue:
@@ -134,27 +105,17 @@ class PadOp(Instruction):
 
 
 @instruction("reshape")
-class ReshapeOp(Instruction):
+class ReshapeOp(Unary):
     """The same elements in row-major order under another shape."""
 
     inferred_dimension = int_property(-1)
 
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
 
 @instruction("reverse")
-class ReverseOp(Instruction):
+class ReverseOp(Unary):
     """Dimensions turned round."""
 
     dimensions = ints_property()
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("scatter")
@@ -173,15 +134,10 @@ class ScatterOp(Instruction):
 
 
 @instruction("set-dimension-size")
-class SetDimensionSizeOp(Instruction):
+class SetDimensionSizeOp(Unary):
     """The array with a dimension's dynamic size set."""
 
     dimensions = ints_property()
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
     @property
     def size(self) -> SSAValue:
@@ -198,24 +154,14 @@ class ShuffleOp(Instruction):
 
 
 @instruction("slice")
-class SliceOp(Instruction):
+class SliceOp(Unary):
     """x[start:limit:stride] in every dimension."""
 
     slices = value_property(Slice, "slice")
 
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
 
 @instruction("transpose")
-class TransposeOp(Instruction):
+class TransposeOp(Unary):
     """Result dimension i is operand dimension dimensions[i]."""
 
     dimensions = ints_property()
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]

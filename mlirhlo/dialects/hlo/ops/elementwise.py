@@ -4,142 +4,74 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from mlirhlo.dialects.hlo.ops.base import Instruction, instruction, int_property, str_property
+from mlirhlo.dialects.hlo.ops.base import (
+    Binary,
+    Instruction,
+    Unary,
+    instruction,
+    int_property,
+    str_property,
+)
 
 
 @instruction("abs")
-class AbsOp(Instruction):
+class AbsOp(Unary):
     """|x|; of complex numbers the magnitude, a real number."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("acos")
-class AcosOp(Instruction):
+class AcosOp(Unary):
     """Arc cosine."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("acosh")
-class AcoshOp(Instruction):
+class AcoshOp(Unary):
     """Inverse hyperbolic cosine."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("add")
-class AddOp(Instruction):
+class AddOp(Binary):
     """x + y; or on pred."""
-
-    @property
-    def lhs(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
-    @property
-    def rhs(self) -> SSAValue:
-        """Operand 1."""
-        return self._operands[1]
 
 
 @instruction("and")
-class AndOp(Instruction):
+class AndOp(Binary):
     """Bitwise and; logical on pred."""
-
-    @property
-    def lhs(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
-    @property
-    def rhs(self) -> SSAValue:
-        """Operand 1."""
-        return self._operands[1]
 
 
 @instruction("asin")
-class AsinOp(Instruction):
+class AsinOp(Unary):
     """Arc sine."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("asinh")
-class AsinhOp(Instruction):
+class AsinhOp(Unary):
     """Inverse hyperbolic sine."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("atan")
-class AtanOp(Instruction):
+class AtanOp(Unary):
     """Arc tangent."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("atan2")
-class Atan2Op(Instruction):
+class Atan2Op(Binary):
     """Angle of the point (y, x)."""
-
-    @property
-    def lhs(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
-    @property
-    def rhs(self) -> SSAValue:
-        """Operand 1."""
-        return self._operands[1]
 
 
 @instruction("atanh")
-class AtanhOp(Instruction):
+class AtanhOp(Unary):
     """Inverse hyperbolic tangent."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("cbrt")
-class CbrtOp(Instruction):
+class CbrtOp(Unary):
     """Cube root."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("ceil")
-class CeilOp(Instruction):
+class CeilOp(Unary):
     """Least integer not below x."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("clamp")
@@ -163,22 +95,12 @@ class ClampOp(Instruction):
 
 
 @instruction("compare")
-class CompareOp(Instruction):
+class CompareOp(Binary):
     """x EQ|NE|GE|GT|LE|LT y, as pred."""
 
     direction = str_property()
     comparison_type = str_property(key="type")
     order = str_property("PARTIAL")
-
-    @property
-    def lhs(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
-    @property
-    def rhs(self) -> SSAValue:
-        """Operand 1."""
-        return self._operands[1]
 
 
 @instruction("complex")
@@ -197,346 +119,156 @@ class ComplexOp(Instruction):
 
 
 @instruction("convert")
-class ConvertOp(Instruction):
+class ConvertOp(Unary):
     """x in another element type."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("copy")
-class CopyOp(Instruction):
+class CopyOp(Unary):
     """x, possibly in another layout."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("cosh")
-class CoshOp(Instruction):
+class CoshOp(Unary):
     """Hyperbolic cosine."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("cosine")
-class CosineOp(Instruction):
+class CosineOp(Unary):
     """cos x, radians."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("count-leading-zeros")
-class CountLeadingZerosOp(Instruction):
+class CountLeadingZerosOp(Unary):
     """Zero bits before the first one."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("divide")
-class DivideOp(Instruction):
+class DivideOp(Binary):
     """x / y; integers truncate, x / 0 = -1, MIN / -1 = MIN."""
-
-    @property
-    def lhs(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
-    @property
-    def rhs(self) -> SSAValue:
-        """Operand 1."""
-        return self._operands[1]
 
 
 @instruction("erf")
-class ErfOp(Instruction):
+class ErfOp(Unary):
     """Error function."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("exponential")
-class ExponentialOp(Instruction):
+class ExponentialOp(Unary):
     """e**x."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("exponential-minus-one")
-class ExponentialMinusOneOp(Instruction):
+class ExponentialMinusOneOp(Unary):
     """e**x - 1."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("floor")
-class FloorOp(Instruction):
+class FloorOp(Unary):
     """Greatest integer not above x."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("imag")
-class ImagOp(Instruction):
+class ImagOp(Unary):
     """Imaginary part; 0 for real numbers."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("is-finite")
-class IsFiniteOp(Instruction):
+class IsFiniteOp(Unary):
     """Whether x is neither infinite nor NaN."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("log")
-class LogOp(Instruction):
+class LogOp(Unary):
     """Natural logarithm."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("log-plus-one")
-class LogPlusOneOp(Instruction):
+class LogPlusOneOp(Unary):
     """log(1 + x)."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("logistic")
-class LogisticOp(Instruction):
+class LogisticOp(Unary):
     """1 / (1 + e**-x)."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("maximum")
-class MaximumOp(Instruction):
+class MaximumOp(Binary):
     """Greater of x and y; NaN wins."""
-
-    @property
-    def lhs(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
-    @property
-    def rhs(self) -> SSAValue:
-        """Operand 1."""
-        return self._operands[1]
 
 
 @instruction("minimum")
-class MinimumOp(Instruction):
+class MinimumOp(Binary):
     """Lesser of x and y; NaN wins."""
-
-    @property
-    def lhs(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
-    @property
-    def rhs(self) -> SSAValue:
-        """Operand 1."""
-        return self._operands[1]
 
 
 @instruction("mulhi")
-class MulhiOp(Instruction):
+class MulhiOp(Binary):
     """High half of the double-width product."""
-
-    @property
-    def lhs(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
-    @property
-    def rhs(self) -> SSAValue:
-        """Operand 1."""
-        return self._operands[1]
 
 
 @instruction("multiply")
-class MultiplyOp(Instruction):
+class MultiplyOp(Binary):
     """x * y; and on pred."""
-
-    @property
-    def lhs(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
-    @property
-    def rhs(self) -> SSAValue:
-        """Operand 1."""
-        return self._operands[1]
 
 
 @instruction("negate")
-class NegateOp(Instruction):
+class NegateOp(Unary):
     """-x."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("not")
-class NotOp(Instruction):
+class NotOp(Unary):
     """Bitwise complement; logical on pred."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("or")
-class OrOp(Instruction):
+class OrOp(Binary):
     """Bitwise or; logical on pred."""
-
-    @property
-    def lhs(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
-    @property
-    def rhs(self) -> SSAValue:
-        """Operand 1."""
-        return self._operands[1]
 
 
 @instruction("popcnt")
-class PopcntOp(Instruction):
+class PopcntOp(Unary):
     """One bits."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("power")
-class PowerOp(Instruction):
+class PowerOp(Binary):
     """x ** y."""
-
-    @property
-    def lhs(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
-    @property
-    def rhs(self) -> SSAValue:
-        """Operand 1."""
-        return self._operands[1]
 
 
 @instruction("real")
-class RealOp(Instruction):
+class RealOp(Unary):
     """Real part."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("reduce-precision")
-class ReducePrecisionOp(Instruction):
+class ReducePrecisionOp(Unary):
     """x rounded to fewer exponent and mantissa bits, in its own type."""
 
     exponent_bits = int_property()
     mantissa_bits = int_property()
 
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
 
 @instruction("remainder")
-class RemainderOp(Instruction):
+class RemainderOp(Binary):
     """x - y*trunc(x/y), the sign of x; x rem 0 = x."""
-
-    @property
-    def lhs(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
-    @property
-    def rhs(self) -> SSAValue:
-        """Operand 1."""
-        return self._operands[1]
 
 
 @instruction("round-nearest-afz")
-class RoundNearestAfzOp(Instruction):
+class RoundNearestAfzOp(Unary):
     """Nearest integer, halves away from zero."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("round-nearest-even")
-class RoundNearestEvenOp(Instruction):
+class RoundNearestEvenOp(Unary):
     """Nearest integer, halves to even."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("rsqrt")
-class RsqrtOp(Instruction):
+class RsqrtOp(Unary):
     """1 / sqrt(x)."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("select")
@@ -560,98 +292,43 @@ class SelectOp(Instruction):
 
 
 @instruction("shift-left")
-class ShiftLeftOp(Instruction):
+class ShiftLeftOp(Binary):
     """x << y; 0 when y is the width or more."""
-
-    @property
-    def lhs(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
-    @property
-    def rhs(self) -> SSAValue:
-        """Operand 1."""
-        return self._operands[1]
 
 
 @instruction("shift-right-arithmetic")
-class ShiftRightArithmeticOp(Instruction):
+class ShiftRightArithmeticOp(Binary):
     """x >> y with the sign; all sign when y is the width or more."""
-
-    @property
-    def lhs(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
-    @property
-    def rhs(self) -> SSAValue:
-        """Operand 1."""
-        return self._operands[1]
 
 
 @instruction("shift-right-logical")
-class ShiftRightLogicalOp(Instruction):
+class ShiftRightLogicalOp(Binary):
     """x >> y with zeros; 0 when y is the width or more."""
-
-    @property
-    def lhs(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
-    @property
-    def rhs(self) -> SSAValue:
-        """Operand 1."""
-        return self._operands[1]
 
 
 @instruction("sign")
-class SignOp(Instruction):
+class SignOp(Unary):
     """-1, 0 or 1; x / |x| for complex numbers."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("sine")
-class SineOp(Instruction):
+class SineOp(Unary):
     """sin x, radians."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("sinh")
-class SinhOp(Instruction):
+class SinhOp(Unary):
     """Hyperbolic sine."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("sqrt")
-class SqrtOp(Instruction):
+class SqrtOp(Unary):
     """Square root."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("stochastic-convert")
-class StochasticConvertOp(Instruction):
+class StochasticConvertOp(Unary):
     """x in a narrower type, rounded by random bits y."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
     @property
     def random(self) -> SSAValue:
@@ -660,50 +337,20 @@ class StochasticConvertOp(Instruction):
 
 
 @instruction("subtract")
-class SubtractOp(Instruction):
+class SubtractOp(Binary):
     """x - y."""
-
-    @property
-    def lhs(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
-    @property
-    def rhs(self) -> SSAValue:
-        """Operand 1."""
-        return self._operands[1]
 
 
 @instruction("tan")
-class TanOp(Instruction):
+class TanOp(Unary):
     """Tangent, radians."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("tanh")
-class TanhOp(Instruction):
+class TanhOp(Unary):
     """Hyperbolic tangent."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("xor")
-class XorOp(Instruction):
+class XorOp(Binary):
     """Bitwise exclusive or; logical on pred."""
-
-    @property
-    def lhs(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
-    @property
-    def rhs(self) -> SSAValue:
-        """Operand 1."""
-        return self._operands[1]

@@ -11,7 +11,9 @@ from mlirhlo.dialects.hlo.attributes.dimensions import (
 )
 from mlirhlo.dialects.hlo.attributes.header import RawText
 from mlirhlo.dialects.hlo.ops.base import (
+    Binary,
     Instruction,
+    Unary,
     bool_property,
     float_property,
     instruction,
@@ -24,16 +26,11 @@ from mlirhlo.dialects.hlo.ops.base import (
 
 
 @instruction("batch-norm-grad")
-class BatchNormGradOp(Instruction):
+class BatchNormGradOp(Unary):
     """Gradients of batch-norm-training."""
 
     epsilon = float_property()
     feature_index = int_property()
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
     @property
     def scale(self) -> SSAValue:
@@ -57,16 +54,11 @@ class BatchNormGradOp(Instruction):
 
 
 @instruction("batch-norm-inference")
-class BatchNormInferenceOp(Instruction):
+class BatchNormInferenceOp(Unary):
     """(x - mean) / sqrt(variance + epsilon) * scale + offset."""
 
     epsilon = float_property()
     feature_index = int_property()
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
     @property
     def scale(self) -> SSAValue:
@@ -90,16 +82,11 @@ class BatchNormInferenceOp(Instruction):
 
 
 @instruction("batch-norm-training")
-class BatchNormTrainingOp(Instruction):
+class BatchNormTrainingOp(Unary):
     """Batch-norm-inference with the batch's own mean and variance."""
 
     epsilon = float_property()
     feature_index = int_property()
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
     @property
     def scale(self) -> SSAValue:
@@ -113,19 +100,14 @@ class BatchNormTrainingOp(Instruction):
 
 
 @instruction("cholesky")
-class CholeskyOp(Instruction):
+class CholeskyOp(Unary):
     """Triangular L with L * adjoint(L) = A."""
 
     lower = bool_property()
 
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
 
 @instruction("convolution")
-class ConvolutionOp(Instruction):
+class ConvolutionOp(Binary):
     """Sums of products of a sliding, dilated, grouped window."""
 
     window = value_property(Window)
@@ -137,19 +119,9 @@ class ConvolutionOp(Instruction):
     sparsity_config = value_property(SparsityConfig)
     block_scaling_config = value_property(RawText)
 
-    @property
-    def lhs(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
-    @property
-    def rhs(self) -> SSAValue:
-        """Operand 1."""
-        return self._operands[1]
-
 
 @instruction("dot")
-class DotOp(Instruction):
+class DotOp(Binary):
     """Sums of products over contracting dimensions, batched."""
 
     lhs_batch_dims = ints_property()
@@ -160,32 +132,17 @@ class DotOp(Instruction):
     algorithm = str_property("unset")
     block_scaling_config = value_property(RawText)
 
-    @property
-    def lhs(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
-    @property
-    def rhs(self) -> SSAValue:
-        """Operand 1."""
-        return self._operands[1]
-
 
 @instruction("fft")
-class FftOp(Instruction):
+class FftOp(Unary):
     """Discrete Fourier transform of the last dimensions."""
 
     fft_type = str_property()
     fft_length = ints_property()
 
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
 
 @instruction("ragged-dot")
-class RaggedDotOp(Instruction):
+class RaggedDotOp(Binary):
     """Dot in which groups of rows meet different right-hand sides."""
 
     lhs_batch_dims = ints_property()
@@ -195,16 +152,6 @@ class RaggedDotOp(Instruction):
     lhs_ragged_dims = ints_property()
     rhs_group_dims = ints_property()
     operand_precision = words_property()
-
-    @property
-    def lhs(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
-    @property
-    def rhs(self) -> SSAValue:
-        """Operand 1."""
-        return self._operands[1]
 
     @property
     def group_sizes(self) -> SSAValue:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
-
-from mlirhlo.dialects.hlo.ops.base import Instruction, instruction, int_property, str_property
+from mlirhlo.dialects.hlo.ops.base import (
+    Instruction,
+    Unary,
+    instruction,
+    int_property,
+    str_property,
+)
 
 
 @instruction("rng")
@@ -15,15 +19,10 @@ class RngOp(Instruction):
 
 
 @instruction("rng-bit-generator")
-class RngBitGeneratorOp(Instruction):
+class RngBitGeneratorOp(Unary):
     """New state and random bits."""
 
     algorithm = str_property()
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("rng-get-and-update-state")

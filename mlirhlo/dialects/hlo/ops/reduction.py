@@ -7,6 +7,7 @@ from xdsl.ir import SSAValue
 from mlirhlo.dialects.hlo.attributes.dimensions import Window
 from mlirhlo.dialects.hlo.ops.base import (
     Instruction,
+    Unary,
     bool_property,
     computation_property,
     instruction,
@@ -52,17 +53,12 @@ class ScanOp(Instruction):
 
 
 @instruction("select-and-scatter")
-class SelectAndScatterOp(Instruction):
+class SelectAndScatterOp(Unary):
     """Source values added where the selected element of each window lies."""
 
     window = value_property(Window)
     select = computation_property()
     scatter = computation_property()
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
     @property
     def source(self) -> SSAValue:
@@ -85,14 +81,9 @@ class SortOp(Instruction):
 
 
 @instruction("topk")
-class TopkOp(Instruction):
+class TopkOp(Unary):
     """The k largest or smallest of the last dimension and their indices."""
 
     k = int_property()
     largest = bool_property(True)
     is_stable = bool_property()
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]

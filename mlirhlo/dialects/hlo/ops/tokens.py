@@ -9,6 +9,7 @@ from mlirhlo.dialects.hlo.attributes.kinds import Domain
 from mlirhlo.dialects.hlo.ops.base import (
     Accessor,
     Instruction,
+    Unary,
     bool_property,
     computation_property,
     instruction,
@@ -20,13 +21,8 @@ from mlirhlo.dialects.hlo.types import shape_of
 
 
 @instruction("add-dependency")
-class AddDependencyOp(Instruction):
+class AddDependencyOp(Unary):
     """Its first operand, after its second."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
     @property
     def token(self) -> SSAValue:
@@ -40,15 +36,10 @@ class AfterAllOp(Instruction):
 
 
 @instruction("async-done")
-class AsyncDoneOp(Instruction):
+class AsyncDoneOp(Unary):
     """Result of an asynchronous computation."""
 
     async_execution_thread = str_property()
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("async-start")
@@ -61,49 +52,29 @@ class AsyncStartOp(Instruction):
 
 
 @instruction("async-update")
-class AsyncUpdateOp(Instruction):
+class AsyncUpdateOp(Unary):
     """An asynchronous computation going on."""
 
     async_execution_thread = str_property()
 
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
 
 @instruction("copy-done")
-class CopyDoneOp(Instruction):
+class CopyDoneOp(Unary):
     """Result of copy-start."""
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("copy-start")
-class CopyStartOp(Instruction):
+class CopyStartOp(Unary):
     """Starts a copy that runs aside."""
 
     cross_program_prefetch_index = optional_int_property()
 
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
 
 @instruction("domain")
-class DomainOp(Instruction):
+class DomainOp(Unary):
     """Its operand, between two shardings."""
 
     domain = value_property(Domain)
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
 
 @instruction("infeed")
@@ -119,16 +90,11 @@ class InfeedOp(Instruction):
 
 
 @instruction("outfeed")
-class OutfeedOp(Instruction):
+class OutfeedOp(Unary):
     """Puts a value into the host's queue."""
 
     outfeed_shape = Accessor(lambda a: None if a is None else shape_of(a))
     outfeed_config = str_property()
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
     @property
     def token(self) -> SSAValue:
@@ -150,29 +116,19 @@ class RecvOp(Instruction):
 
 
 @instruction("recv-done")
-class RecvDoneOp(Instruction):
+class RecvDoneOp(Unary):
     """Received data, and a token."""
 
     channel_id = optional_int_property()
     is_host_transfer = bool_property()
 
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
-
 
 @instruction("send")
-class SendOp(Instruction):
+class SendOp(Unary):
     """Starts sending to a channel."""
 
     channel_id = optional_int_property()
     is_host_transfer = bool_property()
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]
 
     @property
     def token(self) -> SSAValue:
@@ -181,13 +137,8 @@ class SendOp(Instruction):
 
 
 @instruction("send-done")
-class SendDoneOp(Instruction):
+class SendDoneOp(Unary):
     """A token after the send."""
 
     channel_id = optional_int_property()
     is_host_transfer = bool_property()
-
-    @property
-    def operand(self) -> SSAValue:
-        """Operand 0."""
-        return self._operands[0]

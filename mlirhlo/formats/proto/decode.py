@@ -8,6 +8,7 @@ Source: HLO protobuf reference, "HloModuleProto", "HloComputationProto", "Ids".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Block, Region, SSAValue
@@ -16,13 +17,10 @@ from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.attributes.base import integer, integers, string
 from mlirhlo.dialects.hlo.build import append, create, paused_gc
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.names import NameUniquer, legal_name
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp, ReturnOp
-from mlirhlo.formats.hlo_text.printer_order import (
-    fused_computations,
-    post_order,
-)
-from mlirhlo.formats.hlo_text.reader_names import NameUniquer, legal_name
+from mlirhlo.formats.hlo_text.printer_order import fused_computations, post_order
 from mlirhlo.formats.proto.codecs import Context
 from mlirhlo.formats.proto.config_pb2 import HloModuleConfigProto
 from mlirhlo.formats.proto.header import (
@@ -73,6 +71,8 @@ class _ModuleDecoder:
         self.ids = Ids({}, {})
         self.uniquer = NameUniquer()
         self.computations: list[ComputationOp] = []
+        self.lists: dict[str, list[Instruction]] = {}
+        """Instructions of every computation, in block order."""
 
     def problem(self, code: str, message: str, what: str, help: str | None = None) -> HloError:
         return DecodeProblem(code, message, help).at(self.file, what)
@@ -105,14 +105,14 @@ class _ModuleDecoder:
 
     def _keep_rests(self, module: HloModule) -> None:
         """Remembers what the fields around the instructions say beyond the IR."""
-        fused = fused_computations(module)
+        fused = fused_computations(self.lists)
         values = self.ids.values
         sequences: dict[int, list[bytes]] = {}
         for computation, proto in zip(self.computations, self.proto.computations, strict=True):
             is_fused = computation.computation_name in fused
             if not is_fused:
-                results = (op.results[0] for op in computation.instructions)
-                sequences[proto.id] = [values[id(result)] for result in results]
+                ops = self.lists[computation.computation_name]
+                sequences[proto.id] = [values[id(op.results[0])] for op in ops]
             root_id = values[id(computation.root.results[0])]
             chunks = computation_chunks(computation, proto.id, root_id, is_fused=is_fused)
             original = self._head(proto)
@@ -183,6 +183,7 @@ class _ModuleDecoder:
             computation.properties["proto_id"] = integer(proto.id)
         self.names[proto.id] = name
         self.ids.computations[name] = proto.id
+        self.lists[name] = [cast(Instruction, result.owner) for result in results.values()]
         self._keep_stored_order(proto, computation, order, results)
         return computation
 
@@ -221,7 +222,7 @@ class _ModuleDecoder:
     ) -> None:
         """Remembers the proto's order where it is not the one XLA would write."""
         stored = [results[instruction.id & _LOW].owner for instruction in proto.instructions]
-        if stored != post_order(computation):
+        if stored != post_order(self.lists[computation.computation_name]):
             place = {low: position for position, low in enumerate(order)}
             places = [place[instruction.id & _LOW] for instruction in proto.instructions]
             computation.properties["storage_order"] = integers(tuple(places))

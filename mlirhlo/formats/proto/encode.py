@@ -15,16 +15,16 @@ from xdsl.dialects.builtin import ModuleOp
 from mlirhlo.diagnostics import Place, error
 from mlirhlo.dialects.hlo.attributes.base import int_of, ints, str_of
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.formats.hlo_text.options import ComputationOrder
 from mlirhlo.formats.hlo_text.printer_order import (
     computation_order,
     fused_computations,
+    instruction_list,
     post_order,
-    stored_instructions,
 )
-from mlirhlo.formats.hlo_text.reader_names import NameUniquer
 from mlirhlo.formats.proto.header import (
     computation_chunks,
     module_head,
@@ -66,17 +66,18 @@ class _ModuleEncoder:
     def __init__(self, module: HloModule) -> None:
         self.module = module
         self.context = payload_context(module)
-        self.computations = list(module.computations)
+        self.computations = module.by_name()
+        self.lists = {name: instruction_list(c) for name, c in self.computations.items()}
         self.names = names_of(module)
-        self.computation_ids = _computation_ids(self.computations)
+        self.computation_ids = _computation_ids(list(self.computations.values()))
         self.value_ids: dict[int, bytes] = {}
         self.sequences: dict[int, list[bytes]] = {}
-        self.fused = fused_computations(module)
+        self.fused = fused_computations(self.lists)
 
     def encode(self, keep_config: bool) -> bytes:
-        for computation in self.computations:
-            self._number(computation)
-        written = computation_order(self.module, ComputationOrder.KEPT)
+        for name in self.computations:
+            self._number(name)
+        written = computation_order(self.computations, self.lists, ComputationOrder.KEPT)
         parts = [bytes_field(3, self._computation(computation)) for computation in written]
         head = module_head(
             self.module,
@@ -88,10 +89,9 @@ class _ModuleEncoder:
         rest = self.module.get("proto_rest")
         return insert(head if rest is None else restore(head, str_of(rest)), 3, parts)
 
-    def _number(self, computation: ComputationOp) -> None:
+    def _number(self, name: str) -> None:
         """Ids of instructions: those they were read with if they still fit, else free ones."""
-        own = self.computation_ids[computation.computation_name]
-        instructions = list(computation.instructions)
+        own, instructions = self.computation_ids[name], self.lists[name]
         taken: set[int] = set()
         kept: dict[int, int] = {}
         for op in instructions:
@@ -114,18 +114,19 @@ class _ModuleEncoder:
                 full = own << 32 | low
             written = self.value_ids[id(op.results[0])] = varint(full)
             sequence.append(written)
-        if computation.computation_name not in self.fused:
+        if name not in self.fused:
             self.sequences[own] = sequence
 
     def _computation(self, computation: ComputationOp) -> bytes:
         ids = Ids(self.value_ids, self.computation_ids)
-        instructions = list(computation.instructions)
-        if len(ints(computation.storage_order)) == len(instructions):
-            written = stored_instructions(computation)
-        else:
-            written = post_order(computation)
-        parts = [bytes_field(2, self._instruction(op, ids)) for op in written]
         name = computation.computation_name
+        instructions = self.lists[name]
+        order = ints(computation.storage_order)
+        if len(order) == len(instructions):
+            written = [instructions[place] for place in order]
+        else:
+            written = post_order(instructions)
+        parts = [bytes_field(2, self._instruction(op, ids)) for op in written]
         chunks = computation_chunks(
             computation,
             self.computation_ids[name],

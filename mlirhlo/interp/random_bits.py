@@ -30,9 +30,12 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 def threefry_2x32(key: int, counters: Longs) -> tuple[Words, Words]:
     """20 rounds of Threefry on each 64-bit counter (low word first); two words for each."""
-    low, high = np.uint32(key & _LOW), np.uint32(key >> 32)
+    return threefry_rounds(np.uint32(key & _LOW), np.uint32(key >> 32), *_words(counters))
+
+
+def threefry_rounds(low: Any, high: Any, x: Words, y: Words) -> tuple[Words, Words]:
+    """20 rounds of Threefry on words `(x, y)` with the key `(low, high)`, all u32."""
     keys = (low, high, low ^ high ^ np.uint32(0x1BD11BDA))
-    x, y = _words(counters)
     x, y = x + keys[0], y + keys[1]
     for block in range(5):
         for rotation in _ROTATIONS[block % 2]:

@@ -260,7 +260,7 @@ def call_routine(name: str, op: CustomCallOp, inputs: Sequence[Any]) -> Value:
     typed: tuple[Array, ...] = tuple(
         _as(result, shape) for result, shape in zip(results, shapes, strict=True)
     )
-    return typed if len(typed) > 1 else typed[0]
+    return typed[0] if len(typed) == 1 else typed
 
 
 def _as(value: Any, shape: ArrayShape) -> Array:

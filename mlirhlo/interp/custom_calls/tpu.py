@@ -35,35 +35,43 @@ def concat_bitcast(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Val
     raise unfit(op, f"its operands do not make up {op.shape}")
 
 
-# A 64-bit integer travels as its two halves, an f64 as the sum of two f32.
+# A 64-bit integer travels as its two halves, an f64 as the sum of two f32, a c64 as its two parts.
 
 
 @computes("X64SplitLow")
 def x64_split_low(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
-    """Low half of 64-bit integers; of f64 and c128 what the nearest f32 leaves."""
+    """Low half of integers, real part of complex numbers, what the nearest f32 leaves of an f64."""
     value, dtype = inputs[0], cast(ArrayShape, op.shape).element_type.dtype
     if value.dtype.kind in "iu":
         return (value.astype(np.uint64) & np.uint64(0xFFFFFFFF)).astype(np.uint32).astype(dtype)
+    if value.dtype.kind == "c" and dtype.kind != "c":
+        return value.real.astype(dtype)
     rest = value - value.astype(dtype).astype(value.dtype)
-    return np.where(np.isfinite(value), rest, 0).astype(dtype)
+    return cast(Array, np.where(np.isfinite(value), rest, 0)).astype(dtype)
 
 
 @computes("X64SplitHigh")
 def x64_split_high(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
-    """High half of 64-bit integers; of f64 and c128 the nearest f32."""
+    """High half of integers, imaginary part of complex numbers, the f32 nearest to an f64."""
     value, dtype = inputs[0], cast(ArrayShape, op.shape).element_type.dtype
     if value.dtype.kind in "iu":
         return (value.astype(np.uint64) >> np.uint64(32)).astype(np.uint32).astype(dtype)
+    if value.dtype.kind == "c" and dtype.kind != "c":
+        return value.imag.astype(dtype)
     return value.astype(dtype)
 
 
 @computes("X64Combine")
 def x64_combine(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
-    """The 64-bit value of a low and a high part."""
+    """The value of a low and a high part."""
     low, high = cast("tuple[Any, Any]", tuple(inputs))
     dtype = cast(ArrayShape, op.shape).element_type.dtype
     if dtype.kind in "iu":
         bits = low.astype(np.uint32).astype(np.uint64)
         bits = bits | (high.astype(np.uint32).astype(np.uint64) << np.uint64(32))
         return bits.astype(dtype)
+    if dtype.kind == "c" and low.dtype.kind != "c":
+        result: Any = np.empty(low.shape, dtype)
+        result.real, result.imag = low, high
+        return result
     return low.astype(dtype) + high.astype(dtype)

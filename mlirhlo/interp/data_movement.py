@@ -3,6 +3,9 @@
 Results are views where numpy can give one: values are never written to.
 """
 
+# numpy's stubs leave the element types of results open.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -3,6 +3,9 @@
 f16, bf16 and smaller floats accumulate in f32 and round once; integers wrap; pred is or of ands.
 """
 
+# numpy's stubs leave the element types of results open.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import math

@@ -65,7 +65,7 @@ def lifted(op: Instruction, run: Run) -> Run:
     shape = op.shape
 
     def lifted_run(inputs: Sequence[Any], frame: Frame) -> Value:
-        return bounded(cast(Value, run([in_use(value) for value in inputs], frame)), shape)
+        return bounded(run([in_use(value) for value in inputs], frame), shape)
 
     return lifted_run
 

@@ -7,6 +7,9 @@ Source: operation semantics, held against XLA:CPU (fast math off, excess precisi
 treats f32 and f64 denormals as zero; here they count.
 """
 
+# numpy's stubs leave the element types of results open.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,5 +1,8 @@
 """Operations on the bits of integers: logic, shifts, counts, high products."""
 
+# numpy's stubs leave the element types of results open.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

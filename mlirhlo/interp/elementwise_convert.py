@@ -1,5 +1,8 @@
 """Changes of element type, rounding to fewer bits, comparisons and choices."""
 
+# numpy's stubs leave the element types of results open.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence

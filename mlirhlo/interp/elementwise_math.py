@@ -50,12 +50,14 @@ def _near(x: Array) -> Array:
 @cache
 def _far() -> np.ndarray[Any, np.dtype[np.float64]]:
     """Chebyshev series of x * e**(x*x) * erfc(x) over the x in [1, 6], mapped by 1/x."""
-
-    def scaled(u: Array) -> Array:
-        x = 1.0 / _far_inverse(u)
-        return np.array([v * math.exp(v * v) * math.erfc(v) for v in x])
-
-    return np.asarray(chebyshev.chebinterpolate(scaled, _FAR_DEGREE))
+    points = np.asarray(chebyshev.chebpts1(_FAR_DEGREE + 1), dtype=np.float64)
+    x = 1.0 / _far_inverse(points)
+    values = np.array([v * math.exp(v * v) * math.erfc(v) for v in x.tolist()])
+    # Interpolating at Chebyshev points is a discrete orthogonal projection.
+    basis = chebyshev.chebvander(points, _FAR_DEGREE)
+    series = basis.T @ values * (2.0 / points.size)
+    series[0] /= 2.0
+    return np.asarray(series, dtype=np.float64)
 
 
 _LOW, _HIGH = 1.0 / 6.5, 1.0

@@ -227,7 +227,7 @@ def combine_at(
     ordered = places[order]
     first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
     starts = np.flatnonzero(first)
-    occurrence = np.arange(ordered.size) - np.repeat(starts, np.diff([*starts, ordered.size]))
+    occurrence = np.arange(ordered.size) - np.repeat(starts, np.diff(starts, append=ordered.size))
     for round_ in range(int(occurrence.max()) + 1):
         chosen = order[occurrence == round_]
         at = places[chosen]

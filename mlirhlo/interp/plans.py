@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from inspect import isgeneratorfunction
@@ -16,7 +16,7 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.ops.control_flow import ConstantOp, ParameterOp
 from mlirhlo.interp.dynamic import lifted, needs_lifting
-from mlirhlo.interp.registry import MEANINGS, PREPARED, Frame, Program, Run, Value
+from mlirhlo.interp.registry import MEANINGS, PREPARED, Call, Frame, Program, Run, Value
 from mlirhlo.interp.values import value_of_literal
 
 
@@ -132,19 +132,19 @@ def prepare(op: Instruction, program: Program) -> Run:
     opcode = op.opcode.name
     prepared = PREPARED.get(opcode)
     if prepared is not None:
-        run = cast(Run, prepared(op, program))
+        run = prepared(op, program)
     elif opcode in MEANINGS:
-        meaning = cast("Callable[[Any, Sequence[Any], Frame], Any]", MEANINGS[opcode])
+        meaning = MEANINGS[opcode]
         if isgeneratorfunction(meaning):
-            return _generator(meaning, op)
+            return _generator(cast("Callable[..., Generator[Call, Value, Value]]", meaning), op)
         run = partial(meaning, op)
     else:
         raise no_meaning(op)
     return lifted(op, run) if needs_lifting(op) else run
 
 
-def _generator(meaning: Callable[..., Any], op: Instruction) -> Run:
-    def run(inputs: Sequence[Any], frame: Frame) -> Any:
+def _generator(meaning: Callable[..., Generator[Call, Value, Value]], op: Instruction) -> Run:
+    def run(inputs: Sequence[Any], frame: Frame) -> Generator[Call, Value, Value]:
         return (yield from meaning(op, inputs, frame))
 
     return run

@@ -4,6 +4,9 @@ A comparator that compares the same function of both sides sorts by that functio
 one runs a merge sort whose comparisons are whole arrays.
 """
 
+# numpy's stubs leave the element types of results open.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

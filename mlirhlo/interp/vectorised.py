@@ -7,7 +7,7 @@ are arrays; others are called once an element.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -44,9 +44,13 @@ def _is_scalar(shape: Shape) -> bool:
     return isinstance(shape, ArrayShape) and shape.is_scalar
 
 
+def _parts(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
 def at_once(result: Value, arguments: Sequence[Array]) -> tuple[Array, ...]:
     """The arrays of a result; parts that do not depend on the arguments are spread out."""
-    parts = cast("tuple[Any, ...]", result if isinstance(result, tuple) else (result,))
+    parts = _parts(result)
     shape = np.broadcast_shapes(*(argument.shape for argument in arguments)) if arguments else ()
     return tuple(
         part if part.shape == shape else np.broadcast_to(part, shape)
@@ -68,7 +72,7 @@ def one_by_one(
     for index in range(flat[0].size):
         given = [argument[index : index + 1].reshape(()) for argument in flat]
         value = call(given)
-        parts = cast("tuple[Any, ...]", value if isinstance(value, tuple) else (value,))
+        parts = _parts(value)
         for result, part in zip(results, parts, strict=True):
             result[index] = part
     return tuple(result.reshape(shape) for result in results)

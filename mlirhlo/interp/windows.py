@@ -1,5 +1,8 @@
 """Reduce-window and select-and-scatter: sliding windows over padded, dilated arrays."""
 
+# numpy's stubs leave the element types of results open.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

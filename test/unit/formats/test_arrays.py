@@ -59,7 +59,9 @@ def test_bit_patterns(tmp_path: Path) -> None:
 def test_partitions(tmp_path: Path) -> None:
     path = str(tmp_path / "x.npz")
     shape = parse_shape("(f32[1], s32[])")
-    write_npz(path, "out", [[np.zeros(1, np.float32), np.array(p, np.int32)] for p in (0, 1)], shape)
+    write_npz(
+        path, "out", [[np.zeros(1, np.float32), np.array(p, np.int32)] for p in (0, 1)], shape
+    )
     archive = read_npz(path)
     assert archive.partitions == 2
     assert sorted(archive.arrays) == ["out0.p0", "out0.p1", "out1.p0", "out1.p1"]

@@ -1,0 +1,143 @@
+"""The public face: load, parse, call, transform, save."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from support import DATA
+
+import mlirhlo
+from mlirhlo.diagnostics import HloError
+
+ADD = "f32[2] add(f32[2] x, f32[2] y)"
+SNAPSHOT = DATA / "dumps" / "cpu" / "module_0000.jit_mlp.snapshot.1448476478.pb"
+UNUSED = """HloModule m
+
+ENTRY e {
+  x = f32[2] parameter(0)
+  unused = f32[2] exponential(x)
+  ROOT y = (f32[2], f32[2]) tuple(x, x)
+}
+"""
+
+
+def test_a_module_is_a_function() -> None:
+    result = mlirhlo.parse(ADD)([1, 2], np.array([10, 20], np.float32))
+    assert isinstance(result, np.ndarray)
+    assert result.dtype == np.float32
+    assert result.tolist() == [11, 22]
+
+
+def test_tuples_and_scalars() -> None:
+    first, second = mlirhlo.parse(UNUSED)([1, 2])
+    assert first.tolist() == second.tolist() == [1, 2]
+    assert mlirhlo.parse("f32[] negate(f32[] x)")(2.0) == -2
+
+
+def test_narrow_types() -> None:
+    x = np.array([1.5], ml_dtypes.bfloat16)
+    assert mlirhlo.parse("bf16[1] negate(bf16[1] x)")(x).dtype == ml_dtypes.bfloat16
+
+
+class Exporter:
+    """An array of another library: all it has is DLPack."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: object) -> object:
+        return self.array.__dlpack__(**options)  # type: ignore[arg-type]
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.__dlpack_device__()
+
+
+def test_dlpack_in_and_out() -> None:
+    x = Exporter(np.array([1, 2], np.float32))
+    result = mlirhlo.parse(ADD)(x, x)
+    assert np.from_dlpack(result).tolist() == [2, 4]
+
+
+def test_snapshots_bring_their_arguments() -> None:
+    module = mlirhlo.load(SNAPSHOT)
+    np.testing.assert_allclose(module(), module.expected, rtol=1e-3, atol=1e-3)
+    assert len(module.arguments) == 1
+    assert len(module.arguments[0]) == len(list(module.hlo.entry.parameters))
+
+
+def test_every_source(tmp_path: Path) -> None:
+    path = tmp_path / "m.hlo"
+    path.write_text(UNUSED)
+    with path.open("rb") as file:
+        sources = (path, str(path), path.read_bytes(), file)
+        assert {mlirhlo.load(source).name for source in sources} == {"m"}
+
+
+def test_text_of_every_kind_is_parsed() -> None:
+    module = mlirhlo.parse(UNUSED)
+    for kind in ("hlo", "mlir", "mlir-generic", "pbtxt", "json"):
+        assert str(mlirhlo.parse(module.as_text(kind))) == str(module)
+
+
+@pytest.mark.parametrize("name", ["a.hlo", "a.mlir", "a.pb", "a.pbtxt", "a.json", "a.hlo.gz"])
+def test_saving_and_loading(name: str, tmp_path: Path) -> None:
+    module = mlirhlo.parse(UNUSED)
+    module.save(tmp_path / name)
+    assert str(mlirhlo.load(tmp_path / name)) == str(module)
+
+
+def test_passes() -> None:
+    module = mlirhlo.parse(UNUSED)
+    assert mlirhlo.opt(module, "dce") is module
+    assert "exponential" not in str(module)
+    assert "exponential" not in str(mlirhlo.opt(mlirhlo.parse(UNUSED).op, "dce"))
+    with pytest.raises(HloError, match="did you mean 'dce'"):
+        module.opt("dec")
+
+
+def test_run() -> None:
+    assert mlirhlo.run(ADD.encode(), [1, 1], [2, 2]).tolist() == [3, 3]
+    assert mlirhlo.run(mlirhlo.parse(ADD), [1, 1], [2, 2]).tolist() == [3, 3]
+
+
+def test_hook() -> None:
+    seen = list[str]()
+    mlirhlo.parse(UNUSED).run([1, 2], hook=lambda op, inputs, value: seen.append(op.opcode.name))
+    assert seen[-1] == "tuple"
+
+
+def test_verify() -> None:
+    mlirhlo.parse(UNUSED).verify()
+    wrong = mlirhlo.parse("f32[3] add(f32[2] x, f32[2] y)")
+    assert wrong.problems()
+    with pytest.raises(HloError, match="HLO01"):
+        wrong.verify()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1, 2],), "takes 2 parameters, 1 given"),
+        (([1, 2], [1, 2, 3]), r"f32\[2\]"),
+        ((["a", "b"], [1, 2]), "HLO0303"),
+    ],
+)
+def test_wrong_arguments(arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises(HloError, match=message):
+        mlirhlo.parse(ADD)(*arguments)
+
+
+def test_unknown_file_and_format() -> None:
+    with pytest.raises(HloError, match="HLO0503"):
+        mlirhlo.load("nosuch.hlo")
+    with pytest.raises(HloError, match="HLO0502"):
+        mlirhlo.load(ADD.encode(), "nosuch")
+    with pytest.raises(HloError, match="HLO0502"):
+        mlirhlo.parse(ADD).as_text("nosuch")
+
+
+def test_repr() -> None:
+    assert repr(mlirhlo.parse(UNUSED)) == "<mlirhlo.Module 'm': 3 instructions>"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -314,6 +315,8 @@ def read_shape(cursor: Cursor, default: bool = True, depth: int = 0) -> Shape:
     if cursor.peek("("):
         return TupleShape(cursor.items("(", ")", lambda: read_shape(cursor, default, depth + 1)))
     start = cursor.skip()
+    if default and (simple := _read_simple(cursor, start)) is not None:
+        return simple
     word = cursor.word("a shape")
     if word == "b" and cursor.accept("("):
         inner = read_shape(cursor, default, depth + 1)
@@ -348,6 +351,23 @@ def read_shape(cursor: Cursor, default: bool = True, depth: int = 0) -> Shape:
     if layout is None and default:
         layout = default_layout(len(dimensions))
     return ArrayShape(element_type, dimensions, dynamic if True in dynamic else (), layout)
+
+
+_SIMPLE = re.compile(r"[a-z][a-z0-9]*+\[[0-9,]*+\](?:\{[0-9:][^{}/]*+\}|(?![ \t\r\n]*+[{/]))")
+"""A static array on its own or with a layout that holds no shape."""
+
+
+def _read_simple(cursor: Cursor, start: int) -> Shape | None:
+    """An array in a longer text, looked up by its text; long tuples repeat a few shapes."""
+    match = _SIMPLE.match(cursor.text, start, cursor.end)
+    if match is None or (start == 0 and match.end() == cursor.end) or match.end() - start > 200:
+        return None
+    try:
+        shape = parse_shape(match.group())
+    except SyntaxProblem:
+        return None  # the slow way says what is wrong, and where
+    cursor.position = match.end()
+    return shape
 
 
 def _read_size(cursor: Cursor) -> tuple[int, bool]:

@@ -12,12 +12,13 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-_SPACE = re.compile(r"(?:[ \t\r\n]+|/\*.*?\*/|//[^\n]*)*", re.DOTALL)
+# Possessive repeats keep memory constant: a repeat that may backtrack stores every step.
+_SPACE = re.compile(r"(?>[ \t\r\n]+|/\*(?>[^*]+|\*(?!/))*+\*/|//[^\n]*+)*+")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
 _INT = re.compile(r"-?[0-9]+")
 _FLOAT = re.compile(r"-?(?:nan|inf|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)")
-_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'', re.DOTALL)
-_JSON_STEP = re.compile(r'[{}]|"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRING = re.compile(r'"((?>[^"\\]+|\\.)*+)"|\'((?>[^\'\\]+|\\.)*+)\'', re.DOTALL)
+_JSON_STEP = re.compile(r'[{}]|"(?>[^"\\]+|\\.)*+"', re.DOTALL)
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]+|[0-7]{1,3}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 _SIMPLE_ESCAPES = {
     "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",

@@ -86,11 +86,19 @@ class Machine:
 
     @staticmethod
     def for_module(module: ModuleOp, *, seed: int = 42) -> Machine:
-        """As many replicas and partitions as the module's header says."""
+        """As many replicas and partitions as the module's header says.
+
+        A module from before partitioning may say 1 and still hold manual computations for more
+        partitions; then it gets those.
+        """
         from mlirhlo.dialects.hlo.module import HloModule
+        from mlirhlo.interp.custom_calls.manual import manual_partitions
 
         view = HloModule(module)
-        return Machine(view.replica_count, view.num_partitions, seed=seed)
+        partitions = view.num_partitions
+        if partitions == 1:
+            partitions = manual_partitions(view)
+        return Machine(view.replica_count, partitions, seed=seed)
 
     # -------------------------------------------------------------- devices
 

@@ -112,7 +112,7 @@ def gemm(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     values: list[Value] = [total if scale_out is None else total * sum_type.type(scale_out)]
     values[0] = rounded(cast(Array, values[0]), result.element_type)
     if with_aux:
-        values.append(rounded(before, cast(ArrayShape, parts[1]).element_type))
+        values.append(rounded(before, cast(ArrayShape, parts[len(values)]).element_type))
     if config.get("damax_output"):
         amax = cast(ArrayShape, parts[len(values)])
         magnitude: Any = np.max(np.abs(total), initial=0)

@@ -16,6 +16,7 @@ from google.protobuf.message import Message
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr, f64
 from xdsl.ir import Attribute, SSAValue
 
+import mlirhlo.formats.proto.annotations as annotated
 from mlirhlo.dialects.hlo.attributes.aliasing import OutputOperandAliasesAttr
 from mlirhlo.dialects.hlo.attributes.annotations import (
     Metadata,
@@ -48,7 +49,7 @@ from mlirhlo.dialects.hlo.attributes.sharding import ShardingAttr
 from mlirhlo.dialects.hlo.literal import LiteralAttr
 from mlirhlo.dialects.hlo.shapes import Shape
 from mlirhlo.dialects.hlo.types import shape_of, type_of
-from mlirhlo.formats.proto import annotations, dimensions, shardings
+from mlirhlo.formats.proto import dimensions, shardings
 from mlirhlo.formats.proto.literals import decode_literal, encode_literal
 from mlirhlo.formats.proto.message import (
     DecodeProblem,
@@ -134,7 +135,7 @@ class Context:
 
     def metadata_bytes(self, metadata: Metadata) -> bytes:
         """A serialised OpMetadata."""
-        return annotations.metadata_bytes(metadata, self.payload_id)
+        return annotated.metadata_bytes(metadata, self.payload_id)
 
 
 @dataclass(slots=True)
@@ -154,10 +155,15 @@ class Place:
 class Codec(Protocol):
     """One property in one field."""
 
-    number: int
-    """Field of HloInstructionProto."""
-    is_message: bool
-    """Whether the value is a message, which is remembered by its bytes."""
+    @property
+    def number(self) -> int:
+        """Field of HloInstructionProto."""
+        ...
+
+    @property
+    def is_message(self) -> bool:
+        """Whether the value is a message, which is remembered by its bytes."""
+        ...
 
     def decode(self, value: Any, context: Context, place: Place) -> Attribute | None:
         """The attribute of a field that is present; None for a default that text does not say.
@@ -323,17 +329,17 @@ def _decode_sparsity(data: bytes) -> Attribute | None:
 
 
 def _decode_statistics(data: bytes) -> Attribute | None:
-    found = annotations.statistics_of(data)
+    found = annotated.statistics_of(data)
     return None if found is None else StatisticsAttr(found)
 
 
 def _decode_accuracy(data: bytes) -> Attribute | None:
-    found = annotations.accuracy_of(data)
+    found = annotated.accuracy_of(data)
     return None if found is None else ResultAccuracyAttr(found)
 
 
 def _encode_accuracy(number: int, attribute: Attribute) -> bytes:
-    data = annotations.accuracy_bytes(cast(ResultAccuracyAttr, attribute).data)
+    data = annotated.accuracy_bytes(cast(ResultAccuracyAttr, attribute).data)
     return b"" if data is None else bytes_field(number, data)
 
 
@@ -387,7 +393,7 @@ class _Metadata:
 
     def decode(self, value: Any, context: Context, place: Place) -> Attribute | None:
         data = value.SerializeToString(deterministic=True)
-        return MetadataAttr(annotations.metadata_of(data, context.payloads)) if data else None
+        return MetadataAttr(annotated.metadata_of(data, context.payloads)) if data else None
 
     def encode(self, attribute: Attribute, context: Context) -> bytes:
         return bytes_field(7, context.metadata_bytes(cast(MetadataAttr, attribute).data))
@@ -414,10 +420,10 @@ class _Origin:
 
     def decode(self, value: Any, context: Context, place: Place) -> Attribute | None:
         data = value.SerializeToString(deterministic=True)
-        return OriginAttr(annotations.origin_of(data, place.shape))
+        return OriginAttr(annotated.origin_of(data, place.shape))
 
     def encode(self, attribute: Attribute, context: Context) -> bytes:
-        return bytes_field(88, annotations.origin_bytes(cast(OriginAttr, attribute).data))
+        return bytes_field(88, annotated.origin_bytes(cast(OriginAttr, attribute).data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -494,7 +500,7 @@ CODECS: Mapping[str, Codec] = {
     "fft_length": _integers(32),
     "fft_type": _word(31, FFT_TYPES),
     "frontend_attributes": _message(
-        68, annotations.frontend_attributes_of, annotations.frontend_attributes_bytes
+        68, annotated.frontend_attributes_of, annotated.frontend_attributes_bytes
     ),
     "has_dynamic_root": _boolean(100),
     "index": _integer(13),
@@ -559,7 +565,7 @@ CODECS: Mapping[str, Codec] = {
     "slice_sizes": _integers(34),
     "source_target_pairs": Simple(52, _decode_pairs, _encode_pairs),
     "sparsity_config": _message(98, _decode_sparsity, dimensions.sparsity_bytes),
-    "statistics": _message(82, _decode_statistics, annotations.statistics_bytes),
+    "statistics": _message(82, _decode_statistics, annotated.statistics_bytes),
     "type": _string(72),
     "unique_indices": _boolean(69),
     "use_global_device_ids": _boolean(71),

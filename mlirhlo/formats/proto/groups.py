@@ -49,10 +49,15 @@ Chunk = tuple[int, bytes]
 class Group(Protocol):
     """Some fields of some opcodes."""
 
-    numbers: tuple[int, ...]
-    """Fields that `decode` takes."""
-    keys: tuple[str, ...]
-    """Properties that `encode` writes."""
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Fields that `decode` takes."""
+        ...
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Properties that `encode` writes."""
+        ...
 
     def decode(
         self, number: int, value: Any, properties: Properties, context: Context, place: Place

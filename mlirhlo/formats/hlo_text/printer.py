@@ -82,7 +82,9 @@ class ModulePrinter:
         self.sugar = AsyncSugar(self.by_name, self.lists) if options.async_sugar else None
         self.percent = "%" if options.percent else ""
         self.names: dict[int, str] | None = self._names()
-        self.is_plain = self.names is None and options.ids and not options.canonical_names
+        # A detached op belongs to no module, so its names were not looked at.
+        has_names = self.names is None and bool(self.lists)
+        self.is_plain = has_names and options.ids and not options.canonical_names
         """Whether instructions are printed under the names they have in the IR."""
         self.has_plain_operands = (
             options.operand_names and not options.operand_shapes and not options.compact_operands

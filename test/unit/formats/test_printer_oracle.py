@@ -34,7 +34,7 @@ SMALL = sorted((Path(__file__).parent / "printer_inputs").glob("*.hlo"))
 DUMPS = sorted((DATA / "dumps").glob("**/*optimizations.txt"))
 """Real dumps that travel with the repository."""
 
-PROGRAMS = sorted(CORPUS.glob("programs/*/*.hlo*")) if CORPUS.is_dir() else []
+PROGRAMS = [p for p in sorted(CORPUS.glob("programs/*/*.hlo*")) if ".pb" not in p.suffixes]
 
 
 def text_of(path: Path) -> str:
@@ -58,13 +58,20 @@ def without_tables(text: str) -> str:
     return re.sub(r" ?stack_frame_id=\d+", "", text)
 
 
+def signed_zeros(text: str) -> str:
+    """Constants `-0` so that XLA reads what it printed: it takes the integer for +0."""
+    return re.sub(r"(constant\([({ ]*|, )-0(?=[,)}])", r"\1-0.0", text)
+
+
 def elided(text: str) -> bool:
     """Whether constants are missing, which XLA's reader fills with garbage."""
     return "constant({...})" in text
 
 
 def agree(path: Path, preset: str) -> None:
-    text = text_of(path)
+    text = signed_zeros(text_of(path))
+    if "E(4)} constant(" in text:
+        pytest.skip("XLA's reader loses the element size of constants")
     [want] = oracle.ask([text], lambda t: theirs(t, preset))
     if want.startswith("ERROR") or want == "CRASH":
         pytest.skip("XLA cannot read it")

@@ -8,6 +8,7 @@ Results are views where numpy can give one: values are never written to.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.element_types import Kind, PrimitiveType
-from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
+from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.interp.dynamic import reshape_sizes, reshaped
 from mlirhlo.interp.elementwise import element_type
 from mlirhlo.interp.numerics import work_dtype
@@ -304,19 +305,19 @@ def iota(op: IotaOp, program: Program) -> Run:
 
 @evaluates("shuffle")
 def shuffle(op: ShuffleOp, inputs: Sequence[Any], frame: Frame) -> Value:
-    """Elements rotated along dimensions: mode `rotate` by the amount given as second operand.
+    """Elements rotated towards higher indices, by the mode's shifts or by amounts given as operands.
 
-    Raises HLO0307 for a mode whose meaning is not known.
+    Raises HLO0307 for a mode other than `rotate`.
     """
     mode = str(op.mode).lower() if op.mode is not None else ""
-    operand, amounts = inputs[0], inputs[1:]
-    if "rotate" not in mode or not amounts or isinstance(op.shape, TupleShape):
+    shifts = [int(number) for number in re.findall(r"-?[0-9]+", mode)]
+    shifts = shifts or [int(amount) for amounts in inputs[1:] for amount in np.ravel(amounts)]
+    if len(shifts) == 1:
+        shifts *= len(op.dimensions)
+    if "rotate" not in mode or len(shifts) != len(op.dimensions):
         raise error(
             "HLO0307",
-            f"shuffle: mode {op.mode} has no meaning here",
-            help="only the mode that rotates by an amount is known",
+            f"shuffle: mode {op.mode} of {len(op.dimensions)} dimensions has no meaning here",
+            help="the mode known is rotate, with one shift a dimension",
         )
-    shift = [int(amount) for amount in np.atleast_1d(np.stack(list(amounts))).reshape(-1)]
-    if len(shift) == 1:
-        shift *= len(op.dimensions)
-    return np.roll(operand, shift, axis=op.dimensions)
+    return np.roll(inputs[0], shifts, axis=op.dimensions)

@@ -18,7 +18,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from mlirhlo.diagnostics import HloError, error
+from mlirhlo.diagnostics import Diagnostic, HloError, error
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
@@ -26,7 +26,7 @@ from mlirhlo.dialects.hlo.shapes import TokenShape, TupleShape, leaves
 from mlirhlo.interp import vectorised
 from mlirhlo.interp.plans import Plan, Step, make_plan, place_of, prepare
 from mlirhlo.interp.registry import Array, Call, Value
-from mlirhlo.interp.values import arrays_of, mismatch, unflatten, value_from
+from mlirhlo.interp.values import arrays_of, describe, mismatch, unflatten, value_from
 
 if TYPE_CHECKING:
     from mlirhlo.interp.machine import Machine
@@ -191,13 +191,13 @@ class Interpreter:
         slots, position = self._begin(plan, arguments, spread), 0
         watched = not spread and (self.hook is not None or self.check)
         step: Step | None = None
+        inputs: Sequence[Any] = ()
         try:
             while True:
                 steps = plan.steps
                 count = len(steps)
                 answer: Any = None
                 running: Generator[Any, Any, Any] | None = None
-                inputs: Sequence[Any] = ()
                 while position < count:
                     step = steps[position]
                     position += 1
@@ -237,6 +237,10 @@ class Interpreter:
             if step is None:
                 raise
             raise problem.at(place_of(step.op)) from problem.__cause__
+        except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as problem:
+            if step is None:
+                raise
+            raise _failed(step.op, inputs, problem) from problem
 
     def _begin(self, plan: Plan, arguments: Sequence[Value], spread: bool) -> list[Any]:
         if plan.parameter_count not in (-1, len(arguments)):
@@ -264,6 +268,18 @@ class Interpreter:
                 )
         if self.hook is not None:
             self.hook(op, inputs, value)
+
+
+def _failed(op: Instruction, inputs: Sequence[Value], problem: Exception) -> HloError:
+    given = ", ".join(map(describe, inputs))
+    return HloError(
+        Diagnostic(
+            "HLO0308",
+            f"{op.opcode.name}: %{op.instruction_name} cannot be run on ({given}): {problem}",
+            place_of(op),
+            help="verify the module: shapes or dimension numbers do not fit each other",
+        )
+    )
 
 
 class DeviceFrame:

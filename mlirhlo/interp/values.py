@@ -191,7 +191,7 @@ def mismatch(value: Value, shape: Shape) -> str | None:
     match shape:
         case TupleShape():
             if not isinstance(value, tuple):
-                return _describe(value)
+                return describe(value)
             parts = cast("tuple[Value, ...]", value)
             if len(parts) != len(shape.elements):
                 return f"a tuple of {len(parts)}"
@@ -203,22 +203,23 @@ def mismatch(value: Value, shape: Shape) -> str | None:
         case ArrayShape():
             data = value.data if isinstance(value, DynamicArray) else value
             if not isinstance(data, np.ndarray):
-                return _describe(value)
+                return describe(value)
             array = cast(Array, data)
             same = array.dtype == shape.element_type.dtype and len(array.shape) == shape.rank
             fits = same and all(
                 bound in (size, UNBOUNDED)
                 for size, bound in zip(array.shape, shape.dimensions, strict=True)
             )
-            return None if fits else _describe(value)
+            return None if fits else describe(value)
         case _:
             return None
 
 
-def _describe(value: Value) -> str:
+def describe(value: Value) -> str:
+    """`float32[4,3]` and the like, for messages."""
     if isinstance(value, np.ndarray):
         array = cast(Array, value)
         return f"{array.dtype}[{','.join(map(str, array.shape))}]"
     if isinstance(value, DynamicArray):
-        return f"dynamic {_describe(value.data)}"
+        return f"dynamic {describe(value.data)}"
     return type(value).__name__

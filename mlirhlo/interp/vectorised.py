@@ -7,7 +7,7 @@ are arrays; others are called once an element.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, leaves
 from mlirhlo.interp.registry import Array, Program, Value
+from mlirhlo.interp.values import arrays_of
 
 _PLACE_BY_PLACE = frozenset(
     {"constant", "parameter", "tuple", "get-tuple-element", "opt-barrier", "call", "fusion", "map"}
@@ -44,17 +45,11 @@ def _is_scalar(shape: Shape) -> bool:
     return isinstance(shape, ArrayShape) and shape.is_scalar
 
 
-def _parts(value: Any) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else (value,)
-
-
 def at_once(result: Value, arguments: Sequence[Array]) -> tuple[Array, ...]:
     """The arrays of a result; parts that do not depend on the arguments are spread out."""
-    parts = _parts(result)
     shape = np.broadcast_shapes(*(argument.shape for argument in arguments)) if arguments else ()
     return tuple(
-        part if part.shape == shape else np.broadcast_to(part, shape)
-        for part in map(np.asarray, parts)
+        part if part.shape == shape else np.broadcast_to(part, shape) for part in arrays_of(result)
     )
 
 
@@ -72,7 +67,7 @@ def one_by_one(
     for index in range(flat[0].size):
         given = [argument[index : index + 1].reshape(()) for argument in flat]
         value = call(given)
-        parts = _parts(value)
+        parts = arrays_of(value)
         for result, part in zip(results, parts, strict=True):
             result[index] = part
     return tuple(result.reshape(shape) for result in results)

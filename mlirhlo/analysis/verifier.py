@@ -67,7 +67,8 @@ def verify_module(
                 continue
             if op.calling_keys and broken and not signatures.keys() >= set(op.called_computations):
                 continue
-            checks.check(op)
+            if not checks.check(op):
+                continue
             check_pair(op, report)
             if op.opcode.collective and op.operands:
                 check_groups(op, view, report)

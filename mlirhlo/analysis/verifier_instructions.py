@@ -57,8 +57,8 @@ class InstructionChecks:
     _right_types: set[int] = field(default_factory=set[int])
     _right_shardings: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
-    def check(self, op: Instruction) -> None:
-        """Adds to the report what is wrong with `op` itself."""
+    def check(self, op: Instruction) -> bool:
+        """Adds to the report what is wrong with `op` itself; whether its constraints hold."""
         properties = op.properties
         type_: Any = op.results[0].type
         key: tuple[object, ...] = (
@@ -72,8 +72,10 @@ class InstructionChecks:
                 if k in properties and k not in _ANYTIME
             ],
         )
-        if key not in self._right and self._check_constraints(op):
+        holds = key in self._right
+        if not holds and self._check_constraints(op):
             self._right.add(key)
+            holds = True
         if id(type_) not in self._right_types and self._check_layouts(op):
             self._right_types.add(id(type_))
         sharding = properties.get("sharding")
@@ -81,6 +83,7 @@ class InstructionChecks:
             pair = (id(sharding), id(type_))
             if pair not in self._right_shardings and self._check_sharding(op, sharding):
                 self._right_shardings.add(pair)
+        return holds
 
     def _check_constraints(self, op: Instruction) -> bool:
         try:

@@ -7,6 +7,7 @@ sentence under its number. The check itself raises `given.error(number, …)`. T
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
@@ -168,20 +169,20 @@ class Given:
         """A bool, or its default."""
         return bool_of(self.properties.get(key), default)
 
-    def str(self, key: str, default: str = "") -> str:
+    def str(self, key: builtins.str, default: builtins.str = "") -> builtins.str:
         """A string, or its default."""
         return str_of(self.properties.get(key), default)
 
-    def value(self, key: str, type_: type[T]) -> T | None:
+    def value(self, key: builtins.str, type_: type[T]) -> T | None:
         """Value of a structured attribute; None when absent."""
         attribute = self.properties.get(key)
         return None if attribute is None else cast(T, cast(Any, attribute).data)
 
-    def callee(self, key: str) -> ProgramLayout:
+    def callee(self, key: builtins.str) -> ProgramLayout:
         """Signature of the computation that `key` names."""
         return self.callees[symbols_of(self.properties.get(key))[0]]
 
-    def callee_list(self, key: str) -> tuple[ProgramLayout, ...]:
+    def callee_list(self, key: builtins.str) -> tuple[ProgramLayout, ...]:
         """Signatures of all computations that `key` names."""
         return tuple(self.callees[name] for name in symbols_of(self.properties.get(key)))
 

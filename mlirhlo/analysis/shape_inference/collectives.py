@@ -367,21 +367,18 @@ def device_id(given: Given) -> Shape:
     return array("u32")
 
 
-@checks(
-    "all-gather", "all-gather-start", "reduce-scatter",
-    c5="use_global_device_ids needs a channel_id",
-)  # fmt: skip
-@checks(
-    "all-reduce",
-    "all-reduce-start",
-    "collective-reduce",
-    c3="use_global_device_ids needs a channel_id",
-)
+_GLOBAL_IDS = "use_global_device_ids needs a channel_id"
+_GLOBAL_IDS_NUMBER = {"all-gather": 4, "all-gather-start": 4, "reduce-scatter": 5}
+
+
+@checks("all-gather", "all-gather-start", c4=_GLOBAL_IDS)
+@checks("reduce-scatter", c5=_GLOBAL_IDS)
+@checks("all-reduce", "all-reduce-start", "collective-reduce", c3=_GLOBAL_IDS)
 def check_group_mode(given: Given) -> None:
     """Which devices the groups name."""
     if given.bool("use_global_device_ids") and "channel_id" not in given.properties:
         raise given.error(
-            3 if "reduce" in given.opcode and given.opcode != "reduce-scatter" else 5,
+            _GLOBAL_IDS_NUMBER.get(given.opcode, 3),
             "use_global_device_ids=true needs a channel_id",
             attribute="use_global_device_ids",
         )

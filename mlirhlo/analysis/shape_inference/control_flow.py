@@ -270,20 +270,14 @@ def opt_barrier(given: Given) -> Shape:
     return given.operands[0]
 
 
-@checks(
-    "parameter",
-    c1="the number is not negative",
-    c2="parameter_replication has one value for each leaf of the shape",
-)
+@checks("parameter", c1="parameter_replication has one value for each leaf of the shape")
 def parameter(given: Given) -> None:
-    """Number and replication."""
-    if given.int("parameter_number") < 0:  # parameter_c1
-        raise given.error(1, "parameter number must be >= 0", attribute="parameter_number")
+    """Replication; numbers are the computation's affair."""
     replication = given.value("parameter_replication", Booleans)
     count = sum(1 for _ in leaves(given.declared))
-    if replication is not None and len(replication.values) != count:  # parameter_c2
+    if replication is not None and len(replication.values) != count:  # parameter_c1
         raise given.error(
-            2,
+            1,
             f"parameter has {count} leaf buffers, but parameter_replication has"
             f" {len(replication.values)} elements",
             attribute="parameter_replication",

@@ -444,6 +444,7 @@ def bitcast_convert(given: Given) -> None:
             operand=0,
         )
     before, after = storage_bits(x.element_type), storage_bits(result.element_type)
+    wanted: tuple[int, ...] | None
     if before == after:
         wanted = x.dimensions
     elif before > after:

@@ -8,6 +8,7 @@ Source: HLO protobuf reference, "HloModuleProto", "HloComputationProto", "Ids".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
@@ -46,6 +47,8 @@ from mlirhlo.formats.proto.rest import difference
 from mlirhlo.formats.proto.rows import row_of
 
 _LOW = 0xFFFF_FFFF
+_MOST_COMPUTATIONS = 0x7FFF_FFFF
+"""Ids of computations stand in the upper half of ids of instructions."""
 
 
 def decode_module(
@@ -147,6 +150,8 @@ class _ModuleDecoder:
     def _computation(self, proto: HloComputationProto) -> ComputationOp:
         if proto.id in self.names:
             raise self.problem("HLO0212", f"two computations have the id {proto.id}", proto.name)
+        if not 0 <= proto.id <= _MOST_COMPUTATIONS:
+            raise self.problem("HLO0212", f"{proto.id} is no id of a computation", proto.name)
         by_low = {instruction.id & _LOW: instruction for instruction in proto.instructions}
         if len(by_low) != len(proto.instructions):
             raise self._repeated_id(proto)
@@ -161,12 +166,13 @@ class _ModuleDecoder:
         for position, low in enumerate(order):
             instruction = by_low[low]
             try:
-                op = self._instruction(instruction, results)
+                op = self._instruction(instruction, proto.id, results)
             except DecodeProblem as problem:
                 where = f"{proto.name}.{instruction.name}" if instruction.name else proto.name
                 raise problem.at(self.file, where) from None
-            if instruction.id != (proto.id << 32 | position):
-                op.properties["proto_id"] = integer(instruction.id)
+            full = _full_id(instruction.id, proto.id)
+            if full != (proto.id << 32 | position):
+                op.properties["proto_id"] = integer(full)
             if instruction.opcode == "parameter":
                 numbers.append(instruction.parameter_number)
             append(block, op)
@@ -239,26 +245,40 @@ class _ModuleDecoder:
 
     # Instructions -------------------------------------------------------------------------
 
-    def _instruction(self, proto: HloInstructionProto, results: dict[int, SSAValue]) -> Instruction:
+    def _instruction(
+        self, proto: HloInstructionProto, own: int, results: dict[int, SSAValue]
+    ) -> Instruction:
+        """The instruction; `own` is the id of its computation."""
         row = row_of(proto.opcode)
         if row is None:
             raise DecodeProblem("HLO0211", f"unknown opcode: {proto.opcode}")
         if not proto.HasField("shape"):
             raise DecodeProblem("HLO0213", f"{proto.opcode} has no shape")
         shape, type_, is_exact_shape = self.context.shape(proto.shape.SerializeToString())
-        operands = [self._operand(full, results) for full in proto.operand_ids]
+        operands = [_operand(full, results) for full in proto.operand_ids]
         properties, is_exact = read_properties(proto, row, shape, operands, self.context)
         if row.calls or row.opcode.name == "conditional":
             names = [self._callee(number) for number in proto.called_computation_ids]
             properties.update(read_calls(names, row, operands))
+        elif proto.called_computation_ids:
+            is_exact = False
+        values, full = self.ids.values, _full_id(proto.id, own)
         if proto.control_predecessor_ids:
-            before = [self._operand(full, results) for full in proto.control_predecessor_ids]
+            before = [_operand(full, results) for full in proto.control_predecessor_ids]
             operands += before
             properties[CONTROL_PREDECESSORS] = integer(len(before))
+            is_exact = False
         name = legal_name(proto.name)
         op = create(row.cls, operands, type_, properties, name)
-        self.ids.values[id(op.results[0])] = varint(proto.id)
-        if is_exact and self.knows_every_field and is_exact_shape and name == proto.name:
+        values[id(op.results[0])] = varint(full)
+        if (
+            is_exact
+            and is_exact_shape
+            and self.knows_every_field
+            and name == proto.name
+            and full == proto.id
+            and all(map(_writes, operands, proto.operand_ids, repeat(values)))
+        ):
             return op
         written = instruction_bytes(op, name, row, self.ids, self.context)
         original = proto.SerializeToString(deterministic=True)
@@ -267,16 +287,6 @@ class _ModuleDecoder:
             if rest is not None:
                 properties["proto_rest"] = string(rest)
         return op
-
-    def _operand(self, full: int, results: dict[int, SSAValue]) -> SSAValue:
-        found = results.get(full & _LOW)
-        if found is None:
-            raise DecodeProblem(
-                "HLO0212",
-                f"operand or predecessor {full & _LOW} is not an earlier instruction",
-                help="operands stand before their users, in the schedule too",
-            )
-        return found
 
     def _callee(self, number: int) -> str:
         found = self.names.get(number)
@@ -287,6 +297,27 @@ class _ModuleDecoder:
                 help="callees stand before their callers",
             )
         return found
+
+
+def _full_id(number: int, own: int) -> int:
+    """The id as it is written again: its upper half is the computation's id, or 0 in old files."""
+    return number if number >> 32 in (own, 0) else own << 32 | number & _LOW
+
+
+def _operand(number: int, results: dict[int, SSAValue]) -> SSAValue:
+    found = results.get(number & _LOW)
+    if found is None:
+        raise DecodeProblem(
+            "HLO0212",
+            f"operand or predecessor {number & _LOW} is not an earlier instruction",
+            help="operands stand before their users, in the schedule too",
+        )
+    return found
+
+
+def _writes(value: SSAValue, number: int, ids: Mapping[int, bytes]) -> bool:
+    """Whether a reference is written as it stands: old files leave out the upper half in some."""
+    return ids[id(value)] == varint(number)
 
 
 def _knows_every_field(proto: HloModuleProto) -> bool:

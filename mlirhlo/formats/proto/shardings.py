@@ -129,12 +129,12 @@ def _decode_tiled(proto: OpSharding) -> Sharding:
     if not dimensions or any(size < 1 for size in dimensions):
         raise _problem("tile dimensions are positive")
     count = math.prod(dimensions)
-    order: Order = tuple(proto.tile_assignment_devices)
+    devices = tuple(proto.tile_assignment_devices)
+    order: Order = devices
+    given = len(devices)
     if proto.iota_reshape_dims:
         order = _iota(proto.iota_reshape_dims, proto.iota_transpose_perm)
         given = order.size
-    else:
-        given = len(order)
     if given != count or count > MOST_DEVICES:
         raise _problem(f"a grid of {count} tiles cannot take {given} devices")
     tiles = TileAssignment(dimensions, order)
@@ -231,8 +231,9 @@ def decode_mesh(proto: MeshProto) -> Mesh:
     axes = tuple((axis.name, axis.size) for axis in proto.axes)
     if any(size < 1 for _, size in axes) or len({name for name, _ in axes}) != len(axes):
         raise _problem("a mesh needs axes of different names and positive sizes")
-    order: Order | None = tuple(proto.device_ids) or None
-    given = len(order) if order is not None else None
+    devices = tuple(proto.device_ids)
+    order: Order | None = devices or None
+    given = len(devices) if devices else None
     if proto.HasField("iota_transform"):
         transform = proto.iota_transform
         order = _iota(transform.reshape_dims, transform.transpose_perm)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from mlirhlo.cli import inputs, printing
 from mlirhlo.cli.inputs import InputFlags
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mlirhlo.formats import Loaded
     from mlirhlo.formats.hlo_text import PrintOptions
     from mlirhlo.rewrites.pipeline import Instrumentation
+    from mlirhlo.rewrites.rules import RulePass
 
 PURPOSE = "hlo-opt: read an HLO module in any format, check it, run passes, print it in any format"
 USAGE = "hlo-opt [options] [FILE|-]"
@@ -204,7 +205,8 @@ def _with_fuel(pass_: ModulePass, xla: XlaFlags) -> ModulePass:
         return pass_
     if not hasattr(pass_, "fuel"):
         raise usage_error(f"--xla_fuel: pass '{pass_.name}' does not count its rewrites")
-    return replace(pass_, fuel=xla.fuel[pass_.name])
+    with_fuel: ModulePass = replace(cast("RulePass", pass_), fuel=xla.fuel[pass_.name])
+    return with_fuel
 
 
 class Job:

@@ -85,7 +85,9 @@ def parse(
         name, equals, text = token.lstrip("-").partition("=")
         value = text if equals else None
         key = name.replace("_", "-")
-        if key.startswith("xla-"):
+        if key == "debug-options-file":
+            value = next(rest, "") if value is None else value
+        if key.startswith("xla-") or key == "debug-options-file":
             parsed.xla.append((name.replace("-", "_"), value))
             continue
         member = table.get(key)

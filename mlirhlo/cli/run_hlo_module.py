@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mlirhlo.cli import inputs as files
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import (
+    CURRENT_INPUT,
     DONE,
     INPUT_AT_FAULT,
     UsageError,
@@ -183,7 +184,7 @@ def _run(argv: Sequence[str]) -> int:
         except UsageError:
             raise
         except HloError as problem:
-            name = files.CURRENT_INPUT.name or path
+            name = CURRENT_INPUT.name or path
             raise HloError(*(files.named(d, name) for d in problem.diagnostics)) from problem
         miscompared += tally.miscompared
         runs += tally.compared
@@ -299,8 +300,8 @@ class Replay:
             passes = parse_pipeline(",".join(self.options.passes))
         except HloError as problem:
             raise UsageError(*problem.diagnostics) from None
-        assert files.CURRENT_INPUT.data is not None
-        copy = load(files.CURRENT_INPUT.data, self.options.input_format, name=loaded.name).module
+        assert CURRENT_INPUT.data is not None
+        copy = load(CURRENT_INPUT.data, self.options.input_format, name=loaded.name).module
         run_pipeline(copy, passes)
         return copy
 

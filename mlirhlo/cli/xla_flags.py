@@ -1,8 +1,9 @@
-"""XLA's flags, from XLA_FLAGS and from the command line, as its DebugOptions message.
+"""XLA's flags as its DebugOptions message: of a file, of XLA_FLAGS, of the command line.
 
 Names, types and defaults are the message's fields. What a tool of ours has no use for is accepted
 and has no effect; a name nobody knows is a warning that names the nearest one. The command line
-wins over the variable. Source of the syntax: dumps reference, "How XLA_FLAGS is parsed".
+wins over the variable, the variable over the file of `--debug_options_file`.
+ Source of the syntax: dumps reference, "How XLA_FLAGS is parsed".
 """
 
 from __future__ import annotations
@@ -68,19 +69,38 @@ class XlaFlags:
 
 
 def read_flags(command_line: Sequence[tuple[str, str | None]]) -> XlaFlags:
-    """The flags of XLA_FLAGS, then those of the command line.
+    """All flags; see the head of this file.
 
     Raises `UsageError` HLO0502 for values that do not fit their flag and for a file of flags that
-    cannot be read.
+    cannot be read; `HloError` for a `--debug_options_file` that cannot be.
     """
     flags = XlaFlags()
+    for name, value in command_line:
+        if name == "debug_options_file":
+            _read_file(flags, value or "")
     variable = os.environ.get("XLA_FLAGS", "")
     if variable.strip():
         for name, value in _tokens(variable):
             _add(flags, name, value, " in XLA_FLAGS")
     for name, value in command_line:
-        _add(flags, name, value, "")
+        if name != "debug_options_file":
+            _add(flags, name, value, "")
     return flags
+
+
+def _read_file(flags: XlaFlags, path: str) -> None:
+    """Fields of a DebugOptions file in protobuf text (or binary); `*.debug_options` dumps are such."""
+    from mlirhlo.formats import read_file
+    from mlirhlo.formats.containers import read
+    from mlirhlo.formats.sniff import Container, Format, Sniffed, sniff
+
+    data, name = read_file(path)
+    looks = sniff(data)
+    kind = Format.PROTO if looks.format is Format.PROTO else Format.PROTO_TEXT
+    message = read(data, name, Sniffed(kind, looks.is_gzip, Container.DEBUG_OPTIONS)).message
+    flags.debug_options.MergeFrom(cast("DebugOptions", message))
+    for member, value in message.ListFields():
+        flags.given[member.name] = str(value)
 
 
 def _tokens(variable: str) -> Iterator[tuple[str, str | None]]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from support import DATA
 
 from mlirhlo.cli.report import UsageError
 from mlirhlo.cli.xla_flags import read_flags
+from mlirhlo.diagnostics import HloError
 
 
 @pytest.fixture(autouse=True)
@@ -89,3 +91,14 @@ def test_variable_may_name_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: obj
     monkeypatch.setenv("XLA_FLAGS", path + "x")
     with pytest.raises(UsageError, match="could not open file"):
         read_flags([])
+
+
+def test_file_of_options_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = DATA / "dumps" / "cpu" / "module_0000.jit_mlp.debug_options"
+    flags = read_flags([("debug_options_file", str(path))])
+    assert "xla_dump_to" in flags.given
+    assert flags.debug_options.xla_dump_to != "x"
+    monkeypatch.setenv("XLA_FLAGS", "--xla_dump_to=x")
+    assert read_flags([("debug_options_file", str(path))]).debug_options.xla_dump_to == "x"
+    with pytest.raises(HloError, match="HLO0503"):
+        read_flags([("debug_options_file", "nosuch")])

@@ -20,6 +20,12 @@ from mlirhlo.diagnostics import Diagnostic
 from mlirhlo.dialects.hlo.attributes.header import ProgramLayout
 from mlirhlo.dialects.hlo.module import HloModule
 
+LAYOUT_NOTE = (
+    "Layouts, and the precision of floating point where an opcode computes, do not matter when a"
+    " declared shape is compared."
+)
+"""What the page of constraints says of comparisons."""
+
 MOST_DIAGNOSTICS = 100
 """A module that breaks more rules than this is not looked at any further."""
 

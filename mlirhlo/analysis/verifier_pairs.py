@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from mlirhlo.analysis.shape_inference.base import declare
 from mlirhlo.analysis.verifier_report import PAIRS, Report
@@ -47,7 +47,9 @@ _CARRIERS = frozenset(
 """Instructions that may carry a started value into or out of a loop."""
 
 _CHANNELS = frozenset({"send-done", "recv-done"})
-_TRANSFERS = dict.fromkeys(("send", "send-done", "recv", "recv-done"), "transfer")
+_TRANSFERS: Mapping[str, str] = dict.fromkeys(
+    ("send", "send-done", "recv", "recv-done"), "transfer"
+)
 
 
 def check_pair(op: Instruction, report: Report) -> None:

@@ -7,10 +7,11 @@ line. Constraints that no file can break are broken in `test_verifier_built.py`.
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
-from support import ROOT
+from support import ROOT, run
 
 from mlirhlo.analysis.shape_inference.base import CHECKS, CONSTRAINTS, INFERENCES
 from mlirhlo.analysis.verifier import verify_module
@@ -61,3 +62,8 @@ def test_numbers_have_no_gaps() -> None:
         by_subject.setdefault(subject, []).append(int(number))
     gaps = {s: sorted(n) for s, n in by_subject.items() if sorted(n) != list(range(1, len(n) + 1))}
     assert gaps == {}
+
+
+def test_page_is_up_to_date() -> None:
+    done = run(sys.executable, ROOT / "tools" / "constraint_page.py", "--check")
+    assert done.code == 0, done.err

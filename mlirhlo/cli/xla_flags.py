@@ -3,7 +3,7 @@
 Names, types and defaults are the message's fields. What a tool of ours has no use for is accepted
 and has no effect; a name nobody knows is a warning that names the nearest one. The command line
 wins over the variable, the variable over the file of `--debug_options_file`.
- Source of the syntax: dumps reference, "How XLA_FLAGS is parsed".
+Source of the syntax: dumps reference, "How XLA_FLAGS is parsed".
 """
 
 from __future__ import annotations

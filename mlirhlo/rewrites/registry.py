@@ -7,6 +7,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from xdsl.passes import ModulePass
@@ -71,8 +72,8 @@ def register(cls: type[ModulePass]) -> type[ModulePass]:
 def list_passes() -> Mapping[str, PassInfo]:
     """Every pass of this project and every loaded one, by name."""
     found = {name: PassInfo(name, _builtin(target)) for name, target in _BUILTIN.items()}
-    for name, cls in _loaded.items():
-        found[name] = PassInfo(name, lambda cls=cls: cls)
+    for name in _loaded:
+        found[name] = PassInfo(name, partial(_loaded.__getitem__, name))
     return dict(sorted(found.items()))
 
 

@@ -184,8 +184,8 @@ def apply_rules(
             index.setdefault(cls, []).append(each)
     worklist = _Worklist()
     wanted = [op for op in root.walk() if type(op) in index]
-    for op in reversed(wanted):
-        worklist.push(op)
+    for found in reversed(wanted):
+        worklist.push(found)
 
     def look_again(op: Operation) -> None:
         if type(op) in index:
@@ -206,8 +206,7 @@ def apply_rules(
     listeners = trace.listeners if trace is not None else []
     left = fuel
     while left is None or left > 0:
-        op = worklist.pop()
-        if op is None:
+        if (op := worklist.pop()) is None:
             break
         for each in index[type(op)]:
             rewriter = Rewriter(op)

@@ -110,7 +110,9 @@ def _dtype(type_: PrimitiveType) -> np.dtype[Any]:
 
     if not type_.numpy_name:
         raise TypeError(f"{type_} has no numpy type")
-    return np.dtype(getattr(np, type_.numpy_name, None) or getattr(ml_dtypes, type_.numpy_name))
+    scalar = getattr(np, type_.numpy_name, None) or getattr(ml_dtypes, type_.numpy_name)
+    dtype: np.dtype[Any] = np.dtype(scalar)
+    return dtype
 
 
 def _integer(name: str, number: int, bits: int, *, signed: bool) -> PrimitiveType:

@@ -60,7 +60,7 @@ def _format_wide_floats(type_: PrimitiveType, data: bytes) -> list[str]:
     if not data:
         return []
     code, short, long = ("f", "%.6g", "%.9g") if type_ is F32 else ("d", "%.15g", "%.17g")
-    values = memoryview(data).cast(code).tolist()
+    values = array(code, data)
     texts = ("\n".join([short] * len(values)) % tuple(values)).split("\n")
     back = array(code, map(float, texts))
     if back.tobytes() != data:

@@ -229,8 +229,7 @@ class ModulePrinter:
                 stack += missing
 
     def _callees(self, caller: ComputationOp | Instruction) -> list[str]:
-        alone = isinstance(caller, Instruction)
-        ops = [caller] if alone else self._list(caller)
+        ops = [caller] if isinstance(caller, Instruction) else self._list(caller)
         found: dict[str, None] = {}
         for op in ops:
             if op.calling_keys:

@@ -12,6 +12,7 @@ import re
 from typing import NamedTuple
 
 from xdsl.dialects.builtin import TupleType
+from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.build import append, create
@@ -119,7 +120,7 @@ def read_lines(pieces: Pieces, scope: Scope, position: int) -> int:
             if number < 0 or number in scope.parameters or properties.get("parameter_replication"):
                 return position
             properties["parameter_number"] = integer(number)
-            operands = []
+            operands: list[SSAValue] = []
         elif cls is ConstantOp:
             constant = (
                 None if state.essential_constants else pieces.constant(shape, type_, arguments)
@@ -133,8 +134,9 @@ def read_lines(pieces: Pieces, scope: Scope, position: int) -> int:
                 try:
                     operands = [values[argument] for argument in arguments.split(", ")]
                 except KeyError:
-                    if (operands := pieces.operands(arguments, values)) is None:
+                    if (slowly := pieces.operands(arguments, values)) is None:
                         return position
+                    operands = slowly
             else:
                 operands = []
             if pieces_.arity >= 0 and len(operands) != pieces_.arity:

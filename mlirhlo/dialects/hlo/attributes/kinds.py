@@ -97,16 +97,16 @@ class _IntegerListsValue(tuple[tuple[int, ...], ...]):
         return "{" + ",".join(map(braces, self)) + "}"
 
 
+def _read_integer_lists(cursor: Cursor) -> _IntegerListsValue:
+    return _IntegerListsValue(_integer_lists(cursor))
+
+
 @irdl_attr_definition
 class IntegerListsAttr(TextAttr[tuple[tuple[int, ...], ...]]):
     """`{{0,1},{2,3}}`."""
 
     name = "hlo.integer_lists"
-
-    @staticmethod
-    def read(cursor: Cursor) -> tuple[tuple[int, ...], ...]:
-        """Reads `{{0,1},{2,3}}`. Raises `SyntaxProblem`."""
-        return _IntegerListsValue(_integer_lists(cursor))
+    read = _read_integer_lists
 
     @staticmethod
     def of(lists: tuple[tuple[int, ...], ...]) -> IntegerListsAttr:

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import cast
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, UnitAttr
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
-    Attribute,
     IRDLOperation,
     irdl_op_definition,
     operand_def,

@@ -104,6 +104,16 @@ class PrintOptions:
         )
 
     @staticmethod
+    def short_dump() -> PrintOptions:
+        """As dumps with `--xla_dump_hlo_as_long_text=false`."""
+        return PrintOptions(
+            operand_index_interval=0,
+            program_shape=False,
+            percent=False,
+            control_predecessors=False,
+        )
+
+    @staticmethod
     def canonical() -> PrintOptions:
         """Independent of names, bodies written where they are called."""
         return PrintOptions(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from support import DATA
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.diagnostics import HloError
@@ -31,6 +34,20 @@ ENTRY %e (a: f32[4], b: f32[4]) -> f32[4] {
 }
 
 """
+
+
+DUMPS = [
+    p for p in sorted((DATA / "dumps").rglob("*.txt")) if p.read_text().startswith("HloModule")
+]
+
+
+@pytest.mark.parametrize("path", DUMPS, ids=lambda p: p.name)
+def test_dumps_round_trip(path: Path) -> None:
+    """A dump is printed as it was written, in the long or in the short style."""
+    text = path.read_text()
+    parsed = parse_module(text, path.name)
+    styles = (PrintOptions(), PrintOptions.short_dump(), PrintOptions(large_constants=True))
+    assert text in [print_module(parsed, options) for options in styles]
 
 
 def module(text: str = TEXT) -> ModuleOp:

@@ -57,8 +57,7 @@ def parse_module(
             fail(source, problem)
         except RecursionError:
             where = reader.lexer.position
-            problem = ReadProblem(codes.TOO_DEEP, where, "maximum recursion depth exceeded")
-            fail(source, problem)
+            fail(source, ReadProblem(codes.TOO_DEEP, where, "maximum recursion depth exceeded"))
     return state.module
 
 
@@ -102,7 +101,7 @@ def _read_single(state: ModuleState, reader: GeneralReader) -> None:
     if is_named:
         reader.instruction(scope)
     else:
-        scope.root = reader.right_hand_side(scope, None, start).results[0]
+        scope.root = reader.right_hand_side(scope, "_", start).results[0]
     if not lexer.at_end():
         raise ReadProblem(
             codes.SYNTAX,

@@ -19,6 +19,7 @@ from mlirhlo.dialects.hlo.element_types import Kind, PrimitiveType
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.interp.dynamic import reshape_sizes, reshaped
 from mlirhlo.interp.elementwise import element_type
+from mlirhlo.interp.layouts import major_to_minor, same_memory
 from mlirhlo.interp.numerics import work_dtype
 from mlirhlo.interp.registry import Array, Frame, Program, Run, Value, evaluates, prepares
 
@@ -51,7 +52,8 @@ def bitcast(op: BitcastOp, program: Program) -> Run:
     """The same bytes under another shape and layout.
 
     Elements are taken in the physical order of the operand's layout and laid down in that of the
-    result's. Tiles pad, but keep the order of dimensions of the layout.
+    result's. Where tiles make the two differ in size or order, each result element is what lies at
+    its place in memory; padding reads as zero.
     """
     shape = op.shape
     if not isinstance(shape, ArrayShape) or not isinstance(op.input_shapes[0], ArrayShape):
@@ -59,11 +61,14 @@ def bitcast(op: BitcastOp, program: Program) -> Run:
     operand = op.input_shapes[0]
     if shape.is_scalar and operand.is_scalar:
         return _bits_as(operand.element_type, shape.element_type)
-    to_physical = _major_to_minor(operand)
-    order = _major_to_minor(shape)
+    source, target = operand.element_type, shape.element_type
+    found = same_memory(operand, shape) if source.bits == target.bits else None
+    if found is not None:
+        return _by_places(found, source, target, shape.dimensions)
+    to_physical = major_to_minor(operand)
+    order = major_to_minor(shape)
     sizes = tuple(shape.dimensions[dim] for dim in order)
     from_physical = tuple(order.index(dim) for dim in range(shape.rank))
-    source, target = operand.element_type, shape.element_type
 
     def run(inputs: Sequence[Any], frame: Frame) -> Array:
         flat = inputs[0].transpose(to_physical).reshape(-1)
@@ -75,10 +80,20 @@ def bitcast(op: BitcastOp, program: Program) -> Run:
     return run
 
 
-def _major_to_minor(shape: ArrayShape) -> tuple[int, ...]:
-    if shape.layout is None:
-        return tuple(range(shape.rank))
-    return tuple(reversed(shape.layout.minor_to_major))
+def _by_places(
+    found: Array, source: PrimitiveType, target: PrimitiveType, sizes: tuple[int, ...]
+) -> Run:
+    inside = found >= 0
+    whole = bool(inside.all())
+    as_target = _bits_as(source, target)
+
+    def run(inputs: Sequence[Any], frame: Frame) -> Value:
+        flat = inputs[0].reshape(-1)[found]
+        if not whole:
+            flat = np.where(inside, flat, np.zeros((), flat.dtype))
+        return as_target([flat.reshape(sizes)], frame)
+
+    return run
 
 
 def to_bytes(flat: Array, type_: PrimitiveType) -> bytes:

@@ -16,6 +16,7 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.ops.control_flow import ConstantOp, ParameterOp
 from mlirhlo.interp.dynamic import lifted, needs_lifting
+from mlirhlo.interp.mixed_types import with_declared_types
 from mlirhlo.interp.registry import MEANINGS, PREPARED, Call, Frame, Program, Run, Value
 from mlirhlo.interp.values import value_of_literal
 
@@ -140,6 +141,7 @@ def prepare(op: Instruction, program: Program) -> Run:
         run = partial(meaning, op)
     else:
         raise no_meaning(op)
+    run = with_declared_types(op, run)
     return lifted(op, run) if needs_lifting(op) else run
 
 

@@ -113,6 +113,7 @@ class DcePass(HloPass):
         if not dead:
             return False
         gone = {p.parameter_number for p in dead}
+        layout = module.program_layout
         for parameter in dead:
             parameter.detach()
             parameter.erase()
@@ -127,7 +128,6 @@ class DcePass(HloPass):
                     if owner.output.first_use is None and self._removable(owner, effects):
                         erase_unused(owner, effects)
         if computation.is_entry is not None:
-            layout = module.program_layout
             module.set_program_layout(
                 [s for i, s in enumerate(layout.parameters) if i not in gone], layout.result
             )

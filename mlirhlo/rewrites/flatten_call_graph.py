@@ -39,8 +39,7 @@ class FlattenCallGraphPass(HloPass):
         changed = False
         # Callers first, so that the calls of a clone are looked at like any other.
         work = [c for c in module.computations if c.computation_name not in callees]
-        while work:
-            computation = work.pop()
+        for computation in work:  # grows while it is walked
             for op in tuple(computation.instructions):
                 for key in op.calling_keys:
                     names = symbols_of(op.properties.get(key))

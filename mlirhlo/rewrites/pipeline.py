@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import time
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from typing import Protocol
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, get_pass_option_infos
+from xdsl.utils.arg_spec import ArgSpec
 from xdsl.utils.arg_spec import parse_pipeline as parse_specs
 from xdsl.utils.exceptions import ArgSpecParseError
 
@@ -64,7 +66,7 @@ def parse_pipeline(text: str) -> tuple[ModulePass, ...]:
             )
         cls = info.factory()
         try:
-            passes.append(cls.from_spec(spec))
+            passes.append(cls.from_spec(_with_flags(cls, spec)))
         except (ValueError, TypeError) as problem:
             options = get_pass_option_infos(cls)
             listed = ", ".join(f"{o.name.replace('_', '-')}: {o.expected_type}" for o in options)
@@ -74,6 +76,16 @@ def parse_pipeline(text: str) -> tuple[ModulePass, ...]:
                 help=f"options of {spec.name}: {listed or 'none'}",
             ) from None
     return tuple(passes)
+
+
+def _with_flags(cls: type[ModulePass], spec: ArgSpec) -> ArgSpec:
+    """`{flag}` alone means `{flag=true}`, as `--flag` does."""
+    flags = {f.name for f in dataclasses.fields(cls) if f.type in (bool, "bool")}
+    given = {
+        key: (True,) if values == () and key.replace("-", "_") in flags else values
+        for key, values in spec.parameters.items()
+    }
+    return ArgSpec(spec.name, given)
 
 
 def run_pipeline(

@@ -1,7 +1,8 @@
 """What the reader knows of each opcode, and how one attribute value becomes a property.
 
 Everything comes from the opcode table; here are only the rules of loading: defaults are dropped,
-empty values that XLA does not keep disappear, frame numbers without a row are forgotten.
+empty values that XLA does not keep disappear. Frame numbers without a row stay: pieces of a module
+are dumped without the tables.
 """
 
 from __future__ import annotations
@@ -84,51 +85,51 @@ def keeps_for_check(spec: AttrSpec) -> bool:
     return spec.read_only and spec.kind.names_computations
 
 
-def settle(spec: AttrSpec, value: Attribute, frame_count: int) -> Attribute | None:
+def settle(spec: AttrSpec, value: Attribute) -> Attribute | None:
     """The property that `value` is loaded as; None when it says nothing."""
     if spec.read_only and not keeps_for_check(spec):
         return None
     if spec.default is not None:
         return None if value == _default(spec) else value
     normalise = _NORMALISE.get(spec.kind.name)
-    return value if normalise is None else normalise(value, frame_count)
+    return value if normalise is None else normalise(value)
 
 
-def _metadata(value: Attribute, frame_count: int) -> Attribute | None:
+def _metadata(value: Attribute) -> Attribute | None:
     data = cast(MetadataAttr, value).data
-    if not 0 <= data.stack_frame_id <= frame_count:
+    if data.stack_frame_id < 0:
         data = replace(data, stack_frame_id=0)
         return MetadataAttr(data)
     return value
 
 
-def _frontend_attributes(value: Attribute, frame_count: int) -> Attribute | None:
+def _frontend_attributes(value: Attribute) -> Attribute | None:
     return value if cast(FrontendAttributesAttr, value).data.entries else None
 
 
-def _statistics(value: Attribute, frame_count: int) -> Attribute | None:
+def _statistics(value: Attribute) -> Attribute | None:
     return value if cast(StatisticsAttr, value).data.entries else None
 
 
-def _accuracy(value: Attribute, frame_count: int) -> Attribute | None:
+def _accuracy(value: Attribute) -> Attribute | None:
     data = cast(ResultAccuracyAttr, value).data
     return None if data.mode == "default" and data.tolerance is None else value
 
 
-def _window(value: Attribute, frame_count: int) -> Attribute | None:
+def _window(value: Attribute) -> Attribute | None:
     return value if cast(WindowAttr, value).data.dimensions else None
 
 
-def _precisions(value: Attribute, frame_count: int) -> Attribute | None:
+def _precisions(value: Attribute) -> Attribute | None:
     words = cast("ArrayAttr[Attribute]", value).data
     return None if all(str_of(word) == "default" for word in words) else value
 
 
-def _bytes(value: Attribute, frame_count: int) -> Attribute | None:
+def _bytes(value: Attribute) -> Attribute | None:
     return value if str_of(value) else None
 
 
-_NORMALISE: Mapping[str, Callable[[Attribute, int], Attribute | None]] = {
+_NORMALISE: Mapping[str, Callable[[Attribute], Attribute | None]] = {
     kinds.METADATA.name: _metadata,
     kinds.FRONTEND_ATTRIBUTES.name: _frontend_attributes,
     kinds.STATISTICS.name: _statistics,

@@ -611,7 +611,7 @@ class GeneralReader:
 
     def _value(self, spec: AttrSpec) -> Attribute | None:
         if not spec.kind.names_computations:
-            return settle(spec, spec.kind.read(self.lexer), self.state.frame_count)
+            return settle(spec, spec.kind.read(self.lexer))
         value = self._callees() if spec.kind is kinds.COMPUTATIONS else self._callee()
         return None if spec.read_only and not keeps_for_check(spec) else value
 

@@ -181,5 +181,4 @@ def _tables(state: ModuleState, lexer: Lexer, module: HloModule) -> None:
     for table in _TABLES:
         if text.find(table, start, lexer.position) < 0:
             raise ReadProblem(codes.HEADER, lexer.skip(), f"expects '{table}'")
-    state.frame_count = len(frames.stack_frames)
     module.set("stack_frames", StackFramesAttr(frames))

@@ -242,7 +242,7 @@ class Pieces:
         cursor = Cursor(value)
         read = kind.read(cursor)
         cursor.expect_end()
-        return settle(spec, read, self.state.frame_count)
+        return settle(spec, read)
 
     def _computations(self, spec: AttrSpec, value: str) -> Attribute | None:
         """Raises `KeyError` for what is not a name, or a list of names, of known computations."""

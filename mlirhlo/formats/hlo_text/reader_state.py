@@ -68,8 +68,6 @@ class ModuleState:
     computation_names: NameUniquer = field(default_factory=NameUniquer)
     anonymous_names: NameUniquer = field(default_factory=NameUniquer)
     by_symbol: dict[str, ComputationOp] = field(default_factory=dict[str, ComputationOp])
-    frame_count: int = 0
-    """Rows of StackFrames."""
     essential_constants: bool = False
     """Whether constants are those of a fingerprint: `0` and `1` stand for whole arrays."""
     entry: ComputationOp | None = None

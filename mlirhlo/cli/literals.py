@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from mlirhlo.debug.replay import Inputs
 
 
+_ONE_LINE = 72
+"""Characters of elements that stand in one line; longer ones take a line a row."""
+
+
 class StoredIteration:
     """Arguments of one iteration in a file of literals."""
 
@@ -54,7 +58,11 @@ def value_text(value: Value, shape: Shape) -> str:
     literal = literal_of(value, shape)
     if literal is None:
         return shape.to_string(layout=False)
-    return f"{literal.shape.to_string(layout=False)} {literal.to_text()}"
+    text = literal.to_text()
+    if len(text) > _ONE_LINE and text.startswith("{ {"):
+        rows = text[2:-2].replace("}, {", "},\n  {")
+        text = f"{{\n  {rows}\n}}"
+    return f"{literal.shape.to_string(layout=False)} {text}"
 
 
 def read_literals(path: str) -> list[StoredIteration]:

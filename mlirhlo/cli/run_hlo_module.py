@@ -64,6 +64,9 @@ class Options:
     passes: tuple[str, ...] = flag(
         (), "p", group=_TEST, metavar="a,b", help="passes on the tested module, not the reference"
     )
+    load_pass: tuple[str, ...] = flag(
+        (), group=_TEST, metavar="FILE.py", help="passes of your own, for --passes"
+    )
     iterations: int = flag(1, group=_TEST, metavar="N", help="runs, each with new data")
     abs_error_bound: float = flag(
         1e-3, "abs_error_bound", group=_TEST, metavar="X", help="absolute"
@@ -175,6 +178,11 @@ def _run(argv: Sequence[str]) -> int:
     ]
     if one_only and len(paths) > 1:
         raise usage_error(f"--{one_only[0]} goes with one module, {len(paths)} are given")
+    if options.load_pass:
+        from mlirhlo.rewrites.registry import load_pass_file
+
+        for path in options.load_pass:
+            load_pass_file(path)
     miscompared = runs = 0
     for path in paths:
         if len(paths) > 1:
@@ -355,16 +363,15 @@ class Replay:
         """Fake data, drawn anew for each iteration."""
         from mlirhlo.debug.replay import Inputs
         from mlirhlo.dialects.hlo.module import HloModule
+        from mlirhlo.interp.async_ops import zeros
         from mlirhlo.interp.fake_data import make_fake_arguments
 
         options, view = self.options, HloModule(module)
         seed = self.seed(iteration) + (0 if options.different_random_seeds else iteration - 1)
-        arguments = make_fake_arguments(
-            module,
-            seed=seed,
-            use_large_range=options.use_large_float_range,
-            zeros=not options.random_init_input_literals,
-        )
+        if options.random_init_input_literals:
+            arguments = make_fake_arguments(module, seed, options.use_large_float_range)
+        else:
+            arguments = [zeros(parameter.shape) for parameter in view.entry.parameters]
         replicas = options.num_replicas or view.replica_count
         partitions = options.num_partitions or view.num_partitions
         kind = f"fake data, seed {seed}" if options.random_init_input_literals else "zeros"

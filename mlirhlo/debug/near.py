@@ -76,7 +76,7 @@ def _elements(want: np.ndarray[Any, Any], got: np.ndarray[Any, Any], bounds: Bou
         return None
     if not _is_inexact(want.dtype):
         # Bit equality also settles types that numpy cannot compare.
-        wrong = np.asarray(cast(Any, want) != got)
+        wrong = cast("np.ndarray[Any, Any]", np.not_equal(want, got))
         return None if not wrong.any() else _describe(want, got, wrong, None, None)
     wide: Any = np.complex128 if want.dtype.kind == "c" else np.float64
     a, b = want.astype(wide), got.astype(wide)

@@ -194,14 +194,15 @@ class _ModuleDecoder:
         return computation
 
     def _repeated_id(self, proto: HloComputationProto) -> HloError:
-        seen: set[int] = set()
+        names: dict[int, str] = {}
         for instruction in proto.instructions:
             low = instruction.id & _LOW
-            if low in seen:
-                break
-            seen.add(low)
-        what = f"{proto.name}.{instruction.name}"
-        return self.problem("HLO0212", f"two instructions have the id {low}", what)
+            if low in names:
+                both = f"{names[low]} and {instruction.name}"
+                message = f"two instructions have the id {low}: {both}"
+                return self.problem("HLO0212", message, f"{proto.name}.{instruction.name}")
+            names[low] = instruction.name
+        raise AssertionError("no id is repeated")
 
     def _schedule(
         self, proto: HloComputationProto, by_low: dict[int, HloInstructionProto]

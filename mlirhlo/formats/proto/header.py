@@ -62,7 +62,7 @@ from mlirhlo.formats.proto.shapes import decode_program_shape, program_shape_byt
 from mlirhlo.formats.proto.wire import VARINT
 
 _PAYLOADS = "proto_payloads"
-"""Header attribute: the table of payloads as it was, in base64."""
+"""Header attribute: the table of payloads, in base64."""
 _PRIVATE = "mlirhlo"
 """Key of our own data in the module's backend_config."""
 
@@ -70,7 +70,7 @@ _PRIVATE = "mlirhlo"
 
 
 def read_header(module: HloModule, proto: HloModuleProto, context: Context) -> None:
-    """Sets the header attributes. Raises `DecodeProblem`."""
+    """Sets the header attributes, after all instructions were read. Raises `DecodeProblem`."""
     if proto.HasField("schedule"):
         module.set("is_scheduled", TRUE)
     if proto.input_output_alias.entries:
@@ -87,9 +87,10 @@ def read_header(module: HloModule, proto: HloModuleProto, context: Context) -> N
     if proto.HasField("original_value_recovery_table"):
         table = recovery_of(proto.original_value_recovery_table)
         module.set("origin_recovery_table", RawTextAttr(RawText(table)))
-    if proto.payloads:
-        table_ = [string(base64.b64encode(payload).decode()) for payload in proto.payloads]
-        module.set(_PAYLOADS, ArrayAttr(table_))
+    if context.payloads:
+        # With those that stood inline: they have a number, too, when they are written again.
+        entries = [string(base64.b64encode(payload).decode()) for payload in context.payloads]
+        module.set(_PAYLOADS, ArrayAttr(entries))
     if proto.backend_config:
         _read_private(module, proto.backend_config)
 
@@ -221,10 +222,12 @@ def _read_private(module: HloModule, data: bytes) -> None:
         found = json.loads(data)[_PRIVATE]
     except (ValueError, KeyError, TypeError, RecursionError):
         return  # a compiler's own configuration
-    for key, value in found.items() if isinstance(found, dict) else ():
+    if not isinstance(found, dict):
+        return
+    for key, value in cast("dict[str, Any]", found).items():
         match value:
             case list():
-                flags = tuple(bool(flag) for flag in value)
+                flags = tuple(bool(flag) for flag in cast("list[Any]", value))
                 module.set(key, BooleansAttr(Booleans(flags)))
             case {"text": str(text)}:
                 module.set(key, RawTextAttr(RawText(text)))

@@ -79,13 +79,15 @@ def _elements(want: np.ndarray[Any, Any], got: np.ndarray[Any, Any], bounds: Bou
         wrong = cast("np.ndarray[Any, Any]", np.not_equal(want, got))
         return None if not wrong.any() else _describe(want, got, wrong, None, None)
     wide: Any = np.complex128 if want.dtype.kind == "c" else np.float64
-    a, b = want.astype(wide), got.astype(wide)
+    a: np.ndarray[Any, Any] = want.astype(wide)
+    b: np.ndarray[Any, Any] = got.astype(wide)
     with np.errstate(all="ignore"):
         distance = np.abs(a - b)
         relative = distance / np.abs(a)
         close = (distance <= bounds.absolute) | (relative <= bounds.relative)
         same = (a == b) | (_is_nan(a) & _is_nan(b))
-        wrong = ~np.where(np.isfinite(a) & np.isfinite(b), close | same, same)
+        fits: Any = np.where(np.isfinite(a) & np.isfinite(b), close | same, same)
+    wrong = cast("np.ndarray[Any, Any]", ~fits)
     if not wrong.any():
         return None
     return _describe(want, got, wrong, distance, relative)

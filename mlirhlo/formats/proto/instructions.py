@@ -17,12 +17,14 @@ from xdsl.ir import Attribute, SSAValue
 from mlirhlo.dialects.hlo.attributes.base import integer, string, symbol, symbols_of
 from mlirhlo.dialects.hlo.attributes.groups import ReplicaGroups, ReplicaGroupsAttr
 from mlirhlo.dialects.hlo.element_types import PRED
+from mlirhlo.dialects.hlo.literal import LiteralAttr
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.formats.proto.annotations import payload_of
 from mlirhlo.formats.proto.codecs import Codec, Context, Place
 from mlirhlo.formats.proto.groups import Chunk
+from mlirhlo.formats.proto.literals import fitted
 from mlirhlo.formats.proto.message import (
     DecodeProblem,
     bytes_field,
@@ -100,8 +102,13 @@ def read_properties(
             if absent is None:
                 raise DecodeProblem("HLO0215", f"attribute {key} is expected but not seen")
             properties[key] = absent
-    if row.opcode.name == "constant" and "literal" not in properties:
-        raise DecodeProblem("HLO0206", "a constant without a literal")
+    if row.opcode.name == "constant":
+        literal = properties.get("literal")
+        if not isinstance(literal, LiteralAttr):
+            raise DecodeProblem("HLO0206", "a constant without a literal")
+        value = fitted(literal.data, shape)
+        if value is not literal.data:
+            properties["literal"] = LiteralAttr(value)
     return properties, is_exact
 
 

@@ -8,6 +8,8 @@ Source: HLO protobuf reference, "LiteralProto".
 
 from __future__ import annotations
 
+import functools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
@@ -63,7 +65,7 @@ def _decode(proto: LiteralProto, shape: Shape) -> Literal:
 def encode_literal(literal: Literal) -> LiteralProto:
     """The message of a literal; without data where it is elided."""
     proto = LiteralProto()
-    proto.shape.ParseFromString(shape_bytes(literal.shape))
+    proto.shape.ParseFromString(shape_bytes(stored_shape(literal.shape)))
     if isinstance(literal.shape, TupleShape):
         for element in literal.elements:
             proto.tuple_literals.append(encode_literal(element))
@@ -71,6 +73,28 @@ def encode_literal(literal: Literal) -> LiteralProto:
         data = _reorder(literal.data, literal.shape, to_logical=False)
         set_elements(proto, literal.shape.element_type, data)
     return proto
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def stored_shape(shape: Shape) -> Shape:
+    """The shape as a LiteralProto has it: sizes in bits of stored elements mean nothing there.
+
+    XLA refuses a literal whose shape has one.
+    """
+    if isinstance(shape, TupleShape):
+        return TupleShape(tuple(map(stored_shape, shape.elements)))
+    if isinstance(shape, ArrayShape) and shape.layout is not None:
+        return shape.with_layout(replace(shape.layout, element_size_bits=0))
+    return shape
+
+
+def fitted(literal: Literal, shape: Shape) -> Literal:
+    """The literal under the static shape of its constant, where that is the same in a proto."""
+    if isinstance(shape, ArrayShape) and isinstance(literal.shape, ArrayShape):
+        static = ArrayShape(shape.element_type, shape.dimensions, (), shape.layout)
+        if static != literal.shape and stored_shape(static) == literal.shape:
+            return literal.with_shape(static)
+    return literal
 
 
 def _reorder(data: bytes, shape: ArrayShape, *, to_logical: bool) -> bytes:

@@ -135,7 +135,8 @@ def _attribute(spec: AttrSpec) -> str:
 def pages() -> dict[Path, str]:
     """Every page by its path."""
     found = {
-        DOCS / "passes" / f"{name}.md": pass_page(info) for name, info in list_passes().items()
+        DOCS / "passes" / f"{name}.md": pass_page(info)
+        for name, info in list_passes(loaded=False).items()
     }
     found |= {
         DOCS / "ops" / f"{name}.md": family_page(name, rows) for name, rows in FAMILIES.items()

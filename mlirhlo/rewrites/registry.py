@@ -69,10 +69,10 @@ def register(cls: type[ModulePass]) -> type[ModulePass]:
     return cls
 
 
-def list_passes() -> Mapping[str, PassInfo]:
-    """Every pass of this project and every loaded one, by name."""
+def list_passes(*, loaded: bool = True) -> Mapping[str, PassInfo]:
+    """Every pass of this project and, unless asked not to, every loaded one, by name."""
     found = {name: PassInfo(name, _builtin(target)) for name, target in _BUILTIN.items()}
-    for name in _loaded:
+    for name in _loaded if loaded else ():
         found[name] = PassInfo(name, partial(_loaded.__getitem__, name))
     return dict(sorted(found.items()))
 

@@ -70,6 +70,9 @@ class PrintOptions:
     ids: bool = True
     """Names of module and computations, numbers in instruction names, execution threads."""
     computation_order: ComputationOrder = ComputationOrder.KEPT
+    stored_instruction_order: bool = False
+    """Instructions as they are stored, which for a text read is as it had them. XLA, and the default,
+    walk an unscheduled computation depth first instead."""
     full_replica_groups: bool = False
     """Iota and mesh replica groups as lists."""
     infeed_outfeed_config: bool = True

@@ -129,7 +129,9 @@ class ModulePrinter:
 
     def ordered(self, computation: ComputationOp) -> list[Instruction]:
         """Instructions in print order."""
-        if self.is_scheduled and computation.computation_name not in self.fused:
+        if self.options.stored_instruction_order or (
+            self.is_scheduled and computation.computation_name not in self.fused
+        ):
             return self._list(computation)
         return post_order(self._list(computation))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 """Wire types; 3 and 4 (groups) do not occur in HLO."""
@@ -83,15 +84,19 @@ def fields(data: bytes | memoryview, start: int = 0, end: int | None = None) -> 
         position = stop
 
 
+_MOST_LEADING = 1 << 16
+"""Fields that say enough of a message to recognise it."""
+
+
 def leading_fields(data: bytes | memoryview, start: int, end: int) -> tuple[list[Field], bool]:
     """The fields up to the first damage, and whether there was any.
 
     A last field that claims too much is given as far as the data goes, so that a truncated file is
-    still recognised for what it is.
+    still recognised for what it is. At most `_MOST_LEADING` fields are looked at.
     """
     found: list[Field] = []
     try:
-        found.extend(fields(data, start, end))
+        found.extend(islice(fields(data, start, end), _MOST_LEADING))
     except WireProblem as problem:
         # extend() keeps what came before the exception.
         at = problem.offset

@@ -138,6 +138,7 @@ class GeneralReader:
         self, scope: Scope, declared: Shape | None, declared_at: int, is_entry: bool
     ) -> None:
         computation = self.state.finish(scope, declared, declared_at)
+        self.state.written.append((scope.offset, self.lexer.position, computation.computation_name))
         if is_entry:
             self.state.entry, self.state.entry_text_name = computation, scope.name
         if self.lexer.peek(","):
@@ -197,11 +198,14 @@ class GeneralReader:
             self.instruction(scope)
 
     def _inline(self) -> SymbolRefAttr:
-        """An inline body `{ … }`; it is called `_`."""
+        """An inline body `{ … }`: a computation above that reads the same, else a new one, `_`."""
         lexer = self.lexer
         scope = Scope("_", lexer.skip())
         lexer.expect("{")
         self._instructions(scope)
+        known = self.state.same_body(scope.offset, lexer.position)
+        if known is not None:
+            return symbol(known)
         computation = self.state.finish(scope, None, scope.offset, inline=True)
         return symbol(computation.computation_name)
 

@@ -74,6 +74,10 @@ class ModuleState:
     entry_text_name: str = ""
     last: ComputationOp | None = None
     """Computation written last."""
+    written: list[tuple[int, int, str]] = field(default_factory=list[tuple[int, int, str]])
+    """Begin, end and symbol of the top-level computations in the text."""
+    bodies: dict[str, str] = field(default_factory=dict[str, str])
+    """Symbol by the text of a body, filled by `same_body`."""
     wrapped: set[str] = field(default_factory=set[str])
     """Symbols of the computations that some async-start wraps."""
     expanded: dict[tuple[int, int], ShardingAttr] = field(
@@ -142,6 +146,19 @@ class ModuleState:
             unique = self.instruction_names.unique("%" + (op.instruction_name or "_"))
             op.instruction_name = unique[1:]
 
+    def same_body(self, begin: int, end: int) -> str | None:
+        """Symbol of a computation above whose body reads like the text from `begin` to `end`.
+
+        Texts with full bodies print a callee both at top level and where it is called.
+        """
+        text = self.source.text
+        while self.written:
+            start, stop, name = self.written.pop()
+            opening = text.find("{", start, stop)
+            if opening >= 0:
+                self.bodies[_body_key(text[opening:stop])] = name
+        return self.bodies.get(_body_key(text[begin:end]))
+
     def program_layout(self, name: str) -> ProgramLayout:
         """Parameter shapes and result of a computation, by its symbol."""
         computation = self.by_symbol[name]
@@ -162,6 +179,10 @@ class ModuleState:
             found = self.expanded[key] = ShardingAttr(sharding.data.expanded(count))
             self.kept.append(sharding)
         properties["sharding"] = found
+
+
+def _body_key(text: str) -> str:
+    return "\n".join(line.strip() for line in text.split("\n"))
 
 
 def _last_value(scope: Scope) -> SSAValue:

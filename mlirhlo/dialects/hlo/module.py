@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 HEADER_PREFIX = "hlo."
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class HloModule:
-    """View of `op`; holds nothing of its own."""
+    """View of `op`; holds nothing of its own. Not frozen: a frozen dataclass has no setters."""
 
     op: ModuleOp
 

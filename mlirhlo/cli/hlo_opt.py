@@ -119,9 +119,23 @@ def _run(argv: Sequence[str]) -> int:
 _BARE = ("verify-diagnostics", "verify_diagnostics")
 """Flags whose value may be missing."""
 
+_HARMLESS = frozenset(
+    {
+        "mlir-disable-threading",
+        "mlir-print-debuginfo",
+        "mlir-print-ir-module-scope",
+        "mlir-print-local-scope",
+        "print-debuginfo",
+        "syntax-highlight",
+    }
+)
+"""Flags of mlir-opt and xdsl-opt that scripts pass and that ask for nothing we lack."""
+
 
 def _other(options: Options, name: str, value: str | None) -> bool:
     """Options that are named after passes or after switches of the printer."""
+    if name.replace("_", "-") in _HARMLESS:
+        return True
     from mlirhlo.rewrites.registry import list_passes
 
     for known in (name, name.replace("_", "-")):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -52,13 +53,7 @@ def run_tool(tool: str, body: Callable[[Sequence[str]], int], argv: Sequence[str
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
     if argv is None:
-        # A module lives as long as the process: looking for garbage in it costs a third of the time.
-        gc.freeze()
-        gc.set_threshold(200_000, 50, 1000)
-        for stream in (sys.stdout, sys.stderr):
-            # Names in dumps and our own messages go beyond what some terminals can say.
-            if isinstance(stream, TextIOWrapper):
-                stream.reconfigure(errors="backslashreplace")
+        _prepare_process()
     CURRENT_INPUT.name, CURRENT_INPUT.data = "", None
     try:
         code = body(arguments)
@@ -80,11 +75,40 @@ def run_tool(tool: str, body: Callable[[Sequence[str]], int], argv: Sequence[str
         return DONE
     except KeyboardInterrupt:
         return 130
+    except OSError as problem:
+        if debug or not _is_about_output(problem):
+            return _internal(tool, arguments, problem, debug)
+        message = f"cannot write to standard output: {problem.strerror}"
+        report([Diagnostic("HLO0503", message)])
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return INPUT_AT_FAULT
     except Exception as problem:
-        if debug:
-            raise
-        _report_internal(tool, arguments, problem)
-        return INTERNAL
+        return _internal(tool, arguments, problem, debug)
+
+
+def _prepare_process() -> None:
+    # A module lives as long as the process: looking for garbage in it costs a third of the time.
+    gc.freeze()
+    gc.set_threshold(200_000, 50, 1000)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by the caller: `tool >&-`
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+    for stream in (sys.stdout, sys.stderr):
+        # Names in dumps and our own messages go beyond what some terminals can say.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _internal(tool: str, arguments: Sequence[str], problem: Exception, debug: bool) -> int:
+    if debug:
+        raise problem
+    _report_internal(tool, arguments, problem)
+    return INTERNAL
+
+
+def _is_about_output(problem: OSError) -> bool:
+    """A full disk or a closed terminal, and no file: those are told by who opens them."""
+    return problem.filename is None and problem.errno in (errno.ENOSPC, errno.EIO, errno.EBADF)
 
 
 def report(diagnostics: Iterable[Diagnostic], stream: TextIO | None = None) -> None:

@@ -86,7 +86,7 @@ def _elements(want: np.ndarray[Any, Any], got: np.ndarray[Any, Any], bounds: Bou
         relative = distance / np.abs(a)
         close = (distance <= bounds.absolute) | (relative <= bounds.relative)
         same = (a == b) | (_is_nan(a) & _is_nan(b))
-        fits: Any = np.where(np.isfinite(a) & np.isfinite(b), close | same, same)
+        fits = cast(Any, np.where(np.isfinite(a) & np.isfinite(b), close | same, same))
     wrong = cast("np.ndarray[Any, Any]", ~fits)
     if not wrong.any():
         return None

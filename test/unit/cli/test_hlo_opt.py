@@ -360,3 +360,27 @@ def test_the_tools_of_a_checkout_run_without_installation() -> None:
         env=environment(),
     )
     assert done.stdout.startswith("hlo-opt of mlirhlo")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize(
+    ("redirection", "code", "message"),
+    [
+        (">/dev/full", 1, "cannot write to standard output: No space left on device"),
+        (">&-", 0, ""),
+        ("<&- >/dev/null", 0, ""),
+        ("2>&-", 0, ""),
+    ],
+)
+def test_odd_streams(redirection: str, code: int, message: str) -> None:
+    command = f"{BIN / 'hlo-opt'} {DUMPS[0]} {redirection}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert message in done.stderr
+    assert "HLO0901" not in done.stderr
+
+
+def test_harmless_flags_of_mlir_tools_are_accepted(tool: Tool) -> None:
+    flags = ["--mlir-disable-threading", "--allow-unregistered-dialect", "--no-implicit-module"]
+    assert tool("hlo_opt", *flags, stdin=UNUSED).code == 0

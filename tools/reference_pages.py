@@ -12,6 +12,7 @@ import argparse
 import inspect
 import sys
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 from xdsl.passes import get_pass_option_infos
@@ -41,7 +42,7 @@ def pass_page(info: PassInfo) -> str:
     """Markdown of one pass."""
     cls = info.factory()
     lines = [f"# {info.name}", "", inspect.cleandoc(cls.__doc__ or ""), ""]
-    options = [o for o in get_pass_option_infos(cls)]
+    options = list(get_pass_option_infos(cls))
     if options:
         notes = _field_notes(cls)
         lines += [
@@ -79,7 +80,7 @@ def _field_notes(cls: type) -> dict[str, str]:
             )
         except OSError:
             source = []
-        for line, following in zip(source, source[1:], strict=False):
+        for line, following in pairwise(source):
             name, colon, _ = line.strip().partition(":")
             if colon and name.isidentifier() and following.strip().startswith('"""'):
                 notes[name] = following.strip().strip('"').rstrip()

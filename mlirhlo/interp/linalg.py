@@ -40,9 +40,9 @@ def cholesky_lower(matrices: Array) -> tuple[Array, Array]:
         failed = np.where((failed == 0) & ~(pivot > 0), j + 1, failed)
         root = np.sqrt(pivot)
         factor[..., j, j] = root
-        below = a[..., j + 1 :, j] - np.einsum(
-            "...ik,...k->...i", factor[..., j + 1 :, :j], np.conj(row)
-        )
+        # Not einsum: its sums over nothing are whatever the memory held (numpy 2.4).
+        product = np.matmul(factor[..., j + 1 :, :j], np.conj(row)[..., None])
+        below = a[..., j + 1 :, j] - product[..., 0]
         factor[..., j + 1 :, j] = below / root[..., None]
     return factor, failed
 
@@ -95,7 +95,8 @@ def solve_triangular(
     size = a.shape[-1]
     for i in range(size) if lower else reversed(range(size)):
         known = slice(0, i) if lower else slice(i + 1, size)
-        rest = x[..., i, :] - np.einsum("...k,...km->...m", a[..., i, known], x[..., known, :])
+        product = np.matmul(a[..., i, None, known], x[..., known, :])
+        rest = x[..., i, :] - product[..., 0, :]
         x[..., i, :] = rest if unit_diagonal else rest / a[..., i, i, None]
     return x
 

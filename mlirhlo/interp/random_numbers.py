@@ -50,7 +50,7 @@ def _uniform(generator: Any, a: Any, b: Any) -> Array:
     low, high = a.astype(np.float64), b.astype(np.float64)
     values = (low + (high - low) * generator.random(a.shape)).astype(a.dtype)
     # Rounding to a narrow type may reach the upper end, which is not in the interval.
-    return cast(Array, np.where(values < b, values, a))
+    return cast(Array, np.where(values < b, values, np.nextafter(b, a)))
 
 
 def _normal(generator: Any, mean: Any, deviation: Any) -> Array:

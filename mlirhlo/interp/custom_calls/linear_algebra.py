@@ -50,7 +50,7 @@ def compact_wy(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     m = widened(inputs[0])
     w = np.zeros_like(m)
     for j in range(m.shape[-1]):
-        w[..., :j, j] = np.einsum("...ik,...k->...i", w[..., :j, :j], m[..., :j, j])
+        w[..., :j, j] = np.matmul(w[..., :j, :j], m[..., :j, j, None])[..., 0]
         w[..., j, j] = m[..., j, j]
     return w.astype(inputs[0].dtype)
 
@@ -173,7 +173,7 @@ def gesvdj(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
 def cholesky_update(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     """`(R', undefined)` with R'ᵀ R' = Rᵀ R + w wᵀ."""
     r, w = widened(inputs[0]), widened(inputs[1])
-    total = np.einsum("...ki,...kj->...ij", r, r) + w[..., :, None] * w[..., None, :]
+    total = np.matmul(np.swapaxes(r, -1, -2), r) + w[..., :, None] * w[..., None, :]
     factor, failed = cholesky_lower(total)
     factor[failed != 0] = np.nan
     return np.swapaxes(factor, -1, -2).astype(inputs[0].dtype), inputs[1]

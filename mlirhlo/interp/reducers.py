@@ -127,6 +127,12 @@ _WIDE: dict[np.dtype[Any], np.dtype[Any]] = {
 }
 
 
+def fold_dtype(reducer: Reducer) -> np.dtype[Any]:
+    """Type in which a recognised operation folds: sums and products of f32 in f64."""
+    work = work_dtype(reducer.element_type)
+    return _WIDE.get(work, work) if reducer.opcode in ("add", "multiply") else work
+
+
 def fold(reducer: Reducer, array: Array, axes: tuple[int, ...]) -> Array:
     """Folds axes by a recognised operation; in and out in `work_dtype`.
 
@@ -134,10 +140,9 @@ def fold(reducer: Reducer, array: Array, axes: tuple[int, ...]) -> Array:
     """
     ufunc = reducer.ufunc
     assert ufunc is not None
-    work = array.dtype
-    wide = _WIDE.get(work, work) if reducer.opcode in ("add", "multiply") else work
-    result = ufunc.reduce(array, axis=axes, initial=identity_element(reducer), dtype=wide)
-    result = np.asarray(result).astype(work, copy=False)
+    initial = identity_element(reducer)
+    result = ufunc.reduce(array, axis=axes, initial=initial, dtype=fold_dtype(reducer))
+    result = np.asarray(result).astype(array.dtype, copy=False)
     if reducer.opcode in ("maximum", "minimum") and reducer.element_type.is_float:
         result = _sign_of_zero(result, array, axes, reducer.opcode)
     return result

@@ -13,19 +13,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from mlirhlo.dialects.hlo.attributes.dimensions import Window
+from mlirhlo.dialects.hlo.attributes.dimensions import Window, WindowDimension
 from mlirhlo.dialects.hlo.shapes import TupleShape
 from mlirhlo.interp.data_movement import padded
 from mlirhlo.interp.indexing import combine_at
 from mlirhlo.interp.numerics import work_dtype, wrap
-from mlirhlo.interp.reducers import Reducer, combine, fold, identity_element, reducer_of
+from mlirhlo.interp.reducers import (
+    Reducer,
+    combine,
+    fold_dtype,
+    identity_element,
+    reducer_of,
+)
 from mlirhlo.interp.registry import Array, Frame, Program, Run, Value, prepares
 
 if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.ops.reduction import ReduceWindowOp, SelectAndScatterOp
-
-_LARGEST_VIEW = 1 << 26
-"""Most elements folded through one strided view; beyond, positions of the window go one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,24 +103,41 @@ def reduce_window(op: ReduceWindowOp, program: Program) -> Run:
 
 def _fold_windows(places: WindowPlaces, array: Array, initial: Array, reducer: Reducer) -> Array:
     type_ = reducer.element_type
-    work, identity = work_dtype(type_), identity_element(reducer)
+    work, wide = work_dtype(type_), fold_dtype(reducer)
     counts = places.counts
     if 0 in counts:
         return np.zeros(counts, dtype=type_.dtype)
     # The identity in padding and gaps leaves them out.
-    filled = padded(array.astype(work), identity, places.edges)
-    rank = array.ndim
-    if (
-        int(np.prod(counts)) * int(np.prod([d.size for d in places.window.dimensions]))
-        <= _LARGEST_VIEW
-    ):
-        axes = tuple(range(rank, 2 * rank))
-        result = fold(reducer, places.windows(filled), axes)
-    else:
-        result = np.full(counts, identity, dtype=work)
-        for position in places.positions:
-            result = combine(reducer, result, places.view(filled, position))
-    return wrap(combine(reducer, initial.astype(work), result), type_.dtype)
+    identity = identity_element(reducer).astype(wide)
+    result = padded(array.astype(work).astype(wide), identity, places.edges)
+    for axis, (dimension, count) in enumerate(zip(places.window.dimensions, counts, strict=True)):
+        result = _fold_axis(result, axis, dimension, count, reducer)
+    return wrap(combine(reducer, initial.astype(work), result.astype(work)), type_.dtype)
+
+
+def _fold_axis(
+    array: Array, axis: int, dimension: WindowDimension, count: int, reducer: Reducer
+) -> Array:
+    """Windows of one dimension, put together from windows whose sizes are powers of two.
+
+    The recognised operations commute, so dimensions may fold one after the other.
+    """
+    block = np.moveaxis(array, axis, 0)
+    reach = (count - 1) * dimension.stride + 1
+    result: Array | None = None
+    offset, width = 0, 1
+    while width <= dimension.size:
+        if dimension.size & width:
+            start = offset * dimension.window_dilation
+            piece = block[start : start + reach]
+            result = piece if result is None else combine(reducer, result, piece)
+            offset += width
+        step = width * dimension.window_dilation
+        width *= 2
+        if width <= dimension.size:
+            block = combine(reducer, block[:-step], block[step:])
+    assert result is not None
+    return np.moveaxis(result[:: dimension.stride], 0, axis)
 
 
 def _call_windows(

@@ -13,6 +13,14 @@ def test_padding_takes_no_part() -> None:
     assert got.tolist() == [11, 13, 15, 17]
 
 
+def test_windows_as_long_as_the_array() -> None:
+    size = 100_000
+    line = f"f32[{size}] reduce-window(p0, p1), window={{size={size} pad={size - 1}_0}}, to_apply=f"
+    x = np.random.default_rng(1).standard_normal(size).astype(np.float32)
+    got = one(line, [f"f32[{size}]", "f32[]"], x, 0, computations=adder("f32"))
+    np.testing.assert_allclose(got, np.cumsum(x, dtype=np.float64), rtol=1e-5, atol=1e-4)
+
+
 def test_any_computation() -> None:
     body = adder("f32").replace("add(a, b)", "subtract(a, b)")
     line = "f32[3] reduce-window(p0, p1), window={size=2}, to_apply=f"

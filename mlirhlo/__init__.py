@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
     from xdsl.dialects.builtin import ModuleOp
 
@@ -129,6 +130,20 @@ class Module:
             arguments, replica=replica, partition=partition
         )
         return _plain(result)
+
+    def on_devices(
+        self, *per_device: Sequence[object], replicas: int = 0, partitions: int = 0
+    ) -> list[Any]:
+        """Results on all simulated devices, replicas major, each as a call gives it.
+
+        `per_device`: the arguments of each device; one list stands for all. Numbers of devices that
+        are 0 are the header's. Raises `HloError` HLO0353 when the numbers do not agree.
+        """
+        from mlirhlo.debug.replay import Inputs, run
+
+        replicas = replicas or self.hlo.replica_count
+        partitions = partitions or self.hlo.num_partitions
+        return [_plain(r) for r in run(self.op, Inputs(per_device, replicas, partitions))]
 
     @property
     def arguments(self) -> tuple[tuple[Any, ...], ...]:

@@ -82,7 +82,7 @@ def run_tool(tool: str, body: Callable[[Sequence[str]], int], argv: Sequence[str
         report([Diagnostic("HLO0503", message)])
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return INPUT_AT_FAULT
-    except Exception as problem:
+    except Exception as problem:  # noqa: BLE001  all else is ours, and never a traceback
         return _internal(tool, arguments, problem, debug)
 
 
@@ -92,7 +92,7 @@ def _prepare_process() -> None:
     gc.set_threshold(200_000, 50, 1000)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed by the caller: `tool >&-`
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  stays open
     for stream in (sys.stdout, sys.stderr):
         # Names in dumps and our own messages go beyond what some terminals can say.
         if isinstance(stream, TextIOWrapper):

@@ -141,3 +141,24 @@ def test_unknown_file_and_format() -> None:
 
 def test_repr() -> None:
     assert repr(mlirhlo.parse(UNUSED)) == "<mlirhlo.Module 'm': 3 instructions>"
+
+
+def test_devices() -> None:
+    text = """HloModule m, num_partitions=2
+
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+
+ENTRY e {
+  x = f32[] parameter(0)
+  ROOT s = f32[] all-reduce(x), channel_id=1, replica_groups={{0,1}}, use_global_device_ids=true, to_apply=add
+}
+"""
+    module = mlirhlo.parse(text)
+    assert [float(r) for r in module.on_devices([1.0], [2.0])] == [3, 3]
+    assert [float(r) for r in module.on_devices([4.0])] == [8, 8]
+    with pytest.raises(HloError, match="HLO0353"):
+        module.on_devices([1.0], [2.0], [3.0])

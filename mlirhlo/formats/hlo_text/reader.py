@@ -25,7 +25,7 @@ from mlirhlo.dialects.hlo.table import OPCODES
 from mlirhlo.formats.hlo_text import reader_problems as codes
 from mlirhlo.formats.hlo_text.lexer import Lexer
 from mlirhlo.formats.hlo_text.reader_general import GeneralReader
-from mlirhlo.formats.hlo_text.reader_header import read_module_header
+from mlirhlo.formats.hlo_text.reader_header import check_aliases, read_module_header
 from mlirhlo.formats.hlo_text.reader_problems import ReadProblem, fail
 from mlirhlo.formats.hlo_text.reader_state import ModuleState, ReadOptions, Scope
 
@@ -67,6 +67,7 @@ def _read(state: ModuleState, reader: GeneralReader) -> None:
         read_module_header(state, lexer)
         reader.computations()
         _mark_entry(state)
+        check_aliases(state)
     elif lexer.is_keyword("ENTRY") or _is_computation(lexer):
         reader.computations()
         _mark_entry(state)
@@ -99,9 +100,9 @@ def _read_single(state: ModuleState, reader: GeneralReader) -> None:
     token = lexer.look()
     is_named = token.text == "ROOT" or not (lexer.at_shape() or _is_bare_instruction(lexer))
     if is_named:
-        reader.instruction(scope)
+        reader.instructions.instruction(scope)
     else:
-        scope.root = reader.right_hand_side(scope, "_", start).results[0]
+        scope.root = reader.instructions.right_hand_side(scope, "_", start).results[0]
     if not lexer.at_end():
         raise ReadProblem(
             codes.SYNTAX,

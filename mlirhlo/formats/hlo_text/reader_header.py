@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping
 from xdsl.ir import Attribute
 
 from mlirhlo.dialects.hlo.attributes.aliasing import (
+    BufferDonors,
     BufferDonorsAttr,
+    InputOutputAliases,
     InputOutputAliasesAttr,
     read_buffer_donor,
     read_input_output_alias,
@@ -31,8 +33,8 @@ from mlirhlo.dialects.hlo.attributes.header import (
     read_stack_frames,
 )
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.shapes import read_shape
-from mlirhlo.dialects.hlo.syntax import SyntaxProblem
+from mlirhlo.dialects.hlo.shapes import read_shape, subshape
+from mlirhlo.dialects.hlo.syntax import SyntaxProblem, braces
 from mlirhlo.formats.hlo_text import reader_problems as codes
 from mlirhlo.formats.hlo_text.lexer import Lexer
 from mlirhlo.formats.hlo_text.reader_pieces import ATTRIBUTE
@@ -61,13 +63,15 @@ def _booleans(lexer: Lexer, options: ReadOptions) -> Attribute | None:
 
 
 def _aliases(lexer: Lexer, options: ReadOptions) -> Attribute | None:
-    value = read_input_output_alias(lexer)
-    return InputOutputAliasesAttr(value) if value.entries else None
+    # One alias for each output, in the order of outputs, as in XLA's tree of them.
+    by_output = {entry.output_index: entry for entry in read_input_output_alias(lexer).entries}
+    entries = tuple(by_output[index] for index in sorted(by_output))
+    return InputOutputAliasesAttr(InputOutputAliases(entries)) if entries else None
 
 
 def _donors(lexer: Lexer, options: ReadOptions) -> Attribute | None:
-    value = read_buffer_donor(lexer)
-    return BufferDonorsAttr(value) if value.entries else None
+    entries = tuple(sorted(set(read_buffer_donor(lexer).entries)))
+    return BufferDonorsAttr(BufferDonors(entries)) if entries else None
 
 
 def _frontend_attributes(lexer: Lexer, options: ReadOptions) -> Attribute | None:
@@ -167,8 +171,30 @@ def _attribute(
         raise coded(problem, codes.HEADER).within(
             f"error parsing attribute {key}", token.start
         ) from None
+    if key == "input_output_alias":
+        state.alias_offset = token.start
     if value is not None:
         module.set(key, value)
+
+
+def check_aliases(state: ModuleState) -> None:
+    """Every aliased output is part of the entry's result. Raises `ReadProblem`."""
+    module = HloModule(state.module)
+    aliases = module.input_output_alias
+    if aliases is None:
+        return
+    shape = module.entry.root.shape
+    for entry in aliases.entries:
+        try:
+            subshape(shape, entry.output_index)
+        except IndexError:
+            raise ReadProblem(
+                codes.HEADER,
+                state.alias_offset,
+                f"Trying to set up alias at {braces(entry.output_index)} which is an invalid index"
+                f" for shape {shape.to_string(layout=False)}",
+                len("input_output_alias"),
+            ) from None
 
 
 def _tables(state: ModuleState, lexer: Lexer, module: HloModule) -> None:

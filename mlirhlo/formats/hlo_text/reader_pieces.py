@@ -8,7 +8,7 @@ way of reading looks pieces up by their text. A piece that the quick way cannot 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
@@ -256,6 +256,3 @@ class Pieces:
             raise KeyError(value)
         names = value[1:-1].split(", ") if len(value) > 2 else []
         return ArrayAttr([symbols[n[1:] if n[:1] == "%" else n] for n in names])
-
-
-Reader = Callable[[str], Attribute]

@@ -68,6 +68,8 @@ class ModuleState:
     computation_names: NameUniquer = field(default_factory=NameUniquer)
     anonymous_names: NameUniquer = field(default_factory=NameUniquer)
     by_symbol: dict[str, ComputationOp] = field(default_factory=dict[str, ComputationOp])
+    alias_offset: int = 0
+    """Where `input_output_alias` stands."""
     essential_constants: bool = False
     """Whether constants are those of a fingerprint: `0` and `1` stand for whole arrays."""
     entry: ComputationOp | None = None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import fuzz_text
 import pytest
 from unit.corpus import repository_texts
 
-import fuzz_text
 from mlirhlo.diagnostics import HloError
 from mlirhlo.formats.hlo_text import parse_module
 

@@ -27,6 +27,7 @@ from mlirhlo.dialects.hlo.shapes import UNBOUNDED, ArrayShape, Shape, array
     "broadcast",
     c1="the operand is an array",
     c2="no dimension number is negative",
+    c7="the shape of an unbounded operand's broadcast is written",
 )
 def broadcast(given: Given) -> Shape:
     """The declared shape. Left out, XLA takes the dimension numbers for sizes to put in front."""
@@ -39,6 +40,10 @@ def broadcast(given: Given) -> Shape:
             )
     if given.shape is not None:
         return given.shape
+    if is_unbounded(x):  # broadcast_c7
+        raise given.error(
+            7, f"the shape of a broadcast of {plain(x)} cannot be inferred", operand=0
+        )
     flags = (False,) * len(numbers) + (x.dynamic or (False,) * x.rank)
     return array(x.element_type, (*numbers, *x.dimensions), flags)
 
@@ -115,7 +120,8 @@ def concatenate(given: Given) -> Shape:
                 f" {first.element_type.name.upper()} vs {shape.element_type.name.upper()}.",
                 operand=index,
             )
-        element_type = higher_precision(element_type, shape.element_type)
+        # As XLA has it: of the first and the last operand.
+        element_type = higher_precision(first.element_type, shape.element_type)
         for d in range(first.rank):
             size, dynamic = dimension(shape, d)
             if d == dim:

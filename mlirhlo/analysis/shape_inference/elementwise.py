@@ -177,14 +177,13 @@ def broadcast_sizes(given: Given, a: ArrayShape, b: ArrayShape, number: int) -> 
         (dimension(b, d) for d in range(b.rank)),
         strict=True,
     ):
-        if UNBOUNDED in (x[0], y[0]):
-            # A size of 1 broadcasts, so that nothing is learnt from it.
-            one = x if x[0] == 1 else y if y[0] == 1 else None
-            dims.append((y if one is x else x) if one is not None else most_specific(x, y))
+        if 1 in (x[0], y[0]):
+            # A size of 1 broadcasts, so that only the other side is looked at, its bound too.
+            dims.append(y if x[0] == 1 else x)
+        elif UNBOUNDED in (x[0], y[0]):
+            dims.append(most_specific(x, y))
         elif x[0] == y[0]:
             dims.append((x[0], x[1] or y[1]))
-        elif x[0] == 1 or y[0] == 1:
-            dims.append(y if x[0] == 1 else x)
         else:
             raise given.error(
                 number,
@@ -312,8 +311,9 @@ def clamp(given: Given) -> Shape:
             raise given.error(2, f"Clamp with incompatible element types: {shown}.", operand=index)
         if not limit.is_scalar and not _fits_unbounded(limit, x):  # clamp_c3
             raise given.error(3, f"Clamp with incompatible shapes: {shown}.", operand=index)
-    widest = higher_precision(low.element_type, high.element_type)
-    return retyped(x, higher_precision(widest, x.element_type))
+    if not (low.is_scalar or high.is_scalar or _fits_unbounded(low, high)):  # clamp_c3
+        raise given.error(3, f"Clamp with incompatible shapes: {shown}.", operand=2)
+    return x
 
 
 def _fits_unbounded(a: ArrayShape, b: ArrayShape) -> bool:
@@ -346,32 +346,31 @@ def select(given: Given) -> Shape:
             f"Select's pred operand must have PRED element type; got {plain(predicate)}.",
             operand=0,
         )
-    if not predicate.is_scalar and not _fits_unbounded(predicate, a):  # select_c4
+    if not predicate.is_scalar and not (
+        _fits_unbounded(predicate, a) and _fits_unbounded(predicate, b)
+    ):  # select_c4
         raise given.error(
             4,
             "Operands to select and predicate must be the same shape; got"
             f" {listed([plain(a), plain(b), plain(predicate)])}.",
             operand=0,
         )
-    sources = (a, b) if predicate.is_scalar else (predicate, a, b)
+    whole = a if predicate.is_scalar else predicate
     sizes: list[Dimension] = []
-    for dim in range(a.rank):
-        found = [dimension(s, dim) for s in sources]
-        sizes.append(_meet(found))
-    element_type = higher_precision(a.element_type, b.element_type)
-    if tuple(s[0] for s in sizes) == a.dimensions:
-        flags = tuple(s[1] for s in sizes)
-        return ArrayShape(element_type, a.dimensions, flags if any(flags) else (), a.layout)
-    return array(element_type, [s[0] for s in sizes], [s[1] for s in sizes])
-
-
-def _meet(found: list[Dimension]) -> Dimension:
-    """Size of a dimension that several operands share: dynamic if one of them is; `?` if nothing
-    else is known."""
-    known = [d for d in found if d[0] != UNBOUNDED]
-    if not known:
-        return (UNBOUNDED, True)
-    return known[0][0], any(d[1] for d in known)
+    for dim in range(whole.rank):
+        x, y = dimension(a, dim), dimension(b, dim)
+        if UNBOUNDED in (x[0], y[0]):
+            sizes.append(most_specific(x, y))
+        else:
+            size, dynamic = dimension(whole, dim)
+            sizes.append((size, dynamic or x[1] or y[1]))
+    flags = tuple(s[1] for s in sizes)
+    return ArrayShape(
+        higher_precision(a.element_type, b.element_type),
+        tuple(s[0] for s in sizes),
+        flags if any(flags) else (),
+        whole.layout,
+    )
 
 
 # ---------------------------------------------------------------- declared types

@@ -112,7 +112,7 @@ def _check_gather_numbers(
                 f" have been in [0,{rank}).",
                 attribute="offset_dims",
             )
-    if len(starts) != indices[vector][0]:  # gather_c6
+    if not fits(len(starts), indices[vector][0]):  # gather_c6
         raise given.error(
             6,
             f"Gather op has {len(starts)} elements in start_index_map and the bound of dimension"
@@ -372,7 +372,7 @@ def _check_scatter_numbers(
             f"Scatter op has window of size {size}; doesn't match operand of rank {x.rank}.",
             attribute="update_window_dims",
         )
-    if len(to_operand) != indices[vector]:  # scatter_c12
+    if not fits(len(to_operand), indices[vector]):  # scatter_c12
         raise given.error(
             12,
             f"Scatter op has {len(to_operand)} elements in scatter_dims_to_operand_dims and the"

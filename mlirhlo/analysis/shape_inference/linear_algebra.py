@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from mlirhlo.analysis.shape_inference.base import (
     Given,
+    checks,
     dimension,
     fits,
     infers,
     plain,
     same_type,
 )
-from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, array
+from mlirhlo.dialects.hlo.element_types import PrimitiveType
+from mlirhlo.dialects.hlo.shapes import UNBOUNDED, ArrayShape, Shape, TupleShape, array
 
 _BATCH_NORM = {
     "c1": "the operands are arrays",
@@ -24,8 +24,11 @@ _BATCH_NORM = {
 }
 
 
-def _feature(given: Given, vectors: dict[int, str]) -> tuple[ArrayShape, ArrayShape]:
-    """The operand and a vector of its feature dimension; `vectors` names the rank-1 operands."""
+def _feature(
+    given: Given, vectors: dict[int, str], lenient: tuple[int, ...] = ()
+) -> tuple[ArrayShape, ArrayShape]:
+    """The operand and a vector of its feature dimension; `vectors` names the rank-1 operands, of
+    which XLA does not hold the `lenient` ones to their rank."""
     x = given.array(0, f"operand of {given.opcode}")
     index = given.int("feature_index")
     if index < 0:  # c2
@@ -50,7 +53,7 @@ def _feature(given: Given, vectors: dict[int, str]) -> tuple[ArrayShape, ArraySh
         )
     for operand, what in vectors.items():
         vector = given.array(operand, f"{what} of {given.opcode}")
-        if vector.rank != 1:  # c5
+        if vector.rank == 0 or (vector.rank > 1 and operand not in lenient):  # c5
             raise given.error(
                 5,
                 f"{what.capitalize()} input of {given.opcode} must have rank 1, but has rank"
@@ -87,7 +90,16 @@ def batch_norm_training(given: Given) -> Shape:
 def batch_norm_inference(given: Given) -> Shape:
     """The operand's shape."""
     names = {1: "scale factor", 2: "offset factor", 3: "mean", 4: "variance"}
-    return _feature(given, names)[0]
+    return _feature(given, names, lenient=(3, 4))[0]
+
+
+@checks("batch-norm-inference", c7="mean and variance have rank 1")
+def check_batch_norm_inference(given: Given) -> None:
+    """What inference lets pass: the rank of mean and variance."""
+    for operand, what in ((3, "mean"), (4, "variance")):
+        shape = given.array(operand, what)
+        if shape.rank != 1:  # batch-norm-inference_c7
+            raise given.error(7, f"{what} must have rank 1, but is {plain(shape)}", operand=operand)
 
 
 @infers(
@@ -203,7 +215,7 @@ def triangular_solve(given: Given) -> Shape:
             f" {plain(a)} and {plain(b)}",
             operand=1,
         )
-    if not all(map(fits, a.dimensions[:-2], b.dimensions[:-2])):  # triangular-solve_c7
+    if a.dimensions[:-2] != b.dimensions[:-2]:  # triangular-solve_c7
         raise given.error(
             7,
             "The leading batch dimensions of the arguments to triangular solve must be equal; got"
@@ -256,8 +268,9 @@ def fft(given: Given) -> Shape:
                     f" {x.dimensions[dim]} and should be {length}.",
                     attribute="fft_length",
                 )
-        last = 0 if lengths[-1] == 0 else lengths[-1] // 2 + 1
-        return replace(x, element_type=wide, dimensions=(*x.dimensions[:-1], last))
+        if lengths[-1] == 0:
+            return ArrayShape(wide, x.dimensions, x.dynamic, x.layout)
+        return _resized(x, wide, lengths[-1] // 2 + 1)
     if not x.element_type.is_complex:  # fft_c4
         name = "FFT" if kind in ("FFT", "IFFT") else kind
         raise given.error(4, f"{name} requires complex input type, found {found}.", operand=0)
@@ -265,7 +278,7 @@ def fft(given: Given) -> Shape:
         return x
     for place, length in enumerate(lengths[:-1]):
         dim = x.rank - rank + place
-        if not fits(x.dimensions[dim], length):  # fft_c6
+        if x.dimensions[dim] != length:  # fft_c6
             raise given.error(
                 6,
                 "IRFFT requires all but one innermost dimensions match fft_length, but dimension"
@@ -274,13 +287,21 @@ def fft(given: Given) -> Shape:
             )
     half = lengths[-1] // 2 + 1
     # An empty transform takes 0 or 1 elements.
-    if not (fits(x.dimensions[-1], half) or (x.dimensions[-1] == 0 and lengths[-1] == 0)):
+    if not fits(x.dimensions[-1], half) and (x.dimensions[-1], lengths[-1]) != (0, 0):
         raise given.error(  # fft_c7
             7,
             f"IRFFT requires innermost dimension matches fft_length/2+1, but dimension {x.rank - 1}"
             f" is {x.dimensions[-1]} and should be {half}.",
             attribute="fft_length",
         )
-    return replace(
-        x, element_type=x.element_type.real, dimensions=(*x.dimensions[:-1], lengths[-1])
+    return _resized(x, x.element_type.real, lengths[-1])
+
+
+def _resized(x: ArrayShape, element_type: PrimitiveType, last: int) -> ArrayShape:
+    """`x` with another last size, which is known if it was not; a bound stays one."""
+    flags = x.dynamic
+    if x.dimensions[-1] == UNBOUNDED:
+        flags = (*flags[:-1], False)
+    return ArrayShape(
+        element_type, (*x.dimensions[:-1], last), flags if any(flags) else (), x.layout
     )

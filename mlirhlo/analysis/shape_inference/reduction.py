@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 from mlirhlo.analysis.shape_inference.base import (
     Given,
@@ -27,7 +28,7 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, array, co
     "map",
     c1="the operands are arrays",
     c2="there is at least one operand",
-    c3="the operands have one shape (a scalar fits all), element types aside",
+    c3="the operands have one shape, element types aside, or are scalars of the same type",
     c4="dimensions are all of the operands', in order",
     c5="to_apply takes a scalar of each operand's element type and gives a scalar",
 )
@@ -36,15 +37,20 @@ def map_(given: Given) -> Shape:
     if not given.operands:  # map_c2
         raise given.error(2, "Map expects at least one argument.")
     operands = given.arrays("operand of map")
-    first = next((x for x in operands if not x.is_scalar), operands[0])
-    for index, x in enumerate(operands):
-        if not x.is_scalar and not same_sizes(first, x):  # map_c3
+    first = operands[0]
+    for index, x in enumerate(operands[1:], 1):
+        if same_sizes(first, x):
+            continue
+        if not (first.is_scalar or x.is_scalar) or not same_type(
+            first.element_type, x.element_type
+        ):
             shown = listed([plain(o) for o in operands])
-            raise given.error(
+            raise given.error(  # map_c3
                 3,
                 f"Map operation requires all operands to have the same shape; got: {shown}.",
                 operand=index,
             )
+        first = x if first.is_scalar else first
     numbers = given.ints("dimensions")
     if len(numbers) != first.rank:  # map_c4
         raise given.error(
@@ -148,12 +154,16 @@ def reduce_window(given: Given) -> Shape:
         )
     operands = tuple(given.array(i, "operand of reduce-window") for i in range(count))
     callee = given.callee("to_apply")
-    accumulators = check_reducer(  # reduce-window_c4
+    check_reducer(  # reduce-window_c4
         given, callee, given.operands[count:], [x.element_type for x in operands], 4, "to_apply"
     )
     check_same_sizes(given, operands, 3, "reduced window")  # reduce-window_c3
     sizes = _windowed(given, operands[0], (5, 6, 7))
-    results = tuple(array(a.element_type, sizes.dimensions, sizes.dynamic) for a in accumulators)
+    # The initial values say the element types, not the computation.
+    results = tuple(
+        array(cast(ArrayShape, init).element_type, sizes.dimensions, sizes.dynamic)
+        for init in given.operands[count:]
+    )
     return TupleShape(results) if isinstance(callee.result, TupleShape) else results[0]
 
 
@@ -283,20 +293,26 @@ def check_sort(given: Given) -> None:
 @infers(
     "topk",
     c1="the operand is an array",
-    c2="the operand has a dimension",
-    c3="k is between 0 and the size of the last dimension",
+    c2="k is between 0 and the size of the last dimension",
 )
 def topk(given: Given) -> Shape:
     """(values, s32 indices), the last dimension of size k."""
     x = given.array(0, "operand of top-k operation")
     k = given.int("k")
     last = x.dimensions[-1] if x.rank else 0
-    if x.is_scalar:  # topk_c2
-        raise given.error(2, "a scalar has no last dimension to take the top of", operand=0)
-    if not 0 <= k <= last:  # topk_c3
+    if not 0 <= k <= last:  # topk_c2
         raise given.error(
-            3, f"k={k} is larger than the last dimension of size={last}", attribute="k"
+            2, f"k={k} is larger than the last dimension of size={last}", attribute="k"
         )
+    if x.is_scalar:
+        return TupleShape((x, array("s32")))
     flags = (*x.dynamic[:-1], False) if x.dynamic else ()
     values = array(x.element_type, (*x.dimensions[:-1], k), flags)
     return TupleShape((values, replace(values, element_type=array("s32").element_type)))
+
+
+@checks("topk", c3="the operand has a dimension")
+def check_topk(given: Given) -> None:
+    """What inference lets pass: a scalar."""
+    if given.array(0, "operand of top-k operation").is_scalar:  # topk_c3
+        raise given.error(3, "a scalar has no last dimension to take the top of", operand=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mlirhlo.analysis.shape_inference.base import Given, checks, infers, plain, plain_signature
-from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, compatible, default_layout
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Layout, Shape, TupleShape, compatible
 
 
 @infers(
@@ -63,7 +63,17 @@ def _stacked(shape: Shape, dim: int, size: int) -> Shape:
         return shape
     sizes = (*shape.dimensions[:dim], size, *shape.dimensions[dim:])
     flags = (*shape.dynamic[:dim], False, *shape.dynamic[dim:]) if shape.dynamic else ()
-    return ArrayShape(shape.element_type, sizes, flags, default_layout(len(sizes)))
+    return ArrayShape(shape.element_type, sizes, flags, _with_dimension(shape.layout, dim))
+
+
+def _with_dimension(layout: Layout | None, dim: int) -> Layout | None:
+    """`layout` with a dimension put in at `dim`, next to the one that now follows it, and more
+    major than it."""
+    if layout is None:
+        return None
+    order = [d + 1 if d >= dim else d for d in layout.minor_to_major]
+    order.insert(order.index(dim + 1) + 1 if dim + 1 in order else 0, dim)
+    return Layout(tuple(order))
 
 
 @checks(

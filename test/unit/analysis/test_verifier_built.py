@@ -144,6 +144,12 @@ def test_scan_without_inputs() -> None:
     assert caught.value.constraint == "scan_c4"  # breaks("scan_c4")
 
 
+def test_broadcast_of_unbounded() -> None:
+    with pytest.raises(ConstraintError) as caught:
+        infer("broadcast", [parse_shape("f32[?]")], {"dimensions": integers((0,))})
+    assert caught.value.constraint == "broadcast_c7"  # breaks("broadcast_c7")
+
+
 def test_more_than_the_limit_is_not_listed() -> None:
     p = parameter()
     wrong = [make("negate", [p], parse_shape("f32[3]"), name=f"n{i}") for i in range(5)]

@@ -244,7 +244,7 @@ def test_evaluates_one_instruction() -> None:
     from mlirhlo.dialects.hlo.module import HloModule
 
     root = HloModule(parse_module(SCALE)).entry.root
-    value = evaluate(root, [np.float32([1, 2, 3]), np.float32([5, 5, 5])])
+    value = evaluate(root, [np.array([1, 2, 3], np.float32), np.full(3, 5, np.float32)])
     assert isinstance(value, np.ndarray)
     assert value.tolist() == [5, 10, 15]
 

@@ -35,7 +35,8 @@ def test_huge_indices(index: str) -> None:
         "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f"
     )
     high = np.iinfo(index.replace("s", "int").replace("u", "uint")).max
-    got = one(line, ["f32[1]", f"{index}[2,1]", "f32[2]"], [1], np.array([[high], [0]], dtype=object).astype("u8" if high > 2**63 else "i8"), [5, 7],
+    places = np.array([[high], [0]], dtype=np.uint64 if index == "u64" else np.int64)
+    got = one(line, ["f32[1]", f"{index}[2,1]", "f32[2]"], [1], places, [5, 7],
               computations=adder("f32"))  # fmt: skip
     assert got.tolist() == [8]
 

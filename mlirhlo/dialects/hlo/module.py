@@ -157,7 +157,7 @@ class HloModule:
 
 def set_source(op: Instruction, source: SourceText, offset: int) -> None:
     """Remembers where in `source` an instruction's text begins (offset of its name)."""
-    op.text_source = (source, offset)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    op.text_source = (source, offset)  # type: ignore[attr-defined]
 
 
 def source_of(op: Instruction) -> tuple[SourceText, int] | None:

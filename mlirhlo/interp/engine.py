@@ -26,7 +26,7 @@ from mlirhlo.dialects.hlo.shapes import TokenShape, TupleShape, leaves
 from mlirhlo.interp import vectorised
 from mlirhlo.interp.plans import Plan, Step, make_plan, place_of, prepare
 from mlirhlo.interp.registry import Array, Call, Value
-from mlirhlo.interp.values import arrays_of, describe, mismatch, unflatten, value_from
+from mlirhlo.interp.values import describe, mismatch, results_of, unflatten, value_from
 
 if TYPE_CHECKING:
     from mlirhlo.interp.machine import Machine
@@ -353,4 +353,4 @@ def run_module(
     Raises `HloError`; see `Interpreter.run`.
     """
     interpreter = Interpreter(module, machine, hook, check=check)
-    return arrays_of(interpreter.run(inputs, replica=replica, partition=partition))
+    return results_of(interpreter.run(inputs, replica=replica, partition=partition))

@@ -375,7 +375,7 @@ def run_spmd(
     devices, and what instructions raise.
     """
     from mlirhlo.interp.engine import Interpreter
-    from mlirhlo.interp.values import arrays_of
+    from mlirhlo.interp.values import results_of
 
     machine = Machine.for_module(module) if machine is None else machine
     count = machine.device_count
@@ -392,6 +392,6 @@ def run_spmd(
     def program(replica: int, partition: int) -> list[np.ndarray[Any, np.dtype[Any]]]:
         device = machine.device(replica, partition)
         inputs = inputs_per_device[device if len(inputs_per_device) > 1 else 0]
-        return arrays_of(interpreter.run(inputs, replica=replica, partition=partition))
+        return results_of(interpreter.run(inputs, replica=replica, partition=partition))
 
     return machine.run_devices(program)

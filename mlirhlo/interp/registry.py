@@ -158,5 +158,8 @@ def prepares(*opcodes: str) -> Callable[[F], F]:
 
 
 def meaning_of(op: Instruction) -> Meaning | None:
-    """The meaning of an instruction's opcode."""
+    """The meaning of an instruction's opcode; None when there is none."""
+    from mlirhlo.interp.engine import load_meanings  # it imports every meaning, and they this
+
+    load_meanings()
     return MEANINGS.get(op.opcode.name)

@@ -78,7 +78,8 @@ def _array_from(given: object, shape: ArrayShape, what: str) -> Value:
         given = given.valid
     array = _converted(_as_array(given, shape.element_type, what), shape.element_type, what)
     _check_sizes(array.shape, shape, what)
-    return with_bounds(array, shape) if shape.is_dynamic else array
+    # A view, so that `results_of` sees that the memory is the caller's.
+    return with_bounds(array, shape) if shape.is_dynamic else array.view()
 
 
 def _check_sizes(sizes: Sequence[int], shape: ArrayShape, what: str) -> None:
@@ -175,6 +176,17 @@ def arrays_of(value: Value) -> list[Array]:
         elif isinstance(part, np.ndarray):
             found.append(cast(Array, part))
     return found
+
+
+def results_of(value: Value) -> list[Array]:
+    """As `arrays_of`, for the user: writable, contiguous, no two sharing memory, nor with inputs."""
+    results: list[Array] = []
+    seen: set[int] = set()
+    for array in arrays_of(value):
+        own = array.flags.owndata and array.flags.writeable and array.flags.c_contiguous
+        results.append(array if own and id(array) not in seen else array.copy())
+        seen.add(id(array))
+    return results
 
 
 def unflatten(parts: Iterator[object], shape: Shape) -> object:

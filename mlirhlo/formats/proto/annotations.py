@@ -62,15 +62,24 @@ _METADATA_FIELDS: Mapping[int, str] = {
 """Fields of OpMetadata that HLO text has, too; all others go to `proto_rest`."""
 
 
-def metadata_of(data: bytes, payloads: Sequence[bytes] = ()) -> Metadata:
-    """Metadata of a serialised OpMetadata; `payloads` is the module's table.
+def metadata_of(proto: OpMetadata, payloads: Sequence[bytes], *, may_be_newer: bool) -> Metadata:
+    """Metadata of a message; `payloads` is the module's table.
 
-    Raises `DecodeProblem` HLO0216 for a payload that the table lacks.
+    Unknown fields are looked for only where the file `may_be_newer`. Raises `DecodeProblem` HLO0216 for a
+    payload that the table lacks.
     """
-    proto = OpMetadata.FromString(data)
-    rest = {
-        number: chunk for number, chunk in split(data).items() if number not in _METADATA_FIELDS
-    }
+    rest: dict[int, bytes] = {}
+    if (
+        may_be_newer
+        or proto.size_of_generated_code_in_bytes
+        or proto.size_of_memory_working_set_in_bytes
+        or proto.HasField("profile_info")
+    ):
+        chunks = split(proto.SerializeToString(deterministic=True))
+        rest = {number: c for number, c in chunks.items() if number not in _METADATA_FIELDS}
+    payload = ""
+    if proto.HasField("metadata_payload"):
+        payload = to_text(payload_of(proto.metadata_payload, payloads))
     return Metadata(
         op_type=proto.op_type,
         op_name=proto.op_name,
@@ -83,7 +92,7 @@ def metadata_of(data: bytes, payloads: Sequence[bytes] = ()) -> Metadata:
         deduplicated_name=proto.deduplicated_name,
         scheduling_name=proto.scheduling_name,
         stack_frame_id=proto.stack_frame_id,
-        metadata_payload=to_text(payload_of(proto.metadata_payload, payloads)),
+        metadata_payload=payload,
         proto_rest=join(rest).decode("latin-1"),
     )
 

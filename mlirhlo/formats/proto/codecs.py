@@ -87,6 +87,8 @@ class Context:
 
     payloads: list[bytes] = field(default_factory=list[bytes])
     """The module's table of payloads; grows while encoding."""
+    may_be_newer: bool = True
+    """Whether there may be fields that the schema lacks."""
     payload_ids: dict[str, int] = field(default_factory=dict[str, int])
     decoded: dict[tuple[int, bytes], tuple[Attribute | None, bool]] = field(
         default_factory=dict[tuple[int, bytes], "tuple[Attribute | None, bool]"]
@@ -386,14 +388,17 @@ def _groups(number: int, read: Callable[[bytes], Any]) -> Simple:
     )
 
 
+_NO_METADATA = Metadata()
+
+
 @dataclass(frozen=True, slots=True)
 class _Metadata:
     number: int = 7
     is_message: bool = True
 
     def decode(self, value: Any, context: Context, place: Place) -> Attribute | None:
-        data = value.SerializeToString(deterministic=True)
-        return MetadataAttr(annotated.metadata_of(data, context.payloads)) if data else None
+        metadata = annotated.metadata_of(value, context.payloads, may_be_newer=context.may_be_newer)
+        return None if metadata == _NO_METADATA else MetadataAttr(metadata)
 
     def encode(self, attribute: Attribute, context: Context) -> bytes:
         return bytes_field(7, context.metadata_bytes(cast(MetadataAttr, attribute).data))

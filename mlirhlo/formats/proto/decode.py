@@ -69,6 +69,7 @@ class _ModuleDecoder:
         self.proto, self.file = proto, file
         self.context = Context.of(proto.payloads)
         self.knows_every_field = _knows_every_field(proto)
+        self.context.may_be_newer = not self.knows_every_field
         self.names: dict[int, str] = {}
         """Computations decoded so far, by id."""
         self.ids = Ids({}, {})

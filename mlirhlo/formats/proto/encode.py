@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.diagnostics import Place, error
 from mlirhlo.dialects.hlo.attributes.base import int_of, ints, str_of
+from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops.base import Instruction
@@ -46,7 +47,8 @@ def encode_module(module: ModuleOp, *, keep_config: bool = True) -> HloModulePro
     `backend_config`; without, the message is exactly XLA's. Raises `HloError` HLO0208 for what a
     proto cannot say, naming the instruction.
     """
-    data = module_bytes(HloModule(module), keep_config=keep_config)
+    with paused_gc():
+        data = module_bytes(HloModule(module), keep_config=keep_config)
     try:
         return HloModuleProto.FromString(data)
     except DecodeError:

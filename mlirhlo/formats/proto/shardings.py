@@ -31,6 +31,7 @@ from mlirhlo.formats.proto.message import (
     numbers_field,
     text_field,
 )
+from mlirhlo.formats.proto.metadata_pb2 import OpMetadata
 from mlirhlo.formats.proto.sharding_pb2 import (
     AxisRefProto,
     CollectiveDeviceListProto,
@@ -114,14 +115,8 @@ def decode_sharding(proto: OpSharding, payloads: Sequence[bytes] = ()) -> Shardi
     )
 
 
-def _metadata(protos: Sequence[object], payloads: Sequence[bytes]) -> tuple[Metadata, ...]:
-    from google.protobuf.message import Message
-
-    return tuple(
-        metadata_of(proto.SerializeToString(deterministic=True), payloads)
-        for proto in protos
-        if isinstance(proto, Message)
-    )
+def _metadata(protos: Sequence[OpMetadata], payloads: Sequence[bytes]) -> tuple[Metadata, ...]:
+    return tuple(metadata_of(proto, payloads, may_be_newer=True) for proto in protos)
 
 
 def _decode_tiled(proto: OpSharding) -> Sharding:

@@ -302,6 +302,7 @@ class Job:
             return
         from mlirhlo.rewrites.pipeline import run_pipeline
 
+        inputs.check_entry(loaded)
         watchers: list[Instrumentation] = []
         printer = IrPrinter(self.options, lambda module: self._shown(loaded, module))
         if printer.is_wanted:
@@ -332,6 +333,8 @@ class Job:
 
     def _print(self, loaded: Loaded) -> tuple[str, bytes]:
         written_as = self._format(loaded)
+        if not written_as.startswith("mlir"):
+            inputs.check_entry(loaded)
         with self.clock.step("print"):
             data = printing.render(loaded.module, written_as, self.options, self.text)
         if self.options.verify_roundtrip:

@@ -99,6 +99,7 @@ def _run(argv: Sequence[str]) -> int:
         if problems:
             report(problems)
             return INPUT_AT_FAULT
+        inputs.check_entry(loaded)
         results.append(printing.render(loaded.module, target, options, text))
     if len(results) > 1 and target not in ("hlo", "mlir", "mlir-generic"):
         raise usage_error(f"several modules cannot be written as one {target} file")

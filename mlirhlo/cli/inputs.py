@@ -93,6 +93,20 @@ def verify(loaded: Loaded) -> list[Diagnostic]:
     return [named(d, loaded.name) for d in verify_module(loaded.module, file=loaded.name)]
 
 
+def check_entry(loaded: Loaded) -> None:
+    """What runs or changes a module needs an entry; `--no-verify` lets others come so far.
+
+    Raises `HloError` HLO0106.
+    """
+    from mlirhlo.diagnostics import Place, error
+    from mlirhlo.dialects.hlo.module import HloModule
+
+    try:
+        _ = HloModule(loaded.module).entry
+    except ValueError as problem:
+        raise error("HLO0106", str(problem), Place(loaded.name)) from None
+
+
 def named(diagnostic: Diagnostic, name: str) -> Diagnostic:
     """The diagnostic with the name of the file where only a module without text could be named."""
     from mlirhlo.diagnostics import Place

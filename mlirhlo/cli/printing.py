@@ -185,15 +185,16 @@ def render(module: ModuleOp, format: str, options: OutputFlags, text: PrintOptio
     """A module in `format`. Raises `HloError` as `formats.to_bytes` does."""
     from mlirhlo import formats
 
-    try:
-        return formats.to_bytes(module, format, options=text, container=options.container)
-    except ValueError:
+    if options.container != "HloProto":
         from mlirhlo.formats.sniff import Container
 
-        names = ", ".join(c.value for c in Container if c.holds_module)
-        raise usage_error(
-            f"unknown message '{options.container}'", help=f"modules stand in {names}"
-        ) from None
+        names = [c.value for c in Container if c.holds_module]
+        if options.container not in names:
+            known = ", ".join(names)
+            raise usage_error(
+                f"unknown message '{options.container}'", help=f"modules stand in {known}"
+            )
+    return formats.to_bytes(module, format, options=text, container=options.container)
 
 
 def deliver(data: bytes, options: OutputFlags) -> None:

@@ -171,6 +171,8 @@ def _run(argv: Sequence[str]) -> int:
     _platform("--platform", options.platform)
     reference = _reference(options)
     files.check_format(options.input_format)
+    if options.iterations < 1:
+        raise usage_error(f"--iterations={options.iterations}: at least one is needed")
     one_only = [
         name
         for name in ("input_npz", "output_npz", "input_literals_file", "output_literals_file")
@@ -295,6 +297,7 @@ class Replay:
         problems = files.verify(loaded) if self.options.verify else []
         if problems:
             raise HloError(*problems)
+        files.check_entry(loaded)
         return loaded
 
     def _transformed(self, loaded: Loaded) -> ModuleOp:

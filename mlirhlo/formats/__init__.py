@@ -7,11 +7,12 @@ on their own, and this page only picks among them.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, TypeAlias
 
-from mlirhlo.diagnostics import Place, SourceText, error
+from mlirhlo.diagnostics import HloError, Place, SourceText, error
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -158,12 +159,30 @@ def _load_text(data: bytes, name: str, sniffed: Sniffed) -> Loaded:
     else:
         from mlirhlo.formats import mlir
 
-        module = mlir.parse_module(text, name)
+        try:
+            module = mlir.parse_module(text, name)
+        except HloError as problem:
+            raise _about_dialects(problem) from None
     return Loaded(module, name, sniffed, SourceText(name, text))
 
 
+_FOREIGN = re.compile(r"\b(stablehlo|mhlo|chlo|vhlo|sdy)\.\w+ is not registered")
+
+
+def _about_dialects(problem: HloError) -> HloError:
+    """Says what to give instead of MLIR of another dialect."""
+    first = problem.diagnostics[0]
+    match = _FOREIGN.search(first.message)
+    if match is None or first.help is not None:
+        return problem
+    advice = (
+        f"{match[1]} is not read here; give the module as HLO text or proto: in JAX"
+        " lowered.as_text('hlo'), or a dump of --xla_dump_to"
+    )
+    return HloError(replace(first, help=advice), *problem.diagnostics[1:])
+
+
 def _load_proto(data: bytes, name: str, sniffed: Sniffed) -> Loaded:
-    from mlirhlo.diagnostics import HloError
     from mlirhlo.formats import containers, proto
 
     contents = containers.read(data, name, sniffed)
@@ -221,15 +240,21 @@ def read_file(source: Source) -> tuple[bytes, str]:
         raise error(
             "HLO0503",
             f"cannot read '{path}': {problem.strerror or problem}",
-            help=_nearest_file(path) if isinstance(problem, FileNotFoundError) else None,
+            help=_nearest_file(path),
         ) from None
     except ValueError as problem:  # a NUL in the name
         raise error("HLO0503", f"cannot read {path!r}: {problem}") from None
 
 
 def _nearest_file(path: str) -> str | None:
+    """What may have been meant by a path that cannot be read."""
     from difflib import get_close_matches
 
+    if os.path.isdir(path):
+        files = sorted(name for name in os.listdir(path) if name.endswith((".txt", ".hlo", ".pb")))
+        return f"name a file in it, such as '{os.path.join(path, files[0])}'" if files else None
+    if os.path.exists(path):
+        return None
     folder, base = os.path.split(path)
     try:
         names = os.listdir(folder or ".")

@@ -84,11 +84,13 @@ class Archive:
         result = decode(array, shape.element_type) if fits else None
         if result is not None:
             return result
+        can_be = decode(np.zeros((0,), array.dtype), shape.element_type) is not None
+        advice = "the sizes differ: is the file for another module?" if can_be else None
         sizes = ",".join(map(str, array.shape))
         wanted = shape.to_string(layout=False)
         raise self._problem(
             f"{what} is {array.dtype}[{sizes}], but {wanted} is wanted",
-            help=_how_to_store(shape.element_type),
+            help=advice or _how_to_store(shape.element_type),
         )
 
     def _problem(self, message: str, help: str | None = None) -> HloError:

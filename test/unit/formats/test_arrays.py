@@ -79,7 +79,7 @@ def test_positional_arrays_of_savez(tmp_path: Path) -> None:
     ("shape", "arrays", "message"),
     [
         ("f32[2]", {"in0": np.zeros(2)}, "in0 is float64[2], but f32[2] is wanted"),
-        ("f32[2]", {"in0": np.zeros(3, np.float32)}, "in0 is float32[3], but f32[2]"),
+        ("f32[2]", {"in0": np.zeros(3, np.float32)}, "the sizes differ"),
         ("f32[2]", {"x": np.zeros(2)}, "no array 'in0'"),
         ("f32[1]", {"in0": np.zeros(1, np.float32), "in1": 1}, "it holds in1, but only 1"),
         ("bf16[1]", {"in0": np.zeros(1, np.float16)}, "store bf16 as uint16 bit patterns"),

@@ -79,9 +79,7 @@ class Interpreter:
         if self._machine is None:
             from mlirhlo.interp.machine import Machine
 
-            self._machine = Machine(
-                replicas=self.module.replica_count, partitions=self.module.num_partitions
-            )
+            self._machine = Machine.for_module(self.module.op)
         return self._machine
 
     def computation(self, name: str) -> ComputationOp:
@@ -135,6 +133,9 @@ class Interpreter:
     def run(self, inputs: Sequence[object], *, replica: int = 0, partition: int = 0) -> Value:
         """The entry's result for the given parameters, on one device.
 
+        Where devices meet in collectives, a call from outside of `Machine.run_devices` runs all of
+        them on the same inputs.
+
         `inputs`: one value per entry parameter, or the leaves of them all in order (see
         `value_from` for what is taken). Raises `HloError` HLO0302 and HLO0303 for inputs that do
         not fit, and what the instructions raise.
@@ -144,6 +145,12 @@ class Interpreter:
         except ValueError as problem:
             raise error("HLO0304", str(problem)) from None
         values = self.inputs(inputs)
+        if self.machine.must_run_all(self.module):
+            # Others would be missed where devices meet: all run, on the same inputs.
+            results = self.machine.run_devices(
+                lambda r, p: self.run(values, replica=r, partition=p)
+            )
+            return results[self.machine.device(replica, partition)]
         with np.errstate(all="ignore"):
             frame = DeviceFrame(self, replica, partition)
             return self.execute(self.plan(entry.computation_name), values, frame)
@@ -202,19 +209,21 @@ class Interpreter:
                     step = steps[position]
                     position += 1
                     inputs = [slots[operand] for operand in step.operands]
+                    # Before it runs: then it may take over what nobody else holds.
+                    for slot in step.frees:
+                        slots[slot] = None
                     value: Any = step.run(inputs, frame)
                     if step.calls:
                         running = value
-                        for slot in step.frees:
-                            slots[slot] = None
+                        if not watched:
+                            inputs = ()
                         break
                     if value.__class__ is not np.ndarray and isinstance(value, np.generic):
                         value = np.asarray(value)
-                    slots[step.result] = value
+                    if not step.unused:
+                        slots[step.result] = value
                     if watched:
                         self._watch(step.op, inputs, value)
-                    for slot in step.frees:
-                        slots[slot] = None
                 if running is None:
                     answer = slots[plan.root]
                     if not stack:
@@ -233,6 +242,8 @@ class Interpreter:
                     raise error("HLO0304", "computations call each other without end")
                 plan = self.plan(request.computation)
                 slots, position = self._begin(plan, request.arguments, spread), 0
+                if isinstance(request.arguments, list):
+                    request.arguments.clear()
         except HloError as problem:
             if step is None:
                 raise

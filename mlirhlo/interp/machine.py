@@ -23,6 +23,9 @@ from mlirhlo.interp.registry import Meaning, Value
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from mlirhlo.dialects.hlo.module import HloModule
+    from mlirhlo.dialects.hlo.ops.base import Instruction
+
 T = TypeVar("T")
 
 FIRST_RNG_STATE = 0x7012395
@@ -73,6 +76,7 @@ class Machine:
         self.host_timeout_s: float = host_timeout_s
         self.custom_calls: dict[str, Meaning] = dict(custom_calls or {})
         self._changed = threading.Condition()
+        self._here = threading.local()
         self._running: set[int] = set()
         self._waits: dict[int, _Wait] = {}
         self._failure: BaseException | None = None
@@ -159,13 +163,21 @@ class Machine:
             raise self._failure
         return results
 
+    def must_run_all(self, module: HloModule) -> bool:
+        """Whether a run of `module` asked for from outside needs all devices, since they meet."""
+        if self.device_count == 1 or getattr(self._here, "is_inside", False):
+            return False
+        return any(map(_meets_others, module.instructions))
+
     @contextmanager
     def _runs(self, device: int) -> Generator[None]:
         with self._changed:
             self._running.add(device)
+        self._here.is_inside = True
         try:
             yield
         finally:
+            self._here.is_inside = False
             with self._changed:
                 self._running.discard(device)
                 self._check_progress()
@@ -359,6 +371,19 @@ def host_box(channel: int, device: int, *, to_device: bool) -> Hashable:
 
 def _is_host(key: Hashable) -> bool:
     return isinstance(key, tuple) and key[:1] == ("host",)
+
+
+def _meets_others(op: Instruction) -> bool:
+    """Whether a device needs others to run `op`."""
+    opcode = op.opcode
+    if opcode.name == "custom-call":
+        return getattr(op, "custom_call_target", "") in _MANUAL_BORDERS
+    if opcode.name == "recv":
+        return not getattr(op, "is_host_transfer", False)
+    return opcode.collective and opcode.name not in ("partition-id", "replica-id")
+
+
+_MANUAL_BORDERS = ("xla.sdy.LocalToGlobalShape", "SPMDShardToFullShape")
 
 
 def run_spmd(

@@ -11,6 +11,7 @@ import pytest
 
 from mlirhlo.diagnostics import HloError
 from mlirhlo.formats.hlo_text import parse_module
+from mlirhlo.interp.engine import run_module
 from mlirhlo.interp.machine import Machine, infeed_box, run_spmd
 
 
@@ -139,3 +140,16 @@ ENTRY e {
         np.testing.assert_array_equal(result, -x)
     with pytest.raises(HloError, match="HLO0353"):
         run_spmd(module, [[x]], machine=Machine())
+
+
+def test_a_run_from_outside_brings_the_other_devices_along() -> None:
+    text = (
+        "HloModule m, num_partitions=3\n"
+        "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }\n"
+        "ENTRY e { i = u32[] partition-id()\n f = f32[] convert(i)\n p = f32[] parameter(0)\n"
+        " q = f32[] add(f, p)\n"
+        " r = f32[] all-reduce(q), channel_id=1, replica_groups={{0,1,2}}, use_global_device_ids=true, to_apply=add\n"
+        " ROOT t = (f32[], u32[]) tuple(r, i) }\n"
+    )
+    total, number = run_module(parse_module(text), [1.0], partition=2)
+    assert (float(total), int(number)) == (6.0, 2)

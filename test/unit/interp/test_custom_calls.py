@@ -411,3 +411,36 @@ ENTRY e {
     got = run_spmd(module, [[np.ones((4, 2), np.float32)]], machine=machine)
     for (result,) in got:
         assert result[:, 0].tolist() == [0, 0, 2, 2]
+
+
+def test_cudnn_norm_forward_and_backward() -> None:
+    rng = np.random.default_rng(0)
+    x, dy = rng.normal(size=(2, 3, 5, 1)), rng.normal(size=(2, 3, 5, 1))
+    x, dy = x.reshape(6, 5, 1, 1), dy.reshape(6, 5, 1, 1)
+    scale, bias = rng.normal(size=(1, 5, 1, 1)), rng.normal(size=(1, 5, 1, 1))
+
+    def f(x: np.ndarray, scale: np.ndarray, bias: np.ndarray) -> np.ndarray:
+        mean, var = x.mean(1, keepdims=True), x.var(1, keepdims=True)
+        return (x - mean) / np.sqrt(var + 1e-3) * scale + bias
+
+    big, row, column = "f64[6,5,1,1]", "f64[1,5,1,1]", "f64[6,1,1,1]"
+    given = [(big, x), (row, scale), (row, bias)]
+
+    def config(kind: str) -> dict[str, object]:
+        return {"cudnn_norm_backend_config": {"epsilon": 1e-3, "kind": kind}}
+
+    y, workspace = call("__cudnn$norm", f"({big}, u8[8])", given, "", config("LAYER_FWD_INFER"))
+    np.testing.assert_allclose(y, f(x, scale, bias))
+    assert workspace.shape == (8,)
+    shape = f"({big}, {column}, {column}, u8[0])"
+    y, mean, factor, _ = call("__cudnn$norm", shape, given, "", config("LAYER_FWD_TRAIN"))
+    given = [(big, x), (row, scale), (big, dy), (column, mean), (column, factor)]
+    shape = f"({big}, {row}, {row}, u8[0])"
+    got = call("__cudnn$norm", shape, given, "", config("LAYER_BWD"))
+    step = 1e-6
+    for number, gradient in enumerate(got[:3]):
+        inputs = [x, scale, bias]
+        direction = rng.normal(size=inputs[number].shape)
+        inputs[number] = inputs[number] + step * direction
+        change = np.sum((f(*inputs) - f(x, scale, bias)) * dy) / step
+        assert change == pytest.approx(np.sum(gradient * direction), rel=1e-3, abs=1e-4)

@@ -444,3 +444,22 @@ def test_cudnn_norm_forward_and_backward() -> None:
         inputs[number] = inputs[number] + step * direction
         change = np.sum((f(*inputs) - f(x, scale, bias)) * dy) / step
         assert change == pytest.approx(np.sum(gradient * direction), rel=1e-3, abs=1e-4)
+
+
+def test_dynamic_arrays_come_apart_and_together() -> None:
+    text = """HloModule m
+ENTRY e {
+  p = f32[4] parameter(0)
+  n = s32[] parameter(1)
+  d = f32[<=4] set-dimension-size(p, n), dimensions={0}
+  s = (f32[4], s32[]) custom-call(d), custom_call_target="PadToStatic"
+  x = f32[4] get-tuple-element(s), index=0
+  size = s32[] get-tuple-element(s), index=1
+  y = f32[4] negate(x)
+  back = f32[<=4] custom-call(y, size), custom_call_target="SliceToDynamic"
+  ROOT t = (f32[<=4], s32[]) tuple(back, size)
+}
+"""
+    got = run_module(parse_module(text), [np.arange(4, dtype=np.float32), np.int32(3)], check=True)
+    assert got[0].tolist() == [0, -1, -2]
+    assert got[1] == 3

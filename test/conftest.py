@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 
 import pytest
-from support import CORPUS
+from support import CORPUS, SEED
 
 HAS_ORACLE = importlib.util.find_spec("jaxlib") is not None
 
@@ -21,14 +21,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_report_header() -> list[str]:
-    """Name the two outside things that decide how much of the suite can run."""
+    """Name what decides how much of the suite can run, and what its random cases are."""
     corpus = str(CORPUS) if CORPUS.is_dir() else f"MISSING (looked at {CORPUS}; set MLIRHLO_SHARED)"
     oracle = "jaxlib" if HAS_ORACLE else "MISSING (pip install 'mlirhlo[oracle]')"
-    return [f"corpus: {corpus}", f"oracle: {oracle}"]
+    return [f"corpus: {corpus}", f"oracle: {oracle}", f"seed: {SEED} (set by MLIRHLO_SEED)"]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say once, at the end, that a green run without the corpus or the oracle is a partial one."""
+    """Say once, at the end, that a green run without the corpus or the oracle is a partial one.
+
+    The header, which says so first, is not shown under `-q`.
+    """
+    if "oracle" in str(terminalreporter.config.getoption("markexpr")):
+        terminalreporter.write_line(f"seed: {SEED}; MLIRHLO_SEED sets another")
     reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
     for what in ("shared data missing", "oracle missing"):
         count = sum(what in reason for reason in reasons)

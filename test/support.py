@@ -21,6 +21,9 @@ SHARED = Path(os.environ.get("MLIRHLO_SHARED", ROOT.parent / "shared"))
 
 CORPUS = SHARED / "corpus"
 
+SEED = int(os.environ.get("MLIRHLO_SEED", "20240"))
+"""Of everything random in the suite; printed at its start, and with every failure."""
+
 BIN = Path(sys.executable).parent
 """Where this environment's console scripts are, whether or not it is activated."""
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from support import SEED as SEED
 
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, Kind, PrimitiveType
 
-SEED = int(os.environ.get("MLIRHLO_SEED", "20240"))
 SIZE = int(os.environ.get("MLIRHLO_DIFFERENTIAL", "1"))
 """Multiplies the number of random cases; 1 in the suite, 20 or more for a search."""
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from dataclasses import dataclass
+from typing import Any, cast
 
 from google.protobuf.message import Message
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr, f64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute
 
 import mlirhlo.formats.proto.annotations as annotated
 from mlirhlo.dialects.hlo.attributes.aliasing import OutputOperandAliasesAttr
@@ -47,9 +47,9 @@ from mlirhlo.dialects.hlo.attributes.header import Booleans, BooleansAttr, RawTe
 from mlirhlo.dialects.hlo.attributes.kinds import IntegerListsAttr
 from mlirhlo.dialects.hlo.attributes.sharding import ShardingAttr
 from mlirhlo.dialects.hlo.literal import LiteralAttr
-from mlirhlo.dialects.hlo.shapes import Shape
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.formats.proto import dimensions, shardings
+from mlirhlo.formats.proto.context import Codec, Context, Place
 from mlirhlo.formats.proto.literals import decode_literal, encode_literal
 from mlirhlo.formats.proto.message import (
     DecodeProblem,
@@ -62,121 +62,21 @@ from mlirhlo.formats.proto.message import (
     to_text,
     varint,
 )
-from mlirhlo.formats.proto.module_pb2 import (
-    ConvolutionKind,
-    CustomCallApiVersion,
-    CustomCallSchedule,
-    TriState,
-)
-from mlirhlo.formats.proto.op_attributes_pb2 import (
-    BlockScalingConfig,
-    FftType,
-    PaddingType,
-    RandomAlgorithm,
-    RandomDistribution,
-    ShuffleMode,
-)
+from mlirhlo.formats.proto.module_pb2 import TriState
+from mlirhlo.formats.proto.op_attributes_pb2 import BlockScalingConfig, ShuffleMode
 from mlirhlo.formats.proto.raw import fill, raw_of
 from mlirhlo.formats.proto.shapes import shape_bytes, shape_of_bytes
 from mlirhlo.formats.proto.wire import VARINT
-
-
-@dataclass(slots=True)
-class Context:
-    """What codecs need of the module around an instruction, and what they remember."""
-
-    payloads: list[bytes] = field(default_factory=list[bytes])
-    """The module's table of payloads; grows while encoding."""
-    may_be_newer: bool = True
-    """Whether there may be fields that the schema lacks."""
-    payload_ids: dict[str, int] = field(default_factory=dict[str, int])
-    decoded: dict[tuple[int, bytes], tuple[Attribute | None, bool]] = field(
-        default_factory=dict[tuple[int, bytes], "tuple[Attribute | None, bool]"]
-    )
-    """Attributes of messages seen before, by field and bytes, and whether they are written so."""
-    shapes: dict[bytes, tuple[Shape, Attribute, bool]] = field(
-        default_factory=dict[bytes, tuple[Shape, Attribute, bool]]
-    )
-    """Shapes seen before, by bytes."""
-    encoded: dict[tuple[int, int], tuple[Attribute, bytes]] = field(
-        default_factory=dict[tuple[int, int], tuple[Attribute, bytes]]
-    )
-    """Fields written before, by field and identity; the attribute is kept alive."""
-
-    @staticmethod
-    def of(payloads: Sequence[bytes]) -> Context:
-        """A context that starts with a table."""
-        context = Context(list(payloads))
-        for place, payload in enumerate(payloads):
-            context.payload_ids.setdefault(to_text(payload), place)
-        return context
-
-    def shape(self, data: bytes) -> tuple[Shape, Attribute, bool]:
-        """Shape and type of a serialised ShapeProto, and whether it is written so."""
-        known = self.shapes.get(data)
-        if known is None:
-            shape = shape_of_bytes(data)
-            known = self.shapes[data] = shape, type_of(shape), shape_bytes(shape) == data
-        return known
-
-    def shape_field(self, type_: Attribute) -> bytes:
-        """Field 3 of an instruction for the type of its result."""
-        known = self.encoded.get((3, id(type_)))
-        if known is None:
-            data = bytes_field(3, shape_bytes(shape_of(type_)))
-            known = self.encoded[3, id(type_)] = type_, data
-        return known[1]
-
-    def payload_id(self, payload: str) -> int:
-        """Place of a payload in the table; it is added when new."""
-        found = self.payload_ids.get(payload)
-        if found is None:
-            found = self.payload_ids[payload] = len(self.payloads)
-            self.payloads.append(payload.encode("utf-8", "surrogateescape"))
-        return found
-
-    def metadata_bytes(self, metadata: Metadata) -> bytes:
-        """A serialised OpMetadata."""
-        return annotated.metadata_bytes(metadata, self.payload_id)
-
-
-@dataclass(slots=True)
-class Place:
-    """What a property's meaning may depend on."""
-
-    shape: Shape
-    """Shape of the result."""
-    operands: Sequence[SSAValue]
-
-    @property
-    def operand_shapes(self) -> list[Shape]:
-        """Shapes of the operands."""
-        return [shape_of(value.type) for value in self.operands]
-
-
-class Codec(Protocol):
-    """One property in one field."""
-
-    @property
-    def number(self) -> int:
-        """Field of HloInstructionProto."""
-        ...
-
-    @property
-    def is_message(self) -> bool:
-        """Whether the value is a message, which is remembered by its bytes."""
-        ...
-
-    def decode(self, value: Any, context: Context, place: Place) -> Attribute | None:
-        """The attribute of a field that is present; None for a default that text does not say.
-
-        Raises `DecodeProblem`.
-        """
-        ...
-
-    def encode(self, attribute: Attribute, context: Context) -> bytes:
-        """The field with its tag; empty where the wire says nothing."""
-        ...
+from mlirhlo.formats.proto.words import (
+    API_VERSIONS,
+    CONVOLUTION_KINDS,
+    DISTRIBUTIONS,
+    FFT_TYPES,
+    PADDING_TYPES,
+    RNG_ALGORITHMS,
+    SCHEDULES,
+    Words,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,55 +135,12 @@ def _only_integer(number: int) -> Simple:
     return Simple(number, read, lambda n, a: numbers_field(n, [int_of(a)]))
 
 
-class EnumNumbers(Protocol):
-    """A generated enum."""
-
-    def items(self) -> Sequence[tuple[str, int]]:
-        """Names and numbers."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """The words of HLO text for the values of a proto enum."""
-
-    what: str
-    to_word: Mapping[int, str]
-
-    @staticmethod
-    def of(enum: Any, what: str, *, drop: str = "", lower: bool = False) -> Words:
-        """Words are the enum's names without the prefix `drop`, in lower case if asked."""
-        names = cast(EnumNumbers, enum).items()
-        words = {number: name.removeprefix(drop) for name, number in names}
-        return Words(what, {n: w.lower() for n, w in words.items()} if lower else words)
-
-    def word(self, number: int) -> str:
-        """The word of a value. Raises `DecodeProblem` HLO0215."""
-        found = self.to_word.get(number)
-        if found is None or found.upper().endswith("_INVALID"):
-            raise DecodeProblem("HLO0215", f"{self.what}: {number} is not a value")
-        return found
-
-    def number(self, word: str) -> int:
-        """The value of a word."""
-        return next(number for number, known in self.to_word.items() if known == word)
-
-
 def _word(number: int, words: Words, default: str = "") -> Simple:
     def read(value: int) -> Attribute | None:
         word = words.word(value)
         return None if word == default else string(word)
 
     return Simple(number, read, lambda n, a: number_field(n, words.number(str_of(a))))
-
-
-FFT_TYPES = Words.of(FftType, "fft_type")
-DISTRIBUTIONS = Words.of(RandomDistribution, "distribution", lower=True)
-RNG_ALGORITHMS = Words.of(RandomAlgorithm, "rng_algorithm", lower=True)
-PADDING_TYPES = Words.of(PaddingType, "padding_type")
-SCHEDULES = Words.of(CustomCallSchedule, "custom_call_schedule")
-API_VERSIONS = Words.of(CustomCallApiVersion, "custom_call_api_version")
-CONVOLUTION_KINDS = Words.of(ConvolutionKind, "conv_kind", drop="CONVOLUTION_KIND_", lower=True)
 
 
 def _message(

@@ -8,7 +8,6 @@ Source: HLO protobuf reference, "HloModuleProto", "HloComputationProto", "Ids".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import repeat
 from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
@@ -22,8 +21,8 @@ from mlirhlo.dialects.hlo.names import NameUniquer, legal_name
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp, ReturnOp
 from mlirhlo.formats.hlo_text.printer_order import fused_computations, post_order
-from mlirhlo.formats.proto.codecs import Context
 from mlirhlo.formats.proto.config_pb2 import HloModuleConfigProto
+from mlirhlo.formats.proto.context import Context
 from mlirhlo.formats.proto.header import (
     computation_chunks,
     module_head,
@@ -75,6 +74,8 @@ class _ModuleDecoder:
         self.ids = Ids({}, {})
         self.uniquer = NameUniquer()
         self.computations: list[ComputationOp] = []
+        self.fulls: dict[int, int] = {}
+        """Full ids, as they are written again, of the instructions of this computation so far."""
         self.lists: dict[str, list[Instruction]] = {}
         """Instructions of every computation, in block order."""
 
@@ -163,6 +164,7 @@ class _ModuleDecoder:
         order = self._schedule(proto, by_low)
         block = Block()
         results: dict[int, SSAValue] = {}
+        self.fulls.clear()
         numbers: list[int] = []
         for position, low in enumerate(order):
             instruction = by_low[low]
@@ -171,7 +173,7 @@ class _ModuleDecoder:
             except DecodeProblem as problem:
                 where = f"{proto.name}.{instruction.name}" if instruction.name else proto.name
                 raise problem.at(self.file, where) from None
-            full = _full_id(instruction.id, proto.id)
+            full = self.fulls[low]
             if full != (proto.id << 32 | position):
                 op.properties["proto_id"] = integer(full)
             if instruction.opcode == "parameter":
@@ -257,29 +259,43 @@ class _ModuleDecoder:
         if not proto.HasField("shape"):
             raise DecodeProblem("HLO0213", f"{proto.opcode} has no shape")
         shape, type_, is_exact_shape = self.context.shape(proto.shape.SerializeToString())
-        operands = [_operand(full, results) for full in proto.operand_ids]
+        fulls = self.fulls
+        operands: list[SSAValue] = []
+        is_exact_reference = True
+        for number in proto.operand_ids:
+            low = number & _LOW
+            operand = results.get(low)
+            if operand is None:
+                raise _not_earlier(low)
+            operands.append(operand)
+            # Old files leave out the upper half in some references.
+            is_exact_reference = is_exact_reference and fulls[low] == number
         properties, is_exact = read_properties(proto, row, shape, operands, self.context)
         if row.calls or row.opcode.name == "conditional":
             names = [self._callee(number) for number in proto.called_computation_ids]
             properties.update(read_calls(names, row, operands))
         elif proto.called_computation_ids:
             is_exact = False
-        values, full = self.ids.values, _full_id(proto.id, own)
+        full = _full_id(proto.id, own)
+        fulls[full & _LOW] = full
         if proto.control_predecessor_ids:
-            before = [_operand(full, results) for full in proto.control_predecessor_ids]
-            operands += before
-            properties[CONTROL_PREDECESSORS] = integer(len(before))
+            for number in proto.control_predecessor_ids:
+                operand = results.get(number & _LOW)
+                if operand is None:
+                    raise _not_earlier(number & _LOW)
+                operands.append(operand)
+            properties[CONTROL_PREDECESSORS] = integer(len(proto.control_predecessor_ids))
             is_exact = False
         name = legal_name(proto.name)
         op = create(row.cls, operands, type_, properties, name)
-        values[id(op.results[0])] = varint(full)
+        self.ids.values[id(op.results[0])] = varint(full)
         if (
             is_exact
             and is_exact_shape
             and self.knows_every_field
             and name == proto.name
             and full == proto.id
-            and all(map(_writes, operands, proto.operand_ids, repeat(values)))
+            and is_exact_reference
         ):
             return op
         written = instruction_bytes(op, name, row, self.ids, self.context)
@@ -306,20 +322,12 @@ def _full_id(number: int, own: int) -> int:
     return number if number >> 32 in (own, 0) else own << 32 | number & _LOW
 
 
-def _operand(number: int, results: dict[int, SSAValue]) -> SSAValue:
-    found = results.get(number & _LOW)
-    if found is None:
-        raise DecodeProblem(
-            "HLO0212",
-            f"operand or predecessor {number & _LOW} is not an earlier instruction",
-            help="operands stand before their users, in the schedule too",
-        )
-    return found
-
-
-def _writes(value: SSAValue, number: int, ids: Mapping[int, bytes]) -> bool:
-    """Whether a reference is written as it stands: old files leave out the upper half in some."""
-    return ids[id(value)] == varint(number)
+def _not_earlier(low: int) -> DecodeProblem:
+    return DecodeProblem(
+        "HLO0212",
+        f"operand or predecessor {low} is not an earlier instruction",
+        help="operands stand before their users, in the schedule too",
+    )
 
 
 def _knows_every_field(proto: HloModuleProto) -> bool:

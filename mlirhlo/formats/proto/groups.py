@@ -27,7 +27,8 @@ from mlirhlo.dialects.hlo.attributes.base import (
 from mlirhlo.dialects.hlo.attributes.kinds import Domain, DomainAttr
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape
-from mlirhlo.formats.proto.codecs import OWN_CODECS, Context, Place, Words, shapes_field
+from mlirhlo.formats.proto.codecs import OWN_CODECS, shapes_field
+from mlirhlo.formats.proto.context import Context, Place
 from mlirhlo.formats.proto.message import (
     DecodeProblem,
     bytes_field,
@@ -35,11 +36,8 @@ from mlirhlo.formats.proto.message import (
     numbers_field,
     text_field,
 )
-from mlirhlo.formats.proto.op_attributes_pb2 import (
-    PrecisionConfig,
-    TriangularSolveOptions,
-)
 from mlirhlo.formats.proto.shardings import decode_sharding, sharding_bytes
+from mlirhlo.formats.proto.words import DOT_ALGORITHMS, PRECISIONS, TRANSPOSES
 
 Properties = dict[str, Attribute]
 Chunk = tuple[int, bytes]
@@ -148,10 +146,6 @@ class RaggedDimensions:
         return ((90, bytes_field(90, data)),)
 
 
-_PRECISIONS = Words.of(PrecisionConfig.Precision, "operand_precision", lower=True)
-_ALGORITHMS = Words.of(PrecisionConfig.Algorithm, "algorithm", drop="ALG_", lower=True)
-
-
 @dataclass(frozen=True, slots=True)
 class Precision:
     """One precision per operand, `default` spelled out; the algorithm of a dot."""
@@ -168,11 +162,11 @@ class Precision:
     def decode(
         self, number: int, value: Any, properties: Properties, context: Context, place: Place
     ) -> None:
-        found = [_PRECISIONS.word(precision) for precision in value.operand_precision]
+        found = [PRECISIONS.word(precision) for precision in value.operand_precision]
         if any(word != "default" for word in found):
             properties["operand_precision"] = ArrayAttr([string(word) for word in found])
         if self.has_algorithm and value.algorithm:
-            properties["algorithm"] = string(_ALGORITHMS.word(value.algorithm))
+            properties["algorithm"] = string(DOT_ALGORITHMS.word(value.algorithm))
 
     def encode(self, op: Instruction, context: Context) -> Sequence[Chunk]:
         given = op.properties.get("operand_precision")
@@ -181,15 +175,12 @@ class Precision:
             numbers = [0] * count
         else:
             words = cast("ArrayAttr[Attribute]", given).data
-            numbers = [_PRECISIONS.number(str_of(word)) for word in words]
+            numbers = [PRECISIONS.number(str_of(word)) for word in words]
         data = numbers_field(1, numbers)
         if self.has_algorithm:
             algorithm = str_of(op.properties.get("algorithm"), "unset")
-            data += number_field(2, _ALGORITHMS.number(algorithm))
+            data += number_field(2, DOT_ALGORITHMS.number(algorithm))
         return ((51, bytes_field(51, data)),)
-
-
-_TRANSPOSES = Words.of(TriangularSolveOptions.Transpose, "transpose_a")
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,13 +196,13 @@ class TriangularSolve:
         for key in self.keys[:3]:
             if getattr(value, key):
                 properties[key] = TRUE
-        properties["transpose_a"] = string(_TRANSPOSES.word(value.transpose_a))
+        properties["transpose_a"] = string(TRANSPOSES.word(value.transpose_a))
 
     def encode(self, op: Instruction, context: Context) -> Sequence[Chunk]:
         flags = [bool_of(op.properties.get(key)) for key in self.keys[:3]]
         data = b"".join([number_field(n, int(flag)) for n, flag in enumerate(flags, 1)])
         word = str_of(op.properties.get("transpose_a"), "NO_TRANSPOSE")
-        data += number_field(4, _TRANSPOSES.number(word))
+        data += number_field(4, TRANSPOSES.number(word))
         return ((59, bytes_field(59, data)),)
 
 

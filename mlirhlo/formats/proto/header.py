@@ -40,8 +40,8 @@ from mlirhlo.dialects.hlo.attributes.header import (
 from mlirhlo.dialects.hlo.module import HEADER_PREFIX, HloModule
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.formats.proto.annotations import frontend_attributes_bytes, frontend_attributes_of
-from mlirhlo.formats.proto.codecs import Context
 from mlirhlo.formats.proto.config_pb2 import HloModuleConfigProto
+from mlirhlo.formats.proto.context import Context
 from mlirhlo.formats.proto.message import (
     bytes_field,
     join,

@@ -23,7 +23,7 @@ from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.formats.proto.annotations import payload_of
-from mlirhlo.formats.proto.codecs import Codec, Context, Place
+from mlirhlo.formats.proto.context import Codec, Context, Place
 from mlirhlo.formats.proto.groups import Chunk
 from mlirhlo.formats.proto.literals import fitted
 from mlirhlo.formats.proto.message import (
@@ -97,7 +97,8 @@ def read_properties(
     is_exact = is_exact and empty == len(_ALWAYS)
     if has_legacy:
         _read_legacy(proto, row, properties, context)
-    properties |= {key: value for name, key, value in row.unset if not getattr(proto, name)}
+    if row.unset:
+        properties |= {key: value for name, key, value in row.unset if not getattr(proto, name)}
     for key, absent in row.required:
         if key not in properties:
             if absent is None:

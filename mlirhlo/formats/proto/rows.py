@@ -15,7 +15,8 @@ from mlirhlo.dialects.hlo.attributes.dimensions import Padding, PaddingAttr, Sli
 from mlirhlo.dialects.hlo.attributes.kinds import IntegerListsAttr
 from mlirhlo.dialects.hlo.ops.base import OP_CLASSES, Instruction
 from mlirhlo.dialects.hlo.table import COMMON, OPCODES, AttrSpec, Opcode
-from mlirhlo.formats.proto.codecs import CODECS, GROUP_FORMS, OWN_CODECS, Codec
+from mlirhlo.formats.proto.codecs import CODECS, GROUP_FORMS, OWN_CODECS
+from mlirhlo.formats.proto.context import Codec
 from mlirhlo.formats.proto.groups import GROUPS, Group
 from mlirhlo.formats.proto.message import text_field
 

@@ -1,0 +1,40 @@
+"""Real dumps verify clean: of XLA:CPU, GPU and TPU, before, after and between passes."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from support import needs_shared
+from unit.corpus import big_texts, corpus_texts, repository_texts
+
+from mlirhlo.analysis.verifier import verify_module
+from mlirhlo.formats.hlo_text import parse_module
+
+
+@pytest.mark.parametrize(("name", "text"), list(repository_texts()), ids=lambda v: v[:60])
+def test_dump_is_sound(name: str, text: str) -> None:
+    assert verify_module(parse_module(text, name)) == []
+
+
+@needs_shared
+@pytest.mark.slow
+def test_corpus_is_sound() -> None:
+    wrong = [
+        str(found[0])
+        for name, text in corpus_texts(largest=500_000)
+        if (found := verify_module(parse_module(text, name)))
+    ]
+    assert wrong == []
+
+
+@needs_shared
+@pytest.mark.slow
+def test_big_dumps_are_sound_in_seconds() -> None:
+    for name, text in big_texts():
+        module = parse_module(text, name)
+        count = sum(1 for c in module.body.block.ops for _ in c.regions[0].block.ops)
+        before = time.process_time()
+        assert verify_module(module) == []
+        # 10 µs an instruction when nothing else runs; the bound catches what is not linear.
+        assert time.process_time() - before < 2 + count * 100e-6, name

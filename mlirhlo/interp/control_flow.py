@@ -83,7 +83,9 @@ def fusion(op: FusionOp, program: Program) -> Run:
 
 def _calling(computation: str) -> Run:
     def run(inputs: Sequence[Any], frame: Frame) -> Running:
-        return (yield Call(computation, inputs))
+        arguments = list(inputs)
+        del inputs
+        return (yield Call(computation, arguments, hands_over=True))
 
     return run
 
@@ -94,10 +96,12 @@ def while_(op: WhileOp, program: Program) -> Run:
     condition, body = op.condition, op.body
 
     def run(inputs: Sequence[Any], frame: Frame) -> Running:
-        state: tuple[Value, ...] = (inputs[0],)
-        while (yield Call(condition, state)):
-            state = ((yield Call(body, state)),)
-        return state[0]
+        state: Value = inputs[0]
+        del inputs
+        while (yield Call(condition, (state,))):
+            arguments, state = [state], None  # the body may overwrite what is its own
+            state = yield Call(body, arguments, hands_over=True)
+        return state
 
     return run
 
@@ -116,7 +120,9 @@ def conditional(op: ConditionalOp, program: Program) -> Run:
             branch = int(inputs[0])
             if not 0 <= branch < len(branches):
                 branch = len(branches) - 1
-        return (yield Call(branches[branch], (inputs[branch + 1],)))
+        arguments = [inputs[branch + 1]]
+        del inputs
+        return (yield Call(branches[branch], arguments, hands_over=True))
 
     return run
 

@@ -209,13 +209,17 @@ class Interpreter:
                     step = steps[position]
                     position += 1
                     inputs = [slots[operand] for operand in step.operands]
-                    # Before it runs: then it may take over what nobody else holds.
-                    for slot in step.frees:
-                        slots[slot] = None
+                    if not watched:
+                        # Before it runs: then it may take over what nobody else holds.
+                        for slot in step.frees:
+                            slots[slot] = None
                     value: Any = step.run(inputs, frame)
                     if step.calls:
                         running = value
-                        if not watched:
+                        if watched:
+                            for slot in step.frees:
+                                slots[slot] = None
+                        else:
                             inputs = ()
                         break
                     if value.__class__ is not np.ndarray and isinstance(value, np.generic):
@@ -224,6 +228,9 @@ class Interpreter:
                         slots[step.result] = value
                     if watched:
                         self._watch(step.op, inputs, value)
+                        for slot in step.frees:
+                            slots[slot] = None
+                    value = None
                 if running is None:
                     answer = slots[plan.root]
                     if not stack:
@@ -242,7 +249,7 @@ class Interpreter:
                     raise error("HLO0304", "computations call each other without end")
                 plan = self.plan(request.computation)
                 slots, position = self._begin(plan, request.arguments, spread), 0
-                if isinstance(request.arguments, list):
+                if request.hands_over and isinstance(request.arguments, list):
                     request.arguments.clear()
         except HloError as problem:
             if step is None:

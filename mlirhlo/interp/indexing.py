@@ -9,6 +9,7 @@ import numpy as np
 
 from mlirhlo.dialects.hlo.shapes import TupleShape
 from mlirhlo.interp.numerics import work_dtype
+from mlirhlo.interp.ownership import is_free
 from mlirhlo.interp.reducers import Reducer, reducer_of
 from mlirhlo.interp.registry import Array, Frame, Program, Run, Value, prepares
 
@@ -51,9 +52,10 @@ def dynamic_update_slice(op: DynamicUpdateSliceOp, program: Program) -> Run:
     """The array with a slice replaced, start indices clamped."""
 
     def run(inputs: Sequence[Any], frame: Frame) -> Array:
+        in_place = is_free(inputs)
         operand, update = inputs[0], inputs[1]
         starts = _starts(inputs[2:], operand.shape, update.shape)
-        result = operand.copy()
+        result = operand if in_place else operand.copy()
         result[tuple(slice(s, s + w) for s, w in zip(starts, update.shape, strict=True))] = update
         return result
 
@@ -193,6 +195,7 @@ def scatter(op: ScatterOp, program: Program) -> Run:
         return np.broadcast_to(np.where(inside, flat, -1), updates).reshape(-1)
 
     def run(inputs: Sequence[Any], frame: Frame) -> Value:
+        in_place = count == 1 and is_free(inputs)
         arrays, indices, updates = inputs[:count], inputs[count], inputs[count + 1 :]
         flat = targets(arrays[0].shape, indices, updates[0].shape)
         inside = flat >= 0
@@ -200,7 +203,7 @@ def scatter(op: ScatterOp, program: Program) -> Run:
         if not inside.all():
             flat = flat[inside]
             values = [value[inside] for value in values]
-        results = [array.reshape(-1).copy() for array in arrays]
+        results = [array.reshape(-1) if in_place else array.flatten() for array in arrays]
         if flat.size:
             combine_at(results, flat, values, reducer, frame)
         shaped = [r.reshape(a.shape) for r, a in zip(results, arrays, strict=True)]

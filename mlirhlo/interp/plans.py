@@ -32,7 +32,9 @@ class Step:
     result: int
     """Slot of the result."""
     frees: tuple[int, ...]
-    """Slots that nobody reads afterwards."""
+    """Slots of operands that nobody reads afterwards."""
+    unused: bool
+    """Whether nobody reads the result."""
     calls: bool
     """Whether `run` is a generator that yields `Call`s."""
 
@@ -87,16 +89,14 @@ def make_plan(computation: ComputationOp, program: Program, result: SSAValue | N
             for operand in operands:
                 last_use[operand] = len(steps)
             run = prepare(op, program)
-            steps.append(Step(run, op, operands, slot, (), isgeneratorfunction(run)))
+            steps.append(Step(run, op, operands, slot, (), False, isgeneratorfunction(run)))
     root = slots[result]
     kept = {root, *(slot for slot, _ in constants)}
     for slot, index in last_use.items():
         if slot not in kept:
             steps[index].frees += (slot,)
     for step in steps:
-        # A result that nobody reads is dropped at once.
-        if step.result not in last_use and step.result != root:
-            step.frees += (step.result,)
+        step.unused = step.result not in last_use and step.result != root
     return Plan(
         computation.computation_name,
         steps,

@@ -112,6 +112,9 @@ class Call:
 
     computation: str
     arguments: Sequence[Value]
+    hands_over: bool = False
+    """Whether `arguments` is a list to be emptied, so that the callee holds the only references
+    and may overwrite what it got."""
 
 
 Meaning: TypeAlias = "Callable[[Any, Sequence[Any], Frame], Value | Generator[Call, Value, Value]]"

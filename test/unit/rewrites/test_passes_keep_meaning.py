@@ -1,0 +1,89 @@
+"""Every pass leaves every program of the corpus computing the same, bit for bit."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import CORPUS, DATA, needs_shared
+
+from mlirhlo.analysis.verifier import verify_module
+from mlirhlo.diagnostics import HloError
+from mlirhlo.formats.hlo_text import PrintOptions, parse_module, print_module
+from mlirhlo.interp import run_module
+from mlirhlo.interp.fake_data import make_fake_arguments
+from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
+from mlirhlo.rewrites.registry import list_passes
+
+PASSES = tuple(list_passes(loaded=False))
+TOGETHER = "flatten-call-graph,call-inliner,tuple-simplifier,cse,hlo-module-dce,dce"
+
+
+def recorded_inputs(path: Path) -> list[object]:
+    """The inputs the corpus has for a program: made-up ones may keep a loop going for ever."""
+    sys.path.insert(0, str(CORPUS / "gen"))
+    import corpuslib  # pyright: ignore[reportMissingImports]
+
+    inputs: list[object] = corpuslib.load_npz(str(path.parent / f"{path.parent.name}.npz"))[
+        "inputs"
+    ]
+    return inputs
+
+
+def programs(*variants: str) -> Iterator[Path]:
+    """Programs of the corpus with recorded inputs: `hlo` unoptimised, `cpu_after_opt` by XLA:CPU."""
+    if not CORPUS.is_dir():
+        return
+    manifest = json.loads((CORPUS / "MANIFEST.json").read_text())
+    for entry in manifest["programs"]:
+        if "pallas" in entry["features"] or "npz" not in entry["files"] or entry["devices"] != 1:
+            continue
+        for variant in variants:
+            if variant in entry["files"] and entry["files"][variant].endswith(".hlo"):
+                yield CORPUS / entry["files"][variant]
+
+
+def outputs(module: object, arguments: list[object]) -> list[bytes]:
+    return [np.asarray(a).tobytes() for a in run_module(module, arguments)]  # type: ignore[arg-type]
+
+
+def check(path: Path, pipeline: str, arguments: list[object]) -> None:
+    text = path.read_text()
+    module = parse_module(text, path.name)
+    try:
+        before = outputs(module, arguments)
+    except HloError as problem:
+        pytest.skip(f"does not run here: {problem.code}")
+    changed = parse_module(text, path.name)
+    run_pipeline(changed, parse_pipeline(pipeline))
+    assert verify_module(changed) == []
+    assert outputs(changed, arguments) == before
+    again = parse_module(print_module(changed, PrintOptions(large_constants=True)), path.name)
+    assert outputs(again, arguments) == before
+
+
+@needs_shared
+@pytest.mark.parametrize(
+    "path", list(programs("hlo", "cpu_after_opt")), ids=lambda p: p.name.removesuffix(".hlo")
+)
+def test_the_passes_together(path: Path) -> None:
+    check(path, TOGETHER, recorded_inputs(path))
+
+
+@needs_shared
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PASSES)
+@pytest.mark.parametrize("path", list(programs("hlo")), ids=lambda p: p.name.removesuffix(".hlo"))
+def test_each_pass(path: Path, name: str) -> None:
+    check(path, name, recorded_inputs(path))
+
+
+@pytest.mark.parametrize("name", [*PASSES, TOGETHER])
+@pytest.mark.parametrize("path", sorted(DATA.glob("programs/*/*.hlo")), ids=lambda p: p.name)
+def test_the_programs_of_the_repository(path: Path, name: str) -> None:
+    if "spmd" not in path.name:
+        check(path, name, list(make_fake_arguments(parse_module(path.read_text()), 7)))

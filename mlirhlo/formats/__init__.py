@@ -186,10 +186,7 @@ def _load_proto(data: bytes, name: str, sniffed: Sniffed) -> Loaded:
     from mlirhlo.formats import containers, proto
 
     contents = containers.read(data, name, sniffed)
-    try:
-        module = proto.decode_module(contents.module)
-    except HloError as problem:
-        raise problem.at(Place(name)) from None
+    module = proto.decode_module(contents.module, name, contents.config)
     return Loaded(module, name, contents.sniffed, message=contents.message)
 
 
@@ -302,7 +299,12 @@ def to_bytes(
         from mlirhlo.formats import containers, proto
 
         inside = Container[container_name] if container_name else Container(container)
-        message = containers.wrap(proto.encode_module(module), inside)
+        config = None
+        if inside is Container.MODULE_WITH_CONFIG:
+            from mlirhlo.dialects.hlo.module import HloModule
+
+            config = proto.config_of(HloModule(module))
+        message = containers.wrap(proto.encode_module(module), inside, config)
         return containers.write(message, kind, gzip=gzip)
     if gzip:
         import gzip as gzip_module

@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError, Message
 
 from mlirhlo.diagnostics import HloError, Place, error
 from mlirhlo.formats.proto._pool import POOL
-from mlirhlo.formats.proto.config_pb2 import HloModuleProtoWithConfig
+from mlirhlo.formats.proto.config_pb2 import HloModuleConfigProto, HloModuleProtoWithConfig
 from mlirhlo.formats.proto.containers_pb2 import (
     HloModuleGroupProto,
     HloProto,
@@ -46,6 +46,12 @@ class Contents:
     def module(self) -> HloModuleProto:
         """The module inside. Raises `HloError` HLO0204 when the message holds none."""
         return module_of(self.message)
+
+    @property
+    def config(self) -> HloModuleConfigProto | None:
+        """The configuration beside the module, where the message has one."""
+        message = self.message
+        return message.config if isinstance(message, HloModuleProtoWithConfig) else None
 
 
 def read(
@@ -177,15 +183,22 @@ def module_of(message: Message) -> HloModuleProto:
     return module
 
 
-def wrap(module: HloModuleProto, container: Container = Container.HLO) -> Message:
-    """A message of kind `container` around `module`. Raises `HloError` HLO0207."""
+def wrap(
+    module: HloModuleProto,
+    container: Container = Container.HLO,
+    config: HloModuleConfigProto | None = None,
+) -> Message:
+    """A message of kind `container` around `module`; only HloModuleProtoWithConfig takes a `config`.
+
+    Raises `HloError` HLO0207 for a kind that holds no module.
+    """
     match container:
         case Container.MODULE:
             return module
         case Container.HLO:
             return HloProto(hlo_module=module)
         case Container.MODULE_WITH_CONFIG:
-            return HloModuleProtoWithConfig(hlo_module=module)
+            return HloModuleProtoWithConfig(hlo_module=module, config=config)
         case Container.SNAPSHOT:
             return HloSnapshot(hlo=HloProto(hlo_module=module))
         case Container.UNOPTIMIZED_SNAPSHOT | Container.FRAMED_SNAPSHOT:

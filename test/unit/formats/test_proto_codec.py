@@ -466,3 +466,25 @@ def test_literals_in_another_layout_and_with_dynamic_sizes() -> None:
     assert np.array_equal(found[0], values)
     with pytest.raises(TypeError):
         numpy_to_literal(np.array(["text"]))
+
+
+def test_configuration_beside_the_module() -> None:
+    from mlirhlo import formats
+
+    module = parse_module("HloModule m, replica_count=2\n\n" + NEGATE)
+    data = formats.to_bytes(module, "pb", container="HloModuleProtoWithConfig")
+    contents = containers.read(data)
+    assert contents.config is not None
+    assert contents.config.replica_count == 2
+    contents.module.ClearField("backend_config")
+    again = formats.load(written(contents.message)).module
+    assert print_module(again) == print_module(module)
+
+
+def test_errors_name_the_file_and_the_instruction() -> None:
+    from mlirhlo import formats
+
+    data = written(broken("n", "i.opcode = 'foo'"))
+    with pytest.raises(HloError) as caught:
+        formats.load(data, name="my.pb")
+    assert str(caught.value).startswith("my.pb: e.n: error[HLO0211]: unknown opcode: foo")

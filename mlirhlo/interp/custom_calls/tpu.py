@@ -35,30 +35,31 @@ def concat_bitcast(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Val
     raise unfit(op, f"its operands do not make up {op.shape}")
 
 
-# A 64-bit integer travels as its two halves, an f64 as the sum of two f32, a c64 as its two parts.
+# A 64-bit integer travels as its two halves, a c64 as its two parts, an f64 as the sum of two f32:
+# of those "low" is the greater one, the nearest f32, and "high" what that leaves.
 
 
 @computes("X64SplitLow")
 def x64_split_low(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
-    """Low half of integers, real part of complex numbers, what the nearest f32 leaves of an f64."""
+    """Low half of integers, real part of complex numbers, the f32 nearest to an f64."""
     value, dtype = inputs[0], cast(ArrayShape, op.shape).element_type.dtype
     if value.dtype.kind in "iu":
         return (value.astype(np.uint64) & np.uint64(0xFFFFFFFF)).astype(np.uint32).astype(dtype)
     if value.dtype.kind == "c" and dtype.kind != "c":
         return value.real.astype(dtype)
-    rest = value - value.astype(dtype).astype(value.dtype)
-    return cast(Array, np.where(np.isfinite(value), rest, 0)).astype(dtype)
+    return value.astype(dtype)
 
 
 @computes("X64SplitHigh")
 def x64_split_high(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
-    """High half of integers, imaginary part of complex numbers, the f32 nearest to an f64."""
+    """High half of integers, imaginary part of complex numbers, what the nearest f32 leaves."""
     value, dtype = inputs[0], cast(ArrayShape, op.shape).element_type.dtype
     if value.dtype.kind in "iu":
         return (value.astype(np.uint64) >> np.uint64(32)).astype(np.uint32).astype(dtype)
     if value.dtype.kind == "c" and dtype.kind != "c":
         return value.imag.astype(dtype)
-    return value.astype(dtype)
+    rest = value - value.astype(dtype).astype(value.dtype)
+    return cast(Array, np.where(np.isfinite(value), rest, 0)).astype(dtype)
 
 
 @computes("X64Combine")

@@ -130,6 +130,11 @@ class Given:
 
     def array(self, index: int, what: str, number: int = 1) -> ArrayShape:
         """Operand `index`, which must be an array (constraint `number`)."""
+        if index >= len(self.operands):  # instruction_c1
+            raise ConstraintError(
+                "instruction_c1",
+                f"expects at least {index + 1} operands, but has {len(self.operands)} operands",
+            )
         shape = self.operands[index]
         if not isinstance(shape, ArrayShape) or not shape.element_type.is_array:
             raise self.error(

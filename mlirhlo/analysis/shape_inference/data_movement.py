@@ -89,7 +89,7 @@ def check_broadcast(given: Given) -> None:
     "concatenate",
     c1="the operands are arrays",
     c2="there is at least one operand",
-    c3="the dimension is one of the operands'",
+    c3="one dimension is named, and it is the operands'",
     c4="the operands have one rank",
     c5="the element types are equal, or floating point of any precision",
     c6="the other dimensions have equal sizes",

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from support import SEED
+from support import SEED
 
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
@@ -651,8 +652,6 @@ NOT_INFERRED = {"opt-barrier", "fusion", "reduce-precision", "outfeed", "shuffle
 
 @pytest.mark.parametrize("opcode", sorted(GENERATORS))
 def test_infers_as_xla(opcode: str) -> None:
-    print(f"seed {SEED} (MLIRHLO_SEED)")
-
     @st.composite
     def cases(draw: Callable[[st.SearchStrategy[int]], int]) -> Case:
         return GENERATORS[opcode](Source(draw), opcode)

@@ -18,15 +18,15 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from mlirhlo.diagnostics import Diagnostic, HloError, error
+from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import TokenShape, TupleShape, leaves
 from mlirhlo.interp import vectorised
-from mlirhlo.interp.plans import Plan, Step, make_plan, place_of, prepare
+from mlirhlo.interp.plans import FAILURES, Plan, Step, failed, make_plan, place_of, prepare
 from mlirhlo.interp.registry import Array, Call, Value
-from mlirhlo.interp.values import describe, mismatch, results_of, unflatten, value_from
+from mlirhlo.interp.values import mismatch, results_of, unflatten, value_from
 
 if TYPE_CHECKING:
     from mlirhlo.interp.machine import Machine
@@ -108,6 +108,7 @@ class Interpreter:
         """Whether a computation on scalars may be given whole arrays instead."""
         known = self._vectorises.get(name)
         if known is None:
+            self._vectorises[name] = False  # what a computation that calls itself meets
             known = self._vectorises[name] = vectorised.vectorises(self.computation(name), self)
         return known
 
@@ -255,10 +256,10 @@ class Interpreter:
             if step is None:
                 raise
             raise problem.at(place_of(step.op)) from problem.__cause__
-        except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as problem:
+        except FAILURES as problem:
             if step is None:
                 raise
-            raise _failed(step.op, inputs, problem) from problem
+            raise failed(step.op, inputs, problem) from problem
 
     def _begin(self, plan: Plan, arguments: Sequence[Value], spread: bool) -> list[Any]:
         if plan.parameter_count not in (-1, len(arguments)):
@@ -286,18 +287,6 @@ class Interpreter:
                 )
         if self.hook is not None:
             self.hook(op, inputs, value)
-
-
-def _failed(op: Instruction, inputs: Sequence[Value], problem: Exception) -> HloError:
-    given = ", ".join(map(describe, inputs))
-    return HloError(
-        Diagnostic(
-            "HLO0308",
-            f"{op.opcode.name}: %{op.instruction_name} cannot be run on ({given}): {problem}",
-            place_of(op),
-            help="verify the module: shapes or dimension numbers do not fit each other",
-        )
-    )
 
 
 class DeviceFrame:

@@ -18,7 +18,7 @@ from mlirhlo.dialects.hlo.ops.control_flow import ConstantOp, ParameterOp
 from mlirhlo.interp.dynamic import lifted, needs_lifting
 from mlirhlo.interp.mixed_types import with_declared_types
 from mlirhlo.interp.registry import MEANINGS, PREPARED, Call, Frame, Program, Run, Value
-from mlirhlo.interp.values import value_of_literal
+from mlirhlo.interp.values import describe, value_of_literal
 
 
 @dataclass(slots=True)
@@ -85,10 +85,15 @@ def make_plan(computation: ComputationOp, program: Program, result: SSAValue | N
             template[slot] = _constant(op)
             constants.append((slot, op))
         else:
-            operands = tuple(slots[value] for value in op.inputs)
+            try:
+                operands = tuple(slots[value] for value in op.inputs)
+                run = prepare(op, program)
+            except FAILURES as problem:
+                raise failed(op, (), problem) from problem
+            except HloError as problem:
+                raise problem.at(place_of(op)) from problem.__cause__
             for operand in operands:
                 last_use[operand] = len(steps)
-            run = prepare(op, program)
             steps.append(Step(run, op, operands, slot, (), False, isgeneratorfunction(run)))
     root = slots[result]
     kept = {root, *(slot for slot, _ in constants)}
@@ -150,6 +155,32 @@ def _generator(meaning: Callable[..., Generator[Call, Value, Value]], op: Instru
         return (yield from meaning(op, inputs, frame))
 
     return run
+
+
+FAILURES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    TypeError,
+    ValueError,
+)
+"""What an instruction may raise when a module was never verified."""
+
+
+def failed(op: Instruction, inputs: Sequence[Value], problem: Exception) -> HloError:
+    """The error for an instruction that does not fit its operands, or the memory."""
+    given = ", ".join(map(describe, inputs)) or "these shapes"
+    return HloError(
+        Diagnostic(
+            "HLO0308",
+            f"{op.opcode.name}: %{op.instruction_name} cannot be run on ({given}): "
+            f"{problem or type(problem).__name__}",
+            place_of(op),
+            help="verify the module: shapes or dimension numbers do not fit each other",
+        )
+    )
 
 
 def no_meaning(op: Instruction) -> HloError:

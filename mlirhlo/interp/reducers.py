@@ -6,13 +6,14 @@ and rounds once at the end, although the reducer's own type is narrow; so does t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mlirhlo.dialects.hlo.element_types import F32, Kind, PrimitiveType
 from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.ops.control_flow import CallOp, ParameterOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.interp.elementwise import maximum, minimum
@@ -67,13 +68,19 @@ _PRED_UFUNCS: dict[str, np.ufunc] = {
 def reducer_of(program: Program, name: str) -> Reducer:
     """What the computation `name` folds with. Raises `HloError` HLO0304 when there is none."""
     computation = program.computation(name)
+    found = _plain(computation)
     root = computation.root
-    parameters = computation.parameters
+    if isinstance(root, CallOp) and _operands_are_parameters(root, len(computation.parameters)):
+        # One look ahead is enough, and ends where computations call each other in a circle.
+        inner = _plain(program.computation(root.to_apply))
+        return replace(inner, name=name, element_type=found.element_type)
+    return found
+
+
+def _plain(computation: ComputationOp) -> Reducer:
+    name, root, parameters = computation.computation_name, computation.root, computation.parameters
     shape = parameters[0].shape if parameters else root.shape
     element_type = shape.element_type if isinstance(shape, ArrayShape) else F32
-    if isinstance(root, CallOp) and _operands_are_parameters(root, len(parameters)):
-        inner = reducer_of(program, root.to_apply)
-        return Reducer(name, element_type, inner.opcode, inner.takes_last)
     if len(parameters) != 2:
         return Reducer(name, element_type)
     if isinstance(root, ParameterOp):

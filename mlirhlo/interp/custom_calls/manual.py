@@ -301,7 +301,7 @@ def manual_partitions(module: HloModule) -> int:
     for op in module.instructions:
         if op.opcode.name == "custom-call" and getattr(op, "custom_call_target", "") in targets:
             sizes = [len(mesh.devices) for _, mesh in meshes_of(module)]
-            source = op.inputs[0].owner
+            source = op.inputs[0].owner if op.inputs else None
             sharding = source.sharding if isinstance(source, Instruction) else None
             if sharding is not None and sharding.tiles is not None:
                 sizes.append(int(sharding.tiles.array.size))

@@ -99,10 +99,13 @@ def concatenate(given: Given) -> Shape:
     if not given.operands:  # concatenate_c2
         raise given.error(2, "Concatenate expects at least one argument.")
     operands = given.arrays("operand of concatenation")
-    dim = given.ints("dimensions")[0]
+    numbers = given.ints("dimensions")
     first = operands[0]
-    if not 0 <= dim < first.rank:  # concatenate_c3
-        raise given.error(3, f"Concatenate dimension out of bounds: {dim}.", attribute="dimensions")
+    if len(numbers) != 1 or not 0 <= numbers[0] < first.rank:  # concatenate_c3
+        raise given.error(
+            3, f"Concatenate dimension out of bounds: {listed(numbers)}.", attribute="dimensions"
+        )
+    dim = numbers[0]
     element_type = first.element_type
     dims = [dimension(first, d) for d in range(first.rank)]
     for index, shape in enumerate(operands[1:], 1):

@@ -18,7 +18,6 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from support import SEED
-from support import SEED
 
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES

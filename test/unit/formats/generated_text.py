@@ -283,7 +283,7 @@ class Generator:
             if row.name not in ("parameter", "async-start"):
                 lines.append(f"{self.name()} ={self.gap(' ')}{self.instruction(row)}")
         if self.choose.random() < 0.5:
-            at = self.choose.randrange(4, len(lines))
+            at = self.choose.randrange(2, len(lines))
             lines[at] = "ROOT " + lines[at]
         body = (self.gap("\n  ") if self.loose else "\n  ").join(lines)
         header = self.choose.choice(

@@ -39,7 +39,11 @@ class Place:
 
     def __str__(self) -> str:
         if self.line:
-            return f"{self.file}:{self.line}:{self.column}" if self.column else f"{self.file}:{self.line}"
+            return (
+                f"{self.file}:{self.line}:{self.column}"
+                if self.column
+                else f"{self.file}:{self.line}"
+            )
         return f"{self.file}: {self.what}" if self.what else self.file
 
 

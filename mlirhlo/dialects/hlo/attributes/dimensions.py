@@ -16,9 +16,7 @@ from mlirhlo.dialects.hlo.syntax import Cursor, SyntaxProblem
 
 _INT = "-?[0-9]{1,19}"
 _DXD = re.compile(rf"[0-9]{{1,19}}(?:x[0-9]{{1,19}})+|{_INT}")
-_PAD = re.compile(
-    rf"{_INT}_{_INT}(?:_[0-9]{{1,19}})?(?:x{_INT}_{_INT}(?:_[0-9]{{1,19}})?)*"
-)
+_PAD = re.compile(rf"{_INT}_{_INT}(?:_[0-9]{{1,19}})?(?:x{_INT}_{_INT}(?:_[0-9]{{1,19}})?)*")
 _LABELS = re.compile(r"([0-9bf?]*)_([0-9io?]*)->([0-9bf?]*)")
 _SPARSITY = re.compile(r"([0-9]{1,19})x([0-9]{1,19})")
 

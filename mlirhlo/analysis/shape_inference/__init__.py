@@ -14,6 +14,7 @@ from mlirhlo.analysis.shape_inference import (
     asynchronous,
     collectives,
     control_flow,
+    conversion,
     convolution,
     data_movement,
     dot,
@@ -22,6 +23,7 @@ from mlirhlo.analysis.shape_inference import (
     linear_algebra,
     reduction,
     scan,
+    selection,
     slicing,
 )
 from mlirhlo.analysis.shape_inference.base import (
@@ -43,6 +45,7 @@ FAMILIES = (
     asynchronous,
     collectives,
     control_flow,
+    conversion,
     convolution,
     data_movement,
     dot,
@@ -51,6 +54,7 @@ FAMILIES = (
     linear_algebra,
     reduction,
     scan,
+    selection,
     slicing,
 )
 """Modules with rules; importing them registers the rules."""

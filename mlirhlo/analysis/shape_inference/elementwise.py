@@ -13,18 +13,18 @@ from mlirhlo.analysis.shape_inference.base import (
     higher_precision,
     infers,
     is_unbounded,
-    listed,
     most_specific,
     plain,
+    same_sizes,
     same_type,
 )
 from mlirhlo.dialects.hlo.element_types import PRED, Kind, PrimitiveType
 from mlirhlo.dialects.hlo.shapes import UNBOUNDED, ArrayShape, Shape, array
 from mlirhlo.dialects.hlo.table import ELEMENTWISE_ROWS
 
-_ARRAY = "the operand is an array"
-_ARRAYS = "the operands are arrays"
-_FLOAT = "the element type is floating point"
+ARRAY = "the operand is an array"
+ARRAYS = "the operands are arrays"
+FLOAT = "the element type is floating point"
 _FLOAT_OR_COMPLEX = "the element type is floating point or complex"
 
 
@@ -54,7 +54,7 @@ def _operand(given: Given) -> ArrayShape:
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "cosine", "cosh", "exponential",
     "exponential-minus-one", "log", "log-plus-one", "logistic", "rsqrt", "sine", "sinh", "sqrt",
     "tan", "tanh",
-    c1=_ARRAY,
+    c1=ARRAY,
     c2=_FLOAT_OR_COMPLEX,
 )  # fmt: skip
 def float_or_complex(given: Given) -> Shape:
@@ -65,7 +65,7 @@ def float_or_complex(given: Given) -> Shape:
 
 
 @infers(
-    "cbrt", "ceil", "erf", "floor", "round-nearest-afz", "round-nearest-even", c1=_ARRAY, c2=_FLOAT
+    "cbrt", "ceil", "erf", "floor", "round-nearest-afz", "round-nearest-even", c1=ARRAY, c2=FLOAT
 )
 def only_float(given: Given) -> Shape:
     """The operand's shape."""
@@ -73,14 +73,14 @@ def only_float(given: Given) -> Shape:
     return _typed(given, x.element_type.is_float, x, "floating")
 
 
-@infers("negate", c1=_ARRAY, c2="the element type is a number, not pred")
+@infers("negate", c1=ARRAY, c2="the element type is a number, not pred")
 def negate(given: Given) -> Shape:
     """The operand's shape."""
     x = _operand(given)
     return _typed(given, x.element_type is not PRED, x, "integral, floating or complex")
 
 
-@infers("sign", c1=_ARRAY, c2="the element type is signed (integer, floating point or complex)")
+@infers("sign", c1=ARRAY, c2="the element type is signed (integer, floating point or complex)")
 def sign(given: Given) -> Shape:
     """The operand's shape."""
     x = _operand(given)
@@ -88,7 +88,7 @@ def sign(given: Given) -> Shape:
     return _typed(given, holds, x, "signed or complex")
 
 
-@infers("abs", c1=_ARRAY, c2="the element type is signed (integer, floating point or complex)")
+@infers("abs", c1=ARRAY, c2="the element type is signed (integer, floating point or complex)")
 def abs_(given: Given) -> Shape:
     """The operand's shape; of a complex operand with its real type."""
     x = _operand(given)
@@ -96,7 +96,7 @@ def abs_(given: Given) -> Shape:
     return retyped(_typed(given, holds, x, "floating or complex"), x.element_type.real)
 
 
-@infers("real", "imag", c1=_ARRAY, c2=_FLOAT_OR_COMPLEX)
+@infers("real", "imag", c1=ARRAY, c2=_FLOAT_OR_COMPLEX)
 def real_part(given: Given) -> Shape:
     """The operand's shape with its real type."""
     x = _operand(given)
@@ -104,7 +104,7 @@ def real_part(given: Given) -> Shape:
     return retyped(_typed(given, holds, x, "floating or complex"), x.element_type.real)
 
 
-@infers("is-finite", c1=_ARRAY, c2=_FLOAT)
+@infers("is-finite", c1=ARRAY, c2=FLOAT)
 def is_finite(given: Given) -> Shape:
     """The operand's shape, of pred."""
     x = _operand(given)
@@ -118,7 +118,7 @@ def is_finite(given: Given) -> Shape:
     return retyped(x, PRED)
 
 
-@infers("count-leading-zeros", "popcnt", c1=_ARRAY, c2="the element type is an integer")
+@infers("count-leading-zeros", "popcnt", c1=ARRAY, c2="the element type is an integer")
 def bits(given: Given) -> Shape:
     """The operand's shape."""
     x = _operand(given)
@@ -133,7 +133,7 @@ def bits(given: Given) -> Shape:
     return x
 
 
-@infers("not", c1=_ARRAY, c2="the element type is pred or an integer")
+@infers("not", c1=ARRAY, c2="the element type is pred or an integer")
 def not_(given: Given) -> Shape:
     """The operand's shape."""
     x = _operand(given)
@@ -214,7 +214,7 @@ _SAME_SIZES = "the sizes are equal (a scalar or size 1 broadcasts where the shap
 
 @infers(
     "add", "compare", "maximum", "minimum", "mulhi", "multiply",
-    c1=_ARRAYS, c2=_SAME_TYPES, c3=_SAME_SIZES,
+    c1=ARRAYS, c2=_SAME_TYPES, c3=_SAME_SIZES,
 )  # fmt: skip
 def any_type(given: Given) -> Shape:
     """The operands' shape; pred for a comparison."""
@@ -225,7 +225,7 @@ def any_type(given: Given) -> Shape:
 @infers(
     "atan2", "divide", "power", "remainder", "shift-left", "shift-right-arithmetic",
     "shift-right-logical", "subtract",
-    c1=_ARRAYS, c2=_SAME_TYPES, c3=_SAME_SIZES, c5="the element type is a number (atan2: no integer)",
+    c1=ARRAYS, c2=_SAME_TYPES, c3=_SAME_SIZES, c5="the element type is a number (atan2: no integer)",
 )  # fmt: skip
 def arithmetic(given: Given) -> Shape:
     """The operands' shape."""
@@ -250,7 +250,7 @@ def arithmetic(given: Given) -> Shape:
 
 @infers(
     "and", "or", "xor",
-    c1=_ARRAYS, c2=_SAME_TYPES, c3=_SAME_SIZES, c5="the element type is pred or an integer",
+    c1=ARRAYS, c2=_SAME_TYPES, c3=_SAME_SIZES, c5="the element type is pred or an integer",
 )  # fmt: skip
 def logical(given: Given) -> Shape:
     """The operands' shape."""
@@ -267,7 +267,7 @@ def logical(given: Given) -> Shape:
 
 @infers(
     "complex",
-    c1=_ARRAYS, c2=_SAME_TYPES, c3=_SAME_SIZES, c5="the element type is f32 or f64, the same for both",
+    c1=ARRAYS, c2=_SAME_TYPES, c3=_SAME_SIZES, c5="the element type is f32 or f64, the same for both",
 )  # fmt: skip
 def complex_(given: Given) -> Shape:
     """The operands' shape, of c64 or c128."""
@@ -291,185 +291,6 @@ def complex_(given: Given) -> Shape:
     return retyped(shape, wide)
 
 
-# ---------------------------------------------------------------- three operands
-
-
-@infers(
-    "clamp",
-    c1=_ARRAYS,
-    c2="the three element types are equal, or floating point of any precision",
-    c3="min and max are scalars or have the operand's sizes",
-)
-def clamp(given: Given) -> Shape:
-    """The clamped operand's shape."""
-    low = given.array(0, "clamp min")
-    x = given.array(1, "clamp operand")
-    high = given.array(2, "clamp max")
-    shown = f"{plain(low)}, {plain(x)}, {plain(high)}"
-    for index, limit in ((0, low), (2, high)):
-        if not same_type(limit.element_type, x.element_type):  # clamp_c2
-            raise given.error(2, f"Clamp with incompatible element types: {shown}.", operand=index)
-        if not limit.is_scalar and not _fits_unbounded(limit, x):  # clamp_c3
-            raise given.error(3, f"Clamp with incompatible shapes: {shown}.", operand=index)
-    if not (low.is_scalar or high.is_scalar or _fits_unbounded(low, high)):  # clamp_c3
-        raise given.error(3, f"Clamp with incompatible shapes: {shown}.", operand=2)
-    return x
-
-
-def _fits_unbounded(a: ArrayShape, b: ArrayShape) -> bool:
-    return a.rank == b.rank and all(
-        x == y or UNBOUNDED in (x, y) for x, y in zip(a.dimensions, b.dimensions, strict=True)
-    )
-
-
-@infers(
-    "select",
-    c1=_ARRAYS,
-    c2="the two values have one element type (or floating point) and one size",
-    c3="the predicate is of pred",
-    c4="the predicate is a scalar or has the values' sizes",
-)
-def select(given: Given) -> Shape:
-    """The values' shape."""
-    predicate = given.array(0, "select pred")
-    a = given.array(1, "select on-true")
-    b = given.array(2, "select on-false")
-    if not (same_type(a.element_type, b.element_type) and _fits_unbounded(a, b)):  # select_c2
-        raise given.error(
-            2,
-            f"Operands to select must be the same shape; got {plain(a)} and {plain(b)}.",
-            operand=2,
-        )
-    if predicate.element_type is not PRED:  # select_c3
-        raise given.error(
-            3,
-            f"Select's pred operand must have PRED element type; got {plain(predicate)}.",
-            operand=0,
-        )
-    if not predicate.is_scalar and not (
-        _fits_unbounded(predicate, a) and _fits_unbounded(predicate, b)
-    ):  # select_c4
-        raise given.error(
-            4,
-            "Operands to select and predicate must be the same shape; got"
-            f" {listed([plain(a), plain(b), plain(predicate)])}.",
-            operand=0,
-        )
-    whole = a if predicate.is_scalar else predicate
-    sizes: list[Dimension] = []
-    for dim in range(whole.rank):
-        x, y = dimension(a, dim), dimension(b, dim)
-        if UNBOUNDED in (x[0], y[0]):
-            sizes.append(most_specific(x, y))
-        else:
-            size, dynamic = dimension(whole, dim)
-            sizes.append((size, dynamic or x[1] or y[1]))
-    flags = tuple(s[1] for s in sizes)
-    return ArrayShape(
-        higher_precision(a.element_type, b.element_type),
-        tuple(s[0] for s in sizes),
-        flags if any(flags) else (),
-        whole.layout,
-    )
-
-
-# ---------------------------------------------------------------- declared types
-
-
-def _same_sizes_as_operand(given: Given, number: int) -> tuple[ArrayShape, ArrayShape]:
-    x = given.array(0, f"operand of {given.opcode}")
-    result = given.declared_array(number)
-    if result.dimensions != x.dimensions and not _fits_unbounded(x, result):
-        raise given.error(
-            number, f"{plain(x)} cannot become {plain(result)}: the sizes differ", operand=0
-        )
-    return x, result
-
-
-@checks(
-    "convert",
-    c1=_ARRAY,
-    c2="the result has the operand's sizes",
-    c3="complex to real is no conversion",
-)
-def convert(given: Given) -> None:
-    """The operand in the declared element type."""
-    x, result = _same_sizes_as_operand(given, 2)
-    if x.element_type.is_complex and not result.element_type.is_complex:  # convert_c3
-        raise given.error(
-            3,
-            f"Conversion from complex to real type {plain(x)} => {plain(result)} is not implemented.",
-            operand=0,
-            help="take `real` of the operand first",
-        )
-
-
-@checks(
-    "stochastic-convert",
-    c1=_ARRAYS,
-    c2="the result has the operand's sizes",
-    c3="the random operand is of unsigned integers as wide as the operand's elements",
-    c4="the operand is floating point",
-    c5="the random operand has the operand's sizes",
-)
-def stochastic_convert(given: Given) -> None:
-    """The operand in the declared element type, rounded by random bits."""
-    x, _ = _same_sizes_as_operand(given, 2)
-    random = given.array(1, "random operand of stochastic-convert")
-    if not x.element_type.is_float:  # stochastic-convert_c4
-        raise given.error(
-            4,
-            f"Stochastic convert supports floating-point operands only; got {plain(x)}.",
-            operand=0,
-        )
-    if not random.element_type.is_unsigned or random.element_type.bits != x.element_type.bits:
-        raise given.error(  # stochastic-convert_c3
-            3,
-            "The random is required to be unsigned integers of the operand's"
-            f" {x.element_type.bits} bits; got {plain(random)}.",
-            operand=1,
-        )
-    if not _fits_unbounded(random, x):  # stochastic-convert_c5
-        raise given.error(
-            5,
-            "Stochastic convert operand shape does not match random tensor shape:"
-            f" {plain(x)} vs {plain(random)}.",
-            operand=1,
-        )
-
-
-@infers(
-    "reduce-precision",
-    c1=_ARRAY,
-    c2=_FLOAT,
-    c3="there is at least one exponent bit",
-    c4="the number of mantissa bits is not negative",
-)
-def reduce_precision(given: Given) -> Shape:
-    """The operand's shape."""
-    x = given.array(0, "operand of reduce-precision")
-    if not x.element_type.is_float:  # reduce-precision_c2
-        raise given.error(
-            2,
-            "Expected element type in shape to be floating point for ReducePrecision operation; got"
-            f" {x.element_type.name.upper()}.",
-            operand=0,
-        )
-    if given.int("exponent_bits") < 1:  # reduce-precision_c3
-        raise given.error(
-            3,
-            f"Expected exponent_bits > 0, got {given.int('exponent_bits')}.",
-            attribute="exponent_bits",
-        )
-    if given.int("mantissa_bits") < 0:  # reduce-precision_c4
-        raise given.error(
-            4,
-            f"Expected non-negative mantissa_bits, got {given.int('mantissa_bits')}.",
-            attribute="mantissa_bits",
-        )
-    return x
-
-
 # ---------------------------------------------------------------- no broadcast once written
 
 
@@ -487,11 +308,11 @@ _PLAIN = tuple(
     *(name for name in _PLAIN if name not in ("compare", "mulhi")),
     c4="operands and result have the same sizes: nothing broadcasts implicitly",
 )
-def same_sizes(given: Given) -> None:
+def no_broadcast(given: Given) -> None:
     """No operand is broadcast."""
     result = cast(ArrayShape, given.declared)
     for index, operand in enumerate(given.operands):
-        if cast(ArrayShape, operand).dimensions != result.dimensions and not _fits_unbounded(
+        if cast(ArrayShape, operand).dimensions != result.dimensions and not same_sizes(
             cast(ArrayShape, operand), result
         ):
             raise given.error(
@@ -519,7 +340,7 @@ _COMPARISONS = {
 )
 def compare(given: Given) -> None:
     """Directions and comparison types that make sense."""
-    same_sizes(given)
+    no_broadcast(given)
     kind = cast(ArrayShape, given.operands[0]).element_type.kind
     direction = given.str("direction")
     if kind is Kind.COMPLEX and direction not in ("EQ", "NE"):  # compare_c5
@@ -544,7 +365,7 @@ def compare(given: Given) -> None:
 )
 def mulhi(given: Given) -> None:
     """Only integers have a high half."""
-    same_sizes(given)
+    no_broadcast(given)
     type_ = cast(ArrayShape, given.operands[0]).element_type
     if not type_.is_integer:  # mulhi_c5
         raise given.error(

@@ -97,8 +97,17 @@ def split(data: bytes) -> dict[int, bytes]:
 
 
 def without(data: bytes, number: int) -> bytes:
-    """A message but for the field `number`."""
-    return b"".join([data[f.tag_at : f.end] for f in fields(data) if f.number != number])
+    """A message but for the nested messages in field `number`.
+
+    What has that number and another wire type is an unknown field, and stays.
+    """
+    return b"".join(
+        [
+            data[field.tag_at : field.end]
+            for field in fields(data)
+            if field.number != number or field.wire_type != BYTES
+        ]
+    )
 
 
 def insert(data: bytes, number: int, parts: Sequence[bytes]) -> bytes:

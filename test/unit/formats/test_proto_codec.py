@@ -488,3 +488,11 @@ def test_errors_name_the_file_and_the_instruction() -> None:
     with pytest.raises(HloError) as caught:
         formats.load(data, name="my.pb")
     assert str(caught.value).startswith("my.pb: e.n: error[HLO0211]: unknown opcode: foo")
+
+
+def test_known_numbers_of_another_wire_type_survive() -> None:
+    proto = proto_of(NEGATE)
+    proto.computations[0].MergeFromString(b"\x10\x07")  # field 2 as a number
+    proto.MergeFromString(b"\x18\x07")  # field 3 as a number
+    proto.computations[0].instructions[1].MergeFromString(b"\x38\x07")  # field 7 as a number
+    assert written(encode_module(decode_module(proto))) == written(proto)

@@ -14,15 +14,16 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from xdsl.dialects.builtin import UNKNOWN_LOC
-from xdsl.ir import Attribute, Block, OpResult, SSAValue, SSAValues, Use
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues, Use
 
-from mlirhlo.dialects.hlo.attributes.base import integer
-from mlirhlo.dialects.hlo.ops import OP_CLASSES
+from mlirhlo.dialects.hlo.attributes.base import integer, string
+from mlirhlo.dialects.hlo.ops import OP_CLASSES, ComputationOp, ReturnOp
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.shapes import Shape
 from mlirhlo.dialects.hlo.types import type_of
 
 InstructionT = TypeVar("InstructionT", bound=Instruction)
+OpT = TypeVar("OpT", bound=Operation)
 
 _new = object.__new__
 
@@ -67,7 +68,7 @@ def create(
     return op
 
 
-def append(block: Block, op: Instruction) -> None:
+def append(block: Block, op: Operation) -> None:
     """Puts a detached `op` at the end of `block`; as `Block.add_op` without its checks."""
     last = block._last_op
     op.parent = block
@@ -77,6 +78,47 @@ def append(block: Block, op: Instruction) -> None:
     else:
         last._next_op = op
     block._last_op = op
+
+
+def close(
+    name: str, block: Block, root: SSAValue, properties: Mapping[str, Attribute] | None = None
+) -> ComputationOp:
+    """The detached computation of the instructions in `block`, which it ends in `hlo.return`.
+
+    `root` must not have been returned before. Nothing is checked.
+    """
+    ending = _plain(ReturnOp, {})
+    use = _new(Use)
+    use._operation = ending
+    use._index = 0
+    use._prev_use = None
+    use._next_use = first = root.first_use
+    if first is not None:
+        first._prev_use = use
+    root.first_use = use
+    ending._operands = SSAValues((root,))
+    ending._operand_uses = (use,)
+    append(block, ending)
+    computation = _plain(ComputationOp, {"sym_name": string(name), **(properties or {})})
+    region = Region(block)
+    region.parent = computation
+    computation.regions = (region,)
+    return computation
+
+
+def _plain(cls: type[OpT], properties: dict[str, Attribute]) -> OpT:
+    """An op without operands, results and regions."""
+    op = _new(cls)
+    op.results = SSAValues(())
+    op._operands = SSAValues(())
+    op._operand_uses = ()
+    op.properties = properties
+    op.attributes = {}
+    op.location = UNKNOWN_LOC
+    op._successors = ()
+    op._successor_uses = ()
+    op.regions = ()
+    return op
 
 
 def make(
@@ -112,4 +154,9 @@ def paused_gc() -> Generator[None]:
     try:
         yield
     finally:
+        # What was made lives on: it joins the oldest generation unseen, instead of being walked
+        # as soon as the collector is on again.
+        if not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()
         gc.enable()

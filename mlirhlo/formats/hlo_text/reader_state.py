@@ -11,8 +11,9 @@ from mlirhlo.diagnostics import SourceText
 from mlirhlo.dialects.hlo.attributes.base import symbol
 from mlirhlo.dialects.hlo.attributes.header import ProgramLayout
 from mlirhlo.dialects.hlo.attributes.sharding import ShardingAttr, ShardingKind
+from mlirhlo.dialects.hlo.build import close
 from mlirhlo.dialects.hlo.names import NameUniquer, legal_name
-from mlirhlo.dialects.hlo.ops import ComputationOp, Instruction, ReturnOp
+from mlirhlo.dialects.hlo.ops import ComputationOp, Instruction
 from mlirhlo.dialects.hlo.shapes import Shape, compatible, leaves
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.formats.hlo_text.reader_problems import (
@@ -128,9 +129,8 @@ class ModuleState:
                 f" with that of its root instruction {root._name},"  # pyright: ignore[reportPrivateUsage]
                 f" {shape_of(root.type).to_string(layout=False)}",
             )
-        scope.block.add_op(ReturnOp(root))
         name = self.computation_names.unique(legal_name(scope.name))
-        computation = ComputationOp(name, scope.block)
+        computation = close(name, scope.block, root)
         self._name_instructions(scope, computation)
         self.by_symbol[name] = computation
         if not inline:

@@ -3,7 +3,7 @@
 from xdsl.ir import Block, Operation, OpResult, SSAValue, Use
 
 from mlirhlo.dialects.hlo.attributes.base import integer, integers
-from mlirhlo.dialects.hlo.build import append, create, make
+from mlirhlo.dialects.hlo.build import append, close, create, make
 from mlirhlo.dialects.hlo.ops import AddOp, BroadcastOp, ComputationOp, ParameterOp, ReturnOp
 from mlirhlo.dialects.hlo.shapes import array
 from mlirhlo.dialects.hlo.types import type_of
@@ -108,3 +108,32 @@ def test_names_survive_cloning() -> None:
     assert isinstance(copy.root, BroadcastOp)
     assert isinstance(copy.parameters[0], ParameterOp)
     assert isinstance(copy.root.results[0], OpResult)
+
+
+def test_close_makes_what_xdsl_makes() -> None:
+    def block() -> tuple[Block, SSAValue]:
+        made = Block()
+        x = make("parameter", [], VECTOR, {"parameter_number": integer(0)})
+        append(made, x)
+        append(made, make("add", [x, x], VECTOR))
+        return made, x.output
+
+    first, root = block()
+    ours = close("c", first, root)
+    second, root_ = block()
+    second.add_op(ReturnOp(root_))
+    theirs = ComputationOp("c", second)
+    ours.verify()
+    assert str(ours) == str(theirs)
+    links = {"_next_op", "_prev_op", "parent"}  # may be left to the class's None
+    assert ours.__dict__.keys() - links == theirs.__dict__.keys() - links
+    assert ours.regions[0].parent is ours
+    assert ours.terminator.__dict__.keys() - links == theirs.terminator.__dict__.keys() - links
+    assert ours.terminator.next_op is None
+    assert ours.terminator.prev_op is list(ours.instructions)[-1]
+    assert type(ours.terminator._operands) is type(theirs.terminator._operands)
+    assert uses(root) == [("hlo.return", 0), ("hlo.add", 1), ("hlo.add", 0)]
+    assert [(u.operation.name, u.index) for u in root.uses] == [
+        (u.operation.name, u.index) for u in root_.uses
+    ]
+    assert sorted(ours.regions[0].__dict__) == sorted(theirs.regions[0].__dict__)

@@ -175,7 +175,7 @@ ELEMENTWISE: Mapping[str, Maker] = {
     "cosh": _precise(np.cosh, np.cosh),
     "count-leading-zeros": bits.count_leading_zeros,
     "divide": _by_kind(integers=divide_integers, floats=np.divide, complex_=complexes.divide),
-    "erf": _precise(math.erf),
+    "erf": math.erf_of,
     "exponential": _precise(np.exp, complexes.exponential),
     "exponential-minus-one": _precise(np.expm1, complexes.expm1),
     "floor": _by_kind(integers=lambda _: identity, floats=np.floor),

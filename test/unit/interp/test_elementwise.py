@@ -182,9 +182,10 @@ def test_every_function_keeps_the_type(name: str) -> None:
         arity = (
             2 if opcode in ("add", "and", "atan2", "divide", "maximum", "minimum", "mulhi") else 0
         )
-        try:
-            result = np.asarray(apply(value) if not arity else apply(value, value))
-        except TypeError:
-            result = np.asarray(apply(value, value))
+        with np.errstate(all="ignore"):
+            try:
+                result = np.asarray(apply(value) if not arity else apply(value, value))
+            except TypeError:
+                result = np.asarray(apply(value, value))
         want = type_.real if opcode in ("abs", "real", "imag") else type_
         assert result.dtype == (np.bool_ if opcode == "is-finite" else want.dtype), opcode

@@ -65,12 +65,13 @@ def instructions(text: str) -> list[str]:
 
 
 def as_xla_keeps(lines: list[str]) -> list[str]:
-    """A frame number without a row goes in XLA, and with it what stands beside it alone; the
-    constants' element size goes too."""
-    lines = [re.sub(r", metadata=\{[^\"}]*\}", "", line) for line in lines]
+    """What XLA's reader loses and this one keeps, taken away: metadata beside a frame number
+    without a row; the element size of constants; the sign of a printed `-0`."""
     return [
-        re.sub(r"\{:E\(\d+\)\}|:?E\(\d+\)(?=\})", "", line) if " constant(" in line else line
-        for line in lines
+        re.sub(r"\{:E\(\d+\)\}|:?E\(\d+\)(?=\})|(?<![\w.])-(?=0[,)}\s])", "", line)
+        if " constant(" in line
+        else line
+        for line in (re.sub(r", metadata=\{[^\"}]*\}", "", line) for line in lines)
     ]
 
 

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from mlirhlo.formats import Loaded, Source
     from mlirhlo.formats.hlo_text import PrintOptions
     from mlirhlo.interp.engine import Hook
+    from mlirhlo.interp.registry import Meaning
 
 __version__ = "0.1.0"
 
-__all__ = ["Module", "__version__", "load", "opt", "parse", "run"]
+__all__ = ["Module", "__version__", "load", "opt", "parse", "register_custom_call", "run"]
 
 
 class Module:
@@ -200,3 +201,14 @@ def opt(module: Module | ModuleOp, passes: str) -> Module:
 def run(module: Module | Source, *arguments: object) -> Any:
     """The result of a module, or of the module in a file; see `Module.__call__`."""
     return (module if isinstance(module, Module) else load(module))(*arguments)
+
+
+def register_custom_call(target: str, function: Meaning) -> None:
+    """Gives custom calls of `target` a meaning: `function(op, inputs, frame)` returns the result.
+
+    `inputs` are numpy arrays in logical order, tuples of them for tuples; the result has to fit
+    `op.shape`. A second registration replaces the first.
+    """
+    from mlirhlo.interp.custom_calls import register_custom_call as register
+
+    register(target, function)

@@ -162,3 +162,10 @@ ENTRY e {
     assert [float(r) for r in module.on_devices([4.0])] == [8, 8]
     with pytest.raises(HloError, match="HLO0353"):
         module.on_devices([1.0], [2.0], [3.0])
+
+
+def test_custom_calls_get_a_meaning_from_python() -> None:
+    mlirhlo.register_custom_call("test.twice", lambda op, inputs, frame: inputs[0] * 2)
+    call = 'custom-call(x), custom_call_target="test.twice"'
+    module = mlirhlo.parse(f"ENTRY e {{ x = f32[2] parameter(0)  ROOT y = f32[2] {call} }}")
+    assert module([1, 2]).tolist() == [2, 4]

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import cast
 
-from mlirhlo.analysis.shape_inference.base import Given, checks, fits, infers, plain
+from mlirhlo.analysis.shape_inference.base import (
+    Given,
+    checks,
+    fits,
+    infers,
+    plain,
+    plain_signature,
+)
 from mlirhlo.analysis.shape_inference.reducers import check_reducer
 from mlirhlo.dialects.hlo.attributes.groups import ReplicaGroups
 from mlirhlo.dialects.hlo.shapes import (
@@ -150,20 +157,26 @@ def second_element(given: Given) -> Shape:
     return shape.elements[1]
 
 
-_REDUCER = "to_apply takes two scalars of an operand's element type and gives one"
+_REDUCER = (
+    "to_apply takes two scalars of one element type and gives one, or a tuple for several operands"
+)
 
 
 def check_scalar_reducer(given: Given, operands: tuple[ArrayShape, ...], number: int) -> None:
-    """to_apply folds two scalars; it may compute in another precision than the operands'. Raises
-    constraint `number`."""
+    """to_apply folds two scalars. As XLA has it they may be of another element type than the
+    operands', for it is the operation that counts. Raises constraint `number`."""
     callee = given.callee("to_apply")
-    if len(callee.parameters) == 2 * len(operands) and len(operands) > 1:
-        inits = [array(x.element_type) for x in operands]
-        check_reducer(given, callee, inits, [x.element_type for x in operands], number, "to_apply")
-        return
-    for x in operands:
-        init = array(x.element_type)
-        check_reducer(given, callee, [init], [x.element_type], number, "to_apply")
+    count = len(operands) if len(callee.parameters) == 2 * len(operands) else 1
+    elements = callee.parameters[count : 2 * count]
+    types = [e.element_type for e in elements if isinstance(e, ArrayShape)]
+    if len(types) != count:
+        raise given.error(
+            number,
+            f"Reduction function must take {2 * count} scalars; its signature is"
+            f" {plain_signature(callee)}",
+            attribute="to_apply",
+        )
+    check_reducer(given, callee, list(elements), types, number, "to_apply")
 
 
 @infers("all-reduce", "all-reduce-start", c1=_OPERANDS, c2=_REDUCER)

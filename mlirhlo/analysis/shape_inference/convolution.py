@@ -23,7 +23,6 @@ from mlirhlo.dialects.hlo.shapes import UNBOUNDED, ArrayShape, Shape, array
     c10="the window has the kernel's spatial sizes",
     c11="the kernel's output features are not dynamic",
     c12=PADDING,
-    c13="the result's element type is not narrower than the operands' (floating point aside)",
 )
 def convolution(given: Given) -> Shape:
     """Batch, output features, and how often the window fits each spatial dimension."""
@@ -167,18 +166,18 @@ def _result(
     found = window_sizes(given, base, window, 12)  # convolution_c12
     for dim, extent in zip(labels.output_spatial_dimensions, found, strict=True):
         dims[dim] = extent
-    type_ = element_type(given, lhs, rhs, 13)  # convolution_c13
+    type_ = element_type(given, lhs, rhs)
     return array(type_, [d[0] for d in dims], [d[1] for d in dims])
 
 
 @checks(
     "convolution",
-    c14="there are two operands, and more only with block scaling or sparsity",
+    c13="there are two operands, and more only with block scaling or sparsity",
 )
 def check_convolution(given: Given) -> None:
     """The number of operands, which the table leaves open."""
     extra = "block_scaling_config" in given.properties or "sparsity_config" in given.properties
-    if len(given.operands) > 2 and not extra:  # convolution_c14
+    if len(given.operands) > 2 and not extra:  # convolution_c13
         raise given.error(
-            14, f"expects 2 operands, but has {len(given.operands)} operands", operand=2
+            13, f"expects 2 operands, but has {len(given.operands)} operands", operand=2
         )

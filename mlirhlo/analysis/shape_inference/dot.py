@@ -73,20 +73,12 @@ def _numbers(given: Given, lhs: ArrayShape, rhs: ArrayShape) -> tuple[_Numbers, 
     return a, b
 
 
-def element_type(given: Given, lhs: ArrayShape, rhs: ArrayShape, number: int) -> PrimitiveType:
-    """The declared element type if there is one, which may not be narrower (integers); else the
-    higher of the operands'. Raises constraint `number`."""
-    inferred = higher_precision(lhs.element_type, rhs.element_type)
-    if not isinstance(given.shape, ArrayShape) or given.shape.element_type is inferred:
-        return inferred
-    wanted = given.shape.element_type
-    if not inferred.is_float and wanted.bits < inferred.bits:
-        raise given.error(
-            number,
-            f"the element type of the result must not be narrower than the operands': got {wanted}"
-            f" for {inferred}.",
-        )
-    return wanted
+def element_type(given: Given, lhs: ArrayShape, rhs: ArrayShape) -> PrimitiveType:
+    """The declared element type if there is one, for products may be kept in any type; else the
+    higher of the operands'."""
+    if isinstance(given.shape, ArrayShape):
+        return given.shape.element_type
+    return higher_precision(lhs.element_type, rhs.element_type)
 
 
 _DOT = {
@@ -94,7 +86,6 @@ _DOT = {
     "c2": "dimension numbers name dimensions of their operand, each once",
     "c3": "there are as many contracting dimensions on both sides, of equal sizes",
     "c4": "there are as many batch dimensions on both sides, of equal sizes",
-    "c5": "the result's element type is not narrower than the operands' (floating point aside)",
 }
 
 
@@ -108,16 +99,16 @@ def _dot(given: Given, lhs: ArrayShape, rhs: ArrayShape) -> Shape:
     a, b = _numbers(given, lhs, rhs)
     dims = [dimension(lhs, dim) for dim in (*a.batch, *a.free(lhs.rank))]
     dims += [dimension(rhs, dim) for dim in b.free(rhs.rank)]
-    type_ = element_type(given, lhs, rhs, 5)
+    type_ = element_type(given, lhs, rhs)
     return array(type_, [d[0] for d in dims], [d[1] for d in dims])
 
 
-@checks("dot", c6="there are two operands, and more only with block scaling or sparsity")
+@checks("dot", c5="there are two operands, and more only with block scaling or sparsity")
 def check_dot(given: Given) -> None:
     """The number of operands, which the table leaves open."""
-    if len(given.operands) > 2 and "block_scaling_config" not in given.properties:  # dot_c6
+    if len(given.operands) > 2 and "block_scaling_config" not in given.properties:  # dot_c5
         raise given.error(
-            6, f"expects 2 operands, but has {len(given.operands)} operands", operand=2
+            5, f"expects 2 operands, but has {len(given.operands)} operands", operand=2
         )
 
 
@@ -129,8 +120,8 @@ def scaled_dot(given: Given) -> Shape:
 
 @checks(
     "scaled-dot",
-    c6="a scale is a scalar, or has its operand's rank",
-    c7="each size of an operand is a multiple of its scale's",
+    c5="a scale is a scalar, or has its operand's rank",
+    c6="each size of an operand is a multiple of its scale's",
 )
 def check_scaled_dot(given: Given) -> None:
     """Whether the scales fit the operands."""
@@ -138,16 +129,16 @@ def check_scaled_dot(given: Given) -> None:
         x, s = given.array(operand, "operand of scaled-dot"), given.array(scale, "scale")
         if s.is_scalar:
             continue
-        if s.rank != x.rank:  # scaled-dot_c6
+        if s.rank != x.rank:  # scaled-dot_c5
             raise given.error(
-                6,
+                5,
                 f"the scale {plain(s)} must be a scalar or have the rank of {plain(x)}",
                 operand=scale,
             )
         for dim, (size, scaled) in enumerate(zip(x.dimensions, s.dimensions, strict=True)):
-            if not fits(size, scaled) and (scaled == 0 or size % scaled):  # scaled-dot_c7
+            if not fits(size, scaled) and (scaled == 0 or size % scaled):  # scaled-dot_c6
                 raise given.error(
-                    7,
+                    6,
                     f"dimension {dim}: size {size} of {plain(x)} is not a multiple of {scaled},"
                     f" the size of the scale {plain(s)}",
                     operand=scale,
@@ -157,11 +148,11 @@ def check_scaled_dot(given: Given) -> None:
 @infers(
     "ragged-dot",
     **_DOT,
-    c6="there is exactly one ragged dimension, and it is the left side's",
-    c7="rhs_group_dims names one dimension when a free dimension is ragged, else none",
-    c8="the group dimension is a free dimension of the right side",
-    c9="group_sizes has one size for each group, for each index of the dimensions before the ragged one",
-    c10="the group dimension has one index for each group",
+    c5="there is exactly one ragged dimension, and it is the left side's",
+    c6="rhs_group_dims names one dimension when a free dimension is ragged, else none",
+    c7="the group dimension is a free dimension of the right side",
+    c8="group_sizes has one size for each group, for each index of the dimensions before the ragged one",
+    c9="the group dimension has one index for each group",
 )
 def ragged_dot(given: Given) -> Shape:
     """As a dot without the group dimension; a ragged contracting dimension puts the groups in front."""
@@ -171,15 +162,15 @@ def ragged_dot(given: Given) -> Shape:
     shown = f"Cannot infer shape for ragged dot operation: {plain(lhs)} <ragged_dot> {plain(rhs)}."
     a, b = _numbers(given, lhs, rhs)
     ragged = given.ints("lhs_ragged_dims")
-    if len(ragged) != 1:  # ragged-dot_c6
+    if len(ragged) != 1:  # ragged-dot_c5
         raise given.error(
-            6,
+            5,
             f"{shown} There must be exactly one ragged dimension in the lhs.",
             attribute="lhs_ragged_dims",
         )
-    if not 0 <= ragged[0] < lhs.rank:  # ragged-dot_c6
+    if not 0 <= ragged[0] < lhs.rank:  # ragged-dot_c5
         raise given.error(
-            6,
+            5,
             f"{shown} lhs ragged dimension {ragged[0]} is out of range [0, {lhs.rank})",
             attribute="lhs_ragged_dims",
         )
@@ -196,9 +187,9 @@ def ragged_dot(given: Given) -> Shape:
     _check_groups(given, shown, rhs, b, is_free)
     _check_group_sizes(given, shown, groups, [lhs.dimensions[d] for d in prefix])
     count = dimension(groups, groups.rank - 1)
-    if is_free and not fits(rhs.dimensions[group_dims[0]], count[0]):  # ragged-dot_c10
+    if is_free and not fits(rhs.dimensions[group_dims[0]], count[0]):  # ragged-dot_c9
         raise given.error(
-            10,
+            9,
             f"{shown} rhs group dimension is expected to have size={count[0]}, got"
             f" {rhs.dimensions[group_dims[0]]}",
             operand=1,
@@ -206,7 +197,7 @@ def ragged_dot(given: Given) -> Shape:
     dims = [count] if ragged[0] in a.contracting else []
     dims += [dimension(lhs, dim) for dim in (*a.batch, *a.free(lhs.rank))]
     dims += [dimension(rhs, dim) for dim in b.free(rhs.rank, *group_dims)]
-    type_ = element_type(given, lhs, rhs, 5)
+    type_ = element_type(given, lhs, rhs)
     return array(type_, [d[0] for d in dims], [d[1] for d in dims])
 
 
@@ -214,24 +205,24 @@ def _check_groups(
     given: Given, shown: str, rhs: ArrayShape, numbers: _Numbers, is_free: bool
 ) -> None:
     group_dims = given.ints("rhs_group_dims")
-    if len(group_dims) != int(is_free):  # ragged-dot_c7
+    if len(group_dims) != int(is_free):  # ragged-dot_c6
         rule = (
             "exactly one group dimension in the rhs when the lhs ragged dimension is non-contracting"
             if is_free
             else "zero group dimensions in the rhs when the ragged dimension is batch or contracting"
         )
-        raise given.error(7, f"{shown} There must be {rule}.", attribute="rhs_group_dims")
+        raise given.error(6, f"{shown} There must be {rule}.", attribute="rhs_group_dims")
     if not is_free:
         return
-    if not 0 <= group_dims[0] < rhs.rank:  # ragged-dot_c8
+    if not 0 <= group_dims[0] < rhs.rank:  # ragged-dot_c7
         raise given.error(
-            8,
+            7,
             f"{shown} rhs group dimension {group_dims[0]} is out of range [0, {rhs.rank})",
             attribute="rhs_group_dims",
         )
-    if group_dims[0] in (*numbers.batch, *numbers.contracting):  # ragged-dot_c8
+    if group_dims[0] in (*numbers.batch, *numbers.contracting):  # ragged-dot_c7
         raise given.error(
-            8,
+            7,
             f"{shown} rhs group dimension cannot be a batch or contracting dimension",
             attribute="rhs_group_dims",
         )
@@ -240,16 +231,16 @@ def _check_groups(
 def _check_group_sizes(given: Given, shown: str, groups: ArrayShape, prefix: Sequence[int]) -> None:
     if groups.rank == 1:
         return
-    if groups.rank != len(prefix) + 1:  # ragged-dot_c9
+    if groups.rank != len(prefix) + 1:  # ragged-dot_c8
         raise given.error(
-            9,
+            8,
             f"{shown} expected group_sizes to have rank {len(prefix) + 1}, got {groups.rank}",
             operand=2,
         )
-    if groups.dimensions[:-1] != tuple(prefix):  # ragged-dot_c9
+    if groups.dimensions[:-1] != tuple(prefix):  # ragged-dot_c8
         wanted = listed([*prefix, groups.dimensions[-1]])
         raise given.error(
-            9,
+            8,
             f"{shown} group_sizes is expected to have shape [{wanted}], got"
             f" [{listed(groups.dimensions)}]",
             operand=2,

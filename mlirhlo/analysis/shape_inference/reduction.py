@@ -52,6 +52,9 @@ def map_(given: Given) -> Shape:
             )
         first = x if first.is_scalar else first
     numbers = given.ints("dimensions")
+    # XLA infers from the dimensions, but lets none stand for all in an instruction with a shape.
+    if given.shape is not None and not numbers:
+        numbers = tuple(range(first.rank))
     if len(numbers) != first.rank:  # map_c4
         raise given.error(
             4,

@@ -93,7 +93,7 @@ builtin.module @m {
 
 // -----
 
-// expected-error @unknown {{dot: expects 2 operands, but has 3 operands [dot_c6]}}
+// expected-error @unknown {{dot: expects 2 operands, but has 3 operands [dot_c5]}}
 builtin.module @m {
   hlo.computation entry @e {
     %p0 = hlo.parameter 0 : tensor<2xf32>
@@ -106,7 +106,7 @@ builtin.module @m {
 
 // -----
 
-// expected-error @unknown {{convolution: expects 2 operands, but has 3 operands [convolution_c14]}}
+// expected-error @unknown {{convolution: expects 2 operands, but has 3 operands [convolution_c13]}}
 builtin.module @m {
   hlo.computation entry @e {
     %p0 = hlo.parameter 0 : tensor<1x1xf32>

@@ -11,8 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Set
 from enum import Enum
 from itertools import islice
-
-from google.protobuf.message import DecodeError, Message
+from typing import TYPE_CHECKING
 
 from mlirhlo.formats.proto.wire import (
     BYTES,
@@ -22,6 +21,10 @@ from mlirhlo.formats.proto.wire import (
     leading_fields,
     read_varint,
 )
+
+if TYPE_CHECKING:
+    # Sniffing a text file must not pay for loading the runtime.
+    from google.protobuf.message import Message
 
 
 class Container(Enum):
@@ -204,6 +207,8 @@ def _by_parsing(data: bytes) -> Container | None:
     """The first container without a module that knows every byte of `data`."""
     if not data or len(data) > _MAX_TRIED_BYTES:
         return None
+    from google.protobuf.message import DecodeError
+
     for container in Container:
         if container.holds_module:
             continue

@@ -36,7 +36,7 @@ TYPES = [
     # jaxlib reads s1, u1 as pred and does not know f6.
     if row.is_array and row.bits != 1 and not row.name.startswith("f6")
 ] + ["pred"]
-QUICK = ("f32", "bf16", "s32", "u8", "pred", "c64")
+QUICK = ("f32", "bf16", "s32", "pred")
 """The others are marked slow."""
 EACH_TYPE = [t if t in QUICK else pytest.param(t, marks=pytest.mark.slow) for t in TYPES]
 UNARY = [

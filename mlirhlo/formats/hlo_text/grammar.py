@@ -17,6 +17,7 @@ from mlirhlo.dialects.hlo.attributes import kinds
 from mlirhlo.dialects.hlo.attributes.kinds import AttrKind
 from mlirhlo.dialects.hlo.table import COMMON, OPCODES
 from mlirhlo.formats.hlo_text.lexer import RESERVED, TYPE_WORDS
+from mlirhlo.formats.hlo_text.reader_attribute_lists import FORMER_KEYS
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -70,6 +71,8 @@ def _keys_by_terminal() -> dict[str, list[str]]:
     for spec in specs:
         if spec.key != _MODE:
             found.setdefault(terminal_of.get(spec.kind.name, "WORD_KEY"), set()).add(spec.key)
+    for former, key in FORMER_KEYS.items():
+        found[next(name for name, keys in found.items() if key in keys)].add(former)
     return {name: sorted(keys) for name, keys in sorted(found.items())}
 
 

@@ -25,6 +25,12 @@ from mlirhlo.formats.hlo_text.reader_state import ModuleState, Scope
 from mlirhlo.formats.hlo_text.reader_tokens import expects
 from mlirhlo.formats.hlo_text.suggestions import did_you_mean
 
+FORMER_KEYS: Mapping[str, str] = {"conv_kind": "convolution_kind"}
+"""Keys that some versions of XLA printed, and what they are called now."""
+
+CARRIED = frozenset({("dot", "sparsity")})
+"""Attributes of former versions that nothing stands for now; they are kept as text."""
+
 ReadBody = Callable[[], SymbolRefAttr]
 """Reads an inline computation `{ … }` and names it."""
 
@@ -72,7 +78,7 @@ class AttributesReader:
                 )
             found.seen.add(key)
             lexer.take()
-            spec = specs.get(key)
+            spec = specs.get(FORMER_KEYS.get(key, key))
             try:
                 if key == CONTROL:
                     found.control = self._control(scope)
@@ -160,10 +166,10 @@ class AttributesReader:
         self, token: Token, info: OpcodeInfo, specs: Mapping[str, AttrSpec], found: Attributes
     ) -> None:
         lexer = self.lexer
-        if self.state.options.carry_unknown_attributes:
-            match = ATTRIBUTE.match(
-                ", " + lexer.text[token.start : lexer.text.find("\n", token.start)]
-            )
+        if self.state.options.carry_unknown_attributes or (info.row.name, token.text) in CARRIED:
+            end = lexer.text.find("\n", token.start)
+            line = lexer.text[token.start : end if end >= 0 else None]
+            match = ATTRIBUTE.match(", " + line)
             if match is not None:
                 text = match.group()[2:].rstrip()
                 found.raw.append(text)

@@ -172,7 +172,9 @@ def _start_indices(values: Values, first: int) -> None:
 
 
 def _dot(state: ModuleState, values: Values, type_: Type, properties: Properties) -> None:
-    if len(values) != 2 and not (len(values) > 2 and "block_scaling_config" in properties):
+    # Scales, and in former versions the places of sparse elements, are further operands.
+    more = "block_scaling_config" in properties or "raw_attributes" in properties
+    if len(values) != 2 and not (len(values) > 2 and more):
         raise Misfit(OPERAND_COUNT, f"expects 2 operands, but has {len(values)} operands")
 
 

@@ -150,7 +150,8 @@ def _attribute(
     read = ATTRIBUTES.get(key)
     if read is None:
         if state.options.carry_unknown_attributes:
-            line = lexer.text[token.start : lexer.text.find("\n", token.start)]
+            end = lexer.text.find("\n", token.start)
+            line = lexer.text[token.start : end if end >= 0 else None]
             match = ATTRIBUTE.match(", " + line)
             if match is not None:
                 text = match.group()[2:].rstrip()

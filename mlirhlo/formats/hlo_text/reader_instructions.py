@@ -40,6 +40,9 @@ from mlirhlo.formats.hlo_text.reader_state import ModuleState, Scope
 from mlirhlo.formats.hlo_text.reader_tokens import expects, read_coded_shape
 from mlirhlo.formats.hlo_text.suggestions import did_you_mean
 
+_MOST_BYTES = 1 << 28
+"""Largest array that is made of a fingerprint's `0` or `1`."""
+
 
 class InstructionReader:
     """Reads instructions from a lexer into a computation."""
@@ -108,6 +111,8 @@ class InstructionReader:
                     max(1, lexer.position - open_at),
                 )
         self.attributes.read(scope, info, wrapped, found, with_attributes)
+        if found.raw:
+            found.properties["raw_attributes"] = string(", ".join(found.raw))
         try:
             type_ = self._complete(info, wrapped, operands, type_, found.properties)
         except Misfit as misfit:
@@ -116,8 +121,6 @@ class InstructionReader:
             raise ReadProblem(
                 misfit.code, offset, misfit.message, length, help=misfit.help
             ) from None
-        if found.raw:
-            found.properties["raw_attributes"] = string(", ".join(found.raw))
         if found.control:
             found.properties[CONTROL_PREDECESSORS] = integer(len(found.control))
             operands = operands + found.control
@@ -194,17 +197,18 @@ class InstructionReader:
             assert type_ is not None  # no asynchronous opcode infers
             if info.row.name != "async-start":
                 check_wrapped_opcode(state, operands, wrapped.row.name)
-            elif "calls" not in properties:
+            elif "calls" not in properties or "calls" in wrapped.specs:
                 async_parts(type_)
                 own = {key: value for key, value in properties.items() if key not in START_KEYS}
                 for key in own:
-                    if key not in COPIED and key != "sharding":
+                    if key not in COPIED and key not in ("sharding", "raw_attributes"):
                         del properties[key]
                 if wrapped.row.name == "fusion":
                     for key in ("output_to_operand_aliasing", "calls"):
                         if key in properties:
                             own[key] = properties.pop(key)
                 own.pop("sharding", None)
+                own.pop("raw_attributes", None)
                 computation = wrap(state, operands, type_, wrapped, own)
                 properties["calls"] = symbol(computation.computation_name)
         if info.row.name == "parameter" and type_ is not None:
@@ -285,6 +289,8 @@ class InstructionReader:
         token = self.lexer.look()
         if token.text not in ("0", "1"):
             return None
+        if shape.byte_size > _MOST_BYTES:
+            raise self.lexer.problem(f"a constant of {shape.byte_size} bytes is too large")
         self.lexer.take()
         one = Literal.from_text(
             ArrayShape(shape.element_type, (), (), None),

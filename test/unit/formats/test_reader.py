@@ -299,6 +299,44 @@ def test_short_asynchronous_form() -> None:
     assert {wrapped.thread, module.by_name()["add"].thread} == {"t"}
 
 
+def test_short_form_of_a_fusion_calls_what_the_fusion_calls() -> None:
+    module = entry(
+        "a = f32[] parameter(0)",
+        "s = ((f32[]), f32[], s32[]) fusion-start(a), kind=kLoop, calls=neg",
+        "ROOT d = f32[] fusion-done(s)",
+        before="neg { x = f32[] parameter(0) ROOT y = f32[] negate(x) }\n",
+    )
+    wrapped = module.by_name()["async_wrapped"].root
+    assert (wrapped.opcode.name, wrapped.called_computations) == ("fusion", ("neg",))
+    assert named(module, "s").called_computations == ("async_wrapped",)
+
+
+@pytest.mark.parametrize(
+    "line, key, wanted",
+    [
+        (
+            "r = f32[] convolution(a, a), dim_labels=bf_io->bf, conv_kind=dgrad",
+            "convolution_kind",
+            '"dgrad"',
+        ),
+        ("r = f32[] dot(a, a, a), sparsity=L.1@2:4", "raw_attributes", '"sparsity=L.1@2:4"'),
+        ("r = pred[] compare(a, a), direction=LT, order=TOTAL", "order", '"TOTAL"'),
+        (
+            'r = f32[] negate(a), metadata={op_name="x" preserve_layout=true size_of_generated_code_in_bytes=7}',
+            "metadata",
+            '#hlo.metadata<"{op_name=\\22x\\22}">',
+        ),
+        (
+            "r = f32[] negate(a), sharding={mesh[x=2], [], replicated={x}}",
+            "sharding",
+            "#hlo.sharding<\"{mesh['x'=2], [], replicated={'x'}}\">",
+        ),
+    ],
+)
+def test_former_and_newer_spellings(line: str, key: str, wanted: str) -> None:
+    assert str(named(entry("a = f32[] parameter(0)", line), "r").properties[key]) == wanted
+
+
 def test_real_opcodes_are_no_short_forms() -> None:
     module = entry(
         "a = f32[4] parameter(0)", "ROOT s = f32[4] all-reduce-start(a), to_apply=add", before=ADD

@@ -69,6 +69,11 @@ class Metadata:
         return "{" + " ".join(parts) + "}"
 
 
+_FORMER_METADATA_FIELDS = frozenset(
+    ("preserve_layout", "size_of_generated_code_in_bytes", "size_of_memory_working_set_in_bytes")
+)
+"""Printed by versions before 2025, read and dropped; newer XLA has them in the proto only."""
+
 _METADATA_FIELDS: Mapping[str, object] = {f.name: f.default for f in fields(Metadata)}
 
 
@@ -79,6 +84,11 @@ def read_metadata(cursor: Cursor) -> Metadata:
     while not cursor.accept("}"):
         start = cursor.skip()
         key = cursor.word("a metadata field")
+        if key in _FORMER_METADATA_FIELDS:
+            cursor.expect("=")
+            _ = cursor.boolean() if cursor.peek_word() else cursor.integer()
+            cursor.accept(",")
+            continue
         default = _METADATA_FIELDS.get(key)
         if default is None:
             allowed = ", ".join(sorted(_METADATA_FIELDS.keys() - {"proto_rest"}))

@@ -47,7 +47,7 @@ def scan(given: Given) -> Shape:
     size = first.dimensions[numbers[0]]
     result = callee.result
     if not isinstance(result, TupleShape):
-        return result
+        return result if carries else _stacked(result, numbers[0], size)
     outputs = len(result.elements) - carries
     return TupleShape(
         tuple(
@@ -78,7 +78,7 @@ def _with_dimension(layout: Layout | None, dim: int) -> Layout | None:
 
 @checks(
     "scan",
-    c6="to_apply gives a tuple that ends in the carries",
+    c6="to_apply gives outputs and then the carries (a lone one without a tuple)",
     c7="carries keep their shapes",
     c8="to_apply takes the inputs without the scanned dimension",
     c9="the inputs have one size in the scanned dimension",
@@ -89,14 +89,15 @@ def check_scan(given: Given) -> None:
     inputs = len(given.operands) - carries
     callee = given.callee("to_apply")
     result = callee.result
-    if not isinstance(result, TupleShape) or len(result.elements) < carries:  # scan_c6
+    parts = result.elements if isinstance(result, TupleShape) else (result,)
+    if len(parts) < carries:  # scan_c6
         raise given.error(
             6,
-            f"the computation gives a tuple of outputs and {carries} carries; its signature is"
+            f"the computation gives outputs and {carries} carries; its signature is"
             f" {plain_signature(callee)}",
             attribute="to_apply",
         )
-    finals = result.elements[len(result.elements) - carries :]
+    finals = parts[len(parts) - carries :]
     for index in range(carries):
         start = given.operands[inputs + index]
         for shape in (callee.parameters[inputs + index], finals[index]):

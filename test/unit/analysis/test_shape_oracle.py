@@ -6,10 +6,8 @@ the same shape, layout included, or both refuse. `MLIRHLO_SEED` sets the seed; i
 
 from __future__ import annotations
 
-import faulthandler
 import os
-import resource
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import oracle
 import pytest
@@ -33,19 +31,6 @@ EXAMPLES = int(os.environ.get("MLIRHLO_EXAMPLES", "4"))
 """Batches an opcode, of up to 40 instructions each."""
 
 # ---------------------------------------------------------------- both sides
-
-
-@pytest.fixture(autouse=True)
-def quiet_children() -> Iterator[None]:
-    """Children that XLA aborts neither print their stacks nor leave a core file."""
-    before = resource.getrlimit(resource.RLIMIT_CORE)
-    was_on = faulthandler.is_enabled()
-    faulthandler.disable()
-    resource.setrlimit(resource.RLIMIT_CORE, (0, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_CORE, before)
-    if was_on:
-        faulthandler.enable()
 
 
 def root_shape(text: str) -> str:

@@ -4,7 +4,7 @@ The messages keep XLA's own names (package `xla`), so that `google.protobuf.Any`
 speak of the same types as XLA's dumps do. TensorFlow and others register the very same names in
 protobuf's default pool, where a second definition is an error; with a pool of our own both live in
 one process. Only public runtime API is used and no version of generated code is checked, so any
-protobuf runtime from 4.25 on can load the checked-in descriptors.
+protobuf runtime that the package allows can load the checked-in descriptors.
 """
 
 from __future__ import annotations

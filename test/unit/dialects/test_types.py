@@ -39,7 +39,7 @@ SHAPES = [
 def test_text_and_type_round_trip(text: str) -> None:
     shape = parse_shape(text)
     assert str(shape) == text
-    assert shape_of(type_of(shape)) is shape
+    assert shape_of(type_of(shape)) == shape
     fresh = type_of(shape).clone() if hasattr(type_of(shape), "clone") else type_of(shape)
     assert shape_of(fresh) == shape
 

@@ -127,6 +127,8 @@ def test_texts_of_the_repository_and_the_corpus() -> None:
     programs = CORPUS / "programs"
     texts += [(path.name, path.read_text()) for path in sorted(programs.rglob("*.hlo"))]
     for name, text in texts:
+        if ".canonical." in name:
+            continue  # bodies stand twice in them; jaxlib makes two computations of each
         found = check(name, text)
         wrong += found[:2]
         count += 1

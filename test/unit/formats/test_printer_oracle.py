@@ -74,6 +74,8 @@ def agree(path: Path) -> None:
     text = signed_zeros(text_of(path))
     if "E(4)} constant(" in text:
         pytest.skip("XLA's reader loses the element size of constants")
+    if ".canonical." in path.name:
+        pytest.skip("bodies stand twice in the text; XLA's reader makes two computations of each")
     [answer] = oracle.ask([text], theirs)
     if answer.startswith("ERROR") or answer == "CRASH":
         pytest.skip("XLA cannot read it")

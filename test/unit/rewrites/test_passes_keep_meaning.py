@@ -20,6 +20,8 @@ from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
 from mlirhlo.rewrites.registry import list_passes
 
 PASSES = tuple(list_passes(loaded=False))
+CANNOT_RUN = {"HLO0301", "HLO0350", "HLO0352"}
+"""Constants left out of the text, unknown custom calls, empty host queues."""
 TOGETHER = "flatten-call-graph,call-inliner,tuple-simplifier,cse,hlo-module-dce,dce"
 
 
@@ -57,6 +59,7 @@ def check(path: Path, pipeline: str, arguments: list[object]) -> None:
     try:
         before = outputs(module, arguments)
     except HloError as problem:
+        assert problem.code in CANNOT_RUN, problem
         pytest.skip(f"does not run here: {problem.code}")
     changed = parse_module(text, path.name)
     run_pipeline(changed, parse_pipeline(pipeline))

@@ -79,7 +79,7 @@ def total_order_key(array: Array, type_: PrimitiveType) -> Array:
         array = array.astype(SINGLE)
     if not (type_.is_float):
         return array.astype(work_dtype(type_)) if type_.is_integer and type_.bits < 8 else array
-    bits = signed(np.ascontiguousarray(array))
+    bits = signed(np.asarray(array, order="C"))
     width = bits.dtype.itemsize * 8
     return bits ^ ((bits >> (width - 1)) & np.array((1 << (width - 1)) - 1, dtype=bits.dtype))
 

@@ -15,9 +15,10 @@ from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import Builtin, ModuleOp, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.parser import Parser
+from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import ParseError, VerifyException
-from xdsl.utils.lexer import Span
-from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
+from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind, StringLiteral
 
 from mlirhlo.diagnostics import Diagnostic, HloError, SourceText
 from mlirhlo.dialects.hlo import HLO
@@ -25,10 +26,12 @@ from mlirhlo.dialects.hlo.attributes.base import integer, string
 from mlirhlo.dialects.hlo.build import append, create, paused_gc
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.module import set_source
+from mlirhlo.dialects.hlo.names import legal_name
 from mlirhlo.dialects.hlo.ops import OP_CLASSES, ComputationOp, Instruction, ReturnOp
 from mlirhlo.dialects.hlo.ops.assembly import CONTROL_PREDECESSORS, LITERAL, PARAMETER_NUMBER
 from mlirhlo.dialects.hlo.syntax import SyntaxProblem
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.formats.mlir.checks import check_computation, check_header, check_properties
 
 _VALUE = r"%[A-Za-z0-9_$.\-]+"
 _VALUES = rf"{_VALUE}(?:, {_VALUE})*"
@@ -42,6 +45,15 @@ _COMPUTATION = re.compile(
 _RETURN = re.compile(rf"    hlo\.return ({_VALUE})")
 _TOP_LEVEL = re.compile(r'"(?:[^"\\]|\\.)*"|[\[({<]|->|[\])}>]|,')
 _CLASSES = {cls.name: cls for cls in OP_CLASSES.values()}
+_XDSL_FAILURES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    TypeError,
+    ValueError,
+)
 _MAX_NESTING = 400
 """Deepest nesting of brackets given to xDSL's recursive parser."""
 
@@ -57,14 +69,24 @@ def context() -> Context:
     return ctx
 
 
+class MlirLexer(MLIRLexer):
+    """xDSL's lexer with a string pattern that takes linear time where a string is never closed."""
+
+    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
+
+
 class MlirParser(Parser):
     """xDSL's parser, which keeps exact instruction names and any bytes in strings."""
+
+    def __init__(self, ctx: Context, text: str, name: str = "<unknown>") -> None:
+        super().__init__(ctx, "", name)
+        self._parser_state = ParserState(MlirLexer(Input(text, name)))
 
     def _register_ssa_definition(self, name: str, values: Any, span: Span) -> None:
         super()._register_ssa_definition(name, values, span)
         for value in cast("tuple[SSAValue, ...]", tuple(values)):
             if isinstance(value.owner, Instruction):
-                value.owner.instruction_name = None if name.isdigit() else name
+                value.owner.instruction_name = None if name.isdigit() else legal_name(name)
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
         try:
@@ -93,10 +115,17 @@ def parse_module(text: str, file: str = "<string>", first_line: int = 1) -> Modu
         if module is not None:
             return module
         _check_depth(source)
+        parser: MlirParser | None = None
         try:
-            module = MlirParser(ctx, text, file).parse_module()
+            parser = MlirParser(ctx, text, file)
+            module = parser.parse_module()
         except ParseError as problem:
             raise _syntax_error(source, problem) from None
+        except _XDSL_FAILURES as problem:
+            # xDSL's attributes raise what they like on values they do not take.
+            place = source.place(parser.pos if parser is not None else 0)
+            message = str(problem) or type(problem).__name__
+            raise HloError(Diagnostic("HLO0060", f"cannot read this: {message}", place)) from None
         except VerifyException as problem:
             raise HloError(
                 Diagnostic("HLO0062", f"not a valid attribute or type: {problem}", source.place(0))
@@ -110,26 +139,16 @@ def parse_module(text: str, file: str = "<string>", first_line: int = 1) -> Modu
 def _check(module: ModuleOp, source: SourceText) -> None:
     """What the line reader takes for granted: well-formed ops, definitions before uses."""
     try:
+        check_header(module)
         module.verify()
-        for computation in module.walk():
-            if isinstance(computation, ComputationOp):
-                _check_order(computation)
+        for op in module.walk():
+            if isinstance(op, ComputationOp):
+                check_computation(op)
+            elif isinstance(op, Instruction):
+                check_properties(type(op), op.properties)
     except VerifyException as problem:
         message = str(problem).strip().splitlines()[-1]
         raise HloError(Diagnostic("HLO0062", message, source.place(0))) from None
-
-
-def _check_order(computation: ComputationOp) -> None:
-    seen: set[SSAValue] = set()
-    for op in computation.block.ops:
-        for operand in op.operands:
-            if operand not in seen:
-                raise VerifyException(
-                    f"@{computation.computation_name}: an operand of {op.name} is not defined before it"
-                )
-        seen.update(op.results)
-        if isinstance(op, Instruction):
-            _ = op.shape
 
 
 def _syntax_error(source: SourceText, problem: ParseError) -> HloError:
@@ -171,12 +190,15 @@ class _Reader:
         self._attributes: dict[str, Attribute] = {}
         self._dictionaries: dict[str, dict[str, Attribute]] = {}
         self._types: dict[str, Attribute] = {}
+        self._checked: set[tuple[type[Instruction], str]] = set()
 
     def read(self) -> ModuleOp | None:
         """The module, or None when a line is not recognised."""
         try:
             return self._module()
-        except (_NotRecognised, ParseError, SyntaxProblem, VerifyException, RecursionError):
+        except (_NotRecognised, ParseError, SyntaxProblem, VerifyException, *_XDSL_FAILURES):
+            return None
+        except RecursionError:
             return None
 
     def _module(self) -> ModuleOp:
@@ -184,6 +206,7 @@ class _Reader:
         if not lines or not lines[0].startswith("builtin.module") or not lines[0].endswith("{"):
             raise _NotRecognised
         module = MlirParser(self._ctx, lines[0] + "}").parse_module()
+        check_header(module)
         block = module.body.block
         offset = len(lines[0]) + 1
         position = 1
@@ -199,8 +222,11 @@ class _Reader:
         match = _COMPUTATION.fullmatch(lines[position])
         if match is None:
             raise _NotRecognised
-        entry, name, attributes = match.groups()
-        properties: dict[str, Attribute] = {"sym_name": string(name.strip('"'))}
+        entry, quoted, attributes = match.groups()
+        name = quoted.strip('"')
+        if legal_name(name) != name:
+            raise _NotRecognised
+        properties: dict[str, Attribute] = {"sym_name": string(name)}
         if entry:
             properties["is_entry"] = UnitAttr()
         others: dict[str, Attribute] = {}
@@ -254,7 +280,12 @@ class _Reader:
                 inputs += after
         except KeyError:
             raise _NotRecognised from None
-        properties: dict[str, Attribute] = dict(self._dictionary(braces)) if braces else {}
+        properties: dict[str, Attribute] = {}
+        if braces:
+            properties.update(self._dictionary(braces))
+            if (cls, braces) not in self._checked:
+                check_properties(cls, properties)
+                self._checked.add((cls, braces))
         if control:
             properties[CONTROL_PREDECESSORS] = integer(control.count(",") + 1)
         if number:
@@ -263,7 +294,8 @@ class _Reader:
             if op_name != "hlo.constant" or "\\" in text:
                 raise _NotRecognised
             properties[LITERAL] = LiteralAttr(Literal.from_text(shape_of(result_type), text))
-        op = create(cls, inputs, result_type, properties, None if name.isdigit() else name)
+        own = None if name.isdigit() else name if "$" not in name else legal_name(name)
+        op = create(cls, inputs, result_type, properties, own)
         values[name] = op.results[0]
         return op
 

@@ -5,21 +5,28 @@ Header attributes are module attributes named `hlo.<key>`, absent at their defau
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute
 
-from mlirhlo.dialects.hlo.attributes.aliasing import BufferDonors, InputOutputAliases
-from mlirhlo.dialects.hlo.attributes.annotations import FrontendAttributes
+from mlirhlo.dialects.hlo.attributes.aliasing import (
+    BufferDonors,
+    BufferDonorsAttr,
+    InputOutputAliases,
+    InputOutputAliasesAttr,
+)
+from mlirhlo.dialects.hlo.attributes.annotations import FrontendAttributes, FrontendAttributesAttr
 from mlirhlo.dialects.hlo.attributes.base import bool_of, int_of, string
 from mlirhlo.dialects.hlo.attributes.header import (
     Booleans,
+    BooleansAttr,
     ProgramLayout,
     ProgramLayoutAttr,
     StackFrames,
+    StackFramesAttr,
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
@@ -29,6 +36,21 @@ if TYPE_CHECKING:
     from mlirhlo.diagnostics import SourceText
 
 HEADER_PREFIX = "hlo."
+
+HEADER_CLASSES: Mapping[str, type[Attribute]] = {
+    "is_scheduled": IntegerAttr,
+    "input_output_alias": InputOutputAliasesAttr,
+    "buffer_donor": BufferDonorsAttr,
+    "alias_passthrough_params": IntegerAttr,
+    "entry_computation_layout": ProgramLayoutAttr,
+    "allow_spmd_sharding_propagation_to_parameters": BooleansAttr,
+    "allow_spmd_sharding_propagation_to_output": BooleansAttr,
+    "replica_count": IntegerAttr,
+    "num_partitions": IntegerAttr,
+    "frontend_attributes": FrontendAttributesAttr,
+    "stack_frames": StackFramesAttr,
+}
+"""Class of each header attribute that has one of its own."""
 
 
 @dataclass(slots=True, unsafe_hash=True)

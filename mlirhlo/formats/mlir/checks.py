@@ -11,36 +11,14 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from mlirhlo.dialects.hlo.attributes.aliasing import BufferDonorsAttr, InputOutputAliasesAttr
-from mlirhlo.dialects.hlo.attributes.annotations import FrontendAttributesAttr
 from mlirhlo.dialects.hlo.attributes.base import TextAttr
-from mlirhlo.dialects.hlo.attributes.header import (
-    BooleansAttr,
-    ProgramLayoutAttr,
-    RawTextAttr,
-    StackFramesAttr,
-)
-from mlirhlo.dialects.hlo.module import HEADER_PREFIX
+from mlirhlo.dialects.hlo.attributes.header import RawTextAttr
+from mlirhlo.dialects.hlo.module import HEADER_CLASSES, HEADER_PREFIX
 from mlirhlo.dialects.hlo.names import legal_name
 from mlirhlo.dialects.hlo.ops import ComputationOp, Instruction
 from mlirhlo.dialects.hlo.ops.assembly import PARAMETER_NUMBER
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
 from mlirhlo.dialects.hlo.syntax import Cursor, SyntaxProblem
-
-HEADER_CLASSES: Mapping[str, type[Attribute]] = {
-    "is_scheduled": IntegerAttr,
-    "input_output_alias": InputOutputAliasesAttr,
-    "buffer_donor": BufferDonorsAttr,
-    "alias_passthrough_params": IntegerAttr,
-    "entry_computation_layout": ProgramLayoutAttr,
-    "allow_spmd_sharding_propagation_to_parameters": BooleansAttr,
-    "allow_spmd_sharding_propagation_to_output": BooleansAttr,
-    "replica_count": IntegerAttr,
-    "num_partitions": IntegerAttr,
-    "frontend_attributes": FrontendAttributesAttr,
-    "stack_frames": StackFramesAttr,
-}
-"""Class of each header attribute that has one of its own."""
 
 
 def check_header(module: ModuleOp) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from google.protobuf.message import DecodeError
-from xdsl.dialects.builtin import ArrayAttr
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Attribute
 
 from mlirhlo.diagnostics import error
@@ -37,7 +37,7 @@ from mlirhlo.dialects.hlo.attributes.header import (
     StackFrames,
     StackFramesAttr,
 )
-from mlirhlo.dialects.hlo.module import HEADER_PREFIX, HloModule
+from mlirhlo.dialects.hlo.module import HEADER_CLASSES, HEADER_PREFIX, HloModule
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.formats.proto.annotations import frontend_attributes_bytes, frontend_attributes_of
 from mlirhlo.formats.proto.config_pb2 import HloModuleConfigProto
@@ -225,18 +225,22 @@ def _read_private(module: HloModule, data: bytes) -> None:
     if not isinstance(found, dict):
         return
     for key, value in cast("dict[str, Any]", found).items():
+        attribute: Attribute | None = None
         match value:
             case list():
                 flags = tuple(bool(flag) for flag in cast("list[Any]", value))
-                module.set(key, BooleansAttr(Booleans(flags)))
+                attribute = BooleansAttr(Booleans(flags))
             case {"text": str(text)}:
-                module.set(key, RawTextAttr(RawText(text)))
+                attribute = RawTextAttr(RawText(text))
             case str():
-                module.set(key, string(value))
+                attribute = string(value)
             case int():
-                module.set(key, boolean(value != 0) if key in _FLAGS else integer(value))
+                attribute = boolean(value != 0) if key in _FLAGS else integer(value)
             case _:
                 pass
+        wanted = StringAttr if key == "raw_attributes" else HEADER_CLASSES.get(key, RawTextAttr)
+        if isinstance(attribute, wanted):  # else somebody else's file, or a damaged one
+            module.set(key, attribute)
 
 
 # Writing ----------------------------------------------------------------------------------

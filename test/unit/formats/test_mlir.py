@@ -168,3 +168,27 @@ def test_bad_text_is_diagnosed(text: str, code: str, place: str) -> None:
         parse_module(text, "m.mlir").verify()
     assert caught.value.code.startswith(code)
     assert f"m.mlir:{place}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["hlo.is_scheduled = 3.0", "hlo.entry_computation_layout = 3 : i64", "hlo.unknown = true"],
+)
+def test_header_attributes_are_of_their_kind(header: str) -> None:
+    with pytest.raises(HloError) as caught:
+        parse_module(MODULE.replace("hlo.is_scheduled = true", header))
+    assert caught.value.code == "HLO0062"
+
+
+def test_private_entries_of_a_proto_are_of_their_kind() -> None:
+    from mlirhlo.formats import proto
+    from mlirhlo.formats.hlo_text import parse_module as parse_hlo
+    from mlirhlo.formats.hlo_text import print_module as print_hlo
+
+    text = "HloModule m, num_partitions=2\n\nENTRY e {\n  ROOT x = f32[] parameter(0)\n}\n"
+    message = proto.encode_module(parse_hlo(text))
+    assert print_hlo(proto.decode_module(message)) == print_hlo(parse_hlo(text))
+    message.backend_config = (
+        b'{"mlirhlo":{"entry_computation_layout":3,"num_partitions":"two","x":1}}'
+    )
+    assert "num_partitions" not in print_hlo(proto.decode_module(message))

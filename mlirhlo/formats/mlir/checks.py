@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -47,8 +47,8 @@ def check_properties(cls: type[Instruction], properties: Mapping[str, Attribute]
             continue
         if not isinstance(value, spec.kind.attribute):
             raise VerifyException(f"{cls.name}: {name} is a {spec.kind.name}, not {value.name}")
-        if isinstance(value, TextAttr):
-            continue  # its own syntax was read already
+        if isinstance(value, TextAttr | StringAttr):
+            continue  # its own syntax was read already; words are the verifier's
         try:
             cursor = Cursor(spec.kind.write(value))
             spec.kind.read(cursor)

@@ -5,7 +5,7 @@ Source: HLO text, "Options and presets".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 
@@ -136,42 +136,16 @@ class PrintOptions:
     @staticmethod
     def fingerprint() -> PrintOptions:
         """What XLA hashes to tell whether two modules compile to the same program."""
-        return PrintOptions(
+        return replace(
+            PrintOptions.canonical(),
             essential_constants=True,
-            subcomputations=Subcomputations.BODIES,
-            metadata=False,
-            backend_config=False,
-            operand_shapes=True,
-            operand_names=False,
-            operand_index_interval=0,
-            program_shape=False,
-            percent=False,
-            control_predecessors=False,
-            canonical_names=True,
             ids=False,
             computation_order=ComputationOrder.STORED,
             full_replica_groups=True,
             infeed_outfeed_config=False,
-            async_sugar=True,
         )
 
     @staticmethod
     def module_fingerprint() -> PrintOptions:
         """`fingerprint` without operand shapes."""
-        return PrintOptions(
-            essential_constants=True,
-            subcomputations=Subcomputations.BODIES,
-            metadata=False,
-            backend_config=False,
-            operand_names=False,
-            operand_index_interval=0,
-            program_shape=False,
-            percent=False,
-            control_predecessors=False,
-            canonical_names=True,
-            ids=False,
-            computation_order=ComputationOrder.STORED,
-            full_replica_groups=True,
-            infeed_outfeed_config=False,
-            async_sugar=True,
-        )
+        return replace(PrintOptions.fingerprint(), operand_shapes=False)

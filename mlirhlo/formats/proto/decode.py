@@ -214,6 +214,9 @@ class _ModuleDecoder:
         if proto.id not in self.proto.schedule.sequences:
             return list(by_low)
         ids = self.proto.schedule.sequences[proto.id].instruction_ids
+        if not ids:
+            # The TPU compiler keeps a sequence for each fused computation, without an order.
+            return list(by_low)
         order = [full & _LOW for full in ids]
         if len(order) != len(by_low) or set(order) != by_low.keys():
             raise self.problem(

@@ -199,6 +199,13 @@ ENTRY e {
     assert encode_module(decode_module(proto)) == proto
 
 
+def test_an_empty_sequence_orders_nothing() -> None:
+    # libtpu writes one for each fused computation.
+    proto = proto_of(NEGATE)
+    proto.schedule.sequences[proto.computations[0].id].SetInParent()
+    assert encode_module(decode_module(proto)) == proto
+
+
 def test_header_attributes_without_a_field_travel_in_the_backend_config() -> None:
     text = (
         "HloModule m, alias_passthrough_params=true,"

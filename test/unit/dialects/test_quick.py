@@ -1,0 +1,59 @@
+"""`create_op` fills what `Operation.create` fills, so that a new xDSL cannot break it silently."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith, cf, scf
+from xdsl.dialects.builtin import IndexType, f32
+from xdsl.dialects.test import TestOp as AnyOp
+from xdsl.ir import Block, Operation, Region
+
+from mlirhlo.dialects.quick import create_op
+
+
+def fields(op: Operation) -> dict[str, object]:
+    """Every field an op carries, those that hold identities as what they hold."""
+    names = {slot for cls in type(op).__mro__ for slot in getattr(cls, "__slots__", ())}
+    names |= set(getattr(op, "__dict__", {}))
+    return {name: getattr(op, name, None) for name in names}
+
+
+def shape(op: Operation) -> tuple[object, ...]:
+    return (
+        [o.type for o in op.operands],
+        [(r.type, r.index, r.op is op, r.first_use) for r in op.results],
+        op.properties,
+        op.attributes,
+        op.location,
+        list(op.successors),
+        len(op.regions),
+    )
+
+
+def test_the_fields_are_those_of_create() -> None:
+    values = AnyOp.create(result_types=[f32, f32])
+    quick = create_op(arith.AddiOp, values.results, [f32])
+    slow = arith.AddiOp.create(operands=values.results, result_types=[f32])
+    quick.properties |= slow.properties  # defaults are the caller's
+    assert set(fields(quick)) == set(fields(slow))
+    assert shape(quick) == shape(slow)
+    assert [u.operation for u in values.results[0].uses] == [slow, quick]
+    quick.erase()
+    slow.erase()
+    assert not list(values.results[0].uses)
+
+
+def test_many_results_and_regions() -> None:
+    bounds = AnyOp.create(result_types=[IndexType()] * 3)
+    body = Region(Block(arg_types=[IndexType()]))
+    loop = create_op(scf.ForOp, bounds.results, (), regions=[body])
+    assert body.parent is loop
+    assert loop.regions == (body,)
+    two = create_op(AnyOp, (), [f32, IndexType()])
+    assert shape(two) == shape(AnyOp.create(result_types=[f32, IndexType()]))
+
+
+def test_successors_are_uses_of_blocks() -> None:
+    target = Block()
+    jump = create_op(cf.BranchOp, successors=[target])
+    assert list(jump.successors) == [target]
+    assert [use.operation for use in target.uses] == [jump]

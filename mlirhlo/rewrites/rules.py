@@ -17,15 +17,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, TypeVar, cast
 
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
+from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.analysis.shape_inference import infer
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.module import HloModule, set_source, source_of
+from mlirhlo.dialects.hlo.ops import ParameterOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import Shape
 from mlirhlo.dialects.hlo.types import shape_of
@@ -38,6 +42,11 @@ RuleFunction = Callable[[Any, "Rewriter"], None]
 
 class Rewriter(PatternRewriter):
     """xDSL's rewriter with the habits of HLO: names, metadata and places survive a replacement."""
+
+    def __init__(self, op: Operation, effects: Callable[[], SideEffects] | None = None) -> None:
+        """`effects`: tells those of the module; the driver shares one answer among all rewrites."""
+        super().__init__(op)
+        self._effects: Callable[[], SideEffects] = effects or (lambda: effects_around(op))
 
     def build(
         self,
@@ -83,6 +92,31 @@ class Rewriter(PatternRewriter):
     def replace_by_value(self, op: Instruction, value: SSAValue) -> None:
         """Lets the users of `op` read `value`, and erases `op`."""
         self.replace(op, (), (value,))
+
+    def erase_unread(self, *ops: Operation | Block) -> None:
+        """Erases those of `ops` that nobody reads, and then what only they read.
+
+        Parameters, side effects and control dependencies stay, as where XLA replaces instructions.
+        """
+        stack = list(ops)
+        while stack:
+            op = stack.pop()
+            if not isinstance(op, Instruction) or op.parent is None:
+                continue
+            if op.output.first_use is not None or op.control_predecessors:
+                continue
+            if isinstance(op, ParameterOp) or self._effects().of_instruction(op):
+                continue
+            stack += [operand.owner for operand in op.operands]
+            self.erase(op)
+
+
+def effects_around(op: Operation) -> SideEffects:
+    """Side effects in the module that holds `op`."""
+    root = op
+    while (parent := root.parent_op()) is not None:
+        root = parent
+    return SideEffects.of(HloModule(root if isinstance(root, ModuleOp) else ModuleOp([])))
 
 
 def inherit(fresh: Instruction, old: Instruction) -> None:
@@ -204,12 +238,13 @@ def apply_rules(
 
     counts: Counter[str] = Counter()
     listeners = trace.listeners if trace is not None else []
+    effects = cache(lambda: effects_around(root))
     left = fuel
     while left is None or left > 0:
         if (op := worklist.pop()) is None:
             break
         for each in index[type(op)]:
-            rewriter = Rewriter(op)
+            rewriter = Rewriter(op, effects)
             rewriter.operation_insertion_handler.append(look_again)
             rewriter.operation_modification_handler.append(look_again)
             rewriter.operation_replacement_handler.append(replaced)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import GetTupleElementOp, Instruction, TupleOp
@@ -24,7 +24,7 @@ def get_tuple_element_of_tuple(op: GetTupleElementOp, rewriter: Rewriter) -> Non
     value = built.inputs[op.index]
     if hand_sharding_on(op, value):
         rewriter.replace_by_value(op, value)
-        erase_unread(built, rewriter)
+        rewriter.erase_unread(built)
 
 
 @rule(TupleOp)
@@ -47,8 +47,7 @@ def tuple_of_get_tuple_elements(op: TupleOp, rewriter: Rewriter) -> None:
     if hand_sharding_on(op, source):
         elements = [part.owner for part in parts]
         rewriter.replace_by_value(op, source)
-        for element in elements:
-            erase_unread(element, rewriter)
+        rewriter.erase_unread(*elements)
 
 
 def hand_sharding_on(op: Instruction, value: SSAValue) -> bool:
@@ -60,13 +59,6 @@ def hand_sharding_on(op: Instruction, value: SSAValue) -> bool:
     return owner.properties.setdefault("sharding", sharding) == sharding
 
 
-def erase_unread(op: Operation | Block, rewriter: Rewriter) -> None:
-    """Erases a tuple or get-tuple-element that the rewrite left without users."""
-    if isinstance(op, TupleOp | GetTupleElementOp) and op.output.first_use is None:
-        if op.parent is not None and not op.control_predecessors:
-            rewriter.erase(op)
-
-
 @dataclass(frozen=True)
 class TupleSimplifierPass(RulePass):
     """Removes tuples that are built only to be taken apart, and copies of whole tuples.
@@ -76,7 +68,7 @@ class TupleSimplifierPass(RulePass):
         %t = (f32[4], s32[]) tuple(%a, %b)
         %x = f32[4] get-tuple-element(%t), index=0      =>   %a
 
-    Tuples and elements left without users go too; a sharding moves to what replaces its instruction.
+    What that leaves without users goes too; a sharding moves to what replaces its instruction.
     Source: reference of the passes, "TupleSimplifier".
     """
 

@@ -138,12 +138,15 @@ class Module:
         """Results on all simulated devices, replicas major, each as a call gives it.
 
         `per_device`: the arguments of each device; one list stands for all. Numbers of devices that
-        are 0 are the header's. Raises `HloError` HLO0353 when the numbers do not agree.
+        are 0 are those that the module needs: its header's, or those of its manual computations and
+        collectives. Raises `HloError` HLO0353 when the numbers do not agree.
         """
         from mlirhlo.debug.replay import Inputs, run
+        from mlirhlo.interp.device_counts import device_counts
 
-        replicas = replicas or self.hlo.replica_count
-        partitions = partitions or self.hlo.num_partitions
+        counts = device_counts(self.hlo)
+        replicas = replicas or counts.replicas
+        partitions = partitions or counts.partitions
         return [_plain(r) for r in run(self.op, Inputs(per_device, replicas, partitions))]
 
     @property

@@ -83,7 +83,7 @@ class Options:
         "num_partitions",
         group=_TEST,
         metavar="N",
-        help="simulated devices [as header and inputs say]",
+        help="simulated devices [as module and inputs say]",
     )
     input_format: str | None = flag(
         None,
@@ -364,7 +364,7 @@ class Replay:
 
     def fake(self, module: ModuleOp, iteration: int) -> Given:
         """Fake data, drawn anew for each iteration."""
-        from mlirhlo.debug.replay import Inputs
+        from mlirhlo.debug.replay import inputs_from_values
         from mlirhlo.dialects.hlo.module import HloModule
         from mlirhlo.interp.async_ops import zeros
         from mlirhlo.interp.fake_data import make_fake_arguments
@@ -375,10 +375,11 @@ class Replay:
             arguments = make_fake_arguments(module, seed, options.use_large_float_range)
         else:
             arguments = [zeros(parameter.shape) for parameter in view.entry.parameters]
-        replicas = options.num_replicas or view.replica_count
-        partitions = options.num_partitions or view.num_partitions
+        inputs = inputs_from_values(
+            module, [arguments], options.num_replicas, options.num_partitions
+        )
         kind = f"fake data, seed {seed}" if options.random_init_input_literals else "zeros"
-        return Given(Inputs([arguments], replicas, partitions), kind)
+        return Given(inputs, kind)
 
     @staticmethod
     def _with_outputs(given: Given, module: ModuleOp, archive: Archive) -> Given:

@@ -15,6 +15,7 @@ import numpy as np
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.interp.device_counts import device_counts
 from mlirhlo.interp.engine import Hook, Interpreter
 from mlirhlo.interp.machine import Machine
 from mlirhlo.interp.registry import Value
@@ -49,14 +50,15 @@ class Inputs:
 def inputs_from_archive(
     module: ModuleOp, archive: Archive, replicas: int = 0, partitions: int = 0
 ) -> Inputs:
-    """Inputs out of an npz file. Numbers of devices that are 0 come from header and file.
+    """Inputs out of an npz file. Numbers of devices that are 0 come from module and file.
 
     Raises `HloError` HLO0506 when neither the whole arrays nor the parts fit the parameters.
     """
     view = HloModule(module)
     shapes = [parameter.shape for parameter in view.entry.parameters]
-    replicas = replicas or view.replica_count
-    partitions = partitions or max(view.num_partitions, archive.partitions)
+    counts = device_counts(view)
+    replicas = replicas or counts.replicas
+    partitions = partitions or max(counts.partitions, archive.partitions)
     if partitions == 1:
         return Inputs([archive.leaves("in", shapes, None)], replicas)
     whole, parts = archive.fits("in", shapes, None), archive.fits("in", shapes, 0)
@@ -78,13 +80,25 @@ def inputs_from_literals(
 
     Raises `HloError` HLO0301 for an elided literal, HLO0353 for a wrong number of sets.
     """
-    view = HloModule(module)
-    replicas = replicas or view.replica_count
-    partitions = partitions or max(view.num_partitions, len(arguments))
     sets = [[value_of_literal(literal) for literal in one] for one in arguments]
+    return inputs_from_values(module, sets, replicas, partitions)
+
+
+def inputs_from_values(
+    module: ModuleOp, sets: Sequence[Sequence[object]], replicas: int = 0, partitions: int = 0
+) -> Inputs:
+    """Inputs at hand: one set per partition, or one for all. Numbers that are 0 come from the module.
+
+    Raises `HloError` HLO0353 for a wrong number of sets.
+    """
+    counts = device_counts(HloModule(module))
+    replicas = replicas or counts.replicas
+    partitions = partitions or max(counts.partitions, len(sets))
     if len(sets) not in (1, partitions):
         raise error("HLO0353", f"{len(sets)} sets of arguments for {partitions} partitions")
-    return Inputs(sets * (replicas if len(sets) > 1 else 1), replicas, partitions)
+    if len(sets) == 1:
+        return Inputs(sets, replicas, partitions, is_whole=counts.is_unpartitioned)
+    return Inputs([*sets] * replicas, replicas, partitions)
 
 
 def depends_on_device(module: ModuleOp) -> bool:

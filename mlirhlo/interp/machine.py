@@ -90,19 +90,12 @@ class Machine:
 
     @staticmethod
     def for_module(module: ModuleOp, *, seed: int = 42) -> Machine:
-        """As many replicas and partitions as the module's header says.
-
-        A module from before partitioning may say 1 and still hold manual computations for more
-        partitions; then it gets those.
-        """
+        """As many replicas and partitions as the module needs; see `device_counts`."""
         from mlirhlo.dialects.hlo.module import HloModule
-        from mlirhlo.interp.custom_calls.manual import manual_partitions
+        from mlirhlo.interp.device_counts import device_counts
 
-        view = HloModule(module)
-        partitions = view.num_partitions
-        if partitions == 1:
-            partitions = manual_partitions(view)
-        return Machine(view.replica_count, partitions, seed=seed)
+        counts = device_counts(HloModule(module))
+        return Machine(counts.replicas, counts.partitions, seed=seed)
 
     # -------------------------------------------------------------- devices
 

@@ -164,6 +164,28 @@ ENTRY e {
         module.on_devices([1.0], [2.0], [3.0])
 
 
+UNPARTITIONED = """HloModule m, frontend_attributes={xla.sdy.meshes={mesh = #sdy.mesh<["a"=3]>}}
+
+ENTRY e {
+  p = f32[6] parameter(0)
+  l = f32[2] custom-call(p), custom_call_target="xla.sdy.GlobalToLocalShape", frontend_attributes={xla.sdy.in_shardings="#sdy.sharding_per_value<[<@mesh, [{\\"a\\"}]>]>",xla.sdy.manual_axes="#sdy<manual_axes{\\"a\\"}>"}
+  i = u32[] partition-id()
+  f = f32[] convert(i)
+  b = f32[2] broadcast(f), dimensions={}
+  n = f32[2] add(l, b)
+  ROOT g = f32[6] custom-call(n), custom_call_target="xla.sdy.LocalToGlobalShape", frontend_attributes={xla.sdy.out_shardings="#sdy.sharding_per_value<[<@mesh, [{\\"a\\"}]>]>",xla.sdy.manual_axes="#sdy<manual_axes{\\"a\\"}>"}
+}
+"""  # noqa: E501
+"""A `shard_map` from before partitioning: the header says nothing of its three partitions."""
+
+
+def test_devices_of_manual_computations() -> None:
+    module = mlirhlo.parse(UNPARTITIONED)
+    results = module.on_devices([[0.0] * 6])
+    assert [r.tolist() for r in results] == [[0, 0, 1, 1, 2, 2]] * 3
+    assert module([10.0] * 6).tolist() == [10, 10, 11, 11, 12, 12]
+
+
 def test_custom_calls_get_a_meaning_from_python() -> None:
     mlirhlo.register_custom_call("test.twice", lambda op, inputs, frame: inputs[0] * 2)
     call = 'custom-call(x), custom_call_target="test.twice"'

@@ -149,6 +149,43 @@ ENTRY e {
     assert [np.load(out)[f"out0.p{p}"].tolist() for p in (0, 1)] == [[3, 3], [3, 3]]
 
 
+def test_manual_computations_run_on_their_partitions(tool: Tool, tmp_path: Path) -> None:
+    """From before partitioning: whole arrays go in and come out, fake data or given."""
+    module = """HloModule m, frontend_attributes={xla.sdy.meshes={mesh = #sdy.mesh<["a"=2]>}}
+
+ENTRY e {
+  p = f32[4] parameter(0)
+  l = f32[2] custom-call(p), custom_call_target="xla.sdy.GlobalToLocalShape", frontend_attributes={xla.sdy.in_shardings="#sdy.sharding_per_value<[<@mesh, [{\\"a\\"}]>]>",xla.sdy.manual_axes="#sdy<manual_axes{\\"a\\"}>"}
+  c = f32[2] collective-permute(l), channel_id=1, source_target_pairs={{0,1},{1,0}}
+  ROOT g = f32[4] custom-call(c), custom_call_target="xla.sdy.LocalToGlobalShape", frontend_attributes={xla.sdy.out_shardings="#sdy.sharding_per_value<[<@mesh, [{\\"a\\"}]>]>",xla.sdy.manual_axes="#sdy<manual_axes{\\"a\\"}>"}
+}
+"""  # noqa: E501
+    ran = tool(*ALONE, "--print_literals", "-", stdin=module)
+    assert ran.code == 0, ran.err
+    given, result = (
+        re.findall(r"[-\d.]+(?=[,}])", line) for line in ran.out.splitlines() if "{" in line
+    )
+    assert result == given[2:] + given[:2]
+    source, out = tmp_path / "in.npz", tmp_path / "out.npz"
+    np.savez(source, in0=np.arange(4, dtype=np.float32))
+    ran = tool(*ALONE, f"--input_npz={source}", f"--output_npz={out}", "-", stdin=module)
+    assert ran.code == 0, ran.err
+    assert np.load(out)["out0"].tolist() == [2, 3, 0, 1]
+
+
+def test_devices_that_only_the_groups_name(tool: Tool) -> None:
+    module = """HloModule m
+
+ENTRY e {
+  r = u32[] replica-id()
+  ROOT c = u32[] collective-permute(r), source_target_pairs={{0,2},{1,0},{2,1}}
+}
+"""
+    ran = tool(*ALONE, "--print_literals", "-", stdin=module)
+    assert ran.code == 0, ran.err
+    assert [line.split()[-1] for line in ran.out.splitlines() if "u32" in line] == ["1", "2", "0"]
+
+
 def test_passes_are_tried_against_the_reference(tool: Tool) -> None:
     path = DATA / "programs" / "fusion_chain" / "fusion_chain.hlo"
     ran = tool(*RUN, "--passes=cse,dce", path)

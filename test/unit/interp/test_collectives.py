@@ -264,7 +264,7 @@ def test_groups_that_do_not_fit_the_machine(groups: str) -> None:
         else f"all-reduce(p), {groups}, to_apply=add"
     )
     with pytest.raises(HloError, match="HLO0353"):
-        run(f"p = f32[2] parameter(0)\nROOT r = f32[2] {opcode}", ramp(1))
+        run(f"p = f32[2] parameter(0)\nROOT r = f32[2] {opcode}", ramp(2), 2)
 
 
 def test_deadlock_points_at_the_instruction() -> None:

@@ -142,6 +142,56 @@ ENTRY e {
         run_spmd(module, [[x]], machine=Machine())
 
 
+@pytest.mark.parametrize(
+    ("header", "collective", "wanted"),
+    [
+        ("", "all-reduce(p), replica_groups={{0,3},{1,2}}, to_apply=add", (4, 1)),
+        ("", "all-reduce(p), channel_id=1, replica_groups={{0,1,2}}, to_apply=add", (3, 1)),
+        (
+            "",
+            "all-reduce(p), channel_id=1, replica_groups=[2,3]<=[6], use_global_device_ids=true, to_apply=add",
+            (1, 6),
+        ),
+        (
+            ", replica_count=2",
+            "all-reduce(p), channel_id=1, replica_groups={{0,1,2,3,4,5}}, use_global_device_ids=true, to_apply=add",
+            (2, 3),
+        ),
+        ("", "collective-permute(p), channel_id=1, source_target_pairs={{0,3}}", (1, 4)),
+        ("", "collective-permute(p), source_target_pairs={{2,0}}", (3, 1)),
+        ("", "all-reduce(p), replica_groups={}, to_apply=add", (1, 1)),
+        # What the header says stands, even against the groups.
+        (
+            ", replica_count=2, num_partitions=2",
+            "collective-permute(p), source_target_pairs={{0,7}}",
+            (2, 2),
+        ),
+        (", num_partitions=5", "negate(p)", (1, 5)),
+    ],
+)
+def test_for_module_counts_the_devices_that_collectives_name(
+    header: str, collective: str, wanted: tuple[int, int]
+) -> None:
+    module = parse_module(
+        f"HloModule m{header}\nadd {{ a = f32[] parameter(0)\n b = f32[] parameter(1)\n"
+        " ROOT c = f32[] add(a, b) }\n"
+        f"ENTRY e {{ p = f32[] parameter(0)\n ROOT r = f32[] {collective} }}\n"
+    )
+    machine = Machine.for_module(module)
+    assert (machine.replicas, machine.partitions) == wanted
+
+
+def test_devices_that_only_the_groups_name_run() -> None:
+    module = parse_module(
+        "HloModule m\nadd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n"
+        " ROOT c = f32[] add(a, b) }\n"
+        "ENTRY e { p = f32[] parameter(0)\n"
+        " ROOT r = f32[] all-reduce(p), replica_groups={{0,1},{2,3}}, to_apply=add }\n"
+    )
+    got = run_spmd(module, [[1.0], [2.0], [4.0], [8.0]])
+    assert [float(result) for (result,) in got] == [3, 3, 12, 12]
+
+
 def test_a_run_from_outside_brings_the_other_devices_along() -> None:
     text = (
         "HloModule m, num_partitions=3\n"

@@ -1,0 +1,98 @@
+"""Op classes made from the rows of the tables.
+
+A class has the name, the row, and accessors for operands, properties, results and regions by the
+names in the row (`op.lhs`, `op.dimension_numbers`, `op.body` …). Programs are read by `op.name`,
+operands and properties; classes are there so that contexts know the ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, cast
+
+from xdsl.ir import Operation, OpTraits, SSAValue
+from xdsl.traits import IsTerminator, OpTrait
+from xdsl.utils.exceptions import VerifyException
+
+from mlirhlo.dialects.stablehlo.rows import Operand, OpRow
+
+
+class TableOp(Operation):
+    """An op described by a row of a table."""
+
+    row: ClassVar[OpRow]
+    traits: ClassVar[OpTraits] = OpTraits(lambda: ())
+
+    def verify_(self) -> None:
+        """Checks counts and required properties."""
+        row = self.row
+        least = sum(not (o.is_variadic or o.is_optional) for o in row.operands)
+        if len(self.operands) < least or (len(self.operands) > least and not row.is_variadic):
+            raise VerifyException(f"{row.name} has {least} operands, not {len(self.operands)}")
+        if row.regions >= 0 and len(self.regions) != row.regions:
+            raise VerifyException(f"{row.name} has {row.regions} regions, not {len(self.regions)}")
+        for property_ in row.properties:
+            if property_.is_required and property_.name not in self.properties:
+                raise VerifyException(f"{row.name} needs '{property_.name}'")
+
+    def __getattr__(self, name: str) -> Any:
+        row = type(self).row
+        if name.startswith("_"):  # fields that are not set yet
+            raise AttributeError(name)
+        if name in row.by_name:
+            return self.properties.get(name)
+        for group, values in ((row.operands, self.operands), (row.results, self.results)):
+            for index, operand in enumerate(group):
+                if operand.name == name:
+                    return _segment(group, index, cast("Sequence[SSAValue]", values), self)
+        raise AttributeError(f"{row.name} has no '{name}'")
+
+
+def _segment(
+    group: tuple[Operand, ...], index: int, values: Sequence[SSAValue], op: Operation
+) -> SSAValue | tuple[SSAValue, ...] | None:
+    """The values of entry `index`; variadic entries without sizes of their own are equally long."""
+    fixed = sum(not (o.is_variadic or o.is_optional) for o in group)
+    open_ = len(group) - fixed
+    share = (len(values) - fixed) // open_ if open_ else 0
+    sizes = [share if o.is_variadic or o.is_optional else 1 for o in group]
+    key = "operandSegmentSizes" if values is op.operands else "resultSegmentSizes"
+    given = op.properties.get(key) or op.attributes.get(key)
+    if given is not None:
+        sizes = [int(v) for v in cast(Any, given).get_values()]
+    begin = sum(sizes[:index])
+    found = tuple(values[begin : begin + sizes[index]])
+    if group[index].is_variadic:
+        return found
+    return found[0] if found else None
+
+
+def class_name(op_name: str) -> str:
+    """`stablehlo.dot_general` gives `DotGeneralOp`."""
+    words = op_name.partition(".")[2].replace("-", "_").split("_")
+    return "".join(word.capitalize() for word in words) + "Op"
+
+
+def _terminator() -> tuple[OpTrait, ...]:
+    return (IsTerminator(),)
+
+
+def _no_traits() -> tuple[OpTrait, ...]:
+    return ()
+
+
+def make_classes(rows: Iterable[OpRow]) -> dict[str, type[TableOp]]:
+    """A class for each row, by the op's name."""
+    classes: dict[str, type[TableOp]] = {}
+    for row in rows:
+        traits = OpTraits(_terminator if "terminator" in row.traits else _no_traits)
+        fields = {
+            "__doc__": f"`{row.name}`, as its row in the table says.",
+            "__module__": __name__,
+            "__slots__": (),
+            "name": row.name,
+            "row": row,
+            "traits": traits,
+        }
+        classes[row.name] = type(class_name(row.name), (TableOp,), fields)
+    return classes

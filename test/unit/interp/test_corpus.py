@@ -139,6 +139,16 @@ def test_another_fault_is_not_taken_for_rounding(
     assert numerics.judge(entry, f"{variant}_after_opt").kind == "differs"
 
 
+def test_the_tool_prints_the_counts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["", "--variant=tpu_opt", "--only=^(mlp_forward|ew_s4_u4)$"])
+    assert numerics.main() == 0
+    out = capsys.readouterr().out
+    assert "tpu_opt mlp_forward: as lifted; output 0 (f32): max err 0.000239" in out
+    assert "tpu_opt: 2 programs: 1 as " in out
+
+
 @pytest.mark.parametrize("variant", ["cpu_spmd", "cpu_after_opt"])
 @pytest.mark.parametrize("entry", programs("cpu_spmd", sharded=True))
 def test_partitioned(entry: Any, variant: str) -> None:

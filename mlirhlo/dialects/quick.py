@@ -39,9 +39,9 @@ def create_op(
     op = _new(cls)
     if result_types:
         results: list[OpResult] = []
-        for index, type in enumerate(result_types):
+        for index, result_type in enumerate(result_types):
             result = _new(OpResult)
-            result._type = type
+            result._type = result_type
             result.op = op
             result.index = index
             results.append(result)

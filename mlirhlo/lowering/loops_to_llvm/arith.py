@@ -1,0 +1,250 @@
+"""`arith` and the part of `math` that is one instruction; both on scalars and vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from xdsl.dialects import llvm as xllvm
+from xdsl.dialects.arith import FastMathFlagsAttr
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    VectorType,
+    i1,
+    i32,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirhlo.dialects import llvm
+from mlirhlo.dialects.quick import create_op
+from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering
+
+_NO_OVERFLOW = IntegerAttr(0, i32)
+_NO_FLAGS = xllvm.FastMathAttr(None)
+_NO_BUNDLES = DenseArrayBase.from_list(i32, ())
+_FLAGS: dict[Attribute | None, xllvm.FastMathAttr] = {}
+
+
+def flags_of(op: Operation) -> xllvm.FastMathAttr:
+    """The llvm dialect's form of an op's fast-math flags."""
+    given = op.properties.get("fastmath")
+    found = _FLAGS.get(given)
+    if found is None:
+        flags = cast(FastMathFlagsAttr, given).data if given is not None else ()
+        found = _FLAGS[given] = xllvm.FastMathAttr(list(flags))
+    return found
+
+
+def _integer(cls: type[Operation]) -> Handler:
+    def lower(to: Lowering, op: Operation) -> None:
+        operands = [to.values[o] for o in op.operands]
+        result = op.results[0]
+        if isinstance(result.type, IndexType):
+            if cls is xllvm.AddOp:
+                to.values[result] = to.add(*operands)
+                return
+            if cls is xllvm.MulOp:
+                for value, other in (operands, operands[::-1]):
+                    known = to.known.get(other)
+                    if known is not None:
+                        to.values[result] = to.times(value, known)
+                        return
+        to.values[result] = to.emit(
+            cls, operands, to.convert(result.type), {"overflowFlags": _NO_OVERFLOW}
+        )
+
+    return lower
+
+
+def _plain(cls: type[Operation]) -> Handler:
+    def lower(to: Lowering, op: Operation) -> None:
+        result = op.results[0]
+        operands = [to.values[o] for o in op.operands]
+        to.values[result] = to.emit(cls, operands, to.convert(result.type))
+
+    return lower
+
+
+def _float(cls: type[Operation]) -> Handler:
+    def lower(to: Lowering, op: Operation) -> None:
+        result = op.results[0]
+        operands = [to.values[o] for o in op.operands]
+        to.values[result] = to.emit(cls, operands, result.type, {"fastmathFlags": flags_of(op)})
+
+    return lower
+
+
+def intrinsic(
+    to: Lowering,
+    name: str,
+    operands: Sequence[SSAValue],
+    result_type: Attribute | None,
+    flags: xllvm.FastMathAttr = _NO_FLAGS,
+) -> SSAValue:
+    """A call of an LLVM intrinsic."""
+    properties: dict[str, Attribute] = {
+        "intrin": StringAttr(name),
+        "fastmathFlags": flags,
+        "op_bundle_sizes": _NO_BUNDLES,
+        "operandSegmentSizes": DenseArrayBase.from_list(i32, [len(operands), 0]),
+    }
+    return to.emit(xllvm.CallIntrinsicOp, operands, result_type, properties)
+
+
+def _intrinsic(name: str) -> Handler:
+    def lower(to: Lowering, op: Operation) -> None:
+        result = op.results[0]
+        operands = [to.values[o] for o in op.operands]
+        to.values[result] = intrinsic(to, name, operands, to.convert(result.type), flags_of(op))
+
+    return lower
+
+
+def _intrinsic_of_zero(name: str) -> Handler:
+    """Counts of zeros: of zero too they are defined."""
+
+    def lower(to: Lowering, op: Operation) -> None:
+        result = op.results[0]
+        operands = [to.values[op.operands[0]], to.constant(0, i1)]
+        to.values[result] = intrinsic(to, name, operands, result.type)
+
+    return lower
+
+
+def _constant(to: Lowering, op: Operation) -> None:
+    (result,) = op.results
+    value = op.properties["value"]
+    type_ = to.convert(result.type)
+    if isinstance(value, IntegerAttr) and isinstance(type_, IntegerType):
+        to.values[result] = to.constant(value.value.data, cast(Attribute, type_))
+        return
+    if isinstance(value, DenseIntOrFPElementsAttr) and isinstance(type_, VectorType):
+        if isinstance(cast(Any, result.type).element_type, IndexType):
+            value = DenseIntOrFPElementsAttr.from_list(
+                cast(Any, type_), cast(Any, list(value.get_values()))
+            )
+    made = create_op(xllvm.ConstantOp, (), (cast(Attribute, type_),), {"value": value})
+    to.entry.add_op(made)
+    to.values[result] = made.results[0]
+
+
+def _truncate(to: Lowering, op: Operation) -> None:
+    result = op.results[0]
+    to.values[result] = to.truncate(to.values[op.operands[0]], result.type)
+
+
+def _compare(cls: type[Operation]) -> Handler:
+    def lower(to: Lowering, op: Operation) -> None:
+        operands = [to.values[o] for o in op.operands]
+        properties: dict[str, Attribute] = {"predicate": op.properties["predicate"]}
+        if cls is llvm.FCmpOp:
+            properties["fastmathFlags"] = flags_of(op)
+        result = op.results[0]
+        to.values[result] = to.emit(cls, operands, result.type, properties)
+
+    return lower
+
+
+def _select(to: Lowering, op: Operation) -> None:
+    result = op.results[0]
+    operands = [to.values[o] for o in op.operands]
+    to.values[result] = to.emit(
+        llvm.SelectOp, operands, to.convert(result.type), {"fastmathFlags": _NO_FLAGS}
+    )
+
+
+def _neg(to: Lowering, op: Operation) -> None:
+    result = op.results[0]
+    to.values[result] = to.emit(
+        xllvm.FNegOp,
+        [to.values[op.operands[0]]],
+        result.type,
+        {"fastmathFlags": flags_of(op)},
+    )
+
+
+def width(type_: Attribute) -> int:
+    """Bits of an integer, of the elements of a vector, and of index."""
+    if isinstance(type_, VectorType):
+        return width(cast("VectorType[Attribute]", type_).element_type)
+    return cast(int, cast(Any, type_).width.data) if isinstance(type_, IntegerType) else 64
+
+
+def _index_cast(widen: type[Operation]) -> Handler:
+    def lower(to: Lowering, op: Operation) -> None:
+        (operand,), (result,) = op.operands, op.results
+        value = to.values[operand]
+        before, after = width(operand.type), width(result.type)
+        type_ = to.convert(result.type)
+        if before == after:
+            to.values[result] = value
+        elif before > after:
+            to.values[result] = to.truncate(value, type_)
+        else:
+            to.values[result] = to.emit(widen, [value], type_)
+
+    return lower
+
+
+HANDLERS: Mapping[str, Handler] = {
+    "arith.constant": _constant,
+    "arith.addi": _integer(xllvm.AddOp),
+    "arith.subi": _integer(xllvm.SubOp),
+    "arith.muli": _integer(xllvm.MulOp),
+    "arith.shli": _integer(xllvm.ShlOp),
+    "arith.divsi": _plain(xllvm.SDivOp),
+    "arith.divui": _plain(xllvm.UDivOp),
+    "arith.remsi": _plain(xllvm.SRemOp),
+    "arith.remui": _plain(xllvm.URemOp),
+    "arith.andi": _plain(xllvm.AndOp),
+    "arith.ori": _plain(xllvm.OrOp),
+    "arith.xori": _plain(xllvm.XOrOp),
+    "arith.shrsi": _plain(xllvm.AShrOp),
+    "arith.shrui": _plain(xllvm.LShrOp),
+    "arith.maxsi": _intrinsic("llvm.smax"),
+    "arith.minsi": _intrinsic("llvm.smin"),
+    "arith.maxui": _intrinsic("llvm.umax"),
+    "arith.minui": _intrinsic("llvm.umin"),
+    "arith.addf": _float(xllvm.FAddOp),
+    "arith.subf": _float(xllvm.FSubOp),
+    "arith.mulf": _float(xllvm.FMulOp),
+    "arith.divf": _float(xllvm.FDivOp),
+    "arith.remf": _float(xllvm.FRemOp),
+    "arith.negf": _neg,
+    "arith.maximumf": _intrinsic("llvm.maximum"),
+    "arith.minimumf": _intrinsic("llvm.minimum"),
+    "arith.maxnumf": _intrinsic("llvm.maxnum"),
+    "arith.minnumf": _intrinsic("llvm.minnum"),
+    "arith.cmpi": _compare(xllvm.ICmpOp),
+    "arith.cmpf": _compare(llvm.FCmpOp),
+    "arith.select": _select,
+    "arith.extf": _plain(xllvm.FPExtOp),
+    "arith.truncf": _plain(xllvm.FPTruncOp),
+    "arith.extsi": _plain(xllvm.SExtOp),
+    "arith.extui": _plain(xllvm.ZExtOp),
+    "arith.trunci": _truncate,
+    "arith.sitofp": _plain(xllvm.SIToFPOp),
+    "arith.uitofp": _plain(llvm.UIToFPOp),
+    "arith.fptosi": _plain(llvm.FPToSIOp),
+    "arith.fptoui": _plain(llvm.FPToUIOp),
+    "arith.bitcast": _plain(xllvm.BitcastOp),
+    "arith.index_cast": _index_cast(xllvm.SExtOp),
+    "arith.index_castui": _index_cast(xllvm.ZExtOp),
+    "math.absf": _intrinsic("llvm.fabs"),
+    "math.ceil": _intrinsic("llvm.ceil"),
+    "math.copysign": _intrinsic("llvm.copysign"),
+    "math.ctlz": _intrinsic_of_zero("llvm.ctlz"),
+    "math.ctpop": _intrinsic("llvm.ctpop"),
+    "math.cttz": _intrinsic_of_zero("llvm.cttz"),
+    "math.floor": _intrinsic("llvm.floor"),
+    "math.fma": _intrinsic("llvm.fma"),
+    "math.round": _intrinsic("llvm.round"),
+    "math.roundeven": _intrinsic("llvm.roundeven"),
+    "math.sqrt": _intrinsic("llvm.sqrt"),
+    "math.trunc": _intrinsic("llvm.trunc"),
+}

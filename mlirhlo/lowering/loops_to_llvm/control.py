@@ -1,0 +1,163 @@
+"""`scf`, calls and returns: structured control flow becomes blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from xdsl.dialects import llvm as xllvm
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i1, i32, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirhlo.dialects.quick import create_op
+from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering, no_lowering
+
+_LESS = IntegerAttr(2, i64)
+"""`slt`."""
+
+
+def _types(to: Lowering, values: Sequence[SSAValue]) -> list[Attribute]:
+    return [to.convert(v.type) for v in values]
+
+
+def _for(to: Lowering, op: scf.ForOp) -> None:
+    """The test stands at the loop's end, behind one in front for loops that may be empty."""
+    lower, upper, step = (to.values[v] for v in (op.lb, op.ub, op.step))
+    initial = [to.values[v] for v in op.iter_args]
+    body = op.body.block
+    types = _types(to, op.iter_args)
+    head = to.add_block([i64, *types])
+    after = to.add_block(types)
+    known = to.known.get(lower), to.known.get(upper)
+    if known[0] is not None and known[1] is not None and known[0] < known[1]:
+        to.jump(head, [lower, *initial])
+    else:
+        some = to.emit(xllvm.ICmpOp, (lower, upper), i1, {"predicate": _LESS})
+        to.branch(some, head, after, [lower, *initial], initial)
+    to.block = head
+    for old, new in zip(body.args, head.args, strict=True):
+        to.values[old] = new
+    to.ops(body)
+    yielded = _yielded(to, op)
+    following = to.add(head.args[0], step)
+    again = to.emit(xllvm.ICmpOp, (following, upper), i1, {"predicate": _LESS})
+    to.branch(again, head, after, [following, *yielded], yielded)
+    to.block = after
+    for result, argument in zip(op.results, after.args, strict=True):
+        to.values[result] = argument
+
+
+def _yielded(to: Lowering, op: Operation, region: int = 0) -> list[SSAValue]:
+    last = op.regions[region].block.last_op
+    assert last is not None
+    return [to.values[v] for v in last.operands]
+
+
+def _parallel(to: Lowering, op: scf.ParallelOp) -> None:
+    """A nest of loops, one inside the other: what runs in parallel was cut off before."""
+    if op.results:
+        raise no_lowering(op, " with reductions")
+    body = op.body.block
+    count = len(body.args)
+    bounds = [[to.values[v] for v in op.operands[k * count : (k + 1) * count]] for k in range(3)]
+    ends: list[tuple[Any, Any, SSAValue, SSAValue]] = []
+    for at, argument in enumerate(body.args):
+        lower, upper, step = (b[at] for b in bounds)
+        head, after = to.add_block([i64]), to.add_block()
+        some = to.emit(xllvm.ICmpOp, (lower, upper), i1, {"predicate": _LESS})
+        to.branch(some, head, after, [lower])
+        to.block = head
+        to.values[argument] = head.args[0]
+        ends.append((head, after, upper, step))
+    to.ops(body)
+    for head, after, upper, step in reversed(ends):
+        following = to.add(head.args[0], step)
+        again = to.emit(xllvm.ICmpOp, (following, upper), i1, {"predicate": _LESS})
+        to.branch(again, head, after, [following])
+        to.block = after
+
+
+def _if(to: Lowering, op: scf.IfOp) -> None:
+    condition = to.values[op.cond]
+    then, after = to.add_block(), to.add_block([to.convert(r.type) for r in op.results])
+    has_else = bool(op.false_region.blocks)
+    other = to.add_block() if has_else else after
+    to.branch(condition, then, other)
+    for region, block in ((0, then), (1, other)):
+        if region == 1 and not has_else:
+            break
+        to.block = block
+        to.ops(op.regions[region].block)
+        to.jump(after, _yielded(to, op, region))
+    to.block = after
+    for result, argument in zip(op.results, after.args, strict=True):
+        to.values[result] = argument
+
+
+def _while(to: Lowering, op: scf.WhileOp) -> None:
+    before, after = op.before_region.block, op.after_region.block
+    head = to.add_block(_types(to, before.args))
+    body = to.add_block(_types(to, after.args))
+    exit_ = to.add_block(_types(to, after.args))
+    to.jump(head, [to.values[v] for v in op.arguments])
+    to.block = head
+    for old, new in zip(before.args, head.args, strict=True):
+        to.values[old] = new
+    to.ops(before)
+    condition = before.last_op
+    assert isinstance(condition, scf.ConditionOp)
+    passed = [to.values[v] for v in condition.operands[1:]]
+    to.branch(to.values[condition.condition], body, exit_, passed, passed)
+    to.block = body
+    for old, new in zip(after.args, body.args, strict=True):
+        to.values[old] = new
+    to.ops(after)
+    to.jump(head, _yielded(to, op, 1))
+    to.block = exit_
+    for result, argument in zip(op.results, exit_.args, strict=True):
+        to.values[result] = argument
+
+
+def _end(to: Lowering, op: Operation) -> None:
+    """Terminators of regions are read by the op around them."""
+    del to, op
+
+
+def _call(to: Lowering, op: Operation) -> None:
+    operands = [to.values[v] for v in op.operands]
+    properties: dict[str, Attribute] = {
+        "callee": op.properties["callee"],
+        "fastmathFlags": _NO_FAST_MATH,
+        "CConv": xllvm.CallingConventionAttr("ccc"),
+        "op_bundle_sizes": DenseArrayBase.from_list(i32, ()),
+        "operandSegmentSizes": DenseArrayBase.from_list(i32, [len(operands), 0]),
+        "TailCallKind": xllvm.TailCallKindAttr(xllvm.TailCallKind.NONE),
+    }
+    types = [to.convert(r.type) for r in op.results]
+    made = create_op(xllvm.CallOp, operands, types, properties)
+    to.block.add_op(made)
+    for result, new in zip(op.results, made.results, strict=True):
+        to.values[result] = new
+
+
+def _return(to: Lowering, op: Operation) -> None:
+    to.block.add_op(create_op(xllvm.ReturnOp, [to.values[v] for v in op.operands]))
+
+
+_NO_FAST_MATH = xllvm.FastMathAttr(None)
+
+HANDLERS: Mapping[str, Handler] = cast(
+    "Mapping[str, Handler]",
+    {
+        "scf.for": _for,
+        "scf.if": _if,
+        "scf.while": _while,
+        "scf.parallel": _parallel,
+        "scf.yield": _end,
+        "scf.condition": _end,
+        "scf.reduce": _end,
+        "func.call": _call,
+        "func.return": _return,
+    },
+)

@@ -1,0 +1,302 @@
+"""The walk over a loops module, and what the handlers of its ops share.
+
+Each op has one handler, found by name; structured control flow becomes blocks with arguments. Memrefs
+are bare pointers: their shapes and strides are static and go into the address arithmetic, whose
+constants are folded on the way. `index` is i64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from xdsl.dialects import llvm as xllvm
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    FunctionType,
+    IndexType,
+    IntAttr,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    UnitAttr,
+    VectorType,
+    i1,
+    i32,
+    i64,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from mlirhlo.diagnostics import HloError, error
+from mlirhlo.dialects import llvm
+from mlirhlo.dialects.quick import create_op
+
+OpT = TypeVar("OpT", bound=Operation)
+
+POINTER = xllvm.LLVMPointerType()
+_NO_FLAGS = IntegerAttr(0, i32)
+_NO_OVERFLOW = xllvm.OverflowAttr(None)
+_DYNAMIC = DenseArrayBase.from_list(i32, [xllvm.GEP_USE_SSA_VAL])
+
+Handler = Callable[["Lowering", Any], None]
+
+
+def convert_to_llvm(module: ModuleOp, *, features: Mapping[str, str] | None = None) -> ModuleOp:
+    """A new module of the llvm dialect for a module of `func.func` over loops.
+
+    `features` are function attributes given to every definition (`"prefer-vector-width": "512"`).
+    Raises `HloError` HLO0431 for an op without a lowering.
+    """
+    from mlirhlo.lowering.loops_to_llvm.handlers import HANDLERS
+
+    functions: list[Operation] = []
+    passthrough = ArrayAttr(
+        [ArrayAttr([StringAttr(key), StringAttr(value)]) for key, value in (features or {}).items()]
+    )
+    top: list[Operation] = []
+    for op in module.body.block.ops:
+        if isinstance(op, FuncOp):
+            functions.append(Lowering(HANDLERS, top).function(op, passthrough))
+        elif op.name == "memref.global":
+            top.append(_global(op))
+        else:
+            raise no_lowering(op)
+    return ModuleOp([*top, *functions])
+
+
+def no_lowering(op: Operation, why: str = "") -> HloError:
+    """The error for an op that loops may not hold."""
+    return error("HLO0431", f"`{op.name}` has no lowering to the llvm dialect{why}")
+
+
+def converted(type_: Attribute) -> Attribute:
+    """The llvm dialect's type for one of the loops stage."""
+    if isinstance(type_, IndexType):
+        return i64
+    if isinstance(type_, MemRefType):
+        return POINTER
+    if isinstance(type_, VectorType):
+        vector = cast("VectorType[Attribute]", type_)
+        return VectorType(i64, vector.shape) if vector.element_type == IndexType() else vector
+    return type_
+
+
+def _global(op: Operation) -> Operation:
+    type_ = cast(MemRefType[Any], op.properties["type"])
+    count = 1
+    for size in type_.get_shape():
+        count *= size
+    value = op.properties["initial_value"]
+    properties: dict[str, Attribute] = {
+        "global_type": xllvm.LLVMArrayType(IntAttr(count), type_.element_type),
+        "sym_name": op.properties["sym_name"],
+        "linkage": xllvm.LinkageAttr("internal"),
+        "addr_space": IntegerAttr(0, i32),
+        "alignment": op.properties.get("alignment", IntegerAttr(64, i64)),
+    }
+    if "constant" in op.properties:
+        properties["constant"] = UnitAttr()
+    if not isinstance(value, UnitAttr):
+        properties["value"] = value
+    return create_op(xllvm.GlobalOp, properties=properties, regions=[Region()])
+
+
+class Lowering:
+    """One function on its way to the llvm dialect."""
+
+    def __init__(self, handlers: Mapping[str, Handler], top: list[Operation]) -> None:
+        self.handlers = handlers
+        self.top = top
+        """Globals made on the way."""
+        self.values: dict[SSAValue, SSAValue] = {}
+        self.known: dict[SSAValue, int] = {}
+        """Integers that are constants, by their value in the llvm dialect."""
+        self.constants: dict[tuple[int, Attribute], SSAValue] = {}
+        self.types: dict[Attribute, Attribute] = {}
+        self.body = Region()
+        self.entry: Block
+        self.block: Block
+
+    def function(self, op: FuncOp, passthrough: ArrayAttr[Any]) -> Operation:
+        """The `llvm.func` of a `func.func`."""
+        signature = op.function_type
+        outputs = [self.convert(t) for t in signature.outputs]
+        if len(outputs) > 1:
+            raise no_lowering(op, ": a function returns one value at most")
+        inputs = [self.convert(t) for t in signature.inputs]
+        properties: dict[str, Attribute] = {
+            "sym_name": op.sym_name,
+            "function_type": xllvm.LLVMFunctionType(
+                inputs, outputs[0] if outputs else xllvm.LLVMVoidType()
+            ),
+            "CConv": xllvm.CallingConventionAttr("ccc"),
+            "linkage": xllvm.LinkageAttr("external" if _is_public(op) else "internal"),
+            "visibility_": IntegerAttr(0, 64),
+        }
+        if op.arg_attrs is not None:
+            properties["arg_attrs"] = ArrayAttr(
+                [
+                    DictionaryAttr({k: v for k, v in a.data.items() if k.startswith("llvm.")})
+                    for a in op.arg_attrs
+                ]
+            )
+        if op.body.blocks:
+            if passthrough.data:
+                properties["passthrough"] = passthrough
+            # Constants and allocas stand in a block of their own in front.
+            self.entry = Block(arg_types=inputs)
+            self.body.add_block(self.entry)
+            self.block = self.add_block()
+            first = op.body.blocks[0]
+            for old, new in zip(first.args, self.entry.args, strict=True):
+                self.values[old] = new
+            start = self.block
+            self.ops(first)
+            self.entry.add_op(create_op(xllvm.BrOp, successors=[start]))
+        return create_op(xllvm.FuncOp, properties=properties, regions=[self.body])
+
+    def ops(self, block: Block) -> None:
+        """Lowers the ops of a block in order into the current one."""
+        handlers = self.handlers
+        for op in block.ops:
+            handler = handlers.get(op.name)
+            if handler is None:
+                raise no_lowering(op)
+            handler(self, op)
+
+    def add_block(self, types: Sequence[Attribute] = ()) -> Block:
+        """A new block at the end of the function; the current one stays."""
+        block = Block(arg_types=types)
+        self.body.add_block(block)
+        return block
+
+    def convert(self, type_: Attribute) -> Attribute:
+        """`converted`, remembered."""
+        new = self.types.get(type_)
+        if new is None:
+            new = self.types[type_] = converted(type_)
+        return new
+
+    def emit(
+        self,
+        cls: type[OpT],
+        operands: Sequence[SSAValue],
+        result_type: Attribute | None = None,
+        properties: dict[str, Attribute] | None = None,
+    ) -> SSAValue:
+        """Appends an op; its result, or (for one without) something nobody may use."""
+        op: Operation = create_op(
+            cls, operands, () if result_type is None else (result_type,), properties
+        )
+        self.block.add_op(op)
+        return op.results[0] if result_type is not None else _NOTHING
+
+    def jump(self, target: Block, values: Sequence[SSAValue] = ()) -> None:
+        """Ends the current block by a jump."""
+        self.block.add_op(create_op(xllvm.BrOp, values, successors=[target]))
+
+    def branch(
+        self,
+        condition: SSAValue,
+        then: Block,
+        other: Block,
+        then_values: Sequence[SSAValue] = (),
+        other_values: Sequence[SSAValue] = (),
+    ) -> None:
+        """Ends the current block by a jump to `then` where `condition` holds, else to `other`."""
+        sizes = DenseArrayBase.from_list(i32, [1, len(then_values), len(other_values)])
+        self.block.add_op(
+            create_op(
+                xllvm.CondBrOp,
+                [condition, *then_values, *other_values],
+                properties={"operandSegmentSizes": sizes},
+                successors=[then, other],
+            )
+        )
+
+    def constant(self, number: int, type_: Attribute = i64) -> SSAValue:
+        """An integer constant, one for a function."""
+        value = self.constants.get((number, type_))
+        if value is None:
+            op = create_op(
+                xllvm.ConstantOp, (), (type_,), {"value": IntegerAttr(number, cast(Any, type_))}
+            )
+            self.entry.add_op(op)
+            value = self.constants[number, type_] = op.results[0]
+            if type_ == i64:
+                self.known[value] = number
+        return value
+
+    def add(self, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        """`lhs + rhs` of i64, folded where both are known."""
+        a, b = self.known.get(lhs), self.known.get(rhs)
+        if a is not None and b is not None:
+            return self.constant(a + b)
+        if a == 0:
+            return rhs
+        if b == 0:
+            return lhs
+        return self.emit(xllvm.AddOp, (lhs, rhs), i64, {"overflowFlags": _NO_FLAGS})
+
+    def times(self, value: SSAValue, factor: int) -> SSAValue:
+        """`value * factor` of i64, folded where it is known."""
+        known = self.known.get(value)
+        if known is not None:
+            return self.constant(known * factor)
+        if factor == 1:
+            return value
+        if factor == 0:
+            return self.constant(0)
+        return self.emit(
+            xllvm.MulOp, (value, self.constant(factor)), i64, {"overflowFlags": _NO_FLAGS}
+        )
+
+    def truncate(self, value: SSAValue, type_: Attribute) -> SSAValue:
+        """The low bits of an integer."""
+        return self.emit(xllvm.TruncOp, (value,), type_, {"overflowFlags": _NO_OVERFLOW})
+
+    def address(self, memref: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
+        """Pointer to an element of a memref of the loops stage."""
+        type_ = cast(MemRefType[Any], memref.type)
+        pointer = self.values[memref]
+        offset = self.constant(0)
+        for index, stride in zip(indices, strides(type_), strict=True):
+            offset = self.add(offset, self.times(self.values[index], stride))
+        return self.offset(pointer, offset, type_.element_type)
+
+    def offset(self, pointer: SSAValue, elements: SSAValue, element: Attribute) -> SSAValue:
+        """`pointer` moved by a number of elements."""
+        if self.known.get(elements) == 0:
+            return pointer
+        if element == i1:
+            raise error("HLO0431", "memory holds no single bits: use i8")
+        return self.emit(
+            llvm.GEPOp,
+            (pointer, elements),
+            POINTER,
+            {
+                "elem_type": element,
+                "rawConstantIndices": _DYNAMIC,
+                "noWrapFlags": _NO_FLAGS,
+                "inbounds": UnitAttr(),
+            },
+        )
+
+
+def strides(type_: MemRefType[Any]) -> Sequence[int]:
+    """Element strides of a memref. Raises `HloError` HLO0431 when they are not static."""
+    found = type_.get_strides()
+    if found is None or any(s is None for s in found):
+        raise error("HLO0431", f"`{type_}` has strides that are not known")
+    return cast("Sequence[int]", found)
+
+
+def _is_public(op: FuncOp) -> bool:
+    return op.sym_visibility is None or op.sym_visibility.data != "private" or not op.body.blocks
+
+
+_NOTHING = Block(arg_types=[FunctionType.from_lists([], [])]).args[0]

@@ -1,0 +1,125 @@
+"""`memref`: loads, stores, buffers within buffers, globals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any, cast
+
+from xdsl.dialects import llvm as xllvm
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType, UnitAttr, i8, i64
+from xdsl.ir import Attribute, Operation
+
+from mlirhlo.dialects.quick import create_op
+from mlirhlo.lowering.loops_to_llvm.convert import (
+    POINTER,
+    Handler,
+    Lowering,
+    no_lowering,
+    strides,
+)
+
+_DEFAULT_ALIGNMENT = IntegerAttr(64, i64)
+_NOT_ATOMIC = IntegerAttr(0, i64)
+
+
+def access(op: Operation, element: Attribute) -> dict[str, Attribute]:
+    """Properties of a load or store of `element`: aligned to it, streaming when the op says so."""
+    size = cast(int, cast(Any, element).size)
+    properties: dict[str, Attribute] = {
+        "alignment": IntegerAttr(size, i64),
+        "ordering": _NOT_ATOMIC,
+    }
+    streaming = op.properties.get("nontemporal")
+    if isinstance(streaming, IntegerAttr) and streaming.value.data:
+        properties["nontemporal"] = UnitAttr()
+        # A streaming store of a vector has to be aligned to the whole of it.
+        if (
+            vector := next((o.type for o in op.operands if hasattr(o.type, "shape")), None)
+        ) is not None:
+            properties["alignment"] = IntegerAttr(size * prod(cast(Any, vector).get_shape()), i64)
+    return properties
+
+
+def _load(to: Lowering, op: memref.LoadOp) -> None:
+    address = to.address(op.memref, op.indices)
+    properties = access(op, op.res.type)
+    streaming = properties.pop("nontemporal", None)
+    to.values[op.res] = to.emit(xllvm.LoadOp, [address], op.res.type, properties)
+    if streaming is not None:
+        to.values[op.res].owner.attributes["nontemporal"] = streaming  # type: ignore[union-attr]
+
+
+def _store(to: Lowering, op: memref.StoreOp) -> None:
+    address = to.address(op.memref, op.indices)
+    to.emit(xllvm.StoreOp, [to.values[op.value], address], None, access(op, op.value.type))
+
+
+def _alloca(to: Lowering, op: memref.AllocaOp) -> None:
+    type_ = cast(MemRefType[Any], op.memref.type)
+    if DYNAMIC_INDEX in type_.get_shape():
+        raise no_lowering(op, " of a size that is not known")
+    count = to.constant(prod(type_.get_shape()))
+    made = create_op(
+        xllvm.AllocaOp,
+        [count],
+        [POINTER],
+        {
+            "elem_type": type_.element_type,
+            "alignment": op.alignment or _DEFAULT_ALIGNMENT,
+        },
+    )
+    to.entry.add_op(made)
+    to.values[op.memref] = made.results[0]
+
+
+def _view(to: Lowering, op: memref.ViewOp) -> None:
+    to.values[op.result] = to.offset(to.values[op.source], to.values[op.byte_shift], i8)
+
+
+def _subview(to: Lowering, op: memref.SubviewOp) -> None:
+    source = cast(MemRefType[Any], op.source.type)
+    dynamic = iter(op.offsets)
+    offset = to.constant(0)
+    starts = op.static_offsets.get_values()
+    for start, stride in zip(starts, strides(source), strict=True):
+        value = to.values[next(dynamic)] if start == DYNAMIC_INDEX else to.constant(start)
+        offset = to.add(offset, to.times(value, stride))
+    to.values[op.result] = to.offset(to.values[op.source], offset, source.element_type)
+
+
+def _reinterpret_cast(to: Lowering, op: memref.ReinterpretCastOp) -> None:
+    source = cast(MemRefType[Any], op.source.type)
+    (start,) = op.static_offsets.get_values()
+    value = to.values[op.offsets[0]] if start == DYNAMIC_INDEX else to.constant(start)
+    to.values[op.result] = to.offset(to.values[op.source], value, source.element_type)
+
+
+def _same(to: Lowering, op: Operation) -> None:
+    """Another shape or layout of the same memory."""
+    to.values[op.results[0]] = to.values[op.operands[0]]
+
+
+def _get_global(to: Lowering, op: memref.GetGlobalOp) -> None:
+    made = create_op(xllvm.AddressOfOp, (), [POINTER], {"global_name": op.name_})
+    to.entry.add_op(made)
+    to.values[op.memref] = made.results[0]
+
+
+HANDLERS: Mapping[str, Handler] = cast(
+    "Mapping[str, Handler]",
+    {
+        "memref.load": _load,
+        "memref.store": _store,
+        "memref.alloca": _alloca,
+        "memref.view": _view,
+        "memref.subview": _subview,
+        "memref.reinterpret_cast": _reinterpret_cast,
+        "memref.cast": _same,
+        "memref.collapse_shape": _same,
+        "memref.expand_shape": _same,
+        "memref.memory_space_cast": _same,
+        "memref.get_global": _get_global,
+    },
+)

@@ -1,0 +1,276 @@
+"""`vector`: one LLVM vector for each vector of one dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from xdsl.dialects import llvm as xllvm
+from xdsl.dialects import vector as xvector
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseArrayBase,
+    IntegerAttr,
+    IntegerType,
+    UnitAttr,
+    VectorType,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirhlo.dialects import llvm, vector
+from mlirhlo.lowering.loops_to_llvm.arith import flags_of, intrinsic
+from mlirhlo.lowering.loops_to_llvm.convert import POINTER, Handler, Lowering, no_lowering, strides
+from mlirhlo.lowering.loops_to_llvm.memory import access
+
+_LESS = IntegerAttr(2, i64)
+_DYNAMIC = DenseArrayBase.from_list(i32, [xllvm.GEP_USE_SSA_VAL])
+_NO_WRAP_FLAGS = IntegerAttr(0, i32)
+
+
+def _element(value: SSAValue) -> Attribute:
+    return cast("VectorType[Attribute]", value.type).element_type
+
+
+def _lanes(type_: Attribute) -> int:
+    (size,) = cast("VectorType[Attribute]", type_).get_shape()
+    return size
+
+
+def _load(to: Lowering, op: xvector.LoadOp) -> None:
+    _contiguous(op, op.base)
+    address = to.address(op.base, op.indices)
+    properties = access(op, _element(op.result))
+    properties.pop("nontemporal", None)
+    to.values[op.result] = to.emit(xllvm.LoadOp, [address], op.result.type, properties)
+
+
+def _store(to: Lowering, op: xvector.StoreOp) -> None:
+    _contiguous(op, op.base)
+    address = to.address(op.base, op.indices)
+    properties = access(op, _element(op.vector))
+    to.emit(xllvm.StoreOp, [to.values[op.vector], address], None, properties)
+
+
+def _contiguous(op: Operation, base: SSAValue) -> None:
+    found = strides(cast(Any, base.type))
+    if found and found[-1] != 1:
+        raise no_lowering(op, " where neighbours are not next to each other: use vector.gather")
+
+
+def _alignment(element: Attribute) -> IntegerAttr[IntegerType]:
+    return IntegerAttr(cast(int, cast(Any, element).size), i32)
+
+
+def _masked_load(to: Lowering, op: xvector.MaskedLoadOp) -> None:
+    base, *indices = op.operands[:-2]
+    mask, rest = op.operands[-2:]
+    _contiguous(op, base)
+    result = op.results[0]
+    to.values[result] = to.emit(
+        llvm.MaskedLoadOp,
+        [to.address(base, indices), to.values[mask], to.values[rest]],
+        result.type,
+        {"alignment": _alignment(_element(result))},
+    )
+
+
+def _masked_store(to: Lowering, op: xvector.MaskedStoreOp) -> None:
+    base, *indices = op.operands[:-2]
+    mask, value = op.operands[-2:]
+    _contiguous(op, base)
+    to.emit(
+        llvm.MaskedStoreOp,
+        [to.values[value], to.address(base, indices), to.values[mask]],
+        None,
+        {"alignment": _alignment(_element(value))},
+    )
+
+
+def _addresses(
+    to: Lowering, base: SSAValue, indices: Sequence[SSAValue], offsets: SSAValue
+) -> SSAValue:
+    """A vector of pointers: offsets count elements of the last dimension."""
+    type_ = cast(Any, base.type)
+    start = to.address(base, indices)
+    lanes = to.values[offsets]
+    found = strides(type_)
+    stride = found[-1] if found else 1
+    if stride != 1:
+        factor = _splat(to, to.constant(stride), lanes.type)
+        lanes = to.emit(xllvm.MulOp, [lanes, factor], lanes.type, {"overflowFlags": _NO_WRAP_FLAGS})
+    return to.emit(
+        llvm.GEPOp,
+        [start, lanes],
+        VectorType(POINTER, cast(Any, lanes.type).shape),
+        {
+            "elem_type": type_.element_type,
+            "rawConstantIndices": _DYNAMIC,
+            "noWrapFlags": _NO_WRAP_FLAGS,
+            "inbounds": UnitAttr(),
+        },
+    )
+
+
+def _gather(to: Lowering, op: vector.GatherOp) -> None:
+    addresses = _addresses(to, op.base, op.indices, op.offsets)
+    to.values[op.result] = to.emit(
+        llvm.MaskedGatherOp,
+        [addresses, to.values[op.mask], to.values[op.pass_thru]],
+        op.result.type,
+        {"alignment": _alignment(_element(op.result))},
+    )
+
+
+def _scatter(to: Lowering, op: vector.ScatterOp) -> None:
+    addresses = _addresses(to, op.base, op.indices, op.offsets)
+    to.emit(
+        llvm.MaskedScatterOp,
+        [to.values[op.value], addresses, to.values[op.mask]],
+        None,
+        {"alignment": _alignment(_element(op.value))},
+    )
+
+
+def _splat(to: Lowering, value: SSAValue, type_: Attribute) -> SSAValue:
+    """All lanes are `value`."""
+    empty = to.emit(xllvm.UndefOp, (), type_)
+    first = to.emit(xllvm.InsertElementOp, [empty, value, to.constant(0)], type_)
+    mask = DenseArrayBase.from_list(i32, [0] * _lanes(type_))
+    return to.emit(xllvm.ShuffleVectorOp, [first, empty], type_, {"mask": mask})
+
+
+def _broadcast(to: Lowering, op: Operation) -> None:
+    (source,), (result,) = op.operands, op.results
+    value = to.values[source]
+    same = isinstance(source.type, VectorType)
+    to.values[result] = value if same else _splat(to, value, to.convert(result.type))
+
+
+def _step(to: Lowering, op: vector.StepOp) -> None:
+    to.values[op.result] = intrinsic(to, "llvm.stepvector", [], to.convert(op.result.type))
+
+
+def _create_mask(to: Lowering, op: xvector.CreateMaskOp) -> None:
+    """Lane l is set when l is below the operand."""
+    (size,) = op.mask_dim_sizes
+    result = op.mask_vector
+    # The comparison has as many bits as fit a vector; sizes beyond it saturate.
+    lanes = _lanes(result.type)
+    type_ = VectorType(i32, [lanes])
+    most = to.constant(lanes)
+    least = intrinsic(to, "llvm.smin", [to.values[size], most], i64)
+    count = to.truncate(least, i32)
+    steps = intrinsic(to, "llvm.stepvector", [], type_)
+    to.values[result] = to.emit(
+        xllvm.ICmpOp, [steps, _splat(to, count, type_)], result.type, {"predicate": _LESS}
+    )
+
+
+def _position(to: Lowering, op: Any) -> SSAValue:
+    (static,) = op.static_position.get_values()
+    if static == DYNAMIC_INDEX:
+        return to.values[op.dynamic_position[0]]
+    return to.constant(static)
+
+
+def _extract(to: Lowering, op: xvector.ExtractOp) -> None:
+    to.values[op.result] = to.emit(
+        llvm.ExtractElementOp, [to.values[op.vector], _position(to, op)], to.convert(op.result.type)
+    )
+
+
+def _insert(to: Lowering, op: xvector.InsertOp) -> None:
+    to.values[op.result] = to.emit(
+        xllvm.InsertElementOp,
+        [to.values[op.dest], to.values[op.source], _position(to, op)],
+        to.convert(op.result.type),
+    )
+
+
+def _shuffle(to: Lowering, op: xvector.ShuffleOp) -> None:
+    mask = DenseArrayBase.from_list(i32, list(cast(Any, op).mask.get_values()))
+    result = op.results[0]
+    to.values[result] = to.emit(
+        xllvm.ShuffleVectorOp,
+        [to.values[o] for o in op.operands],
+        to.convert(result.type),
+        {"mask": mask},
+    )
+
+
+def _bitcast(to: Lowering, op: xvector.BitcastOp) -> None:
+    to.values[op.result] = to.emit(xllvm.BitcastOp, [to.values[op.source]], op.result.type)
+
+
+def _fma(to: Lowering, op: xvector.FMAOp) -> None:
+    result = op.results[0]
+    to.values[result] = to.emit(
+        xllvm.FMAOp,
+        [to.values[o] for o in op.operands],
+        result.type,
+        {"fastmathFlags": xllvm.FastMathAttr(None)},
+    )
+
+
+_REDUCTIONS = {
+    "add": ("add", "fadd"),
+    "mul": ("mul", "fmul"),
+    "minui": ("umin", None),
+    "minsi": ("smin", None),
+    "maxui": ("umax", None),
+    "maxsi": ("smax", None),
+    "and": ("and", None),
+    "or": ("or", None),
+    "xor": ("xor", None),
+    "minnumf": (None, "fmin"),
+    "maxnumf": (None, "fmax"),
+    "minimumf": (None, "fminimum"),
+    "maximumf": (None, "fmaximum"),
+}
+
+
+def _reduction(to: Lowering, op: xvector.ReductionOp) -> None:
+    """Lanes are added in a tree: the op says so by `reassoc`; without it, in order."""
+    integer = isinstance(op.dest.type, IntegerType)
+    kind = str(op.kind.data)
+    name = _REDUCTIONS[kind][0 if integer else 1]
+    if name is None or op.acc is not None:
+        raise no_lowering(op, f" of kind {kind} here")
+    operands = [to.values[op.vector]]
+    flags = flags_of(op)
+    if name in ("fadd", "fmul"):
+        start = 0.0 if name == "fadd" else 1.0
+        if name == "fadd":
+            start = -0.0
+        operands.insert(0, _float_constant(to, start, op.dest.type))
+    to.values[op.dest] = intrinsic(to, f"llvm.vector.reduce.{name}", operands, op.dest.type, flags)
+
+
+def _float_constant(to: Lowering, value: float, type_: Attribute) -> SSAValue:
+    from xdsl.dialects.builtin import FloatAttr
+
+    return to.emit(xllvm.ConstantOp, (), type_, {"value": FloatAttr(value, cast(Any, type_))})
+
+
+HANDLERS: Mapping[str, Handler] = cast(
+    "Mapping[str, Handler]",
+    {
+        "vector.load": _load,
+        "vector.store": _store,
+        "vector.maskedload": _masked_load,
+        "vector.maskedstore": _masked_store,
+        "vector.gather": _gather,
+        "vector.scatter": _scatter,
+        "vector.broadcast": _broadcast,
+        "vector.step": _step,
+        "vector.create_mask": _create_mask,
+        "vector.extract": _extract,
+        "vector.insert": _insert,
+        "vector.shuffle": _shuffle,
+        "vector.bitcast": _bitcast,
+        "vector.fma": _fma,
+        "vector.reduction": _reduction,
+    },
+)

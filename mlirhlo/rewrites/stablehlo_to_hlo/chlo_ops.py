@@ -1,0 +1,43 @@
+"""The ops of CHLO that are HLO instructions: `top_k`, `ragged_dot` (`erf` is in `elementwise`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.ir import Operation, SSAValue
+
+from mlirhlo.rewrites.stablehlo_to_hlo.attributes import (
+    attribute,
+    boolean,
+    integer,
+    integers,
+    number,
+    precisions,
+)
+from mlirhlo.rewrites.stablehlo_to_hlo.core import Body, joined_shape, lowers, result_shape
+from mlirhlo.rewrites.stablehlo_to_hlo.linear_algebra import dot_numbers
+
+
+@lowers("chlo.top_k")
+def top_k(op: Operation, body: Body) -> Sequence[SSAValue]:
+    """`topk`."""
+    properties = {"k": integer(number(op, "k")), "largest": boolean(True)}
+    value = body.emit("topk", body.inputs(op), joined_shape(op), properties)
+    return body.split(value, 2)
+
+
+@lowers("chlo.ragged_dot")
+def ragged_dot(op: Operation, body: Body) -> Sequence[SSAValue]:
+    """`ragged-dot`."""
+    dims = cast(Any, attribute(op, "ragged_dot_dimension_numbers")).data
+    properties = dot_numbers(dims)
+    for key, values in (
+        ("lhs_ragged_dims", dims.lhs_ragged_dimensions),
+        ("rhs_group_dims", dims.rhs_group_dimensions),
+    ):
+        if values:
+            properties[key] = integers(tuple(values))
+    if (found := precisions(op)) is not None:
+        properties["operand_precision"] = found
+    return (body.emit("ragged-dot", body.inputs(op), result_shape(op), properties),)

@@ -1,0 +1,173 @@
+"""`stablehlo.custom_call`, with all that XLA's importer reads of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TupleType, UnitAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirhlo.dialects.hlo.attributes.aliasing import (
+    OutputOperandAlias,
+    OutputOperandAliases,
+    OutputOperandAliasesAttr,
+)
+from mlirhlo.dialects.hlo.attributes.dimensions import ConvolutionDimensionNumbersAttr
+from mlirhlo.dialects.hlo.attributes.kinds import shape_attribute
+from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Layout, Shape, TupleShape, array
+from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.rewrites.stablehlo_to_hlo.annotations import spell
+from mlirhlo.rewrites.stablehlo_to_hlo.attributes import (
+    attribute,
+    boolean,
+    flag,
+    integer,
+    number,
+    numbers_of,
+    precisions,
+    string,
+    symbol_name,
+    text,
+)
+from mlirhlo.rewrites.stablehlo_to_hlo.core import Body, calls, lowers, result_shapes
+from mlirhlo.rewrites.stablehlo_to_hlo.linear_algebra import convolution_numbers
+from mlirhlo.rewrites.stablehlo_to_hlo.problems import problem
+from mlirhlo.rewrites.stablehlo_to_hlo.types import element_type_of
+
+_API_VERSIONS: Mapping[int, str] = {
+    0: "API_VERSION_UNSPECIFIED",
+    2: "API_VERSION_STATUS_RETURNING",
+    3: "API_VERSION_STATUS_RETURNING_UNIFIED",
+    4: "API_VERSION_TYPED_FFI",
+}
+"""Names of the calling conventions, but for the original one (1), which is not spelled."""
+
+
+@lowers("stablehlo.custom_call")
+def custom_call(op: Operation, body: Body) -> Sequence[SSAValue]:
+    """`custom-call`; several results are parts of a tuple, none is an empty tuple."""
+    operands = body.inputs(op)
+    target = text(op, "call_target_name")
+    properties: dict[str, Attribute] = {"custom_call_target": string(target)}
+    shapes = _results(op)
+    is_tuple = len(op.results) == 1 and isinstance(op.results[0].type, TupleType)
+    shape = shapes[0] if len(shapes) == 1 and not is_tuple else TupleShape(tuple(shapes))
+    layouts = attribute(op, "operand_layouts")
+    if layouts is not None:
+        properties["operand_layout_constraints"] = ArrayAttr(
+            [
+                shape_attribute(_laid_out(shape_of(v.type), entry, op))
+                for v, entry in zip(operands, cast(Any, layouts).data, strict=True)
+            ]
+        )
+    if flag(op, "has_side_effect"):
+        properties["custom_call_has_side_effect"] = boolean(True)
+    _aliases(op, properties)
+    version = number(op, "api_version", 1)
+    if version != 1:
+        name = _API_VERSIONS.get(version)
+        if name is None:
+            raise problem("HLO0426", op, f"there is no api_version {version}", "versions are 0 to 4")
+        properties["api_version"] = string(name)
+    called = attribute(op, "called_computations")
+    if isinstance(called, ArrayAttr) and called.data:
+        base, common = body.base, body.common
+        found = [body.exporter.function(symbol_name(one), op) for one in called.data]
+        body.base, body.common = base, common
+        properties["called_computations"] = ArrayAttr([calls(one) for one in found])
+    _backend_config(op, version, properties)
+    _extended(op, properties)
+    value = body.emit("custom-call", operands, shape, properties)
+    if len(op.results) == 1:
+        return (value,)
+    return body.split(value, len(op.results))
+
+
+def _results(op: Operation) -> list[Shape]:
+    """Result shapes in the layouts the op asks for; the parts of a lone tuple."""
+    shapes = result_shapes(op)
+    if len(shapes) == 1 and isinstance(shapes[0], TupleShape):
+        shapes = list(shapes[0].elements)
+    layouts = attribute(op, "result_layouts")
+    if layouts is None:
+        return shapes
+    entries = cast(Any, layouts).data
+    return [_laid_out(s, entry, op) for s, entry in zip(shapes, entries, strict=True)]
+
+
+def _laid_out(shape: Shape, entry: Attribute, op: Operation) -> Shape:
+    if not isinstance(shape, ArrayShape):
+        return shape
+    order = numbers_of(entry)
+    if sorted(order) != list(range(shape.rank)):
+        raise problem(
+            "HLO0426",
+            op,
+            f"layout {list(order)} does not order the {shape.rank} dimensions of {shape}",
+            "a layout lists every dimension once, the fastest first",
+        )
+    return shape.with_layout(Layout(order))
+
+
+def _aliases(op: Operation, properties: dict[str, Attribute]) -> None:
+    found = attribute(op, "output_operand_aliases")
+    if not isinstance(found, ArrayAttr) or not found.data:
+        return
+    entries: list[OutputOperandAlias] = []
+    for one in cast("ArrayAttr[Attribute]", found).data:
+        data = cast(Any, one).data
+        entries.append(
+            OutputOperandAlias(
+                tuple(data.output_tuple_indices),
+                int(data.operand_index),
+                tuple(data.operand_tuple_indices),
+            )
+        )
+    properties["output_to_operand_aliasing"] = OutputOperandAliasesAttr(
+        OutputOperandAliases(tuple(entries))
+    )
+
+
+def _backend_config(op: Operation, version: int, properties: dict[str, Attribute]) -> None:
+    config = attribute(op, "backend_config")
+    if config is None:
+        config = op.attributes.get("mhlo.backend_config")
+    if isinstance(config, StringAttr):
+        if config.data:
+            properties["backend_config"] = string(config.data)
+    elif isinstance(config, DictionaryAttr):
+        properties["backend_config"] = string(spell(config))
+    elif config is not None:
+        raise problem(
+            "HLO0426",
+            op,
+            f"backend_config {config} is neither a string nor a dictionary",
+            "use a string, or with api_version 4 a dictionary",
+        )
+
+
+def _extended(op: Operation, properties: dict[str, Attribute]) -> None:
+    """Fields HLO's custom calls have beyond StableHLO's, as discardable attributes."""
+    literal = op.attributes.get("mhlo.literal")
+    if literal is not None:
+        from mlirhlo.dialects.stablehlo.elements import array_of
+
+        values = array_of(literal)
+        element_type = element_type_of(cast(Any, literal).type, op)
+        shape = array(element_type, values.shape)
+        properties["literal"] = LiteralAttr(Literal.from_array(shape, values))
+    numbers = op.attributes.get("mhlo.dimension_numbers") or op.attributes.get("dimension_numbers")
+    if numbers is not None and numbers.name.endswith(".conv"):
+        properties["dim_labels"] = ConvolutionDimensionNumbersAttr(
+            convolution_numbers(cast(Any, numbers).data)
+        )
+    for key in ("feature_group_count", "batch_group_count"):
+        if (count := number(op, key, 1)) != 1:
+            properties[key] = integer(count)
+    if (found := precisions(op)) is not None:
+        properties["operand_precision"] = found
+    schedule = op.attributes.get("mhlo.custom_call_schedule")
+    if schedule is not None and not isinstance(schedule, UnitAttr):
+        properties["schedule"] = string(f"SCHEDULE_{cast(Any, schedule).data}".upper())

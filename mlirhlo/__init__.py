@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from xdsl.dialects.builtin import ModuleOp
 
@@ -26,7 +26,16 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["Module", "__version__", "load", "opt", "parse", "register_custom_call", "run"]
+__all__ = [
+    "Module",
+    "__version__",
+    "jit",
+    "load",
+    "opt",
+    "parse",
+    "register_custom_call",
+    "run",
+]
 
 
 class Module:
@@ -215,3 +224,15 @@ def register_custom_call(target: str, function: Meaning) -> None:
     from mlirhlo.interp.custom_calls import register_custom_call as register
 
     register(target, function)
+
+
+def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """The function on arrays, compiled once for each combination of shapes and types.
+
+    Written with `mlirhlo.numpy`, the Python array API standard. Options: `static_argnums`,
+    `static_argnames`, `donate_argnums`, `platform`; see `mlirhlo.numpy.jit.jit`. Also a decorator.
+    Raises `HloError` HLO062x for what cannot compile.
+    """
+    from mlirhlo.numpy.jit import jit as make
+
+    return make(function, **options)

@@ -1,0 +1,479 @@
+"""`jit`: a Python function as one HLO module for each combination of shapes and types.
+
+The whole function compiles or a coded error says which operation of the user's cannot. New shapes
+and types compile anew, and the logger `mlirhlo.jit` says so.
+"""
+
+# The standard's names are those of Python's own functions.
+# Narrowing by isinstance leaves the parameters of numpy's types and of containers open.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from mlirhlo.dialects.hlo.attributes.aliasing import (
+    BufferDonors,
+    BufferDonorsAttr,
+    InputOutputAlias,
+    InputOutputAliases,
+    InputOutputAliasesAttr,
+)
+from mlirhlo.dialects.hlo.build import paused_gc
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.numpy import dtypes as dt
+from mlirhlo.numpy.array import Array, Data
+from mlirhlo.numpy.dtypes import DType
+from mlirhlo.numpy.eager import Executable
+from mlirhlo.numpy.errors import HloTypeError, HloValueError, problem
+from mlirhlo.numpy.operands import as_array, default_of, is_scalar, scalar_data
+from mlirhlo.numpy.trace import Builder, Trace, current, leaked, shape_for
+from mlirhlo.numpy.tree import LEAF, Structure, flatten, paths, unflatten
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+LOG = logging.getLogger("mlirhlo.jit")
+"""Says which functions compile, and why anew: INFO, and WARNING for one that compiles often."""
+
+OFTEN = 5
+"""From so many compilations of one function on, each is a warning."""
+
+PLATFORMS = ("interpreter",)
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What is known of an argument when a function is traced."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    weak: type | None = None
+    """The type of a Python scalar, which promotes as such."""
+
+    def __str__(self) -> str:
+        sizes = ",".join(map(str, self.shape))
+        return f"{dt.primitive(self.dtype)}[{sizes}]" + (" (Python scalar)" if self.weak else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What decides which module a call runs."""
+
+    structure: Structure
+    specs: tuple[Spec, ...]
+    statics: tuple[tuple[str, Any], ...]
+
+
+@dataclass(slots=True)
+class Call:
+    """The arguments of one call, sorted into traced and static ones."""
+
+    signature: Signature
+    names: list[str]
+    """A name for each leaf: `x`, `params['w']`."""
+    leaves: list[Any]
+    donated: list[bool]
+
+
+class Lowered:
+    """A function as a module, for arguments of certain shapes and types; see `Jitted.lower`."""
+
+    def __init__(self, op: ModuleOp, signature: Signature, result: Structure) -> None:
+        self.op = op
+        """The module, in the hlo dialect."""
+        self._signature, self._result = signature, result
+
+    def as_text(self, format: str = "hlo") -> str:
+        """The module as text: `hlo`, `mlir` or `stablehlo`. Raises `HloError` HLO0502."""
+        if format == "stablehlo":
+            text: str = import_module("mlirhlo.formats.stablehlo").print_module(
+                self.compiler_ir("stablehlo")
+            )
+            return text
+        from mlirhlo.formats import to_bytes
+        from mlirhlo.formats.hlo_text import PrintOptions
+
+        options = PrintOptions(large_constants=True)
+        return to_bytes(self.op, format, options=options).decode("utf-8", "surrogateescape")
+
+    def compiler_ir(self, dialect: str = "hlo") -> ModuleOp:
+        """The IR: a module of the `hlo` or the `stablehlo` dialect."""
+        if dialect == "stablehlo":
+            converted: ModuleOp = import_module(
+                "mlirhlo.rewrites.hlo_to_stablehlo"
+            ).convert_to_stablehlo(self.op)
+            return converted
+        return self.op
+
+    def compile(self) -> Compiled:
+        """The module, ready to run."""
+        return Compiled(self, self._signature, self._result)
+
+    def __repr__(self) -> str:
+        module = HloModule(self.op)
+        count = sum(1 for _ in module.instructions)
+        return f"<Lowered {module.name}: {count} instructions>"
+
+
+class Compiled:
+    """A function ready to run on arguments of certain shapes and types."""
+
+    def __init__(self, lowered: Lowered, signature: Signature, result: Structure) -> None:
+        self._lowered, self._signature, self._result = lowered, signature, result
+        self._run = Executable(lowered.op)
+
+    def as_text(self, format: str = "hlo") -> str:
+        """The module that runs, as text."""
+        return self._lowered.as_text(format)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function's result for the traced arguments; static ones are left out.
+
+        Raises HLO0623 for other shapes and types than it was compiled for.
+        """
+        leaves, structure = flatten((args, kwargs))
+        specs = tuple(_spec(leaf, "an argument") for leaf in leaves)
+        wanted = self._signature
+        if structure != wanted.structure or specs != wanted.specs:
+            raise problem(
+                HloTypeError,
+                "HLO0623",
+                f"compiled for {_list(wanted.specs)}, called with {_list(specs)}",
+                help="call the jitted function itself, which compiles anew",
+            )
+        return self.run(leaves)
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """The result for leaves that fit."""
+        data = [_data(leaf, s) for leaf, s in zip(leaves, self._signature.specs, strict=True)]
+        results = self._run(data)
+        return unflatten(self._result, map(Array.concrete, results))
+
+
+def _list(specs: Iterable[Spec]) -> str:
+    return "[" + ", ".join(map(str, specs)) + "]"
+
+
+def _spec(leaf: Any, what: str) -> Spec:
+    """What is known of an argument. Raises HLO0623 for what is no array."""
+    if isinstance(leaf, Array):
+        return Spec(leaf.dtype, leaf.shape, leaf.weak)
+    if is_scalar(leaf):
+        return Spec(default_of(leaf), (), None if isinstance(leaf, bool) else type(leaf))
+    if hasattr(leaf, "dtype") and hasattr(leaf, "shape"):
+        return Spec(dt.as_dtype(leaf.dtype), tuple(leaf.shape))
+    raise problem(
+        HloTypeError,
+        "HLO0623",
+        f"{what} is {type(leaf).__name__}, which is no array",
+        help="make it static (static_argnums, static_argnames), or an array by asarray",
+    )
+
+
+def _data(leaf: Any, spec: Spec) -> Data:
+    if isinstance(leaf, Array):
+        data = leaf.data
+        if data is None:
+            raise leaked(leaf)
+        return data
+    if is_scalar(leaf):
+        return scalar_data(leaf, spec.dtype, "an argument")
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        # Results may share memory with arguments, so those of the caller are copied.
+        found: Data = np.array(leaf)
+        return found
+    from mlirhlo.numpy.creation import asarray
+
+    return asarray(leaf).known("the memory of an array", "pass arrays with elements")
+
+
+class Jitted:
+    """A function that is traced, compiled and run; made by `jit`."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        static_argnums: int | Sequence[int] = (),
+        static_argnames: str | Sequence[str] = (),
+        donate_argnums: int | Sequence[int] = (),
+        platform: str = "interpreter",
+    ) -> None:
+        if platform not in PLATFORMS:
+            raise problem(
+                HloValueError,
+                "HLO0623",
+                f"jit: no platform {platform!r}",
+                help=f"one of {', '.join(PLATFORMS)}",
+            )
+        functools.update_wrapper(self, function)
+        self.platform = platform
+        self._function = function
+        self._name = getattr(function, "__name__", type(function).__name__)
+        self._python = inspect.signature(function)
+        positional = [
+            p.name
+            for p in self._python.parameters.values()
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
+        self._static = set(_names(static_argnames)) | _by_number(
+            static_argnums, positional, "static_argnums"
+        )
+        unknown = self._static - set(self._python.parameters)
+        if unknown and not any(p.kind is p.VAR_KEYWORD for p in self._python.parameters.values()):
+            raise problem(
+                HloValueError,
+                "HLO0623",
+                f"jit: {self._name} has no parameter {', '.join(sorted(unknown))}",
+                help=f"it has {', '.join(self._python.parameters) or 'none'}",
+            )
+        self._donated = _by_number(donate_argnums, positional, "donate_argnums")
+        self._compiled: dict[Signature, Compiled] = {}
+
+    # -------------------------------------------------------------- calls
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function's result, from the module for these shapes and types."""
+        call = self._sort(args, kwargs)
+        if current() is not None:
+            # Inside of another trace it is part of that one's program.
+            return self._function(*args, **kwargs)
+        compiled = self._compiled.get(call.signature)
+        if compiled is None:
+            self._log(call)
+            compiled = self._compiled[call.signature] = self._lower(call).compile()
+        return compiled.run(call.leaves)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """The module for arguments of these shapes and types: arrays, or anything with `shape` and
+        `dtype`. Nothing runs. Raises `HloError` HLO062x for what cannot compile."""
+        return self._lower(self._sort(args, kwargs))
+
+    def cache_size(self) -> int:
+        """How many modules were compiled."""
+        return len(self._compiled)
+
+    def clear_cache(self) -> None:
+        """Forgets all modules."""
+        self._compiled.clear()
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    # -------------------------------------------------------------- tracing
+
+    def _sort(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        bound = self._python.bind(*args, **kwargs)
+        statics: list[tuple[str, Any]] = []
+        traced: dict[str, Any] = {}
+        for name, value in bound.arguments.items():
+            kind = self._python.parameters[name].kind
+            if kind is inspect.Parameter.VAR_KEYWORD:
+                inner = cast("dict[str, Any]", value)
+                statics += [(key, v) for key, v in inner.items() if key in self._static]
+                traced[name] = {k: v for k, v in inner.items() if k not in self._static}
+            elif name in self._static:
+                statics.append((name, value))
+            else:
+                traced[name] = value
+        for name, value in statics:
+            try:
+                hash(value)
+            except TypeError:
+                raise problem(
+                    HloValueError,
+                    "HLO0623",
+                    f"{self._name}: the static argument {name} is a {type(value).__name__}, which"
+                    " has no hash",
+                    help="pass a tuple instead of a list, or leave it traced",
+                )
+        leaves: list[Any] = []
+        names: list[str] = []
+        donated: list[bool] = []
+        forms: list[Structure] = []
+        for name, value in traced.items():
+            found, form = flatten(value)
+            leaves += found
+            names += paths(form, name)
+            donated += [name in self._donated] * len(found)
+            forms.append(form)
+        structure = Structure(dict, tuple(traced), tuple(forms))
+        specs = tuple(
+            _spec(leaf, f"{self._name}: argument {name}")
+            for leaf, name in zip(leaves, names, strict=True)
+        )
+        return Call(Signature(structure, specs, tuple(statics)), names, leaves, donated)
+
+    def _arguments(self, structure: Structure, leaves: list[Array], statics: Any) -> Any:
+        traced = unflatten(structure, iter(leaves))
+        fixed = dict(statics)
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        skipped = False
+        for name, parameter in self._python.parameters.items():
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                args += traced.get(name, ())
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                kwargs.update(traced.get(name, {}))
+            elif name not in traced and name not in fixed:
+                skipped = True  # its default holds; what follows goes by name
+            else:
+                value = traced[name] if name in traced else fixed[name]
+                if skipped or parameter.kind is parameter.KEYWORD_ONLY:
+                    kwargs[name] = value
+                else:
+                    args.append(value)
+        names = set(self._python.parameters)
+        kwargs.update({name: value for name, value in fixed.items() if name not in names})
+        return args, kwargs
+
+    def _lower(self, call: Call) -> Lowered:
+        signature = call.signature
+        builder = Builder(f"jit_{_identifier(self._name)}", f"jit({self._name})")
+        with paused_gc(), Trace(builder) as trace:
+            taken: dict[str, int] = {}
+            parameters: list[Array] = []
+            for number, (spec, label) in enumerate(zip(signature.specs, call.names, strict=True)):
+                stem = _identifier(label)
+                count = taken[stem] = taken.get(stem, 0) + 1
+                name = f"{stem}.{count}"
+                value = trace.parameter(number, shape_for(spec.dtype, spec.shape), name, label)
+                parameters.append(Array.traced(trace, value, spec.dtype, spec.shape, spec.weak))
+            args, kwargs = self._arguments(signature.structure, parameters, signature.statics)
+            result = self._function(*args, **kwargs)
+            leaves, structure = flatten(result)
+            values: list[Any] = []
+            for leaf, name in zip(leaves, paths(structure, "the result"), strict=True):
+                _spec(leaf, f"{self._name}: {name}")
+                values.append(trace.value(as_array(leaf, self._name)))
+            # One array is the root itself, as XLA has it; everything else is a tuple.
+            is_single = structure == LEAF and values[0].owner.parent is trace.block
+            root = values[0] if is_single else trace.tuple(values)
+            builder.add("main", trace.block, root, is_entry=True)
+        op = builder.finish()
+        _donate(op, call.donated, [v.type for v in values], is_single)
+        return Lowered(op, signature, structure)
+
+    # -------------------------------------------------------------- what the log says
+
+    def _log(self, call: Call) -> None:
+        specs = [
+            f"{name}: {spec}" for name, spec in zip(call.names, call.signature.specs, strict=True)
+        ]
+        if not self._compiled:
+            LOG.info("Compiling %s for [%s]: first call", self._name, ", ".join(specs))
+            return
+        closest = max(self._compiled, key=lambda known: _likeness(known, call.signature))
+        LOG.log(
+            logging.WARNING if len(self._compiled) + 1 >= OFTEN else logging.INFO,
+            "Compiling %s for [%s]: %s; %d known, the closest %s%s",
+            self._name,
+            ", ".join(specs),
+            _difference(closest, call),
+            len(self._compiled),
+            _list(closest.specs),
+            "; every new shape compiles, so pad to fewer of them or mark what varies as static"
+            if len(self._compiled) + 1 >= OFTEN
+            else "",
+        )
+
+
+def _likeness(known: Signature, wanted: Signature) -> int:
+    same = sum(a == b for a, b in zip(known.specs, wanted.specs, strict=False))
+    return same + 1000 * (known.structure == wanted.structure) + (known.statics == wanted.statics)
+
+
+def _difference(known: Signature, call: Call) -> str:
+    wanted = call.signature
+    if known.structure != wanted.structure:
+        return f"new structure of the arguments, {wanted.structure!r}"
+    changes: list[str] = []
+    for name, old, new in zip(call.names, known.specs, wanted.specs, strict=True):
+        if old != new:
+            what = "shape" if old.dtype == new.dtype else "type"
+            changes.append(f"new {what} of {name}, {new} instead of {old}")
+    before = dict(known.statics)
+    for name, value in wanted.statics:
+        if before.get(name) != value:
+            changes.append(f"new static {name}={value!r} instead of {before.get(name)!r}")
+    return ", ".join(changes) or "new arguments"
+
+
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _by_number(numbers: int | Sequence[int], names: list[str], what: str) -> set[str]:
+    found: set[str] = set()
+    for number in (numbers,) if isinstance(numbers, int) else numbers:
+        if not -len(names) <= number < len(names):
+            raise problem(
+                HloValueError,
+                "HLO0623",
+                f"jit: {what} has {number}, but there are {len(names)} positional parameters",
+            )
+        found.add(names[number])
+    return found
+
+
+def _identifier(label: str) -> str:
+    """A label with characters that names of instructions may have."""
+    name = "".join(c if (c.isalnum() and c.isascii()) or c in "_-." else "_" for c in label)
+    return name.strip("_") or "fn"
+
+
+def _donate(op: ModuleOp, donated: list[bool], results: list[Any], is_single: bool) -> None:
+    """Gives donated parameters to results of their shape; the rest may be used as scratch."""
+    module = HloModule(op)
+    free = list(range(len(results)))
+    aliases: list[InputOutputAlias] = []
+    donors: list[tuple[int, tuple[int, ...]]] = []
+    for number, parameter in enumerate(module.entry.parameters):
+        if not donated[number]:
+            continue
+        fits = [index for index in free if results[index] == parameter.output.type]
+        if fits:
+            free.remove(fits[0])
+            aliases.append(InputOutputAlias(() if is_single else (fits[0],), number))
+        else:
+            donors.append((number, ()))
+    if aliases:
+        module.set("input_output_alias", InputOutputAliasesAttr(InputOutputAliases(tuple(aliases))))
+    if donors:
+        module.set("buffer_donor", BufferDonorsAttr(BufferDonors(tuple(donors))))
+
+
+def jit(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    donate_argnums: int | Sequence[int] = (),
+    platform: str = "interpreter",
+) -> Any:
+    """The function, compiled for the shapes and types of each call; also as a decorator.
+
+    `static_argnums`, `static_argnames`: arguments that are fixed while tracing, compared by value.
+    `donate_argnums`: arguments whose memory the program may use. Arguments and results are arrays
+    in dicts, lists, tuples and dataclasses. Raises `HloError` HLO062x.
+    """
+    options: dict[str, Any] = {
+        "static_argnums": static_argnums,
+        "static_argnames": static_argnames,
+        "donate_argnums": donate_argnums,
+        "platform": platform,
+    }
+    if function is None:
+        return lambda f: Jitted(f, **options)  # pyright: ignore[reportUnknownLambdaType]
+    return Jitted(function, **options)

@@ -1,0 +1,149 @@
+"""Holds one op against its row, its signature, and its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from xdsl.dialects.builtin import TupleType
+from xdsl.ir import Attribute
+
+from mlirhlo.analysis.stablehlo.base import (
+    CHECKS,
+    INFERENCES,
+    RESULT_NUMBERS,
+    ConstraintError,
+    Given,
+    as_types,
+)
+from mlirhlo.analysis.stablehlo.chlo import signature_of
+from mlirhlo.analysis.stablehlo.control_flow import is_token
+from mlirhlo.analysis.stablehlo.quantization import check_element
+from mlirhlo.analysis.stablehlo.tensors import fits_type, kind_words, tensor_of
+from mlirhlo.dialects.stablehlo.rows import Operand, OpRow
+
+
+@lru_cache(maxsize=1)
+def rows() -> dict[str, OpRow]:
+    """Rows of both dialects' tables, by the name rules have for the op."""
+    from mlirhlo.dialects.chlo.table import ROWS as CHLO_ROWS
+    from mlirhlo.dialects.stablehlo.table import ROWS
+
+    found = {name.removeprefix("stablehlo."): row for name, row in ROWS.items()}
+    return {**found, **CHLO_ROWS}
+
+
+def infer(given: Given) -> tuple[Attribute, ...] | None:
+    """Types of the results; None where operands and attributes do not say. Raises
+    `ConstraintError`."""
+    rule = INFERENCES.get(given.name)
+    results = None if rule is None else rule(given)
+    return None if results is None else as_types(results)
+
+
+def check(given: Given) -> None:
+    """Everything that must hold of an op. Raises `ConstraintError` for the first that does not."""
+    check_form(given)
+    check_kinds(given)
+    for kind in (*given.operands, *given.results):
+        tensor = tensor_of(kind)
+        if tensor is not None and tensor.kind in ("Q", "A"):
+            check_element(given, tensor)
+    inferred = infer(given)
+    if inferred is not None:
+        _compare(given, inferred)
+    rule = CHECKS.get(given.name)
+    if rule is not None:
+        rule(given)
+
+
+def check_form(given: Given) -> None:
+    """Counts of operands, results and regions, and required attributes, are those of the row."""
+    row = rows().get(given.name)
+    if row is None:
+        return
+    for what, slots, count in (
+        ("operands", row.operands, len(given.operands)),
+        ("results", row.results, len(given.results)),
+    ):
+        least = sum(not (slot.is_variadic or slot.is_optional) for slot in slots)
+        if count < least or (count > least and not _is_open(slots)):
+            raise given.error("form", f"expects {least} {what}, but has {count}")
+    if row.regions >= 0 and len(given.regions) != row.regions:
+        raise given.error("form", f"expects {row.regions} regions, but has {len(given.regions)}")
+    for property_ in row.properties:
+        if property_.is_required and property_.name not in given.properties:
+            raise given.error(
+                "form", f"requires attribute '{property_.name}'", help=f"write {property_.name} = …"
+            )
+
+
+def _is_open(slots: Sequence[Operand]) -> bool:
+    return any(slot.is_variadic or slot.is_optional for slot in slots)
+
+
+def check_kinds(given: Given) -> None:
+    """Operands and results have the types of their slots."""
+    signature = signature_of(given.name)
+    if signature is None:
+        return
+    for types, slots, letter in (
+        (given.operands, signature.operands, "i"),
+        (given.results, signature.results, "o"),
+    ):
+        if not slots:
+            continue
+        for index, kind in enumerate(types):
+            at = min(index, len(slots) - 1)
+            problem = _misfit(kind, slots[at])
+            if problem:
+                what = "operand" if letter == "i" else "result"
+                raise given.error(
+                    f"{letter}{at + 1}",
+                    f"{what} #{index} must be {problem}, not {kind}",
+                    operand=index if letter == "i" else None,
+                )
+
+
+def _misfit(kind: Attribute, slot: str) -> str:
+    """What `slot` asks for where `kind` is something else; empty where it fits."""
+    slot = slot.rstrip("*")
+    if slot == "any":
+        return ""
+    if slot == "token":
+        return "" if is_token(kind) else "a token"
+    if slot == "tuple":
+        return "" if isinstance(kind, TupleType) else "a tuple"
+    tensor = tensor_of(kind)
+    if slot == "value":
+        # MLIR's while and optimization_barrier carry tuples too, and futures are in flight there.
+        fits = tensor is not None or is_token(kind) or isinstance(kind, TupleType)
+        return "" if fits or kind.name == "stablehlo.future" else "a tensor or a token"
+    kinds, _, rank = slot.partition(":")
+    what = f"a tensor of {kind_words(kinds)} elements"
+    if rank:
+        what += f" and rank {rank}"
+    if tensor is None or tensor.kind not in kinds or not tensor.kind:
+        return what
+    return what if rank and tensor.rank != int(rank) else ""
+
+
+def _compare(given: Given, inferred: tuple[Attribute, ...]) -> None:
+    """Declared results fit what was inferred."""
+    if len(inferred) != len(given.results):
+        raise given.error("form", f"expects {len(inferred)} results, but has {len(given.results)}")
+    for index, (mine, declared) in enumerate(zip(inferred, given.results, strict=True)):
+        if fits_type(mine, declared):
+            continue
+        shape_number, element_number = RESULT_NUMBERS[given.name]
+        a, b = tensor_of(mine), tensor_of(declared)
+        alike = (
+            a is not None
+            and b is not None
+            and fits_type(mine, as_types([b.with_element(a.element)])[0])
+        )
+        raise ConstraintError(
+            f"{given.name}_c{element_number if alike else shape_number}",
+            f"result #{index} is {declared}, but {mine} follows from the operands",
+            help=f"declare it as {mine}",
+        )

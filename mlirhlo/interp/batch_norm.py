@@ -26,10 +26,15 @@ def _others(rank: int, feature: int) -> tuple[int, ...]:
     return tuple(dim for dim in range(rank) if dim != feature)
 
 
+def _epsilon(op: BatchNormInferenceOp | BatchNormTrainingOp | BatchNormGradOp) -> float:
+    """XLA keeps it in single precision, also where the operands are f64."""
+    return float(np.float32(op.epsilon))
+
+
 @prepares("batch-norm-inference")
 def batch_norm_inference(op: BatchNormInferenceOp, program: Program) -> Run:
     """(x - mean) / sqrt(variance + epsilon) * scale + offset."""
-    epsilon, feature, dtype = op.epsilon, op.feature_index, element_type(op).dtype
+    epsilon, feature, dtype = _epsilon(op), op.feature_index, element_type(op).dtype
 
     def run(inputs: Sequence[Any], frame: Frame) -> Array:
         x, *vectors = (value.astype(np.float64) for value in inputs)
@@ -42,7 +47,7 @@ def batch_norm_inference(op: BatchNormInferenceOp, program: Program) -> Run:
 @prepares("batch-norm-training")
 def batch_norm_training(op: BatchNormTrainingOp, program: Program) -> Run:
     """Inference with the batch's own mean and (biased) variance, which are results too."""
-    epsilon, feature, dtype = op.epsilon, op.feature_index, element_type(op).dtype
+    epsilon, feature, dtype = _epsilon(op), op.feature_index, element_type(op).dtype
 
     def run(inputs: Sequence[Any], frame: Frame) -> tuple[Array, ...]:
         x, scale, offset = (value.astype(np.float64) for value in inputs)
@@ -58,7 +63,7 @@ def batch_norm_training(op: BatchNormTrainingOp, program: Program) -> Run:
 @prepares("batch-norm-grad")
 def batch_norm_grad(op: BatchNormGradOp, program: Program) -> Run:
     """Gradients of batch-norm-training for operand, scale and offset."""
-    epsilon, feature, dtype = op.epsilon, op.feature_index, element_type(op).dtype
+    epsilon, feature, dtype = _epsilon(op), op.feature_index, element_type(op).dtype
 
     def run(inputs: Sequence[Any], frame: Frame) -> tuple[Array, ...]:
         x, scale, mean, variance, grad = (value.astype(np.float64) for value in inputs)

@@ -9,6 +9,7 @@ one runs a merge sort whose comparisons are whole arrays.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
@@ -151,8 +152,8 @@ def merge_order(rows: Sequence[Array], less: Less) -> Array:
     strict weak order can send two elements to one place; then rows are merged one by one.
     """
     shape, length = rows[0].shape, rows[0].shape[-1]
-    flat = [row.reshape(-1, length) for row in rows]
-    count = flat[0].shape[0]
+    count = math.prod(shape[:-1])
+    flat = [row.reshape(count, length) for row in rows]
     order = np.broadcast_to(np.arange(length), (count, length)).copy()
     if length < 2 or count == 0:
         return order.reshape(shape)

@@ -10,6 +10,13 @@ from support import CORPUS, SEED
 HAS_ORACLE = importlib.util.find_spec("jaxlib") is not None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Let hypothesis draw from the run's seed, unless `--hypothesis-seed` names another."""
+    if config.getoption("--hypothesis-seed", None) is None:
+        config.option.hypothesis_seed = str(SEED)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip oracle tests where the real XLA is not installed."""
     if HAS_ORACLE:
@@ -20,11 +27,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(skip)
 
 
-def pytest_report_header() -> list[str]:
+def seeds(config: pytest.Config) -> str:
+    """What repeats the run's random cases, to be shown."""
+    return f"seed: {SEED} (MLIRHLO_SEED), hypothesis: {config.option.hypothesis_seed}"
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
     """Name what decides how much of the suite can run, and what its random cases are."""
     corpus = str(CORPUS) if CORPUS.is_dir() else f"MISSING (looked at {CORPUS}; set MLIRHLO_SHARED)"
     oracle = "jaxlib" if HAS_ORACLE else "MISSING (pip install 'mlirhlo[oracle]')"
-    return [f"corpus: {corpus}", f"oracle: {oracle}", f"seed: {SEED} (set by MLIRHLO_SEED)"]
+    return [f"corpus: {corpus}", f"oracle: {oracle}", seeds(config)]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -33,7 +45,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     The header, which says so first, is not shown under `-q`.
     """
     if "oracle" in str(terminalreporter.config.getoption("markexpr")):
-        terminalreporter.write_line(f"seed: {SEED}; MLIRHLO_SEED sets another")
+        terminalreporter.write_line(seeds(terminalreporter.config))
     reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
     for what in ("shared data missing", "oracle missing"):
         count = sum(what in reason for reason in reasons)

@@ -12,9 +12,14 @@ from collections import Counter
 import fuzz_text
 import oracle
 import pytest
+import strategies.every  # noqa: F401  # registers every opcode
+from hypothesis import given
+from strategies.choices import Choices, examples, strategy_of
+from strategies.instructions import GENERATORS
+from strategies.running import build
+from strategies.text import Generator, print_options
 from support import needs_shared
 from unit.corpus import corpus_texts, repository_texts
-from unit.formats.generated_text import Generator
 
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo import OPCODES
@@ -156,21 +161,55 @@ def test_damaged_texts(block: int) -> None:
     assert not wrong, f"seed {SEED}, block {block}, {len(wrong)} of {len(cases)}\n{wrong[0]}"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("number", range(8))
-def test_generated_instructions(number: int) -> None:
-    """One opcode a module, so that XLA's further checks refuse only that one."""
-    choose = random.Random(f"{SEED}:{number}")
-    generator = Generator(choose, loose=number % 2 == 1)
-    rows = [row for row in OPCODES.values() if not row.newer and choose.random() < 0.5]
+def judged(texts: list[str]) -> int:
+    """How many texts both take or both refuse; fails on what XLA takes and this reader does not."""
     same = 0
-    for row in rows:
-        text = generator.module([row])
-        (their_answer,) = oracle.ask([text], theirs)
+    for text, their_answer in zip(texts, oracle.ask(texts, theirs), strict=True):
         our_answer = ours(text)
-        if not their_answer.startswith(("ERROR", "CRASH")) and our_answer.startswith("ERROR"):
-            assert reason(text, their_answer, our_answer), (
-                f"seed {SEED}:{number}\n{text}\n{our_answer}"
-            )
-        same += their_answer.startswith("ERROR") == our_answer.startswith("ERROR")
-    assert same > len(rows) // 4
+        refused = their_answer.startswith(("ERROR", "CRASH")), our_answer.startswith("ERROR")
+        if refused == (False, True):
+            assert reason(text, their_answer, our_answer), f"{text}\n{our_answer}"
+        same += refused[0] == refused[1]
+    return same
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loose", [False, True])
+def test_generated_instructions(loose: bool) -> None:
+    """One opcode a module, so that XLA's further checks refuse only that one."""
+    known = [row for row in OPCODES.values() if not row.newer]
+    counts = [0, 0]
+
+    def batch(choose: Choices) -> list[str]:
+        chosen = choose.some(known, 60)
+        return [Generator(choose, loose=loose).module([row]) for row in chosen]
+
+    @examples(3)
+    @given(strategy_of(batch))
+    def agree(texts: list[str]) -> None:
+        counts[0] += judged(texts)
+        counts[1] += len(texts)
+
+    agree()
+    assert counts[0] > counts[1] // 4
+
+
+def test_printed_instructions() -> None:
+    """What is printed of valid instructions, whatever the options: XLA reads the same in it."""
+
+    def batch(choose: Choices) -> list[str]:
+        found: list[str] = []
+        for _ in range(choose.integer(1, 40)):
+            opcode = choose.pick(sorted(GENERATORS))
+            module = parse_module(build([GENERATORS[opcode](choose, opcode)])[0])
+            found.append(print_module(module, print_options(choose)))
+        return found
+
+    @examples(8)
+    @given(strategy_of(batch))
+    def agree(texts: list[str]) -> None:
+        wrong, known = disagreements(texts)
+        assert not wrong, wrong[0]
+        assert known["same"] == len(texts), known
+
+    agree()

@@ -1,16 +1,20 @@
-"""Random HLO text over all opcodes, attributes and forms, for comparing two readings of it.
+"""HLO text over all opcodes, attributes and forms, for comparing two readings of it.
 
-Everything follows from the `random.Random` given. The texts obey the parser's rules (operand
+Every choice is drawn from hypothesis, and shrinks. The texts obey the parser's rules (operand
 counts, required attributes), not the verifier's: shapes need not fit.
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from hypothesis import strategies as st
 
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.table import COMMON, OPCODES, Arity, AttrSpec, Opcode
+from mlirhlo.formats.hlo_text.options import PrintOptions
+from strategies.choices import Choices, strategy_of
 
 VALUES: Mapping[str, Sequence[str]] = {
     "integers": ("{}", "{0}", "{1,0}", "{0,2,-1}"),
@@ -121,25 +125,24 @@ SHAPES = (
 )
 
 
-def random_shape(choose: random.Random, depth: int = 0) -> str:
+def random_shape(choose: Choices, depth: int = 0) -> str:
     """A shape: any type, dynamic sizes, layouts with parts, tuples, buffers."""
-    roll = choose.random()
-    if roll < 0.15 and depth < 3:
+    roll = 99 - choose.integer(0, 99)
+    if roll < 15 and depth < 3:
         return (
             "("
-            + ", ".join(random_shape(choose, depth + 1) for _ in range(choose.randrange(4)))
+            + ", ".join(random_shape(choose, depth + 1) for _ in range(choose.integer(0, 3)))
             + ")"
         )
     names = [name for name, row in PRIMITIVE_TYPES.items() if row.is_array]
-    if roll < 0.2:
-        return choose.choice(("token[]", "opaque[]", "b(f32[8]{0})"))
-    rank = choose.randrange(4)
-    sizes = [choose.choice(("0", "1", "3", "<=7", "?")) for _ in range(rank)]
-    text = f"{choose.choice(names)}[{','.join(sizes)}]"
-    if choose.random() < 0.5:
-        order = list(range(rank))
-        choose.shuffle(order)
-        parts = "".join(p for p in LAYOUT_PARTS if choose.random() < 0.2)
+    if roll < 20:
+        return choose.pick(("token[]", "opaque[]", "b(f32[8]{0})"))
+    rank = choose.integer(0, 3)
+    sizes = [choose.pick(("0", "1", "3", "<=7", "?")) for _ in range(rank)]
+    text = f"{choose.pick(names)}[{','.join(sizes)}]"
+    if choose.chance(50):
+        order = choose.permutation(rank)
+        parts = "".join(p for p in LAYOUT_PARTS if choose.chance(20))
         if order or parts:
             text += "{" + ",".join(map(str, order)) + (":" + parts if parts else "") + "}"
     return text
@@ -160,15 +163,15 @@ LAYOUT_PARTS = (
 class Generator:
     """Writes one module. With `loose`, blanks, comments and line breaks stand anywhere."""
 
-    def __init__(self, choose: random.Random, *, loose: bool) -> None:
+    def __init__(self, choose: Choices, *, loose: bool) -> None:
         self.choose, self.loose = choose, loose
         self.count = 0
 
     def gap(self, usual: str = "") -> str:
         """What stands between two tokens."""
-        if not self.loose or self.choose.random() < 0.6:
+        if not self.loose or not self.choose.chance(40):
             return usual
-        blank = self.choose.choice(
+        blank = self.choose.pick(
             (" ", "\n", "\t", " /* a comment, {( */ ", " // to the end\n", "\r\n")
         )
         return usual + blank
@@ -176,28 +179,28 @@ class Generator:
     def name(self) -> str:
         """A new name."""
         self.count += 1
-        return self.choose.choice(("v", "add", "a-b_c", "%true", "x.y")) + f".{self.count}"
+        return self.choose.pick(("v", "add", "a-b_c", "%true", "x.y")) + f".{self.count}"
 
     def value(self, spec: AttrSpec) -> str:
         """A value of an attribute."""
         if spec.key in ONLY:
             return ONLY[spec.key]
         if spec.key == "calls" and spec.read_only:
-            return self.choose.choice(("w", "%w"))
+            return self.choose.pick(("w", "%w"))
         if spec.kind.name == "computation":
-            if self.choose.random() < 0.2:
+            if self.choose.chance(20):
                 return "{ i = f32[] parameter(0) ROOT n = f32[] negate(i) }"
-            return self.choose.choice(("f", "%g"))
+            return self.choose.pick(("f", "%g"))
         if spec.key == "dimensions":
             return "{0}"
-        return self.choose.choice(VALUES[spec.kind.name])
+        return self.choose.pick(VALUES[spec.kind.name])
 
     def attributes(self, row: Opcode) -> str:
         """Required attributes, and some others, in any order."""
         specs = [s for s in row.attributes if row.name != "constant"] + [
             s for s in COMMON if row.accuracy or s.key != "result_accuracy"
         ]
-        chosen = [s for s in specs if s.required or self.choose.random() < 0.25]
+        chosen = [s for s in specs if s.required or self.choose.chance(25)]
         if row.name == "conditional":
             chosen = [s for s in chosen if s.key != "branch_computations"]
             chosen += [s for s in row.attributes if s not in chosen and "_computation" in s.key]
@@ -205,18 +208,16 @@ class Generator:
         if "use_global_device_ids" in {s.key for s in chosen}:
             chosen += [s for s in specs if s.key == "channel_id" and s not in chosen]
         chosen = [s for s in chosen if s.key not in ("slice_sizes", "to_apply") or s.required]
-        self.choose.shuffle(chosen)
+        chosen = [chosen[at] for at in self.choose.permutation(len(chosen))]
         texts = [f"{s.key}={self.gap()}{self.value(s)}" for s in chosen]
-        if self.choose.random() < 0.1:
+        if self.choose.chance(10):
             texts.append("control-predecessors={" + "a," + self.gap() + " %p}")
         return "".join(self.gap() + "," + self.gap(" ") + text for text in texts)
 
     def instruction(self, row: Opcode) -> str:
         """A line of an opcode; operands are `a` (f32[2,3]), `p` (pred[]), `t`, `s` (asynchronous)."""
-        shape = (
-            self.choose.choice(SHAPES) if self.choose.random() < 0.5 else random_shape(self.choose)
-        )
-        operands = {Arity.EVEN: 2, Arity.ODD: 3}.get(row.arity, self.choose.randrange(1, 4))  # type: ignore[call-overload]
+        shape = self.choose.pick(SHAPES) if self.choose.chance(50) else random_shape(self.choose)
+        operands = {Arity.EVEN: 2, Arity.ODD: 3}.get(row.arity, self.choose.integer(1, 3))  # type: ignore[call-overload]
         if isinstance(row.arity, int):
             operands = row.arity
         names = ["a"] * operands
@@ -243,7 +244,7 @@ class Generator:
 
     def special(self, row: Opcode) -> str:
         """A constant (parameters stand in every computation anyway)."""
-        shape, value = self.choose.choice(
+        shape, value = self.choose.pick(
             (
                 ("f32[]", "-1.5e-3"),
                 ("s32[2,2]{0,1}", "{ { 1, 2 }, { 3, -4 } }"),
@@ -263,10 +264,10 @@ class Generator:
         shapes = {"a": "f32[2,3]{0,1}", "p": "pred[]"}
         texts: list[str] = []
         for name in names:
-            text = self.choose.choice(("", "%")) + name
-            if name in shapes and self.choose.random() < 0.2:
+            text = self.choose.pick(("", "%")) + name
+            if name in shapes and self.choose.chance(20):
                 text = shapes[name] + self.gap(" ") + text
-            elif name == "a" and self.choose.random() < 0.1:
+            elif name == "a" and self.choose.chance(10):
                 text = f"f32[2,3] negate{self.gap()}(a)"
             texts.append(text)
         return self.gap() + "(" + ("," + self.gap(" ")).join(texts) + self.gap() + ")"
@@ -282,11 +283,11 @@ class Generator:
         for row in rows:
             if row.name not in ("parameter", "async-start"):
                 lines.append(f"{self.name()} ={self.gap(' ')}{self.instruction(row)}")
-        if self.choose.random() < 0.5:
-            at = self.choose.randrange(2, len(lines))
+        if self.choose.chance(50):
+            at = self.choose.integer(2, len(lines) - 1)
             lines[at] = "ROOT " + lines[at]
         body = (self.gap("\n  ") if self.loose else "\n  ").join(lines)
-        header = self.choose.choice(
+        header = self.choose.pick(
             ("", ", is_scheduled=true", ", replica_count=2, num_partitions=4")
         )
         return (
@@ -296,3 +297,32 @@ class Generator:
             "w { k = f32[2,3] parameter(0) ROOT n = f32[2,3] negate(k) }\n\n"
             f"ENTRY e {{\n  {body}\n}}\n"
         )
+
+
+def texts(loose: bool, rows: Sequence[Opcode] = ()) -> st.SearchStrategy[str]:
+    """Modules with an instruction of each of `rows`, or of some of the table's."""
+
+    def make(choose: Choices) -> str:
+        chosen = rows
+        if not chosen:
+            every = list(OPCODES.values())
+            chosen = [choose.pick(every) for _ in range(choose.integer(1, 24))]
+        return Generator(choose, loose=loose).module(chosen)
+
+    return strategy_of(make)
+
+
+SWITCHES = (
+    "metadata", "backend_config", "operand_shapes", "program_shape", "percent",
+    "control_predecessors", "full_replica_groups", "frontend_attributes", "sharding", "origin",
+    "async_sugar", "stored_instruction_order", "name_after_closing_brace", "sorted_backend_config",
+)  # fmt: skip
+"""Print options whose text can be read back."""
+
+
+def print_options(choose: Choices) -> PrintOptions:
+    """Any of XLA's options that leave a text whole, constants in full."""
+    defaults = PrintOptions(large_constants=True)
+    flipped = {name: not getattr(defaults, name) for name in SWITCHES if choose.chance(30)}
+    interval = choose.pick((5, 0, 1))
+    return replace(defaults, operand_index_interval=interval, **flipped)

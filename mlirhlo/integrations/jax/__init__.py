@@ -1,0 +1,1 @@
+"""JAX: functions traced by JAX and run here, its compiler's stages as objects, passes inside it."""

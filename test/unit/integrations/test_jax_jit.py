@@ -1,0 +1,199 @@
+"""Functions traced by JAX and executed here agree with JAX."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mlirhlo.diagnostics import HloError
+
+pytestmark = pytest.mark.oracle
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+
+WEIGHTS = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+X = np.linspace(0, 2, 6, dtype=np.float32).reshape(2, 3)
+
+
+def tree_of(x: Any, unused: Any, n: int, *, k: Any = 2.0) -> dict[str, Any]:
+    """Closed-over constants, an argument without use, a static one, keywords, a nested result."""
+    return {"a": (x @ WEIGHTS) * n * k, "b": 3.0, "c": (x, [x.sum(axis=0)], None)}
+
+
+def loop(x: Any) -> Any:
+    return jax.lax.while_loop(lambda v: v.sum() < 100, lambda v: v * 1.5 + 1, x)
+
+
+def attention(q: Any, k: Any, v: Any) -> Any:
+    scores = jax.nn.softmax(q @ k.T / np.sqrt(3).astype("f"))
+    return scores @ v, scores.argmax(-1)
+
+
+PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+    (loop, (X,)),
+    (attention, (X, X, X)),
+    (jax.grad(lambda x: jnp.tanh(x @ WEIGHTS).sum()), (X,)),
+    (jax.vmap(lambda x: jnp.sort(x)[::-1]), (X,)),
+    (lambda x: jnp.linalg.cholesky(x @ x.T + 3 * jnp.eye(2)), (X,)),
+    (jnp.linalg.qr, (X,)),
+    (lambda x: x.astype(jnp.bfloat16) * 3, (X,)),
+    (jnp.fft.fft, (X,)),
+    (lambda x, i: x.at[i].add(1), (X, np.array([0, 1]))),
+    (lambda x: jax.lax.scan(lambda c, r: (c + r, c * r), jnp.zeros(3), x), (X,)),
+    (lambda n: n + 1, (7,)),
+    (lambda n: n + 1, (np.int64(7),)),
+    (lambda b: ~b, (True,)),
+    (lambda z: z * 2j, (1 + 2j,)),
+    (lambda: (), ()),
+    (lambda x: None, (X,)),
+    (lambda x: x, (X,)),
+    (lambda x: (x,), (X,)),
+    (lambda d: d["x"] + d["y"][0], ({"x": X, "y": [1.0]},)),
+    (lambda k: jax.random.normal(k, (3,)), (jax.random.key(3),)),
+    (lambda k: jax.random.uniform(k, (3,)), (jax.random.PRNGKey(3),)),
+]
+
+
+@pytest.mark.parametrize(("function", "args"), PROGRAMS, ids=range(len(PROGRAMS)))
+def test_agrees_with_jax(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    from mlirhlo.jax import jit
+
+    same(jit(function)(*args), jax.jit(function)(*args))
+
+
+def same(ours: Any, theirs: Any) -> None:
+    assert jax.tree.structure(ours) == jax.tree.structure(theirs)
+    for mine, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+        assert isinstance(mine, np.ndarray)
+        assert mine.dtype == other.dtype
+        np.testing.assert_allclose(
+            mine.astype(np.complex128), np.asarray(other).astype(np.complex128), 2e-5, 2e-6
+        )
+
+
+def test_trees_static_arguments_keywords_and_donation() -> None:
+    from mlirhlo.jax import jit
+
+    for options in ({"static_argnums": 2}, {"static_argnames": "n"}, {"static_argnums": -1}):
+        ours = jit(tree_of, donate_argnums=0, **options)
+        theirs = jax.jit(tree_of, **options)
+        same(ours(X, 1, 3), theirs(X, 1, 3))
+        same(ours(X, 1, 4, k=0.5), theirs(X, 1, 4, k=0.5))
+    named = jit(tree_of, static_argnames="n")
+    same(named(X, 1, n=3), jax.jit(tree_of, static_argnames="n")(X, 1, n=3))
+    assert "input_output_alias" in ours.lower(X, 1, 3).compiler_ir("hlo").as_text()
+
+
+def test_as_decorator_and_of_what_jax_jitted() -> None:
+    from mlirhlo.jax import jit
+
+    @jit(platform="XLA", results="jax")
+    def double(x: Any) -> Any:
+        """Twice."""
+        return x * 2
+
+    assert isinstance(double(X), jax.Array)
+    assert double.__doc__ == "Twice."
+    inner = jax.jit(tree_of, static_argnums=2)
+    same(jit(inner, static_argnums=2)(X, 1, 3), inner(X, 1, 3))
+    with pytest.raises(HloError, match="static arguments are named"):
+        jit(inner)(X, 1, 3)
+
+
+def test_one_trace_for_equal_arguments() -> None:
+    from mlirhlo.jax import jit
+
+    traces: list[Any] = []
+
+    @jit
+    def traced(x: Any) -> Any:
+        traces.append(x)
+        return x + 1
+
+    for value in (X, X + 1, X[0], 1, 1.0):
+        traced(value)
+    assert len(traces) == 4
+
+
+def test_lowered_offers_every_form() -> None:
+    from mlirhlo import Module
+    from mlirhlo.jax import jit
+
+    lowered = jit(tree_of, static_argnums=2, keep_unused=True).lower(X, 1, 3)
+    theirs = jax.jit(tree_of, static_argnums=2, keep_unused=True).lower(X, 1, 3)
+    assert lowered.as_text("hlo") == theirs.as_text("hlo")
+    assert lowered.as_text() == theirs.as_text()
+    assert "dot_general" in lowered.as_text("jaxpr")
+    module = lowered.compiler_ir("hlo")
+    assert isinstance(module, Module)
+    assert len(module.hlo.entry.parameters) == 2
+    assert lowered.out_tree == theirs.out_tree
+    assert lowered.out_info["a"].shape == (2, 4)
+    with pytest.raises(HloError, match="did you mean 'stablehlo'"):
+        lowered.as_text("stable_hlo_")
+    shapes = jit(jnp.sin).lower(jax.ShapeDtypeStruct((4,), np.float32))
+    assert shapes.compile()(X[0, :1].repeat(4)).shape == (4,)
+
+
+def test_compile_with_options_and_passes() -> None:
+    from mlirhlo.jax import jit
+
+    lowered = jit(tree_of, static_argnums=2).lower(X, 1, 3)
+    real = lowered.compile({"xla_cpu_enable_fast_math": "false"}, platform="XLA")
+    assert real.options == {"xla_cpu_enable_fast_math": False}
+    assert "is_scheduled=true" in real.as_text()
+    ours = lowered.compile({"xla_llvm_disable_expensive_passes": True}, passes="cse,dce")
+    same(ours(X, 1, 3), real(X, 1, 3))
+    # Our interpreter runs the module that the real compiler optimised.
+    parts = real.compiler_ir()(*real.flat_arguments(X, 1, 3))
+    same(jax.tree.unflatten(lowered.out_tree, parts), real(X, 1, 3))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"xla_dump_too": "x"}, "did you mean 'xla_dump_to'"),
+        ({"nonsense": 1}, "without the dashes"),
+        ({"xla_cpu_enable_fast_math": "maybe"}, "'maybe' is not true or false"),
+        ({"xla_backend_optimization_level": 1.5}, "1.5 is not an integer"),
+        ({"xla_backend_optimization_level": True}, "True is not an integer"),
+        ({"xla_step_marker_location": "NOWHERE"}, "is not one of STEP_MARK_AT_ENTRY"),
+        ({"exec_time_optimization_effort": "much"}, "'much' is not a number"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], message: str) -> None:
+    from mlirhlo.jax import jit
+
+    with pytest.raises(HloError, match=message) as caught:
+        jit(jnp.sin).lower(X).compile(options)
+    assert caught.value.code == "HLO0602"
+
+
+def test_programs_and_arguments_that_cannot_be_called() -> None:
+    from mlirhlo.jax import jit
+
+    compiled = jit(lambda x: x + 1).lower(X).compile()
+    wrong = [(X.T, "shape"), ([X], "were lowered for|was lowered for"), (X * 1j, "of type")]
+    for given, message in wrong:
+        with pytest.raises(HloError, match=message) as caught:
+            compiled(given)
+        assert caught.value.code == "HLO0603"
+    with pytest.raises(HloError, match="ordered effects"):
+        jit(lambda x: jax.debug.print("{}", x, ordered=True))(X)
+    with pytest.raises(HloError, match="unknown platform 'GPU'"):
+        jit(jnp.sin, platform="GPU")
+    with pytest.raises(HloError, match="unknown pass"):
+        jit(jnp.sin, passes="csee")
+
+
+def test_without_jax() -> None:
+    script = "import sys; sys.modules['jax'] = None; import mlirhlo.jax"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert "error[HLO0600]: mlirhlo.jax needs jax, which is not installed" in done.stderr
+    assert "help: pip install 'mlirhlo[jax]'" in done.stderr

@@ -25,7 +25,7 @@ BINARY = [n for n, r in OPCODES.items() if r.elementwise and r.arity == 2 and r.
 
 @generates(*UNARY)
 def unary(s: Source, opcode: str) -> Case:
-    return Case((s.shape(s.sizes(), s.pick(TYPES)),), f"{opcode}(p0)")
+    return Case((s.shaped(s.sizes(), s.pick(TYPES)),), f"{opcode}(p0)")
 
 
 @generates(*BINARY)
@@ -34,7 +34,7 @@ def binary(s: Source, opcode: str) -> Case:
     other = s.near(sizes) if not s.rarely(6) else []
     if s.rarely(5):
         other = [s.pick((size, 1)) for size in sizes]
-    operands = (s.shape(sizes, type_), s.shape(other, s.type(s.pick((type_, s.pick(FLOATS))))))
+    operands = (s.shaped(sizes, type_), s.shaped(other, s.type(s.pick((type_, s.pick(FLOATS))))))
     if s.rarely(2):
         operands = operands[::-1]
     extra = f", direction={s.pick(('EQ', 'LT'))}" if opcode == "compare" else ""
@@ -46,9 +46,9 @@ def ternary(s: Source, opcode: str) -> Case:
     sizes, type_ = s.sizes(), s.pick(FLOATS)
     first = s.type("pred" if opcode == "select" else type_)
     parts = [
-        s.shape([] if s.rarely(3) else s.near(sizes), first),
-        s.shape(sizes, type_),
-        s.shape([] if s.rarely(5) else s.near(sizes), s.type(type_)),
+        s.shaped([] if s.rarely(3) else s.near(sizes), first),
+        s.shaped(sizes, type_),
+        s.shaped([] if s.rarely(5) else s.near(sizes), s.type(type_)),
     ]
     return Case(tuple(parts), f"{opcode}(p0, p1, p2)")
 
@@ -57,20 +57,20 @@ def ternary(s: Source, opcode: str) -> Case:
 def with_dimensions(s: Source, opcode: str) -> Case:
     sizes = s.sizes()
     numbers = s.dims(len(sizes), len(sizes) if opcode == "transpose" else None)
-    return Case((s.shape(sizes, s.type()),), f"{opcode}(p0), dimensions={braces(numbers)}")
+    return Case((s.shaped(sizes, s.type()),), f"{opcode}(p0), dimensions={braces(numbers)}")
 
 
 @generates("concatenate")
 def concatenate(s: Source, opcode: str) -> Case:
     sizes = s.sizes(1)
-    dim = s.number(0, len(sizes) - 1)
+    dim = s.integer(0, len(sizes) - 1)
     operands: list[str] = []
-    for _ in range(s.number(1, 3)):
+    for _ in range(s.integer(1, 3)):
         mine = list(sizes)
         mine[dim] = s.size()
-        operands.append(s.shape(s.near(mine), s.type()))
+        operands.append(s.shaped(s.near(mine), s.type()))
     if s.rarely():
-        dim = s.number(-1, len(sizes))
+        dim = s.integer(-1, len(sizes))
     names = ", ".join(f"p{i}" for i in range(len(operands)))
     return Case(tuple(operands), f"concatenate({names}), dimensions={{{dim}}}")
 
@@ -78,20 +78,20 @@ def concatenate(s: Source, opcode: str) -> Case:
 @generates("pad")
 def pad(s: Source, opcode: str) -> Case:
     sizes = s.sizes(1)
-    edges = [f"{s.number(-2, 3)}_{s.number(-2, 3)}_{s.number(0, 2)}" for _ in s.near(sizes)]
-    value = s.shape([1] if s.rarely() else [], s.type())
+    edges = [f"{s.integer(-2, 3)}_{s.integer(-2, 3)}_{s.integer(0, 2)}" for _ in s.near(sizes)]
+    value = s.shaped([1] if s.rarely() else [], s.type())
     return Case(
-        (s.shape(sizes, s.type()), value), f"pad(p0, p1), padding={'x'.join(edges or ['0_0'])}"
+        (s.shaped(sizes, s.type()), value), f"pad(p0, p1), padding={'x'.join(edges or ['0_0'])}"
     )
 
 
 @generates("get-dimension-size", "set-dimension-size")
 def dimension_size(s: Source, opcode: str) -> Case:
     sizes = s.sizes(1)
-    dim = s.number(-1, len(sizes)) if s.rarely(4) else s.number(0, len(sizes) - 1)
-    operands = [s.shape(sizes, s.type())]
+    dim = s.integer(-1, len(sizes)) if s.rarely(4) else s.integer(0, len(sizes) - 1)
+    operands = [s.shaped(sizes, s.type())]
     if opcode.startswith("set"):
-        operands.append(s.shape([1] if s.rarely() else [], s.type("s32")))
+        operands.append(s.shaped([1] if s.rarely() else [], s.type("s32")))
     names = ", ".join(f"p{i}" for i in range(len(operands)))
     return Case(tuple(operands), f"{opcode}({names}), dimensions={{{dim}}}")
 
@@ -105,10 +105,10 @@ def gather(s: Source, opcode: str) -> Case:
     batching = sorted({d for d in s.dims(rank) if s.rarely(3)})
     collapsed = sorted({d for d in s.dims(rank) if d not in batching})
     slices = [
-        min(size, 1) if d in collapsed or d in batching else s.number(0, size)
+        min(size, 1) if d in collapsed or d in batching else s.integer(0, size)
         for d, size in enumerate(sizes)
     ]
-    vector = s.number(0, len(indices))
+    vector = s.integer(0, len(indices))
     indices.insert(vector, len(starts))
     result = len(indices) - 1 + rank - len(collapsed) - len(batching)
     offsets = sorted(s.dims(max(result, 0), max(0, rank - len(collapsed) - len(batching))))
@@ -120,9 +120,9 @@ def gather(s: Source, opcode: str) -> Case:
             f", operand_batching_dims={braces(batching)}"
             f", start_indices_batching_dims={braces(matching)}"
         )
-    shown = s.shape(s.near(indices), s.type("s32"))
+    shown = s.shaped(s.near(indices), s.type("s32"))
     return Case(
-        (s.shape(sizes, s.type()), shown),
+        (s.shaped(sizes, s.type()), shown),
         f"gather(p0, p1), offset_dims={braces(offsets)}, collapsed_slice_dims={braces(collapsed)},"
         f" start_index_map={braces(starts)}, index_vector_dim={vector},"
         f" slice_sizes={braces(s.near(slices))}{extra}",
@@ -137,9 +137,9 @@ def scatter(s: Source, opcode: str) -> Case:
     to_operand = s.dims(rank)
     inserted = sorted(d for d in s.dims(rank) if d >= 0)
     window_sizes = [
-        max(0, size - s.number(0, 1)) for d, size in enumerate(sizes) if d not in inserted
+        max(0, size - s.integer(0, 1)) for d, size in enumerate(sizes) if d not in inserted
     ]
-    vector = s.number(0, len(batch))
+    vector = s.integer(0, len(batch))
     indices = list(batch)
     indices.insert(vector, len(to_operand))
     total = len(batch) + len(window_sizes)
@@ -147,9 +147,9 @@ def scatter(s: Source, opcode: str) -> Case:
     kept, free = iter(window_sizes), iter(batch)
     updates = [next(kept if d in window else free, 1) for d in range(total)]
     count = 2 if s.rarely(5) else 1
-    inputs = [s.shape(sizes, "f32") for _ in range(count)]
-    parts = [*inputs, s.shape(s.near(indices), s.type("s32"))]
-    parts += [s.shape(s.near(updates), s.type()) for _ in range(count)]
+    inputs = [s.shaped(sizes, "f32") for _ in range(count)]
+    parts = [*inputs, s.shaped(s.near(indices), s.type("s32"))]
+    parts += [s.shaped(s.near(updates), s.type()) for _ in range(count)]
     names = ", ".join(f"p{i}" for i in range(len(parts)))
     return Case(
         tuple(parts),
@@ -163,9 +163,9 @@ def scatter(s: Source, opcode: str) -> Case:
 @generates("map")
 def map_(s: Source, opcode: str) -> Case:
     sizes = s.sizes()
-    count = s.number(1, 3)
+    count = s.integer(1, 3)
     types = [s.type() for _ in range(count)]
-    operands = tuple(s.shape(s.near(sizes), s.type(t) if s.rarely() else t) for t in types)
+    operands = tuple(s.shaped(s.near(sizes), s.type(t) if s.rarely() else t) for t in types)
     names = ", ".join(f"p{i}" for i in range(count))
     numbers = s.near(list(range(len(sizes))))
     rank = "1" if s.rarely(20) else ""
@@ -177,8 +177,8 @@ def map_(s: Source, opcode: str) -> Case:
 def reduce(s: Source, opcode: str) -> Case:
     sizes, type_ = s.sizes(), s.pick(FLOATS)
     count = 2 if s.rarely(3) else 1
-    operands = [s.shape(s.near(sizes), s.type(type_)) for _ in range(count)]
-    operands += [s.shape([1] if s.rarely(20) else [], s.type(type_)) for _ in range(count)]
+    operands = [s.shaped(s.near(sizes), s.type(type_)) for _ in range(count)]
+    operands += [s.shaped([1] if s.rarely(20) else [], s.type(type_)) for _ in range(count)]
     names = ", ".join(f"p{i}" for i in range(len(operands)))
     body = f"reduce({names}), dimensions={braces(s.dims(len(sizes)))}, to_apply=f"
     return Case(tuple(operands), body, reducer(s, type_, count))
@@ -191,12 +191,12 @@ def window(s: Source, rank: int) -> str:
     def many(make: Callable[[], object]) -> str:
         return "x".join(str(make()) for _ in range(rank))
 
-    rank = max(rank + (s.number(-1, 1) if s.rarely() else 0), 1)
+    rank = max(rank + (s.integer(-1, 1) if s.rarely() else 0), 1)
     parts = ["size=" + many(lambda: s.pick((2, 1, 3)) if not s.rarely(20) else 0)]
     if s.rarely(2):
         parts.append("stride=" + many(lambda: s.pick((1, 2, 3)) if not s.rarely(20) else 0))
     if s.rarely(2):
-        parts.append("pad=" + many(lambda: f"{s.number(-1, 2)}_{s.number(-1, 2)}"))
+        parts.append("pad=" + many(lambda: f"{s.integer(-1, 2)}_{s.integer(-1, 2)}"))
     if s.rarely(3):
         parts.append("lhs_dilate=" + many(lambda: s.pick((1, 2, 3))))
     if s.rarely(3):
@@ -207,14 +207,14 @@ def window(s: Source, rank: int) -> str:
 @generates("reduce-window")
 def reduce_window(s: Source, opcode: str) -> Case:
     sizes, type_ = s.sizes(), s.pick(FLOATS)
-    operands = (s.shape(sizes, s.type(type_)), s.shape([], s.type(type_)))
+    operands = (s.shaped(sizes, s.type(type_)), s.shaped([], s.type(type_)))
     body = f"reduce-window(p0, p1){window(s, len(sizes))}, to_apply=f"
     return Case(operands, body, reducer(s, type_))
 
 
 @generates("select-and-scatter")
 def select_and_scatter(s: Source, opcode: str) -> Case:
-    sizes = [s.number(2, 5) for _ in range(s.number(1, 2))]
+    sizes = [s.integer(2, 5) for _ in range(s.integer(1, 2))]
     source = [max(0, size - 1) for size in sizes]
     select = computation("g", ["f32[]", "f32[]"], "pred[] compare(g.0, g.1), direction=GE")
     if s.rarely():
@@ -225,7 +225,7 @@ def select_and_scatter(s: Source, opcode: str) -> Case:
         else ", window={size=" + "x".join("2" * len(sizes)) + "}"
     )
     return Case(
-        (s.shape(sizes, s.type()), s.shape(s.near(source), s.type()), s.shape([], s.type())),
+        (s.shaped(sizes, s.type()), s.shaped(s.near(source), s.type()), s.shaped([], s.type())),
         f"select-and-scatter(p0, p1, p2){extra}, select=g, scatter=f",
         select + reducer(s, "f32"),
     )
@@ -234,7 +234,7 @@ def select_and_scatter(s: Source, opcode: str) -> Case:
 @generates("sort")
 def sort(s: Source, opcode: str) -> Case:
     sizes = s.sizes(1)
-    operands = tuple(s.shape(s.near(sizes), "f32") for _ in range(s.number(1, 2)))
+    operands = tuple(s.shaped(s.near(sizes), "f32") for _ in range(s.integer(1, 2)))
     names = ", ".join(f"p{i}" for i in range(len(operands)))
     compare = computation(
         "f", ["f32[]"] * (2 * len(operands)), "pred[] compare(f.0, f.1), direction=LT"
@@ -244,4 +244,4 @@ def sort(s: Source, opcode: str) -> Case:
 
 @generates("topk")
 def topk(s: Source, opcode: str) -> Case:
-    return Case((s.shape(s.sizes(), s.type()),), f"topk(p0), k={s.number(0, 5)}")
+    return Case((s.shaped(s.sizes(), s.type()),), f"topk(p0), k={s.integer(0, 5)}")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
-from hypothesis import strategies as st
+from strategies.choices import Choices
 
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 
 TYPES = sorted(name for name, row in PRIMITIVE_TYPES.items() if row.is_array)
 FLOATS = ("f32", "bf16", "f64", "f16", "f8e4m3fn", "f8e5m2")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,24 +36,8 @@ class Case:
         )
 
 
-class Source:
-    """Random choices, shrunk by hypothesis."""
-
-    def __init__(self, draw: Callable[[st.SearchStrategy[T]], T]) -> None:
-        self._draw = draw
-
-    def pick(self, choices: Sequence[T]) -> T:
-        """One of `choices`; the first is the simplest."""
-        return choices[self.number(0, len(choices) - 1)]
-
-    def number(self, low: int, high: int) -> int:
-        """An integer from `low` to `high`."""
-        draw: Callable[[st.SearchStrategy[int]], int] = self._draw  # type: ignore[assignment]
-        return draw(st.integers(low, high))
-
-    def rarely(self, one_in: int = 10) -> bool:
-        """True once in so many times."""
-        return self.number(0, one_in - 1) == one_in - 1
+class Source(Choices):
+    """Choices of shapes, most of them right."""
 
     def size(self) -> int:
         """A size, mostly small and positive."""
@@ -63,14 +45,14 @@ class Source:
 
     def sizes(self, low: int = 0, high: int = 3) -> list[int]:
         """Sizes of a random rank."""
-        return [self.size() for _ in range(self.number(low, high))]
+        return [self.size() for _ in range(self.integer(low, high))]
 
     def near(self, sizes: Sequence[int]) -> list[int]:
         """`sizes`, seldom with one changed, taken away or put in."""
         changed = list(sizes)
         if self.rarely(8):
-            kind = self.number(0, 2)
-            at = self.number(0, max(len(changed) - 1, 0))
+            kind = self.integer(0, 2)
+            at = self.integer(0, max(len(changed) - 1, 0))
             if kind == 0 and changed:
                 changed[at] = self.size()
             elif kind == 1 and changed:
@@ -79,19 +61,16 @@ class Source:
                 changed.insert(at, self.size())
         return changed
 
-    def shape(self, sizes: Sequence[int], type_: str) -> str:
+    def shaped(self, sizes: Sequence[int], type_: str) -> str:
         """A shape of these sizes, some of them dynamic, seldom in another layout."""
         dims = [str(s) for s in sizes]
         if self.rarely(4):
             for dim in range(len(dims)):
-                kind = self.number(0, 5)
+                kind = self.integer(0, 5)
                 dims[dim] = f"<={dims[dim]}" if kind in (4, 5) else "?" if kind == 3 else dims[dim]
         layout = ""
         if sizes and self.rarely(3):
-            order = list(range(len(sizes)))
-            for at in range(len(order) - 1, 0, -1):
-                other = self.number(0, at)
-                order[at], order[other] = order[other], order[at]
+            order = self.permutation(len(sizes))
             layout = "{" + ",".join(map(str, order)) + "}"
         if self.rarely(60):
             return self.pick(("token[]", "(f32[2])", "()"))
@@ -103,13 +82,10 @@ class Source:
 
     def dims(self, rank: int, count: int | None = None) -> list[int]:
         """Different dimension numbers of a rank, seldom wrong."""
-        order = list(range(rank))
-        for at in range(len(order) - 1, 0, -1):
-            other = self.number(0, at)
-            order[at], order[other] = order[other], order[at]
-        found = order[: self.number(0, rank) if count is None else count]
+        order = self.permutation(rank)
+        found = order[: self.integer(0, rank) if count is None else count]
         if self.rarely(10):
-            found.append(self.number(-1, rank))
+            found.append(self.integer(-1, rank))
         return found
 
 

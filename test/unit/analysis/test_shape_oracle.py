@@ -1,19 +1,16 @@
 """Inferred shapes against XLA's: instructions without their shapes, read by both.
 
 Each opcode gets random operands and attributes, most of them nearly right. Both sides must infer
-the same shape, layout included, or both refuse. `MLIRHLO_SEED` sets the seed; it is printed.
+the same shape, layout included, or both refuse. `MLIRHLO_SEED` and `MLIRHLO_DIFFERENTIAL` (a factor)
+make other and longer runs.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-
 import oracle
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
-from hypothesis import strategies as st
-from support import SEED
+from hypothesis import given
+from strategies.choices import examples, strategy_of
 from unit.analysis import shape_cases, shape_cases_more
 from unit.analysis.shape_source import GENERATORS, Case, Source
 
@@ -26,9 +23,6 @@ FAMILIES = (shape_cases, shape_cases_more)
 """Modules with generators; importing them registers the generators."""
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
-
-EXAMPLES = int(os.environ.get("MLIRHLO_EXAMPLES", "4"))
-"""Batches an opcode, of up to 40 instructions each."""
 
 # ---------------------------------------------------------------- both sides
 
@@ -75,18 +69,11 @@ NOT_INFERRED = {"opt-barrier", "fusion", "reduce-precision", "outfeed", "shuffle
 
 @pytest.mark.parametrize("opcode", sorted(GENERATORS))
 def test_infers_as_xla(opcode: str) -> None:
-    @st.composite
-    def cases(draw: Callable[[st.SearchStrategy[int]], int]) -> Case:
-        return GENERATORS[opcode](Source(draw), opcode)
+    def some(source: Source) -> list[Case]:
+        return [GENERATORS[opcode](source, opcode) for _ in range(source.integer(1, 40))]
 
-    @seed(SEED)
-    @settings(
-        max_examples=EXAMPLES,
-        deadline=None,
-        database=None,
-        suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
-    )
-    @given(st.lists(cases(), min_size=1, max_size=40))
+    @examples(3)
+    @given(strategy_of(some, Source))
     def compare(found: list[Case]) -> None:
         answers = oracle.ask([str(case) for case in found], root_shape)
         wrong = [w for w in map(differs, found, answers) if w is not None]

@@ -1,0 +1,52 @@
+"""The dialects that bytecode is read with and the codecs of those that have one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import UnregisteredOp
+from xdsl.ir import Operation
+
+from mlirhlo.formats.bytecode.codec import Codec
+
+if TYPE_CHECKING:
+    from xdsl.context import Context
+
+
+def new_context() -> Context:
+    """A context with our dialects and xDSL's that takes what neither knows."""
+    from mlirhlo.formats.stablehlo import context
+
+    found = context()
+    found.allow_unregistered = True
+    return found
+
+
+@cache
+def default_codecs() -> Mapping[str, Codec]:
+    """Codecs by dialect."""
+    from mlirhlo.dialects.chlo import attributes as chlo
+    from mlirhlo.formats.bytecode.builtin_codec import BuiltinCodec
+    from mlirhlo.formats.bytecode.stablehlo_codec import ChloCodec, StablehloCodec
+
+    # The vhlo room stands on this one, so that it is named here and not imported.
+    vhlo: Codec = import_module("mlirhlo.formats.vhlo.codec").VhloCodec()
+    return {
+        "builtin": BuiltinCodec(),
+        "chlo": ChloCodec(chlo.ComparisonDirectionAttr, chlo.ComparisonTypeAttr),
+        "stablehlo": StablehloCodec(),
+        "vhlo": vhlo,
+    }
+
+
+def op_classes(context: Context) -> Callable[[str], type[Operation]]:
+    """The class of an operation by name; unregistered ones get one of their own."""
+
+    def lookup(name: str) -> type[Operation]:
+        found = context.get_optional_op(name)
+        return UnregisteredOp.with_name(name) if found is None else found
+
+    return lookup

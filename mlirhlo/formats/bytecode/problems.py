@@ -1,0 +1,18 @@
+"""What bytecode readers raise: always with the byte offset, never a traceback."""
+
+from __future__ import annotations
+
+from mlirhlo.diagnostics import HloError, Place, error
+
+MAX_DEPTH = 400
+"""Deepest nesting of regions and of text attributes; printers and passes recurse over both."""
+
+
+def damaged(message: str, file: str, offset: int, help: str | None = None) -> HloError:
+    """HLO0221: the bytes are not what the format says."""
+    return error("HLO0221", message, at(file, offset), help)
+
+
+def at(file: str, offset: int) -> Place:
+    """The place of a byte in a file without lines."""
+    return Place(file, what=f"byte {offset} (0x{offset:x})")

@@ -1,0 +1,113 @@
+"""Attributes and types that bytecode holds as text: those of dialects without a binary encoding."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import UnregisteredAttr
+from xdsl.ir import Attribute
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from mlirhlo.diagnostics import error
+from mlirhlo.formats.bytecode.problems import MAX_DEPTH, at
+
+if TYPE_CHECKING:
+    from xdsl.context import Context
+
+    from mlirhlo.formats.bytecode.cursor import Cursor
+
+_FAILURES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    ParseError,
+    TypeError,
+    ValueError,
+    VerifyException,
+)
+"""What xDSL's attributes raise on text they do not take."""
+
+_FOREIGN = re.compile(
+    r"([#!])([A-Za-z_][\w$]*)(?:\.([A-Za-z_][\w$.]*)\s*(?:<(.*)>)?|<(.*)>)", re.DOTALL
+)
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|->|[(\[{<]|[)\]}>]')
+
+
+class AttributeText:
+    """Parses text with the dialects of a context; keeps what no dialect there knows as it stands."""
+
+    def __init__(self, context: Context | None = None) -> None:
+        self._context = context
+
+    def parse(self, text: str, is_type: bool, cursor: Cursor, offset: int) -> Attribute:
+        """The attribute or type that `text` spells. Raises `HloError` HLO0223, HLO0225."""
+        self._check_depth(text, cursor.file, offset)
+        problem = "it is not understood"
+        try:
+            return self._parse(text, is_type)
+        except _FAILURES as failure:
+            lines = str(failure).strip().splitlines()
+            problem = lines[-1] if lines else type(failure).__name__
+        except RecursionError:
+            problem = "it is nested too deep"
+        foreign = _FOREIGN.fullmatch(text.strip())
+        if foreign is None:
+            raise error(
+                "HLO0225",
+                f"cannot read the {'type' if is_type else 'attribute'} '{text[:80]}': {problem}",
+                at(cursor.file, offset),
+            )
+        return self._opaque(foreign, is_type)
+
+    def _parse(self, text: str, is_type: bool) -> Attribute:
+        from mlirhlo.formats.mlir.parser import MlirParser
+
+        parser = MlirParser(self._dialects(), text)
+        value = parser.parse_type() if is_type else parser.parse_attribute()
+        rest = text[parser.pos :].strip()
+        if rest:
+            parser.raise_error(f"'{rest[:20]}' is left over")
+        return value
+
+    def _dialects(self) -> Context:
+        if self._context is None:
+            self._context = default_context()
+        return self._context
+
+    def _opaque(self, match: re.Match[str], is_type: bool) -> Attribute:
+        _, dialect, name, parameters, opaque = match.groups()
+        full = f"{dialect}.{name}" if name else dialect
+        if opaque is not None:
+            word, _, _ = opaque.partition("<")
+            full = f"{dialect}.{word}"
+            cls = UnregisteredAttr.with_name_and_type(full, is_type)
+            return cls(full, is_type, True, opaque[len(word) :])
+        cls = UnregisteredAttr.with_name_and_type(full, is_type)
+        return cls(full, is_type, False, parameters or "")
+
+    def _check_depth(self, text: str, file: str, offset: int) -> None:
+        depth = 0
+        for match in _BRACKETS.finditer(text):
+            token = match.group()
+            if token in "([{<":
+                depth += 1
+                if depth > MAX_DEPTH // 4:
+                    raise error(
+                        "HLO0223",
+                        f"brackets nested deeper than {MAX_DEPTH // 4}",
+                        at(file, offset),
+                    )
+            elif token in ")]}>":
+                depth -= 1
+
+
+def default_context() -> Context:
+    """A context that knows our dialects and xDSL's, and takes what neither knows."""
+    from mlirhlo.formats.mlir.parser import context
+
+    found = context()
+    found.allow_unregistered = True
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -67,6 +68,10 @@ class Choices:
     def some(self, options: Sequence[T], percent: int) -> list[T]:
         """Each option so often, and one at least."""
         return [o for o in options if self.chance(percent)] or [self.pick(options)]
+
+    def random(self) -> random.Random:
+        """For code that damages texts by an interface of the standard library's."""
+        return random.Random(self.integer(0, 1 << 32))
 
     # ------------------------------------------------------------ arrays
 

@@ -78,17 +78,9 @@ NOT_EXECUTED: dict[str, str] = {
         "made by XLA's own passes; StableHLO, by which programs come in, has no word for them",
     ),
     "bitcast": "XLA refuses it before layouts are assigned",
-    "ragged-all-to-all": "XLA:CPU has no implementation",
+    **dict.fromkeys(("collective-broadcast", "ragged-all-to-all"), "XLA:CPU has no thunk for them"),
 }  # fmt: skip
 """Opcodes without a meaning in XLA:CPU as jaxlib offers it, and why."""
-
-COLLECTIVES = frozenset(
-    {
-        "all-gather", "all-reduce", "all-to-all", "collective-broadcast", "collective-permute",
-        "partition-id", "reduce-scatter", "replica-id",
-    }
-)  # fmt: skip
-"""Opcodes that run on several devices; `collectives` makes programs of them."""
 
 
 def executes(

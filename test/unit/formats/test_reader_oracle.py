@@ -5,9 +5,9 @@ Where the two disagree on purpose, `reason` says why; everything else is a failu
 
 from __future__ import annotations
 
-import random
 import re
 from collections import Counter
+from functools import cache
 
 import fuzz_text
 import oracle
@@ -27,8 +27,6 @@ from mlirhlo.formats.hlo_text import parse_module, print_module
 from mlirhlo.formats.hlo_text.options import ComputationOrder, PrintOptions
 
 pytestmark = pytest.mark.oracle
-
-SEED = 5
 
 OPTIONS = PrintOptions(async_sugar=True, computation_order=ComputationOrder.WALKED)
 """What XLA's `to_string` does by default."""
@@ -146,19 +144,29 @@ def test_corpus() -> None:
     assert known["same"] > 1000
 
 
-@pytest.mark.parametrize(
-    "block", [0, *(pytest.param(block, marks=pytest.mark.slow) for block in range(1, 10))]
-)
-def test_damaged_texts(block: int) -> None:
-    texts = [text for _, text in repository_texts() if len(text) < 5000]
-    cases: list[str] = []
-    for number in range(block * 40, block * 40 + 40):
-        choose = random.Random(f"{SEED}:{number}")
-        cases.append(fuzz_text.mutate(choose, choose.choice(texts)))
+def damaged(choose: Choices) -> list[str]:
+    """Texts of the repository with something wrong in them."""
+    texts = small_texts()
+    found: list[str] = []
+    for _ in range(choose.integer(1, 40)):
+        found.append(fuzz_text.mutate(choose.random(), choose.pick(texts)))
     # XLA's Python entry point takes UTF-8 only.
-    cases = [case for case in cases if "\0" not in case and case.isascii()]
-    wrong, _ = disagreements(cases)
-    assert not wrong, f"seed {SEED}, block {block}, {len(wrong)} of {len(cases)}\n{wrong[0]}"
+    return [text for text in found if "\0" not in text and text.isascii()]
+
+
+@cache
+def small_texts() -> list[str]:
+    return [text for _, text in repository_texts() if len(text) < 5000]
+
+
+def test_damaged_texts() -> None:
+    @examples(10)
+    @given(strategy_of(damaged))
+    def agree(texts: list[str]) -> None:
+        wrong, _ = disagreements(texts)
+        assert not wrong, wrong[0]
+
+    agree()
 
 
 def judged(texts: list[str]) -> int:

@@ -117,7 +117,9 @@ def while_(op: Operation, body: Body) -> Sequence[SSAValue]:
         if region is loop:
             results += parts[len(region.block.args) :]
         inside.base, inside.common = None, {}
-        computations.append(inside.finish(results[0] if region is condition else _tupled(results, inside)))
+        computations.append(
+            inside.finish(results[0] if region is condition else _tupled(results, inside))
+        )
     operand = _tupled(operands, body)
     properties = {"condition": calls(computations[1]), "body": calls(computations[0])}
     value = body.emit("while", (operand,), computations[0].root.shape, properties)
@@ -171,4 +173,3 @@ def composite(op: Operation, body: Body) -> Sequence[SSAValue]:
 
 def _text(found: Attribute | None) -> str:
     return str(getattr(found, "data", ""))
-

@@ -163,14 +163,14 @@ class Body:
         exporter = self.exporter
         name = f"{self.name}.{len(exporter.computations) + 1}"
         name = exporter.computation_names.unique(name)
-        computation = close(
-            name, self.block, root, {"is_entry": UnitAttr()} if is_entry else None
-        )
+        computation = close(name, self.block, root, {"is_entry": UnitAttr()} if is_entry else None)
         exporter.computations.append(computation)
         return computation
 
 
-TERMINATORS = frozenset({"stablehlo.return", "func.return", "mhlo.return", "hlo.return"})
+TERMINATORS = frozenset(
+    {"sdy.return", "stablehlo.return", "func.return", "mhlo.return", "hlo.return"}
+)
 
 
 def type_problem(op: Operation, found: TypeProblem) -> Exception:

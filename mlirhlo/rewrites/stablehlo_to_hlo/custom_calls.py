@@ -69,7 +69,9 @@ def custom_call(op: Operation, body: Body) -> Sequence[SSAValue]:
     if version != 1:
         name = _API_VERSIONS.get(version)
         if name is None:
-            raise problem("HLO0426", op, f"there is no api_version {version}", "versions are 0 to 4")
+            raise problem(
+                "HLO0426", op, f"there is no api_version {version}", "versions are 0 to 4"
+            )
         properties["api_version"] = string(name)
     called = attribute(op, "called_computations")
     if isinstance(called, ArrayAttr) and called.data:

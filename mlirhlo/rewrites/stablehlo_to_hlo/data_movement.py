@@ -44,9 +44,7 @@ def spread(
     if first.dimensions == result.dimensions:
         return value
     kept = [
-        dim
-        for dim in range(result.rank)
-        if sizes[dim] == result.dimensions[dim] or sizes[dim] != 1
+        dim for dim in range(result.rank) if sizes[dim] == result.dimensions[dim] or sizes[dim] != 1
     ]
     squeezed = array(result.element_type, [sizes[d] for d in kept], [dynamic[d] for d in kept])
     if len(kept) < result.rank:
@@ -240,5 +238,3 @@ def optimization_barrier(op: Operation, body: Body) -> Sequence[SSAValue]:
     whole = body.tuple(operands)
     value = body.emit("opt-barrier", (whole,), shape_of(whole.type))
     return body.split(value, len(operands))
-
-

@@ -204,7 +204,11 @@ def constant(op: Operation, body: Body) -> Sequence[SSAValue]:
             "constant",
             (),
             scalar,
-            {"literal": LiteralAttr(Literal.from_array(scalar, values.reshape(-1)[:1].reshape(())))},
+            {
+                "literal": LiteralAttr(
+                    Literal.from_array(scalar, values.reshape(-1)[:1].reshape(()))
+                )
+            },
         )
         body.common = common
         return (body.emit("broadcast", (one,), shape, {"dimensions": _NO_DIMENSIONS}),)

@@ -199,7 +199,9 @@ class Function:
                 donors.append((number, path))
         aliases.sort(key=lambda a: a.output_index)
         if aliases:
-            module.set("input_output_alias", InputOutputAliasesAttr(InputOutputAliases(tuple(aliases))))
+            module.set(
+                "input_output_alias", InputOutputAliasesAttr(InputOutputAliases(tuple(aliases)))
+            )
         if donors:
             module.set("buffer_donor", BufferDonorsAttr(BufferDonors(tuple(donors))))
 
@@ -243,4 +245,3 @@ def device_counts(source: ModuleOp, module: HloModule) -> None:
             count = cast("IntegerAttr[Any]", found).value.data
             if count > 1:
                 module.set(name, integer(count))
-

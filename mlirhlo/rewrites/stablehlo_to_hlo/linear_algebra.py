@@ -198,7 +198,11 @@ def triangular_solve(op: Operation, body: Body) -> Sequence[SSAValue]:
     kind = word(attribute(op, "transpose_a"), "NO_TRANSPOSE")
     properties["transpose_a"] = string(kind)
     operands = body.inputs(op)
-    return (body.emit("triangular-solve", operands, laid_out(result_shape(op), operands[1]), properties),)
+    return (
+        body.emit(
+            "triangular-solve", operands, laid_out(result_shape(op), operands[1]), properties
+        ),
+    )
 
 
 @lowers(

@@ -7,4 +7,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 def prepared(module: ModuleOp, *, simplify: bool = True) -> ModuleOp:
     """A copy of `module` in which every op has an HLO form. Raises `HloError` HLO0423, HLO0425."""
-    return module.clone()
+    from mlirhlo.rewrites.chlo_expansion import expand_chlo
+
+    copy = module.clone()
+    expand_chlo(copy)
+    return copy

@@ -60,7 +60,9 @@ def result_sharding(value: SSAValue, attributes: Mapping[str, Attribute], body: 
         return value
     spelled = f"#sdy.sharding_per_value<[{cast(Any, shardy).data}]>"
     body.common = {}
-    result = _marker(body, "xla.sdy.FuncResultSharding", [value], shape_of(value.type), {SHARDING: spelled})
+    result = _marker(
+        body, "xla.sdy.FuncResultSharding", [value], shape_of(value.type), {SHARDING: spelled}
+    )
     body.base, body.common = None, {}
     return result
 
@@ -125,9 +127,7 @@ def manual_computation(op: Operation, body: Body) -> Sequence[SSAValue]:
     for index, argument in enumerate(block.args):
         inside.at(argument.location)
         inside.base = inside.base or base
-        inside.values[argument] = inside.parameter(
-            index, hlo_shape(argument.type), f"Arg_{index}"
-        )
+        inside.values[argument] = inside.parameter(index, hlo_shape(argument.type), f"Arg_{index}")
     inside.base, inside.common = None, {}
     results = inside.lower_block(block)
     inside.base, inside.common = None, {}

@@ -152,10 +152,12 @@ from mlirhlo.numpy.manipulation import (
     tile,
     unstack,
 )
+from mlirhlo.numpy.manipulation import shapes_broadcast as broadcast_shapes
 from mlirhlo.numpy.searching import (
     argmax,
     argmin,
     argsort,
+    isin,
     nonzero,
     searchsorted,
     sort,
@@ -189,13 +191,13 @@ __all__ = [
     "Array", "__array_api_version__", "__array_namespace_info__", "abs", "acos", "acosh", "add",
     "all", "any", "arange", "argmax", "argmin", "argsort", "asarray", "asin", "asinh", "astype",
     "atan", "atan2", "atanh", "bfloat16", "bitwise_and", "bitwise_invert", "bitwise_left_shift",
-    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool", "broadcast_arrays", "broadcast_to",
+    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool", "broadcast_arrays", "broadcast_shapes", "broadcast_to",
     "can_cast", "ceil", "clip", "complex64", "complex128", "concat", "cond", "conj", "copysign",
     "cos", "cosh", "count_nonzero", "cumulative_prod", "cumulative_sum", "diff", "divide", "e",
     "empty", "empty_like", "equal", "exp", "expand_dims", "expm1", "eye", "fft", "finfo", "flip",
     "float16", "float32", "float64", "floor", "floor_divide", "fori_loop", "from_dlpack", "full",
     "full_like", "greater", "greater_equal", "hypot", "iinfo", "imag", "inf", "int8", "int16",
-    "int32", "int64", "isdtype", "isfinite", "isinf", "isnan", "less", "less_equal", "linalg",
+    "int32", "int64", "isdtype", "isfinite", "isin", "isinf", "isnan", "less", "less_equal", "linalg",
     "linspace", "log", "log1p", "log2", "log10", "logaddexp", "logical_and", "logical_not",
     "logical_or", "logical_xor", "matmul", "matrix_transpose", "max", "maximum", "mean", "meshgrid",
     "min", "minimum", "moveaxis", "multiply", "nan", "negative", "newaxis", "nextafter", "nonzero",

@@ -391,7 +391,7 @@ def axis_of(axis: Any, rank: int, what: str) -> int:
     try:
         number = axis.__index__()
     except AttributeError:
-        raise problem(HloTypeError, "HLO0626", f"{what}: {axis!r} is no axis")
+        raise problem(HloTypeError, "HLO0626", f"{what}: {axis!r} is no axis") from None
     if not -rank <= number < rank:
         raise problem(
             HloIndexError,

@@ -32,7 +32,7 @@ def shape_of(given: Any, what: str) -> tuple[int, ...]:
     try:
         shape = tuple(int(part.__index__()) for part in parts)
     except AttributeError:
-        raise problem(HloTypeError, "HLO0626", f"{what}: {given!r} is no shape")
+        raise problem(HloTypeError, "HLO0626", f"{what}: {given!r} is no shape") from None
     if any(size < 0 for size in shape):
         raise problem(HloValueError, "HLO0626", f"{what}: a size is negative in {given!r}")
     return shape

@@ -69,7 +69,7 @@ def as_dtype(given: Any) -> DType:
     try:
         dtype: DType = np.dtype(given)
     except TypeError:
-        raise problem(HloTypeError, "HLO0625", f"{given!r} is no data type")
+        raise problem(HloTypeError, "HLO0625", f"{given!r} is no data type") from None
     primitive(dtype)
     return dtype
 

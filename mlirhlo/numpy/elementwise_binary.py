@@ -34,6 +34,7 @@ from mlirhlo.numpy.operands import (
     checked,
     common_dtype,
     is_scalar,
+    operand,
     weak_of,
     with_weak,
 )
@@ -52,9 +53,7 @@ def binary(name: str, category: str, rule: Rule, summary: str) -> Callable[..., 
     run = kernel(record)
 
     def function(x1: Any, x2: Any, /) -> Array:
-        if not (is_scalar(x1) or is_scalar(x2)):
-            x1, x2 = as_array(x1, name), as_array(x2, name)
-        given = (x1, x2)
+        x1, x2 = given = operand(x1, name), operand(x2, name)
         dtype = common_dtype(name, category, given)
         a, b = as_array(x1, name, dtype), as_array(x2, name, dtype)
         shape = broadcast_shapes(name, a.shape, b.shape)

@@ -130,7 +130,7 @@ def _integer(part: Any, size: int, dim: int, what: str) -> int:
     try:
         number = part.__index__()
     except AttributeError:
-        raise problem(HloIndexError, "HLO0627", f"{what}: {part!r} is no index")
+        raise problem(HloIndexError, "HLO0627", f"{what}: {part!r} is no index") from None
     if not -size <= number < size:
         raise problem(
             HloIndexError,

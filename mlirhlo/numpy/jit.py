@@ -296,7 +296,7 @@ class Jitted:
                     f"{self._name}: the static argument {name} is a {type(value).__name__}, which"
                     " has no hash",
                     help="pass a tuple instead of a list, or leave it traced",
-                )
+                ) from None
         leaves: list[Any] = []
         names: list[str] = []
         donated: list[bool] = []
@@ -389,7 +389,8 @@ class Jitted:
 
 
 def _likeness(known: Signature, wanted: Signature) -> int:
-    same = sum(a == b for a, b in zip(known.specs, wanted.specs, strict=False))
+    pairs = list(zip(known.specs, wanted.specs, strict=False))
+    same = sum((a.shape == b.shape) + (a.dtype == b.dtype) + (a == b) for a, b in pairs)
     return same + 1000 * (known.structure == wanted.structure) + (known.statics == wanted.statics)
 
 

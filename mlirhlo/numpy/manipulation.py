@@ -95,6 +95,11 @@ def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
     return tuple(_broadcast_to(array, shape=shape) for array in given)
 
 
+def shapes_broadcast(*shapes: Any) -> tuple[int, ...]:
+    """The shape that shapes broadcast to. Raises HLO0626."""
+    return broadcast_shapes("broadcast_shapes", *(shape_of(s, "broadcast_shapes") for s in shapes))
+
+
 @kernel
 def _concat(*arrays: Array, axis: int, dtype: DType) -> Array:
     return ops.concatenate([ops.convert(array, dtype) for array in arrays], axis)
@@ -187,7 +192,7 @@ def moveaxis(x: Any, source: Any, destination: Any, /) -> Array:
     return _permute_dims(array, axes=tuple(order))
 
 
-def expand_dims(x: Any, /, *, axis: Any = 0) -> Array:
+def expand_dims(x: Any, /, axis: Any = 0) -> Array:
     """New dimensions of size 1, at places in the result."""
     array = as_array(x, "expand_dims")
     count = len(cast("Sequence[Any]", axis)) if isinstance(axis, (tuple, list)) else 1

@@ -61,6 +61,11 @@ def as_array(given: Any, what: str, dtype: DType | None = None) -> Array:
     )
 
 
+def operand(given: Any, what: str) -> Any:
+    """A Python scalar as it is, everything else as an array. Raises HLO0625."""
+    return given if is_scalar(given) else as_array(given, what)
+
+
 def default_of(scalar: Any) -> DType:
     """The type of a Python scalar without an array beside it."""
     kinds = {bool: "b", int: "i", float: "f", complex: "c"}
@@ -79,7 +84,9 @@ def scalar_data(scalar: Any, dtype: DType, what: str) -> np.ndarray[Any, Any]:
             scalar = float(scalar)
         return np.array(scalar, dtype=dtype)
     except (OverflowError, TypeError, ValueError):
-        raise problem(HloValueError, "HLO0625", f"{what}: {scalar!r} does not fit {dtype}")
+        raise problem(
+            HloValueError, "HLO0625", f"{what}: {scalar!r} does not fit {dtype}"
+        ) from None
 
 
 @functools.lru_cache(maxsize=1 << 14)
@@ -131,7 +138,7 @@ def common_dtype(what: str, category: str, given: tuple[Any, ...]) -> DType:
             "HLO0625",
             f"{what}: no type is common to {names}",
             help="convert one of them: mlirhlo.numpy.astype(x, dtype)",
-        )
+        ) from None
     return checked(what, category, dtype)
 
 

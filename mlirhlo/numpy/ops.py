@@ -225,6 +225,10 @@ def gather(x: Array, indices: Array, axes: Shape, at: int) -> Array:
         *batch,
         *(x.shape[d] for d in rest[at:]),
     )
+    if 0 in shape:
+        return splat(
+            0, x.dtype, shape
+        )  # slices of size 1 do not fit into an array without elements
     offsets = tuple(range(at)) + tuple(range(at + len(batch), len(shape)))
     sizes = tuple(1 if d in axes else size for d, size in enumerate(x.shape))
     return emit(
@@ -244,6 +248,8 @@ def gather(x: Array, indices: Array, axes: Shape, at: int) -> Array:
 
 def scatter(x: Array, indices: Array, updates: Array, axes: Shape, at: int) -> Array:
     """`x` with `updates` put at index vectors of `axes`; dimensions as `gather` has them."""
+    if 0 in updates.shape:
+        return x
     rank, batch = updates.ndim, indices.ndim - 1
     windows = tuple(range(at)) + tuple(range(at + batch, rank))
     trace = active()

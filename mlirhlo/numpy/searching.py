@@ -27,7 +27,7 @@ from mlirhlo.numpy.operands import (
     broadcast_shapes,
     checked,
     common_dtype,
-    is_scalar,
+    operand,
     weak_of,
     with_weak,
 )
@@ -105,8 +105,7 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Array:
             f"where: the condition is a boolean array, not {test.describe()}",
             help="write the comparison: where(x != 0, …)",
         )
-    if not (is_scalar(x1) or is_scalar(x2)):
-        x1, x2 = as_array(x1, "where"), as_array(x2, "where")
+    x1, x2 = operand(x1, "where"), operand(x2, "where")
     dtype = common_dtype("where", "any", (x1, x2))
     a, b = as_array(x1, "where", dtype), as_array(x2, "where", dtype)
     shape = broadcast_shapes("where", test.shape, a.shape, b.shape)
@@ -165,6 +164,28 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
 
         return zeros(values.shape, dtype=dt.int64)
     return _searchsorted(ordered, values, dtype=dtype, right=side == "right")
+
+
+@kernel
+def _isin(x: Array, ordered: Array, *, dtype: DType, invert: bool) -> Array:
+    values, wanted = ops.convert(ordered, dtype), ops.convert(x, dtype)
+    size = values.shape[0]
+    shape = (*x.shape, size)
+    pairs = ops.compare(
+        "EQ",
+        ops.broadcast(wanted, shape, tuple(range(x.ndim))),
+        ops.broadcast(values, shape, (x.ndim,)),
+    )
+    found = ops.reduce("or", pairs, (x.ndim,))
+    return ops.unary("not", found) if invert else found
+
+
+def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
+    """Whether each of x1 is among the elements of x2."""
+    x1, x2 = operand(x1, "isin"), operand(x2, "isin")
+    dtype = common_dtype("isin", "any", (x1, x2))
+    a, b = as_array(x1, "isin", dtype), reshape(as_array(x2, "isin", dtype), (-1,))
+    return _isin(a, b, dtype=dtype, invert=bool(invert))
 
 
 # ------------------------------------------------------------------ sorting

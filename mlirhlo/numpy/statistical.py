@@ -80,7 +80,7 @@ def _extreme(name: str, opcode: str, summary: str) -> Callable[..., Array]:
         array = as_array(x, name)
         dtype = checked(name, "real", array.dtype)
         axes = axes_of(axis, array.ndim, name)
-        if any(array.shape[d] == 0 for d in axes):
+        if builtins.any(array.shape[d] == 0 for d in axes):
             raise problem(
                 HloValueError, "HLO0626", f"{name}: nothing to choose from in {array.describe()}"
             )

@@ -30,6 +30,7 @@ def default_codecs() -> Mapping[str, Codec]:
     """Codecs by dialect."""
     from mlirhlo.dialects.chlo import attributes as chlo
     from mlirhlo.formats.bytecode.builtin_codec import BuiltinCodec
+    from mlirhlo.formats.bytecode.sdy_codec import SdyCodec
     from mlirhlo.formats.bytecode.stablehlo_codec import ChloCodec, StablehloCodec
 
     # The vhlo room stands on this one, so that it is named here and not imported.
@@ -37,6 +38,7 @@ def default_codecs() -> Mapping[str, Codec]:
     return {
         "builtin": BuiltinCodec(),
         "chlo": ChloCodec(chlo.ComparisonDirectionAttr, chlo.ComparisonTypeAttr),
+        "sdy": SdyCodec(),
         "stablehlo": StablehloCodec(),
         "vhlo": vhlo,
     }

@@ -1,0 +1,1 @@
+"""HLO instructions and fusions as functions over loops, memrefs and vectors."""

@@ -1,0 +1,108 @@
+"""One element of any instruction, from the elements of its operands.
+
+`Elements.at(value, place)` emits what computes a value at a place, all lanes at once, through as many
+instructions as it takes to come to buffers; what was emitted for the same place is used again. An
+opcode joins by a function under `@emits`; element-wise ones live in `elementwise`, those that move
+elements in `movement`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+from xdsl.dialects.builtin import i1
+from xdsl.ir import SSAValue
+
+from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.ops import ComputationOp, TupleOp
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.lowering.builder import FunctionBuilder, vector_of
+from mlirhlo.lowering.hlo_to_loops.elements import Value
+from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
+
+Place: TypeAlias = "tuple[Coordinate, ...]"
+Emitter: TypeAlias = "Callable[[Elements, Any, Place], Value]"
+
+_EMITTERS: dict[str, Emitter] = {}
+
+
+def emits(*opcodes: str) -> Callable[[Emitter], Emitter]:
+    """Decorator: the function emits elements of these opcodes."""
+
+    def register(function: Emitter) -> Emitter:
+        for opcode in opcodes:
+            _EMITTERS[opcode] = function
+        return function
+
+    return register
+
+
+def emitters() -> Mapping[str, Emitter]:
+    """All of them, by opcode."""
+    from mlirhlo.lowering.hlo_to_loops import elementwise, movement
+
+    del elementwise, movement
+    return _EMITTERS
+
+
+class Elements:
+    """Emits elements within one loop body."""
+
+    def __init__(
+        self, places: Places, buffers: Mapping[SSAValue, SSAValue], *, flat: bool = False
+    ) -> None:
+        """`flat`: arrays are read by one index, in the order of their memory."""
+        self.places = places
+        self.b: FunctionBuilder = places.b
+        self.lanes = places.lanes
+        self.buffers = buffers
+        """Memrefs of the values that stand in memory."""
+        self.flat = flat
+        self._known: dict[tuple[SSAValue, Place], Value] = {}
+        self._emitters = emitters()
+
+    def at(self, value: SSAValue, place: Sequence[Coordinate]) -> Value:
+        """The element of `value` at `place`. Raises `HloError` HLO0432 for an opcode without one."""
+        key = (value, tuple(place))
+        found = self._known.get(key)
+        if found is None:
+            buffer = self.buffers.get(value)
+            if buffer is not None:
+                shape = cast(ArrayShape, shape_of(value.type))
+                if self.flat and shape.dimensions:
+                    shape = ArrayShape(shape.element_type, (shape.element_count,))
+                found = self.places.load(buffer, shape, key[1])
+            else:
+                op = cast(Instruction, value.owner)
+                emitter = self._emitters.get(op.opcode.name)
+                if emitter is None:
+                    raise error(
+                        "HLO0432", f"`{op.opcode.name}` has no lowering to a loop over elements"
+                    )
+                found = emitter(self, op, key[1])
+            self._known[key] = found
+        return found
+
+    def inline(self, computation: ComputationOp, arguments: Sequence[Value]) -> tuple[Value, ...]:
+        """Results of a computation of scalars on elements, one for each part of its root."""
+        inner = Elements(self.places, self.buffers)
+        for parameter, value in zip(computation.parameters, arguments, strict=True):
+            inner._known[parameter.output, ()] = value
+        root = computation.root
+        parts = root.inputs if isinstance(root, TupleOp) else (root.output,)
+        return tuple(inner.at(part, ()) for part in parts)
+
+    def splat(self, value: SSAValue) -> SSAValue:
+        """A scalar in every lane, where there are lanes."""
+        return self.b.broadcast(value, self.lanes) if self.lanes else value
+
+    def constant(self, number: float | int | bool, element: Any) -> SSAValue:
+        """A number of a register type in every lane."""
+        return self.b.constant(number, vector_of(element, self.lanes) if self.lanes else element)
+
+    def true(self) -> SSAValue:
+        """A mask that is set everywhere."""
+        return self.constant(True, i1)

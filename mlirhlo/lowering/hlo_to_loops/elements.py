@@ -1,0 +1,80 @@
+"""How elements of HLO arrays stand in memory and in registers.
+
+Memory: pred and integers of fewer than eight bits take a byte; complex numbers are two neighbours in a
+buffer with a last dimension of 2. Registers: pred is i1, integers are signless of their own width, complex
+numbers are two values; floats narrower than 16 bits stay integers of their width between conversions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerType, MemRefType, i1, i8
+from xdsl.ir import Attribute, SSAValue
+
+from mlirhlo.dialects.hlo.element_types import Kind, PrimitiveType
+from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.lowering.builder import FunctionBuilder
+
+Value: TypeAlias = "tuple[SSAValue, ...]"
+"""An element in registers: one value, of complex types real and imaginary part."""
+
+
+def register_type(element: PrimitiveType) -> Attribute:
+    """Type of one element (of one part, of complex types) in registers."""
+    element = element.real
+    if element.kind is Kind.PRED:
+        return i1
+    if element.is_float and element.bits >= 16:
+        assert element.mlir is not None
+        return element.mlir
+    return IntegerType(element.bits)
+
+
+def memory_type(element: PrimitiveType) -> Attribute:
+    """Element type of the buffers that hold it."""
+    element = element.real
+    if element.bits < 8:
+        return i8
+    return register_type(element)
+
+
+def physical_dimensions(shape: ArrayShape) -> tuple[int, ...]:
+    """Dimensions in the order of memory, most major first."""
+    order = physical_order(shape)
+    return tuple(shape.dimensions[d] for d in order)
+
+
+def physical_order(shape: ArrayShape) -> tuple[int, ...]:
+    """Logical dimensions in the order of memory, most major first."""
+    if shape.layout is None:
+        return tuple(range(shape.rank))
+    return tuple(reversed(shape.layout.minor_to_major))
+
+
+def buffer_type(shape: ArrayShape) -> MemRefType[Any]:
+    """The memref that holds an array."""
+    sizes = physical_dimensions(shape)
+    if shape.element_type.is_complex:
+        sizes = (*sizes, 2)
+    return MemRefType(memory_type(shape.element_type), sizes)
+
+
+def to_register(b: FunctionBuilder, value: SSAValue, element: PrimitiveType) -> SSAValue:
+    """What was loaded, as registers hold it."""
+    if element.kind is Kind.PRED:
+        return b.cmpi("ne", value, b.constant(0, value.type))
+    if element.bits < 8:
+        return b.cast(arith.TruncIOp, value, register_type(element))
+    return value
+
+
+def to_memory(b: FunctionBuilder, value: SSAValue, element: PrimitiveType) -> SSAValue:
+    """What a register holds, as it is stored."""
+    if element.kind is Kind.PRED:
+        return b.cast(arith.ExtUIOp, value, i8)
+    if element.bits < 8:
+        widen = arith.ExtSIOp if element.is_signed else arith.ExtUIOp
+        return b.cast(widen, value, i8)
+    return value

@@ -1,0 +1,191 @@
+"""Kernels that compute every element of their outputs on its own.
+
+The most minor dimension goes in vectors, the rest of it under a mask. Where all that is computed is
+element by element on arrays of one shape, the arrays are walked as if they had one dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, cast
+
+from xdsl.dialects.builtin import MemRefType, UnitAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, SSAValue
+
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.lowering.builder import FunctionBuilder, Index
+from mlirhlo.lowering.hlo_to_loops.elemental import Elements
+from mlirhlo.lowering.hlo_to_loops.elements import (
+    Value,
+    buffer_type,
+    physical_dimensions,
+    physical_order,
+    to_memory,
+)
+from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
+
+_VECTOR_BYTES = 64
+_FEWEST = 4
+"""A shorter last dimension is not worth a vector."""
+
+
+def array(value: SSAValue) -> ArrayShape:
+    """Shape of an array value."""
+    return cast(ArrayShape, shape_of(value.type))
+
+
+def loop_kernel(name: str, outputs: Sequence[SSAValue], operands: Sequence[SSAValue]) -> FuncOp:
+    """A function of the operands' buffers, then the outputs', that fills the outputs.
+
+    `outputs`: arrays of equal dimensions and layout, computed from `operands` by instructions that
+    have elements (`elemental`). Raises `HloError` HLO0432 for one that has not.
+    """
+    shape = array(outputs[0])
+    flat = _is_flat(outputs, operands, shape)
+    values = [*operands, *outputs]
+    types = [_buffer(array(v), flat) for v in values]
+    attributes = _attributes(len(values))
+    b = FunctionBuilder(name, types, argument_attributes=attributes)
+    buffers = dict(zip(operands, b.arguments, strict=False))
+    targets = b.arguments[len(operands) :]
+    sizes = (shape.element_count,) if flat else physical_dimensions(shape)
+    order = (0,) if flat else physical_order(shape)
+    if 0 in sizes:
+        return b.finish()
+
+    def body(indices: Sequence[Coordinate], lanes: int, mask: SSAValue | None) -> None:
+        places = Places(b, lanes, mask)
+        e = Elements(places, buffers, flat=flat)
+        place: list[Coordinate] = [Coordinate(0)] * len(sizes)
+        for at, d in enumerate(order):
+            place[d] = indices[at]
+        for output, target in zip(outputs, targets, strict=True):
+            store(
+                b,
+                target,
+                [c.base for c in indices],
+                e.at(output, place),
+                array(output),
+                lanes,
+                mask,
+            )
+
+    with ExitStack() as stack:
+        outer = [Coordinate(stack.enter_context(b.loop(0, n))) for n in sizes[:-1]]
+        if not sizes:
+            body((), 0, None)
+            return b.finish()
+        size = sizes[-1]
+        lanes = lanes_for(values)
+        if size < _FEWEST:
+            with b.loop(0, size) as i:
+                body([*outer, Coordinate(i)], 0, None)
+        else:
+            _vectors(b, outer, size, lanes, body)
+    return b.finish()
+
+
+def _vectors(
+    b: FunctionBuilder, outer: Sequence[Coordinate], size: int, lanes: int, body: Any
+) -> None:
+    """The most minor dimension: whole vectors, then what is left under a mask."""
+    whole = size - size % lanes
+    if whole:
+        with b.loop(0, whole, lanes) as i:
+            body([*outer, Coordinate(i, 1, None, lanes)], lanes, None)
+    if size != whole:
+        mask = b.mask(b.index(size - whole), lanes)
+        body([*outer, Coordinate(whole, 1, None, lanes)], lanes, mask)
+
+
+def store(
+    b: FunctionBuilder,
+    target: SSAValue,
+    indices: Sequence[Index],
+    value: Value,
+    shape: ArrayShape,
+    lanes: int,
+    mask: SSAValue | None,
+) -> None:
+    """Stores an element, or neighbours along the last dimension, of a value in registers."""
+    element = shape.element_type
+    if not element.is_complex:
+        memory = to_memory(b, value[0], element)
+        if lanes:
+            b.vector_store(memory, target, indices, mask)
+        else:
+            b.store(memory, target, indices)
+        return
+    if not lanes:
+        for part in (0, 1):
+            b.store(value[part], target, [*indices, part])
+        return
+    # Real and imaginary parts side by side: two vectors of pairs.
+    halves = [
+        [x for lane in range(half, half + lanes // 2) for x in (lane, lanes + lane)]
+        for half in (0, lanes // 2)
+    ]
+    masks: Sequence[SSAValue | None] = (None, None)
+    if mask is not None:
+        pairs = [[lane for x in h[::2] for lane in (x, x)] for h in halves]
+        masks = [b.shuffle(mask, mask, p) for p in pairs]
+    base = [*indices[:-1], indices[-1]]
+    for half, lanes_of_half in enumerate(halves):
+        pair = b.shuffle(value[0], value[1], lanes_of_half)
+        place = [*base[:-1], b.add(base[-1], half * lanes // 2), 0]
+        b.vector_store(pair, target, place, masks[half])
+
+
+def lanes_for(values: Sequence[SSAValue]) -> int:
+    """Lanes of the vectors that hold elements of these types: narrow ones are computed as 32 bits."""
+    widest = max((array(v).element_type.real.bits for v in values), default=32)
+    return _VECTOR_BYTES * 8 // max(widest, 32)
+
+
+def _attributes(count: int) -> Sequence[dict[str, Attribute]]:
+    return [{"llvm.noalias": UnitAttr()} for _ in range(count)]
+
+
+def _buffer(shape: ArrayShape, flat: bool) -> MemRefType[Any]:
+    type_ = buffer_type(shape)
+    if flat and shape.dimensions:
+        sizes = [shape.element_count] + ([2] if shape.element_type.is_complex else [])
+        return MemRefType(type_.element_type, sizes)
+    return type_
+
+
+def _is_flat(outputs: Sequence[SSAValue], operands: Sequence[SSAValue], shape: ArrayShape) -> bool:
+    """Whether everything between is element by element on one shape, or the same everywhere."""
+    if not shape.dimensions:
+        return False
+    inputs = set(operands)
+    seen: set[SSAValue] = set()
+    stack = list(outputs)
+    while stack:
+        value = stack.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        here = array(value)
+        if here.dimensions and (
+            here.dimensions != shape.dimensions or physical_order(here) != physical_order(shape)
+        ):
+            return False
+        if value in inputs:
+            continue
+        op = cast(Instruction, value.owner)
+        opcode = op.opcode.name
+        if opcode == "broadcast":
+            if array(op.inputs[0]).dimensions:
+                return False
+        elif opcode not in ("constant", "copy") and not op.opcode.elementwise:
+            return False
+        if here.dimensions:
+            stack.extend(op.inputs)
+        else:
+            stack.extend(op.inputs)
+    return True

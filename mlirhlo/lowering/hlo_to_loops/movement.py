@@ -1,0 +1,345 @@
+"""Instructions that move elements: their elements are elements of operands at other places."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from xdsl.dialects import arith
+from xdsl.ir import SSAValue
+
+from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.element_types import S64, PrimitiveType
+from mlirhlo.dialects.hlo.ops import (
+    BitcastOp,
+    BroadcastOp,
+    ConcatenateOp,
+    ConstantOp,
+    DynamicSliceOp,
+    DynamicUpdateSliceOp,
+    GatherOp,
+    IotaOp,
+    PadOp,
+    ReshapeOp,
+    ReverseOp,
+    SliceOp,
+    TransposeOp,
+)
+from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.lowering.builder import INDEX
+from mlirhlo.lowering.hlo_to_loops.elemental import Elements, Place, emits
+from mlirhlo.lowering.hlo_to_loops.elements import (
+    Value,
+    physical_dimensions,
+    physical_order,
+    register_type,
+)
+from mlirhlo.lowering.hlo_to_loops.elementwise import convert
+from mlirhlo.lowering.hlo_to_loops.places import Coordinate
+
+
+def array(value: SSAValue) -> ArrayShape:
+    """Shape of an array value."""
+    return cast(ArrayShape, shape_of(value.type))
+
+
+@emits("broadcast")
+def _broadcast(e: Elements, op: BroadcastOp, place: Place) -> Value:
+    operand = array(op.operand)
+    return e.at(
+        op.operand,
+        [
+            place[d] if size != 1 else Coordinate(0)
+            for d, size in zip(op.dimensions, operand.dimensions, strict=True)
+        ],
+    )
+
+
+@emits("transpose")
+def _transpose(e: Elements, op: TransposeOp, place: Place) -> Value:
+    result: list[Coordinate] = [Coordinate(0)] * len(place)
+    for at, d in enumerate(op.dimensions):
+        result[d] = place[at]
+    return e.at(op.operand, result)
+
+
+@emits("reshape")
+def _reshape(e: Elements, op: ReshapeOp, place: Place) -> Value:
+    before, after = array(op.operand).dimensions, array(op.output).dimensions
+    return e.at(op.operand, _reshaped(e, place, after, before))
+
+
+def _reshaped(
+    e: Elements, place: Place, sizes: tuple[int, ...], to: tuple[int, ...]
+) -> list[Coordinate]:
+    """The place with the same row-major index in another shape of as many elements.
+
+    Groups of dimensions with equal products are kept apart, so that what does not mix stays simple.
+    """
+    result: list[Coordinate] = []
+    i = j = 0
+    while i < len(sizes) or j < len(to):
+        if i < len(sizes) and j < len(to) and sizes[i] == to[j]:
+            result.append(place[i])
+            i, j = i + 1, j + 1
+            continue
+        first, second = i, j
+        left = right = 1
+        if i < len(sizes):
+            left, i = sizes[i], i + 1
+        if j < len(to):
+            right, j = to[j], j + 1
+        while left != right:
+            if (left < right and i < len(sizes)) or j >= len(to):
+                left, i = left * sizes[i], i + 1
+            else:
+                right, j = right * to[j], j + 1
+        index = e.places.linear(place[first:i], sizes[first:i])
+        result += e.places.unlinear(index, to[second:j])
+    return result
+
+
+@emits("bitcast")
+def _bitcast(e: Elements, op: BitcastOp, place: Place) -> Value:
+    """The same bytes: physical places agree."""
+    before, after = array(op.operand), array(op.output)
+    if before.element_type is not after.element_type:
+        raise error("HLO0432", "a bitcast to another element type has no lowering to a loop")
+    ordered = tuple(place[d] for d in physical_order(after))
+    physical = _reshaped(e, ordered, physical_dimensions(after), physical_dimensions(before))
+    result: list[Coordinate] = [Coordinate(0)] * before.rank
+    for at, d in enumerate(physical_order(before)):
+        result[d] = physical[at]
+    return e.at(op.operand, result)
+
+
+@emits("slice")
+def _slice(e: Elements, op: SliceOp, place: Place) -> Value:
+    places, slices = e.places, op.slices
+    assert slices is not None
+    return e.at(
+        op.operand,
+        [
+            places.shifted(places.scaled(c, s.stride), s.start)
+            for c, s in zip(place, slices.dimensions, strict=True)
+        ],
+    )
+
+
+@emits("reverse")
+def _reverse(e: Elements, op: ReverseOp, place: Place) -> Value:
+    sizes = array(op.operand).dimensions
+    turned = set(op.dimensions)
+    return e.at(
+        op.operand,
+        [e.places.reversed(c, sizes[d]) if d in turned else c for d, c in enumerate(place)],
+    )
+
+
+@emits("iota")
+def _iota(e: Elements, op: IotaOp, place: Place) -> Value:
+    element = array(op.output).element_type
+    c = place[op.iota_dimension]
+    b = e.b
+    if e.lanes:
+        value = e.places.vector(c)
+    else:
+        value = b.index(c.base)
+    bits = b.cast_index(value, register_type(S64))
+    return convert(b, (bits,), S64, element)
+
+
+@emits("constant")
+def _constant(e: Elements, op: ConstantOp, place: Place) -> Value:
+    """Splats and scalars; other constants stand in buffers."""
+    del place
+    shape = array(op.output)
+    literal = op.literal
+    assert literal is not None
+    return splat_constant(e, literal.array.reshape(-1)[0], shape.element_type)
+
+
+def splat_constant(e: Elements, number: Any, element: PrimitiveType) -> Value:
+    """One number of numpy's in every lane."""
+    type_ = register_type(element)
+    if element.is_complex:
+        return (e.constant(float(number.real), type_), e.constant(float(number.imag), type_))
+    if element.is_float and element.bits >= 16:
+        return (e.constant(float(number), type_),)
+    if element.is_float:
+        import numpy as np
+
+        bits = int(np.asarray(number).view(np.uint8))
+        return (e.constant(bits, type_),)
+    return (e.constant(int(number), type_),)
+
+
+@emits("pad")
+def _pad(e: Elements, op: PadOp, place: Place) -> Value:
+    b, places = e.b, e.places
+    sizes = array(op.operand).dimensions
+    padding = op.padding
+    assert padding is not None
+    inside: SSAValue | None = None
+    source: list[Coordinate] = []
+    for c, size, edge in zip(place, sizes, padding.dimensions, strict=True):
+        moved = places.shifted(c, -edge.low) if edge.low else c
+        step = edge.interior + 1
+        if edge.low == 0 and edge.high == 0 and edge.interior == 0:
+            source.append(moved)
+            continue
+        value = _value(e, moved)
+        low = b.cmpi("sge", value, b.constant(0, value.type))
+        if step > 1:
+            divisor = b.constant(step, value.type)
+            exact = b.integer(arith.RemSIOp, value, divisor)
+            low = b.andi(low, b.cmpi("eq", exact, b.constant(0, value.type)))
+            value = b.integer(arith.DivSIOp, value, divisor)
+            moved = _coordinate(e, value)
+        here = b.andi(low, b.cmpi("slt", value, b.constant(size, value.type)))
+        inside = here if inside is None else b.andi(inside, here)
+        source.append(_clamped(e, value, size))
+    outer = e.at(op.padding_value, ())
+    if inside is None:
+        return e.at(op.operand, source)
+    if 0 in sizes:
+        return outer
+    return tuple(
+        b.select(inside, x, y) for x, y in zip(e.at(op.operand, source), outer, strict=True)
+    )
+
+
+def _value(e: Elements, c: Coordinate) -> SSAValue:
+    """A coordinate as one value: of vectors all lanes."""
+    return e.places.vector(c) if e.lanes else e.b.index(c.base)
+
+
+def _coordinate(e: Elements, value: SSAValue) -> Coordinate:
+    return Coordinate(0, 0, value) if e.lanes else Coordinate(value)
+
+
+def _clamped(e: Elements, value: SSAValue, size: int) -> Coordinate:
+    """Into [0, size)."""
+    b = e.b
+    low = b.integer(arith.MaxSIOp, value, b.constant(0, value.type))
+    return _coordinate(e, b.integer(arith.MinSIOp, low, b.constant(max(size - 1, 0), value.type)))
+
+
+@emits("concatenate")
+def _concatenate(e: Elements, op: ConcatenateOp, place: Place) -> Value:
+    """Picked by where the index falls; operands are read at clamped places."""
+    (d,) = op.dimensions
+    b = e.b
+    operands = [o for o in op.inputs if array(o).dimensions[d]]
+    value = _value(e, place[d])
+    result: Value | None = None
+    start = sum(array(o).dimensions[d] for o in operands)
+    for operand in reversed(operands):
+        size = array(operand).dimensions[d]
+        start -= size
+        local = b.subi(value, b.constant(start, value.type))
+        inner = [*place[:d], _clamped(e, local, size), *place[d + 1 :]]
+        part = e.at(operand, inner)
+        if result is None:
+            result = part
+        else:
+            here = b.cmpi("slt", value, b.constant(start + size, value.type))
+            result = tuple(b.select(here, x, y) for x, y in zip(part, result, strict=True))
+    assert result is not None
+    return result
+
+
+def start_index(e: Elements, value: SSAValue, most: int) -> Any:
+    """A start index clamped into [0, most], the same for all lanes."""
+    b = e.b
+    scalar = Elements(type(e.places)(b, 0), e.buffers)
+    element = array(value).element_type
+    (x,) = scalar.at(value, ())
+    index = b.cast_index(x, INDEX, signed=element.is_signed)
+    low = b.integer(arith.MaxSIOp, index, b.constant(0, INDEX))
+    if not element.is_signed and element.bits == 64:
+        low = b.select(b.cmpi("slt", index, b.constant(0, INDEX)), b.constant(most, INDEX), index)
+    return b.integer(arith.MinSIOp, low, b.constant(most, INDEX))
+
+
+@emits("dynamic-slice")
+def _dynamic_slice(e: Elements, op: DynamicSliceOp, place: Place) -> Value:
+    operand, *starts = op.inputs
+    sizes, taken = array(operand).dimensions, array(op.output).dimensions
+    source: list[Coordinate] = []
+    for d, start in enumerate(starts):
+        most = sizes[d] - taken[d]
+        source.append(
+            place[d] if most == 0 else e.places.shifted(place[d], start_index(e, start, most))
+        )
+    return e.at(operand, source)
+
+
+@emits("dynamic-update-slice")
+def _dynamic_update_slice(e: Elements, op: DynamicUpdateSliceOp, place: Place) -> Value:
+    operand, update, *starts = op.inputs
+    b = e.b
+    sizes, taken = array(operand).dimensions, array(update).dimensions
+    if 0 in taken:
+        return e.at(operand, place)
+    inside: SSAValue | None = None
+    source: list[Coordinate] = []
+    for d, start in enumerate(starts):
+        most = sizes[d] - taken[d]
+        if most == 0:
+            source.append(place[d])
+            continue
+        first = start_index(e, start, most)
+        value = _value(e, place[d])
+        local = b.subi(value, e.splat(first))
+        low = b.cmpi("sge", local, b.constant(0, local.type))
+        here = b.andi(low, b.cmpi("slt", local, b.constant(taken[d], local.type)))
+        inside = here if inside is None else b.andi(inside, here)
+        source.append(_clamped(e, local, taken[d]))
+    if inside is None:
+        return e.at(update, source)
+    pairs = zip(e.at(update, source), e.at(operand, place), strict=True)
+    return tuple(b.select(inside, x, y) for x, y in pairs)
+
+
+@emits("gather")
+def _gather(e: Elements, op: GatherOp, place: Place) -> Value:
+    """Slices at clamped start indices, as the interpreter's gather."""
+    b = e.b
+    operand, indices = op.operand, op.start_indices
+    sizes = array(operand).dimensions
+    index_shape = array(indices)
+    offsets = list(op.offset_dims)
+    batch = [d for d in range(len(place)) if d not in offsets]
+    vector_dim = op.index_vector_dim
+    base = [place[d] for d in batch]
+
+    def index_place(component: int) -> list[Coordinate]:
+        if vector_dim == index_shape.rank:
+            return base
+        return [*base[:vector_dim], Coordinate(component), *base[vector_dim:]]
+
+    windowed = [
+        d
+        for d in range(len(sizes))
+        if d not in op.collapsed_slice_dims and d not in op.operand_batching_dims
+    ]
+    window: dict[int, Coordinate] = dict(zip(windowed, (place[d] for d in offsets), strict=True))
+    element = index_shape.element_type
+    source: list[Coordinate] = []
+    for d, size in enumerate(sizes):
+        if d in op.operand_batching_dims:
+            at = op.start_indices_batching_dims[list(op.operand_batching_dims).index(d)]
+            source.append(base[at - (1 if at > vector_dim else 0)])
+            continue
+        inner = window.get(d, Coordinate(0))
+        most = size - op.slice_sizes[d]
+        if d not in op.start_index_map or most == 0:
+            source.append(inner)
+            continue
+        (x,) = e.at(indices, index_place(list(op.start_index_map).index(d)))
+        index = b.cast_index(x, INDEX, signed=element.is_signed)
+        low = b.integer(arith.MaxSIOp, index, b.constant(0, index.type))
+        start = b.integer(arith.MinSIOp, low, b.constant(most, index.type))
+        source.append(e.places.sum(_coordinate(e, start), inner))
+    return e.at(operand, source)

@@ -72,7 +72,6 @@ class Inner:
     def __init__(self, outer: Trace, stem: str) -> None:
         self.stem = stem
         self.trace = Trace(outer.builder, outer)
-        self.trace.scope = ""
         self.results: Leaves = []
         self._own: list[SSAValue] = []
 
@@ -330,7 +329,8 @@ def scan(
         def nothing(start: Any, rows: Any) -> Any:
             return scan(f, start, rows, length=0)
 
-        return jit(nothing)(init, xs)
+        found: tuple[Any, Any] = jit(nothing)(init, xs)
+        return found
     if outer is None:
         return _scan_in_python(f, init, inputs, form, count, reverse)
     return _scan(f, init, inputs, form, count, reverse)

@@ -60,7 +60,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     def call(*arrays: P.args, **options: P.kwargs) -> R:
         trace = current()
         if trace is None:
-            return _run(function, name, cast("tuple[Array, ...]", arrays), options)
+            return cast(R, _run(function, name, cast("tuple[Array, ...]", arrays), options))
         before = trace.enter(name)
         try:
             return function(*arrays, **options)

@@ -85,13 +85,17 @@ class Call:
     donated: list[bool]
 
 
+Sorter = Callable[[tuple[Any, ...], dict[str, Any]], Call]
+"""Sorts the arguments of a call."""
+
+
 class Lowered:
     """A function as a module, for arguments of certain shapes and types; see `Jitted.lower`."""
 
-    def __init__(self, op: ModuleOp, signature: Signature, result: Structure) -> None:
+    def __init__(self, op: ModuleOp, sort: Sorter, signature: Signature, result: Structure) -> None:
         self.op = op
         """The module, in the hlo dialect."""
-        self._signature, self._result = signature, result
+        self._sort, self._signature, self._result = sort, signature, result
 
     def as_text(self, format: str = "hlo") -> str:
         """The module as text: `hlo`, `mlir` or `stablehlo`. Raises `HloError` HLO0502."""
@@ -117,7 +121,7 @@ class Lowered:
 
     def compile(self) -> Compiled:
         """The module, ready to run."""
-        return Compiled(self, self._signature, self._result)
+        return Compiled(self, self._sort, self._signature, self._result)
 
     def __repr__(self) -> str:
         module = HloModule(self.op)
@@ -128,8 +132,11 @@ class Lowered:
 class Compiled:
     """A function ready to run on arguments of certain shapes and types."""
 
-    def __init__(self, lowered: Lowered, signature: Signature, result: Structure) -> None:
-        self._lowered, self._signature, self._result = lowered, signature, result
+    def __init__(
+        self, lowered: Lowered, sort: Sorter, signature: Signature, result: Structure
+    ) -> None:
+        self._lowered, self._sort = lowered, sort
+        self._signature, self._result = signature, result
         self._run = Executable(lowered.op)
 
     def as_text(self, format: str = "hlo") -> str:
@@ -141,17 +148,20 @@ class Compiled:
 
         Raises HLO0623 for other shapes and types than it was compiled for.
         """
-        leaves, structure = flatten((args, kwargs))
-        specs = tuple(_spec(leaf, "an argument") for leaf in leaves)
-        wanted = self._signature
-        if structure != wanted.structure or specs != wanted.specs:
+        call, wanted = self._sort(args, kwargs), self._signature
+        given = call.signature
+        fits = given.structure == wanted.structure and all(
+            a.shape == b.shape and (a.dtype == b.dtype or a.weak is not None)
+            for a, b in zip(given.specs, wanted.specs, strict=True)
+        )
+        if not fits:
             raise problem(
                 HloTypeError,
                 "HLO0623",
-                f"compiled for {_list(wanted.specs)}, called with {_list(specs)}",
+                f"compiled for {_list(wanted.specs)}, called with {_list(given.specs)}",
                 help="call the jitted function itself, which compiles anew",
             )
-        return self.run(leaves)
+        return self.run(call.leaves)
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """The result for leaves that fit."""
@@ -272,8 +282,15 @@ class Jitted:
 
     # -------------------------------------------------------------- tracing
 
+    def _sort_traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """The traced arguments of a call that leaves the static ones away."""
+        traced = [p for name, p in self._python.parameters.items() if name not in self._static]
+        return self._sorted(self._python.replace(parameters=traced).bind(*args, **kwargs))
+
     def _sort(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-        bound = self._python.bind(*args, **kwargs)
+        return self._sorted(self._python.bind(*args, **kwargs))
+
+    def _sorted(self, bound: inspect.BoundArguments) -> Call:
         statics: list[tuple[str, Any]] = []
         traced: dict[str, Any] = {}
         for name, value in bound.arguments.items():
@@ -362,7 +379,7 @@ class Jitted:
             builder.add("main", trace.block, root, is_entry=True)
         op = builder.finish()
         _donate(op, call.donated, [v.type for v in values], is_single)
-        return Lowered(op, signature, structure)
+        return Lowered(op, self._sort_traced, signature, structure)
 
     # -------------------------------------------------------------- what the log says
 

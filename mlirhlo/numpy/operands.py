@@ -68,13 +68,11 @@ def operand(given: Any, what: str) -> Any:
 
 def default_of(scalar: Any) -> DType:
     """The type of a Python scalar without an array beside it."""
-    kinds = {bool: "b", int: "i", float: "f", complex: "c"}
-    for type_, kind in kinds.items():
-        if isinstance(scalar, type_):
-            if kind == "i" and scalar > 2**63 - 1:
-                return dt.uint64
-            return dt.default_dtype(kind)
-    raise TypeError(scalar)
+    if isinstance(scalar, bool):
+        return dt.bool
+    if isinstance(scalar, int):
+        return dt.uint64 if scalar > 2**63 - 1 else dt.int64
+    return dt.float64 if isinstance(scalar, float) else dt.complex128
 
 
 def scalar_data(scalar: Any, dtype: DType, what: str) -> np.ndarray[Any, Any]:

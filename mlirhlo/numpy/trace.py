@@ -111,7 +111,8 @@ class Trace:
         self.is_open = True
         self.captures: dict[int, tuple[Array, SSAValue]] = {}
         """Values of traces further out that this one uses, and what stands for them here."""
-        self.scope = "" if parent is None else parent.scope
+        self.scope: str = ""
+        """The public function that instructions are recorded for."""
         self._place: tuple[str, int] = ("", 0) if parent is None else parent._place
         self._constants: dict[object, tuple[Any, SSAValue]] = {}
 

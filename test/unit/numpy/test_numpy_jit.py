@@ -181,6 +181,11 @@ def test_arguments_are_safe() -> None:
 def test_compiled() -> None:
     compiled = mlirhlo.jit(lambda x: x + 1).lower(np.ones(3)).compile()
     assert compiled.as_text().startswith("HloModule jit_lambda")
+    assert compiled(np.zeros(3)).tolist() == [1, 1, 1]
+    with pytest.raises(TypeError, match=r"HLO0623.*compiled for \[f64\[3\]\], called with"):
+        compiled(np.zeros(4))
+    named = mlirhlo.jit(lambda x, n, y: x[n] + y, static_argnames="n")
+    assert float(named.lower(np.ones(3), 2, 5.0).compile()(np.ones(3), y=1)) == 2
 
 
 def test_eager_results_are_cached_by_shape() -> None:

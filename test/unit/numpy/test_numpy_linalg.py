@@ -99,9 +99,11 @@ def test_vector_norm(order: Any) -> None:
     for dtype in TYPES:
         x = random((3, 4, 2), dtype)
         for axis, keep in ((None, False), (1, True), ((0, 2), False)):
-            want = np.linalg.vector_norm(x, axis=axis, keepdims=keep, ord=order)
+            want = cast(Any, np.linalg).vector_norm(x, axis=axis, keepdims=keep, ord=order)
             agree(
-                lambda x, a=axis, k=keep: hnp.linalg.vector_norm(x, axis=a, keepdims=k, ord=order),
+                lambda x, a=axis, k=keep: hcast(Any, np.linalg).vector_norm(
+                    x, axis=a, keepdims=k, ord=order
+                ),
                 np.asarray(want),
                 x,
             )
@@ -123,7 +125,7 @@ def test_products(dtype: str) -> None:
     a, b = values(2, 3, 4), values(4, 3, 5)
     want = np.tensordot(a, b, ((1, 2), (1, 0)))
     agree(lambda a, b: hnp.tensordot(a, b, axes=((1, 2), (1, 0))), want, a, b)
-    agree(lambda a, b: hnp.tensordot(a, b, axes=0), np.tensordot(a, b, cast(Any, 0)), a, b)
+    agree(lambda a, b: hnp.tensordot(a, b, axes=0), cast(Any, np).tensordot(a, b, 0), a, b)
     x, y = values(4, 3), values(2, 1, 3)
     agree(hnp.vecdot, np.vecdot(x, y), x, y)
     agree(lambda x: hnp.vecdot(x, x, axis=0), np.vecdot(x, x, axis=0), x)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -384,7 +384,10 @@ def test_arange(start: int, stop: int, step: int) -> None:
         assert got.shape == want.shape
         np.testing.assert_allclose(np.asarray(got), want)
     for dtype in (np.dtype("int8"), np.dtype("float32")):
-        got, want = hnp.arange(start, stop, step, dtype=dtype), np.arange(start, stop, step, dtype)
+        got, want = (
+            hnp.arange(start, stop, step, dtype=dtype),
+            np.arange(start, stop, step, dtype=cast(Any, dtype)),
+        )
         assert got.dtype == want.dtype
         np.testing.assert_array_equal(np.asarray(got), want)
 

@@ -101,9 +101,7 @@ def test_vector_norm(order: Any) -> None:
         for axis, keep in ((None, False), (1, True), ((0, 2), False)):
             want = cast(Any, np.linalg).vector_norm(x, axis=axis, keepdims=keep, ord=order)
             agree(
-                lambda x, a=axis, k=keep: hcast(Any, np.linalg).vector_norm(
-                    x, axis=a, keepdims=k, ord=order
-                ),
+                lambda x, a=axis, k=keep: hnp.linalg.vector_norm(x, axis=a, keepdims=k, ord=order),
                 np.asarray(want),
                 x,
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import json
 import os
@@ -24,6 +25,7 @@ def _in_child(questions: Sequence[str], answer: Callable[[str], str]) -> list[st
     pid = os.fork()
     if pid == 0:
         os.close(reader)
+        faulthandler.disable()  # it would tell of every abort on the parent's stderr
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         with os.fdopen(writer, "w") as out:
             for question in questions:

@@ -7,6 +7,7 @@ are off, so that every op rounds to its own type. `SEED` and `SIZE` come from th
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import os
 import pickle
@@ -76,6 +77,7 @@ class XlaCpu:
         if self.pid == 0:
             os.close(self.to)
             os.close(self.back)
+            faulthandler.disable()  # it would tell of every abort on the parent's stderr
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
             try:
                 _serve(their_in, their_out)

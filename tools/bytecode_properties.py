@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 _CLASS = re.compile(
@@ -32,7 +33,6 @@ def main() -> int:
 
     folder = Path(jaxlib.__file__).parent / "mlir" / "dialects"
     rows: dict[str, str] = {}
-    isolated: set[str] = set()
     for path in sorted(folder.glob("_*_ops_gen.py")):
         text = path.read_text()
         adaptors = {}
@@ -56,8 +56,6 @@ def main() -> int:
                 fields.append(f"{kind.lower()}Segments={len(sizes.rstrip(',').split(','))}")
             if fields:
                 rows[name[1]] = " ".join(fields)
-            else:
-                isolated.add(name[1])
     print(
         '"""Native properties of operations in the order of bytecode; `?` marks those that may be'
     )
@@ -72,7 +70,12 @@ def main() -> int:
     print()
     print("PROPERTIES: dict[str, str] = {")
     for name in sorted(rows):
-        print(f'    "{name}": "{rows[name]}",')
+        lines = textwrap.wrap(rows[name], 84)
+        if len(lines) == 1 and len(name) + len(lines[0]) < 86:
+            print(f'    "{name}": "{lines[0]}",')
+        else:
+            parts = " ".join(f'"{line} "' for line in lines[:-1])
+            print(f'    "{name}": ({parts} "{lines[-1]}"),')
     print("}")
     return 0
 

@@ -35,6 +35,8 @@ FORMATS: Mapping[str, tuple[str, str | None]] = {
     "mlir": ("MLIR_TEXT", None),
     "mlir-generic": ("MLIR_TEXT", None),
     "stablehlo": ("MLIR_TEXT", None),
+    "mlirbc": ("MLIR_BYTECODE", None),
+    "artifact": ("MLIR_BYTECODE", None),
     "pb": ("PROTO", None),
     "proto": ("PROTO", None),
     "proto_binary": ("PROTO", None),
@@ -53,6 +55,7 @@ _BY_EXTENSION: Mapping[str, str] = {
     ".hlo": "hlo",
     ".txt": "hlo",
     ".mlir": "mlir",
+    ".mlirbc": "mlirbc",
     ".pb": "pb",
     ".pbtxt": "pbtxt",
     ".json": "json",
@@ -136,13 +139,8 @@ def load(source: Source, format: str | None = None, *, name: str | None = None) 
             return _load_text(plain, name, sniffed)
         case Format.PROTO | Format.PROTO_TEXT | Format.PROTO_JSON:
             return _load_proto(plain, name, sniffed)
-        case Format.MLIR_BYTECODE:
-            raise error(
-                "HLO0504",
-                "MLIR bytecode is not read",
-                Place(name),
-                help="turn it into text first, e.g. with mlir-opt or stablehlo-translate --deserialize",
-            )
+        case Format.MLIR_BYTECODE | Format.JAX_EXPORT:
+            return _load_bytecode(plain, name, sniffed)
         case Format.UNKNOWN:
             raise _unknown(plain, name)
 
@@ -180,6 +178,17 @@ def _about_dialects(problem: HloError) -> HloError:
         " lowered.as_text('hlo'), or a dump of --xla_dump_to"
     )
     return HloError(replace(first, help=advice), *problem.diagnostics[1:])
+
+
+def _load_bytecode(data: bytes, name: str, sniffed: Sniffed) -> Loaded:
+    from mlirhlo.formats.sniff import Format
+    from mlirhlo.formats.vhlo import deserialize_artifact
+
+    if sniffed.format is Format.JAX_EXPORT:
+        from mlirhlo.formats.jax_export import read_jax_export
+
+        data = read_jax_export(data, name).module_bytes
+    return Loaded(deserialize_artifact(data, name), name, sniffed)
 
 
 def _load_proto(data: bytes, name: str, sniffed: Sniffed) -> Loaded:
@@ -295,6 +304,8 @@ def to_bytes(
 
         text = mlir.print_module(module, generic=format == "mlir-generic")
         data = text.encode("utf-8", errors="surrogateescape")
+    elif kind is Format.MLIR_BYTECODE:
+        data = _bytecode(module, is_artifact=format == "artifact")
     else:
         from mlirhlo.formats import containers, proto
 
@@ -311,6 +322,16 @@ def to_bytes(
 
         return gzip_module.compress(data, mtime=0)
     return data
+
+
+def _bytecode(module: ModuleOp, *, is_artifact: bool) -> bytes:
+    if is_artifact:
+        from mlirhlo.formats.vhlo import serialize_artifact
+
+        return serialize_artifact(module)
+    from mlirhlo.formats.bytecode import write_module
+
+    return write_module(module)
 
 
 def write(

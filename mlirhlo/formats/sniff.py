@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from mlirhlo.diagnostics import HloError, Place, error
+from mlirhlo.formats.jax_export import is_jax_export
 from mlirhlo.formats.proto import kinds
 from mlirhlo.formats.proto.kinds import Container
 
@@ -27,6 +28,8 @@ class Format(Enum):
     HLO_TEXT = "hlo"
     MLIR_TEXT = "mlir"
     MLIR_BYTECODE = "mlirbc"
+    JAX_EXPORT = "jax-export"
+    """What `jax.export` writes: bytecode in a FlatBuffers table."""
     PROTO = "pb"
     """Binary protobuf; `Sniffed.container` says which message."""
     PROTO_TEXT = "pbtxt"
@@ -104,6 +107,8 @@ def sniff_plain(data: bytes) -> Sniffed:
     """What unpacked `data` is."""
     if data[:4] == b"ML\xefR":
         return Sniffed(Format.MLIR_BYTECODE)
+    if is_jax_export(data):
+        return Sniffed(Format.JAX_EXPORT)
     head = data[:_HEAD_BYTES].removeprefix(b"\xef\xbb\xbf")
     # A stray NUL in HLO text is the text reader's to report; protos begin 0a 07 ... or the like.
     if _KEYWORD.match(head) or not _CONTROL.search(head, 0, 4096):

@@ -11,31 +11,6 @@ from xdsl.printer import Printer
 
 
 @irdl_attr_definition
-class FileLineColRange(ParametrizedAttribute, BuiltinAttribute):
-    """`loc("f.py":1:2 to 3:4)`: a stretch of a file. Zero to four numbers, in the order of the text:
-    the line; line and column; line, column, end column; line, column, end line, end column."""
-
-    name: ClassVar[str] = "builtin.file_line_col_range"
-
-    filename: StringAttr
-    numbers: ArrayAttr[IntAttr]
-
-    def print_builtin(self, printer: Printer) -> None:
-        """Prints it as MLIR does."""
-        numbers = [number.data for number in self.numbers.data]
-        with printer.in_location():
-            printer.print_string_literal(self.filename.data)
-            if len(numbers) > 0:
-                printer.print_string(f":{numbers[0]}")
-            if len(numbers) > 1:
-                printer.print_string(f":{numbers[1]}")
-            if len(numbers) == 3:
-                printer.print_string(f" to :{numbers[2]}")
-            if len(numbers) == 4:
-                printer.print_string(f" to {numbers[2]}:{numbers[3]}")
-
-
-@irdl_attr_definition
 class DistinctAttr(ParametrizedAttribute, BuiltinAttribute):
     """`distinct[0]<…>`: equal only to itself."""
 

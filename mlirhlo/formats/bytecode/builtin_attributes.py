@@ -32,11 +32,19 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, TypeAttribute
 
 from mlirhlo.dialects.stablehlo.elements import DenseAttr
+from mlirhlo.dialects.stablehlo.locations import (
+    FileRange,
+    FileRangeLoc,
+    call_loc,
+    file_loc,
+    fused_loc,
+    is_location,
+    name_loc,
+)
 from mlirhlo.formats.bytecode import dense
 from mlirhlo.formats.bytecode.attributes import (
     DenseStringElementsAttr,
     DistinctAttr,
-    FileLineColRange,
     SparseElementsAttr,
 )
 from mlirhlo.formats.bytecode.codec import Sink, Source
@@ -70,19 +78,13 @@ from mlirhlo.formats.bytecode.floats import bits_of, float_of, float_width
 
 _UNIT = UnitAttr()
 _UNKNOWN = UnknownLoc()
-_LOCATIONS = (UnknownLoc, FileLineColLoc, CallSiteLoc, FusedLoc, NameLoc, FileLineColRange)
 
 
-def is_location(attribute: Attribute) -> bool:
-    """Whether an attribute is a location."""
-    return isinstance(attribute, _LOCATIONS)
-
-
-def integer_width(type: Attribute) -> int | None:
-    """Bits of an integer of that type, None for what is no integer type."""
-    if isinstance(type, IntegerType):
-        return cast("int", type.width.data)
-    return 64 if isinstance(type, IndexType) else None
+def integer_width(type_: Attribute) -> int | None:
+    """Bits of an integer of that type_, None for what is no integer type_."""
+    if isinstance(type_, IntegerType):
+        return cast("int", type_.width.data)
+    return 64 if isinstance(type_, IndexType) else None
 
 
 # ---------------------------------------------------------------- reading
@@ -117,8 +119,8 @@ def read(source: Source) -> Attribute:
         case 10 | 11 | 12 | 13 | 14 | 15 | 22:
             return _location(code, source)
         case 16:
-            type = source.type()
-            return cast("Any", DenseResourceAttr)(StringAttr(source.resource()), type)
+            type_ = source.type()
+            return cast("Any", DenseResourceAttr)(StringAttr(source.resource()), type_)
         case 17:
             return _dense_array(source)
         case 18:
@@ -148,54 +150,63 @@ def _symbol(source: Source) -> Attribute:
 
 
 def _integer(source: Source) -> Attribute:
-    type = source.type()
-    width = integer_width(type)
+    type_ = source.type()
+    width = integer_width(type_)
     if width is None or not width:
-        raise source.problem(f"an integer of type {type} cannot be")
-    return integer_of(source.bits(width), type)
+        raise source.problem(f"an integer of type {type_} cannot be")
+    return integer_of(source.bits(width), type_)
 
 
-def integer_of(value: int, type: Attribute) -> Attribute:
+def integer_of(value: int, type_: Attribute) -> Attribute:
     """The attribute of a value given as unsigned bits."""
-    width = integer_width(type)
+    width = integer_width(type_)
     assert width is not None
-    unsigned = isinstance(type, IntegerType) and type.signedness.data.name == "UNSIGNED"
+    unsigned = isinstance(type_, IntegerType) and type_.signedness.data.name == "UNSIGNED"
     if not unsigned and value >> (width - 1):
         value -= 1 << width
-    return cast("Any", IntegerAttr)(value, type)
+    return cast("Any", IntegerAttr)(value, type_)
 
 
 def _float(source: Source) -> Attribute:
-    type = source.type()
-    width = float_width(type)
+    type_ = source.type()
+    width = float_width(type_)
     if width is None:
-        raise source.problem(f"a number of type {type} cannot be")
-    return FloatAttr(float_of(source.bits(width), type), cast("Any", type))
+        raise source.problem(f"a number of type {type_} cannot be")
+    return FloatAttr(float_of(source.bits(width), type_), cast("Any", type_))
 
 
 def _location(code: int, source: Source) -> Attribute:
     match code:
         case 10:
-            return CallSiteLoc(_place(source), _place(source))
+            return call_loc(_place(source), _place(source))
         case 11:
-            name = source.string_attribute()
-            return FileLineColLoc(name, IntAttr(source.varint()), IntAttr(source.varint()))
+            name = source.string_attribute().data
+            return file_loc(name, source.varint(), source.varint())
         case 12:
-            places = source.list(lambda: _place(source))
-            return FusedLoc(ArrayAttr(places), NoneAttr())
+            return fused_loc(source.list(lambda: _place(source)), None)
         case 13:
             places = source.list(lambda: _place(source))
-            return FusedLoc(ArrayAttr(places), source.attribute())
+            return fused_loc(places, source.attribute())
         case 14:
-            return NameLoc(source.string_attribute(), _place(source))
+            name, child = source.string_attribute().data, _place(source)
+            return name_loc(name, None if isinstance(child, UnknownLoc) else child)
         case 15:
             return _UNKNOWN
         case _:
-            name = source.string_attribute()
-            numbers = source.list(source.varint)
-            if len(numbers) > 4:
-                raise source.problem(f"a stretch of a file has {len(numbers)} numbers")
-            return FileLineColRange(name, ArrayAttr([IntAttr(n) for n in numbers]))
+            name = source.string_attribute().data
+            return _stretch(name, source.list(source.varint), source)
+
+
+def _stretch(name: str, numbers: list[int], source: Source) -> Attribute:
+    """A stretch of a file from line; line, column; these and end column; or end line before it."""
+    if len(numbers) > 4:
+        raise source.problem(f"a stretch of a file has {len(numbers)} numbers")
+    if len(numbers) < 3:
+        line, column = (*numbers, 0, 0)[:2]
+        return file_loc(name, line, column)
+    line, column, *end = numbers
+    end_line, end_column = end if len(end) == 2 else (line, end[0])
+    return FileRangeLoc(FileRange(name, line, column, end_line, end_column))
 
 
 def _place(source: Source) -> Attribute:
@@ -206,36 +217,36 @@ def _place(source: Source) -> Attribute:
 
 
 def _dense_array(source: Source) -> Attribute:
-    type = source.type()
+    type_ = source.type()
     size = source.varint()
     data = source.blob()
-    width = integer_width(type) or float_width(type)
-    if width is None or not isinstance(type, TypeAttribute):
-        raise source.problem(f"an array of {type} cannot be")
+    width = integer_width(type_) or float_width(type_)
+    if width is None or not isinstance(type_, TypeAttribute):
+        raise source.problem(f"an array of {type_} cannot be")
     if len(data) != size * ((width + 7) // 8):
-        raise source.problem(f"{len(data)} bytes do not make {size} elements of {type}")
-    return cast("Any", DenseArrayBase)(type, BytesAttr(data))
+        raise source.problem(f"{len(data)} bytes do not make {size} elements of {type_}")
+    return cast("Any", DenseArrayBase)(type_, BytesAttr(data))
 
 
 def read_dense(source: Source) -> Attribute:
     """Decodes type and buffer of dense elements."""
-    type = source.type()
+    type_ = source.type()
     try:
-        return dense.from_buffer(type, source.blob())
+        return dense.from_buffer(type_, source.blob())
     except dense.BadElements as problem:
         raise source.problem(str(problem)) from None
 
 
 def _strings(source: Source) -> Attribute:
-    type = source.type()
+    type_ = source.type()
     is_splat = source.varint()
     try:
-        count = 1 if is_splat else dense.element_count(type)
+        count = 1 if is_splat else dense.element_count(type_)
     except dense.BadElements as problem:
         raise source.problem(str(problem)) from None
     source.cursor.check(count)
     values = [StringAttr(source.string()) for _ in range(count)]
-    return DenseStringElementsAttr(type, ArrayAttr(values), IntAttr(is_splat))
+    return DenseStringElementsAttr(type_, ArrayAttr(values), IntAttr(is_splat))
 
 
 # ---------------------------------------------------------------- writing
@@ -256,7 +267,7 @@ def write(value: Attribute, sink: Sink) -> bool:
             sink.bits(value.value.data, width)
         case ArrayAttr():
             sink.varint(ARRAY)
-            sink.attributes(cast("tuple[Attribute, ...]", value.data))
+            sink.attributes(value.data)
         case DictionaryAttr():
             sink.varint(DICTIONARY)
             sink.varint(len(value.data))
@@ -351,12 +362,16 @@ def _write_location(value: Attribute, sink: Sink) -> bool:
             sink.attributes(cast("ArrayAttr[Attribute]", value.locations).data)
             if has_metadata:
                 sink.attribute(value.metadata)
-        case FileLineColRange():
+        case FileRangeLoc():
+            data = value.data
             sink.varint(FILE_RANGE)
-            sink.attribute(value.filename)
-            sink.varint(len(value.numbers.data))
-            for number in value.numbers.data:
-                sink.varint(number.data)
+            sink.attribute(StringAttr(data.file))
+            sink.varint(3 if data.line == data.end_line else 4)
+            sink.varint(data.line)
+            sink.varint(data.column)
+            if data.line != data.end_line:
+                sink.varint(data.end_line)
+            sink.varint(data.end_column)
         case _:
             return False
     return True

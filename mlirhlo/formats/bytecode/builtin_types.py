@@ -36,7 +36,7 @@ _FLOATS: dict[int, Attribute] = {
     7: builtin.f80,
     8: builtin.f128,
 }
-_FLOAT_CODES = {type: code for code, type in _FLOATS.items()}
+_FLOAT_CODES = {type_: code for code, type_ in _FLOATS.items()}
 _SMALL_FLOATS: dict[int, Attribute] = {
     21: builtin.FloatTF32Type(),
     22: builtin.Float8E5M2Type(),

@@ -18,10 +18,14 @@ if TYPE_CHECKING:
 
 def new_context() -> Context:
     """A context with our dialects and xDSL's that takes what neither knows."""
-    from mlirhlo.formats.stablehlo import context
+    from mlirhlo.formats.stablehlo.contexts import context
 
-    found = context()
+    found = context().clone()
     found.allow_unregistered = True
+    if "hlo" not in found.registered_dialect_names:
+        from mlirhlo.dialects.hlo import HLO
+
+        found.register_dialect("hlo", lambda: HLO)
     return found
 
 

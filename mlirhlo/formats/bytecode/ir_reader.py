@@ -11,8 +11,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects.quick import create_op
+from mlirhlo.dialects.stablehlo.locations import is_location
 from mlirhlo.formats.bytecode import properties
-from mlirhlo.formats.bytecode.builtin_attributes import is_location
 from mlirhlo.formats.bytecode.codec import Source
 from mlirhlo.formats.bytecode.container import Container, OpEntry, Section, Since, read_section
 from mlirhlo.formats.bytecode.cursor import Cursor

@@ -65,7 +65,9 @@ PROPERTIES: dict[str, str] = {
     "chlo.constant": "value",
     "chlo.constant_like": "value",
     "chlo.ragged_dot": "precision_config? ragged_dot_dimension_numbers",
-    "chlo.scan": "dimension is_associative? is_reverse? scan_dim_size? operandSegments=2 resultSegments=2",
+    "chlo.scan": (
+        "dimension is_associative? is_reverse? scan_dim_size? operandSegments=2 resultSegments=2"
+    ),
     "chlo.top_k": "k",
     "func.call": "arg_attrs? callee no_inline? res_attrs?",
     "func.call_indirect": "arg_attrs? res_attrs?",
@@ -83,7 +85,11 @@ PROPERTIES: dict[str, str] = {
     "gpu.cluster_id": "dimension upper_bound?",
     "gpu.create_2to4_spmat": "pruneFlag?",
     "gpu.create_dn_tensor": "operandSegments=3",
-    "gpu.func": "arg_attrs? function_type kernel? known_block_size? known_cluster_size? known_grid_size? private_attrib_attrs? res_attrs? workgroup_attrib_attrs? workgroup_attributions?",
+    "gpu.func": (
+        "arg_attrs? function_type kernel? known_block_size? known_cluster_size? "
+        "known_grid_size? private_attrib_attrs? res_attrs? workgroup_attrib_attrs? "
+        "workgroup_attributions?"
+    ),
     "gpu.global_id": "dimension upper_bound?",
     "gpu.grid_dim": "dimension upper_bound?",
     "gpu.lane_id": "upper_bound?",
@@ -114,13 +120,30 @@ PROPERTIES: dict[str, str] = {
     "gpu.warp_execute_on_lane_0": "warp_size",
     "llvm.alloca": "alignment? elem_type inalloca?",
     "llvm.ashr": "isExact?",
-    "llvm.atomicrmw": "access_groups? alias_scopes? alignment? bin_op noalias_scopes? ordering syncscope? tbaa? volatile_?",
+    "llvm.atomicrmw": (
+        "access_groups? alias_scopes? alignment? bin_op noalias_scopes? ordering syncscope? "
+        "tbaa? volatile_?"
+    ),
     "llvm.blockaddress": "block_addr",
     "llvm.blocktag": "tag",
     "llvm.br": "loop_annotation?",
-    "llvm.call": "CConv? TailCallKind? access_groups? alias_scopes? allocsize? always_inline? arg_attrs? builtin? callee? cold? convergent? default_func_attrs? fastmathFlags? hot? inline_hint? memory_effects? minsize? modular_format? no_caller_saved_registers? no_inline? no_unwind? noalias_scopes? nobuiltin? nobuiltins? nocallback? noduplicate? noreturn? op_bundle_sizes op_bundle_tags? optsize? res_attrs? returns_twice? save_reg_params? tbaa? trap_func_name? var_callee_type? will_return? zero_call_used_regs? operandSegments=2",
-    "llvm.call_intrinsic": "arg_attrs? fastmathFlags? intrin op_bundle_sizes op_bundle_tags? res_attrs? operandSegments=2",
-    "llvm.cmpxchg": "access_groups? alias_scopes? alignment? failure_ordering noalias_scopes? success_ordering syncscope? tbaa? volatile_? weak?",
+    "llvm.call": (
+        "CConv? TailCallKind? access_groups? alias_scopes? allocsize? always_inline? "
+        "arg_attrs? builtin? callee? cold? convergent? default_func_attrs? fastmathFlags? "
+        "hot? inline_hint? memory_effects? minsize? modular_format? "
+        "no_caller_saved_registers? no_inline? no_unwind? noalias_scopes? nobuiltin? "
+        "nobuiltins? nocallback? noduplicate? noreturn? op_bundle_sizes op_bundle_tags? "
+        "optsize? res_attrs? returns_twice? save_reg_params? tbaa? trap_func_name? "
+        "var_callee_type? will_return? zero_call_used_regs? operandSegments=2"
+    ),
+    "llvm.call_intrinsic": (
+        "arg_attrs? fastmathFlags? intrin op_bundle_sizes op_bundle_tags? res_attrs? "
+        "operandSegments=2"
+    ),
+    "llvm.cmpxchg": (
+        "access_groups? alias_scopes? alignment? failure_ordering noalias_scopes? "
+        "success_ordering syncscope? tbaa? volatile_? weak?"
+    ),
     "llvm.comdat": "sym_name",
     "llvm.comdat_selector": "comdat sym_name",
     "llvm.cond_br": "branch_weights? loop_annotation? operandSegments=3",
@@ -136,11 +159,28 @@ PROPERTIES: dict[str, str] = {
     "llvm.fptrunc": "fastmathFlags?",
     "llvm.frem": "fastmathFlags?",
     "llvm.fsub": "fastmathFlags?",
-    "llvm.func": "CConv? alignment? allocsize? always_inline? arg_attrs? arm_in_za? arm_inout_za? arm_locally_streaming? arm_new_za? arm_out_za? arm_preserves_za? arm_streaming? arm_streaming_compatible? cold? comdat? convergent? default_func_attrs? denormal_fpenv? dso_local? fp_contract? frame_pointer? function_entry_count? function_type garbageCollector? hot? inline_hint? instrument_function_entry? instrument_function_exit? intel_reqd_sub_group_size? linkage? memory_effects? minsize? modular_format? no_caller_saved_registers? no_inline? no_signed_zeros_fp_math? no_unwind? nobuiltins? nocallback? noduplicate? noreturn? optimize_none? optsize? passthrough? personality? prefer_vector_width? reciprocal_estimates? reqd_work_group_size? res_attrs? returns_twice? save_reg_params? section? sym_name sym_visibility? target_cpu? target_features? tune_cpu? unnamed_addr? use_sample_profile? uwtable_kind? vec_type_hint? visibility_? vscale_range? will_return? work_group_size_hint? zero_call_used_regs?",
+    "llvm.func": (
+        "CConv? alignment? allocsize? always_inline? arg_attrs? arm_in_za? arm_inout_za? "
+        "arm_locally_streaming? arm_new_za? arm_out_za? arm_preserves_za? arm_streaming? "
+        "arm_streaming_compatible? cold? comdat? convergent? default_func_attrs? "
+        "denormal_fpenv? dso_local? fp_contract? frame_pointer? function_entry_count? "
+        "function_type garbageCollector? hot? inline_hint? instrument_function_entry? "
+        "instrument_function_exit? intel_reqd_sub_group_size? linkage? memory_effects? "
+        "minsize? modular_format? no_caller_saved_registers? no_inline? "
+        "no_signed_zeros_fp_math? no_unwind? nobuiltins? nocallback? noduplicate? noreturn? "
+        "optimize_none? optsize? passthrough? personality? prefer_vector_width? "
+        "reciprocal_estimates? reqd_work_group_size? res_attrs? returns_twice? "
+        "save_reg_params? section? sym_name sym_visibility? target_cpu? target_features? "
+        "tune_cpu? unnamed_addr? use_sample_profile? uwtable_kind? vec_type_hint? "
+        "visibility_? vscale_range? will_return? work_group_size_hint? zero_call_used_regs?"
+    ),
     "llvm.getelementptr": "elem_type rawConstantIndices",
     "llvm.icmp": "predicate",
     "llvm.indirectbr": "indbr_operand_segments",
-    "llvm.inline_asm": "asm_dialect? asm_string constraints has_side_effects? is_align_stack? operand_attrs? tail_call_kind?",
+    "llvm.inline_asm": (
+        "asm_dialect? asm_string constraints has_side_effects? is_align_stack? operand_attrs? "
+        "tail_call_kind?"
+    ),
     "llvm.insertvalue": "position",
     "llvm.intr.abs": "is_int_min_poison",
     "llvm.intr.acos": "fastmathFlags?",
@@ -197,11 +237,21 @@ PROPERTIES: dict[str, str] = {
     "llvm.intr.matrix.transpose": "columns rows",
     "llvm.intr.maximum": "fastmathFlags?",
     "llvm.intr.maxnum": "fastmathFlags?",
-    "llvm.intr.memcpy": "access_groups? alias_scopes? arg_attrs? isVolatile noalias_scopes? res_attrs? tbaa?",
-    "llvm.intr.memcpy.inline": "access_groups? alias_scopes? arg_attrs? isVolatile len noalias_scopes? res_attrs? tbaa?",
-    "llvm.intr.memmove": "access_groups? alias_scopes? arg_attrs? isVolatile noalias_scopes? res_attrs? tbaa?",
-    "llvm.intr.memset": "access_groups? alias_scopes? arg_attrs? isVolatile noalias_scopes? res_attrs? tbaa?",
-    "llvm.intr.memset.inline": "access_groups? alias_scopes? arg_attrs? isVolatile len noalias_scopes? res_attrs? tbaa?",
+    "llvm.intr.memcpy": (
+        "access_groups? alias_scopes? arg_attrs? isVolatile noalias_scopes? res_attrs? tbaa?"
+    ),
+    "llvm.intr.memcpy.inline": (
+        "access_groups? alias_scopes? arg_attrs? isVolatile len noalias_scopes? res_attrs? tbaa?"
+    ),
+    "llvm.intr.memmove": (
+        "access_groups? alias_scopes? arg_attrs? isVolatile noalias_scopes? res_attrs? tbaa?"
+    ),
+    "llvm.intr.memset": (
+        "access_groups? alias_scopes? arg_attrs? isVolatile noalias_scopes? res_attrs? tbaa?"
+    ),
+    "llvm.intr.memset.inline": (
+        "access_groups? alias_scopes? arg_attrs? isVolatile len noalias_scopes? res_attrs? tbaa?"
+    ),
     "llvm.intr.minimum": "fastmathFlags?",
     "llvm.intr.minnum": "fastmathFlags?",
     "llvm.intr.nearbyint": "fastmathFlags?",
@@ -228,18 +278,33 @@ PROPERTIES: dict[str, str] = {
     "llvm.intr.vector.reduce.fminimum": "fastmathFlags?",
     "llvm.intr.vector.reduce.fmul": "fastmathFlags?",
     "llvm.inttoptr": "dereferenceable?",
-    "llvm.invoke": "CConv? arg_attrs? branch_weights? callee? op_bundle_sizes op_bundle_tags? res_attrs? var_callee_type? operandSegments=4",
+    "llvm.invoke": (
+        "CConv? arg_attrs? branch_weights? callee? op_bundle_sizes op_bundle_tags? res_attrs? "
+        "var_callee_type? operandSegments=4"
+    ),
     "llvm.landingpad": "cleanup?",
     "llvm.linker_options": "options",
-    "llvm.load": "access_groups? alias_scopes? alignment? dereferenceable? invariant? invariantGroup? noalias_scopes? nontemporal? ordering? syncscope? tbaa? volatile_?",
+    "llvm.load": (
+        "access_groups? alias_scopes? alignment? dereferenceable? invariant? invariantGroup? "
+        "noalias_scopes? nontemporal? ordering? syncscope? tbaa? volatile_?"
+    ),
     "llvm.lshr": "isExact?",
     "llvm.mlir.addressof": "global_name",
-    "llvm.mlir.alias": "alias_type dso_local? linkage sym_name thread_local_? unnamed_addr? visibility_?",
+    "llvm.mlir.alias": (
+        "alias_type dso_local? linkage sym_name thread_local_? unnamed_addr? visibility_?"
+    ),
     "llvm.mlir.constant": "value",
-    "llvm.mlir.global": "addr_space? alignment? comdat? constant? dbg_exprs? dso_local? externally_initialized? global_type linkage section? sym_name target_specific_attrs? thread_local_? unnamed_addr? value? visibility_?",
+    "llvm.mlir.global": (
+        "addr_space? alignment? comdat? constant? dbg_exprs? dso_local? "
+        "externally_initialized? global_type linkage section? sym_name target_specific_attrs? "
+        "thread_local_? unnamed_addr? value? visibility_?"
+    ),
     "llvm.mlir.global_ctors": "ctors data priorities",
     "llvm.mlir.global_dtors": "data dtors priorities",
-    "llvm.mlir.ifunc": "address_space? dso_local? i_func_type linkage resolver resolver_type sym_name unnamed_addr? visibility_?",
+    "llvm.mlir.ifunc": (
+        "address_space? dso_local? i_func_type linkage resolver resolver_type sym_name "
+        "unnamed_addr? visibility_?"
+    ),
     "llvm.mlir.metadata_as_value": "metadata",
     "llvm.module_flags": "flags",
     "llvm.named_metadata": "metadata_name nodes",
@@ -247,7 +312,10 @@ PROPERTIES: dict[str, str] = {
     "llvm.sdiv": "isExact?",
     "llvm.select": "fastmathFlags?",
     "llvm.shufflevector": "mask",
-    "llvm.store": "access_groups? alias_scopes? alignment? invariantGroup? noalias_scopes? nontemporal? ordering? syncscope? tbaa? volatile_?",
+    "llvm.store": (
+        "access_groups? alias_scopes? alignment? invariantGroup? noalias_scopes? nontemporal? "
+        "ordering? syncscope? tbaa? volatile_?"
+    ),
     "llvm.switch": "branch_weights? case_operand_segments case_values? operandSegments=3",
     "llvm.udiv": "isExact?",
     "llvm.uitofp": "nonNeg?",
@@ -310,7 +378,9 @@ PROPERTIES: dict[str, str] = {
     "memref.transpose": "permutation",
     "mhlo.all_gather": "all_gather_dim channel_handle? replica_groups use_global_device_ids?",
     "mhlo.all_reduce": "channel_handle? replica_groups use_global_device_ids?",
-    "mhlo.all_to_all": "channel_handle? concat_dimension? replica_groups split_count? split_dimension?",
+    "mhlo.all_to_all": (
+        "channel_handle? concat_dimension? replica_groups split_count? split_dimension?"
+    ),
     "mhlo.async_start": "called_computation execution_thread",
     "mhlo.batch_norm_grad": "epsilon feature_index",
     "mhlo.batch_norm_inference": "epsilon feature_index",
@@ -325,16 +395,28 @@ PROPERTIES: dict[str, str] = {
     "mhlo.composite": "composite_attributes? decomposition name version?",
     "mhlo.concatenate": "dimension",
     "mhlo.constant": "value",
-    "mhlo.convolution": "batch_group_count dimension_numbers feature_group_count lhs_dilation? padding? precision_config? rhs_dilation? window_reversal? window_strides?",
+    "mhlo.convolution": (
+        "batch_group_count dimension_numbers feature_group_count lhs_dilation? padding? "
+        "precision_config? rhs_dilation? window_reversal? window_strides?"
+    ),
     "mhlo.copy": "cross_program_prefetch_index?",
     "mhlo.cosine": "result_accuracy?",
     "mhlo.cross-replica-sum": "replica_groups",
-    "mhlo.custom_call": "api_version? backend_config? call_target_name called_computations? custom_call_schedule? has_side_effect? operand_layouts? output_operand_aliases? result_layouts?",
+    "mhlo.custom_call": (
+        "api_version? backend_config? call_target_name called_computations? "
+        "custom_call_schedule? has_side_effect? operand_layouts? output_operand_aliases? "
+        "result_layouts?"
+    ),
     "mhlo.domain": "entry_metadata exit_metadata kind",
     "mhlo.dot": "precision_config?",
     "mhlo.dot_general": "algorithm? dot_dimension_numbers precision_config?",
-    "mhlo.dynamic_broadcast_in_dim": "broadcast_dimensions known_expanding_dimensions? known_nonexpanding_dimensions?",
-    "mhlo.dynamic_conv": "batch_group_count dimension_numbers feature_group_count lhs_dilation? padding? precision_config? rhs_dilation? window_reversal? window_strides?",
+    "mhlo.dynamic_broadcast_in_dim": (
+        "broadcast_dimensions known_expanding_dimensions? known_nonexpanding_dimensions?"
+    ),
+    "mhlo.dynamic_conv": (
+        "batch_group_count dimension_numbers feature_group_count lhs_dilation? padding? "
+        "precision_config? rhs_dilation? window_reversal? window_strides?"
+    ),
     "mhlo.dynamic_gather": "dimension_numbers indices_are_sorted?",
     "mhlo.dynamic_iota": "iota_dimension",
     "mhlo.dynamic_slice": "slice_sizes",
@@ -358,13 +440,19 @@ PROPERTIES: dict[str, str] = {
     "mhlo.recv": "channel_handle is_host_transfer? source_target_pairs?",
     "mhlo.reduce": "dimensions",
     "mhlo.reduce_precision": "exponent_bits mantissa_bits",
-    "mhlo.reduce_scatter": "channel_handle? replica_groups scatter_dimension use_global_device_ids?",
-    "mhlo.reduce_window": "base_dilations? padding? window_dilations? window_dimensions window_strides?",
+    "mhlo.reduce_scatter": (
+        "channel_handle? replica_groups scatter_dimension use_global_device_ids?"
+    ),
+    "mhlo.reduce_window": (
+        "base_dilations? padding? window_dilations? window_dimensions window_strides?"
+    ),
     "mhlo.reverse": "dimensions",
     "mhlo.rng": "rng_distribution",
     "mhlo.rng_bit_generator": "rng_algorithm",
     "mhlo.rsqrt": "result_accuracy?",
-    "mhlo.scan": "dimension is_associative? is_reverse? scan_dim_size? operandSegments=2 resultSegments=2",
+    "mhlo.scan": (
+        "dimension is_associative? is_reverse? scan_dim_size? operandSegments=2 resultSegments=2"
+    ),
     "mhlo.scatter": "indices_are_sorted? scatter_dimension_numbers unique_indices?",
     "mhlo.select_and_scatter": "padding? window_dimensions? window_strides?",
     "mhlo.send": "channel_handle is_host_transfer? source_target_pairs?",
@@ -435,7 +523,9 @@ PROPERTIES: dict[str, str] = {
     "nvvm.cp.async.bulk.tensor.global.shared.cta": "mode? operandSegments=5",
     "nvvm.cp.async.bulk.tensor.prefetch": "mode? operandSegments=4",
     "nvvm.cp.async.bulk.tensor.reduce": "mode? redKind operandSegments=4",
-    "nvvm.cp.async.bulk.tensor.shared.cluster.global": "group? isCTAOnly? mode? operandSegments=8",
+    "nvvm.cp.async.bulk.tensor.shared.cluster.global": (
+        "group? isCTAOnly? mode? operandSegments=8"
+    ),
     "nvvm.cp.async.bulk.wait_group": "group read?",
     "nvvm.cp.async.mbarrier.arrive": "noinc?",
     "nvvm.cp.async.shared.global": "modifier size",
@@ -464,10 +554,22 @@ PROPERTIES: dict[str, str] = {
     "nvvm.mbarrier.test.wait": "relaxed? scope?",
     "nvvm.mbarrier.try_wait": "relaxed? scope?",
     "nvvm.memory.barrier": "scope",
-    "nvvm.mma.block_scale": "blockScaleFormat kind multiplicandAPtxType? multiplicandBPtxType? scaleVecSize shape operandSegments=9",
-    "nvvm.mma.sp.block_scale": "blockScaleFormat kind multiplicandAPtxType? multiplicandBPtxType? orderedMetadata? scaleVecSize shape operandSegments=11",
-    "nvvm.mma.sp.sync": "intOverflowBehavior? kind? multiplicandAPtxType? multiplicandBPtxType? orderedMetadata? shape operandSegments=5",
-    "nvvm.mma.sync": "b1Op? intOverflowBehavior? layoutA layoutB multiplicandAPtxType? multiplicandBPtxType? shape operandSegments=3",
+    "nvvm.mma.block_scale": (
+        "blockScaleFormat kind multiplicandAPtxType? multiplicandBPtxType? scaleVecSize shape "
+        "operandSegments=9"
+    ),
+    "nvvm.mma.sp.block_scale": (
+        "blockScaleFormat kind multiplicandAPtxType? multiplicandBPtxType? orderedMetadata? "
+        "scaleVecSize shape operandSegments=11"
+    ),
+    "nvvm.mma.sp.sync": (
+        "intOverflowBehavior? kind? multiplicandAPtxType? multiplicandBPtxType? "
+        "orderedMetadata? shape operandSegments=5"
+    ),
+    "nvvm.mma.sync": (
+        "b1Op? intOverflowBehavior? layoutA layoutB multiplicandAPtxType? "
+        "multiplicandBPtxType? shape operandSegments=3"
+    ),
     "nvvm.movmatrix": "eltType layout? shape",
     "nvvm.pmevent": "eventId? maskedEventId?",
     "nvvm.prefetch": "cacheLevel? evictPriority? in_param_space? tensormap? uniform?",
@@ -534,7 +636,9 @@ PROPERTIES: dict[str, str] = {
     "nvvm.tcgen05.wait": "kind",
     "nvvm.tensormap.replace": "field new_value_attr? ord?",
     "nvvm.vote.sync": "kind",
-    "nvvm.wgmma.mma_async": "layoutA layoutB satfinite? scaleA scaleB scaleD shape typeA typeB typeD",
+    "nvvm.wgmma.mma_async": (
+        "layoutA layoutB satfinite? scaleA scaleB scaleD shape typeA typeB typeD"
+    ),
     "nvvm.wgmma.wait.group.sync.aligned": "group",
     "nvvm.wmma.load": "eltype frag k layout m n",
     "nvvm.wmma.mma": "eltypeA eltypeB k layoutA layoutB m n",
@@ -578,9 +682,13 @@ PROPERTIES: dict[str, str] = {
     "sparse_tensor.sort": "algorithm ny? perm_map",
     "sparse_tensor.storage_specifier.get": "level? specifierKind",
     "sparse_tensor.storage_specifier.set": "level? specifierKind",
-    "stablehlo.all_gather": "all_gather_dim channel_handle? replica_groups use_global_device_ids?",
+    "stablehlo.all_gather": (
+        "all_gather_dim channel_handle? replica_groups use_global_device_ids?"
+    ),
     "stablehlo.all_reduce": "channel_handle? replica_groups use_global_device_ids?",
-    "stablehlo.all_to_all": "channel_handle? concat_dimension replica_groups split_count split_dimension",
+    "stablehlo.all_to_all": (
+        "channel_handle? concat_dimension replica_groups split_count split_dimension"
+    ),
     "stablehlo.batch_norm_grad": "epsilon feature_index",
     "stablehlo.batch_norm_inference": "epsilon feature_index",
     "stablehlo.batch_norm_training": "epsilon feature_index",
@@ -594,14 +702,25 @@ PROPERTIES: dict[str, str] = {
     "stablehlo.composite": "composite_attributes? decomposition name version?",
     "stablehlo.concatenate": "dimension",
     "stablehlo.constant": "value",
-    "stablehlo.convolution": "batch_group_count dimension_numbers feature_group_count lhs_dilation? padding? precision_config? rhs_dilation? window_reversal? window_strides?",
+    "stablehlo.convolution": (
+        "batch_group_count dimension_numbers feature_group_count lhs_dilation? padding? "
+        "precision_config? rhs_dilation? window_reversal? window_strides?"
+    ),
     "stablehlo.cosine": "result_accuracy?",
     "stablehlo.cross-replica-sum": "replica_groups",
-    "stablehlo.custom_call": "api_version? backend_config? call_target_name called_computations? has_side_effect? operand_layouts? output_operand_aliases? result_layouts?",
+    "stablehlo.custom_call": (
+        "api_version? backend_config? call_target_name called_computations? has_side_effect? "
+        "operand_layouts? output_operand_aliases? result_layouts?"
+    ),
     "stablehlo.dot": "precision_config?",
     "stablehlo.dot_general": "algorithm? dot_dimension_numbers precision_config?",
-    "stablehlo.dynamic_broadcast_in_dim": "broadcast_dimensions known_expanding_dimensions? known_nonexpanding_dimensions?",
-    "stablehlo.dynamic_conv": "batch_group_count dimension_numbers feature_group_count lhs_dilation? precision_config? rhs_dilation? window_reversal? window_strides?",
+    "stablehlo.dynamic_broadcast_in_dim": (
+        "broadcast_dimensions known_expanding_dimensions? known_nonexpanding_dimensions?"
+    ),
+    "stablehlo.dynamic_conv": (
+        "batch_group_count dimension_numbers feature_group_count lhs_dilation? "
+        "precision_config? rhs_dilation? window_reversal? window_strides?"
+    ),
     "stablehlo.dynamic_gather": "dimension_numbers indices_are_sorted?",
     "stablehlo.dynamic_iota": "iota_dimension",
     "stablehlo.dynamic_slice": "slice_sizes",
@@ -623,8 +742,12 @@ PROPERTIES: dict[str, str] = {
     "stablehlo.recv": "channel_handle is_host_transfer? source_target_pairs?",
     "stablehlo.reduce": "dimensions",
     "stablehlo.reduce_precision": "exponent_bits mantissa_bits",
-    "stablehlo.reduce_scatter": "channel_handle? replica_groups scatter_dimension use_global_device_ids?",
-    "stablehlo.reduce_window": "base_dilations? padding? window_dilations? window_dimensions window_strides?",
+    "stablehlo.reduce_scatter": (
+        "channel_handle? replica_groups scatter_dimension use_global_device_ids?"
+    ),
+    "stablehlo.reduce_window": (
+        "base_dilations? padding? window_dilations? window_dimensions window_strides?"
+    ),
     "stablehlo.reverse": "dimensions",
     "stablehlo.rng": "rng_distribution",
     "stablehlo.rng_bit_generator": "rng_algorithm",

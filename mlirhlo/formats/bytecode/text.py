@@ -39,7 +39,7 @@ _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|->|[(\[{<]|[)\]}>]')
 class AttributeText:
     """Parses text with the dialects of a context; keeps what no dialect there knows as it stands."""
 
-    def __init__(self, context: Context | None = None) -> None:
+    def __init__(self, context: Context) -> None:
         self._context = context
 
     def parse(self, text: str, is_type: bool, cursor: Cursor, offset: int) -> Attribute:
@@ -65,17 +65,12 @@ class AttributeText:
     def _parse(self, text: str, is_type: bool) -> Attribute:
         from mlirhlo.formats.mlir.parser import MlirParser
 
-        parser = MlirParser(self._dialects(), text)
+        parser = MlirParser(self._context, text)
         value = parser.parse_type() if is_type else parser.parse_attribute()
         rest = text[parser.pos :].strip()
         if rest:
             parser.raise_error(f"'{rest[:20]}' is left over")
         return value
-
-    def _dialects(self) -> Context:
-        if self._context is None:
-            self._context = default_context()
-        return self._context
 
     def _opaque(self, match: re.Match[str], is_type: bool) -> Attribute:
         _, dialect, name, parameters, opaque = match.groups()
@@ -102,12 +97,3 @@ class AttributeText:
                     )
             elif token in ")]}>":
                 depth -= 1
-
-
-def default_context() -> Context:
-    """A context that knows our dialects and xDSL's, and takes what neither knows."""
-    from mlirhlo.formats.mlir.parser import context
-
-    found = context()
-    found.allow_unregistered = True
-    return found

@@ -125,7 +125,7 @@ PLAIN_TYPES: dict[int, Attribute] = {
     40: builtin.Float8E8M0FNUType(),
 }
 """Types without parameters, by code."""
-PLAIN_CODES = {type: code for code, type in PLAIN_TYPES.items()}
+PLAIN_CODES = {type_: code for code, type_ in PLAIN_TYPES.items()}
 
 COMPLEX = 1
 FUNCTION = 8
@@ -163,17 +163,17 @@ class VhloCodec:
                     dict(source.list(lambda: (source.string_attribute().data, source.attribute())))
                 )
             case 8:
-                type = source.type()
-                width = float_width(type)
+                type_ = source.type()
+                width = float_width(type_)
                 if width is None:
-                    raise source.problem(f"a number of type {type} cannot be")
-                return FloatAttr(float_of(source.bits(width), type), cast("Any", type))
+                    raise source.problem(f"a number of type {type_} cannot be")
+                return FloatAttr(float_of(source.bits(width), type_), cast("Any", type_))
             case 9:
-                type = source.type()
-                width = builtin_attributes.integer_width(type)
+                type_ = source.type()
+                width = builtin_attributes.integer_width(type_)
                 if width is None:
-                    raise source.problem(f"an integer of type {type} cannot be")
-                return builtin_attributes.integer_of(source.bits(width), type)
+                    raise source.problem(f"an integer of type {type_} cannot be")
+                return builtin_attributes.integer_of(source.bits(width), type_)
             case 10:
                 return stablehlo.OutputOperandAliasAttr(
                     stablehlo.OutputOperandAlias(

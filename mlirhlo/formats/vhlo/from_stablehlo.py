@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 from xdsl.dialects import builtin
 from xdsl.dialects.builtin import (
     DictionaryAttr,
     FileLineColLoc,
-    IntAttr,
     ModuleOp,
+    NoneAttr,
     StringAttr,
     TensorType,
     UnrealizedConversionCastOp,
@@ -25,11 +26,17 @@ from xdsl.ir import Attribute, Operation
 from mlirhlo.diagnostics import Diagnostic, HloError, Place, error
 from mlirhlo.dialects.stablehlo import attributes as stablehlo
 from mlirhlo.dialects.stablehlo import mesh
+from mlirhlo.dialects.stablehlo.locations import (
+    FileRangeLoc,
+    call_loc,
+    file_loc,
+    fused_loc,
+    name_loc,
+)
 from mlirhlo.dialects.stablehlo.types import FutureType, UniformQuantizedType
-from mlirhlo.formats.bytecode.attributes import FileLineColRange
 from mlirhlo.formats.bytecode.dialects import default_codecs
 from mlirhlo.formats.bytecode.tables import PLAIN, Tables
-from mlirhlo.formats.bytecode.writing import OpForm, Writer, WriteOptions
+from mlirhlo.formats.bytecode.writing import OpForm, WriteOptions, Writer
 from mlirhlo.formats.vhlo import mapping
 from mlirhlo.formats.vhlo.casts import insert_casts, side_of
 from mlirhlo.formats.vhlo.table import VhloOp, versions_of
@@ -172,8 +179,6 @@ class _Downgrade:
             raise self._too_old(op, _DICTIONARY_CONFIG, "a dictionary as backend_config came with")
         if opcode in _REDUCERS and target < _PROMOTING and _promotes(op):
             raise self._too_old(op, _PROMOTING, "reducing in another element type came with")
-        if isinstance(op.location, FileLineColRange):
-            return
 
     def _attributes(self, op: Operation, row: VhloOp) -> dict[str, Attribute]:
         """All attributes that the newest version of an operation has."""
@@ -265,18 +270,20 @@ class _Downgrade:
 
 def _as_points(value: Attribute) -> Attribute:
     match value:
-        case FileLineColRange():
-            numbers = [n.data for n in value.numbers.data] + [0, 0]
-            return FileLineColLoc(value.filename, IntAttr(numbers[0]), IntAttr(numbers[1]))
+        case FileRangeLoc():
+            return file_loc(value.data.file, value.data.line, value.data.column)
         case builtin.NameLoc():
-            return builtin.NameLoc(value.desc, _as_points(value.location))
+            child = value.location
+            return name_loc(
+                value.desc.data, None if isinstance(child, NoneAttr) else _as_points(child)
+            )
         case builtin.CallSiteLoc():
-            return builtin.CallSiteLoc(_as_points(value.callee), _as_points(value.caller))
+            return call_loc(_as_points(value.callee), _as_points(value.caller))
         case builtin.FusedLoc():
-            places = value.locations
-            assert isinstance(places, builtin.ArrayAttr)
-            points = [_as_points(place) for place in places.data]
-            return builtin.FusedLoc(builtin.ArrayAttr(points), value.metadata)
+            places = cast("builtin.ArrayAttr[Attribute]", value.locations).data
+            points = [_as_points(place) for place in places]
+            metadata = value.metadata
+            return fused_loc(points, None if isinstance(metadata, NoneAttr) else metadata)
         case _:
             return value
 

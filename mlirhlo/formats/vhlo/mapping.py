@@ -82,16 +82,16 @@ def integer(value: int) -> Attribute:
     return IntegerAttr(value, i64)
 
 
-def _raw(values: bytes, count: int, size: int, type: Attribute) -> Attribute:
+def _raw(values: bytes, count: int, size: int, type_: Attribute) -> Attribute:
     is_splat = count > 0 and values == values[:size] * count
-    return DenseAttr(Elements(type, values[:size] if is_splat else values, is_splat))
+    return DenseAttr(Elements(type_, values[:size] if is_splat else values, is_splat))
 
 
 def tensor(values: tuple[int, ...], shape: tuple[int, ...] | None = None) -> Attribute:
     """`dense<values> : tensor<…xi64>`."""
-    type = TensorType(i64, (len(values),) if shape is None else shape)
+    type_ = TensorType(i64, (len(values),) if shape is None else shape)
     data = b"".join(value.to_bytes(8, "little", signed=True) for value in values)
-    return _raw(data, len(values), 8, type)
+    return _raw(data, len(values), 8, type_)
 
 
 def flags(values: tuple[bool, ...]) -> Attribute:

@@ -33,6 +33,11 @@ _SCATTER = (
 )
 _SCATTER_BATCH = "input_batching_dims scatter_indices_batching_dims"
 
+_CUSTOM_CALL = (
+    "api_version backend_config call_target_name called_computations has_side_effect"
+    " operand_layouts output_operand_aliases result_layouts"
+)
+
 _ROWS = f"""
 abs_v1 0.9.0 -:
 add_v1 0.9.0 -:
@@ -75,7 +80,7 @@ cosine_v2 1.10.0 -: result_accuracy
 count_leading_zeros_v1 0.9.0 -:
 create_token_v1 0.9.0 -:
 cross-replica-sum_v1 0.9.0 -: replica_groups
-custom_call_v1 0.9.0 -: api_version backend_config call_target_name called_computations has_side_effect operand_layouts output_operand_aliases result_layouts
+custom_call_v1 0.9.0 -: {_CUSTOM_CALL}
 divide_v1 0.9.0 -:
 dot_general_v1 0.9.0 1.5.0: {_DOT}
 dot_general_v2 1.6.0 -: {_DOT} {_ALGORITHM}

@@ -1,12 +1,12 @@
-"""xDSL's arith dialect with comparisons and `select` of vectors, which it lacks, under their MLIR
-names.
+"""xDSL's arith dialect with comparisons, `select` and casts of vectors, which it lacks, under their
+MLIR names.
 
 Source: MLIR's arith dialect.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 from xdsl.dialects import arith as xarith
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, VectorType, i1
@@ -25,6 +25,7 @@ from xdsl.irdl import (
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
 
 
 def _same_shape(type_: Attribute) -> Attribute:
@@ -145,7 +146,107 @@ class SelectOp(IRDLOperation):
         printer.print_attribute(self.result.type)
 
 
-_OWN: tuple[type[Operation], ...] = (CmpfOp, CmpiOp, SelectOp)
+class _Cast(IRDLOperation):
+    """`arith.extui %x : vector<4xi8> to vector<4xi32>`."""
+
+    source = operand_def(AnyAttr())
+    result = result_def(AnyAttr())
+
+    traits = traits_def(Pure())
+    assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
+
+    def verify_(self) -> None:
+        """As many lanes come out as go in."""
+        source, result = self.source.type, self.result.type
+        shapes = [
+            cast("VectorType[Attribute]", t).get_shape() if isinstance(t, VectorType) else ()
+            for t in (source, result)
+        ]
+        if shapes[0] != shapes[1]:
+            raise VerifyException(f"{source} and {result} have different numbers of lanes")
+
+
+@irdl_op_definition
+class ExtUIOp(_Cast):
+    """Wider integers, zeros in front."""
+
+    name = "arith.extui"
+
+
+@irdl_op_definition
+class ExtSIOp(_Cast):
+    """Wider integers, copies of the sign in front."""
+
+    name = "arith.extsi"
+
+
+@irdl_op_definition
+class TruncIOp(_Cast):
+    """The low bits of integers."""
+
+    name = "arith.trunci"
+
+
+@irdl_op_definition
+class ExtFOp(_Cast):
+    """Wider floats."""
+
+    name = "arith.extf"
+
+
+@irdl_op_definition
+class TruncFOp(_Cast):
+    """Narrower floats, rounded to nearest even."""
+
+    name = "arith.truncf"
+
+
+@irdl_op_definition
+class SIToFPOp(_Cast):
+    """Signed integers to floats."""
+
+    name = "arith.sitofp"
+
+
+@irdl_op_definition
+class UIToFPOp(_Cast):
+    """Unsigned integers to floats."""
+
+    name = "arith.uitofp"
+
+
+@irdl_op_definition
+class FPToSIOp(_Cast):
+    """Floats to signed integers; poison out of range."""
+
+    name = "arith.fptosi"
+
+
+@irdl_op_definition
+class FPToUIOp(_Cast):
+    """Floats to unsigned integers; poison out of range."""
+
+    name = "arith.fptoui"
+
+
+@irdl_op_definition
+class BitcastOp(_Cast):
+    """The same bits."""
+
+    name = "arith.bitcast"
+
+
+@irdl_op_definition
+class IndexCastOp(_Cast):
+    """Between `index` and integers; signs are copied."""
+
+    name = "arith.index_cast"
+
+
+_OWN: tuple[type[Operation], ...] = (
+    *(BitcastOp, CmpfOp, CmpiOp, ExtFOp, ExtSIOp, ExtUIOp, FPToSIOp, FPToUIOp),
+    *(IndexCastOp, SelectOp, SIToFPOp, TruncFOp, TruncIOp, UIToFPOp),
+)
 _NAMES = {op.name for op in _OWN}
 
 Arith = Dialect(

@@ -355,22 +355,19 @@ class FunctionBuilder:
 
     def cast(self, cls: type[Operation], x: SSAValue, element: Attribute) -> SSAValue:
         """A conversion of `arith` to another element type: `ExtFOp`, `SIToFPOp`, …"""
-        properties: dict[str, Attribute] | None = None
-        if cls is xarith.TruncIOp:
-            properties = {"overflowFlags": _NO_OVERFLOW}
-        return self.emit(cls, (x,), like(x.type, element), properties)
+        return self.emit(cls, (x,), like(x.type, element))
 
     def bitcast(self, x: SSAValue, element: Attribute) -> SSAValue:
         """The same bits as another element type of that width."""
-        return self.emit(xarith.BitcastOp, (x,), like(x.type, element))
+        return self.emit(arith.BitcastOp, (x,), like(x.type, element))
 
     def cast_index(self, x: SSAValue, element: Attribute, *, signed: bool = True) -> SSAValue:
         """Between `index` and integers."""
-        cls = xarith.IndexCastOp
+        cls = arith.IndexCastOp
         if not signed and isinstance(element, IndexType):
             # Widened with zeros first: an index cast copies the sign.
             if cast(Any, element_of(x.type)).width.data < 64:
-                x = self.cast(xarith.ExtUIOp, x, i64)
+                x = self.cast(arith.ExtUIOp, x, i64)
         return self.emit(cls, (x,), like(x.type, element))
 
     # Vectors

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, MemRefType, i1, i8
 from xdsl.ir import Attribute, SSAValue
 
+from mlirhlo.dialects import arith as casts
 from mlirhlo.dialects.hlo.element_types import Kind, PrimitiveType
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.lowering.builder import FunctionBuilder
@@ -66,15 +66,15 @@ def to_register(b: FunctionBuilder, value: SSAValue, element: PrimitiveType) -> 
     if element.kind is Kind.PRED:
         return b.cmpi("ne", value, b.constant(0, value.type))
     if element.bits < 8:
-        return b.cast(arith.TruncIOp, value, register_type(element))
+        return b.cast(casts.TruncIOp, value, register_type(element))
     return value
 
 
 def to_memory(b: FunctionBuilder, value: SSAValue, element: PrimitiveType) -> SSAValue:
     """What a register holds, as it is stored."""
     if element.kind is Kind.PRED:
-        return b.cast(arith.ExtUIOp, value, i8)
+        return b.cast(casts.ExtUIOp, value, i8)
     if element.bits < 8:
-        widen = arith.ExtSIOp if element.is_signed else arith.ExtUIOp
+        widen = casts.ExtSIOp if element.is_signed else casts.ExtUIOp
         return b.cast(widen, value, i8)
     return value

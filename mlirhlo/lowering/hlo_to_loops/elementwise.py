@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import Float32Type, Float64Type, IntegerType, f32
 from xdsl.ir import Operation, SSAValue
 
 from mlirhlo.diagnostics import error
+from mlirhlo.dialects import arith as casts
 from mlirhlo.dialects.hlo.element_types import PRED, Kind, PrimitiveType
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
@@ -45,13 +46,13 @@ def widened(b: FunctionBuilder, x: SSAValue) -> SSAValue:
     element = element_of(x.type)
     if isinstance(element, Float32Type | Float64Type):
         return x
-    return b.cast(arith.ExtFOp, x, f32)
+    return b.cast(casts.ExtFOp, x, f32)
 
 
 def narrowed(b: FunctionBuilder, x: SSAValue, element: PrimitiveType) -> SSAValue:
     """Rounded to the element type it stands for."""
     type_ = register_type(element)
-    return x if element_of(x.type) == type_ else b.cast(arith.TruncFOp, x, type_)
+    return x if element_of(x.type) == type_ else b.cast(casts.TruncFOp, x, type_)
 
 
 def _arithmetic(
@@ -186,14 +187,15 @@ def _not(b: FunctionBuilder, x: SSAValue, *, signed: bool = True) -> SSAValue:
 
 
 def _power_integer(b: FunctionBuilder, x: SSAValue, y: SSAValue, *, signed: bool) -> SSAValue:
-    """By squaring, over the bits of the exponent that can matter."""
+    """By squaring, over all bits of the exponent."""
     one, zero = b.constant(1, x.type), b.constant(0, x.type)
     result, square = one, x
     width = _width(x)
-    for bit in range(min(width, 6)):
+    bits = width - 1 if signed else width
+    for bit in range(bits):
         odd = b.cmpi("ne", b.andi(y, b.constant(1 << bit, y.type)), zero)
         result = b.select(odd, b.muli(result, square), result)
-        if bit < min(width, 6) - 1:
+        if bit < bits - 1:
             square = b.muli(square, square)
     if not signed:
         return result
@@ -360,14 +362,14 @@ def convert(
     if source.kind is Kind.PRED:
         if target.is_integer:
             return (_resized(b, x, 1, target.bits, signed=False),)
-        one = b.cast(arith.UIToFPOp, x, f32)
+        one = b.cast(casts.UIToFPOp, x, f32)
         return (_between_floats(b, one, 32, target),)
     if source.is_integer and target.is_integer:
         return (_resized(b, x, source.bits, target.bits, signed=source.is_signed),)
     if source.is_integer:
         if source.bits < 32:
             x = _resized(b, x, source.bits, 32, signed=source.is_signed)
-        cls = arith.SIToFPOp if source.is_signed else arith.UIToFPOp
+        cls = casts.SIToFPOp if source.is_signed else casts.UIToFPOp
         through = register_type(target) if target.bits >= 32 else f32
         return (narrowed(b, b.cast(cls, x, through), target),)
     if target.is_integer:
@@ -380,12 +382,24 @@ def _between_floats(b: FunctionBuilder, x: SSAValue, bits: int, target: Primitiv
     if element_of(x.type) == type_:
         return x
     if bits < target.bits:
-        return b.cast(arith.ExtFOp, x, type_)
+        return b.cast(casts.ExtFOp, x, type_)
     if bits == target.bits:  # f16 and bf16
-        x, bits = b.cast(arith.ExtFOp, x, f32), 32
-    if bits == 64 and target.name == "bf16":
-        x = b.cast(arith.TruncFOp, x, f32)
-    return b.cast(arith.TruncFOp, x, type_)
+        x, bits = b.cast(casts.ExtFOp, x, f32), 32
+    if bits == 64 and target.bits < 32:
+        x = b.cast(casts.TruncFOp, x, f32) if target.name == "bf16" else _rounded_to_odd(b, x)
+    return b.cast(casts.TruncFOp, x, type_)
+
+
+def _rounded_to_odd(b: FunctionBuilder, x: SSAValue) -> SSAValue:
+    """f64 as f32 whose last bit is set where it is not exact: rounding it again rounds once."""
+    near = b.cast(casts.TruncFOp, x, f32)
+    back = b.cast(casts.ExtFOp, near, element_of(x.type))
+    bits = b.bitcast(near, IntegerType(32))
+    one, zero = b.constant(1, bits.type), b.constant(0, bits.type)
+    too_far = b.cmpf("ogt", b.one(math.AbsFOp, back), b.one(math.AbsFOp, x))
+    lower = b.subi(bits, b.select(too_far, one, zero))
+    inexact = b.cmpf("one", back, x)
+    return b.bitcast(b.select(inexact, b.ori(lower, one), bits), f32)
 
 
 def _resized(b: FunctionBuilder, x: SSAValue, before: int, after: int, *, signed: bool) -> SSAValue:
@@ -393,8 +407,8 @@ def _resized(b: FunctionBuilder, x: SSAValue, before: int, after: int, *, signed
     if before == after:
         return x
     if before > after:
-        return b.cast(arith.TruncIOp, x, type_)
-    return b.cast(arith.ExtSIOp if signed else arith.ExtUIOp, x, type_)
+        return b.cast(casts.TruncIOp, x, type_)
+    return b.cast(casts.ExtSIOp if signed else casts.ExtUIOp, x, type_)
 
 
 def _saturated(b: FunctionBuilder, x: SSAValue, target: PrimitiveType) -> SSAValue:
@@ -406,7 +420,7 @@ def _saturated(b: FunctionBuilder, x: SSAValue, target: PrimitiveType) -> SSAVal
     ordered = b.cmpf("ord", x, x)
     inside = b.andi(ordered, _not(b, b.ori(above, below)))
     safe = b.select(inside, x, b.constant(0.0, x.type))
-    cls = arith.FPToSIOp if target.is_signed else arith.FPToUIOp
+    cls = casts.FPToSIOp if target.is_signed else casts.FPToUIOp
     value = _resized(b, b.cast(cls, safe, IntegerType(bits)), bits, target.bits, signed=True)
     result = b.select(above, b.constant(high, value.type), value)
     return b.select(below, b.constant(low, value.type), result)

@@ -1,0 +1,132 @@
+"""Machine code of LLVM assembly, and getting it into this process, by llvmlite.
+
+LLVM's middle end is left out: what the lowering writes is already in vectors. The code is made for
+the CPU it runs on. llvmlite holds one lock around every call of LLVM's, so compiling in two threads
+takes turns; objects may be made in other processes and loaded here.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import itertools
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from mlirhlo.diagnostics import error
+
+_numbers = itertools.count()
+_lock = threading.RLock()
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """What code is made for."""
+
+    name: str
+    """LLVM's name of the processor."""
+    features: str
+    """`+avx2,-avx512f,…`."""
+
+    @property
+    def vector_bits(self) -> int:
+        """Width of its widest vectors."""
+        has = set(self.features.split(","))
+        return 512 if "+avx512f" in has else 256 if "+avx2" in has else 128
+
+
+@functools.cache
+def _binding() -> Any:
+    """llvmlite, which has no types of its own."""
+    return importlib.import_module("llvmlite.binding")
+
+
+@functools.cache
+def host() -> Cpu:
+    """The processor of this machine."""
+    llvm = _binding()
+    return Cpu(llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+
+
+@functools.cache
+def _target_machine(cpu: Cpu, level: int) -> Any:
+    llvm = _binding()
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=cpu.name, features=cpu.features, opt=level, reloc="pic", codemodel="small"
+    )
+
+
+def _module(text: str) -> Any:
+    """Parsed and verified assembly. Raises `HloError` HLO0433 with LLVM's words."""
+    llvm = _binding()
+    try:
+        module = llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as problem:
+        raise error(
+            "HLO0433",
+            f"LLVM refuses the code: {str(problem).strip()}",
+            help="this is a fault of the lowering, not of the program; please report it",
+        ) from None
+    return module
+
+
+def compile_object(text: str, cpu: Cpu | None = None, level: int = 2) -> bytes:
+    """Relocatable object code of LLVM assembly, for this machine unless `cpu` says otherwise.
+
+    `level`: 0 to 3, LLVM's effort in code generation. Raises `HloError` HLO0433.
+    """
+    with _lock:
+        machine = _target_machine(cpu or host(), level)
+        return cast(bytes, machine.emit_object(_module(text)))
+
+
+def compile_assembly(text: str, cpu: Cpu | None = None, level: int = 2) -> str:
+    """The same as assembly to read."""
+    with _lock:
+        machine = _target_machine(cpu or host(), level)
+        return cast(str, machine.emit_assembly(_module(text)))
+
+
+@functools.cache
+def _session() -> Any:
+    return _binding().create_lljit_compiler(_target_machine(host(), 2))
+
+
+class Library:
+    """Object code loaded into this process; its functions live as long as it does."""
+
+    def __init__(
+        self,
+        objects: Sequence[bytes],
+        functions: Sequence[str],
+        externals: Mapping[str, int] | None = None,
+    ) -> None:
+        """`functions`: what `address` will be asked for; `externals`: addresses of what is called.
+
+        Raises `HloError` HLO0434 when a function is missing.
+        """
+        llvm = _binding()
+        with _lock:
+            builder = llvm.JITLibraryBuilder()
+            for data in objects:
+                builder = builder.add_object_img(data)
+            for name, address in (externals or {}).items():
+                builder = builder.import_symbol(name, address)
+            for name in functions:
+                builder = builder.export_symbol(name)
+            builder = builder.add_current_process()
+            try:
+                self._tracker = builder.link(_session(), f"mlirhlo.{next(_numbers)}")
+            except RuntimeError as problem:
+                raise error("HLO0434", f"compiled code cannot be loaded: {problem}") from None
+            self._addresses = {name: int(self._tracker[name]) for name in functions}
+
+    def address(self, function: str) -> int:
+        """Where a function starts."""
+        return self._addresses[function]

@@ -314,7 +314,7 @@ def texts(loose: bool, rows: Sequence[Opcode] = ()) -> st.SearchStrategy[str]:
 
 SWITCHES = (
     "metadata", "backend_config", "operand_shapes", "program_shape", "percent",
- "full_replica_groups", "frontend_attributes", "sharding", "origin",
+    "full_replica_groups", "frontend_attributes", "sharding", "origin",
     "async_sugar", "stored_instruction_order", "name_after_closing_brace", "sorted_backend_config",
 )  # fmt: skip
 """Print options whose text can be read back."""

@@ -256,11 +256,7 @@ def _nested(texts: list[str], shape: tuple[int, ...]) -> str:
 
 
 def hex_bytes(data: Elements) -> bytes:
-    """The elements as they stand in a hexadecimal string: pred packed in bits, others in bytes."""
-    import numpy as np
-
-    if _width(data.element_type) == 1:
-        return np.packbits(np.frombuffer(data.raw, np.uint8) & 1, bitorder="little").tobytes()
+    """The elements as they stand in a hexadecimal string: a byte at least for each."""
     return data.raw
 
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import cache
+from math import copysign
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
 
-_SIX = Context(prec=6, rounding=ROUND_HALF_UP, Emin=-(10**6), Emax=10**6)
+_SHORT = 6
+"""Digits that are tried first."""
 _MAX_PADDING = 3
 """Most zeros that stand before or after the digits in plain notation."""
 
@@ -45,39 +46,56 @@ def float_text(value: float) -> str:
 def text_of(value: float, bits: int, format: FloatFormat) -> str:
     """The number `value` of a type, whose bits are `bits`, as MLIR prints it."""
     if value != value or value in (float("inf"), float("-inf")):
-        return f"0x{bits:X}" if not bits else hex_text(bits, format.bits)
-    sign = "-" if bits >> (format.bits - 1) and str(value)[0] == "-" else ""
-    exact = Decimal(abs(value))
-    rounded = _SIX.plus(exact)
-    short = _scientific(rounded)
-    if format.to_bits(float(sign + short)) == bits:
-        return sign + short
-    rounded = Context(prec=format.digits, rounding=ROUND_HALF_UP).plus(exact)
-    text = _natural(rounded, format.digits)
-    return sign + text if "." in text else hex_text(bits, format.bits)
+        return hex_text(bits)
+    sign = "-" if copysign(1.0, value) < 0 else ""
+    if not value:
+        return f"{sign}0.000000e+00"
+    numerator, denominator = abs(value).as_integer_ratio()
+    short = sign + _scientific(*_decimal(numerator, denominator, _SHORT))
+    if format.to_bits(float(short)) == bits:
+        return short
+    text = _natural(*_decimal(numerator, denominator, format.digits), format.digits)
+    return sign + text if "." in text else hex_text(bits)
 
 
-def hex_text(bits: int, width: int) -> str:
+def hex_text(bits: int) -> str:
     """Bits in hexadecimal, as many digits as the value needs."""
-    del width
     return f"0x{bits:X}"
 
 
-def _scientific(value: Decimal) -> str:
-    """`1.234560e+05`: six significant digits and one zero."""
-    if not value:
-        return "0.000000e+00"
-    digits = "".join(map(str, value.as_tuple().digits))
-    exponent = value.adjusted()
-    mark = "-" if exponent < 0 else "+"
-    return f"{digits[0]}.{digits[1:]:0<6}e{mark}{abs(exponent):02}"
+def _decimal(numerator: int, denominator: int, precision: int) -> tuple[str, int]:
+    """At most `precision` digits without trailing zeros, and the power of ten they count.
+
+    As in LLVM, digits that are surely too many are cut off before the rest is rounded half up.
+    """
+    exponent = 0
+    if denominator > 1:
+        twos = denominator.bit_length() - 1
+        numerator *= 5**twos
+        exponent = -twos
+    wanted = (precision * 196 + 58) // 59
+    surplus = (numerator.bit_length() - wanted) * 59 // 196
+    if surplus > 0:
+        exponent += surplus
+        numerator //= 10**surplus
+    digits = str(numerator)
+    if len(digits) > precision:
+        exponent += len(digits) - precision
+        kept = int(digits[:precision]) + (digits[precision] >= "5")
+        digits = str(kept)
+    stripped = digits.rstrip("0")
+    return stripped, exponent + len(digits) - len(stripped)
 
 
-def _natural(value: Decimal, precision: int) -> str:
+def _scientific(digits: str, exponent: int) -> str:
+    """`1.234560e+05`: six digits after the point."""
+    leading = exponent + len(digits) - 1
+    mark = "-" if leading < 0 else "+"
+    return f"{digits[0]}.{digits[1:]:0<6}e{mark}{abs(leading):02}"
+
+
+def _natural(digits: str, exponent: int, precision: int) -> str:
     """Plain notation where few zeros are needed, else `1.23456784E-5`."""
-    stripped = value.normalize()
-    digits = "".join(map(str, stripped.as_tuple().digits))
-    exponent = int(stripped.as_tuple().exponent)
     leading = exponent + len(digits) - 1
     if exponent >= 0:
         if exponent <= _MAX_PADDING and len(digits) + exponent <= precision:

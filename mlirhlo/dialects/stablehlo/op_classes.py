@@ -23,17 +23,28 @@ class TableOp(Operation):
     row: ClassVar[OpRow]
     traits: ClassVar[OpTraits] = OpTraits(lambda: ())
 
+    def count_problem(self) -> str | None:
+        """What is wrong with the numbers of operands, results and regions, if anything."""
+        row = self.row
+        for what, group, count in (
+            ("operands", row.operands, len(self.operands)),
+            ("results", row.results, len(self.results)),
+        ):
+            least = sum(not (o.is_variadic or o.is_optional) for o in group)
+            if count < least or (count > least and least == len(group)):
+                return f"{row.name} has {least} {what}, not {count}"
+        if row.regions >= 0 and len(self.regions) != row.regions:
+            return f"{row.name} has {row.regions} regions, not {len(self.regions)}"
+        return None
+
     def verify_(self) -> None:
         """Checks counts and required properties."""
-        row = self.row
-        least = sum(not (o.is_variadic or o.is_optional) for o in row.operands)
-        if len(self.operands) < least or (len(self.operands) > least and not row.is_variadic):
-            raise VerifyException(f"{row.name} has {least} operands, not {len(self.operands)}")
-        if row.regions >= 0 and len(self.regions) != row.regions:
-            raise VerifyException(f"{row.name} has {row.regions} regions, not {len(self.regions)}")
-        for property_ in row.properties:
+        problem = self.count_problem()
+        if problem is not None:
+            raise VerifyException(problem)
+        for property_ in self.row.properties:
             if property_.is_required and property_.name not in self.properties:
-                raise VerifyException(f"{row.name} needs '{property_.name}'")
+                raise VerifyException(f"{self.row.name} needs '{property_.name}'")
 
     def __getattr__(self, name: str) -> Any:
         row = type(self).row

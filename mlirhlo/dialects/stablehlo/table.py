@@ -311,7 +311,7 @@ _LINEAR_ALGEBRA = (
         "stablehlo.convolution",
         "lhs rhs",
         _CONVOLUTION.format("padding:elements64? "),
-        "({operands}) dim_numbers = {dimension_numbers:conv}, window = {window}{dict}"
+        "({operands}) dim_numbers = {dimension_numbers:conv}, window = {window:window}{dict}"
         " : {functional}",
     ),
     row(

@@ -1,0 +1,34 @@
+"""The dialects that programs are read with."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from xdsl.context import Context
+from xdsl.dialects import get_all_dialects
+from xdsl.dialects.builtin import Builtin
+
+from mlirhlo.dialects.chlo import CHLO
+from mlirhlo.dialects.stablehlo import QUANT, STABLEHLO
+
+
+@cache
+def context() -> Context:
+    """A context with ours, Shardy's and xDSL's own dialects; loaded when first used."""
+    ctx = Context()
+    ctx.load_dialect(Builtin)
+    ctx.load_dialect(STABLEHLO)
+    ctx.load_dialect(CHLO)
+    ctx.load_dialect(QUANT)
+    ours = {"builtin", "stablehlo", "chlo", "quant", "sdy"}
+    ctx.register_dialect("sdy", _sdy)
+    for name, factory in get_all_dialects().items():
+        if name not in ours:
+            ctx.register_dialect(name, factory)
+    return ctx
+
+
+def _sdy():  # type: ignore[no-untyped-def]
+    from mlirhlo.dialects.sdy import SDY
+
+    return SDY

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolRefAttr,
     TensorType,
+    i64,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
@@ -38,8 +39,9 @@ CHECKS: dict[str, Check] = {}
 """Checks that look at the declared results, by op."""
 CONSTRAINTS: dict[str, str] = {}
 """Sentence of every numbered constraint, by its number (`dot_general_c3`)."""
-RESULT_NUMBERS: dict[str, tuple[int, int]] = {}
-"""Constraints an op breaks by a declared result of another shape, and of another element type."""
+RESULT_NUMBERS: dict[str, tuple[int, ...]] = {}
+"""For each result of an op the constraints that a declared shape, and a declared element type, that
+differ from the inferred ones break: two numbers a result, the last two for all further ones."""
 
 
 def declare(subject: str, **constraints: str) -> None:
@@ -52,10 +54,10 @@ def declare(subject: str, **constraints: str) -> None:
 
 
 def infers(
-    *ops: str, result: tuple[int, int] = (1, 1), **constraints: str
+    *ops: str, result: tuple[int, ...] = (1, 1), **constraints: str
 ) -> Callable[[Infer], Infer]:
     """Registers the rule that infers the results of `ops`, and their constraints. `result` has the
-    numbers for a declared shape and a declared element type that differ from it."""
+    numbers for declared results that differ from it, as in `RESULT_NUMBERS`."""
 
     def register(rule: Infer) -> Infer:
         for op in ops:
@@ -241,6 +243,15 @@ class Given:
         """Types of what region `index` returns."""
         last = self.block(index).last_op
         return () if last is None else tuple(value.type for value in last.operands)
+
+
+def check_wide(given: Given, key: str) -> None:
+    """A dense attribute has elements of type i64."""
+    kind: Any = getattr(given.properties.get(key), "type", None)
+    if isinstance(kind, TensorType):
+        element = cast("TensorType[Attribute]", kind).element_type
+        if element != i64:
+            raise given.error("form", f"{key} has elements {element}, not i64", attribute=key)
 
 
 def dense_ints(attribute: Attribute) -> tuple[int, ...]:

@@ -48,10 +48,10 @@ CHLO_SIGNATURES: dict[str, Signature] = {
     "chlo.broadcast_complex": Signature(("F", "F"), ("C",)),
     "chlo.broadcast_select": Signature(("P", _ANY, _ANY), (_ANY,)),
     "chlo.broadcast_zeta": Signature(("F", "F"), ("F",)),
-    "chlo.constant": Signature((), (_ANY,)),
+    "chlo.constant": Signature((), (f"{_ANY}!",)),
     "chlo.constant_like": Signature((_ANY,), (_ANY,)),
     "chlo.mulhi": Signature(("SU", "SU"), ("SU",)),
-    "chlo.ragged_dot": Signature((_ANY, _ANY, "SU"), (_ANY,)),
+    "chlo.ragged_dot": Signature((_ANY, _ANY, "SU:1"), (_ANY,)),
     "chlo.top_k": Signature(("PSUF",), ("PSUF", "S")),
 }
 
@@ -200,8 +200,9 @@ def _top_k(given: Given) -> Results:
 @infers(
     "chlo.ragged_dot",
     c1="both sides have as many batching and as many contracting dimensions, of the same sizes",
-    c2="there is one ragged dimension of lhs, and none of rhs is both group and contracting",
+    c2="there is one ragged dimension of lhs, and at most one group dimension of rhs",
     c3="the dimensions of each side are unique and in range",
+    c4="the group dimension of rhs has an element for each group",
     result=(1, 1),
 )
 def _ragged_dot(given: Given) -> Results | None:
@@ -218,6 +219,12 @@ def _ragged_dot(given: Given) -> Results | None:
         dims = (*batching[side], *contracting[side], *(grouped if side else ()))
         if len(set(dims)) != len(dims) or any(not 0 <= dim < tensor.rank for dim in dims):
             raise given.error(3, f"{listed(dims)} are not unique dimensions of {tensor}")
+    if not 0 <= ragged[0] < lhs.rank:  # c3
+        raise given.error(3, f"{ragged[0]} is no dimension of {lhs}")
+    if grouped and groups.rank and not fits(rhs.sizes[grouped[0]], groups.sizes[-1]):  # c4
+        raise given.error(
+            4, f"{rhs.sizes[grouped[0]]} elements for {groups.sizes[-1]} groups", operand=1
+        )
     for mine, yours in (batching, contracting):  # c1
         if len(mine) != len(yours):
             raise given.error(1, f"{len(mine)} and {len(yours)} dimensions do not pair")

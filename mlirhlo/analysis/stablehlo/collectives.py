@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlirhlo.analysis.shape_inference.base import fits
-from mlirhlo.analysis.stablehlo.base import Given, Results, check_range, checks, infers
+from mlirhlo.analysis.stablehlo.base import Given, Results, check_range, check_wide, checks, infers
 from mlirhlo.analysis.stablehlo.reducers import check_reducer, reduced_elements
 from mlirhlo.analysis.stablehlo.tensors import (
     DYNAMIC,
@@ -20,6 +20,7 @@ def _groups(
 ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """Shape and ids of `replica_groups`, checked; None for groups given by axes of a mesh."""
     shape, key = given.shape_of("replica_groups"), "replica_groups"
+    check_wide(given, key)
     if not shape:
         return None
     if len(shape) != 2:
@@ -106,17 +107,13 @@ def _check_all_gather(given: Given) -> None:
     result=(6, 7),
 )
 def _all_reduce(given: Given) -> Results:
-    element = reduced_elements(given, 0, 1, 5)[0]
-    return [operand.with_element(element) for operand in given.tensors()]
-
-
-@checks("all_reduce")
-def _check_all_reduce(given: Given) -> None:
     has_ids = given.has("use_global_device_ids")
     _groups(given, 1, 3, uniform=False, global_ids=has_ids)
     _check_global_ids(given, 4, 1)
     for operand in given.tensors():
         check_reducer(given, 0, [operand], [operand.with_sizes(())], (), (5, 5))  # c5
+    element = reduced_elements(given, 0, 1, 5)[0]
+    return [operand.with_element(element) for operand in given.tensors()]
 
 
 @infers(
@@ -166,7 +163,9 @@ def _all_to_all(given: Given) -> Results:
     result=(3, 3),
 )
 def _collective_broadcast(given: Given) -> Results:
-    shape, ids = given.shape_of("replica_groups"), given.ints("replica_groups")
+    check_wide(given, "replica_groups")
+    shape = given.shape_of("replica_groups")
+    ids = given.ints("replica_groups") if shape else ()
     if shape and len(shape) != 2:
         raise given.error(
             "form", f"replica_groups has rank {len(shape)}, not 2", attribute="replica_groups"
@@ -189,6 +188,7 @@ def _collective_broadcast(given: Given) -> Results:
 )
 def _collective_permute(given: Given) -> Results:
     key = "source_target_pairs"
+    check_wide(given, key)
     shape, pairs = given.shape_of(key), given.ints(key)
     if len(shape) != 2 or shape[1] != 2:  # c1
         raise given.error(1, f"source_target_pairs has shape {list(shape)}", attribute=key)

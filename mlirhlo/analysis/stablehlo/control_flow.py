@@ -114,6 +114,14 @@ def _optimization_barrier(given: Given) -> Results:
     return [tensor_of(kind) or kind for kind in given.operands]
 
 
+@checks("optimization_barrier")
+def _check_optimization_barrier(given: Given) -> None:
+    if given.operands != given.results:  # c1
+        raise given.error(
+            1, f"operands are {_types(given.operands)}, results {_types(given.results)}"
+        )
+
+
 _NAMESPACED = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+\Z")
 
 
@@ -186,7 +194,7 @@ def _get_tuple_element(given: Given) -> Results | None:
 @checks(
     "infeed",
     c1="there is a result",
-    c2="results before the last are tensors",
+    c2="results before the last are tensors of static shape",
     c3="the last result is a token",
 )
 def _check_infeed(given: Given) -> None:
@@ -203,8 +211,11 @@ def _check_received(given: Given, numbers: tuple[int, int, int]) -> None:
     if not results:
         raise given.error(numbers[0], "there is no result, not even a token")
     for kind in results[:-1]:
-        if tensor_of(kind) is None and not isinstance(kind, TupleType):
-            raise given.error(numbers[1], f"a result before the last is {kind}, not a tensor")
+        tensor = tensor_of(kind)
+        if tensor is None or not tensor.is_static:
+            raise given.error(
+                numbers[1], f"a result before the last is {kind}, not a tensor of static shape"
+            )
     if not is_token(results[-1]):
         raise given.error(numbers[2], f"the last result is {results[-1]}, not a token")
 
@@ -229,7 +240,7 @@ def _check_channel(given: Given, from_host: int, words: str) -> None:
     "recv",
     c1="the channel's type is HOST_TO_DEVICE from a host, else DEVICE_TO_DEVICE",
     c2="there is a result",
-    c3="results before the last are tensors",
+    c3="results before the last are tensors of static shape",
     c4="the last result is a token",
 )
 def _check_recv(given: Given) -> None:

@@ -48,7 +48,7 @@ _SENTENCES = {
     "c34": "unquantized lhs and result have the element type that rhs expresses",
 }
 
-_KEYS = Keys(("window_strides", 2, 3), 4, ("lhs_dilation", 5, 6), ("rhs_dilation", 7, 8))
+_KEYS = Keys(("window_strides", 2, 3), 4, ("lhs_dilation", 5, 6), ("rhs_dilation", 7, 8), "i2")
 
 
 @infers("convolution", result=(25, 27), **_SENTENCES)
@@ -65,12 +65,10 @@ def _dynamic_conv(given: Given) -> Results:
     if len(shape) != 2 or shape[0] not in (DYNAMIC, spatial) or shape[1] not in (DYNAMIC, 2):  # c4
         raise given.error(4, f"padding has shape {list(shape)}, not [{spatial}, 2]", operand=2)
     padding = given.constant(2)
-    if padding is None:
-        result = given.result() if given.declared else None
-        element = given.tensor(0).element if result is None else result.element
-        sizes = _outer(given, [DYNAMIC] * spatial)
-        return (Tensor(element, tuple(sizes)),)
-    return (_convolved(given, padding),)
+    found = _convolved(given, (0,) * (2 * spatial) if padding is None else padding)
+    if padding is not None:
+        return (found,)
+    return (Tensor(found.element, tuple(_outer(given, [DYNAMIC] * spatial))),)
 
 
 def _check_numbers(given: Given) -> None:
@@ -159,6 +157,8 @@ def _convolved(given: Given, padding: Sequence[int] | None) -> Tensor:
             f"window_reversal has {len(reversal)} entries for {len(kernel)} spatial dimensions",
             attribute="window_reversal",
         )
+    if given.declared and given.result().rank != lhs.rank:  # c26
+        raise given.error(26, f"the result has rank {given.result().rank}, not {lhs.rank}")
     base = [lhs.sizes[dim] for dim in numbers.input_spatial_dimensions]
     element = given.result().element if given.declared else lhs.element
     return Tensor(element, tuple(_outer(given, windows.fit(base))))

@@ -131,7 +131,8 @@ def _check_dynamic_iota(given: Given) -> None:
 @infers(
     "dynamic_pad",
     c1="operand, padding_value and result have one element type",
-    c2="edge_padding_low, edge_padding_high and interior_padding have an entry for each dimension",
+    c2="edge_padding_low, edge_padding_high and interior_padding have an entry for each dimension"
+    " and one type",
     c3="interior padding is not negative",
     c4="the result has the operand's elements and the padding",
     result=(4, 1),
@@ -142,10 +143,7 @@ def _dynamic_pad(given: Given) -> Results:
         raise given.error(
             1, f"element types differ: {operand.element} and {value.element}", operand=1
         )
-    for index in (2, 3, 4):  # c2
-        count = given.tensor(index).sizes[0]
-        if not fits(count, operand.rank):
-            raise given.error(2, f"{count} paddings for rank {operand.rank}", operand=index)
+    _check_alike(given, (2, 3, 4), operand.rank, 2)  # c2
     lows, highs, interiors = (given.constant(index) for index in (2, 3, 4))
     if interiors is not None and any(interior < 0 for interior in interiors):  # c3
         raise given.error(3, f"interior padding is negative: {listed(interiors)}", operand=4)
@@ -196,21 +194,29 @@ def _check_dynamic_reshape(given: Given) -> None:
 
 @infers(
     "real_dynamic_slice",
-    c1="start_indices, limit_indices and strides have an entry for each dimension",
+    c1="start_indices, limit_indices and strides have an entry for each dimension and one type",
     c2="operand and result have one element type and one rank",
     result=(2, 2),
 )
 def _real_dynamic_slice(given: Given) -> Results:
     operand = given.tensor(0)
-    for index in (1, 2, 3):  # c1
-        count = given.tensor(index).sizes[0]
-        if not fits(count, operand.rank):
-            raise given.error(1, f"{count} entries for rank {operand.rank}", operand=index)
+    _check_alike(given, (1, 2, 3), operand.rank, 1)  # c1
     starts, limits, strides = (given.constant(index) for index in (1, 2, 3))
     sizes = [DYNAMIC] * operand.rank
     if starts is not None and limits is not None and strides is not None and 0 not in strides:
         sizes = _sliced(starts, limits, strides)
     return (operand.with_sizes(sizes),)
+
+
+def _check_alike(given: Given, indices: Sequence[int], rank: int, number: int) -> None:
+    """Operands `indices` are vectors of one type, with an entry for each of `rank` dimensions."""
+    first = given.tensor(indices[0])
+    for index in indices:
+        vector = given.tensor(index)
+        if vector.element != first.element or not fits(vector.sizes[0], rank):
+            raise given.error(
+                number, f"{vector} has not {rank} entries of {first.element}", operand=index
+            )
 
 
 def _sliced(starts: Sequence[int], limits: Sequence[int], strides: Sequence[int]) -> list[int]:

@@ -76,8 +76,10 @@ def _together(given: Given, number: int, *, any_element: bool = False) -> Tensor
 )
 def _add(given: Given) -> Results:
     lhs, rhs = given.tensor(0), given.tensor(1)
-    any_quantized = is_quantized(lhs.element) or is_quantized(rhs.element)
-    return (_together(given, 1, any_element=any_quantized),)
+    if not (is_quantized(lhs.element) or is_quantized(rhs.element)):
+        return (_together(given, 1),)
+    merged = _together(given, 1, any_element=True)
+    return (merged if given.declared is None else merged.with_element(given.result().element),)
 
 
 @checks("add")

@@ -11,7 +11,6 @@ from mlirhlo.analysis.stablehlo.base import (
     check_range,
     check_sorted,
     check_unique,
-    checks,
     infers,
 )
 from mlirhlo.analysis.stablehlo.reducers import check_reducer, reduced_elements
@@ -279,11 +278,11 @@ def _scatter(given: Given) -> Results:
     if count < 1 or len(given.operands) != 2 * count + 1:  # c5
         raise given.error(5, f"{len(given.operands)} operands are not inputs, indices and updates")
     inputs = given.tensors(0, count)
+    _check_scatter(given)
     elements = reduced_elements(given, 0, count, 23)
     return [t.with_element(element) for t, element in zip(inputs, elements, strict=True)]
 
 
-@checks("scatter")
 def _check_scatter(given: Given) -> None:
     count = (len(given.operands) - 1) // 2
     inputs, indices = given.tensors(0, count), given.tensor(count)

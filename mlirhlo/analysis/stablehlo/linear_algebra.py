@@ -124,8 +124,13 @@ def _check_dot_general(given: Given) -> None:
                 raise given.error(
                     number, f"{key} is {getattr(algorithm, key)}", attribute="algorithm"
                 )
+        if not _is_known(algorithm):
+            raise given.error(
+                "i8", f"no hardware has the algorithm {algorithm}", attribute="algorithm"
+            )
     if not any(is_quantized(t.element) for t in (lhs, rhs, result)):
-        if algorithm is None and lhs.element != rhs.element and lhs.kind != rhs.kind:  # c13
+        # XLA multiplies elements of two precisions, and JAX writes such programs.
+        if algorithm is None and (lhs.kind in "FC" or rhs.kind in "FC") and lhs.kind != rhs.kind:
             raise given.error(
                 13, f"element types differ: {lhs.element} and {rhs.element}", operand=1
             )
@@ -137,6 +142,27 @@ def _check_dot_general(given: Given) -> None:
     if axis is not None and axis in numbers.rhs_contracting_dimensions:  # c16
         raise given.error(16, f"rhs is quantized along contracting dimension {axis}", operand=1)
     check_product(given, lhs, rhs, result, (14, 17, 18, 19, 20))
+
+
+_ALGORITHMS = {
+    ("f16", "f16", 1), ("f16", "f32", 1), ("bf16", "bf16", 1), ("bf16", "f32", 1),
+    ("bf16", "f32", 3), ("bf16", "f32", 6), ("bf16", "f32", 9), ("tf32", "f32", 1),
+    ("tf32", "f32", 3), ("f32", "f32", 1), ("f64", "f64", 1),
+}  # fmt: skip
+"""Precision and accumulation type, and number of primitive operations, of what MLIR knows."""
+
+
+def _is_known(algorithm: DotAlgorithm) -> bool:
+    """Whether some hardware has it: the list is that of MLIR's verifier."""
+    lhs, rhs = str(algorithm.lhs_precision_type), str(algorithm.rhs_precision_type)
+    accumulation, count = str(algorithm.accumulation_type), algorithm.num_primitive_operations
+    if (algorithm.lhs_component_count, algorithm.rhs_component_count) != (1, 1):
+        return False
+    if lhs.startswith("f8") and rhs.startswith("f8"):
+        return (accumulation, count) == ("f32", 1) and "f8E8M0FNU" not in (lhs, rhs)
+    if algorithm.allow_imprecise_accumulation or lhs != rhs:
+        return False
+    return (lhs, accumulation, count) in _ALGORITHMS
 
 
 @infers(
@@ -169,7 +195,7 @@ def _dot(given: Given) -> Results:
     c5="batch_mean has an element for each feature",
     c6="batch_var has an element for each feature",
     c7="operand and output have one type",
-    result=(7, 2),
+    result=(7, 2, 5, 2, 6, 2),
 )
 def _batch_norm_training(given: Given) -> Results:
     operand, features = _normalised(given, (0,), ((1, 3), (2, 4)))
@@ -198,7 +224,7 @@ def _batch_norm_inference(given: Given) -> Results:
     c3="operand, grad_output and grad_operand have one shape",
     c4="scale, mean, variance, grad_scale and grad_offset have one shape",
     c5="scale has an element for each feature",
-    result=(3, 2),
+    result=(3, 2, 4, 2),
 )
 def _batch_norm_grad(given: Given) -> Results:
     operand, output = given.tensor(0), given.tensor(4)

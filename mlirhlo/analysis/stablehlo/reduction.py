@@ -74,25 +74,19 @@ def _reduce(given: Given) -> Results:
     check_range(given, dims, inputs[0].rank, 4, "dimensions", "dimensions")  # c4
     check_unique(given, dims, 5, "dimensions")  # c5
     _check_initial(given, inputs, initial, 2)
+    kept = [size for dim, size in enumerate(inputs[0].sizes) if dim not in dims]
+    check_reducer(given, 0, inputs, initial, kept, (6, 6))  # c6
     elements = reduced_elements(given, 0, len(inputs), 6)
-    kept = [dim for dim in range(inputs[0].rank) if dim not in dims]
     results: list[Tensor] = []
+    left = [dim for dim in range(inputs[0].rank) if dim not in dims]
     for one, element in zip(inputs, elements, strict=True):
-        bounds = [one.bound(dim) for dim in kept]
-        results.append(one.with_sizes([one.sizes[d] for d in kept], bounds).with_element(element))
+        bounds = [one.bound(dim) for dim in left]
+        results.append(one.with_sizes([one.sizes[d] for d in left], bounds).with_element(element))
     return results
 
 
-@checks("reduce")
-def _check_reduce(given: Given) -> None:
-    inputs, initial = _halves(given, 3)
-    dims = given.ints("dimensions")
-    kept = [size for dim, size in enumerate(inputs[0].sizes) if dim not in dims]
-    check_reducer(given, 0, inputs, initial, kept, (6, 6))  # c6
-
-
 _REDUCE_WINDOW = Keys(
-    ("window_strides", 6, 7), 12, ("base_dilations", 8, 9), ("window_dilations", 10, 11), 5
+    ("window_strides", 6, 7), 12, ("base_dilations", 8, 9), ("window_dilations", 10, 11)
 )
 
 
@@ -121,7 +115,13 @@ def _reduce_window(given: Given) -> Results:
     _check_one_shape(given, inputs, 2)
     windows = _windows(given, inputs[0])
     _check_initial(given, inputs, initial, 3)
+    check_reducer(given, 0, inputs, initial, given.ints("window_dimensions"), (13, 13))  # c13
     elements = reduced_elements(given, 0, len(inputs), 13)
+    declared = [tensor_of(kind) for kind in given.declared or ()]
+    for result in declared:  # c14
+        if result is not None and declared[0] is not None:
+            if not fits_sizes(result.sizes, declared[0].sizes):
+                raise given.error(14, f"results have different shapes: {declared[0]} and {result}")
     return [
         one.with_sizes(
             windows.fit(one.sizes), windows.fit(one.bounds) if one.bounds else ()
@@ -142,18 +142,7 @@ def _windows(given: Given, base: Tensor) -> Windows:
     return read_windows(given, sizes, keys)
 
 
-@checks("reduce_window")
-def _check_reduce_window(given: Given) -> None:
-    inputs, initial = _halves(given, 1)
-    check_reducer(given, 0, inputs, initial, given.ints("window_dimensions"), (13, 13))  # c13
-    results = [tensor_of(kind) for kind in given.results]
-    for result in results:  # c14
-        if result is not None and results[0] is not None:
-            if not fits_sizes(result.sizes, results[0].sizes):
-                raise given.error(14, f"results have different shapes: {results[0]} and {result}")
-
-
-_SELECT_AND_SCATTER = Keys(("window_strides", 6, 7), 8, positive=5)
+_SELECT_AND_SCATTER = Keys(("window_strides", 6, 7), 8)
 
 
 @infers(
@@ -174,10 +163,10 @@ _SELECT_AND_SCATTER = Keys(("window_strides", 6, 7), 8, positive=5)
 )
 def _select_and_scatter(given: Given) -> Results:
     operand = given.tensor(0)
+    _check_select_and_scatter(given)
     return (operand.with_element(reduced_elements(given, 1, 1, 10)[0]),)
 
 
-@checks("select_and_scatter")
 def _check_select_and_scatter(given: Given) -> None:
     operand, source, initial = given.tensors()
     arguments = [tensor_of(kind) for kind in given.arguments(0)]

@@ -1,9 +1,10 @@
 """Which types the operands and results of each op of StableHLO may have: one row an op.
 
 A slot is a string of kind letters (see `tensors`): `P` i1, `S` and `U` signed and unsigned
-integers, `F` floats, `C` complex, `Q` per-tensor and `A` per-axis quantized. `:0` after it fixes
-the rank, `*` lets it repeat. `token`, `tuple`, `any` and `value` (any tensor, or a token) are other
-types. How many operands, attributes and regions there are stands in the dialect's table.
+integers, `F` floats, `C` complex, `Q` per-tensor and `A` per-axis quantized. `!` after it asks for
+a static shape, `:0` fixes the rank, `*` lets the slot repeat. `token`, `tuple`, `any` and `value`
+(any tensor, or a token) are other types. How many operands, attributes and regions there are stands
+in the dialect's table.
 
 Source: input and output tables of the StableHLO specification, and the dialect in jaxlib.
 """
@@ -90,14 +91,14 @@ SIGNATURES: Mapping[str, Signature] = {
     "broadcast": _row(ANY, ANY),
     "broadcast_in_dim": _row(ALL, ALL),
     "concatenate": _row(f"{ALL}*", ALL),
-    "constant": _row("", ALL),
+    "constant": _row("", f"{ALL}!"),
     "dynamic_slice": _row(f"{ALL} {INT}:0*", ALL),
     "dynamic_update_slice": _row(f"{ALL} {ALL} {INT}:0*", ALL),
     "gather": _row(f"{ALL} {INT}", ALL),
     "get_dimension_size": _row(ALL, "S"),
-    "iota": _row("", "SUFCQ"),
+    "iota": _row("", "SUFCQ!"),
     "pad": _row(f"{ALL} {ALL}:0", ALL),
-    "reshape": _row(ALL, ALL),
+    "reshape": _row(ALL, f"{ALL}!"),
     "reverse": _row(ALL, ALL),
     "scatter": _row(f"{ALL}*", f"{ALL}*"),
     "slice": _row(ALL, ALL),
@@ -123,7 +124,7 @@ SIGNATURES: Mapping[str, Signature] = {
     "unary_einsum": _row(ALL, ALL),
     # random
     "rng": _row(f"PSUF:0 PSUF:0 {INT}:1", "PSUF"),
-    "rng_bit_generator": _row("SUF", f"SUF {INT}F"),
+    "rng_bit_generator": _row("SUF", f"SUF {INT}F!"),
     # control flow
     "case": _row("S", "value*"),
     "composite": _row("value*", "value*"),
@@ -152,12 +153,12 @@ SIGNATURES: Mapping[str, Signature] = {
     "reduce_scatter": _row(ANY, ANY),
     "replica_id": _row("", "U"),
     # dynamic shapes
-    "dynamic_broadcast_in_dim": _row(f"{ALL} SU:1", ALL),
+    "dynamic_broadcast_in_dim": _row(f"{ALL} SU!:1", ALL),
     "dynamic_conv": _row(f"{ALL} {ALL} SU", ALL),
-    "dynamic_gather": _row(f"{ALL} {INT} {INT}:1", ALL),
-    "dynamic_iota": _row("SU:1", "SUFCQ"),
-    "dynamic_pad": _row(f"{ALL} {ALL}:0 SU:1 SU:1 SU:1", ALL),
-    "dynamic_reshape": _row(f"{ALL} SU:1", ALL),
-    "real_dynamic_slice": _row(f"{ALL} SU:1 SU:1 SU:1", ALL),
+    "dynamic_gather": _row(f"{ALL} {INT} {INT}!:1", ALL),
+    "dynamic_iota": _row("SU!:1", "SUFCQ"),
+    "dynamic_pad": _row(f"{ALL} {ALL}:0 SU!:1 SU!:1 SU!:1", ALL),
+    "dynamic_reshape": _row(f"{ALL} SU!:1", ALL),
+    "real_dynamic_slice": _row(f"{ALL} SU!:1 SU!:1 SU!:1", ALL),
     "set_dimension_size": _row(f"{ANY} S", ANY),
 }

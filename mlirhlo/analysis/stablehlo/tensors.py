@@ -19,7 +19,6 @@ from xdsl.dialects.builtin import (
     NoneAttr,
     Signedness,
     TensorType,
-    TupleType,
 )
 from xdsl.ir import Attribute
 
@@ -250,14 +249,12 @@ def fits_shape(a: Tensor, b: Tensor) -> bool:
 
 
 def fits_type(a: Attribute, b: Attribute) -> bool:
-    """Whether one value could have both types; tuples by element, all else when equal."""
+    """Whether one value could have both types; types other than tensors when they are equal."""
     if a == b:
         return True
     mine, yours = tensor_of(a), tensor_of(b)
     if mine is not None and yours is not None:
         return fits_shape(mine, yours) and fits_element(mine.element, yours.element)
-    if isinstance(a, TupleType) and isinstance(b, TupleType):
-        return fits_types(a.types.data, b.types.data)
     return False
 
 

@@ -15,11 +15,18 @@ from mlirhlo.analysis.stablehlo.base import (
     ConstraintError,
     Given,
     as_types,
+    declare,
 )
 from mlirhlo.analysis.stablehlo.chlo import signature_of
 from mlirhlo.analysis.stablehlo.control_flow import is_token
 from mlirhlo.analysis.stablehlo.quantization import check_element
-from mlirhlo.analysis.stablehlo.tensors import fits_type, kind_words, tensor_of
+from mlirhlo.analysis.stablehlo.tensors import (
+    DYNAMIC,
+    Tensor,
+    fits_type,
+    kind_words,
+    tensor_of,
+)
 from mlirhlo.dialects.stablehlo.rows import Operand, OpRow
 
 
@@ -47,14 +54,37 @@ def check(given: Given) -> None:
     check_kinds(given)
     for kind in (*given.operands, *given.results):
         tensor = tensor_of(kind)
-        if tensor is not None and tensor.kind in ("Q", "A"):
+        if tensor is None:
+            continue
+        if tensor.kind in ("Q", "A"):
             check_element(given, tensor)
+        if tensor.bounds:
+            _check_bounds(tensor)
     inferred = infer(given)
     if inferred is not None:
         _compare(given, inferred)
     rule = CHECKS.get(given.name)
     if rule is not None:
         rule(given)
+
+
+declare(
+    "bounds",
+    c1="there is a bound, or ?, for each dimension",
+    c2="dimensions with a bound are dynamic",
+)
+
+
+def _check_bounds(tensor: Tensor) -> None:
+    if len(tensor.bounds) != tensor.rank:  # c1
+        raise ConstraintError(
+            "bounds_c1", f"{len(tensor.bounds)} bounds for rank {tensor.rank}: {tensor}"
+        )
+    for dim, (size, bound) in enumerate(zip(tensor.sizes, tensor.bounds, strict=True)):
+        if DYNAMIC not in (size, bound):  # c2
+            raise ConstraintError(
+                "bounds_c2", f"dimension {dim} has size {size} and a bound: {tensor}"
+            )
 
 
 def check_form(given: Given) -> None:
@@ -120,12 +150,15 @@ def _misfit(kind: Attribute, slot: str) -> str:
         fits = tensor is not None or is_token(kind) or isinstance(kind, TupleType)
         return "" if fits or kind.name == "stablehlo.future" else "a tensor or a token"
     kinds, _, rank = slot.partition(":")
+    is_static = kinds.endswith("!")
+    kinds = kinds.rstrip("!")
+    if tensor is not None and tensor.kind and tensor.kind in kinds:
+        if (not rank or tensor.rank == int(rank)) and (not is_static or tensor.is_static):
+            return ""
     what = f"a tensor of {kind_words(kinds)} elements"
     if rank:
         what += f" and rank {rank}"
-    if tensor is None or tensor.kind not in kinds or not tensor.kind:
-        return what
-    return what if rank and tensor.rank != int(rank) else ""
+    return what + " of static shape" if is_static else what
 
 
 def _compare(given: Given, inferred: tuple[Attribute, ...]) -> None:
@@ -135,7 +168,9 @@ def _compare(given: Given, inferred: tuple[Attribute, ...]) -> None:
     for index, (mine, declared) in enumerate(zip(inferred, given.results, strict=True)):
         if fits_type(mine, declared):
             continue
-        shape_number, element_number = RESULT_NUMBERS[given.name]
+        numbers = RESULT_NUMBERS[given.name]
+        at = min(2 * index, len(numbers) - 2)
+        shape_number, element_number = numbers[at : at + 2]
         a, b = tensor_of(mine), tensor_of(declared)
         alike = (
             a is not None

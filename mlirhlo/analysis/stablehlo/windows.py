@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlirhlo.analysis.shape_inference.windows import dilated
-from mlirhlo.analysis.stablehlo.base import Given
+from mlirhlo.analysis.stablehlo.base import Given, check_wide
 from mlirhlo.analysis.stablehlo.tensors import DYNAMIC
 
 
@@ -42,8 +42,8 @@ class Keys:
     padding: int
     base: tuple[str, int, int] | None = None
     window: tuple[str, int, int] | None = None
-    positive: int | None = None
-    """Number that window sizes themselves are positive."""
+    positive: int | str = 5
+    """Number, or input constraint, that window sizes themselves are positive."""
 
 
 def read_windows(
@@ -52,7 +52,7 @@ def read_windows(
     """The window of `sizes` with the attributes of an op, checked. `padding` stands for the
     attribute where it is an operand."""
     count = len(sizes)
-    if keys.positive is not None and any(size != DYNAMIC and size <= 0 for size in sizes):
+    if any(size != DYNAMIC and size <= 0 for size in sizes):
         raise given.error(keys.positive, f"a window size is not positive: {tuple(sizes)}")
     found: dict[str, Sequence[int]] = {}
     rows: Mapping[str, tuple[str, int, int] | None] = {
@@ -86,6 +86,7 @@ def read_windows(
 
 
 def _padding(given: Given, count: int, number: int) -> Sequence[int]:
+    check_wide(given, "padding")
     shape = given.shape_of("padding")
     if not given.has("padding"):
         return (0,) * (2 * count)

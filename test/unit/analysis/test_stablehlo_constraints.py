@@ -1,0 +1,64 @@
+"""Every numbered constraint of StableHLO and CHLO: found when broken, and by MLIR too."""
+
+from __future__ import annotations
+
+import pytest
+from unit.analysis.stablehlo_broken import ACCEPTED_BY_MLIR, BROKEN, UNCHECKED
+from unit.analysis.stablehlo_programs import VALID, Broken, program
+
+from mlirhlo.analysis.stablehlo import CONSTRAINTS, verify_module
+from mlirhlo.diagnostics import Diagnostic
+from mlirhlo.formats.stablehlo import parse_module
+
+
+def found_in(text: str) -> list[Diagnostic]:
+    return verify_module(parse_module(text))
+
+
+def test_every_constraint_has_a_broken_program() -> None:
+    broken = {case.constraint for case in BROKEN}
+    assert broken | set(UNCHECKED) == set(CONSTRAINTS)
+    assert not broken & set(UNCHECKED)
+
+
+@pytest.mark.parametrize("case", BROKEN, ids=lambda case: case.constraint)
+def test_broken_constraint_is_found(case: Broken) -> None:
+    first = found_in(program(case.text))[0]
+    assert first.message.endswith(f"[{case.constraint}]"), first.message
+    assert first.notes[0][0] == f"{case.constraint}: {CONSTRAINTS[case.constraint]}"
+    assert first.place is not None
+    assert first.place.line > 1
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_sound_program_is_accepted(name: str) -> None:
+    assert not found_in(program(VALID[name]))
+
+
+@pytest.mark.oracle
+def test_mlir_refuses_what_is_refused_and_accepts_what_is_accepted() -> None:
+    """Quantized types are left out: the dialect `quant` is not part of jaxlib."""
+    mlir = pytest.importorskip("jax._src.interpreters.mlir")
+    from jaxlib.mlir import ir
+
+    accepted: set[str] = set()
+    with mlir.make_ir_context():
+        for name, text in VALID.items():
+            if "!quant" not in text:
+                assert ir.Module.parse(program(text)) is not None, name
+        for case in BROKEN:
+            if "!quant" in case.text:
+                continue
+            try:
+                ir.Module.parse(program(case.text))
+                accepted.add(case.constraint)
+            except ir.MLIRError:
+                pass
+    assert accepted == set(ACCEPTED_BY_MLIR)
+
+
+@pytest.mark.slow
+def test_corpus_is_sound() -> None:
+    for path in paths:
+        found = verify_module(parse_module(path.read_text(), str(path)))
+        assert not found, f"{path}: {found[0]}"

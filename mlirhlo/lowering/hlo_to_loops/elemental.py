@@ -42,9 +42,9 @@ def emits(*opcodes: str) -> Callable[[Emitter], Emitter]:
 
 def emitters() -> Mapping[str, Emitter]:
     """All of them, by opcode."""
-    from mlirhlo.lowering.hlo_to_loops import elementwise, movement
+    from mlirhlo.lowering.hlo_to_loops import elementwise, folds, movement
 
-    del elementwise, movement
+    del elementwise, folds, movement
     return _EMITTERS
 
 
@@ -55,6 +55,7 @@ class Elements:
         self, places: Places, buffers: Mapping[SSAValue, SSAValue], *, flat: bool = False
     ) -> None:
         """`flat`: arrays are read by one index, in the order of their memory."""
+        self._outer: Elements | None = None
         self.places = places
         self.b: FunctionBuilder = places.b
         self.lanes = places.lanes
@@ -67,7 +68,7 @@ class Elements:
     def at(self, value: SSAValue, place: Sequence[Coordinate]) -> Value:
         """The element of `value` at `place`. Raises `HloError` HLO0432 for an opcode without one."""
         key = (value, tuple(place))
-        found = self._known.get(key)
+        found = self._find(key)
         if found is None:
             buffer = self.buffers.get(value)
             if buffer is not None:
@@ -86,8 +87,23 @@ class Elements:
             self._known[key] = found
         return found
 
+    def _find(self, key: tuple[SSAValue, Place]) -> Value | None:
+        scope: Elements | None = self
+        while scope is not None:
+            if (found := scope._known.get(key)) is not None:
+                return found
+            scope = scope._outer
+        return None
+
+    def scope(self) -> Elements:
+        """Elements of a region inside: it sees what was emitted here, not the other way."""
+        inner = Elements(self.places, self.buffers, flat=self.flat)
+        inner._outer = self
+        return inner
+
     def inline(self, computation: ComputationOp, arguments: Sequence[Value]) -> tuple[Value, ...]:
         """Results of a computation of scalars on elements, one for each part of its root."""
+        # The same computation is inlined many times, with other arguments each.
         inner = Elements(self.places, self.buffers)
         for parameter, value in zip(computation.parameters, arguments, strict=True):
             inner._known[parameter.output, ()] = value

@@ -188,7 +188,7 @@ def _pad(e: Elements, op: PadOp, place: Place) -> Value:
         if edge.low == 0 and edge.high == 0 and edge.interior == 0:
             source.append(moved)
             continue
-        value = _value(e, moved)
+        value = lane_values(e, moved)
         low = b.cmpi("sge", value, b.constant(0, value.type))
         if step > 1:
             divisor = b.constant(step, value.type)
@@ -198,7 +198,7 @@ def _pad(e: Elements, op: PadOp, place: Place) -> Value:
             moved = _coordinate(e, value)
         here = b.andi(low, b.cmpi("slt", value, b.constant(size, value.type)))
         inside = here if inside is None else b.andi(inside, here)
-        source.append(_clamped(e, value, size))
+        source.append(clamped(e, value, size))
     outer = e.at(op.padding_value, ())
     if inside is None:
         return e.at(op.operand, source)
@@ -209,7 +209,7 @@ def _pad(e: Elements, op: PadOp, place: Place) -> Value:
     )
 
 
-def _value(e: Elements, c: Coordinate) -> SSAValue:
+def lane_values(e: Elements, c: Coordinate) -> SSAValue:
     """A coordinate as one value: of vectors all lanes."""
     return e.places.vector(c) if e.lanes else e.b.index(c.base)
 
@@ -218,8 +218,8 @@ def _coordinate(e: Elements, value: SSAValue) -> Coordinate:
     return Coordinate(0, 0, value) if e.lanes else Coordinate(value)
 
 
-def _clamped(e: Elements, value: SSAValue, size: int) -> Coordinate:
-    """Into [0, size)."""
+def clamped(e: Elements, value: SSAValue, size: int) -> Coordinate:
+    """A coordinate brought into [0, size)."""
     b = e.b
     low = b.integer(arith.MaxSIOp, value, b.constant(0, value.type))
     return _coordinate(e, b.integer(arith.MinSIOp, low, b.constant(max(size - 1, 0), value.type)))
@@ -231,14 +231,14 @@ def _concatenate(e: Elements, op: ConcatenateOp, place: Place) -> Value:
     (d,) = op.dimensions
     b = e.b
     operands = [o for o in op.inputs if array(o).dimensions[d]]
-    value = _value(e, place[d])
+    value = lane_values(e, place[d])
     result: Value | None = None
     start = sum(array(o).dimensions[d] for o in operands)
     for operand in reversed(operands):
         size = array(operand).dimensions[d]
         start -= size
         local = b.subi(value, b.constant(start, value.type))
-        inner = [*place[:d], _clamped(e, local, size), *place[d + 1 :]]
+        inner = [*place[:d], clamped(e, local, size), *place[d + 1 :]]
         part = e.at(operand, inner)
         if result is None:
             result = part
@@ -290,12 +290,12 @@ def _dynamic_update_slice(e: Elements, op: DynamicUpdateSliceOp, place: Place) -
             source.append(place[d])
             continue
         first = start_index(e, start, most)
-        value = _value(e, place[d])
+        value = lane_values(e, place[d])
         local = b.subi(value, e.splat(first))
         low = b.cmpi("sge", local, b.constant(0, local.type))
         here = b.andi(low, b.cmpi("slt", local, b.constant(taken[d], local.type)))
         inside = here if inside is None else b.andi(inside, here)
-        source.append(_clamped(e, local, taken[d]))
+        source.append(clamped(e, local, taken[d]))
     if inside is None:
         return e.at(update, source)
     pairs = zip(e.at(update, source), e.at(operand, place), strict=True)

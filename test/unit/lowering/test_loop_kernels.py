@@ -126,6 +126,16 @@ INSTRUCTIONS = [
         "f32[4,3] gather(f32[9,20] x, u8[4,2] i), offset_dims={1}, collapsed_slice_dims={0}, "
         "start_index_map={0,1}, index_vector_dim=1, slice_sizes={1,3}"
     ),
+    "f32[5,40] dot(s8[5,7] x, s8[7,40] y), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    .replace("f32", "s32"),
+    "pred[5,40] dot(pred[5,7] x, pred[7,40] y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+    "s32[2,5,4] dot(s32[5,2,7,3] x, s32[2,7,3,4] y), lhs_batch_dims={1}, rhs_batch_dims={0}, "
+    "lhs_contracting_dims={2,3}, rhs_contracting_dims={1,2}",
+    "s32[2,5,20] convolution(s32[2,9,9] x, s32[3,9,20] y), window={size=3 stride=2 pad=1_1}, "
+    "dim_labels=b0f_0io->b0f",
+    "s32[1,9,6] convolution(s32[1,5,4] x, s32[3,2,6] y), "
+    "window={size=3 pad=1_1 lhs_dilate=2 rhs_reversal=1}, dim_labels=b0f_0io->b0f, "
+    "feature_group_count=2",
     "f32[] add(f32[] x, f32[] y)",
     "f32[0,3] negate(f32[0,3] x)",
 ]
@@ -149,6 +159,41 @@ def test_an_instruction_gives_what_the_interpreter_gives(instruction: str) -> No
             np.signbit(actual[numbers].real.astype(float)),
             np.signbit(expected[numbers].real.astype(float)),
         )
+
+
+FOLDS = [
+    ("s32[33]", "s32[5,33]", "s32[]", "reduce(x, y), dimensions={0}, to_apply=f"),
+    ("s32[5]", "s32[5,33]", "s32[]", "reduce(x, y), dimensions={1}, to_apply=f"),
+    ("s32[]", "s32[5,33]", "s32[]", "reduce(x, y), dimensions={0,1}, to_apply=f"),
+    (
+        "s32[5,34]",
+        "s32[5,33]",
+        "s32[]",
+        "reduce-window(x, y), window={size=2x3 pad=0_1x2_1 rhs_dilate=1x1}, to_apply=f",
+    ),
+    (
+        "s32[3,29]",
+        "s32[5,17]",
+        "s32[]",
+        "reduce-window(x, y), window={size=3x3 rhs_dilate=1x2 lhs_dilate=1x2}, to_apply=f",
+    ),
+]
+
+
+@pytest.mark.parametrize(("result", "x", "y", "fold"), FOLDS)
+@pytest.mark.parametrize("combine", ["add(a, b)", "subtract(a, b)", "maximum(b, a)"])
+def test_folds_give_what_the_interpreter_gives(
+    result: str, x: str, y: str, fold: str, combine: str
+) -> None:
+    module = mlirhlo.parse(
+        f"f {{\n  a = s32[] parameter(0)\n  b = s32[] parameter(1)\n  ROOT c = s32[] {combine}\n}}\n"
+        f"ENTRY e {{\n  x = {x} parameter(0)\n  y = {y} parameter(1)\n  ROOT r = {result} {fold}\n}}\n"
+    )
+    module.verify()
+    rng = np.random.default_rng(1)
+    arguments = [draw(rng, x), draw(rng, y)]
+    expected = np.asarray(module(*arguments), order="C")
+    assert np.array_equal(run(module, arguments, expected), expected)
 
 
 def test_layouts_are_followed() -> None:

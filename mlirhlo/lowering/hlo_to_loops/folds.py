@@ -1,0 +1,300 @@
+"""Elements that take a loop of their own: reductions, dots, windows, convolutions.
+
+Every lane folds the values of its own element, so these work for any shape and layout, in vectors along
+the output's most minor dimension. Shapes worth more have kernels of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from xdsl.dialects import arith
+from xdsl.ir import SSAValue
+
+from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.element_types import F32, F64, PRED, PrimitiveType
+from mlirhlo.dialects.hlo.ops import (
+    ConvolutionOp,
+    DotOp,
+    MapOp,
+    ReduceOp,
+    ReduceWindowOp,
+)
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+from mlirhlo.lowering.builder import Loop
+from mlirhlo.lowering.hlo_to_loops.elemental import Elements, Place, emits
+from mlirhlo.lowering.hlo_to_loops.elements import Value, register_type
+from mlirhlo.lowering.hlo_to_loops.elementwise import convert
+from mlirhlo.lowering.hlo_to_loops.movement import array, clamped, lane_values
+from mlirhlo.lowering.hlo_to_loops.places import Coordinate
+
+
+def callee(op: Instruction, name: str) -> ComputationOp:
+    """A computation of the module by name."""
+    module = op.parent_op()
+    while module is not None and module.parent_op() is not None:
+        module = module.parent_op()
+    for candidate in cast(Any, module).body.block.ops:
+        if isinstance(candidate, ComputationOp) and candidate.computation_name == name:
+            return candidate
+    raise error("HLO0901", f"no computation is called {name}")
+
+
+def fold(
+    e: Elements,
+    sizes: Sequence[int],
+    initial: Sequence[Value],
+    step: Callable[[Elements, Sequence[Coordinate], Sequence[Value]], Sequence[Value]],
+) -> Sequence[Value]:
+    """Loops over `sizes`, most major first; `step` makes the next values out of those so far."""
+    b = e.b
+    counts = [len(v) for v in initial]
+
+    def packed(values: Sequence[SSAValue]) -> list[Value]:
+        rest = iter(values)
+        return [tuple(next(rest) for _ in range(count)) for count in counts]
+
+    def nest(
+        left: Sequence[int], values: Sequence[SSAValue], indices: Sequence[Coordinate]
+    ) -> Sequence[SSAValue]:
+        if not left:
+            return [part for v in step(e.scope(), indices, packed(values)) for part in v]
+        with b.loop(0, left[0], 1, values) as loop:
+            inner = nest(left[1:], loop.carried, [*indices, Coordinate(loop.index)])
+            loop.carry(*inner)
+        return cast(Loop, loop).results
+
+    if 0 in sizes:
+        return initial
+    return packed(nest(sizes, [part for v in initial for part in v], []))
+
+
+@emits("reduce")
+def _reduce(e: Elements, op: ReduceOp, place: Place) -> Value:
+    return reduced(e, op, place)[0]
+
+
+def reduced(e: Elements, op: ReduceOp, place: Place) -> Sequence[Value]:
+    """All results of a reduce at a place."""
+    count = len(op.inputs) // 2
+    inputs, starts = op.inputs[:count], op.inputs[count:]
+    sizes = array(inputs[0]).dimensions
+    dims = sorted(op.dimensions)
+    computation = callee(op, op.to_apply)
+
+    def step(
+        inner: Elements, indices: Sequence[Coordinate], values: Sequence[Value]
+    ) -> Sequence[Value]:
+        kept, folded = iter(place), dict(zip(dims, indices, strict=True))
+        source = [folded[d] if d in folded else next(kept) for d in range(len(sizes))]
+        elements = [inner.at(v, source) for v in inputs]
+        return inner.inline(computation, [*values, *elements])
+
+    initial = [e.at(v, ()) for v in starts]
+    return fold(e, [sizes[d] for d in dims], initial, step)
+
+
+def _accumulator(*types: PrimitiveType) -> PrimitiveType:
+    """The type in which products are summed: f32 at least for floats, the result's for integers."""
+    result = types[-1]
+    if result.is_complex:
+        return result
+    if any(t.is_float for t in types):
+        return F64 if F64 in types else F32
+    return result
+
+
+def _product_sum(
+    e: Elements, accumulated: Value, lhs: Value, rhs: Value, element: PrimitiveType
+) -> Value:
+    """`accumulated + lhs * rhs`."""
+    b = e.b
+    if element is PRED:
+        return (b.ori(accumulated[0], b.andi(lhs[0], rhs[0])),)
+    if element.is_complex:
+        (re, im), (x, y), (u, v) = accumulated, lhs, rhs
+        return (
+            b.fma(x, u, b.subf(re, b.mulf(y, v))),
+            b.fma(x, v, b.fma(y, u, im)),
+        )
+    if element.is_float:
+        return (b.fma(lhs[0], rhs[0], accumulated[0]),)
+    return (b.addi(accumulated[0], b.muli(lhs[0], rhs[0])),)
+
+
+def _zero(e: Elements, element: PrimitiveType) -> Value:
+    zero = e.constant(0, register_type(element))
+    return (zero, zero) if element.is_complex else (zero,)
+
+
+@emits("dot")
+def _dot(e: Elements, op: DotOp, place: Place) -> Value:
+    lhs, rhs = op.inputs
+    left, right, result = array(lhs), array(rhs), array(op.output)
+    element = _accumulator(left.element_type, right.element_type, result.element_type)
+    batch = len(op.lhs_batch_dims)
+    lhs_free = [
+        d
+        for d in range(left.rank)
+        if d not in op.lhs_batch_dims and d not in op.lhs_contracting_dims
+    ]
+    rhs_free = [
+        d
+        for d in range(right.rank)
+        if d not in op.rhs_batch_dims and d not in op.rhs_contracting_dims
+    ]
+    lhs_at = dict(zip(op.lhs_batch_dims, place[:batch], strict=True))
+    lhs_at |= dict(zip(lhs_free, place[batch : batch + len(lhs_free)], strict=True))
+    rhs_at = dict(zip(op.rhs_batch_dims, place[:batch], strict=True))
+    rhs_at |= dict(zip(rhs_free, place[batch + len(lhs_free) :], strict=True))
+
+    def step(
+        inner: Elements, indices: Sequence[Coordinate], values: Sequence[Value]
+    ) -> Sequence[Value]:
+        here = lhs_at | dict(zip(op.lhs_contracting_dims, indices, strict=True))
+        there = rhs_at | dict(zip(op.rhs_contracting_dims, indices, strict=True))
+        x = convert(
+            inner.b,
+            inner.at(lhs, [here[d] for d in range(left.rank)]),
+            left.element_type,
+            element,
+        )
+        y = convert(
+            inner.b,
+            inner.at(rhs, [there[d] for d in range(right.rank)]),
+            right.element_type,
+            element,
+        )
+        return [_product_sum(inner, values[0], x, y, element)]
+
+    sizes = [left.dimensions[d] for d in op.lhs_contracting_dims]
+    (total,) = fold(e, sizes, [_zero(e, element)], step)
+    return convert(e.b, total, element, result.element_type)
+
+
+@emits("map")
+def _map(e: Elements, op: MapOp, place: Place) -> Value:
+    values = [e.at(v, place) for v in op.inputs]
+    return e.inline(callee(op, op.to_apply), values)[0]
+
+
+def _window_place(
+    e: Elements, c: Coordinate, k: Coordinate, d: Any, size: int
+) -> tuple[Coordinate, SSAValue | None]:
+    """Where in a base of `size` position `k` of the window at `c` falls, and whether it does."""
+    b, places = e.b, e.places
+    if d.window_reversal:
+        k = places.reversed(k, d.size)
+    at = places.sum(places.scaled(c, d.stride), places.scaled(k, d.window_dilation))
+    if d.padding_low:
+        at = places.shifted(at, -d.padding_low)
+    reach = (d.size - 1) * d.window_dilation + 1
+    dilated = (size - 1) * d.base_dilation + 1 if size else 0
+    if d.padding_low <= 0 and d.padding_high <= 0 and d.base_dilation == 1 and dilated >= reach:
+        return at, None
+    value = lane_values(e, at)
+    inside = b.cmpi("sge", value, b.constant(0, value.type))
+    if d.base_dilation > 1:
+        divisor = b.constant(d.base_dilation, value.type)
+        rest = b.integer(arith.RemSIOp, value, divisor)
+        inside = b.andi(inside, b.cmpi("eq", rest, b.constant(0, value.type)))
+        value = b.integer(arith.DivSIOp, value, divisor)
+    inside = b.andi(inside, b.cmpi("slt", value, b.constant(size, value.type)))
+    return clamped(e, value, size), inside
+
+
+def _both(e: Elements, x: SSAValue | None, y: SSAValue | None) -> SSAValue | None:
+    if x is None or y is None:
+        return x if y is None else y
+    return e.b.andi(x, y)
+
+
+def _where(e: Elements, mask: SSAValue | None, x: Value, y: Value) -> Value:
+    if mask is None:
+        return x
+    return tuple(e.b.select(mask, p, q) for p, q in zip(x, y, strict=True))
+
+
+@emits("reduce-window")
+def _reduce_window(e: Elements, op: ReduceWindowOp, place: Place) -> Value:
+    return windowed(e, op, place)[0]
+
+
+def windowed(e: Elements, op: ReduceWindowOp, place: Place) -> Sequence[Value]:
+    """All results of a reduce-window at a place."""
+    count = len(op.inputs) // 2
+    inputs, starts = op.inputs[:count], op.inputs[count:]
+    sizes = array(inputs[0]).dimensions
+    window = op.window
+    assert window is not None
+    computation = callee(op, op.to_apply)
+
+    def step(
+        inner: Elements, indices: Sequence[Coordinate], values: Sequence[Value]
+    ) -> Sequence[Value]:
+        inside: SSAValue | None = None
+        source: list[Coordinate] = []
+        for c, k, d, size in zip(place, indices, window.dimensions, sizes, strict=True):
+            at, here = _window_place(inner, c, k, d, size)
+            inside = _both(inner, inside, here)
+            source.append(at)
+        elements = [inner.at(v, source) for v in inputs]
+        results = inner.inline(computation, [*values, *elements])
+        return [_where(inner, inside, x, y) for x, y in zip(results, values, strict=True)]
+
+    if 0 in sizes:
+        return [e.at(v, ()) for v in starts]
+    initial = [e.at(v, ()) for v in starts]
+    return fold(e, [d.size for d in window.dimensions], initial, step)
+
+
+@emits("convolution")
+def _convolution(e: Elements, op: ConvolutionOp, place: Place) -> Value:
+    lhs, rhs = op.inputs
+    left, right, result = array(lhs), array(rhs), array(op.output)
+    window, labels = op.window, op.dim_labels
+    assert labels is not None
+    dims = window.dimensions if window is not None else ()
+    element = _accumulator(left.element_type, right.element_type, result.element_type)
+    places = e.places
+    features = right.dimensions[labels.kernel_input_feature_dimension]
+    outputs = right.dimensions[labels.kernel_output_feature_dimension]
+    out_feature = place[labels.output_feature_dimension]
+    batch = place[labels.output_batch_dimension]
+    first = Coordinate(0)
+    if op.feature_group_count > 1:
+        group, _ = places.divided(out_feature, outputs // op.feature_group_count)
+        first = places.scaled(group, features)
+    if op.batch_group_count > 1:
+        group, _ = places.divided(out_feature, outputs // op.batch_group_count)
+        size = left.dimensions[labels.input_batch_dimension] // op.batch_group_count
+        batch = places.sum(places.scaled(group, size), batch)
+
+    def step(
+        inner: Elements, indices: Sequence[Coordinate], values: Sequence[Value]
+    ) -> Sequence[Value]:
+        *window_at, feature = indices
+        source: list[Coordinate] = [Coordinate(0)] * left.rank
+        weight: list[Coordinate] = [Coordinate(0)] * right.rank
+        source[labels.input_batch_dimension] = batch
+        source[labels.input_feature_dimension] = inner.places.sum(first, feature)
+        weight[labels.kernel_input_feature_dimension] = feature
+        weight[labels.kernel_output_feature_dimension] = out_feature
+        inside: SSAValue | None = None
+        for at, (k, d) in enumerate(zip(window_at, dims, strict=True)):
+            from_dim = labels.input_spatial_dimensions[at]
+            c = place[labels.output_spatial_dimensions[at]]
+            # The window is turned on the input's side: the kernel is read in its own order.
+            source[from_dim], here = _window_place(inner, c, k, d, left.dimensions[from_dim])
+            inside = _both(inner, inside, here)
+            weight[labels.kernel_spatial_dimensions[at]] = k
+        x = convert(inner.b, inner.at(lhs, source), left.element_type, element)
+        y = convert(inner.b, inner.at(rhs, weight), right.element_type, element)
+        return [_where(inner, inside, _product_sum(inner, values[0], x, y, element), values[0])]
+
+    if 0 in left.dimensions:
+        return _zero(e, result.element_type)
+    (total,) = fold(e, [*(d.size for d in dims), features], [_zero(e, element)], step)
+    return convert(e.b, total, element, result.element_type)

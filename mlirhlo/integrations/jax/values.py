@@ -48,7 +48,7 @@ class Calling:
                 "the program has ordered effects, which call back into Python",
                 help="leave out ordered=True of debug.print and io_callback, or execute on 'XLA'",
             )
-        if facts.get("mut") is not None and getattr(facts["mut"], "in_mut", ()):
+        if facts.get("mut") is not None and getattr(facts["mut"], "in_mut", None):
             raise error("HLO0603", "the program changes references it closes over")
         kept = facts.get("kept_var_idx")
         constants: Sequence[Any] = getattr(lowering, "const_args", None) or ()

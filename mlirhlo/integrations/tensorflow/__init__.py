@@ -1,0 +1,1 @@
+"""TensorFlow: functions compiled with `jit_compile=True`, loaded and run here."""

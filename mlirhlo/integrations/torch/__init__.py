@@ -1,0 +1,1 @@
+"""PyTorch: programs exported as StableHLO, loaded and run here without PyTorch."""

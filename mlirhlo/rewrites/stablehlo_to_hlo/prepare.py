@@ -11,4 +11,8 @@ def prepared(module: ModuleOp, *, simplify: bool = True) -> ModuleOp:
 
     copy = module.clone()
     expand_chlo(copy)
+    if simplify:
+        from mlirhlo.rewrites.stablehlo_simplify import simplify_program
+
+        simplify_program(copy)
     return copy

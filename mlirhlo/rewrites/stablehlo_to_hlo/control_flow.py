@@ -40,16 +40,15 @@ def _parts(body: Body, shapes: Sequence[Shape]) -> list[SSAValue]:
     return [body.element(whole, index) for index in range(len(shapes))]
 
 
-def _outside(op: Operation, regions: Sequence[Region]) -> tuple[list[SSAValue], list[SSAValue]]:
-    """Values that regions use from outside: those to pass, and constants."""
-    found = captured(regions)
-    return [v for v in found if not is_constant(v)], [v for v in found if is_constant(v)]
+def _outside(regions: Sequence[Region]) -> list[SSAValue]:
+    """Values that regions use from outside, but for constants."""
+    return [v for v in captured(regions) if not is_constant(v)]
 
 
-def branch(op: Operation, region: Region, body: Body) -> tuple[ComputationOp, SSAValue]:
+def branch(region: Region, body: Body) -> tuple[ComputationOp, SSAValue]:
     """The computation of a branch, and the operand it takes."""
     exporter = body.exporter
-    passed, constants = _outside(op, (region,))
+    passed = _outside((region,))
     inside = Body(exporter, exporter.region_name())
     shapes = [shape_of(body.value(v).type) for v in passed]
     if len(passed) == 1:
@@ -59,8 +58,7 @@ def branch(op: Operation, region: Region, body: Body) -> tuple[ComputationOp, SS
     for value, part in zip(passed, _parts(inside, shapes), strict=True):
         inside.values[value] = part
     inside.base, inside.common = None, {}
-    for value in constants:
-        exporter.sink(value, inside)
+    exporter.sink((region,), inside)
     results = inside.lower_block(region.block)
     inside.base, inside.common = None, {}
     computation = inside.finish(_tupled(results, inside))
@@ -72,7 +70,7 @@ def if_(op: Operation, body: Body) -> Sequence[SSAValue]:
     """`conditional` on a pred."""
     (predicate,) = body.inputs(op)
     base, common = body.base, body.common
-    found = [branch(op, region, body) for region in op.regions]
+    found = [branch(region, body) for region in op.regions]
     body.base, body.common = base, common
     properties = {
         "true_computation": calls(found[0][0]),
@@ -87,7 +85,7 @@ def if_(op: Operation, body: Body) -> Sequence[SSAValue]:
 def case(op: Operation, body: Body) -> Sequence[SSAValue]:
     """`conditional` on an index; a lone branch is called."""
     (index,) = body.inputs(op)
-    found = [branch(op, region, body) for region in op.regions]
+    found = [branch(region, body) for region in op.regions]
     properties: dict[str, Attribute] = {
         "branch_computations": ArrayAttr([calls(computation) for computation, _ in found])
     }
@@ -101,7 +99,7 @@ def while_(op: Operation, body: Body) -> Sequence[SSAValue]:
     """`while` over a tuple of the operands and of the values its regions use from outside."""
     exporter = body.exporter
     condition, loop = op.regions
-    passed, _ = _outside(op, (condition, loop))
+    passed = _outside((condition, loop))
     operands = [*body.inputs(op), *(body.value(v) for v in passed)]
     shapes = [shape_of(v.type) for v in operands]
     computations: list[ComputationOp] = []
@@ -111,8 +109,7 @@ def while_(op: Operation, body: Body) -> Sequence[SSAValue]:
         parts = _parts(inside, shapes)
         for value, part in zip((*region.block.args, *passed), parts, strict=True):
             inside.values[value] = part
-        for value in _outside(op, (region,))[1]:
-            exporter.sink(value, inside)
+        exporter.sink((region,), inside)
         results = inside.lower_block(region.block)
         if region is loop:
             results += parts[len(region.block.args) :]

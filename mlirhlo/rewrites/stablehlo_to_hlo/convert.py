@@ -96,9 +96,15 @@ def _export(
 def call_order(computations: Sequence[ComputationOp]) -> list[ComputationOp]:
     """Computations in XLA's printing order: callees before callers, each where it is first called."""
     by_name = {c.computation_name: c for c in computations}
+    order = {name: index for index, name in enumerate(by_name)}
     called = {
-        callee: [name for op in c.instructions for name in op.called_computations]
-        for callee, c in by_name.items()
+        caller: [
+            name
+            for op in c.instructions
+            if op.calling_keys
+            for name in sorted(op.called_computations, key=order.__getitem__)
+        ]
+        for caller, c in by_name.items()
     }
     embedded = {name for names in called.values() for name in names}
     done: dict[str, ComputationOp] = {}

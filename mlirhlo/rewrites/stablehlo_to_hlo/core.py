@@ -132,6 +132,8 @@ class Body:
         values = self.values
         exporter = self.exporter
         for op in block.ops:
+            if op.name in CONSTANTS and not used_in(op, block):
+                continue  # the regions that use it make it again
             handler = HANDLERS.get(op.name)
             if handler is None:
                 if op.name in TERMINATORS:
@@ -249,14 +251,18 @@ class Exporter:
                     "its region uses a value from outside, which HLO cannot pass to it",
                     "compute the value inside of the region, or pass it as an operand",
                 )
-            self.sink(value, body)
+        self.sink(regions, body)
 
-    def sink(self, value: SSAValue, body: Body) -> None:
-        """Makes a constant of the program again in `body`."""
-        owner = value.owner
-        assert isinstance(owner, Operation)
-        body.at(owner.location)
-        (body.values[value],) = HANDLERS[owner.name](owner, body)
+    def sink(self, regions: Sequence[Region], body: Body) -> None:
+        """Makes the constants from outside that `regions` themselves use again in `body`.
+
+        The one used first comes last: XLA puts each at the front. Nested regions make their own.
+        """
+        for value in reversed(direct_constants(regions)):
+            owner = value.owner
+            assert isinstance(owner, Operation)
+            body.at(owner.location)
+            (body.values[value],) = HANDLERS[owner.name](owner, body)
         body.base, body.common = None, {}
 
     # -------------------------------------------------------------- functions
@@ -319,6 +325,26 @@ def captured(regions: Sequence[Region]) -> list[SSAValue]:
                 block = owner if isinstance(owner, Block) else owner.parent
                 if block not in inside:
                     found[value] = None
+    return list(found)
+
+
+def used_in(op: Operation, block: Block) -> bool:
+    """Whether an op of `block` itself, not of a region within, uses a result of `op`."""
+    return any(use.operation.parent is block for result in op.results for use in result.uses)
+
+
+def direct_constants(regions: Sequence[Region]) -> list[SSAValue]:
+    """Constants from outside that ops of `regions`, not of regions within, use; by first use."""
+    found: dict[SSAValue, None] = {}
+    blocks = {block for region in regions for block in region.blocks}
+    for region in regions:
+        for block in region.blocks:
+            for op in block.ops:
+                for value in op.operands:
+                    owner = value.owner
+                    if isinstance(owner, Operation) and owner.name in CONSTANTS:
+                        if owner.parent not in blocks:
+                            found[value] = None
     return list(found)
 
 

@@ -1,0 +1,262 @@
+"""Ops of constants are constants. Elements are computed as XLA's importer does: in double
+precision, then rounded to the type; integers wrap around."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ComplexType, IntegerType, TensorType
+from xdsl.ir import Operation, SSAValue
+
+from mlirhlo.rewrites.stablehlo_simplify.driver import (
+    ANY_OP,
+    CONSTANT,
+    Simplifier,
+    shape,
+    simplifies,
+    tensor,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Values = Sequence[SSAValue]
+
+MOST_ELEMENTS = 65536
+"""Larger constants are not computed, unless all their elements are equal."""
+
+_FLOAT_UNARY = "abs cosine exponential log logistic negate round_nearest_afz round_nearest_even rsqrt sign sine sqrt tan tanh".split()
+_INTEGER_UNARY = "abs negate not sign".split()
+_BINARY = "add and divide maximum minimum multiply or remainder subtract xor".split()
+
+
+def _functions() -> Mapping[str, Callable[..., Any]]:
+    import numpy as np
+
+    def away_from_zero(x: Any) -> Any:
+        return np.copysign(np.floor(np.abs(x) + 0.5), x)
+
+    def trunc_divide(x: Any, y: Any) -> Any:
+        if x.dtype.kind == "f":
+            return x / y
+        quotient = np.abs(x) // np.abs(y)
+        return np.where((x < 0) != (y < 0), -quotient, quotient)
+
+    return {
+        "abs": np.abs,
+        "cosine": np.cos,
+        "exponential": np.exp,
+        "log": np.log,
+        "logistic": lambda x: 1.0 / (1.0 + np.exp(-x)),
+        "negate": np.negative,
+        "not": np.invert,
+        "round_nearest_afz": away_from_zero,
+        "round_nearest_even": np.rint,
+        "rsqrt": lambda x: 1.0 / np.sqrt(x),
+        "sign": np.sign,
+        "sine": np.sin,
+        "sqrt": np.sqrt,
+        "tan": np.tan,
+        "tanh": np.tanh,
+        "add": np.add,
+        "and": np.bitwise_and,
+        "divide": trunc_divide,
+        "maximum": np.maximum,
+        "minimum": np.minimum,
+        "multiply": np.multiply,
+        "or": np.bitwise_or,
+        "remainder": np.fmod,
+        "subtract": np.subtract,
+        "xor": np.bitwise_xor,
+    }
+
+
+def _is_splat(array: NDArray[Any]) -> bool:
+    if array.size <= 1 or all(stride == 0 for stride in array.strides):
+        return True
+    flat = array.reshape(-1)
+    return flat.tobytes() == flat[:1].tobytes() * flat.size
+
+
+def compute(
+    function: Callable[..., Any], arrays: Sequence[NDArray[Any]], type_: TensorType[Any]
+) -> NDArray[Any] | None:
+    """`function` of constants; None where too large. All equal elements are computed once."""
+    import numpy as np
+
+    from mlirhlo.dialects.stablehlo.elements import dtype_of
+
+    splats = [_is_splat(a) for a in arrays]
+    sizes = tuple(type_.get_shape())
+    if all(splats):
+        arrays = [a.reshape(-1)[:1].reshape(()) for a in arrays]
+    elif any(a.size > MOST_ELEMENTS for a in arrays):
+        return None
+    target = dtype_of(type_.element_type)
+    wide: list[NDArray[Any]] = []
+    for array in arrays:
+        kind = array.dtype.kind
+        if kind not in "biuc" and array.dtype != np.float64:
+            array = array.astype(np.float64)
+        wide.append(array)
+    with np.errstate(all="ignore"):
+        found = np.asarray(function(*wide)).astype(target)
+    return np.broadcast_to(found, sizes) if all(splats) else found.reshape(sizes)
+
+
+def _foldable(op: Operation) -> bool:
+    type_ = op.results[0].type
+    if not isinstance(type_, TensorType) or DYNAMIC_INDEX in type_.get_shape():
+        return False
+    return not isinstance(type_.element_type, ComplexType)
+
+
+@simplifies(*sorted({*_FLOAT_UNARY, *_INTEGER_UNARY, *_BINARY}))
+def elementwise_of_constants(op: Operation, s: Simplifier) -> Values | None:
+    """op(c, d) => constant"""
+    arrays: list[NDArray[Any]] = []
+    for value in op.operands:
+        found = s.array(value)
+        if found is None:
+            return None
+        arrays.append(found)
+    if not _foldable(op) or isinstance(tensor(op.operands[0]).element_type, ComplexType):
+        return None
+    name = op.name.removeprefix("stablehlo.")
+    type_ = tensor(op.results[0])
+    integer = isinstance(type_.element_type, IntegerType)
+    if len(arrays) == 1 and name not in (_INTEGER_UNARY if integer else _FLOAT_UNARY):
+        return None
+    if name in ("divide", "remainder") and integer and not arrays[1].all():
+        return None
+    folded = compute(_logical(name, type_), arrays, type_)
+    return None if folded is None else (s.constant(folded, type_),)
+
+
+def _logical(name: str, type_: TensorType[Any]) -> Callable[..., Any]:
+    import numpy as np
+
+    element = type_.element_type
+    if isinstance(element, IntegerType) and element.width.data == 1:
+        booleans = {
+            "add": np.logical_or,
+            "multiply": np.logical_and,
+            "not": np.logical_not,
+            "and": np.logical_and,
+            "or": np.logical_or,
+            "xor": np.logical_xor,
+            "maximum": np.logical_or,
+            "minimum": np.logical_and,
+        }
+        if name in booleans:
+            return booleans[name]
+    return _functions()[name]
+
+
+@simplifies("convert")
+def convert_of_constant(op: Operation, s: Simplifier) -> Values | None:
+    """convert(c) => constant"""
+    import numpy as np
+
+    array = s.array(op.operands[0])
+    if array is None or not _foldable(op) or array.dtype.kind == "c":
+        return None
+    type_ = tensor(op.results[0])
+    element = type_.element_type
+    if isinstance(element, IntegerType) and array.dtype.kind not in "biu":
+        if element.width.data == 1:
+            return _fold(s, compute(lambda x: x != 0, (array,), type_), type_)
+        wide = array.astype(np.float64)
+        if not np.isfinite(wide).all():
+            return None
+        info = element.width.data
+        unsigned = element.signedness.data.name == "UNSIGNED"
+        low, high = (0, (1 << info) - 1) if unsigned else (-(1 << (info - 1)), (1 << (info - 1)) - 1)
+        return _fold(s, compute(lambda x: np.clip(np.trunc(x), low, high), (array,), type_), type_)
+    if isinstance(element, IntegerType) and element.width.data == 1:
+        return _fold(s, compute(lambda x: x != 0, (array,), type_), type_)
+    return _fold(s, compute(lambda x: x, (array,), type_), type_)
+
+
+def _fold(s: Simplifier, array: NDArray[Any] | None, type_: TensorType[Any]) -> Values | None:
+    return None if array is None else (s.constant(array, type_),)
+
+
+@simplifies("compare")
+def compare_of_constants(op: Operation, s: Simplifier) -> Values | None:
+    """compare(c, d) => constant"""
+    import numpy as np
+
+    lhs, rhs = s.array(op.operands[0]), s.array(op.operands[1])
+    if lhs is None or rhs is None or lhs.dtype.kind == "c" or not _foldable(op):
+        return None
+    kind = str(getattr(op.properties.get("compare_type"), "data", ""))
+    if kind == "TOTALORDER":
+        return None
+    functions = {
+        "EQ": np.equal,
+        "NE": np.not_equal,
+        "LT": np.less,
+        "LE": np.less_equal,
+        "GT": np.greater,
+        "GE": np.greater_equal,
+    }
+    function = functions[str(getattr(op.properties["comparison_direction"], "data", ""))]
+    type_ = tensor(op.results[0])
+    return _fold(s, compute(function, (lhs, rhs), type_), type_)
+
+
+@simplifies("select")
+def select_of_constants(op: Operation, s: Simplifier) -> Values | None:
+    """select(c, d, e) => constant"""
+    import numpy as np
+
+    arrays = [s.array(v) for v in op.operands]
+    if any(a is None for a in arrays) or not _foldable(op):
+        return None
+    type_ = tensor(op.results[0])
+    if type_.get_shape() and not shape(op.operands[0]):
+        return None
+    given = [a for a in arrays if a is not None]
+    return _fold(s, compute(np.where, given, type_), type_)
+
+
+@simplifies("clamp")
+def clamp_of_constants(op: Operation, s: Simplifier) -> Values | None:
+    """clamp(c, d, e) => constant"""
+    import numpy as np
+
+    arrays = [s.array(v) for v in op.operands]
+    if any(a is None for a in arrays) or not _foldable(op):
+        return None
+    type_ = tensor(op.results[0])
+    given = [a for a in arrays if a is not None]
+    return _fold(
+        s, compute(lambda lo, x, hi: np.minimum(np.maximum(x, lo), hi), given, type_), type_
+    )
+
+
+def no_elements(op: Operation, s: Simplifier) -> Values | None:
+    """An op whose results have no elements => constants without elements"""
+    if op.name in (CONSTANT, "func.call") or len(op.results) != 1 or not op.name.startswith(
+        "stablehlo."
+    ):
+        return None
+    type_ = op.results[0].type
+    if not isinstance(type_, TensorType) or 0 not in type_.get_shape():
+        return None
+    if DYNAMIC_INDEX in type_.get_shape() or op.name in ("stablehlo.custom_call",):
+        return None
+    import numpy as np
+
+    from mlirhlo.dialects.stablehlo.elements import dtype_of
+
+    try:
+        dtype = dtype_of(type_.element_type)
+    except (KeyError, TypeError, ValueError):
+        return None
+    return (s.constant(np.zeros(type_.get_shape(), dtype), type_),)
+
+
+ANY_OP.append(no_elements)

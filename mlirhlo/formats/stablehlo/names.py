@@ -59,8 +59,10 @@ class Namer:
             region, values, arguments, conflicts, depth = waiting.pop()
             del self._used[depth:]
             self._used.append(set())
-            counters.values, counters.arguments = values, arguments
-            counters.conflicts = conflicts
+            # In generic form MLIR gives every value of the module a number of its own.
+            if not self._is_generic:
+                counters.values, counters.arguments = values, arguments
+                counters.conflicts = conflicts
             self._number_region(region)
             state = (counters.values, counters.arguments, counters.conflicts, len(self._used))
             for block in region.blocks:

@@ -20,9 +20,7 @@ from xml.etree import ElementTree as ET
 
 ROOT = Path(__file__).resolve().parent.parent
 
-XFAILS: Mapping[str, str] = {
-    "array_api_tests/test_special_cases.py::test_unary[sign(x_i is -0) -> +0]": "HLO's sign keeps the sign of a zero",
-}
+XFAILS: Mapping[str, str] = {}
 """Tests that must fail, with the reason; one that passes is an error."""
 
 SKIPS: Mapping[str, str] = {}

@@ -196,13 +196,21 @@ class Array:
             raise problem(HloValueError, "HLO0626", "the CPU has no streams")
         return self
 
-    def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
         """A DLPack capsule."""
         data = self.known("its memory", "exchange arrays outside of jit")
-        if not data.flags.writeable:
-            # DLPack of older consumers cannot say read-only; a copy keeps our data ours.
+        if not data.flags.writeable and max_version is None:
+            # A consumer of that age cannot be told read-only; a copy keeps our data ours.
             data = data.copy()
-        return data.__dlpack__(stream=stream, **options)
+        options: dict[str, Any] = {"dl_device": dl_device, "copy": copy}
+        return data.__dlpack__(stream=stream, max_version=max_version, **options)
 
     def __dlpack_device__(self) -> tuple[Any, int]:
         """Kind and number of the device."""

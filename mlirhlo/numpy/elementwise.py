@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mlirhlo.numpy import dtypes as dt
-from mlirhlo.numpy import ops
+from mlirhlo.numpy import elementwise_inverse, ops
 from mlirhlo.numpy.array import Array
 from mlirhlo.numpy.dtypes import DType
 from mlirhlo.numpy.eager import kernel
@@ -81,15 +81,6 @@ def on_floats(rule: Rule) -> Rule:
     return lambda x: rule(x) if is_float(x) or is_complex(x) else x
 
 
-def _atan(x: Array) -> Array:
-    if not is_complex(x):
-        return ops.binary("atan2", x, ops.like(1, x))
-    # atan z = -i atanh(iz)
-    turned = ops.complex_(ops.unary("negate", imaginary_part(x)), real_part(x))
-    found = ops.unary("atanh", turned)
-    return ops.complex_(imaginary_part(found), ops.unary("negate", real_part(found)))
-
-
 def magnitude(x: Array) -> Array:
     """|x|, a real number."""
     if dt.kind_of(x.dtype) == "u":
@@ -150,7 +141,12 @@ def _conj(x: Array) -> Array:
 def _sign(x: Array) -> Array:
     if dt.kind_of(x.dtype) == "u":
         return ops.convert(ops.compare("NE", x, ops.like(0, x)), x.dtype)
-    return ops.unary("sign", x)
+    found = ops.unary("sign", x)
+    if not is_float(x):
+        return found
+    # HLO keeps the sign of a zero, the standard asks for +0.
+    zero = ops.like(0, x)
+    return ops.select(ops.compare("EQ", x, zero), zero, found)
 
 
 def bits_of(x: Array) -> Array:
@@ -170,17 +166,17 @@ def _trunc(x: Array) -> Array:
 
 
 abs = unary("abs", "numeric", magnitude, "The magnitude.")
-acos = unary("acos", "float", opcode("acos"), "The arc cosine.")
-acosh = unary("acosh", "float", opcode("acosh"), "The inverse hyperbolic cosine.")
-asin = unary("asin", "float", opcode("asin"), "The arc sine.")
-asinh = unary("asinh", "float", opcode("asinh"), "The inverse hyperbolic sine.")
-atan = unary("atan", "float", _atan, "The arc tangent.")
-atanh = unary("atanh", "float", opcode("atanh"), "The inverse hyperbolic tangent.")
+acos = unary("acos", "float", elementwise_inverse.acos, "The arc cosine.")
+acosh = unary("acosh", "float", elementwise_inverse.acosh, "The inverse hyperbolic cosine.")
+asin = unary("asin", "float", elementwise_inverse.asin, "The arc sine.")
+asinh = unary("asinh", "float", elementwise_inverse.asinh, "The inverse hyperbolic sine.")
+atan = unary("atan", "float", elementwise_inverse.atan, "The arc tangent.")
+atanh = unary("atanh", "float", elementwise_inverse.atanh, "The inverse hyperbolic tangent.")
 bitwise_invert = unary("bitwise_invert", "bits", opcode("not"), "The bitwise complement.")
 ceil = unary("ceil", "real", on_floats(opcode("ceil")), "The least integer not below.")
 conj = unary("conj", "numeric", _conj, "The complex conjugate.")
 cos = unary("cos", "float", opcode("cosine"), "The cosine.")
-cosh = unary("cosh", "float", opcode("cosh"), "The hyperbolic cosine.")
+cosh = unary("cosh", "float", elementwise_inverse.cosh, "The hyperbolic cosine.")
 exp = unary("exp", "float", opcode("exponential"), "e to the power of the elements.")
 expm1 = unary("expm1", "float", opcode("exponential-minus-one"), "exp(x) - 1, exact near 0.")
 floor = unary("floor", "real", on_floats(opcode("floor")), "The greatest integer not above.")
@@ -210,7 +206,7 @@ round = unary(
 sign = unary("sign", "numeric", _sign, "-1, 0 or 1; x / |x| for complex numbers.")
 signbit = unary("signbit", "real float", has_sign, "Whether the sign bit is set.")
 sin = unary("sin", "float", opcode("sine"), "The sine.")
-sinh = unary("sinh", "float", opcode("sinh"), "The hyperbolic sine.")
+sinh = unary("sinh", "float", elementwise_inverse.sinh, "The hyperbolic sine.")
 sqrt = unary("sqrt", "float", opcode("sqrt"), "The square root.")
 square = unary("square", "numeric", lambda x: ops.binary("multiply", x, x), "x * x.")
 tan = unary("tan", "float", opcode("tan"), "The tangent.")

@@ -25,6 +25,7 @@ from mlirhlo.numpy.eager import kernel
 from mlirhlo.numpy.errors import HloIndexError, HloTypeError, HloValueError, problem
 from mlirhlo.numpy.manipulation import astype, broadcast_to, data_dependent, reshape
 from mlirhlo.numpy.operands import as_array, broadcast_shapes, is_scalar, scalar_data
+from mlirhlo.numpy.trace import current
 
 Range = tuple[int, int, int]
 
@@ -184,6 +185,25 @@ def _getitem(x: Array, *, ranges: tuple[Range, ...], shape: tuple[int, ...]) -> 
     return ops.reshape(_read_ranges(x, ranges), shape)
 
 
+@kernel
+def _getitem_at(x: Array, *starts: Array, sizes: tuple[int, ...], shape: tuple[int, ...]) -> Array:
+    return ops.reshape(ops.dynamic_slice(x, starts, sizes), shape)
+
+
+def _starts(ranges: Sequence[Range]) -> list[Array] | None:
+    """Starts as arrays, where a module outside of `jit` can serve all places of a slice.
+
+    None inside of `jit`, where what is static shall be seen, and for slices with steps.
+    """
+    if current() is not None or not all(step == 1 for _, _, step in ranges):
+        return None
+    return [Array.concrete(np.asarray(start)) for start, _, _ in ranges]
+
+
+def _sizes(ranges: Sequence[Range]) -> tuple[int, ...]:
+    return tuple(len(range(*one)) for one in ranges)
+
+
 def _vectors(indices: Sequence[Array]) -> Array:
     """Index arrays of one shape as vectors along a last dimension."""
     shape = (*indices[0].shape, 1)
@@ -219,7 +239,11 @@ def get_item(x: Array, key: Any) -> Array:
     shape = tuple(basic.shape)
     whole = all(one == (0, size, 1) for one, size in zip(ranges, x.shape, strict=True))
     if not (whole and shape == x.shape):
-        x = _getitem(x, ranges=ranges, shape=shape)
+        starts = _starts(ranges)
+        if starts is None:
+            x = _getitem(x, ranges=ranges, shape=shape)
+        else:
+            x = _getitem_at(x, *starts, sizes=_sizes(ranges), shape=shape)
     if not basic.arrays:
         return x
     indices, axes, at, _ = _advanced(basic)
@@ -246,8 +270,7 @@ def _pick(x: Array, index: Array) -> Array:
 
 @kernel
 def _setitem(x: Array, value: Array, *, ranges: tuple[Range, ...], shape: tuple[int, ...]) -> Array:
-    places = [len(range(*one)) for one in ranges]
-    update = ops.reshape(ops.broadcast_to(value, shape), tuple(places))
+    update = ops.reshape(ops.broadcast_to(value, shape), _sizes(ranges))
     update = ops.reverse(update, tuple(d for d, one in enumerate(ranges) if one[2] < 0))
     forward = [_forward(one) for one in ranges]
     if update.shape == x.shape:
@@ -263,6 +286,14 @@ def _setitem(x: Array, value: Array, *, ranges: tuple[Range, ...], shape: tuple[
     spread = ops.pad(update, ops.constant(0, x.dtype), padding)
     mask = ops.splat(True, dt.bool, update.shape)
     return ops.select(ops.pad(mask, ops.constant(False, dt.bool), padding), spread, x)
+
+
+@kernel
+def _setitem_at(
+    x: Array, value: Array, *starts: Array, sizes: tuple[int, ...], shape: tuple[int, ...]
+) -> Array:
+    update = ops.reshape(ops.broadcast_to(value, shape), sizes)
+    return ops.dynamic_update_slice(x, update, starts)
 
 
 @kernel
@@ -320,6 +351,9 @@ def set_item(x: Array, key: Any, value: Any) -> Array:
         filler = _fitted(filler, shape)
         if 0 in shape:
             return x.snapshot()
+        starts = _starts(basic.ranges)
+        if starts is not None:
+            return _setitem_at(x, filler, *starts, sizes=_sizes(basic.ranges), shape=shape)
         return _setitem(x, filler, ranges=tuple(basic.ranges), shape=shape)
     return _set_advanced(x, basic, filler)
 

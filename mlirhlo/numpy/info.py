@@ -21,7 +21,7 @@ class Info:
 
     def capabilities(self) -> dict[str, Any]:
         """Outside of `jit` shapes may depend on values; inside they may not."""
-        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> str:
         """The one device."""

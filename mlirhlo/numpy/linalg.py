@@ -488,7 +488,7 @@ def _line_norm(x: Array, *, along: int, largest: bool, keepdims: bool) -> Array:
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """Norms of matrices: 'fro', 'nuc', 1, 2, inf, and -1, -2, -inf for the least."""
     array = _matrices(x, "matrix_norm")
-    if ord == "fro":
+    if ord is None or ord == "fro":
         return vector_norm(array, axis=(-2, -1), keepdims=keepdims)
     if ord in ("nuc", 2, -2):
         order = {"nuc": "nuc", 2: "max", -2: "min"}[ord]

@@ -20,6 +20,8 @@ from mlirhlo.integrations.jax.options import OptionValue, check_options
 from mlirhlo.integrations.optional import require
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
     from mlirhlo import Module
 
 _STAGE_FILE = re.compile(
@@ -75,9 +77,9 @@ class Capture:
         return self.lowered.jaxpr
 
     @cached_property
-    def stablehlo(self) -> str:
-        """The program as JAX lowered it: StableHLO text."""
-        return self.lowered.as_text("stablehlo")
+    def stablehlo(self) -> ModuleOp:
+        """The program as JAX lowered it; `lowered.as_text()` is its text."""
+        return self.lowered.stablehlo()
 
     @cached_property
     def hlo(self) -> Module:

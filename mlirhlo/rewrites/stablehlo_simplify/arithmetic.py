@@ -129,7 +129,14 @@ def xor_of_constant(op: Operation, s: Simplifier) -> Values | None:
     return (lhs,) if value is not None and not int(value) else None
 
 
-_TURNED: Mapping[str, str] = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
+_TURNED: Mapping[str, str] = {
+    "LT": "GT",
+    "GT": "LT",
+    "LE": "GE",
+    "GE": "LE",
+    "EQ": "EQ",
+    "NE": "NE",
+}
 
 
 @simplifies("compare")

@@ -50,6 +50,48 @@ def loop_that_never_begins(op: Operation, s: Simplifier) -> Values | None:
     return tuple(op.operands) if holds is not None and not bool(holds) else None
 
 
+@simplifies("while")
+def unchanged_state_of_loop(op: Operation, s: Simplifier) -> Values | None:
+    """while with state that its body returns as it is => the regions read it from outside"""
+    condition, loop = op.regions[0].block, op.regions[1].block
+    ending = loop.last_op
+    assert ending is not None
+    fixed = [i for i, value in enumerate(ending.operands) if value is loop.args[i]]
+    if not fixed:
+        return None
+    kept = [i for i in range(len(op.operands)) if i not in fixed]
+    for index in fixed:
+        for block in (condition, loop):
+            for use in block.args[index].uses:
+                s.push(use.operation)
+            block.args[index].replace_all_uses_with(op.operands[index])
+    returned = OP_CLASSES["stablehlo.return"].create(operands=[ending.operands[i] for i in kept])
+    returned.location = ending.location
+    loop.insert_op_before(returned, ending)
+    ending.detach()
+    ending.erase()
+    for index in reversed(fixed):
+        condition.erase_arg(condition.args[index])
+        loop.erase_arg(loop.args[index])
+    regions = [op.regions[0], op.regions[1]]
+    for region in regions:
+        op.detach_region(region)
+    made = OP_CLASSES[op.name].create(
+        operands=[op.operands[i] for i in kept],
+        result_types=[op.results[i].type for i in kept],
+        properties=dict(op.properties),
+        attributes=dict(op.attributes),
+        regions=regions,
+    )
+    made.location = op.location
+    parent = op.parent
+    assert parent is not None
+    parent.insert_op_before(made, op)
+    s.push(made)
+    by_old = dict(zip(kept, made.results, strict=True))
+    return [by_old.get(i, op.operands[i]) for i in range(len(op.operands))]
+
+
 @simplifies("get_tuple_element")
 def element_of_tuple(op: Operation, s: Simplifier) -> Values | None:
     """get_tuple_element(tuple(x, y), i) => the i-th"""
@@ -155,7 +197,7 @@ def _narrowed(
     for index in range(len(block.args) - 1, -1, -1):
         if index not in arguments:
             block.erase_arg(block.args[index])
-    region.detach()
+    op.detach_region(region)
     made = OP_CLASSES[op.name].create(
         operands=operands,
         result_types=[op.results[i].type for i in kept],
@@ -166,7 +208,6 @@ def _narrowed(
     parent = op.parent
     assert parent is not None
     parent.insert_op_before(made, op)
-    op.add_region(Region(Block()))
     s.push(made)
     values: list[SSAValue] = []
     by_old = dict(zip(kept, made.results, strict=True))

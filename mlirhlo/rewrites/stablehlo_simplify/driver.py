@@ -113,9 +113,7 @@ class Simplifier:
         key = (type_, value)
         found = self.constants.get(key)
         if found is None:
-            found = OP_CLASSES[CONSTANT].create(
-                result_types=[type_], properties={"value": value}
-            )
+            found = OP_CLASSES[CONSTANT].create(result_types=[type_], properties={"value": value})
             found.location = UNKNOWN_LOC
             self.constants[key] = found
             first = self.block.first_op
@@ -232,7 +230,11 @@ class Simplifier:
             return
 
     def _collect_constants(self) -> None:
-        """Moves every constant to the front, one after the other, equal ones becoming one."""
+        """Moves every constant to the front, one after the other, equal ones becoming one.
+
+        Constants that follow each other at the front stay as they are.
+        """
+        owned: set[Operation | None] = set()
         for op in list(ops_of(self.block)):
             if op.name != CONSTANT:
                 continue
@@ -247,10 +249,13 @@ class Simplifier:
                 op.erase()
                 continue
             self.constants[key] = op
+            owned.add(op)
             first = self.block.first_op
-            if first is not op and first is not None:
-                op.detach()
-                self.block.insert_op_before(op, first)
+            if op.parent is self.block and (op is first or op.prev_op in owned):
+                continue
+            op.detach()
+            assert first is not None
+            self.block.insert_op_before(op, first)
         for op in list(self.constants.values()):
             if op.results[0].first_use is None:
                 self.constants.pop((op.results[0].type, op.properties["value"]))

@@ -172,7 +172,9 @@ def convert_of_constant(op: Operation, s: Simplifier) -> Values | None:
             return None
         info = element.width.data
         unsigned = element.signedness.data.name == "UNSIGNED"
-        low, high = (0, (1 << info) - 1) if unsigned else (-(1 << (info - 1)), (1 << (info - 1)) - 1)
+        low, high = (
+            (0, (1 << info) - 1) if unsigned else (-(1 << (info - 1)), (1 << (info - 1)) - 1)
+        )
         return _fold(s, compute(lambda x: np.clip(np.trunc(x), low, high), (array,), type_), type_)
     if isinstance(element, IntegerType) and element.width.data == 1:
         return _fold(s, compute(lambda x: x != 0, (array,), type_), type_)
@@ -239,8 +241,10 @@ def clamp_of_constants(op: Operation, s: Simplifier) -> Values | None:
 
 def no_elements(op: Operation, s: Simplifier) -> Values | None:
     """An op whose results have no elements => constants without elements"""
-    if op.name in (CONSTANT, "func.call") or len(op.results) != 1 or not op.name.startswith(
-        "stablehlo."
+    if (
+        op.name in (CONSTANT, "func.call")
+        or len(op.results) != 1
+        or not op.name.startswith("stablehlo.")
     ):
         return None
     type_ = op.results[0].type

@@ -146,35 +146,25 @@ def _bounds(op: Operation) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int,
 
 @simplifies("slice")
 def slice_of_concatenate(op: Operation, s: Simplifier) -> Values | None:
-    """slice(concatenate(x, y, …)) => slice of the operands it touches"""
+    """slice(concatenate(x, y, …)) => slice of the operand that it lies in"""
     made = defining(op.operands[0], "concatenate")
     if made is None or not _is_static(op):
         return None
     starts, limits, strides = _bounds(op)
     dim = number(made, "dimension")
     start, limit = starts[dim], limits[dim]
-    touched: list[SSAValue] = []
-    front = at = 0
-    for value in made.operands:
-        size = shape(value)[dim]
-        if at + size <= start:
-            front += size
-        elif at < limit:
-            touched.append(value)
+    at = 0
+    for source in made.operands:
+        size = shape(source)[dim]
+        if at <= start and limit <= at + size:
+            break
         at += size
-    if not touched or len(touched) == len(made.operands):
+    else:
         return None
-    source = touched[0]
-    if len(touched) > 1:
-        sizes = list(shape(made.results[0]))
-        sizes[dim] = sum(shape(v)[dim] for v in touched)
-        type_ = TensorType(tensor(source).element_type, sizes)
-        properties: dict[str, Attribute] = {"dimension": integer(dim)}
-        source = s.make("concatenate", touched, [type_], properties).results[0]
     moved = [list(starts), list(limits)]
-    moved[0][dim] -= front
-    moved[1][dim] -= front
-    properties = {
+    moved[0][dim] -= at
+    moved[1][dim] -= at
+    properties: dict[str, Attribute] = {
         "start_indices": integers(tuple(moved[0])),
         "limit_indices": integers(tuple(moved[1])),
         "strides": integers(strides),
@@ -193,10 +183,7 @@ def concatenate_of_few(op: Operation, s: Simplifier) -> Values | None:
     if len(operands) == 1:
         return (operands[0],)
     flat = [
-        part
-        for value in operands
-        if shape(value)[dim] != 0
-        for part in _concatenated(value, dim)
+        part for value in operands if shape(value)[dim] != 0 for part in _concatenated(value, dim)
     ]
     if flat != operands and flat:
         properties: dict[str, Attribute] = {"dimension": integer(dim)}
@@ -263,5 +250,3 @@ def iota_of_lines(op: Operation, s: Simplifier) -> Values | None:
     line = s.make("iota", (), [line_type], properties).results[0]
     spread: dict[str, Attribute] = {"broadcast_dimensions": integers((dim,))}
     return s.make("broadcast_in_dim", (line,), [type_], spread).results
-
-

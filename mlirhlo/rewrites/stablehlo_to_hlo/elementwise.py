@@ -148,9 +148,8 @@ def compare(op: Operation, body: Body) -> Sequence[SSAValue]:
 
 @lowers("stablehlo.select", "stablehlo.clamp")
 def select(op: Operation, body: Body) -> Sequence[SSAValue]:
-    """`select` and `clamp`: the middle operand gives the layout; bounds and predicates may be scalars."""
+    """`select` and `clamp`: scalars are broadcast, the first operand gives the layout."""
     operands = body.inputs(op)
-    shape = laid_out(result_shape(op), operands[1])
     opcode = op.name.removeprefix("stablehlo.")
     target = shape_of(operands[1].type)
     assert isinstance(target, ArrayShape)
@@ -162,7 +161,7 @@ def select(op: Operation, body: Body) -> Sequence[SSAValue]:
             operands[index] = body.emit(
                 "broadcast", (operands[index],), spread, {"dimensions": _NO_DIMENSIONS}
             )
-    return (body.emit(opcode, operands, shape),)
+    return (body.emit(opcode, operands, laid_out(result_shape(op), operands[0])),)
 
 
 @lowers("stablehlo.convert")

@@ -233,6 +233,20 @@ def _array_of_xdsl(attribute: DenseIntOrFPElementsAttr[Any]) -> NDArray[Any]:
     return np.frombuffer(attribute.data.data, dtype).reshape(shape)
 
 
+def to_xdsl(attribute: DenseAttr) -> Attribute:
+    """The same constant as xDSL's own attribute, for ops of xDSL. Long ones are better kept."""
+    array = array_of(attribute)
+    values: list[Any] = array.reshape(-1).tolist()
+    if array.dtype.kind == "c":
+        values = [(v.real, v.imag) for v in values]
+    type_: Any = attribute.type
+    if not values:
+        from xdsl.dialects.builtin import BytesAttr
+
+        return DenseIntOrFPElementsAttr(type_, BytesAttr(b""))
+    return DenseIntOrFPElementsAttr.from_list(type_, values)
+
+
 # ---------------------------------------------------------------- spelling
 
 

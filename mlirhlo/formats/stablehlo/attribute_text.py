@@ -145,7 +145,7 @@ class AttributeTexts:
             case UnitAttr():
                 return "unit"
             case ArrayAttr():
-                return f"[{self._list(attribute.data)}]"
+                return f"[{', '.join([self._entry(a) for a in attribute.data])}]"
             case DictionaryAttr():
                 return self.dictionary(dict(attribute.data))
             case SymbolRefAttr():
@@ -164,6 +164,16 @@ class AttributeTexts:
                 return self.spelled_location(attribute)
             case _:
                 return self._foreign(attribute)
+
+    def _entry(self, attribute: Attribute) -> str:
+        """An attribute in a list, where i64 and f64 go without saying."""
+        match attribute:
+            case IntegerAttr() if attribute.type == builtin.i64:
+                return str(attribute.value.data)
+            case FloatAttr() if attribute.type == builtin.f64:
+                return number_text(attribute.value.data, builtin.f64)
+            case _:
+                return self.text(attribute)
 
     def _list(self, attributes: Any) -> str:
         return ", ".join([self.text(a) for a in attributes])

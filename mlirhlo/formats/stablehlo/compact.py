@@ -20,9 +20,12 @@ def applied_op(op: Operation) -> Operation | None:
         return None
     if not isinstance(inner, TableOp) or not inner.name.startswith("stablehlo."):
         return None
-    if "commutative" not in inner.row.traits or inner.regions or inner.attributes:
+    if "commutative" not in inner.row.traits or inner.regions:
         return None
-    if tuple(inner.operands) != tuple(block.args) or tuple(last.operands) != tuple(inner.results):
+    # As in MLIR, attributes of the inner op do not count, and are lost.
+    if tuple(inner.operands) != tuple(block.args):
+        return None
+    if tuple(last.operands) != tuple(inner.results):
         return None
     if last.name != "stablehlo.return":
         return None

@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import LocationAttr
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Span
 
 from mlirhlo.diagnostics import Diagnostic, HloError
+from mlirhlo.dialects.stablehlo.elements import DenseAttr, to_xdsl
 from mlirhlo.formats.mlir.parser import MlirParser
 from mlirhlo.formats.stablehlo.scan import BAD_VALUE, SYNTAX
 
@@ -36,6 +37,9 @@ _FAILURES = (
 
 class Bridge(MlirParser):
     """xDSL's parser at the reader's position in the reader's text."""
+
+    for_foreign_op: bool = False
+    """Whether an op of xDSL is being read, which knows xDSL's constants only."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -112,6 +116,8 @@ class Bridge(MlirParser):
         self.leave()
         found = self._reader.optional_attribute()
         self.enter()
+        if self.for_foreign_op and isinstance(found, DenseAttr):
+            return to_xdsl(found)
         return found
 
     def parse_optional_location(self) -> LocationAttr | None:
@@ -126,6 +132,22 @@ class Bridge(MlirParser):
         self.leave()
         found = self._reader.optional_dictionary()
         self.enter()
+        return found
+
+    def parse_optional_successor(self) -> Block | None:
+        """The reader's blocks."""
+        self.leave()
+        found: Block | None = None
+        if self._reader.accept("^"):
+            found = self._reader.block_named(self._reader.suffix())
+        self.enter()
+        return found
+
+    def parse_optional_argument(self, expect_type: bool = True) -> Any:
+        """An argument may say where it comes from."""
+        found: Any = super().parse_optional_argument(expect_type)
+        if found is not None and expect_type:
+            found.location = self.parse_optional_location()
         return found
 
     def resolve_operand(self, operand: Any, type: Any) -> Any:
@@ -144,9 +166,11 @@ class Bridge(MlirParser):
             self.enter()
             return None
         given = None
+        arguments = None if arguments is None else list(arguments)
         if arguments is not None:
             given = [(a.name.text[1:], cast(Attribute, a.type), a.name.start) for a in arguments]
-        region = self._reader.region(given)
+        places = [cast("Attribute | None", a.location) for a in arguments or ()]
+        region = self._reader.region(given, locations=places)
         self.enter()
         return region
 

@@ -129,15 +129,9 @@ def _print_scan(printer: Printer, op: TableOp, indent: str) -> None:
     inputs = ", ".join(printer.value(v) for v in op.inputs)
     inits = ", ".join(printer.value(v) for v in op.inits)
     out.append(f"{op.name}({inputs}) inits ({inits})")
-    shown = ["dimension"]
-    out.append(f" dimension={_number(op.properties['dimension'])}")
-    for name in ("scan_dim_size", "is_reverse", "is_associative"):
-        value = op.properties.get(name)
-        if value is not None and not printer.is_default(op, name, value):
-            text = printer.attribute(value).partition(" : ")[0]
-            out.append(f" {name}={text}")
-        shown.append(name)
-    out.append(" " + printer.dictionary_text(op, frozenset(shown)) + " ")
+    out.append(f" dimension={_number(op.properties['dimension'])} ")
+    extra = printer.dictionary_text(op, frozenset({"dimension"}))
+    out.append(f" attributes{extra} " if extra else " ")
     printer.dialects.append("")
     printer.region(op.regions[0], indent)
     printer.dialects.pop()

@@ -279,7 +279,9 @@ class AttributeReader(LocationReader, DenseReader):
         if known is None:
             self.pos = start
             known = self._new_of_dialect(mark, match[1], spelled)
-            if self.pos != end:
+            stopped = self.pos
+            self.pos = end
+            if stopped != end and stopped != self.skip():
                 self.fail(f"this does not belong to {mark}{match[1]}")
             if len(spelled) < _KEPT and not ("#" in spelled[1:] and self.has_aliases):
                 self.spelled[spelled] = known

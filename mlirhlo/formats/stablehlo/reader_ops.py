@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, UnregisteredOp
+from xdsl.dialects.builtin import UnregisteredOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.parser.core import ForwardDeclaredValue
 
@@ -35,6 +35,8 @@ class OpReader(AttributeReader):
     """Names defined in the region that is being read."""
     dialects: list[str]
     """Dialect whose name may be left out, for each open region."""
+
+    _generic_name: str = ""
 
     # ------------------------------------------------------------ values
 
@@ -204,7 +206,7 @@ class OpReader(AttributeReader):
 
     def _generic(self, start: int) -> Operation:
         """`"name"(operands) [successors] <{properties}> (regions) {attributes} : types`."""
-        name = self.string()
+        name = self._generic_name = self.string()
         cls = self.op_class(name, start, is_generic=True)
         self.need("(")
         uses = self.uses()
@@ -236,6 +238,7 @@ class OpReader(AttributeReader):
         at = self.pos
         operand_types, result_types = self.function_types()
         operands = self.resolve(uses, operand_types, at)
+        self._generic_name = name
         return self.make(
             cls, operands, result_types, properties, attributes, start, regions, successors
         )
@@ -265,7 +268,7 @@ class OpReader(AttributeReader):
         if issubclass(cls, UnregisteredOp):
             from xdsl.dialects.builtin import StringAttr
 
-            op.attributes["op_name__"] = StringAttr(cls.name)
+            op.attributes["op_name__"] = StringAttr(self._generic_name)
         if isinstance(op, TableOp) and (problem := op.count_problem()) is not None:
             self.fail(problem, start, code=BAD_VALUE)
         return op
@@ -287,12 +290,12 @@ class OpReader(AttributeReader):
                 start,
                 length=len(name),
             )
-        before = UNKNOWN_LOC
         with Bridge.over(cast(Any, self)) as bridge:
             self.dialects.append("")
+            outer, bridge.for_foreign_op = bridge.for_foreign_op, not full.startswith("sdy.")
             op = cast(Operation, cls.parse(bridge))
+            bridge.for_foreign_op = outer
             self.dialects.pop()
-        assert before is UNKNOWN_LOC
         return op
 
     # ------------------------------------------------------------ regions

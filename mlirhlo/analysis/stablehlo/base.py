@@ -221,7 +221,7 @@ class Given:
         """Shape of a dense attribute; `()` when absent."""
         found: Any = self.properties.get(key)
         if isinstance(found, DenseArrayBase):
-            return (len(cast("DenseArrayBase[Any]", found)),)
+            return (len(cast(Any, found)),)
         kind = getattr(found, "type", None)
         if isinstance(kind, TensorType):
             return tuple(size.data for size in cast("TensorType[Attribute]", kind).shape.data)

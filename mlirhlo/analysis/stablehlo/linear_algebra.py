@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import ComplexType
 
@@ -98,8 +98,8 @@ def _dot_general(given: Given) -> Results:
                     number, f"{what} dimensions {mine} and {yours} have {a} and {b} elements"
                 )
     sizes = [lhs.sizes[dim] for dim in sides[0][0]]
-    for tensor, side in ((lhs, sides[0]), (rhs, sides[1])):
-        sizes += [s for dim, s in enumerate(tensor.sizes) if dim not in (*side[0], *side[1])]
+    for tensor, taken in ((lhs, sides[0]), (rhs, sides[1])):
+        sizes += [s for dim, s in enumerate(tensor.sizes) if dim not in (*taken[0], *taken[1])]
     element = given.result().element if given.declared else lhs.element
     return (lhs.with_sizes(sizes).with_element(element),)
 
@@ -333,7 +333,7 @@ def _fft(given: Given) -> Results:
     halved = last // 2 + 1 if last else 0
     if kind == "RFFT":
         sizes[-1] = halved
-        element: Any = ComplexType(operand.element)  # type: ignore[type-var]
+        element: Any = ComplexType(cast(Any, operand.element))
     else:
         if not fits(sizes[-1], halved):  # c5
             raise given.error(5, f"the last dimension has {sizes[-1]} elements, not {halved}")

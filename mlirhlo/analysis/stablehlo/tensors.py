@@ -1,6 +1,6 @@
 """Types as the rules see them: element, sizes, bounds; and when two types fit each other.
 
-Sizes and bounds that are not known are `DYNAMIC`, the number xDSL and the hlo rules use for `?`.
+Sizes and bounds that are not known are `DYNAMIC`.
 Two types fit when one value could have both: equal elements (quantized ones by what they express)
 and sizes that are equal where both are known. Source: StableHLO's dynamism and bounds, as MLIR's
 verifier takes them.
@@ -24,7 +24,10 @@ from xdsl.ir import Attribute
 
 from mlirhlo.analysis.shape_inference.base import fits
 from mlirhlo.dialects.hlo.element_types import BY_MLIR, Kind
-from mlirhlo.dialects.hlo.shapes import UNBOUNDED as DYNAMIC
+from mlirhlo.dialects.hlo.shapes import UNBOUNDED
+
+DYNAMIC = UNBOUNDED
+"""Stands for a size or bound that is not known, here as in types and in the hlo rules."""
 
 PRED, SIGNED, UNSIGNED, FLOAT, COMPLEX, QUANTIZED, PER_AXIS = "PSUFCQA"
 """Letters for the kinds of element types; a string of them is a set of kinds."""
@@ -191,7 +194,8 @@ def expressed(element: Attribute) -> Attribute:
 def real_part(element: Attribute) -> Attribute:
     """Type of the parts of a complex type; any other type itself."""
     if isinstance(element, ComplexType):
-        return cast(Attribute, cast("ComplexType[Any]", element).element_type)
+        parts: Attribute = cast(Any, element).element_type
+        return parts
     return element
 
 

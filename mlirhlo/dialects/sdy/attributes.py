@@ -17,12 +17,13 @@ from xdsl.printer import Printer
 from mlirhlo.dialects.sdy import syntax, values
 
 Value = TypeVar("Value")
+Reader = Callable[[AttrParser], Any]
 
 
 class SdyAttr(Data[Value]):
     """A `Data` attribute whose parameter reads and prints itself."""
 
-    read: ClassVar[Callable[[AttrParser], Any]]
+    read: ClassVar[Reader]
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> Value:
@@ -40,7 +41,7 @@ class MeshAttr(SdyAttr[values.Mesh]):
     """`#sdy.mesh<["x"=2, "y"=4]>`."""
 
     name = "sdy.mesh"
-    read = staticmethod(syntax.read_mesh)
+    read: ClassVar[Reader] = staticmethod(syntax.read_mesh)
 
 
 @irdl_attr_definition
@@ -48,7 +49,7 @@ class TensorShardingAttr(SdyAttr[values.TensorSharding]):
     """`#sdy.sharding<@mesh, [{"x"}, {?}]>`."""
 
     name = "sdy.sharding"
-    read = staticmethod(syntax.read_tensor_sharding)
+    read: ClassVar[Reader] = staticmethod(syntax.read_tensor_sharding)
 
 
 @irdl_attr_definition
@@ -56,7 +57,7 @@ class TensorShardingPerValueAttr(SdyAttr[values.TensorShardingPerValue]):
     """`#sdy.sharding_per_value<[<@mesh, [{"x"}]>]>`."""
 
     name = "sdy.sharding_per_value"
-    read = staticmethod(syntax.read_per_value)
+    read: ClassVar[Reader] = staticmethod(syntax.read_per_value)
 
     def print_parameter(self, printer: Printer) -> None:
         """Prints the parameter; in ops the angle brackets are left out."""
@@ -68,7 +69,7 @@ class OpShardingRuleAttr(SdyAttr[values.OpShardingRule]):
     """`#sdy.op_sharding_rule<([i, j])->([i, j]) {i=8, j=4}>`."""
 
     name = "sdy.op_sharding_rule"
-    read = staticmethod(syntax.read_op_sharding_rule)
+    read: ClassVar[Reader] = staticmethod(syntax.read_op_sharding_rule)
 
 
 @irdl_attr_definition
@@ -76,7 +77,7 @@ class PropagationEdgesAttr(SdyAttr[values.PropagationEdges]):
     """`#sdy.propagation_edges<[{step-0 = […]}]>`."""
 
     name = "sdy.propagation_edges"
-    read = staticmethod(syntax.read_propagation_edges)
+    read: ClassVar[Reader] = staticmethod(syntax.read_propagation_edges)
 
 
 @irdl_attr_definition
@@ -84,7 +85,7 @@ class MeshAxisAttr(SdyAttr[values.MeshAxis], OpaqueSyntaxAttribute):
     """`#sdy<mesh_axis"x"=2>`."""
 
     name = "sdy.mesh_axis"
-    read = staticmethod(syntax.read_mesh_axis)
+    read: ClassVar[Reader] = staticmethod(syntax.read_mesh_axis)
 
 
 @irdl_attr_definition
@@ -92,7 +93,7 @@ class SubAxisInfoAttr(SdyAttr[values.SubAxis], OpaqueSyntaxAttribute):
     """`#sdy<sub_axis_info(1)2>`."""
 
     name = "sdy.sub_axis_info"
-    read = staticmethod(syntax.read_sub_axis)
+    read: ClassVar[Reader] = staticmethod(syntax.read_sub_axis)
 
 
 @irdl_attr_definition
@@ -100,7 +101,7 @@ class AxisRefAttr(SdyAttr[values.AxisRef], OpaqueSyntaxAttribute):
     """`#sdy<axis_ref"x":(1)2>`."""
 
     name = "sdy.axis_ref"
-    read = staticmethod(syntax.read_axis_ref)
+    read: ClassVar[Reader] = staticmethod(syntax.read_axis_ref)
 
 
 @irdl_attr_definition
@@ -108,7 +109,7 @@ class AxisRefListAttr(SdyAttr[values.AxisRefList], OpaqueSyntaxAttribute):
     """`#sdy<axis_ref_list{"x", "y"}>`."""
 
     name = "sdy.axis_ref_list"
-    read = staticmethod(syntax.read_axis_ref_list)
+    read: ClassVar[Reader] = staticmethod(syntax.read_axis_ref_list)
 
 
 @irdl_attr_definition
@@ -116,7 +117,7 @@ class ListOfAxisRefListsAttr(SdyAttr[values.ListOfAxisRefLists], OpaqueSyntaxAtt
     """`#sdy<list_of_axis_ref_lists[{"x"}, {}]>`."""
 
     name = "sdy.list_of_axis_ref_lists"
-    read = staticmethod(syntax.read_list_of_axis_ref_lists)
+    read: ClassVar[Reader] = staticmethod(syntax.read_list_of_axis_ref_lists)
 
 
 @irdl_attr_definition
@@ -124,7 +125,7 @@ class DimensionShardingAttr(SdyAttr[values.DimensionSharding], OpaqueSyntaxAttri
     """`#sdy<dimension_sharding{"x", ?}p1>`."""
 
     name = "sdy.dimension_sharding"
-    read = staticmethod(syntax.read_dimension_sharding)
+    read: ClassVar[Reader] = staticmethod(syntax.read_dimension_sharding)
 
 
 @irdl_attr_definition
@@ -132,7 +133,7 @@ class ManualAxesAttr(SdyAttr[values.ManualAxes], OpaqueSyntaxAttribute):
     """`#sdy<manual_axes{"x"}>`."""
 
     name = "sdy.manual_axes"
-    read = staticmethod(syntax.read_manual_axes)
+    read: ClassVar[Reader] = staticmethod(syntax.read_manual_axes)
 
 
 @irdl_attr_definition
@@ -140,7 +141,7 @@ class TensorMappingAttr(SdyAttr[values.TensorMapping], OpaqueSyntaxAttribute):
     """`#sdy<tensor_mapping[i, jk]>`."""
 
     name = "sdy.tensor_mapping"
-    read = staticmethod(syntax.read_tensor_mapping)
+    read: ClassVar[Reader] = staticmethod(syntax.read_tensor_mapping)
 
 
 @irdl_attr_definition
@@ -151,7 +152,7 @@ class DimMappingAttr(SdyAttr[values.DimMapping], SpacedOpaqueSyntaxAttribute):
     """
 
     name = "sdy.dim_mapping"
-    read = staticmethod(syntax.read_dim_mapping)
+    read: ClassVar[Reader] = staticmethod(syntax.read_dim_mapping)
 
 
 @irdl_attr_definition
@@ -159,7 +160,7 @@ class AllToAllParamAttr(SdyAttr[values.AllToAllParam], OpaqueSyntaxAttribute):
     """`#sdy<all_to_all_param{"x"}: 0->1>`."""
 
     name = "sdy.all_to_all_param"
-    read = staticmethod(syntax.read_all_to_all_param)
+    read: ClassVar[Reader] = staticmethod(syntax.read_all_to_all_param)
 
 
 @irdl_attr_definition
@@ -167,7 +168,7 @@ class AllToAllParamListAttr(SdyAttr[values.AllToAllParamList], OpaqueSyntaxAttri
     """`#sdy<all_to_all_param_list[{"x"}: 0->1]>`."""
 
     name = "sdy.all_to_all_param_list"
-    read = staticmethod(syntax.read_all_to_all_param_list)
+    read: ClassVar[Reader] = staticmethod(syntax.read_all_to_all_param_list)
 
 
 @irdl_attr_definition
@@ -175,7 +176,7 @@ class EdgeValueRefAttr(SdyAttr[values.EdgeValueRef], SpacedOpaqueSyntaxAttribute
     """`#sdy<edge_value_ref operand-0>`; MLIR prints it without the space and cannot read that."""
 
     name = "sdy.edge_value_ref"
-    read = staticmethod(syntax.read_edge_value_ref)
+    read: ClassVar[Reader] = staticmethod(syntax.read_edge_value_ref)
 
 
 @irdl_attr_definition
@@ -183,7 +184,7 @@ class AxisToPropagationDetailsAttr(SdyAttr[values.AxisToPropagationDetails], Opa
     """`#sdy<axis_to_propagation_details{"x" = operand-0 -> [result-0]}>`."""
 
     name = "sdy.axis_to_propagation_details"
-    read = staticmethod(syntax.read_axis_details)
+    read: ClassVar[Reader] = staticmethod(syntax.read_axis_details)
 
 
 @irdl_attr_definition
@@ -191,7 +192,7 @@ class PropagationOneStepAttr(SdyAttr[values.PropagationOneStep], OpaqueSyntaxAtt
     """`#sdy<propagation_one_step{step-0 = […]}>`."""
 
     name = "sdy.propagation_one_step"
-    read = staticmethod(syntax.read_one_step)
+    read: ClassVar[Reader] = staticmethod(syntax.read_one_step)
 
 
 ATTRIBUTES = (

@@ -5,9 +5,9 @@ The custom form of every op is MLIR's, the properties have the names of its ODS 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, i32, i64
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType, i32, i64
 from xdsl.ir import Attribute
 from xdsl.irdl import (
     IRDLOperation,
@@ -245,9 +245,9 @@ class ConstantOp(IRDLOperation):
         start = parser.pos
         value = parser.parse_attribute()
         kind = getattr(value, "type", None)
-        if not isinstance(kind, Attribute):
-            parser.raise_error("expected elements with a type", start, parser.pos)
-        return create(cls, [], [kind], {"value": value}, attributes)
+        if not isinstance(kind, TensorType):
+            parser.raise_error("expected the elements of a tensor", start, parser.pos)
+        return create(cls, [], [cast(Attribute, kind)], {"value": value}, attributes)
 
     def print(self, printer: Printer) -> None:
         """Prints the custom form."""

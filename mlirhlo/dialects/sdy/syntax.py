@@ -259,7 +259,10 @@ def read_op_sharding_rule(parser: AttrParser) -> OpShardingRule:
         custom = parser.parse_optional_punctuation(",") is not None
         if custom:
             parser.parse_keyword("custom")
-    return OpShardingRule(tuple(sizes), operands, results, *kinds, is_custom_rule=custom)
+    reduction, replication, permutation, blocked = kinds
+    return OpShardingRule(
+        tuple(sizes), operands, results, reduction, replication, permutation, blocked, custom
+    )
 
 
 def read_all_to_all_param(parser: AttrParser) -> AllToAllParam:

@@ -83,7 +83,7 @@ def _run(
     if executable is None:
         executable = Executable(_module(function, name, data, options))
         if len(CACHE) >= CACHE_SIZE:
-            del CACHE[next(iter(CACHE))]
+            CACHE.pop(next(iter(CACHE)), None)
         CACHE[key] = executable
     results = [Array.concrete(result) for result in executable(data)]
     return results[0] if len(results) == 1 else tuple(results)

@@ -1,7 +1,6 @@
 """What is recorded, compiled and run by the real XLA:CPU: the same results."""
 
 # A traced function is written out even where it is one call.
-# ruff: noqa: PLW0108
 
 from __future__ import annotations
 
@@ -16,6 +15,9 @@ from xla_execution import Refusal, XlaCpu
 
 import mlirhlo
 import mlirhlo.numpy as hnp
+from mlirhlo.formats.stablehlo import parse_module
+from mlirhlo.interp import run_module
+from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
@@ -159,3 +161,16 @@ def test_xla_agrees(name: str, xla: XlaCpu) -> None:
         data = np.asarray(other)
         assert (one.dtype, one.shape) == (data.dtype, data.shape)
         np.testing.assert_allclose(one, data, rtol=1e-6, atol=1e-9, err_msg=f"{name} {number}")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_stablehlo_is_taken_by_mlir_and_comes_back(name: str) -> None:
+    function, arguments = PROGRAMS[name]
+    jitted = mlirhlo.jit(function)
+    text = jitted.lower(*arguments).as_text("stablehlo")
+    mlir = importlib.import_module("jax._src.interpreters.mlir")
+    with mlir.make_ir_context():
+        importlib.import_module("jaxlib.mlir.ir").Module.parse(text).operation.verify()
+    module = convert_to_hlo(parse_module(text))
+    for one, other in zip(run_module(module, arguments), jitted(*arguments), strict=True):
+        np.testing.assert_allclose(one, np.asarray(other), rtol=1e-12)

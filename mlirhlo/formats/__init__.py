@@ -7,12 +7,11 @@ on their own, and this page only picks among them.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, TypeAlias
 
-from mlirhlo.diagnostics import HloError, Place, SourceText, error
+from mlirhlo.diagnostics import Place, SourceText, error
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -155,29 +154,25 @@ def _load_text(data: bytes, name: str, sniffed: Sniffed) -> Loaded:
 
         module = hlo_text.parse_module(text, name)
     else:
-        from mlirhlo.formats import mlir
+        from mlirhlo.formats.sniff import is_hlo_dialect
 
-        try:
+        if is_hlo_dialect(text):
+            from mlirhlo.formats import mlir
+
             module = mlir.parse_module(text, name)
-        except HloError as problem:
-            raise _about_dialects(problem) from None
+        else:
+            from mlirhlo.formats import stablehlo
+
+            module = stablehlo.parse_module(text, name)
     return Loaded(module, name, sniffed, SourceText(name, text))
 
 
-_FOREIGN = re.compile(r"\b(stablehlo|mhlo|chlo|vhlo|sdy)\.\w+ is not registered")
-
-
-def _about_dialects(problem: HloError) -> HloError:
-    """Says what to give instead of MLIR of another dialect."""
-    first = problem.diagnostics[0]
-    match = _FOREIGN.search(first.message)
-    if match is None or first.help is not None:
-        return problem
-    advice = (
-        f"{match[1]} is not read here; give the module as HLO text or proto: in JAX"
-        " lowered.as_text('hlo'), or a dump of --xla_dump_to"
-    )
-    return HloError(replace(first, help=advice), *problem.diagnostics[1:])
+def holds_hlo(module: ModuleOp) -> bool:
+    """Whether a module is of the hlo dialect; those of StableHLO hold functions."""
+    first = module.body.block.first_op if module.body.blocks else None
+    if first is None:
+        return any(name.startswith("hlo.") for name in module.attributes)
+    return any(op.name == "hlo.computation" for op in module.body.block.ops)
 
 
 def _load_bytecode(data: bytes, name: str, sniffed: Sniffed) -> Loaded:
@@ -294,15 +289,27 @@ def to_bytes(
         )
     format_name, container_name = FORMATS[format]
     kind = Format[format_name]
+    if kind is not Format.MLIR_TEXT and not holds_hlo(module):
+        raise error(
+            "HLO0502",
+            f"a StableHLO program is not written as '{format}'",
+            help="convert it to HLO first (rewrites.stablehlo_to_hlo), or write it as 'mlir'",
+        )
     if kind is Format.HLO_TEXT:
         from mlirhlo.formats import hlo_text
 
         text = hlo_text.print_module(module, options or hlo_text.PrintOptions())
         data = text.encode("utf-8", errors="surrogateescape")
     elif kind is Format.MLIR_TEXT:
-        from mlirhlo.formats import mlir
+        generic = format == "mlir-generic"
+        if holds_hlo(module):
+            from mlirhlo.formats import mlir
 
-        text = mlir.print_module(module, generic=format == "mlir-generic")
+            text = mlir.print_module(module, generic=generic)
+        else:
+            from mlirhlo.formats import stablehlo
+
+            text = stablehlo.print_module(module, generic=generic)
         data = text.encode("utf-8", errors="surrogateescape")
     elif kind is Format.MLIR_BYTECODE:
         data = _bytecode(module, is_artifact=format == "artifact")
@@ -322,6 +329,16 @@ def to_bytes(
 
         return gzip_module.compress(data, mtime=0)
     return data
+
+
+def _print_mlir(module: ModuleOp, *, generic: bool) -> str:
+    if any(op.name == "func.func" for op in module.ops):
+        from mlirhlo.formats import stablehlo
+
+        return stablehlo.print_module(module, generic=generic)
+    from mlirhlo.formats import mlir
+
+    return mlir.print_module(module, generic=generic)
 
 
 def _bytecode(module: ModuleOp, *, is_artifact: bool) -> bytes:

@@ -138,6 +138,21 @@ _MLIR = re.compile(
     re.VERBOSE,
 )
 
+_HLO_DIALECT = re.compile(r"""(?<![\w."])"?hlo\.(?:computation|[a-z_]+")""")
+
+
+def is_hlo_dialect(text: str) -> bool:
+    """Whether MLIR text is of the hlo dialect; other text is StableHLO, or MLIR around it.
+
+    Modules of the hlo dialect hold computations; a module without any has attributes `hlo.…`.
+    """
+    if _HLO_DIALECT.search(text) is not None:
+        return True
+    return (
+        re.match(r"\s*(?:builtin\.)?module[^\n]*attributes \{[^\n]*\bhlo\.\w+ =", text) is not None
+    )
+
+
 _PROTO_FIELD = re.compile(r"([A-Za-z_]\w*)\s*([:{<])")
 _HLO_BODY = re.compile(r"\s*(?:ROOT\b|%|[\w.-]+\s+=)")
 

@@ -55,6 +55,12 @@ class Module:
         self.op, self.loaded = op, loaded
 
     @property
+    def stablehlo(self) -> ModuleOp | None:
+        """The StableHLO program the module was made of, as it was read; None for other modules."""
+        loaded = None if self.loaded is None else self.loaded.module
+        return loaded if loaded is not self.op else None
+
+    @property
     def hlo(self) -> HloModule:
         """The IR as HLO: header attributes, computations, instructions."""
         from mlirhlo.dialects.hlo.module import HloModule
@@ -189,20 +195,32 @@ def _plain(value: Any) -> Any:
 def load(source: Source, format: str | None = None) -> Module:
     """The module in a file (or bytes, or an open binary file), whatever its format.
 
-    Raises `HloError` when it cannot be read; nothing is verified.
+    A StableHLO program (text, bytecode, `jax.export`) is converted to HLO; `Module.stablehlo` has it
+    as it was. Raises `HloError` when it cannot be read or converted; nothing is verified.
     """
     from mlirhlo.formats import load as load_any
 
-    loaded = load_any(source, format)
-    return Module(loaded.module, loaded)
+    return _module(load_any(source, format))
 
 
 def parse(text: str, format: str | None = None) -> Module:
-    """The module that a text spells: HLO, MLIR, protobuf text or JSON. Raises `HloError`."""
+    """The module that a text spells: HLO, MLIR, StableHLO, protobuf text or JSON.
+
+    StableHLO is converted, as `load` does. Raises `HloError`.
+    """
     from mlirhlo.formats import load as load_any
 
-    loaded = load_any(text.encode("utf-8", "surrogateescape"), format, name="<string>")
-    return Module(loaded.module, loaded)
+    return _module(load_any(text.encode("utf-8", "surrogateescape"), format, name="<string>"))
+
+
+def _module(loaded: Loaded) -> Module:
+    """What was read, as HLO."""
+    module = loaded.module
+    if any(op.name == "func.func" for op in module.ops):
+        from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo
+
+        module = convert_to_hlo(module, with_device_counts=True)
+    return Module(module, loaded)
 
 
 def opt(module: Module | ModuleOp, passes: str) -> Module:

@@ -16,10 +16,16 @@ from mlirhlo.diagnostics import error
 
 _BUILTIN: Mapping[str, str] = {
     "call-inliner": "call_inliner:CallInlinerPass",
+    "chlo-legalize-to-stablehlo": "chlo_expansion:ChloLegalizeToStablehloPass",
     "cse": "cse:CsePass",
     "dce": "dce:DcePass",
     "flatten-call-graph": "flatten_call_graph:FlattenCallGraphPass",
     "hlo-module-dce": "hlo_module_dce:HloModuleDcePass",
+    "stablehlo-legalize-to-hlo": "stablehlo_to_hlo:StablehloLegalizeToHloPass",
+    "stablehlo-target-independent-optimization": (
+        "stablehlo_simplify:StablehloTargetIndependentOptimizationPass"
+    ),
+    "stablehlo-to-hlo": "stablehlo_to_hlo:StablehloToHloPass",
     "tuple-simplifier": "tuple_simplifier:TupleSimplifierPass",
 }
 """Pass name to `module:class` in this package."""

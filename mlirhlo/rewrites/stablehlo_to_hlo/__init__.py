@@ -8,9 +8,18 @@ family of ops). Source: the behaviour of jaxlib 0.10.2, which tests compare with
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp
+from dataclasses import dataclass
 
-__all__ = ["convert_to_hlo"]
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+__all__ = ["StablehloLegalizeToHloPass", "convert_to_hlo", "is_stablehlo"]
+
+
+def is_stablehlo(module: ModuleOp) -> bool:
+    """Whether `module` is a program of functions, as StableHLO's are, and not an HLO module."""
+    return any(op.name == "func.func" for op in module.ops)
 
 
 def convert_to_hlo(
@@ -37,3 +46,51 @@ def convert_to_hlo(
         return_tuple=return_tuple,
         with_device_counts=with_device_counts,
     )
+
+
+@dataclass(frozen=True)
+class StablehloLegalizeToHloPass(ModulePass):
+    """
+    Makes HLO of a StableHLO program, as XLA's importer does.
+
+    Before:  `func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32>` with StableHLO ops
+    After:   `hlo.computation @main.1`, and one computation a function or region
+    Keeps: results. Needs: known sizes, or bounds (`stablehlo-refine-shapes`).
+    """
+
+    name = "stablehlo-legalize-to-hlo"
+
+    use_tuple_args: bool = False
+    """Whether the entry takes one tuple."""
+    return_tuple: bool = False
+    """Whether a lone result is returned in a tuple."""
+    simplify: bool = True
+    """Whether to fold constants and simplify first, as XLA does."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Puts the HLO into `op`, which keeps nothing of the program."""
+        if not is_stablehlo(op):
+            return
+        made = convert_to_hlo(
+            op,
+            use_tuple_args=self.use_tuple_args,
+            return_tuple=self.return_tuple,
+            simplify=self.simplify,
+            with_device_counts=True,
+        )
+        block = op.body.block
+        for old in list(block.ops):
+            old.detach()
+            old.erase(safe_erase=False)
+        for new in list(made.body.block.ops):
+            new.detach()
+            block.add_op(new)
+        op.attributes = made.attributes
+        op.properties = made.properties
+
+
+@dataclass(frozen=True)
+class StablehloToHloPass(StablehloLegalizeToHloPass):
+    """Makes HLO of a StableHLO program; another name of `stablehlo-legalize-to-hlo`."""
+
+    name = "stablehlo-to-hlo"

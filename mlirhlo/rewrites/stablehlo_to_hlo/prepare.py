@@ -3,16 +3,66 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation
 
 
 def prepared(module: ModuleOp, *, simplify: bool = True) -> ModuleOp:
     """A copy of `module` in which every op has an HLO form. Raises `HloError` HLO0423, HLO0425."""
     from mlirhlo.rewrites.chlo_expansion import expand_chlo
+    from mlirhlo.rewrites.stablehlo_to_hlo.wrapped import unwrap
 
     copy = module.clone()
+    unwrap(copy)
+    remove_unused_functions(copy)
     expand_chlo(copy)
     if simplify:
         from mlirhlo.rewrites.stablehlo_simplify import simplify_program
 
         simplify_program(copy)
     return copy
+
+
+def remove_unused_functions(module: ModuleOp) -> None:
+    """Takes away private functions that no live op names."""
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+    live = {name for name, op in functions.items() if name == "main" or not _is_private(op)}
+    for op in module.ops:
+        if not isinstance(op, FuncOp):
+            live |= _named(op)
+    pending = sorted(live)
+    while pending:
+        function = functions.get(pending.pop())
+        if function is None:
+            continue
+        for name in _named(function):
+            if name not in live:
+                live.add(name)
+                pending.append(name)
+    for name, op in functions.items():
+        if name not in live:
+            op.detach()
+            op.erase()
+
+
+def _is_private(op: FuncOp) -> bool:
+    return op.sym_visibility is not None and op.sym_visibility.data == "private"
+
+
+def _named(op: Operation) -> set[str]:
+    """Symbols that the ops below `op` name."""
+    found: set[str] = set()
+    for inner in op.walk():
+        for attribute in (*inner.properties.values(), *inner.attributes.values()):
+            _collect(attribute, found)
+    return found
+
+
+def _collect(attribute: Attribute, found: set[str]) -> None:
+    from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
+
+    if isinstance(attribute, SymbolRefAttr):
+        found.add(attribute.root_reference.data)
+    elif isinstance(attribute, ArrayAttr):
+        for one in attribute.data:
+            _collect(one, found)

@@ -289,7 +289,7 @@ def to_bytes(
         )
     format_name, container_name = FORMATS[format]
     kind = Format[format_name]
-    if kind is not Format.MLIR_TEXT and not holds_hlo(module):
+    if kind not in (Format.MLIR_TEXT, Format.MLIR_BYTECODE) and not holds_hlo(module):
         raise error(
             "HLO0502",
             f"a StableHLO program is not written as '{format}'",
@@ -329,16 +329,6 @@ def to_bytes(
 
         return gzip_module.compress(data, mtime=0)
     return data
-
-
-def _print_mlir(module: ModuleOp, *, generic: bool) -> str:
-    if any(op.name == "func.func" for op in module.ops):
-        from mlirhlo.formats import stablehlo
-
-        return stablehlo.print_module(module, generic=generic)
-    from mlirhlo.formats import mlir
-
-    return mlir.print_module(module, generic=generic)
 
 
 def _bytecode(module: ModuleOp, *, is_artifact: bool) -> bytes:

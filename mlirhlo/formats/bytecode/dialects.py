@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -48,11 +48,18 @@ def default_codecs() -> Mapping[str, Codec]:
     }
 
 
+@lru_cache(maxsize=4096)
+def _unregistered(name: str) -> type[Operation]:
+    """The class of operations of that name; one for all files, since classes are never freed."""
+    return UnregisteredOp.with_name(name)
+
+
 def op_classes(context: Context) -> Callable[[str], type[Operation]]:
     """The class of an operation by name; unregistered ones get one of their own."""
+    registered = context.clone()
+    registered.allow_unregistered = False
 
     def lookup(name: str) -> type[Operation]:
-        found = context.get_optional_op(name)
-        return UnregisteredOp.with_name(name) if found is None else found
+        return registered.get_optional_op(name) or _unregistered(name)
 
     return lookup

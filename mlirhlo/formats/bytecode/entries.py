@@ -16,7 +16,7 @@ from mlirhlo.diagnostics import HloError, error
 from mlirhlo.formats.bytecode.codec import Codec, Source
 from mlirhlo.formats.bytecode.container import Container, Entry
 from mlirhlo.formats.bytecode.cursor import Cursor
-from mlirhlo.formats.bytecode.problems import MAX_DEPTH, at
+from mlirhlo.formats.bytecode.problems import MAX_ATTRIBUTE_DEPTH, at
 from mlirhlo.formats.bytecode.text import AttributeText
 
 _LEVELS = 40
@@ -127,7 +127,7 @@ class Entries:
             raise self._refused(entry, str(problem)) from None
         depth = self._levels.pop() + 1
         del self._open[key]
-        if depth > MAX_DEPTH:
+        if depth > MAX_ATTRIBUTE_DEPTH:
             raise self._too_deep(entry)
         self._depths[key] = depth
         self._values[is_type][index] = value
@@ -166,7 +166,7 @@ class Entries:
     def _too_deep(self, entry: Entry) -> HloError:
         return error(
             "HLO0223",
-            f"attributes or types are nested deeper than {MAX_DEPTH}",
+            f"attributes or types are nested deeper than {MAX_ATTRIBUTE_DEPTH}",
             at(self._container.file, entry.begin),
         )
 

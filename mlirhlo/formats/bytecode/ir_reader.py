@@ -17,7 +17,7 @@ from mlirhlo.formats.bytecode.codec import Source
 from mlirhlo.formats.bytecode.container import Container, OpEntry, Section, Since, read_section
 from mlirhlo.formats.bytecode.cursor import Cursor
 from mlirhlo.formats.bytecode.entries import Entries
-from mlirhlo.formats.bytecode.problems import MAX_DEPTH, at
+from mlirhlo.formats.bytecode.problems import MAX_REGION_DEPTH, at
 from mlirhlo.formats.bytecode.use_lists import UseListOrder, UseLists, read_orders
 
 if TYPE_CHECKING:
@@ -301,10 +301,10 @@ class IrReader:
         count, is_isolated = cursor.flagged()
         if count > cursor.end - cursor.pos:
             raise cursor.problem(f"{count} regions do not fit in what is left", offset)
-        if frame.depth >= MAX_DEPTH:
+        if frame.depth >= MAX_REGION_DEPTH:
             raise error(
                 "HLO0223",
-                f"regions are nested deeper than {MAX_DEPTH}",
+                f"regions are nested deeper than {MAX_REGION_DEPTH}",
                 at(self._container.file, offset),
             )
         if is_isolated and self._container.version >= Since.LAZY_REGIONS:

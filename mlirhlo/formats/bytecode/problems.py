@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from mlirhlo.diagnostics import HloError, Place, error
 
-MAX_DEPTH = 400
-"""Deepest nesting of regions and of text attributes; printers and passes recurse over both."""
+MAX_ATTRIBUTE_DEPTH = 150
+"""Deepest nesting of attributes and types; hashing, comparing and printing recurse over them."""
+
+MAX_REGION_DEPTH = 100
+"""Deepest nesting of regions; printers and passes recurse over them."""
 
 
 def damaged(message: str, file: str, offset: int, help: str | None = None) -> HloError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import BytesAttr, DenseArrayBase, i32
@@ -57,7 +57,7 @@ class Layout:
         return cls(tuple(sorted(fields)), tuple(segments))
 
 
-@cache
+@lru_cache(maxsize=4096)
 def layout(name: str) -> Layout | None:
     """The properties of an operation by name, as MLIR defines it."""
     from mlirhlo.formats.bytecode.property_table import PROPERTIES
@@ -70,7 +70,7 @@ def layout(name: str) -> Layout | None:
     return None if text is None else Layout.parse(text)
 
 
-@cache
+@lru_cache(maxsize=4096)
 def names_of(name: str, cls: type[Operation]) -> frozenset[str]:
     """Names that are properties of an operation: by its class, else by the table."""
     names: frozenset[str] = frozenset()
@@ -90,7 +90,7 @@ def names_of(name: str, cls: type[Operation]) -> frozenset[str]:
     return names if known is None else names | known.names
 
 
-@cache
+@lru_cache(maxsize=4096)
 def class_layout(cls: type[Operation]) -> Layout | None:
     """The properties of an operation by its xDSL class, for what the table does not know."""
     if not issubclass(cls, IRDLOperation):

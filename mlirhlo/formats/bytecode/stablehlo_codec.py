@@ -1,20 +1,23 @@
 """The stablehlo and chlo dialects' own binary encodings, as StableHLO's and CHLO's bytecode have them.
 
-What has no code there (dot algorithms, result accuracies, quantized types, …) is text.
+What has no code there (quantized types, for one) is text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute
 
 from mlirhlo.dialects.stablehlo import attributes as stablehlo
+from mlirhlo.dialects.stablehlo import mesh
 from mlirhlo.dialects.stablehlo.structs import EnumAttr, StructAttr
-from mlirhlo.dialects.stablehlo.types import TokenType
+from mlirhlo.dialects.stablehlo.types import FutureType, TokenType
 from mlirhlo.formats.bytecode.builtin_types import DYNAMIC
 from mlirhlo.formats.bytecode.codec import Sink, Source
+from mlirhlo.formats.bytecode.floats import double_of
 
 _ENUMS: dict[int, type[EnumAttr]] = {
     2: stablehlo.ComparisonDirectionAttr,
@@ -126,14 +129,18 @@ class StablehloCodec:
             return _read_struct(source, code)
         if code == _TYPE_EXTENSIONS:
             return bounds_of(source.signed_list())
+        if code in _LATER:
+            return _LATER[code](source)
         raise source.problem(f"the stablehlo dialect has no attribute of code {code}")
 
     def read_type(self, source: Source) -> Attribute:
         """Decodes a type."""
         code = source.varint()
-        if code:
-            raise source.problem(f"the stablehlo dialect has no type of code {code}")
-        return _TOKEN
+        if code == 0:
+            return _TOKEN
+        if code == 1:
+            return FutureType(tuple(source.types()))
+        raise source.problem(f"the stablehlo dialect has no type of code {code}")
 
     def write_attribute(self, value: Attribute, sink: Sink) -> bool:
         """Encodes an attribute."""
@@ -186,6 +193,86 @@ def _fields(source: Source, names: tuple[str, ...]) -> Mapping[str, Any]:
         )
         for name in names
     }
+
+
+def _algorithm(source: Source) -> Attribute:
+    return stablehlo.DotAlgorithmAttr(
+        stablehlo.DotAlgorithm(
+            source.type(),
+            source.type(),
+            source.type(),
+            source.signed(),
+            source.signed(),
+            source.signed(),
+            bool(source.cursor.byte()),
+        )
+    )
+
+
+def read_accuracy_mode(source: Source) -> Attribute:
+    """How the exactness of a result is said, by its number."""
+    number = source.varint()
+    for word, value in stablehlo.RESULT_ACCURACY_MODES.items():
+        if value == number:
+            return stablehlo.ResultAccuracyModeAttr(word)
+    raise source.problem(f"no result accuracy mode has number {number}")
+
+
+def read_accuracy(source: Source) -> Attribute:
+    """How exact a result shall be."""
+    atol, rtol = double_of(source.bits(64)), double_of(source.bits(64))
+    ulps, mode = source.signed(), source.attribute()
+    if not isinstance(mode, stablehlo.ResultAccuracyModeAttr):
+        raise source.problem("a result accuracy mode is expected")
+    return stablehlo.ResultAccuracyAttr(stablehlo.ResultAccuracy(atol, rtol, ulps, mode.data))
+
+
+def _optional(source: Source) -> Attribute | None:
+    return source.attribute() if source.cursor.byte() else None
+
+
+def _groups(source: Source) -> Attribute:
+    whole = source.attribute()
+    return mesh.ReplicaGroupMeshAxesAttr(
+        mesh.ReplicaGroupMeshAxes(whole, tuple(source.attributes()))
+    )
+
+
+def _axis_ref(source: Source) -> Attribute:
+    name, info = source.string(), _optional(source)
+    if info is not None and not isinstance(info, mesh.SubAxisInfoAttr):
+        raise source.problem("the part of an axis is expected")
+    return mesh.AxisRefAttr(mesh.AxisRef(name, None if info is None else info.data))
+
+
+def _mesh(source: Source) -> Attribute:
+    axes = source.attribute()
+    return mesh_of(source, axes, _optional(source))
+
+
+def mesh_of(source: Source, axes: Attribute, ids: Attribute | None) -> Attribute:
+    """A mesh from a list of its axes. Raises HLO0221 for another list."""
+    if not isinstance(axes, ArrayAttr):
+        raise source.problem("a list of axes is expected")
+    found: list[mesh.MeshAxis] = []
+    for axis in cast("ArrayAttr[Attribute]", axes).data:
+        if not isinstance(axis, mesh.MeshAxisAttr):
+            raise source.problem("the axis of a mesh is expected")
+        found.append(axis.data)
+    return mesh.MeshAttr(mesh.Mesh(tuple(found), ids))
+
+
+_LATER: dict[int, Callable[[Source], Attribute]] = {
+    15: _algorithm,
+    16: read_accuracy_mode,
+    17: read_accuracy,
+    18: _groups,
+    19: lambda source: mesh.SubAxisInfoAttr(mesh.SubAxisInfo(source.signed(), source.signed())),
+    20: _axis_ref,
+    21: lambda source: mesh.MeshAxisAttr(mesh.MeshAxis(source.string(), source.signed())),
+    22: _mesh,
+}
+"""Attributes whose codes came later; they are written as text, which every reader takes."""
 
 
 class ChloCodec:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import UnregisteredAttr
@@ -10,7 +11,7 @@ from xdsl.ir import Attribute
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from mlirhlo.diagnostics import error
-from mlirhlo.formats.bytecode.problems import MAX_DEPTH, at
+from mlirhlo.formats.bytecode.problems import MAX_ATTRIBUTE_DEPTH, at
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -34,6 +35,11 @@ _FOREIGN = re.compile(
     r"([#!])([A-Za-z_][\w$]*)(?:\.([A-Za-z_][\w$.]*)\s*(?:<(.*)>)?|<(.*)>)", re.DOTALL
 )
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|->|[(\[{<]|[)\]}>]')
+
+
+@lru_cache(maxsize=4096)
+def _foreign_class(name: str, is_type: bool) -> type[UnregisteredAttr]:
+    return UnregisteredAttr.with_name_and_type(name, is_type)
 
 
 class AttributeText:
@@ -78,10 +84,8 @@ class AttributeText:
         if opaque is not None:
             word, _, _ = opaque.partition("<")
             full = f"{dialect}.{word}"
-            cls = UnregisteredAttr.with_name_and_type(full, is_type)
-            return cls(full, is_type, True, opaque[len(word) :])
-        cls = UnregisteredAttr.with_name_and_type(full, is_type)
-        return cls(full, is_type, False, parameters or "")
+            return _foreign_class(full, is_type)(full, is_type, True, opaque[len(word) :])
+        return _foreign_class(full, is_type)(full, is_type, False, parameters or "")
 
     def _check_depth(self, text: str, file: str, offset: int) -> None:
         depth = 0
@@ -89,10 +93,10 @@ class AttributeText:
             token = match.group()
             if token in "([{<":
                 depth += 1
-                if depth > MAX_DEPTH // 4:
+                if depth > MAX_ATTRIBUTE_DEPTH:
                     raise error(
                         "HLO0223",
-                        f"brackets nested deeper than {MAX_DEPTH // 4}",
+                        f"brackets nested deeper than {MAX_ATTRIBUTE_DEPTH}",
                         at(file, offset),
                     )
             elif token in ")]}>":

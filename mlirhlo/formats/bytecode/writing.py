@@ -118,9 +118,12 @@ class Writer:
         """The whole file."""
         body = Emitter()
         body.varint(1 << 1)
-        self._drive(self._operation(module, body, _Scope(0)))
         tables = self._tables
-        tables.encode()
+        try:
+            self._drive(self._operation(module, body, _Scope(0)))
+            tables.encode()
+        except RecursionError:  # attributes hash and print themselves recursively
+            raise error("HLO0223", "attributes are nested too deep to be written") from None
         resources, resource_index = self._resource_sections()
         dialects = tables.dialects_section(self._options.dialect_versions)
         data, index = tables.entries_sections()

@@ -48,7 +48,14 @@ from mlirhlo.formats.bytecode.floats import (
     float_of,
     float_width,
 )
-from mlirhlo.formats.bytecode.stablehlo_codec import bounds_of, read_enum, sizes_of
+from mlirhlo.formats.bytecode.stablehlo_codec import (
+    bounds_of,
+    mesh_of,
+    read_accuracy,
+    read_accuracy_mode,
+    read_enum,
+    sizes_of,
+)
 from mlirhlo.formats.vhlo.attributes import ApiVersionAttr
 
 ENUMS: dict[int, type[EnumAttr]] = {
@@ -188,8 +195,10 @@ class VhloCodec:
                 return source.type()
             case 18:
                 return bounds_of(source.signed_list())
-            case 19 | 20:
-                return _read_accuracy(code, source)
+            case 19:
+                return read_accuracy_mode(source)
+            case 20:
+                return read_accuracy(source)
             case 21 | 22 | 23 | 24 | 25:
                 return _read_mesh(code, source)
             case _:
@@ -341,20 +350,6 @@ def _witness() -> Attribute:
     )
 
 
-def _read_accuracy(code: int, source: Source) -> Attribute:
-    if code == ACCURACY_MODE:
-        number = source.varint()
-        for word, value in stablehlo.RESULT_ACCURACY_MODES.items():
-            if value == number:
-                return stablehlo.ResultAccuracyModeAttr(word)
-        raise source.problem(f"no result accuracy mode has number {number}")
-    atol, rtol = double_of(source.bits(64)), double_of(source.bits(64))
-    ulps, mode = source.signed(), source.attribute()
-    if not isinstance(mode, stablehlo.ResultAccuracyModeAttr):
-        raise source.problem("a result accuracy mode is expected")
-    return stablehlo.ResultAccuracyAttr(stablehlo.ResultAccuracy(atol, rtol, ulps, mode.data))
-
-
 def _read_mesh(code: int, source: Source) -> Attribute:
     match code:
         case 21:
@@ -378,15 +373,7 @@ def _read_mesh(code: int, source: Source) -> Attribute:
             return mesh.MeshAxisAttr(mesh.MeshAxis(name, source.signed()))
         case _:
             axes = source.attribute()
-            ids = source.optional_attribute()
-            if not isinstance(axes, ArrayAttr):
-                raise source.problem("a list of axes is expected")
-            found: list[mesh.MeshAxis] = []
-            for axis in cast("ArrayAttr[Attribute]", axes).data:
-                if not isinstance(axis, mesh.MeshAxisAttr):
-                    raise source.problem("the axis of a mesh is expected")
-                found.append(axis.data)
-            return mesh.MeshAttr(mesh.Mesh(tuple(found), ids))
+            return mesh_of(source, axes, source.optional_attribute())
 
 
 def _write_further(value: Attribute, sink: Sink) -> bool:

@@ -54,7 +54,7 @@ def convert_attributes(op: VhloOp, given: Mapping[str, Attribute]) -> dict[str, 
             found[name] = mapping.UNIT
         else:
             found[name] = mapping.to_plain(name, value)
-    return found
+    return dict(sorted(found.items()))
 
 
 def _structure(group: mapping.Group, values: dict[str, Attribute]) -> Attribute:

@@ -1,0 +1,142 @@
+"""Bytecode and portable artifacts, judged by jaxlib's MLIR and StableHLO."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import mlir_oracle
+import pytest
+from support import CORPUS, DATA, SHARED, needs_shared
+
+from mlirhlo.diagnostics import HloError
+from mlirhlo.formats import bytecode, jax_export, stablehlo, vhlo
+
+pytestmark = pytest.mark.oracle
+
+VERSIONS = ("1.17.0", "1.10.0", "1.4.0", "1.0.0", "0.19.0", "0.9.0")
+LARGEST = int(os.environ.get("MLIRHLO_LARGEST", "60000"))
+"""Characters of the largest programs of the corpus that are taken."""
+
+
+def programs() -> list[Path]:
+    found = sorted(CORPUS.glob("programs/*/*.stablehlo.mlir"))
+    return [path for path in found if path.stat().st_size <= LARGEST]
+
+
+@pytest.mark.parametrize("version", range(7))
+def test_mlir_reads_what_is_written(version: int) -> None:
+    data = (DATA / "bytecode" / "small_v6.mlirbc").read_bytes()
+    module = bytecode.read_module(data)
+    written = bytecode.write_module(module, version)
+    assert mlir_oracle.printed(written) == mlir_oracle.printed(data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", VERSIONS)
+def test_each_operation_for_each_version(version: str) -> None:
+    """Ours of what StableHLO read, and of what we read, is what StableHLO writes; and so are refusals."""
+    refused = 0
+    for name, text in mlir_oracle.functions().items():
+        theirs = mlir_oracle.artifact(text, version)
+        module = bytecode.read_module(mlir_oracle.bytecode(text))
+        if theirs is None:
+            refused += 1
+            with pytest.raises(HloError) as caught:
+                vhlo.serialize_artifact(module, version)
+            assert caught.value.code == "HLO0233", name
+            continue
+        want = mlir_oracle.deserialized(theirs)
+        assert mlir_oracle.deserialized(vhlo.serialize_artifact(module, version)) == want, name
+        again = vhlo.deserialize_artifact(theirs)
+        assert mlir_oracle.deserialized(vhlo.serialize_artifact(again, version)) == want, name
+    assert (refused > 0) == (version != VERSIONS[0])
+
+
+@needs_shared
+@pytest.mark.slow
+@pytest.mark.parametrize("version", [VERSIONS[0], VERSIONS[-1]])
+def test_the_corpus_as_artifacts(version: str) -> None:
+    """What StableHLO serialises is read as it reads it, and what we serialise it reads."""
+    count = 0
+    for path in programs():
+        theirs = mlir_oracle.artifact(path.read_text(), version)
+        if theirs is None:
+            continue
+        want = mlir_oracle.deserialized(theirs)
+        module = vhlo.deserialize_artifact(theirs, path.name)
+        assert stablehlo.print_module(module).strip() == want.strip(), path.name
+        try:
+            ours = vhlo.serialize_artifact(module, version)
+        except HloError as problem:  # theirs mixes dialects in versions that did not know how
+            assert version == VERSIONS[-1] and "is no StableHLO operation" in str(problem)
+            continue
+        assert mlir_oracle.deserialized(ours) == want, path.name
+        count += 1
+    assert count > 60
+
+
+@needs_shared
+@pytest.mark.slow
+def test_the_corpus_as_bytecode() -> None:
+    """Text by way of MLIR's bytecode is the text; so is text by way of ours."""
+    count = 0
+    for path in programs():
+        text = path.read_text()
+        data = mlir_oracle.bytecode(text, count % 7)
+        module = bytecode.read_module(data, path.name)
+        assert stablehlo.print_module(module) == text, path.name
+        written = bytecode.write_module(stablehlo.parse_module(text, path.name), count % 7)
+        assert str(mlir_oracle.parse(written)).strip() == text.strip(), path.name
+        count += 1
+    assert count > 80
+
+
+def kernels() -> Iterator[tuple[str, bytes]]:
+    """The Mosaic kernels of the corpus and the reference."""
+    folders = (CORPUS / "programs", SHARED / "reference" / "mosaic_samples")
+    body = re.compile(r'(?:\\22|\\?")body(?:\\22|\\?"):\s*(?:\\22|\\?")([A-Za-z0-9+/=]+)')
+    for folder in folders:
+        for path in sorted(folder.rglob("*.mlir")):
+            for match in body.finditer(path.read_text(errors="replace")):
+                data = base64.b64decode(match[1])
+                if data.startswith(bytecode.MAGIC):
+                    yield path.name, data
+
+
+@needs_shared
+@pytest.mark.parametrize("version", [0, 3, 6])
+def test_mosaic_kernels(version: int) -> None:
+    """Kernels in the stable form read, and MLIR reads what is written of them."""
+    count = 0
+    for name, data in kernels():
+        module = bytecode.read_module(data, name)
+        operations = [op for op in module.walk()][1:]
+        assert all(
+            str(op.attributes["op_name__"]).startswith('"stable_mosaic.') for op in operations
+        )
+        written = bytecode.write_module(module, version)
+        assert mlir_oracle.printed(written) == mlir_oracle.printed(data), name
+        count += 1
+    assert count >= 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["oldest", "newest"])
+@pytest.mark.parametrize("version", ["current", "1.0.0", "minimum"])
+def test_jax_runs_ours(name: str, version: str) -> None:
+    pytest.importorskip("flatbuffers")
+    import numpy as np
+    from jax import export
+
+    data = (DATA / "bytecode" / f"jax_export_{name}.bin").read_bytes()
+    module = jax_export.read_jax_export(data).module()
+    replaced = jax_export.replace_module(data, vhlo.serialize_artifact(module, version))
+    x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+    y = np.arange(8, dtype=np.float32).reshape(4, 2)
+    found = export.deserialize(bytearray(replaced)).call(x, y, np.zeros(3, np.int8))
+    np.testing.assert_allclose(found["a"], np.sin(x) @ y, rtol=1e-5)
+    assert int(found["b"]) == 6

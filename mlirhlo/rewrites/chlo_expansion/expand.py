@@ -12,6 +12,7 @@ from mlirhlo.dialects.hlo.element_types import BY_MLIR, Kind
 from mlirhlo.rewrites.chlo_expansion import complex_math, elementary, special
 from mlirhlo.rewrites.chlo_expansion.broadcasting import PLAIN, expand_broadcast
 from mlirhlo.rewrites.chlo_expansion.emitter import Emitter, Value
+from mlirhlo.rewrites.hlo_to_stablehlo.marks import MARK
 from mlirhlo.rewrites.stablehlo_to_hlo.problems import problem
 
 Expansion = Callable[..., Value]
@@ -84,6 +85,8 @@ def _is_complex(op: Operation) -> bool:
 
 def _is_expanded(op: Operation) -> bool:
     name = op.name
+    if MARK in op.attributes:  # it was an instruction, and becomes that one again
+        return False
     if name in COMPLEX:
         return _is_complex(op) or name.startswith("chlo.")
     return name.startswith("chlo.") and (name in EXPANSIONS or name in PLAIN or name in _OTHERS)

@@ -131,10 +131,12 @@ class Body:
         locate = self.exporter.locations.of
         values = self.values
         exporter = self.exporter
+        from mlirhlo.rewrites.stablehlo_to_hlo.marked import marked_handler, restore
+
         for op in block.ops:
             if op.name in CONSTANTS and not used_in(op, block):
                 continue  # the regions that use it make it again
-            handler = HANDLERS.get(op.name)
+            handler = marked_handler(op) or HANDLERS.get(op.name)
             if handler is None:
                 if op.name in TERMINATORS:
                     self.base, self.common = None, {}
@@ -150,7 +152,10 @@ class Body:
             if op.attributes:
                 exporter.add_common(op, self)
             try:
+                first = len(self.ops)
                 results = handler(op, self)
+                if op.attributes:
+                    restore(op, self, first, results)
             except TypeProblem as found:
                 raise type_problem(op, found) from None
             for result, value in zip(op.results, results, strict=True):

@@ -40,6 +40,28 @@ def emits(*opcodes: str) -> Callable[[Emitter], Emitter]:
     return register
 
 
+PartsEmitter: TypeAlias = "Callable[[Elements, Any, Place], Sequence[Value]]"
+
+_PARTS_EMITTERS: dict[str, PartsEmitter] = {}
+
+
+def emits_parts(*opcodes: str) -> Callable[[PartsEmitter], PartsEmitter]:
+    """Decorator: the function emits elements of all results of these opcodes."""
+
+    def register(function: PartsEmitter) -> PartsEmitter:
+        for opcode in opcodes:
+            _PARTS_EMITTERS[opcode] = function
+        return function
+
+    return register
+
+
+def emitters_of_parts() -> Mapping[str, PartsEmitter]:
+    """Those of instructions with several results, by opcode."""
+    emitters()
+    return _PARTS_EMITTERS
+
+
 def emitters() -> Mapping[str, Emitter]:
     """All of them, by opcode."""
     from mlirhlo.lowering.hlo_to_loops import elementwise, folds, movement
@@ -63,6 +85,7 @@ class Elements:
         """Memrefs of the values that stand in memory."""
         self.flat = flat
         self._known: dict[tuple[SSAValue, Place], Value] = {}
+        self._parts: dict[tuple[SSAValue, Place], Sequence[Value]] = {}
         self._emitters = emitters()
 
     def at(self, value: SSAValue, place: Sequence[Coordinate]) -> Value:
@@ -85,6 +108,23 @@ class Elements:
                     )
                 found = emitter(self, op, key[1])
             self._known[key] = found
+        return found
+
+    def parts(self, value: SSAValue, place: Sequence[Coordinate]) -> Sequence[Value]:
+        """Elements of all arrays of an instruction with several results, at one place of each.
+
+        Raises `HloError` HLO0432 for an opcode without them.
+        """
+        key = (value, tuple(place))
+        found = self._parts.get(key)
+        if found is None:
+            op = cast(Instruction, value.owner)
+            emitter = emitters_of_parts().get(op.opcode.name)
+            if emitter is None:
+                raise error(
+                    "HLO0432", f"`{op.opcode.name}` of several results has no lowering to a loop"
+                )
+            found = self._parts[key] = emitter(self, op, key[1])
         return found
 
     def _find(self, key: tuple[SSAValue, Place]) -> Value | None:

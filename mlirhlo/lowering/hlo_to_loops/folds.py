@@ -24,7 +24,7 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.lowering.builder import Loop
-from mlirhlo.lowering.hlo_to_loops.elemental import Elements, Place, emits
+from mlirhlo.lowering.hlo_to_loops.elemental import Elements, Place, emits, emits_parts
 from mlirhlo.lowering.hlo_to_loops.elements import Value, register_type
 from mlirhlo.lowering.hlo_to_loops.elementwise import convert
 from mlirhlo.lowering.hlo_to_loops.movement import array, clamped, lane_values
@@ -76,6 +76,7 @@ def _reduce(e: Elements, op: ReduceOp, place: Place) -> Value:
     return reduced(e, op, place)[0]
 
 
+@emits_parts("reduce")
 def reduced(e: Elements, op: ReduceOp, place: Place) -> Sequence[Value]:
     """All results of a reduce at a place."""
     count = len(op.inputs) // 2
@@ -222,6 +223,7 @@ def _reduce_window(e: Elements, op: ReduceWindowOp, place: Place) -> Value:
     return windowed(e, op, place)[0]
 
 
+@emits_parts("reduce-window")
 def windowed(e: Elements, op: ReduceWindowOp, place: Place) -> Sequence[Value]:
     """All results of a reduce-window at a place."""
     count = len(op.inputs) // 2

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.dialects.builtin import MemRefType, UnitAttr
@@ -38,24 +39,53 @@ def array(value: SSAValue) -> ArrayShape:
     return cast(ArrayShape, shape_of(value.type))
 
 
-def loop_kernel(name: str, outputs: Sequence[SSAValue], operands: Sequence[SSAValue]) -> FuncOp:
+@dataclass(frozen=True, slots=True)
+class Output:
+    """An array that a kernel fills."""
+
+    value: SSAValue
+    """What computes it."""
+    shape: ArrayShape
+    part: int | None = None
+    """Its number among the results of `value`; None when that is one array."""
+
+
+def loop_kernel(name: str, outputs: Sequence[Output], operands: Sequence[SSAValue]) -> FuncOp:
     """A function of the operands' buffers, then the outputs', that fills the outputs.
 
-    `outputs`: arrays of equal dimensions and layout, computed from `operands` by instructions that
-    have elements (`elemental`). Raises `HloError` HLO0432 for one that has not.
+    `outputs` are computed from `operands` by instructions that have elements (`elemental`); those
+    of the same dimensions and layout share their loops. Raises `HloError` HLO0432 for an
+    instruction that has no elements.
     """
-    shape = array(outputs[0])
-    flat = _is_flat(outputs, operands, shape)
-    values = [*operands, *outputs]
-    types = [_buffer(array(v), flat) for v in values]
-    attributes = _attributes(len(values))
-    b = FunctionBuilder(name, types, argument_attributes=attributes)
-    buffers = dict(zip(operands, b.arguments, strict=False))
-    targets = b.arguments[len(operands) :]
+    flat = _is_flat(outputs, operands)
+    shapes = [*map(array, operands), *(o.shape for o in outputs)]
+    types = [_buffer(shape, flat) for shape in shapes]
+    b = FunctionBuilder(name, types, argument_attributes=_attributes(len(types)))
+    buffers: dict[SSAValue, SSAValue] = dict(zip(operands, b.arguments, strict=False))
+    groups: dict[object, list[tuple[Output, SSAValue]]] = {}
+    for output, target in zip(outputs, b.arguments[len(operands) :], strict=True):
+        key = (physical_dimensions(output.shape), physical_order(output.shape))
+        groups.setdefault(key, []).append((output, target))
+    lanes = lanes_for(shapes)
+    for group in groups.values():
+        _nest(b, group, buffers, lanes, flat=flat)
+    return b.finish()
+
+
+def _nest(
+    b: FunctionBuilder,
+    outputs: Sequence[tuple[Output, SSAValue]],
+    buffers: dict[SSAValue, SSAValue],
+    most_lanes: int,
+    *,
+    flat: bool,
+) -> None:
+    """The loops over outputs of one shape."""
+    shape = outputs[0][0].shape
     sizes = (shape.element_count,) if flat else physical_dimensions(shape)
     order = (0,) if flat else physical_order(shape)
     if 0 in sizes:
-        return b.finish()
+        return
 
     def body(indices: Sequence[Coordinate], lanes: int, mask: SSAValue | None) -> None:
         places = Places(b, lanes, mask)
@@ -63,30 +93,24 @@ def loop_kernel(name: str, outputs: Sequence[SSAValue], operands: Sequence[SSAVa
         place: list[Coordinate] = [Coordinate(0)] * len(sizes)
         for at, d in enumerate(order):
             place[d] = indices[at]
-        for output, target in zip(outputs, targets, strict=True):
-            store(
-                b,
-                target,
-                [c.base for c in indices],
-                e.at(output, place),
-                array(output),
-                lanes,
-                mask,
-            )
+        for output, target in outputs:
+            if output.part is None:
+                value = e.at(output.value, place)
+            else:
+                value = e.parts(output.value, place)[output.part]
+            store(b, target, [c.base for c in indices], value, output.shape, lanes, mask)
 
     with ExitStack() as stack:
         outer = [Coordinate(stack.enter_context(b.loop(0, n))) for n in sizes[:-1]]
         if not sizes:
             body((), 0, None)
-            return b.finish()
+            return
         size = sizes[-1]
-        lanes = lanes_for(values)
         if size < _FEWEST:
             with b.loop(0, size) as i:
                 body([*outer, Coordinate(i)], 0, None)
         else:
-            _vectors(b, outer, size, lanes, body)
-    return b.finish()
+            _vectors(b, outer, size, most_lanes, body)
 
 
 def _vectors(
@@ -140,9 +164,9 @@ def store(
         b.vector_store(pair, target, place, masks[half])
 
 
-def lanes_for(values: Sequence[SSAValue]) -> int:
+def lanes_for(shapes: Sequence[ArrayShape]) -> int:
     """Lanes of the vectors that hold elements of these types: narrow ones are computed as 32 bits."""
-    widest = max((array(v).element_type.real.bits for v in values), default=32)
+    widest = max((s.element_type.real.bits for s in shapes), default=32)
     return _VECTOR_BYTES * 8 // max(widest, 32)
 
 
@@ -158,13 +182,14 @@ def _buffer(shape: ArrayShape, flat: bool) -> MemRefType[Any]:
     return type_
 
 
-def _is_flat(outputs: Sequence[SSAValue], operands: Sequence[SSAValue], shape: ArrayShape) -> bool:
+def _is_flat(outputs: Sequence[Output], operands: Sequence[SSAValue]) -> bool:
     """Whether everything between is element by element on one shape, or the same everywhere."""
-    if not shape.dimensions:
+    shape = outputs[0].shape
+    if not shape.dimensions or any(o.part is not None for o in outputs):
         return False
     inputs = set(operands)
     seen: set[SSAValue] = set()
-    stack = list(outputs)
+    stack = [o.value for o in outputs]
     while stack:
         value = stack.pop()
         if value in seen:
@@ -184,8 +209,5 @@ def _is_flat(outputs: Sequence[SSAValue], operands: Sequence[SSAValue], shape: A
                 return False
         elif opcode not in ("constant", "copy") and not op.opcode.elementwise:
             return False
-        if here.dimensions:
-            stack.extend(op.inputs)
-        else:
-            stack.extend(op.inputs)
+        stack.extend(op.inputs)
     return True

@@ -17,13 +17,16 @@ from mlirhlo.dialects.hlo.ops import (
     DynamicSliceOp,
     DynamicUpdateSliceOp,
     GatherOp,
+    GetTupleElementOp,
     IotaOp,
     PadOp,
     ReshapeOp,
     ReverseOp,
     SliceOp,
     TransposeOp,
+    TupleOp,
 )
+from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.builder import INDEX
@@ -41,6 +44,14 @@ from mlirhlo.lowering.hlo_to_loops.places import Coordinate
 def array(value: SSAValue) -> ArrayShape:
     """Shape of an array value."""
     return cast(ArrayShape, shape_of(value.type))
+
+
+@emits("get-tuple-element")
+def _get_tuple_element(e: Elements, op: GetTupleElementOp, place: Place) -> Value:
+    owner = cast(Instruction, op.operand.owner)
+    if isinstance(owner, TupleOp):
+        return e.at(owner.inputs[op.index], place)
+    return e.parts(op.operand, place)[op.index]
 
 
 @emits("broadcast")

@@ -14,6 +14,7 @@ from xdsl.dialects import llvm as xllvm
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
+    DenseIntOrFPElementsAttr,
     DictionaryAttr,
     FunctionType,
     IndexType,
@@ -25,6 +26,7 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     VectorType,
     i1,
+    i8,
     i32,
     i64,
 )
@@ -100,7 +102,9 @@ def _global(op: Operation) -> Operation:
     }
     if "constant" in op.properties:
         properties["constant"] = UnitAttr()
-    if not isinstance(value, UnitAttr):
+    if isinstance(value, DenseIntOrFPElementsAttr) and type_.element_type == i8:
+        properties["value"] = StringAttr(value.data.data.decode("latin-1"))
+    elif not isinstance(value, UnitAttr):
         properties["value"] = value
     return create_op(xllvm.GlobalOp, properties=properties, regions=[Region()])
 
@@ -266,7 +270,7 @@ class Lowering:
         offset = self.constant(0)
         for index, stride in zip(indices, strides(type_), strict=True):
             offset = self.add(offset, self.times(self.values[index], stride))
-        return self.offset(pointer, offset, type_.element_type)
+        return self.offset(pointer, offset, self.convert(type_.element_type))
 
     def offset(self, pointer: SSAValue, elements: SSAValue, element: Attribute) -> SSAValue:
         """`pointer` moved by a number of elements."""

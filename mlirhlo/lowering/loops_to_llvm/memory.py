@@ -8,10 +8,11 @@ from typing import Any, cast
 
 from xdsl.dialects import llvm as xllvm
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType, UnitAttr, i8, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType, UnitAttr, i1, i8, i64
 from xdsl.ir import Attribute, Operation
 
 from mlirhlo.dialects.quick import create_op
+from mlirhlo.lowering.loops_to_llvm.arith import intrinsic
 from mlirhlo.lowering.loops_to_llvm.convert import (
     POINTER,
     Handler,
@@ -26,7 +27,7 @@ _NOT_ATOMIC = IntegerAttr(0, i64)
 
 def access(op: Operation, element: Attribute) -> dict[str, Attribute]:
     """Properties of a load or store of `element`: aligned to it, streaming when the op says so."""
-    size = cast(int, cast(Any, element).size)
+    size = byte_size(element)
     properties: dict[str, Attribute] = {
         "alignment": IntegerAttr(size, i64),
         "ordering": _NOT_ATOMIC,
@@ -42,13 +43,16 @@ def access(op: Operation, element: Attribute) -> dict[str, Attribute]:
     return properties
 
 
+def byte_size(element: Attribute) -> int:
+    """Bytes between neighbours of an element type; pointers included."""
+    return 8 if isinstance(element, MemRefType) else cast(int, cast(Any, element).size)
+
+
 def _load(to: Lowering, op: memref.LoadOp) -> None:
     address = to.address(op.memref, op.indices)
     properties = access(op, op.res.type)
-    streaming = properties.pop("nontemporal", None)
-    to.values[op.res] = to.emit(xllvm.LoadOp, [address], op.res.type, properties)
-    if streaming is not None:
-        to.values[op.res].owner.attributes["nontemporal"] = streaming  # type: ignore[union-attr]
+    properties.pop("nontemporal", None)
+    to.values[op.res] = to.emit(xllvm.LoadOp, [address], to.convert(op.res.type), properties)
 
 
 def _store(to: Lowering, op: memref.StoreOp) -> None:
@@ -107,12 +111,26 @@ def _get_global(to: Lowering, op: memref.GetGlobalOp) -> None:
     to.values[op.memref] = made.results[0]
 
 
+def _copy(to: Lowering, op: memref.CopyOp) -> None:
+    """Between contiguous buffers of one type; they may be the same."""
+    type_ = cast(MemRefType[Any], op.source.type)
+    size = prod(type_.get_shape()) * byte_size(type_.element_type)
+    operands = [
+        to.values[op.destination],
+        to.values[op.source],
+        to.constant(size),
+        to.constant(0, i1),
+    ]
+    intrinsic(to, "llvm.memmove", operands, None)
+
+
 HANDLERS: Mapping[str, Handler] = cast(
     "Mapping[str, Handler]",
     {
         "memref.load": _load,
         "memref.store": _store,
         "memref.alloca": _alloca,
+        "memref.copy": _copy,
         "memref.view": _view,
         "memref.subview": _subview,
         "memref.reinterpret_cast": _reinterpret_cast,

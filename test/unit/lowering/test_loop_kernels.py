@@ -10,6 +10,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import mlirhlo
+from mlirhlo.lowering.hlo_to_loops.kernels import outputs_of
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import loop_kernel
 from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
@@ -23,7 +24,9 @@ Array = np.ndarray[Any, Any]
 def run(module: mlirhlo.Module, arguments: list[Array], like: Array) -> Array:
     """Result of a module that is one kernel, from machine code."""
     entry = module.hlo.entry
-    kernel = loop_kernel("kernel", [entry.root.output], [p.output for p in entry.parameters])
+    kernel = loop_kernel(
+        "kernel", outputs_of(entry.root.output), [p.output for p in entry.parameters]
+    )
     loops = ModuleOp([kernel])
     loops.verify()
     code = convert_to_llvm(loops)
@@ -126,8 +129,9 @@ INSTRUCTIONS = [
         "f32[4,3] gather(f32[9,20] x, u8[4,2] i), offset_dims={1}, collapsed_slice_dims={0}, "
         "start_index_map={0,1}, index_vector_dim=1, slice_sizes={1,3}"
     ),
-    "f32[5,40] dot(s8[5,7] x, s8[7,40] y), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
-    .replace("f32", "s32"),
+    "f32[5,40] dot(s8[5,7] x, s8[7,40] y), lhs_contracting_dims={1}, rhs_contracting_dims={0}".replace(
+        "f32", "s32"
+    ),
     "pred[5,40] dot(pred[5,7] x, pred[7,40] y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
     "s32[2,5,4] dot(s32[5,2,7,3] x, s32[2,7,3,4] y), lhs_batch_dims={1}, rhs_batch_dims={0}, "
     "lhs_contracting_dims={2,3}, rhs_contracting_dims={1,2}",

@@ -1,0 +1,189 @@
+"""The plan of a module as one module of the loops stage, with a function that runs it.
+
+`main(parameters, results, arena)` takes two arrays of pointers, in the order of the leaves, and the
+arena. Buffers are views of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects import memref, scf
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseIntOrFPElementsAttr,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    TensorType,
+    UnitAttr,
+    i8,
+    i32,
+    i64,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from mlirhlo.dialects.hlo.element_types import Kind
+from mlirhlo.dialects.quick import create_op
+from mlirhlo.lowering.builder import FunctionBuilder
+from mlirhlo.lowering.cpu.planner import Plan
+from mlirhlo.lowering.cpu.steps import Branch, Buffer, Copy, Kernel, Step, While
+
+BYTES = MemRefType(i8, [DYNAMIC_INDEX])
+"""Memory of any size."""
+POINTERS = MemRefType(BYTES, [DYNAMIC_INDEX])
+"""An array of pointers."""
+
+MAIN = "main"
+
+
+def emit_module(plan: Plan) -> ModuleOp:
+    """All kernels and `main`."""
+    emitter = _Emitter(plan)
+    main = emitter.main()
+    return ModuleOp([*emitter.globals, *plan.kernels.values(), main])
+
+
+class _Emitter:
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.globals: list[Operation] = []
+        self.b = FunctionBuilder(MAIN, [POINTERS, POINTERS, BYTES])
+        self.bases: dict[Buffer, SSAValue] = {}
+        self.views: dict[tuple[Buffer, Attribute], SSAValue] = {}
+
+    def main(self) -> FuncOp:
+        b = self.b
+        parameters, results, arena = b.arguments
+        for pointers, buffers in ((parameters, self.plan.parameters), (results, self.plan.results)):
+            for number, buffer in enumerate(buffers):
+                self.bases[buffer] = b.load(pointers, [number])
+        for number, buffer in enumerate(self.plan.constants):
+            self.bases[buffer] = self._constant(buffer, f"constant_{number}")
+        for buffer in self.plan.buffers:
+            self.bases[buffer] = self._at(arena, buffer.offset, BYTES)
+        self.steps(self.plan.steps)
+        return b.finish()
+
+    def _at(self, source: SSAValue, offset: int, type_: Attribute) -> SSAValue:
+        return self.b.emit(
+            memref.ViewOp,
+            [source, self.b.index(offset), *([self.b.index(0)] if type_ == BYTES else [])],
+            type_,
+        )
+
+    def _constant(self, buffer: Buffer, name: str) -> SSAValue:
+        literal = buffer.literal
+        assert literal is not None
+        data = _physical_bytes(buffer)
+        type_ = MemRefType(i8, [len(data)])
+        value: Attribute = UnitAttr()
+        if data:
+            from xdsl.dialects.builtin import BytesAttr
+
+            value = DenseIntOrFPElementsAttr(
+                cast(Any, TensorType(i8, [len(data)])), BytesAttr(data)
+            )
+        self.globals.append(
+            create_op(
+                memref.GlobalOp,
+                properties={
+                    "sym_name": StringAttr(name),
+                    "sym_visibility": StringAttr("private"),
+                    "type": type_,
+                    "initial_value": value,
+                    "constant": UnitAttr(),
+                    "alignment": IntegerAttr(64, i64),
+                },
+            )
+        )
+        return self.b.emit(memref.GetGlobalOp, (), type_, {"name": SymbolRefAttr(name)})
+
+    def view(self, buffer: Buffer, type_: Attribute) -> SSAValue:
+        """A buffer as a kernel sees it."""
+        base = self.bases[buffer]
+        return base if base.type == type_ else self._at(base, 0, type_)
+
+    def steps(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            match step:
+                case Kernel():
+                    function = self.plan.kernels[step.name]
+                    types = function.function_type.inputs.data
+                    buffers = [*step.reads, *step.writes]
+                    arguments = [self.view(b, t) for b, t in zip(buffers, types, strict=True)]
+                    self.b.call(step.name, arguments)
+                case Copy():
+                    self._copy(step)
+                case While():
+                    self._while(step)
+                case Branch():
+                    self._branch(step)
+
+    def _copy(self, step: Copy) -> None:
+        if not step.source.size:
+            return
+        type_ = MemRefType(i8, [step.source.size])
+        source, target = (self.view(x, type_) for x in (step.source, step.target))
+        self.b.effect(memref.CopyOp, [source, target])
+
+    def _test(self, buffer: Buffer) -> SSAValue:
+        byte = self.b.load(self.view(buffer, MemRefType(i8, [1])), [0])
+        return self.b.cmpi("ne", byte, self.b.constant(0, i8))
+
+    def _inside(self, steps: Sequence[Step]) -> Block:
+        b = self.b
+        outer, b.block = b.block, Block()
+        self.steps(steps)
+        inner, b.block = b.block, outer
+        return inner
+
+    def _while(self, step: While) -> None:
+        b = self.b
+        outer, b.block = b.block, Block()
+        self.steps(step.condition)
+        b.effect(scf.ConditionOp, [self._test(step.test)])
+        before, b.block = b.block, outer
+        after = self._inside(step.body)
+        after.add_op(create_op(scf.YieldOp))
+        b.block.add_op(create_op(scf.WhileOp, regions=[Region(before), Region(after)]))
+
+    def _branch(self, step: Branch) -> None:
+        """A chain of tests: branches are few."""
+        b = self.b
+        if step.selector.shape.element_type.kind is Kind.PRED:
+            tests = [self._test(step.selector)]
+        else:
+            number = b.load(self.view(step.selector, MemRefType(i32, [1])), [0])
+            tests = [
+                b.cmpi("eq", number, b.constant(at, i32)) for at in range(len(step.branches) - 1)
+            ]
+        self._chain(tests, step.branches)
+
+    def _chain(self, tests: Sequence[SSAValue], branches: Sequence[list[Step]]) -> None:
+        if not tests:
+            self.steps(branches[0])
+            return
+        b = self.b
+        then = self._inside(branches[0])
+        then.add_op(create_op(scf.YieldOp))
+        outer, b.block = b.block, Block()
+        self._chain(tests[1:], branches[1:])
+        other, b.block = b.block, outer
+        other.add_op(create_op(scf.YieldOp))
+        b.block.add_op(create_op(scf.IfOp, [tests[0]], regions=[Region(then), Region(other)]))
+
+
+def _physical_bytes(buffer: Buffer) -> bytes:
+    """A constant as it stands in memory."""
+    import numpy as np
+
+    from mlirhlo.lowering.hlo_to_loops.elements import physical_order
+
+    assert buffer.literal is not None
+    values = buffer.literal.array
+    return np.ascontiguousarray(values.transpose(physical_order(buffer.shape))).tobytes()

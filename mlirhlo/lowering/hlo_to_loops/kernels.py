@@ -1,0 +1,118 @@
+"""One function of loops for one instruction or fusion, and what tells two of them apart.
+
+A kernel takes the buffers of its operands' arrays, then of its results' arrays. Opcodes that are no
+loop over elements have a builder of their own, under `@builds`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TypeAlias, cast
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+
+from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.ops import ComputationOp, ConstantOp, FusionOp, TupleOp
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
+from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output, loop_kernel
+
+Computations: TypeAlias = "Mapping[str, ComputationOp]"
+Builder: TypeAlias = "Callable[[str, Instruction], FuncOp]"
+
+_BUILDERS: dict[str, Builder] = {}
+
+
+def builds(*opcodes: str) -> Callable[[Builder], Builder]:
+    """Decorator: the function builds kernels of these opcodes."""
+
+    def register(function: Builder) -> Builder:
+        for opcode in opcodes:
+            _BUILDERS[opcode] = function
+        return function
+
+    return register
+
+
+def build_kernel(name: str, op: Instruction, computations: Computations) -> FuncOp:
+    """The function `name` that computes `op`. Raises `HloError` HLO0432."""
+    builder = _BUILDERS.get(op.opcode.name)
+    if builder is not None:
+        return builder(name, op)
+    if isinstance(op, FusionOp):
+        computation = computations[op.calls]
+        operands: list[SSAValue] = [p.output for p in computation.parameters]
+        root = computation.root
+        parts: Sequence[SSAValue] = root.inputs if isinstance(root, TupleOp) else (root.output,)
+        outputs = [o for part in parts for o in outputs_of(part)]
+    else:
+        operands = list(op.inputs)
+        outputs = outputs_of(op.output)
+    for value in operands:
+        if not isinstance(shape_of(value.type), ArrayShape):
+            raise error("HLO0432", f"`{op.opcode.name}` of tuples has no lowering to a loop")
+    return loop_kernel(name, outputs, operands)
+
+
+def outputs_of(value: SSAValue) -> list[Output]:
+    """The arrays of a value: of a tuple its parts."""
+    shape = shape_of(value.type)
+    if isinstance(shape, TupleShape):
+        return [
+            Output(value, cast(ArrayShape, part), number)
+            for number, part in enumerate(shape.elements)
+        ]
+    return [Output(value, cast(ArrayShape, shape), None)]
+
+
+_WITHOUT_MEANING = frozenset(
+    {
+        "metadata",
+        "sharding",
+        "frontend_attributes",
+        "backend_config",
+        "statistics",
+        "original_value",
+        "origin",
+        "control_predecessors",
+        "proto_id",
+        "proto_rest",
+        "kind",
+    }
+)
+"""Properties that no kernel depends on."""
+
+
+def kernel_key(op: Instruction, computations: Computations) -> Hashable:
+    """Equal for instructions that one kernel can compute."""
+    return _key(op, computations, {})
+
+
+def computation_key(name: str, computations: Computations, known: dict[str, Hashable]) -> Hashable:
+    """Equal for computations of the same instructions in the same order."""
+    found = known.get(name)
+    if found is None:
+        numbers: dict[SSAValue, int] = {}
+        rows: list[Hashable] = []
+        for op in computations[name].instructions:
+            numbers[op.output] = len(numbers)
+            operands = tuple(numbers[v] for v in op.inputs)
+            rows.append((_key(op, computations, known), operands))
+        root = numbers[computations[name].root.output]
+        found = known[name] = (tuple(rows), root)
+    return found
+
+
+def _key(op: Instruction, computations: Computations, known: dict[str, Hashable]) -> Hashable:
+    callees = set(op.calling_keys)
+    properties: list[Hashable] = []
+    for key, value in sorted(op.properties.items()):
+        if key in callees:
+            names = op.called_computations
+            properties.append((key, tuple(computation_key(n, computations, known) for n in names)))
+        elif key not in _WITHOUT_MEANING:
+            properties.append((key, value))
+    operands = tuple(v.type for v in op.inputs) if not isinstance(op, ConstantOp) else ()
+    return (op.opcode.name, op.output.type, operands, tuple(properties))

@@ -133,13 +133,19 @@ INSTRUCTIONS = [
         "f32", "s32"
     ),
     "pred[5,40] dot(pred[5,7] x, pred[7,40] y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
-    "s32[2,5,4] dot(s32[5,2,7,3] x, s32[2,7,3,4] y), lhs_batch_dims={1}, rhs_batch_dims={0}, "
-    "lhs_contracting_dims={2,3}, rhs_contracting_dims={1,2}",
-    "s32[2,5,20] convolution(s32[2,9,9] x, s32[3,9,20] y), window={size=3 stride=2 pad=1_1}, "
-    "dim_labels=b0f_0io->b0f",
-    "s32[1,9,6] convolution(s32[1,5,4] x, s32[3,2,6] y), "
-    "window={size=3 pad=1_1 lhs_dilate=2 rhs_reversal=1}, dim_labels=b0f_0io->b0f, "
-    "feature_group_count=2",
+    (
+        "s32[2,5,4] dot(s32[5,2,7,3] x, s32[2,7,3,4] y), lhs_batch_dims={1}, rhs_batch_dims={0}, "
+        "lhs_contracting_dims={2,3}, rhs_contracting_dims={1,2}"
+    ),
+    (
+        "s32[2,5,20] convolution(s32[2,9,9] x, s32[3,9,20] y), window={size=3 stride=2 pad=1_1}, "
+        "dim_labels=b0f_0io->b0f"
+    ),
+    (
+        "s32[1,9,6] convolution(s32[1,5,4] x, s32[3,2,6] y), "
+        "window={size=3 pad=1_1 lhs_dilate=2 rhs_reversal=1}, dim_labels=b0f_0io->b0f, "
+        "feature_group_count=2"
+    ),
     "f32[] add(f32[] x, f32[] y)",
     "f32[0,3] negate(f32[0,3] x)",
 ]

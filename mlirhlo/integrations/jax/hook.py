@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from mlirhlo.diagnostics import Diagnostic, HloError, error
+from mlirhlo.integrations.jax.buffers import check_buffers
 from mlirhlo.integrations.optional import require
 
 if TYPE_CHECKING:
@@ -226,6 +227,7 @@ def _check(before: Module, after: Module) -> None:
         raise error("HLO0605", f"the program's signature changed from {was} to {now}")
     if before.hlo.is_scheduled and not after.hlo.is_scheduled:
         raise error("HLO0605", "the module had a schedule and has none any more")
+    check_buffers(before, after)
 
 
 def steps_of(passes: PassLike | Sequence[PassLike]) -> tuple[Callable[[Module], object], ...]:

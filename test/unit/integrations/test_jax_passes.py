@@ -181,6 +181,119 @@ def test_a_pass_may_run_what_jax_compiled_but_compile_nothing() -> None:
         assert "test_jax_passes.py:" in str(registered.errors[0])
 
 
+SQUARE = np.array([[4, 1, 0], [1, 3, 1], [0, 1, 2]], np.float32)
+IMAGE = np.linspace(-1, 1, 96, dtype=np.float32).reshape(1, 6, 8, 2)
+
+
+def convolution(x: Any) -> Any:
+    kernel = jnp.ones((3, 3, 2, 2)) * x[0, 0, 0, 0]
+    y = jax.lax.conv_general_dilated(
+        x, kernel, (1, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+    )
+    return jax.lax.reduce_window(y, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+
+
+PROGRAMS = {
+    "convolution": (convolution, IMAGE),
+    "gradient": (jax.grad(lambda x: convolution(x).sum()), IMAGE),
+    "scan": (lambda x: jax.lax.scan(lambda c, r: (jnp.tanh(c @ x + r), c.sum()), x[0], x), SQUARE),
+    "while": (lambda x: jax.lax.while_loop(lambda v: v.sum() < 99, lambda v: v * 2, x), SQUARE),
+    "switch": (
+        lambda x: jax.lax.switch(x[0, 0].astype(int) % 3, [jnp.sin, jnp.cos, jnp.exp], x),
+        SQUARE,
+    ),
+    "sort": (lambda x: (jnp.argsort(x, 1), jax.lax.top_k(x, 2)), SQUARE),
+    "random": (lambda x: x + jax.random.normal(jax.random.key(1), x.shape), SQUARE),
+    "linalg": (lambda x: (jnp.linalg.eigh(x), jnp.linalg.solve(x, x[0])), SQUARE),
+    "scatter": (lambda x: x.at[jnp.array([0, 2, 0])].add(1).at[:, 1].set(3.0), SQUARE),
+    "narrow": (lambda x: (x.astype(jnp.bfloat16) @ x.astype(jnp.bfloat16)).astype("f"), SQUARE),
+    "integers": (lambda x: (x.astype(jnp.int8) % 3, (x * 7).astype(jnp.int4)), SQUARE),
+    "callback": (lambda x: jax.pure_callback(np.negative, jax.typeof(x), x), SQUARE),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["pre-scheduler", "post-scheduler"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_compiler_takes_back_what_it_gave(name: str, stage: str) -> None:
+    from mlirhlo.jax import register_pass
+
+    function, x = PROGRAMS[name]
+    program = jax.jit(function)
+    expected = jax.tree.map(np.asarray, program(x))
+    for again in (lambda module: True, lambda module: module.as_text()):
+        with register_pass(again, stage, "cpu", name="again") as registered:
+            result = program(x)
+        assert any(run.changed or run.error is None for run in registered.runs)
+        jax.tree.map(np.testing.assert_array_equal, result, expected)
+
+
+@pytest.mark.slow
+def test_programs_of_several_devices() -> None:
+    script = """
+import os
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
+import jax, numpy as np
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+from mlirhlo.jax import register_pass
+mesh = jax.make_mesh((4,), ("x",), axis_types=(AxisType.Auto,))
+x = jax.device_put(np.arange(32, dtype="f").reshape(8, 4), NamedSharding(mesh, P("x")))
+f = jax.jit(lambda x: (x @ x.T).sum(0) * 2)
+expected = np.asarray(f(x))
+for stage in "pre-scheduler", "post-scheduler":
+    with register_pass(lambda m: m.as_text(), stage, "cpu") as registered:
+        np.testing.assert_array_equal(f(x), expected)
+    print([r.changed for r in registered.runs], registered.errors)
+with register_pass(lambda m: m.as_text().replace("constant(2)", "constant(3)"), platforms="cpu"):
+    np.testing.assert_array_equal(f(x), expected * 1.5)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "()" in done.stdout
+
+
+@pytest.mark.slow
+def test_buffers_stay_apart() -> None:
+    """Decompositions overwrite their operand, so equal copies of it are not one."""
+    from mlirhlo.jax import PassWarning, register_pass
+
+    def decompositions(x: Any) -> Any:
+        return jnp.linalg.svd(x), jnp.linalg.solve(x, x[0]), jnp.linalg.det(x)
+
+    program = jax.jit(decompositions)
+    expected = jax.tree.map(np.asarray, program(SQUARE))
+    with (
+        register_pass("cse", platforms="cpu", modules="decompositions") as registered,
+        pytest.raises(jax.errors.JaxRuntimeError, match=r"copies are gone|overwrites"),
+    ):
+        program(SQUARE)
+    assert registered.errors[0].code == "HLO0605"
+    with (
+        register_pass("cse", platforms="cpu", modules="decompositions", on_error="skip"),
+        pytest.warns(PassWarning, match="HLO0605"),
+    ):
+        jax.tree.map(np.testing.assert_array_equal, program(SQUARE), expected)
+
+
+def test_overwritten_operands_are_not_shared() -> None:
+    from mlirhlo.integrations.jax.buffers import check_buffers
+
+    head = "ENTRY e {\n  x = f32[4] parameter(0)\n  i = s32[] constant(0)\n  u = f32[1] constant({1})\n"
+    update = "dynamic-update-slice({}, u, i)\n"
+    apart = head + "  a = f32[4] abs(x)\n  b = f32[4] abs(x)\n"
+    before = mlirhlo.parse(
+        apart + f"  c = f32[4] {update.format('a')}  d = f32[4] {update.format('b')}"
+        "  ROOT r = f32[4] add(c, d)\n}"
+    )
+    after = mlirhlo.parse(
+        apart + f"  c = f32[4] {update.format('a')}  d = f32[4] {update.format('a')}"
+        "  ROOT r = f32[4] add(c, d)\n}"
+    )
+    check_buffers(before, before)
+    with pytest.raises(HloError, match="%c overwrites an operand that others read"):
+        check_buffers(before, after)
+
+
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [

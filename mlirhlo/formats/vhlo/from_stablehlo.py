@@ -7,7 +7,7 @@ attributes and types.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import builtin
@@ -108,7 +108,6 @@ class _Downgrade:
 
     target: Version
     _where: Operation | None = None
-    _checked: set[tuple[str, Attribute]] = field(default_factory=lambda: set())
 
     def __call__(self, op: Operation) -> OpForm:
         """The form of an operation. Raises HLO0233, HLO0234."""

@@ -276,7 +276,8 @@ COLLECTIVES = frozenset(
     ]
 )
 """Operations whose `channel_id` is the handle of a channel between devices."""
-DEVICE_TO_DEVICE = 1
+LOST_CHANNEL_TYPE = 0
+"""The type of such a channel is not stored; StableHLO too reads this for it."""
 
 ALGORITHM_FIELDS = (
     "lhs_precision_type",

@@ -47,7 +47,7 @@ def convert_attributes(op: VhloOp, given: Mapping[str, Attribute]) -> dict[str, 
             )
         if name == "channel_id":
             handle = mapping.stablehlo.ChannelHandle(
-                mapping.number_of(value), mapping.DEVICE_TO_DEVICE
+                mapping.number_of(value), mapping.LOST_CHANNEL_TYPE
             )
             found["channel_handle"] = mapping.stablehlo.ChannelHandleAttr(handle)
         elif name == "use_global_device_ids":

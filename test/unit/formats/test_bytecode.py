@@ -144,7 +144,7 @@ def test_an_order_of_uses_is_applied() -> None:
     lists.apply()
     assert [(use.operation.name, use.index) for use in value.uses] == [after[1], after[0], after[2]]
     lists.add([value], [UseListOrder(0, (0, 0, 0), False, 7, cursor)])
-    with pytest.raises(HloError, match="byte 7 .*the order of 3 uses is not one"):
+    with pytest.raises(HloError, match=r"byte 7 .*the order of 3 uses is not one"):
         lists.apply()
 
 
@@ -172,8 +172,8 @@ def test_layouts_of_properties() -> None:
 
 @pytest.mark.parametrize("version", [4, 5, 6])
 def test_segment_sizes(version: int) -> None:
-    from xdsl.dialects.memref import AllocOp
     from xdsl.dialects.builtin import i32
+    from xdsl.dialects.memref import AllocOp
 
     module = ModuleOp([AllocOp.get(i32, 8, [4])])
     again = bytecode.read_module(bytecode.write_module(module, version))
@@ -184,7 +184,7 @@ def test_a_missing_property_is_named() -> None:
     module = bytecode.read_module(SMALL[6])
     constant = next(op for op in module.walk() if op.name == "stablehlo.constant")
     del constant.properties["value"]
-    with pytest.raises(HloError, match="'stablehlo.constant' .* lacks the property 'value'"):
+    with pytest.raises(HloError, match=r"'stablehlo.constant' .* lacks the property 'value'"):
         bytecode.write_module(module)
 
 

@@ -65,15 +65,13 @@ def test_the_corpus_as_artifacts(version: str) -> None:
     for path in programs():
         theirs = mlir_oracle.artifact(path.read_text(), version)
         if theirs is None:
+            with pytest.raises(HloError):
+                vhlo.serialize_artifact(stablehlo.parse_module(path.read_text()), version)
             continue
         want = mlir_oracle.deserialized(theirs)
         module = vhlo.deserialize_artifact(theirs, path.name)
         assert stablehlo.print_module(module).strip() == want.strip(), path.name
-        try:
-            ours = vhlo.serialize_artifact(module, version)
-        except HloError as problem:  # theirs mixes dialects in versions that did not know how
-            assert version == VERSIONS[-1] and "is no StableHLO operation" in str(problem)
-            continue
+        ours = vhlo.serialize_artifact(module, version)
         assert mlir_oracle.deserialized(ours) == want, path.name
         count += 1
     assert count > 60
@@ -86,6 +84,8 @@ def test_the_corpus_as_bytecode() -> None:
     count = 0
     for path in programs():
         text = path.read_text()
+        if "#loc" in text:
+            continue
         data = mlir_oracle.bytecode(text, count % 7)
         module = bytecode.read_module(data, path.name)
         assert stablehlo.print_module(module) == text, path.name
@@ -114,10 +114,8 @@ def test_mosaic_kernels(version: int) -> None:
     count = 0
     for name, data in kernels():
         module = bytecode.read_module(data, name)
-        operations = [op for op in module.walk()][1:]
-        assert all(
-            str(op.attributes["op_name__"]).startswith('"stable_mosaic.') for op in operations
-        )
+        names = [str(op.attributes["op_name__"]) for op in list(module.walk())[1:]]
+        assert all(name.startswith('"stable_mosaic.') for name in names)
         written = bytecode.write_module(module, version)
         assert mlir_oracle.printed(written) == mlir_oracle.printed(data), name
         count += 1

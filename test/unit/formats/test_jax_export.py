@@ -54,7 +54,7 @@ def test_damage_names_the_byte() -> None:
     data = bytearray(FILES["newest"])
     start = int.from_bytes(data[:4], "little")
     data[start : start + 4] = b"\xff\xff\xff\x7f"
-    with pytest.raises(HloError, match="byte .*not a valid exported JAX function") as caught:
+    with pytest.raises(HloError, match=r"byte .*not a valid exported JAX function") as caught:
         jax_export.read_jax_export(bytes(data))
     assert caught.value.code == "HLO0235"
     assert not jax_export.is_jax_export(bytes(data))

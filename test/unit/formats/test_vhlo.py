@@ -122,7 +122,7 @@ def test_an_operation_of_the_future_is_named() -> None:
 
 def test_an_artifact_from_before_the_promise() -> None:
     data = FILES["0.9.0"].replace(b"StableHLO_v0.9.0", b"StableHLO_v0.3.0")
-    with pytest.raises(HloError, match="kept readable from 0.9.0 on"):
+    with pytest.raises(HloError, match=r"kept readable from 0.9.0 on"):
         vhlo.deserialize_artifact(data)
 
 
@@ -141,7 +141,7 @@ def test_other_dialects_between() -> None:
     before = str(module)
     again = vhlo.deserialize_artifact(vhlo.serialize_artifact(module))
     assert str(again) == before == str(module)
-    with pytest.raises(HloError, match="'x.y' is no StableHLO operation") as caught:
+    with pytest.raises(HloError, match=r"'x.y' is no StableHLO operation") as caught:
         vhlo.serialize_artifact(module, "1.10.0")
     assert caught.value.code == "HLO0233"
 
@@ -150,7 +150,7 @@ def test_a_property_that_is_missing() -> None:
     module = vhlo.deserialize_artifact(FILES[NEWEST])
     op = next(op for op in module.walk() if op.name == "stablehlo.transpose")
     del op.properties["permutation"]
-    with pytest.raises(HloError, match="the property 'permutation' is missing") as caught:
+    with pytest.raises(HloError, match=r"the property 'permutation' is missing") as caught:
         vhlo.serialize_artifact(module)
     assert caught.value.code == "HLO0234"
 

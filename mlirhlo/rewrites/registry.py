@@ -20,6 +20,7 @@ _BUILTIN: Mapping[str, str] = {
     "cse": "cse:CsePass",
     "dce": "dce:DcePass",
     "flatten-call-graph": "flatten_call_graph:FlattenCallGraphPass",
+    "hlo-legalize-to-stablehlo": "hlo_to_stablehlo:HloLegalizeToStablehloPass",
     "hlo-module-dce": "hlo_module_dce:HloModuleDcePass",
     "stablehlo-legalize-to-hlo": "stablehlo_to_hlo:StablehloLegalizeToHloPass",
     "stablehlo-target-independent-optimization": (

@@ -9,9 +9,13 @@ Source: the behaviour of jaxlib 0.10.2's translator, which tests compare with.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp
+from dataclasses import dataclass
 
-__all__ = ["convert_to_stablehlo"]
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+__all__ = ["HloLegalizeToStablehloPass", "convert_to_stablehlo"]
 
 
 def convert_to_stablehlo(module: ModuleOp) -> ModuleOp:
@@ -23,3 +27,37 @@ def convert_to_stablehlo(module: ModuleOp) -> ModuleOp:
     from mlirhlo.rewrites.hlo_to_stablehlo.convert import convert
 
     return convert(module)
+
+
+@dataclass(frozen=True)
+class HloLegalizeToStablehloPass(ModulePass):
+    """
+    Makes a StableHLO program of an HLO module, optimised or not.
+
+    Before:  `hlo.computation @main`, and one computation for each region
+    After:   `func.func @main(%x: tensor<4xf32>) -> tensor<4xf32>` with StableHLO ops
+    Keeps: results, bit for bit. Tuples are taken apart; fusions are calls of private functions;
+    what StableHLO has no op for is marked (`mlirhlo.hlo`), so that `stablehlo-legalize-to-hlo`
+    makes the same instruction again.
+    """
+
+    name = "hlo-legalize-to-stablehlo"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Puts the program into `op`, which keeps nothing of the HLO."""
+        if any(child.name == "func.func" for child in op.ops):
+            return
+        replace_module(op, convert_to_stablehlo(op))
+
+
+def replace_module(op: ModuleOp, made: ModuleOp) -> None:
+    """Puts what `made` holds into `op`, in the place of what it held."""
+    block = op.body.block
+    for old in list(block.ops):
+        old.detach()
+        old.erase(safe_erase=False)
+    for new in list(made.body.block.ops):
+        new.detach()
+        block.add_op(new)
+    op.attributes = made.attributes
+    op.properties = made.properties

@@ -207,6 +207,8 @@ class Exporter:
         }
         self.lowered: dict[str, ComputationOp] = {}
         self.lowering: set[str] = set()
+        self.fused: set[str] = set()
+        """Functions whose computation a fusion has, which shares it with nobody."""
         self.region_count = 0
         self.common_readers: list[Callable[[Operation, Body], None]] = []
 

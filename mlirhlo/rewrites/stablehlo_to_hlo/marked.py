@@ -7,13 +7,14 @@ with its attributes; layouts come from `xla_shape`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.ops import OP_CLASSES
+from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import (
     ArrayShape,
     Shape,
@@ -93,7 +94,7 @@ def _properties(op: Operation, opcode: str, mark: Mapping[str, Attribute]) -> di
 def _instruction(op: Operation, body: Body) -> Sequence[SSAValue]:
     """The instruction that a marked op was."""
     opcode = marked_opcode(op)
-    if opcode not in OPCODES:
+    if opcode is None or opcode not in OPCODES:
         raise problem("HLO0426", op, f"it is marked as {opcode!r}, which is no opcode")
     mark = _mark_of(op)
     properties = {**_properties(op, opcode, mark), **_computations(op, opcode, body)}
@@ -142,9 +143,19 @@ def _computations(op: Operation, opcode: str, body: Body) -> dict[str, Attribute
     if len(keys) != len(named):
         raise problem("HLO0426", op, f"{opcode} does not call {len(named)} computations")
     base, common = body.base, body.common
-    found = [body.exporter.function(symbol_name(one), op) for one in named]
+    found = [_computation(symbol_name(one), opcode, op, body) for one in named]
     body.base, body.common = base, common
     return {key: calls(one) for key, one in zip(keys, found, strict=True)}
+
+
+def _computation(name: str, opcode: str, op: Operation, body: Body) -> ComputationOp:
+    """The computation of a function; a fusion has one of its own."""
+    exporter = body.exporter
+    if opcode == "fusion" and name in exporter.functions:
+        if name in exporter.fused:
+            return exporter.fresh(exporter.functions[name])
+        exporter.fused.add(name)
+    return exporter.function(name, op)
 
 
 def _operands(op: Operation, body: Body, mark: Mapping[str, Attribute]) -> list[SSAValue]:
@@ -170,7 +181,7 @@ def _operands(op: Operation, body: Body, mark: Mapping[str, Attribute]) -> list[
             return body.emit("copy", (value,), shape)
         return value
 
-    shapes = [_shape(op, cast(Any, one).data) for one in cast("ArrayAttr[Any]", spelled).data]
+    shapes = [_shape(op, one.data) for one in cast("ArrayAttr[StringAttr]", spelled).data]
     found = [build(shape) for shape in shapes]
     body.base, body.common = base, common
     return found
@@ -184,13 +195,17 @@ def restore(op: Operation, body: Body, first: int, results: Sequence[SSAValue]) 
     if isinstance(spelled, StringAttr) and len(results) == 1:
         shape, (value,) = _shape(op, spelled.data), results
         if made and made[-1].results[0] is value and _differs(shape, shape_of(value.type)):
-            value._type = type_of(shape)  # type: ignore[attr-defined] # pyright: ignore
+            _retype(value, type_of(shape))
     mark = op.attributes.get(MARK)
     if isinstance(mark, DictionaryAttr) and OPCODE not in mark.data:
         for one in reversed(made):
             if one.opcode.name not in _PARTS:
                 one.properties.update(_properties(op, one.opcode.name, mark.data))
                 break
+
+
+def _retype(value: SSAValue, type_: Attribute) -> None:
+    value._type = type_  # pyright: ignore[reportPrivateUsage]
 
 
 def _differs(a: Shape, b: Shape) -> bool:

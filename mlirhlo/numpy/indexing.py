@@ -50,46 +50,75 @@ def _is_mask(part: Any) -> bool:
     )
 
 
-def _parts(key: Any, rank: int, what: str) -> list[Any]:
-    """The parts of a key, one for each dimension or `None`, `...` spelt out. Raises HLO0627."""
-    parts: list[Any] = list(key) if isinstance(key, tuple) else [key]
-    found: list[Any] = []
-    used = 0
-    for part in parts:
-        if isinstance(part, list):
-            part = np.asarray(part, dtype=None if part else np.int64)
-        if _is_mask(part):
-            mask = as_array(part, "a mask")
-            if mask.data is None:
-                raise data_dependent(
-                    "x[mask]",
-                    "use where(mask, x, y), or x[mask] = value, or count with sum(mask)",
-                )
-            found += [Array.concrete(i) for i in np.nonzero(np.atleast_1d(mask.known("", "")))]
-            used += mask.ndim
-            continue
-        if isinstance(part, np.ndarray):
-            part = as_array(part, "an index")
-        found.append(part)
-        used += part is not None and part is not Ellipsis
-    gaps = [place for place, part in enumerate(found) if part is Ellipsis]
-    if used > rank or len(gaps) > 1:
+def _parts(key: Any, shape: tuple[int, ...], what: str) -> list[Any]:
+    """The parts of a key, one for each dimension or `None`: `...` spelt out, masks as indices.
+
+    Raises HLO0627 for too many, HLO0621 for traced masks.
+    """
+    given = [_part(part) for part in (key if isinstance(key, tuple) else (key,))]
+    used = sum(_dimensions(part) for part in given)
+    gaps = [place for place, part in enumerate(given) if part is Ellipsis]
+    if used > len(shape) or len(gaps) > 1:
         reason = "more than one ..." if len(gaps) > 1 else f"{used} indices"
         raise problem(
-            HloIndexError, "HLO0627", f"{what}: {reason} for an array of {rank} dimensions"
+            HloIndexError, "HLO0627", f"{what}: {reason} for an array of {len(shape)} dimensions"
         )
-    rest = [slice(None)] * (rank - used)
-    if gaps:
-        found[gaps[0] : gaps[0] + 1] = rest
-    else:
-        found += rest
+    gap = gaps[0] if gaps else len(given)
+    given[gap : gap + 1] = [slice(None)] * (len(shape) - used)
+    found: list[Any] = []
+    dim = 0
+    for part in given:
+        if _is_mask(part):
+            found += _places(part, shape[dim : dim + part.ndim], what)
+        else:
+            found.append(part)
+        dim += _dimensions(part)
     return found
+
+
+def _part(part: Any) -> Any:
+    """A part of a key, with lists, numpy's arrays and booleans as arrays."""
+    if isinstance(part, list):
+        part = np.asarray(part, dtype=None if part else np.int64)
+    if isinstance(part, (np.ndarray, bool, np.bool_)):
+        return as_array(part, "an index")
+    return part
+
+
+def _dimensions(part: Any) -> int:
+    """How many dimensions a part of a key is for."""
+    if part is None or part is Ellipsis:
+        return 0
+    return part.ndim if _is_mask(part) else 1
+
+
+def _places(mask: Array, sizes: tuple[int, ...], what: str) -> list[Array]:
+    """The indices of a mask's elements. Raises HLO0627 for one that does not fit its dimensions."""
+    if mask.data is None:
+        raise data_dependent(
+            "x[mask]", "use where(mask, x, y), or x[mask] = value, or count with sum(mask)"
+        )
+    _check_mask(mask, sizes, what)
+    return [Array.concrete(index) for index in np.nonzero(mask.data)]
+
+
+def _check_mask(mask: Array, sizes: tuple[int, ...], what: str) -> None:
+    """Raises HLO0627 unless a mask has the sizes of its dimensions, or no elements."""
+    fits = len(sizes) == mask.ndim and all(
+        size in (other, 0) for size, other in zip(mask.shape, sizes, strict=True)
+    )
+    if not fits:
+        raise problem(
+            HloIndexError,
+            "HLO0627",
+            f"{what}: a mask of shape {list(mask.shape)} does not fit dimensions {list(sizes)}",
+        )
 
 
 def _basic(x: Array, key: Any, what: str) -> Basic:
     basic = Basic()
     dim = 0
-    parts = _parts(key, x.ndim, what)
+    parts = _parts(key, x.shape, what)
     advanced = any(isinstance(part, Array) for part in parts)
     for place, part in enumerate(parts):
         if part is None:
@@ -332,12 +361,9 @@ def set_item(x: Array, key: Any, value: Any) -> Array:
     filler = _value_for(x, value)
     if _is_mask(key):
         mask = as_array(key, "a mask")
-        if mask.shape != x.shape[: mask.ndim]:
-            raise problem(
-                HloIndexError,
-                "HLO0627",
-                f"x[mask] = value: {mask.describe()} does not fit {x.describe()}",
-            )
+        _check_mask(mask, x.shape[: mask.ndim], "x[mask] = value")
+        if 0 in mask.shape:
+            return x.snapshot()
         if filler.ndim == 0 or mask.data is None:
             if filler.ndim > x.ndim - mask.ndim:
                 raise data_dependent("x[mask] = array", "use where(mask, array, x)")

@@ -229,7 +229,8 @@ class Jitted:
         functools.update_wrapper(self, function)
         self.platform = platform
         self._function = function
-        self._name = getattr(function, "__name__", type(function).__name__)
+        inner = function.func if isinstance(function, functools.partial) else function
+        self._name: str = getattr(inner, "__name__", type(inner).__name__)
         self._python = inspect.signature(function)
         positional = [
             p.name
@@ -445,9 +446,8 @@ def _by_number(numbers: int | Sequence[int], names: list[str], what: str) -> set
 
 
 def _identifier(label: str) -> str:
-    """A label with characters that names of instructions may have."""
-    name = "".join(c if (c.isalnum() and c.isascii()) or c in "_-." else "_" for c in label)
-    return name.strip("_") or "fn"
+    """A label with characters that names of instructions may have; as JAX writes it."""
+    return "".join(c if (c.isalnum() and c.isascii()) or c in "_-." else "_" for c in label)
 
 
 def _donate(op: ModuleOp, donated: list[bool], results: list[Any], is_single: bool) -> None:

@@ -409,8 +409,8 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Array:
 def matrix_power(x: Any, n: int, /) -> Array:
     """Matrices to an integer power; negative ones of the inverse."""
     array = as_array(x, "matrix_power")
-    if n <= 0 or array.ndim < 2:
-        array = _matrices(array, "matrix_power", square=True)
+    floats = _matrices(array, "matrix_power", square=True)
+    array = array if n > 0 else floats
     if n < 0:
         array, n = inv(array), -n
     found: Array | None = None

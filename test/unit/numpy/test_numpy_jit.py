@@ -45,7 +45,7 @@ def test_the_module_says_where_it_comes_from() -> None:
     assert found[0].startswith("HloModule jit_scale_shift, entry_computation_layout={")
     text = "\n".join(found)
     assert (
-        r"""params__b___0.1 = f64[] parameter(1), metadata={op_name="params[\'b\'][0]"}""" in text
+        r"""params__b___0_.1 = f64[] parameter(1), metadata={op_name="params[\'b\'][0]"}""" in text
     )
     line = scale_shift.__code__.co_firstlineno + 1
     multiply = next(one for one in found if " multiply(" in one)
@@ -180,7 +180,7 @@ def test_arguments_are_safe() -> None:
 
 def test_compiled() -> None:
     compiled = mlirhlo.jit(lambda x: x + 1).lower(np.ones(3)).compile()
-    assert compiled.as_text().startswith("HloModule jit_lambda")
+    assert compiled.as_text().startswith("HloModule jit__lambda_")
     assert compiled(np.zeros(3)).tolist() == [1, 1, 1]
     with pytest.raises(TypeError, match=r"HLO0623.*compiled for \[f64\[3\]\], called with"):
         compiled(np.zeros(4))

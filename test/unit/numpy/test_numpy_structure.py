@@ -248,6 +248,25 @@ def test_take(case: Any, data: Any) -> None:
         agree(lambda x, i: hnp.take_along_axis(x, i, axis=axis), want, x, along)
 
 
+def test_masks_of_parts_and_those_that_do_not_fit() -> None:
+    x = np.arange(24).reshape(2, 3, 4)
+    a = hnp.asarray(x)
+    rows, columns = np.array([True, False]), np.array([[True, False, True, False]] * 3)
+    for key in (
+        rows, (0, columns), (..., columns), (..., columns[0]), (rows, ..., 1), (rows, None, 2),
+        np.zeros((2, 0), bool), np.array(True), np.array(False), (slice(None), [True, False, True]),
+    ):  # fmt: skip
+        np.testing.assert_array_equal(np.asarray(a[key]), x[key])
+        if not isinstance(key, np.ndarray) or key.ndim:
+            want, got = x.copy(), hnp.asarray(x, copy=True)
+            want[key] = -1
+            got[key] = -1
+            np.testing.assert_array_equal(np.asarray(got), want)
+    for wrong in (np.ones(3, bool), np.ones((2, 2), bool), np.ones((2, 3, 4, 1), bool)):
+        with pytest.raises(IndexError, match="HLO0627"):
+            a[wrong]
+
+
 def test_a_traced_integer_indexes() -> None:
     x = np.arange(12.0).reshape(4, 3)
 
@@ -319,7 +338,7 @@ def spiced(x: Any) -> Any:
     return x
 
 
-@settings(max_examples=100, deadline=None)
+@CASES
 @given(with_axis(REAL), st.booleans())
 def test_sorting(case: Any, keep: bool) -> None:
     x, axis = case

@@ -275,7 +275,7 @@ class Job:
             produced += self.verify(loaded, "verify")
             if produced:
                 return None
-            self._transform(loaded, produced)
+            loaded = self._transform(loaded, produced)
             if produced:
                 return None
             return self._print(loaded)
@@ -297,25 +297,43 @@ class Job:
         with self.clock.step(step):
             return inputs.verify(loaded)
 
-    def _transform(self, loaded: Loaded, produced: list[Diagnostic]) -> None:
-        if not self.passes:
+    def _transform(self, loaded: Loaded, produced: list[Diagnostic]) -> Loaded:
+        """Runs the passes; the first one over HLO finds a StableHLO program converted."""
+        from mlirhlo.rewrites.passes import HloPass
+
+        passes = self.passes
+        if inputs.is_stablehlo(loaded):
+            count = next((i for i, p in enumerate(passes) if isinstance(p, HloPass)), len(passes))
+            self._run(loaded, passes[:count], produced)
+            passes = passes[count:]
+            if not produced and passes:
+                with self.clock.step("convert"):
+                    loaded = inputs.as_hlo(loaded)
+        if passes and not produced:
+            inputs.check_entry(loaded)
+            self._run(loaded, passes, produced)
+        return loaded if produced else inputs.for_format(loaded, self._format(loaded))
+
+    def _run(
+        self, loaded: Loaded, passes: Sequence[ModulePass], produced: list[Diagnostic]
+    ) -> None:
+        if not passes:
             return
         from mlirhlo.rewrites.pipeline import run_pipeline
 
-        inputs.check_entry(loaded)
         watchers: list[Instrumentation] = []
         printer = IrPrinter(self.options, lambda module: self._shown(loaded, module))
         if printer.is_wanted:
             watchers.append(printer)
         if self.options.verify_each:
             watchers.append(_EachVerified(self, loaded))
-        result = run_pipeline(loaded.module, self.passes, watchers)
+        result = run_pipeline(loaded.module, passes, watchers)
         for pass_name, seconds in result.seconds:
             self.clock.add(f"pass {pass_name}", seconds)
         for key, count in result.trace.rule_counts.items():
             self.rule_counts[key] = self.rule_counts.get(key, 0) + count
         if not self.options.verify_each:
-            names = ", ".join(pass_.name for pass_ in self.passes)
+            names = ", ".join(pass_.name for pass_ in passes)
             produced += _blame(self.verify(loaded, "verify result"), names)
 
     def _format(self, loaded: Loaded) -> str:
@@ -333,7 +351,7 @@ class Job:
 
     def _print(self, loaded: Loaded) -> tuple[str, bytes]:
         written_as = self._format(loaded)
-        if not written_as.startswith("mlir"):
+        if not written_as.startswith("mlir") and not inputs.is_stablehlo(loaded):
             inputs.check_entry(loaded)
         with self.clock.step("print"):
             data = printing.render(loaded.module, written_as, self.options, self.text)

@@ -25,6 +25,8 @@ _NAMES = {
     "hlo-text": "hlo",
     "text": "hlo",
     "mlir": "mlir",
+    "stablehlo": "stablehlo",
+    "stablehlo-text": "stablehlo",
     "mlir-hlo": "mlir",
     "mlir-hlo-text": "mlir",
     "mlir-generic": "mlir-generic",
@@ -60,10 +62,6 @@ def _direction(options: Options, name: str, value: str | None) -> bool:
     source, to, target = name.replace("_", "-").partition("-to-")
     if not to:
         return printing.take_switch(options, name, value)
-    if source in _NAMES and target == "stablehlo":
-        raise usage_error(
-            f"--{name}: StableHLO is not written", help="--hlo-to-mlir writes the hlo dialect"
-        )
     if source not in _NAMES or target not in _NAMES:
         return False
     # An input that says HLO in any encoding is told by its content.
@@ -99,7 +97,9 @@ def _run(argv: Sequence[str]) -> int:
         if problems:
             report(problems)
             return INPUT_AT_FAULT
-        inputs.check_entry(loaded)
+        loaded = inputs.for_format(loaded, target)
+        if not inputs.is_stablehlo(loaded):
+            inputs.check_entry(loaded)
         results.append(printing.render(loaded.module, target, options, text))
     if len(results) > 1 and target not in ("hlo", "mlir", "mlir-generic"):
         raise usage_error(f"several modules cannot be written as one {target} file")

@@ -86,8 +86,41 @@ def pieces(data: bytes, name: str, *, split: bool) -> list[bytes]:
     return [piece.data for piece in found]
 
 
+def is_stablehlo(loaded: Loaded) -> bool:
+    """Whether what was read is a StableHLO program and not an HLO module."""
+    return any(op.name == "func.func" for op in loaded.module.ops)
+
+
+def as_hlo(loaded: Loaded) -> Loaded:
+    """What was read as HLO: a StableHLO program is converted. Raises `HloError` HLO042x."""
+    if not is_stablehlo(loaded):
+        return loaded
+    from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo
+
+    return replace(loaded, module=convert_to_hlo(loaded.module, with_device_counts=True))
+
+
+STABLEHLO_FORMATS = ("stablehlo", "artifact")
+"""Formats that hold StableHLO only; MLIR text and bytecode hold either dialect."""
+
+
+def for_format(loaded: Loaded, format: str) -> Loaded:
+    """What was read in the dialect that `format` holds. Raises `HloError` HLO042x."""
+    if format in STABLEHLO_FORMATS:
+        if is_stablehlo(loaded):
+            return loaded
+        from mlirhlo.rewrites.hlo_to_stablehlo import convert_to_stablehlo
+
+        return replace(loaded, module=convert_to_stablehlo(loaded.module))
+    return loaded if format.startswith("mlir") else as_hlo(loaded)
+
+
 def verify(loaded: Loaded) -> list[Diagnostic]:
     """What is wrong with a module."""
+    if is_stablehlo(loaded):
+        from mlirhlo.analysis.stablehlo import verify_module as verify_program
+
+        return [named(d, loaded.name) for d in verify_program(loaded.module, file=loaded.name)]
     from mlirhlo.analysis.verifier import verify_module
 
     return [named(d, loaded.name) for d in verify_module(loaded.module, file=loaded.name)]

@@ -21,7 +21,8 @@ def listing(*, pages: bool, as_json: bool) -> str:
         return json.dumps(rows, indent=1)
     if pages:
         return "\n\n".join(_shown_page(p) for p in found)
-    width = max((len(p.name) for p in found), default=0)
+    # The few long names stand out of the column instead of moving it.
+    width = min(20, max((len(p.name) for p in found), default=0))
     return "\n".join(f"{p.name:<{width}}  {p.summary}" for p in found)
 
 

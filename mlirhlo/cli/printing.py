@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from mlirhlo.cli.xla_flags import XlaFlags
     from mlirhlo.formats.hlo_text import PrintOptions
 
-EMITTED = ("hlo", "mlir", "mlir-generic", "proto", "pb", "pbtxt", "json")
+EMITTED = (
+    "hlo", "mlir", "mlir-generic", "stablehlo", "mlirbc", "artifact", "proto", "pb", "pbtxt", "json",
+)  # fmt: skip
 
 _ALIASES = {
     "result-shape": "result_shapes",

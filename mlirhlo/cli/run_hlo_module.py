@@ -297,6 +297,7 @@ class Replay:
         problems = files.verify(loaded) if self.options.verify else []
         if problems:
             raise HloError(*problems)
+        loaded = files.as_hlo(loaded)
         files.check_entry(loaded)
         return loaded
 
@@ -312,7 +313,8 @@ class Replay:
         except HloError as problem:
             raise UsageError(*problem.diagnostics) from None
         assert CURRENT_INPUT.data is not None
-        copy = load(CURRENT_INPUT.data, self.options.input_format, name=loaded.name).module
+        copied = load(CURRENT_INPUT.data, self.options.input_format, name=loaded.name)
+        copy = files.as_hlo(copied).module
         run_pipeline(copy, passes)
         return copy
 

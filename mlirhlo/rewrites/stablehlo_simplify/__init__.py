@@ -21,7 +21,7 @@ def simplify_program(module: ModuleOp) -> bool:
 @dataclass(frozen=True)
 class StablehloTargetIndependentOptimizationPass(ModulePass):
     """
-    Folds constants and simplifies StableHLO, as XLA does when it reads a program.
+    Folds constants and simplifies StableHLO as XLA's importer does.
 
     Before:  `%r = stablehlo.multiply %one, %x : tensor<4xf32>`
     After:   `%x`

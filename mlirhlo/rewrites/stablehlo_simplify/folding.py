@@ -4,10 +4,10 @@ precision, then rounded to the type; integers wrap around."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ComplexType, IntegerType, TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.rewrites.stablehlo_simplify.driver import (
     ANY_OP,
@@ -240,27 +240,34 @@ def clamp_of_constants(op: Operation, s: Simplifier) -> Values | None:
 
 
 def no_elements(op: Operation, s: Simplifier) -> Values | None:
-    """An op whose results have no elements => constants without elements"""
-    if (
-        op.name in (CONSTANT, "func.call")
-        or len(op.results) != 1
-        or not op.name.startswith("stablehlo.")
-    ):
+    """Operands and lone results without elements => constants without elements"""
+    if op.name == CONSTANT or not op.name.startswith("stablehlo."):
         return None
-    type_ = op.results[0].type
-    if not isinstance(type_, TensorType) or 0 not in type_.get_shape():
+    if op.name in ("stablehlo.custom_call", "stablehlo.return"):
         return None
-    if DYNAMIC_INDEX in type_.get_shape() or op.name in ("stablehlo.custom_call",):
+    changed = False
+    for index, value in enumerate(op.operands):
+        if s.array(value) is None and (empty := _empty(value.type, s)) is not None:
+            op.operands[index] = empty
+            changed = True
+    if len(op.results) == 1 and (empty := _empty(op.results[0].type, s)) is not None:
+        return (empty,)
+    return () if changed else None
+
+
+def _empty(type_: Attribute, s: Simplifier) -> SSAValue | None:
+    """A constant of a type without elements; None for other types."""
+    if not isinstance(type_, TensorType):
+        return None
+    sizes = cast("TensorType[Attribute]", type_).get_shape()
+    if 0 not in sizes or DYNAMIC_INDEX in sizes:
         return None
     import numpy as np
 
-    from mlirhlo.dialects.stablehlo.elements import dtype_of
+    from mlirhlo.dialects.hlo.element_types import BY_MLIR
 
-    try:
-        dtype = dtype_of(type_.element_type)
-    except (KeyError, TypeError, ValueError):
-        return None
-    return (s.constant(np.zeros(type_.get_shape(), dtype), type_),)
+    element = BY_MLIR.get(cast("TensorType[Attribute]", type_).element_type)
+    return None if element is None else s.constant(np.zeros(sizes, element.dtype), type_)
 
 
 ANY_OP.append(no_elements)

@@ -13,7 +13,12 @@ from mlirhlo.dialects.hlo.attributes.aliasing import (
     OutputOperandAliases,
     OutputOperandAliasesAttr,
 )
-from mlirhlo.dialects.hlo.attributes.dimensions import ConvolutionDimensionNumbersAttr
+from mlirhlo.dialects.hlo.attributes.dimensions import (
+    ConvolutionDimensionNumbersAttr,
+    Slice,
+    SliceAttr,
+    SliceDimension,
+)
 from mlirhlo.dialects.hlo.attributes.kinds import shape_attribute
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Layout, Shape, TupleShape, array
@@ -24,6 +29,7 @@ from mlirhlo.rewrites.stablehlo_to_hlo.attributes import (
     boolean,
     flag,
     integer,
+    integers,
     number,
     numbers_of,
     precisions,
@@ -50,6 +56,8 @@ def custom_call(op: Operation, body: Body) -> Sequence[SSAValue]:
     """`custom-call`; several results are parts of a tuple, none is an empty tuple."""
     operands = body.inputs(op)
     target = text(op, "call_target_name")
+    if target == "ApproxTopK":
+        return approx_top_k(op, body)
     properties: dict[str, Attribute] = {"custom_call_target": string(target)}
     shapes = _results(op)
     is_tuple = len(op.results) == 1 and isinstance(op.results[0].type, TupleType)
@@ -79,7 +87,7 @@ def custom_call(op: Operation, body: Body) -> Sequence[SSAValue]:
         found = [body.exporter.function(symbol_name(one), op) for one in called.data]
         body.base, body.common = base, common
         properties["called_computations"] = ArrayAttr([calls(one) for one in found])
-    _backend_config(op, version, properties)
+    _backend_config(op, properties)
     _extended(op, properties)
     value = body.emit("custom-call", operands, shape, properties)
     if len(op.results) == 1:
@@ -132,15 +140,16 @@ def _aliases(op: Operation, properties: dict[str, Attribute]) -> None:
     )
 
 
-def _backend_config(op: Operation, version: int, properties: dict[str, Attribute]) -> None:
-    config = attribute(op, "backend_config")
-    if config is None:
-        config = op.attributes.get("mhlo.backend_config")
+def _backend_config(op: Operation, properties: dict[str, Attribute]) -> None:
+    """The text of the configuration; a dictionary belongs to the typed calling convention."""
+    outer = op.attributes.get("mhlo.backend_config")
+    config = attribute(op, "backend_config") if outer is None else outer
     if isinstance(config, StringAttr):
         if config.data:
             properties["backend_config"] = string(config.data)
     elif isinstance(config, DictionaryAttr):
         properties["backend_config"] = string(spell(config))
+        properties["api_version"] = string(_API_VERSIONS[4])
     elif config is not None:
         raise problem(
             "HLO0426",
@@ -148,6 +157,35 @@ def _backend_config(op: Operation, version: int, properties: dict[str, Attribute
             f"backend_config {config} is neither a string nor a dictionary",
             "use a string, or with api_version 4 a dictionary",
         )
+
+
+def approx_top_k(op: Operation, body: Body) -> Sequence[SSAValue]:
+    """`ApproxTopK` by a `sort` along its dimension: exact, so within every recall."""
+    count = len(op.results)
+    operands = body.inputs(op)[:count]
+    config = op.attributes.get("mhlo.backend_config")
+    found = config.data.get("reduction_dim") if isinstance(config, DictionaryAttr) else None
+    called = attribute(op, "called_computations")
+    if not isinstance(called, ArrayAttr) or not called.data or found is None:
+        raise problem("HLO0426", op, "ApproxTopK needs a comparator and reduction_dim")
+    base, common = body.base, body.common
+    comparator = body.exporter.function(symbol_name(called.data[0]), op)
+    body.base, body.common = base, common
+    dim = int(cast(Any, found).value.data)
+    properties: dict[str, Attribute] = {
+        "dimensions": integers((dim,)),
+        "to_apply": calls(comparator),
+    }
+    shapes = [shape_of(v.type) for v in operands]
+    whole = shapes[0] if count == 1 else TupleShape(tuple(shapes))
+    value = body.emit("sort", operands, whole, properties)
+    parts: list[SSAValue] = []
+    for index, shape in enumerate(result_shapes(op)):
+        assert isinstance(shape, ArrayShape)
+        part = value if count == 1 else body.element(value, index)
+        cut = SliceAttr(Slice(tuple(SliceDimension(0, size) for size in shape.dimensions)))
+        parts.append(body.emit("slice", (part,), shape, {"slice": cut}))
+    return parts if count == 1 else body.split(body.tuple(parts), count)
 
 
 def _extended(op: Operation, properties: dict[str, Attribute]) -> None:

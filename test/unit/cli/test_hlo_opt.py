@@ -192,7 +192,6 @@ def test_switches_of_the_printer(tool: Tool) -> None:
         ([], INVALID, 1, "<stdin>:5:"),
         (["--format=pb"], UNUSED, 1, "error[HLO02"),
         (["--no-verify", "-pdce"], "builtin.module {}", 1, "error[HLO0106]"),
-        ([], "%0 = stablehlo.abs %x : f32", 1, "lowered.as_text('hlo')"),
         (["test/data/dumps/cpu"], "", 1, "name a file in it, such as 'test/data/dumps/cpu/"),
     ],
 )

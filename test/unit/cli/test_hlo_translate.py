@@ -52,7 +52,6 @@ def test_print_options(tool: Tool) -> None:
     ("argv", "message"),
     [
         ([], "no format to write"),
-        (["--hlo-to-stablehlo"], "StableHLO is not written"),
         (["--hlo-to-nonsense"], "unknown option '--hlo-to-nonsense'"),
         (["--hlo-to-mlir", "a", "b"], "one input file is wanted"),
     ],

@@ -14,8 +14,17 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+NEED_JAX = ("docs/integrations.md",)
+"""Pages whose sessions import JAX, which comes with the oracle."""
+
+
+def runnable() -> list[object]:
+    marks = {page: [pytest.mark.oracle] if name(page) in NEED_JAX else [] for page in pages()}
+    return [pytest.param(page, marks=marks[page], id=name(page)) for page in pages()]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", pages(), ids=name)
+@pytest.mark.parametrize("page", runnable())
 def test_page(page: Path, tmp_path: Path) -> None:
     prepare(tmp_path)
     wrong = list(mismatches(page, tmp_path))

@@ -310,10 +310,11 @@ class Compiled:
     @cached_property
     def _executor(self) -> Callable[[Sequence[Any]], Any]:
         """The module prepared once for many calls."""
+        from mlirhlo.integrations.jax.callbacks import machine_with
         from mlirhlo.interp.engine import Interpreter
 
-        interpreter = Interpreter(self.executable.op)
-        return interpreter.run
+        callbacks = () if self._calling is None else self._calling.callbacks
+        return Interpreter(self.executable.op, machine_with(callbacks)).run
 
     def _call_xla(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
         positional, named = self.lowered._static.dynamic(args, kwargs)  # pyright: ignore[reportPrivateUsage]

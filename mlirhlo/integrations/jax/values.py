@@ -29,6 +29,8 @@ class Calling:
     """Arrays that the function closes over and the module takes first."""
     kept: tuple[int, ...] | None
     """Indices of the flat arguments (constants first) that are parameters; None for all."""
+    callbacks: tuple[Any, ...] = ()
+    """Python functions that the program calls, by number."""
 
     @classmethod
     def of(cls, lowered: Any) -> Calling:
@@ -45,14 +47,15 @@ class Calling:
         if facts.get("ordered_effects"):
             raise error(
                 "HLO0603",
-                "the program has ordered effects, which call back into Python",
+                "the program has ordered effects, which are not kept in order here",
                 help="leave out ordered=True of debug.print and io_callback, or execute on 'XLA'",
             )
         if facts.get("mut") is not None and getattr(facts["mut"], "in_mut", None):
             raise error("HLO0603", "the program changes references it closes over")
         kept = facts.get("kept_var_idx")
         constants: Sequence[Any] = getattr(lowering, "const_args", None) or ()
-        return cls(tuple(constants), None if kept is None else tuple(sorted(kept)))
+        callbacks = tuple(facts.get("host_callbacks") or ())
+        return cls(tuple(constants), None if kept is None else tuple(sorted(kept)), callbacks)
 
     def arguments(self, given: tuple[Any, Any], lowered: Any) -> list[Array]:
         """Flat numpy arrays for the module's parameters.

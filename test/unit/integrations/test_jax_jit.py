@@ -192,6 +192,29 @@ def test_programs_and_arguments_that_cannot_be_called() -> None:
         jit(jnp.sin, passes="csee")
 
 
+def test_callbacks_into_python(capsys: pytest.CaptureFixture[str]) -> None:
+    from mlirhlo.jax import jit
+
+    def host(x: Any, n: Any) -> Any:
+        if n > 8:
+            raise ValueError("too many")
+        return np.asarray(x) * 2, np.int32(n)
+
+    def program(x: Any, n: Any) -> Any:
+        jax.debug.print("sum {}", x.sum())
+        shapes = jax.ShapeDtypeStruct(x.shape, x.dtype), jax.ShapeDtypeStruct((), np.int32)
+        return jax.pure_callback(host, shapes, x, n)
+
+    ours = jit(program)
+    same(ours(X, 3), jax.jit(program)(X, 3))
+    assert capsys.readouterr().out.count("sum 6.0") == 2
+    with pytest.raises(HloError, match="raised ValueError: too many") as caught:
+        ours(X, 9)
+    assert caught.value.code == "HLO0610"
+    alone = jit(lambda x: jax.pure_callback(np.negative, jax.typeof(x), x) + 1)
+    same(alone(X), 1 - X)
+
+
 def test_without_jax() -> None:
     script = "import sys; sys.modules['jax'] = None; import mlirhlo.jax"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

@@ -14,10 +14,26 @@ from mlirhlo.rewrites.stablehlo_to_hlo.problems import problem
 
 PLAIN: Mapping[str, str] = {
     "chlo.broadcast_" + name: "stablehlo." + name
-    for name in (
-        "add and atan2 compare complex divide maximum minimum multiply or power remainder select"
-        " shift_left shift_right_arithmetic shift_right_logical subtract xor"
-    ).split()
+    for name in [
+        "add",
+        "and",
+        "atan2",
+        "compare",
+        "complex",
+        "divide",
+        "maximum",
+        "minimum",
+        "multiply",
+        "or",
+        "power",
+        "remainder",
+        "select",
+        "shift_left",
+        "shift_right_arithmetic",
+        "shift_right_logical",
+        "subtract",
+        "xor",
+    ]
 } | {
     "chlo.broadcast_next_after": "chlo.next_after",
     "chlo.broadcast_polygamma": "chlo.polygamma",

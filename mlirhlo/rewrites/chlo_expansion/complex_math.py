@@ -95,7 +95,7 @@ def log_plus_one(z: Value) -> Value:
     errors = errors + _two_sum_error(s4, s3, ex)
     exact = (s4 + errors).log_plus_one() * 0.5
     near = (plus_one.abs() + size_y).compare("LT", 0.2).select(direct, exact)
-    real = high.compare("GT", math.sqrt(largest(x)) * 0.01).select(huge, near)
+    real = high.compare("GT", scaled(x, math.sqrt(largest(x)), 0.01)).select(huge, near)
     return z.emitter.complex(real, y.atan2(plus_one))
 
 

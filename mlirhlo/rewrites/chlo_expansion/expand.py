@@ -60,7 +60,17 @@ COMPLEX: Mapping[str, Expansion] = {
 
 THROUGH_F32 = frozenset(
     "chlo." + name
-    for name in "bessel_i1e cosh digamma erf_inv erfc lgamma polygamma sinh zeta".split()
+    for name in [
+        "bessel_i1e",
+        "cosh",
+        "digamma",
+        "erf_inv",
+        "erfc",
+        "lgamma",
+        "polygamma",
+        "sinh",
+        "zeta",
+    ]
 )
 """Ops whose narrow floats are computed in f32."""
 

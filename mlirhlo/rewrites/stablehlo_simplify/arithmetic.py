@@ -100,7 +100,7 @@ def and_of_constant(op: Operation, s: Simplifier) -> Values | None:
     """x & 0 => 0, x & ~0 => x"""
     lhs, rhs = op.operands
     value = s.splat(rhs)
-    if value is None:
+    if value is None or not is_integer(rhs):
         return None
     if not int(value):
         return (rhs,)
@@ -112,7 +112,7 @@ def or_of_constant(op: Operation, s: Simplifier) -> Values | None:
     """x | 0 => x, x | ~0 => ~0"""
     lhs, rhs = op.operands
     value = s.splat(rhs)
-    if value is None:
+    if value is None or not is_integer(rhs):
         return None
     if not int(value):
         return (lhs,)
@@ -123,6 +123,8 @@ def or_of_constant(op: Operation, s: Simplifier) -> Values | None:
 def xor_of_constant(op: Operation, s: Simplifier) -> Values | None:
     """x ^ 0 => x, x ^ x => 0"""
     lhs, rhs = op.operands
+    if not is_integer(lhs):
+        return None
     if lhs is rhs:
         return (_filled(op, s, 0),)
     value = s.splat(rhs)

@@ -41,11 +41,25 @@ CONSTANT = "stablehlo.constant"
 
 KEPT = frozenset(
     "stablehlo." + name
-    for name in (
-        "all_gather all_reduce all_to_all async_done async_start collective_broadcast"
-        " collective_permute composite cross-replica-sum infeed optimization_barrier outfeed recv"
-        " reduce_scatter return rng send"
-    ).split()
+    for name in [
+        "all_gather",
+        "all_reduce",
+        "all_to_all",
+        "async_done",
+        "async_start",
+        "collective_broadcast",
+        "collective_permute",
+        "composite",
+        "cross-replica-sum",
+        "infeed",
+        "optimization_barrier",
+        "outfeed",
+        "recv",
+        "reduce_scatter",
+        "return",
+        "rng",
+        "send",
+    ]
 )
 """Ops that stay though nothing uses them."""
 
@@ -73,7 +87,7 @@ def is_removable(op: Operation) -> bool:
 class Simplifier:
     """Simplifies one function, or one region that sees nothing from outside."""
 
-    __slots__ = ("_arrays", "at", "block", "changed", "constants", "worklist", "_queued")
+    __slots__ = ("_arrays", "_queued", "at", "block", "changed", "constants", "worklist")
 
     def __init__(self, block: Block) -> None:
         self.block = block

@@ -26,9 +26,29 @@ Values = Sequence[SSAValue]
 MOST_ELEMENTS = 65536
 """Larger constants are not computed, unless all their elements are equal."""
 
-_FLOAT_UNARY = "abs cosine exponential log logistic negate round_nearest_afz round_nearest_even rsqrt sign sine sqrt tan tanh".split()
-_INTEGER_UNARY = "abs negate not sign".split()
-_BINARY = "add and divide maximum minimum multiply or remainder subtract xor".split()
+_FLOAT_UNARY = frozenset(
+    {
+        "abs",
+        "cosine",
+        "exponential",
+        "log",
+        "logistic",
+        "negate",
+        "round_nearest_afz",
+        "round_nearest_even",
+        "rsqrt",
+        "sign",
+        "sine",
+        "sqrt",
+        "tan",
+        "tanh",
+    }
+)
+_INTEGER_UNARY = frozenset({"abs", "negate", "not", "sign"})
+_BITWISE = frozenset({"and", "not", "or", "xor"})
+_BINARY = frozenset(
+    {"add", "and", "divide", "maximum", "minimum", "multiply", "or", "remainder", "subtract", "xor"}
+)
 
 
 def _functions() -> Mapping[str, Callable[..., Any]]:
@@ -94,15 +114,22 @@ def compute(
     elif any(a.size > MOST_ELEMENTS for a in arrays):
         return None
     target = dtype_of(type_.element_type)
-    wide: list[NDArray[Any]] = []
-    for array in arrays:
-        kind = array.dtype.kind
-        if kind not in "biuc" and array.dtype != np.float64:
-            array = array.astype(np.float64)
-        wide.append(array)
+    wide = [_wide(array) for array in arrays]
     with np.errstate(all="ignore"):
         found = np.asarray(function(*wide)).astype(target)
     return np.broadcast_to(found, sizes) if all(splats) else found.reshape(sizes)
+
+
+def _wide(array: NDArray[Any]) -> NDArray[Any]:
+    """Narrow floats as doubles, narrow integers as 64 bits."""
+    import numpy as np
+
+    if array.dtype.kind in "biuc" or array.dtype == np.float64:
+        return array
+    name = array.dtype.name
+    if name.startswith(("int", "uint")):
+        return array.astype(np.int64)
+    return array.astype(np.float64)
 
 
 def _foldable(op: Operation) -> bool:
@@ -128,7 +155,11 @@ def elementwise_of_constants(op: Operation, s: Simplifier) -> Values | None:
     integer = isinstance(type_.element_type, IntegerType)
     if len(arrays) == 1 and name not in (_INTEGER_UNARY if integer else _FLOAT_UNARY):
         return None
-    if name in ("divide", "remainder") and integer and not arrays[1].all():
+    if name in _BITWISE and not integer:
+        return None
+    if name in ("divide", "remainder") and integer and not _wide(arrays[1]).all():
+        return None
+    if name in ("negate", "sign") and arrays[0].dtype.kind == "b":
         return None
     folded = compute(_logical(name, type_), arrays, type_)
     return None if folded is None else (s.constant(folded, type_),)

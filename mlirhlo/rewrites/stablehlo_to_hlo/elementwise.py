@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects.hlo.attributes.annotations import ResultAccuracy, ResultAccuracyAttr
 from mlirhlo.dialects.hlo.attributes.base import integer, integers, string
-from mlirhlo.dialects.hlo.element_types import Kind
+from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, Kind
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, array
 from mlirhlo.dialects.hlo.types import shape_of
@@ -166,9 +167,17 @@ def select(op: Operation, body: Body) -> Sequence[SSAValue]:
 
 @lowers("stablehlo.convert")
 def convert(op: Operation, body: Body) -> Sequence[SSAValue]:
-    """`convert`."""
+    """`convert`; of complex numbers to others the real part."""
     (operand,) = body.inputs(op)
     shape = laid_out(result_shape(op), operand)
+    given = shape_of(operand.type)
+    assert isinstance(given, ArrayShape)
+    assert isinstance(shape, ArrayShape)
+    if given.element_type.kind is Kind.COMPLEX and shape.element_type.kind is not Kind.COMPLEX:
+        part = "f32" if given.element_type.bits == 64 else "f64"
+        operand = body.emit(
+            "real", (operand,), replace(shape, element_type=PRIMITIVE_TYPES[part])
+        )
     return (body.emit("convert", (operand,), shape),)
 
 

@@ -27,6 +27,7 @@ from mlirhlo.numpy.elementwise import (
     is_float,
     is_nan,
     magnitude,
+    real_part,
 )
 from mlirhlo.numpy.operands import (
     as_array,
@@ -150,6 +151,16 @@ def _logaddexp(a: Array, b: Array) -> Array:
     return ops.select(is_nan(gap), ops.binary("add", a, b), found)
 
 
+def _pow(a: Array, b: Array) -> Array:
+    found = ops.binary("power", a, b)
+    if dt.kind_of(a.dtype) != "c":
+        return found
+    # By way of a logarithm 0 has no powers, but those that shrink are 0.
+    shrinks = ops.compare("GT", real_part(b), ops.splat(0, dt.real_of(b.dtype), b.shape))
+    zero = ops.like(0, a)
+    return ops.select(ops.binary("and", ops.compare("EQ", a, zero), shrinks), zero, found)
+
+
 def _nextafter(a: Array, b: Array) -> Array:
     bits = bits_of(a)
     zero = ops.like(0, a)
@@ -192,7 +203,7 @@ minimum = binary("minimum", "real", opcode("minimum"), "The lesser; NaN wins.")
 multiply = binary("multiply", "numeric", opcode("multiply"), "x1 * x2.")
 nextafter = binary("nextafter", "real float", _nextafter, "The next float after x1 towards x2.")
 not_equal = binary("not_equal", "any", comparison("NE"), "Whether x1 != x2.")
-pow = binary("pow", "numeric", opcode("power"), "x1 to the power of x2.")
+pow = binary("pow", "numeric", _pow, "x1 to the power of x2.")
 remainder = binary("remainder", "real", _remainder, "The remainder with the sign of x2.")
 subtract = binary("subtract", "numeric", opcode("subtract"), "x1 - x2.")
 

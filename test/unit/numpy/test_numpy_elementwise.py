@@ -199,3 +199,13 @@ def test_branches_of_complex_functions(name: str) -> None:
             assert right.all(), list(zip(z[~right], got[~right], want[~right], strict=True))[:5]
             turned = (np.sign(got.imag) != np.sign(want.imag)) & (abs(want.imag) > 1e-12)
             assert not turned.any()
+
+
+def test_complex_powers() -> None:
+    values = [0j, 1 + 0j, -1 + 0j, 1j, 2 + 3j, -0.0 + 0j, 0.5 + 0j, -2 + 0j]
+    powers = [0j, 1 + 0j, 2 + 0j, -1 + 0j, 0.5 + 0j, 1j, 2 + 1j, -2 + 1j, 5 - 5j]
+    a, b = np.meshgrid(values, powers)
+    with np.errstate(all="ignore"):
+        want = np.power(a, b)
+    for got in both("pow", a, b):
+        np.testing.assert_allclose(np.asarray(got), want, rtol=1e-12, atol=1e-12)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from xdsl.dialects import get_all_dialects
 from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
 from xdsl.transforms import get_all_passes
@@ -19,6 +20,37 @@ def _hlo() -> Dialect:
     from mlirhlo.dialects.hlo import HLO
 
     return HLO
+
+
+def _stablehlo() -> Dialect:
+    from mlirhlo.dialects.stablehlo import STABLEHLO
+
+    return STABLEHLO
+
+
+def _chlo() -> Dialect:
+    from mlirhlo.dialects.chlo import CHLO
+
+    return CHLO
+
+
+def _quant() -> Dialect:
+    from mlirhlo.dialects.stablehlo import QUANT
+
+    return QUANT
+
+
+def _sdy() -> Dialect:
+    from mlirhlo.dialects.sdy import SDY
+
+    return SDY
+
+
+def _dialects() -> dict[str, Callable[[], Dialect]]:
+    """Our dialects by name, but for those that this xDSL has itself, where a clash is an error."""
+    ours = {"hlo": _hlo, "stablehlo": _stablehlo, "chlo": _chlo, "quant": _quant, "sdy": _sdy}
+    taken = get_all_dialects()
+    return {name: factory for name, factory in ours.items() if name not in taken}
 
 
 def _under(name: str, info: PassInfo) -> Callable[[], type[ModulePass]]:
@@ -37,5 +69,5 @@ def _passes() -> dict[str, Callable[[], type[ModulePass]]]:
     return {names[name]: _under(names[name], info) for name, info in list_passes().items()}
 
 
-UNIVERSE = Universe(all_dialects={"hlo": _hlo}, all_passes=_passes())
+UNIVERSE = Universe(all_dialects=_dialects(), all_passes=_passes())
 """The dialects and passes of this project."""

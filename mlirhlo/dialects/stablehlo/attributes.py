@@ -467,7 +467,7 @@ class TypeExtensionsAttr(TextualAttr[TypeExtensions]):
 
 @irdl_attr_definition
 class FormerTypeExtensionsAttr(TextualAttr[TypeExtensions]):
-    """The former spelling of `#stablehlo.bounds`; reading it yields a `TypeExtensionsAttr`."""
+    """The former spelling of `#stablehlo.bounds`; the reader makes a `TypeExtensionsAttr` of it."""
 
     name = "stablehlo.type_extensions"
 
@@ -482,14 +482,9 @@ class FormerTypeExtensionsAttr(TextualAttr[TypeExtensions]):
             )
         return TypeExtensions(tuple(bounds))
 
-    @classmethod
-    def new(cls, params: TypeExtensions) -> TypeExtensionsAttr:
-        """The attribute as it is spelled now."""
-        return TypeExtensionsAttr(params)
-
     def spelled(self) -> str:
         """`<bounds = [4, ?]>`."""
-        return f"<bounds = [{str(TypeExtensionsAttr(self.data).spelled())[1:-1]}]>"
+        return f"<bounds = [{TypeExtensionsAttr(self.data).spelled()[1:-1]}]>"
 
 
 def _optional_size(parser: AttrParser) -> int | None:

@@ -40,15 +40,20 @@ class AliasFinder:
             shows = self.generic or op.name not in ("stablehlo.while", "func.func")
             for number, block in enumerate(region.blocks):
                 if shows or number or (is_function and self.debug_info):
-                    self._arguments(block, visitor)
+                    pairs = not self.generic and op.name == "stablehlo.reduce"
+                    self._arguments(block, visitor, in_pairs=pairs)
                 for inner in block.ops:
                     self._op(inner, visitor)
         if is_function or isinstance(op, ModuleOp):
             self._dictionaries(op, visitor)
 
-    def _arguments(self, block: Block, visitor: Visitor) -> None:
+    def _arguments(self, block: Block, visitor: Visitor, *, in_pairs: bool) -> None:
         if self.debug_info:
-            for argument in block.args:
+            arguments = list(block.args)
+            if in_pairs:  # a reducer shows the arguments of each operand together
+                half = len(arguments) // 2
+                arguments = [a for i in range(half) for a in (arguments[i], arguments[half + i])]
+            for argument in arguments:
                 place: Any = getattr(argument, "location", None) or UNKNOWN_LOC
                 visitor.visit(place)
 

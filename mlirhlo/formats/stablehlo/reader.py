@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from mlirhlo.diagnostics import Diagnostic, HloError, SourceText
@@ -26,7 +26,7 @@ from mlirhlo.formats.stablehlo.scan import BAD_VALUE, SYNTAX, TOO_DEEP, UNKNOWN
 _ALIAS = re.compile(r"^([#!][A-Za-z_][A-Za-z0-9_$.\-]*)[ \t]*=[ \t]*", re.MULTILINE)
 _LINE = re.compile(
     r"[ \t\r\n]*(?:(%[A-Za-z0-9_$.\-]+)(?::([0-9]{1,4}))? = )?"
-    r"((?:\"[a-z_]+\.[a-z_0-9\-]+\"|[a-z_][a-z_0-9]*(?:\.[a-z_0-9\-]+)?)[^\n]*)\n"
+    r"((?:\"[a-z_]+\.[a-z_0-9\-]+\"|[a-z_][a-z_0-9]*(?:\.[a-z_0-9\-]+)?)[^\n]*)\n(?![ \t\r\n]*(?:loc\b|[,:{\-]))"
 )
 _USE = re.compile(r"%([A-Za-z0-9_$.\-]+)(?:#([0-9]{1,4}))?")
 _LOC = re.compile(r" loc\((#[A-Za-z0-9_$.]+|unknown)\)\Z")
@@ -66,7 +66,8 @@ class Reader(OpReader):
             self.alias_places.setdefault(match[1], match.end())
         self.has_aliases = bool(self.alias_places)
         self.resources = ""
-        self._forms: dict[str, _LineForm] = {}
+        # By the dialect whose name may be left out: `return` is not the same everywhere.
+        self._forms: dict[str, dict[str, _LineForm]] = {}
         self._unknown: set[str] = set()
 
     def program(self) -> ModuleOp:
@@ -125,7 +126,8 @@ class Reader(OpReader):
 
     def read_lines(self, block: Block) -> bool:
         """Reads lines of forms that have been read before; whether the region ends."""
-        text, values, forms = self.text, self.values, self._forms
+        text, values = self.text, self.values
+        forms = self._forms.setdefault(self.dialects[-1], {})
         match_line = _LINE.match
         source = self.source
         defined = self.defined
@@ -197,24 +199,27 @@ class Reader(OpReader):
         if op is None:
             return False
         append(block, op)
-        names = [parts[number] for number in range(1, len(parts), 3)]
+        stopped, self.pos = self.pos, match.end() - 1
+        if stopped != self.pos and stopped != self.skip():
+            self.pos = stopped
+            self._unknown.add(key)
+            return True
+        names = parts[1::3]
         if (
-            self.pos != match.end() - 1
-            or op.regions
+            op.regions
             or op.successors
             or len(names) != len(op.operands)
             or len(key) > _MAX_TEMPLATE
             or (location is None and op.location is not _UNKNOWN)
-            or any(
-                self.values.get(name, (None,))[0 if index is None else int(index)] is not operand
+            or not all(
+                self._means(name, index, operand)
                 for name, index, operand in zip(names, parts[2::3], op.operands, strict=True)
             )
         ):
-            if self.pos != match.end() - 1:
-                self._unknown.add(key)
             return True
-        if len(self._forms) < _MAX_TEMPLATES:
-            self._forms[key] = _LineForm(
+        forms = self._forms[self.dialects[-1]]
+        if len(forms) < _MAX_TEMPLATES:
+            forms[key] = _LineForm(
                 type(op),
                 tuple(v.type for v in op.operands),
                 tuple(v.type for v in op.results),
@@ -222,6 +227,11 @@ class Reader(OpReader):
                 dict(op.attributes),
             )
         return True
+
+    def _means(self, name: str, index: str | None, operand: SSAValue) -> bool:
+        """Whether a use in the text is this operand."""
+        known = self.values.get(name)
+        return known is not None and known[0 if index is None else int(index)] is operand
 
     def _line_location(self, name: str) -> Attribute | None:
         if name == "unknown":

@@ -28,6 +28,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.attributes.base import FALSE, TRUE, integer, integers, string
+from mlirhlo.dialects.stablehlo.attributes import FormerTypeExtensionsAttr, TypeExtensionsAttr
 from mlirhlo.dialects.stablehlo.elements import dtype_of
 from mlirhlo.dialects.stablehlo.opaque import OpaqueAttr, OpaqueType
 from mlirhlo.formats.stablehlo.foreign import Bridge
@@ -292,7 +293,7 @@ class AttributeReader(LocationReader, DenseReader):
         full = name
         if "." not in name:
             inner = _KEY.match(self.text, self.pos + 2 + len(name))
-            full = f"{name}.{inner[0]}" if inner is not None else name
+            full = f"{name}.{inner[0] if inner is not None else '?'}"
         is_type = mark == "!"
         get = self.ctx.get_optional_type if is_type else self.ctx.get_optional_attr
         if get(full) is None:
@@ -306,7 +307,10 @@ class AttributeReader(LocationReader, DenseReader):
                 )
             self.pos += len(spelled)
             return OpaqueType(spelled) if is_type else OpaqueAttr(spelled)
-        return self.foreign_type() if is_type else self.foreign_attribute()
+        found = self.foreign_type() if is_type else self.foreign_attribute()
+        if isinstance(found, FormerTypeExtensionsAttr):
+            return TypeExtensionsAttr(found.data)
+        return found
 
     def _balanced(self, opening: str, start: int) -> int:
         """Position after the bracket that closes the one at `start`; goes there."""

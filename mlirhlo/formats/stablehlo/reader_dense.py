@@ -92,9 +92,6 @@ class DenseReader(TypeReader):
         width = self._sub_byte(element_type)
         if width:  # the upper bits mean nothing
             values = values & ((1 << width) - 1)
-            if self._is_signed(element_type):
-                values = np.where(values >> (width - 1), values | (0xFF << width & 0xFF), values)
-            values = values.astype(np.uint8)
         return from_raw(type_, values.view(dtype))
 
     def _wrong_size(self, found: int, wanted: int, type_: Attribute, start: int) -> None:

@@ -182,6 +182,8 @@ class OpReader(AttributeReader):
 
     def op_class(self, name: str, at: int, *, is_generic: bool) -> type[Operation]:
         """The class of an op. Ops of dialects nobody knows are kept in generic form."""
+        if "." not in name:
+            self.fail(f"'{name}' is no name of an op: it has no dialect", at, length=len(name) or 1)
         found = self.ctx.get_optional_op(name)
         if found is not None and (is_generic or not issubclass(found, UnregisteredOp)):
             return found
@@ -292,7 +294,8 @@ class OpReader(AttributeReader):
             )
         with Bridge.over(cast(Any, self)) as bridge:
             self.dialects.append("")
-            outer, bridge.for_foreign_op = bridge.for_foreign_op, not full.startswith("sdy.")
+            is_foreign = not cls.__module__.startswith("mlirhlo.")
+            outer, bridge.for_foreign_op = bridge.for_foreign_op, is_foreign
             op = cast(Operation, cls.parse(bridge))
             bridge.for_foreign_op = outer
             self.dialects.pop()

@@ -42,10 +42,7 @@ _CMP = (
     " {comparison_direction=#stablehlo<comparison_direction LT>}:(tensor<f32>,tensor<f32>)"
     '->tensor<i1> "stablehlo.return"(%1):(tensor<i1>)->()}'
 )
-_FIRST = (
-    "{^bb0(%x:tensor<f32>,%y:tensor<f32>):"
-    ' "stablehlo.return"(%x):(tensor<f32>)->()}'
-)
+_FIRST = '{^bb0(%x:tensor<f32>,%y:tensor<f32>): "stablehlo.return"(%x):(tensor<f32>)->()}'
 _ADD = (
     '{^bb0(%x:tensor<f32>,%y:tensor<f32>): %1="stablehlo.add"(%x,%y):(tensor<f32>,tensor<f32>)'
     '->tensor<f32> "stablehlo.return"(%1):(tensor<f32>)->()}'
@@ -283,7 +280,10 @@ LINES = (
     ": (tensor<1x8x8x2xf32>,tensor<2xf32>,tensor<2xf32>,tensor<2xf32>,tensor<2xf32>)"
     "->tensor<1x8x8x2xf32>",
     *(f'%0 = "chlo.{n}"(%a) : ({_F})->{_F}' for n in _CHLO_UNARY.split()),
-    *(f'%0 = "chlo.{n}"(%a) : ({_F})->tensor<4xi1>' for n in ("is_inf", "is_neg_inf", "is_pos_inf")),
+    *(
+        f'%0 = "chlo.{n}"(%a) : ({_F})->tensor<4xi1>'
+        for n in ("is_inf", "is_neg_inf", "is_pos_inf")
+    ),
     '%0 = "chlo._asin_acos_kernel"(%q) : (tensor<4xcomplex<f32>>)->tensor<4xcomplex<f32>>',
     *(f'%0 = "chlo.{n}"(%a,%b) : ({_F},{_F})->{_F}' for n in ("next_after", "polygamma", "zeta")),
     '%0 = "chlo.mulhi"(%i,%i) : (tensor<4xi32>,tensor<4xi32>)->tensor<4xi32>',
@@ -313,10 +313,8 @@ LINES = (
     '%0:2="chlo.scan"(%a,%s) ({^bb0(%x:tensor<f32>,%y:tensor<f32>): "stablehlo.return"(%x,%y)'
     ":(tensor<f32>,tensor<f32>)->()}) {dimension=0:i64,is_reverse=true,is_associative=false,k,"
     f"operandSegmentSizes=array<i32:1,1>,resultSegmentSizes=array<i32:1,1>}}: ({_F},{_S})->({_F},{_S})",
-    '%0 = "stablehlo.uniform_quantize"(%a) : '
-    f"({_F})->tensor<4x!quant.uniform<i8:f32, 0.5:3>>",
-    '%0 = "stablehlo.uniform_dequantize"(%qq) : '
-    f"(tensor<4x!quant.uniform<i8:f32, 0.5:3>>)->{_F}",
+    f'%0 = "stablehlo.uniform_quantize"(%a) : ({_F})->tensor<4x!quant.uniform<i8:f32, 0.5:3>>',
+    f'%0 = "stablehlo.uniform_dequantize"(%qq) : (tensor<4x!quant.uniform<i8:f32, 0.5:3>>)->{_F}',
 )
 """Ops in generic form. The last two have types of the quant dialect, which jaxlib lacks."""
 

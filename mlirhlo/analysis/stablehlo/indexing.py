@@ -293,6 +293,8 @@ def _check_scatter(given: Given) -> None:
                 raise given.error(
                     number, f"shapes differ: {tensors[0]} and {tensor}", operand=first + index
                 )
+    if indices.kind not in ("S", "U"):
+        raise given.error("i2", f"scatter_indices are integers, not {indices}", operand=count)
     numbers: ScatterDimensionNumbers = given.data("scatter_dimension_numbers")
     vector = numbers.index_vector_dim
     check_range(given, [vector], indices.rank + 1, 22, "index_vector_dim", "places")  # c22

@@ -97,7 +97,11 @@ def _dot_general(given: Given) -> Results:
                 raise given.error(
                     number, f"{what} dimensions {mine} and {yours} have {a} and {b} elements"
                 )
-    sizes = [lhs.sizes[dim] for dim in sides[0][0]]
+    # What is known of a batching dimension on either side is known of the result.
+    sizes = [
+        rhs.sizes[yours] if lhs.sizes[mine] == DYNAMIC else lhs.sizes[mine]
+        for mine, yours in zip(sides[0][0], sides[1][0], strict=True)
+    ]
     for tensor, taken in ((lhs, sides[0]), (rhs, sides[1])):
         sizes += [s for dim, s in enumerate(tensor.sizes) if dim not in (*taken[0], *taken[1])]
     element = given.result().element if given.declared else lhs.element

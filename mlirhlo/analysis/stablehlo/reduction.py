@@ -19,6 +19,7 @@ from mlirhlo.analysis.stablehlo.tensors import (
     fits_element,
     fits_sizes,
     is_pred,
+    most_specific,
     same_but_precision,
     tensor_of,
 )
@@ -224,7 +225,10 @@ def _map(given: Given) -> Results:
         raise given.error(
             3, f"dimensions {listed(dims)} are not those of {inputs[0]}", attribute="dimensions"
         )
-    return (inputs[0].with_element(result.element),)
+    merged = most_specific(inputs)
+    if merged is None:  # c1
+        raise given.error(1, f"sizes contradict each other: {listed(inputs)}")
+    return (merged.with_element(result.element),)
 
 
 @infers(

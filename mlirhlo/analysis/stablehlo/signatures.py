@@ -1,8 +1,9 @@
 """Which types the operands and results of each op of StableHLO may have: one row an op.
 
 A slot is a string of kind letters (see `tensors`): `P` i1, `S` and `U` signed and unsigned
-integers, `F` floats, `C` complex, `Q` per-tensor and `A` per-axis quantized. `!` after it asks for
-a static shape, `:0` fixes the rank, `*` lets the slot repeat. `token`, `tuple`, `any` and `value`
+integers, `F` floats, `C` complex, `Q` per-tensor and `A` per-axis quantized. `32` after it
+fixes the width, `!` asks for a static shape, `~` for one that has at most one dynamic dimension,
+which is bounded, `:0` fixes the rank, `*` lets the slot repeat. `token`, `tuple`, `any` and `value`
 (any tensor, or a token) are other types. How many operands, attributes and regions there are stands
 in the dialect's table.
 
@@ -89,7 +90,7 @@ SIGNATURES: Mapping[str, Signature] = {
     # data movement
     "bitcast_convert": _row(ALL, ALL),
     "broadcast": _row(ANY, ANY),
-    "broadcast_in_dim": _row(ALL, ALL),
+    "broadcast_in_dim": _row(ALL, f"{ALL}~"),
     "concatenate": _row(f"{ALL}*", ALL),
     "constant": _row("", f"{ALL}!"),
     "dynamic_slice": _row(f"{ALL} {INT}:0*", ALL),
@@ -98,7 +99,7 @@ SIGNATURES: Mapping[str, Signature] = {
     "get_dimension_size": _row(ALL, "S"),
     "iota": _row("", "SUFCQ!"),
     "pad": _row(f"{ALL} {ALL}:0", ALL),
-    "reshape": _row(ALL, f"{ALL}!"),
+    "reshape": _row(ALL, f"{ALL}~"),
     "reverse": _row(ALL, ALL),
     "scatter": _row(f"{ALL}*", f"{ALL}*"),
     "slice": _row(ALL, ALL),
@@ -126,7 +127,7 @@ SIGNATURES: Mapping[str, Signature] = {
     "rng": _row(f"PSUF:0 PSUF:0 {INT}:1", "PSUF"),
     "rng_bit_generator": _row("SUF", f"SUF {INT}F!"),
     # control flow
-    "case": _row("S", "value*"),
+    "case": _row("S32", "value*"),
     "composite": _row("value*", "value*"),
     "if": _row("P", "value*"),
     "optimization_barrier": _row("value*", "value*"),
@@ -160,5 +161,5 @@ SIGNATURES: Mapping[str, Signature] = {
     "dynamic_pad": _row(f"{ALL} {ALL}:0 SU!:1 SU!:1 SU!:1", ALL),
     "dynamic_reshape": _row(f"{ALL} SU!:1", ALL),
     "real_dynamic_slice": _row(f"{ALL} SU!:1 SU!:1 SU!:1", ALL),
-    "set_dimension_size": _row(f"{ANY} S", ANY),
+    "set_dimension_size": _row(f"{ANY} S32", ANY),
 }

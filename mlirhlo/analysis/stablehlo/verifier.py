@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -23,6 +24,7 @@ from mlirhlo.analysis.stablehlo.quantization import check_element
 from mlirhlo.analysis.stablehlo.tensors import (
     DYNAMIC,
     Tensor,
+    bits,
     fits_type,
     kind_words,
     tensor_of,
@@ -149,16 +151,30 @@ def _misfit(kind: Attribute, slot: str) -> str:
         # MLIR's while and optimization_barrier carry tuples too, and futures are in flight there.
         fits = tensor is not None or is_token(kind) or isinstance(kind, TupleType)
         return "" if fits or kind.name == "stablehlo.future" else "a tensor or a token"
-    kinds, _, rank = slot.partition(":")
-    is_static = kinds.endswith("!")
-    kinds = kinds.rstrip("!")
+    match = _SLOT.match(slot)
+    assert match is not None, slot
+    kinds, width, shape, rank = match.groups()
     if tensor is not None and tensor.kind and tensor.kind in kinds:
-        if (not rank or tensor.rank == int(rank)) and (not is_static or tensor.is_static):
+        is_wide = not width or bits(tensor.element) == int(width)
+        if is_wide and (not rank or tensor.rank == int(rank)) and _has_form(tensor, shape):
             return ""
-    what = f"a tensor of {kind_words(kinds)} elements"
-    if rank:
-        what += f" and rank {rank}"
-    return what + " of static shape" if is_static else what
+    what = f"a tensor of {width}{'-bit ' if width else ''}{kind_words(kinds)} elements"
+    return what + (f" and rank {rank}" if rank else "") + _FORMS[shape]
+
+
+_SLOT = re.compile(r"([A-Z]+)(\d*)([!~]?)(?::(\d))?\Z")
+_FORMS = {
+    "": "",
+    "!": " of static shape",
+    "~": " of static shape but for one bounded dimension",
+}
+
+
+def _has_form(tensor: Tensor, form: str) -> bool:
+    dynamic = [dim for dim, size in enumerate(tensor.sizes) if size == DYNAMIC]
+    if not form or not dynamic:
+        return True
+    return form == "~" and len(dynamic) == 1 and tensor.bound(dynamic[0]) != DYNAMIC
 
 
 def _compare(given: Given, inferred: tuple[Attribute, ...]) -> None:

@@ -33,7 +33,7 @@ def _meaning(callbacks: Sequence[Callable[..., Any]]) -> Meaning:
         """Raises `HloError` HLO0610 when the callback does, or there is none of the number."""
         from mlirhlo.interp.custom_calls.options import options_of
 
-        number = options_of(op).get("index", -1)
+        number = int(options_of(op).get("index", -1))
         if not 0 <= number < len(callbacks):
             raise error("HLO0610", f"%{op.instruction_name}: there is no callback {number}")
         try:

@@ -54,6 +54,7 @@ class RegisteredPass:
             del _registered[self.name, self.stage]
         for undo in self._undo:
             undo()
+        _cache_on_again()
         if self._recompiles:
             _forget_programs()
 
@@ -115,7 +116,7 @@ def register_pass(
     former = _registered.get((name, stage))
     if former is not None:
         former.unregister()
-    undo: list[Callable[[], object]] = [_cache_off()]
+    undo: list[Callable[[], object]] = []
     try:
         for platform in wanted:
             undo.append(_enter(platform, f"mlirhlo:{name}", stage, hook))
@@ -123,6 +124,7 @@ def register_pass(
         for step in undo:
             step()
         raise
+    _cache_off()
     registered = RegisteredPass(name, stage, wanted, hook, undo, recompile)
     _registered[name, stage] = registered
     if recompile:
@@ -204,18 +206,28 @@ def _forget_programs() -> None:
     require("jax", "jax", "register_pass").clear_caches()
 
 
-def _cache_off() -> Callable[[], None]:
-    """Switches the cache on disk off; returns what switches it on again, when no pass is left."""
+_switched_off: list[bool] = []
+"""Holds an entry while the cache on disk is off because of us."""
+
+
+def _cache_off() -> None:
+    """Switches JAX's cache on disk off: its keys do not know the pass."""
     jax = require("jax", "jax", "register_pass")
-    cache = require("jax.experimental.compilation_cache.compilation_cache", "jax", "register_pass")
-    was = bool(jax.config.jax_enable_compilation_cache)
-    if not was:
-        return lambda: None
-    jax.config.update("jax_enable_compilation_cache", False)
-    cache.reset_cache()
+    if jax.config.jax_enable_compilation_cache:
+        _switched_off.append(True)
+        _switch_cache(False)
 
-    def on_again() -> None:
-        jax.config.update("jax_enable_compilation_cache", True)
-        cache.reset_cache()
 
-    return on_again
+def _cache_on_again() -> None:
+    """Switches it on again when no pass is left, if it was on."""
+    if _switched_off and not _registered:
+        _switched_off.clear()
+        _switch_cache(True)
+
+
+def _switch_cache(is_on: bool) -> None:
+    require("jax", "jax", "register_pass").config.update("jax_enable_compilation_cache", is_on)
+    # JAX decides once whether it uses the cache.
+    require(
+        "jax.experimental.compilation_cache.compilation_cache", "jax", "register_pass"
+    ).reset_cache()

@@ -98,13 +98,17 @@ def test_passes_run_in_order_and_names_are_replaced() -> None:
     third = register_pass(LookingPass(), platforms="cpu")
     try:
         assert registered_passes() == (second, third)
+        assert not jax.config.jax_enable_compilation_cache
         np.testing.assert_array_equal(product(X, Y), X * Y)
         assert not first.runs
         assert [run.changed for run in (*second.runs, *third.runs)] == [False, False]
+        second.unregister()
+        assert not jax.config.jax_enable_compilation_cache
     finally:
         second.unregister()
         third.unregister()
     assert registered_passes() == ()
+    assert jax.config.jax_enable_compilation_cache
 
 
 def broken(module: Module) -> None:

@@ -5,7 +5,6 @@ instruction. `x[key] = v` gives the Python object another value in both cases: n
 the change, as no two arrays share memory as far as a program can tell.
 """
 
-# The standard's names are those of Python's own functions.
 # Narrowing by isinstance leaves the parameters of numpy's types and of containers open.
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownMemberType=false

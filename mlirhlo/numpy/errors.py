@@ -4,7 +4,6 @@ Each error is an `HloError` with a code, and at the same time the Python excepti
 numpy expect (`TypeError`, `ValueError`, `IndexError`).
 """
 
-# The standard's names are those of Python's own functions.
 from __future__ import annotations
 
 import itertools

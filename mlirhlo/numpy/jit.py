@@ -4,7 +4,6 @@ The whole function compiles or a coded error says which operation of the user's 
 and types compile anew, and the logger `mlirhlo.jit` says so.
 """
 
-# The standard's names are those of Python's own functions.
 # Narrowing by isinstance leaves the parameters of numpy's types and of containers open.
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownMemberType=false

@@ -3,7 +3,6 @@
 Source: Python array API standard 2024.12, "Manipulation functions".
 """
 
-# The standard's names are those of Python's own functions.
 # Narrowing by isinstance leaves the parameters of numpy's types and of containers open.
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownMemberType=false

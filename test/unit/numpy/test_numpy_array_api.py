@@ -1,7 +1,5 @@
 """The namespace as strangers use it: hypothesis' strategies for any array API library."""
 
-# A traced function is written out even where it is one call.
-
 from __future__ import annotations
 
 import inspect

@@ -1,7 +1,5 @@
 """What is recorded, compiled and run by the real XLA:CPU: the same results."""
 
-# A traced function is written out even where it is one call.
-
 from __future__ import annotations
 
 import importlib

@@ -72,8 +72,8 @@ def _exports(folder: Path) -> None:
     oldest = export.minimum_supported_calling_convention_version
     newest = export.maximum_supported_calling_convention_version
     for convention in (oldest, newest):
-        with jax._src.config.jax_export_calling_convention_version(convention):
-            made = export.export(jax.jit(function), platforms=["cpu", "tpu"])(*arguments)
+        jax.config.update("jax_export_calling_convention_version", convention)
+        made = export.export(jax.jit(function), platforms=["cpu", "tpu"])(*arguments)
         data = bytes(made.serialize(vjp_order=1))
         name = "oldest" if convention == oldest else "newest"
         (folder / f"jax_export_{name}.bin").write_bytes(data)

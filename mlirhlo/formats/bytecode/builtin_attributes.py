@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     NameLoc,
     NoneAttr,
+    Signedness,
     StringAttr,
     SymbolRefAttr,
     UnitAttr,
@@ -83,7 +84,7 @@ _UNKNOWN = UnknownLoc()
 def integer_width(type_: Attribute) -> int | None:
     """Bits of an integer of that type_, None for what is no integer type_."""
     if isinstance(type_, IntegerType):
-        return cast("int", type_.width.data)
+        return cast("IntegerType", type_).width.data
     return 64 if isinstance(type_, IndexType) else None
 
 
@@ -97,7 +98,7 @@ def read(source: Source) -> Attribute:
         case 0:
             return ArrayAttr(source.attributes())
         case 1:
-            return DictionaryAttr(dict(source.list(lambda: _named(source))))
+            return DictionaryAttr(dict(source.many(lambda: _named(source))))
         case 2:
             return StringAttr(source.string())
         case 3:
@@ -120,7 +121,8 @@ def read(source: Source) -> Attribute:
             return _location(code, source)
         case 16:
             type_ = source.type()
-            return cast("Any", DenseResourceAttr)(StringAttr(source.resource()), type_)
+            made = cast("Any", DenseResourceAttr)(StringAttr(source.resource()), type_)
+            return cast("Attribute", made)
         case 17:
             return _dense_array(source)
         case 18:
@@ -157,14 +159,21 @@ def _integer(source: Source) -> Attribute:
     return integer_of(source.bits(width), type_)
 
 
+def is_unsigned(type_: Attribute) -> bool:
+    """Whether a type is an unsigned integer."""
+    return (
+        isinstance(type_, IntegerType)
+        and cast("IntegerType", type_).signedness.data is Signedness.UNSIGNED
+    )
+
+
 def integer_of(value: int, type_: Attribute) -> Attribute:
     """The attribute of a value given as unsigned bits."""
     width = integer_width(type_)
     assert width is not None
-    unsigned = isinstance(type_, IntegerType) and type_.signedness.data.name == "UNSIGNED"
-    if not unsigned and value >> (width - 1):
+    if not is_unsigned(type_) and value >> (width - 1):
         value -= 1 << width
-    return cast("Any", IntegerAttr)(value, type_)
+    return cast("Attribute", cast("Any", IntegerAttr)(value, type_))
 
 
 def _float(source: Source) -> Attribute:
@@ -183,9 +192,9 @@ def _location(code: int, source: Source) -> Attribute:
             name = source.string_attribute().data
             return file_loc(name, source.varint(), source.varint())
         case 12:
-            return fused_loc(source.list(lambda: _place(source)), None)
+            return fused_loc(source.many(lambda: _place(source)), None)
         case 13:
-            places = source.list(lambda: _place(source))
+            places = source.many(lambda: _place(source))
             return fused_loc(places, source.attribute())
         case 14:
             name, child = source.string_attribute().data, _place(source)
@@ -194,7 +203,7 @@ def _location(code: int, source: Source) -> Attribute:
             return _UNKNOWN
         case _:
             name = source.string_attribute().data
-            return _stretch(name, source.list(source.varint), source)
+            return _stretch(name, source.many(source.varint), source)
 
 
 def _stretch(name: str, numbers: list[int], source: Source) -> Attribute:
@@ -225,7 +234,7 @@ def _dense_array(source: Source) -> Attribute:
         raise source.problem(f"an array of {type_} cannot be")
     if len(data) != size * ((width + 7) // 8):
         raise source.problem(f"{len(data)} bytes do not make {size} elements of {type_}")
-    return cast("Any", DenseArrayBase)(type_, BytesAttr(data))
+    return cast("Attribute", cast("Any", DenseArrayBase)(type_, BytesAttr(data)))
 
 
 def read_dense(source: Source) -> Attribute:

@@ -77,7 +77,7 @@ def read(source: Source) -> Attribute:
         case 3 | 4 | 5 | 6 | 7 | 8:
             return _FLOATS[code]
         case 9:
-            return cast("Any", ComplexType)(source.type())
+            return cast("Attribute", cast("Any", ComplexType)(source.type()))
         case 10 | 11:
             return _memref(source, has_space=code == 11)
         case 12:
@@ -141,7 +141,7 @@ def _memref(source: Source, *, has_space: bool) -> Attribute:
 
 
 def _scalable(source: Source) -> Attribute:
-    flags = source.list(source.varint)
+    flags = source.many(source.varint)
     sizes = shape(source)
     if len(flags) != len(sizes):
         raise source.problem("a scalable vector needs a flag for each dimension")
@@ -161,7 +161,7 @@ def write(value: Attribute, sink: Sink) -> bool:
             if has_encoding:
                 sink.attribute(value.encoding)
             sink.signed_list(sizes_of(value))
-            sink.type(cast("Attribute", value.element_type))
+            sink.type(value.element_type)
         case IntegerType():
             sink.varint(0)
             sink.varint(value.width.data << 2 | _SIGNS.index(value.signedness.data))
@@ -173,7 +173,7 @@ def write(value: Attribute, sink: Sink) -> bool:
             sink.types(value.outputs.data)
         case ComplexType():
             sink.varint(9)
-            sink.type(cast("Attribute", value.element_type))
+            sink.type(value.element_type)
         case MemRefType():
             _write_memref(value, sink)
         case NoneType():
@@ -186,10 +186,10 @@ def write(value: Attribute, sink: Sink) -> bool:
             sink.varint(17 if has_space else 16)
             if has_space:
                 sink.attribute(value.memory_space)
-            sink.type(cast("Attribute", value.element_type))
+            sink.type(value.element_type)
         case UnrankedTensorType():
             sink.varint(18)
-            sink.type(cast("Attribute", value.element_type))
+            sink.type(value.element_type)
         case VectorType():
             _write_vector(value, sink)
         case _:

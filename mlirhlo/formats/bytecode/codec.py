@@ -54,13 +54,13 @@ class Source:
         """A signed integer."""
         return self.cursor.signed()
 
-    def list(self, read: Callable[[], T]) -> list[T]:
+    def many(self, read: Callable[[], T]) -> list[T]:
         """A count and as many of `read`."""
         return [read() for _ in range(self.cursor.count())]
 
     def signed_list(self) -> list[int]:
         """A list of signed integers."""
-        return self.list(self.cursor.signed)
+        return self.many(self.cursor.signed)
 
     def attribute(self) -> Attribute:
         """An attribute by index."""
@@ -73,7 +73,7 @@ class Source:
 
     def attributes(self) -> list[Attribute]:
         """A list of attributes."""
-        return self.list(self.attribute)
+        return self.many(self.attribute)
 
     def type(self) -> Attribute:
         """A type by index."""
@@ -81,7 +81,7 @@ class Source:
 
     def types(self) -> list[Attribute]:
         """A list of types."""
-        return self.list(self.type)
+        return self.many(self.type)
 
     def string(self) -> str:
         """A string by index."""

@@ -25,7 +25,7 @@ def element_count(shaped: Attribute) -> int:
     if not isinstance(shaped, builtin.TensorType | builtin.VectorType | builtin.MemRefType):
         raise BadElements(f"{shaped} holds no dense elements")
     count = 1
-    for size in cast("tuple[int, ...]", shaped.get_shape()):
+    for size in shaped.get_shape():
         if size < 0:
             raise BadElements(f"{shaped} has no fixed size")
         count *= size
@@ -35,7 +35,7 @@ def element_count(shaped: Attribute) -> int:
 def element_bits(element: Attribute) -> int:
     """Width of one element. Raises `BadElements`."""
     if isinstance(element, builtin.ComplexType):
-        return 16 * element_size(element.element_type)
+        return 16 * element_size(cast("Attribute", cast("Any", element).element_type))
     if isinstance(element, builtin.IndexType):
         return 64
     storage = getattr(element, "storage_type", None)  # of quantized types
@@ -53,7 +53,7 @@ def element_size(element: Attribute) -> int:
 
 
 def _is_bit(element: Attribute) -> bool:
-    return isinstance(element, builtin.IntegerType) and element.width.data == 1
+    return element == builtin.i1
 
 
 def from_buffer(shaped: Attribute, buffer: bytes) -> DenseAttr:
@@ -65,8 +65,8 @@ def from_buffer(shaped: Attribute, buffer: bytes) -> DenseAttr:
         buffer = b""
     elif _is_bit(element):
         buffer = _from_bits(buffer, count)
-    elif element_bits(element) < 8 and isinstance(element, builtin.IntegerType):
-        mask = (1 << element_bits(element)) - 1
+    elif (bits := element_bits(element)) < 8 and isinstance(element, builtin.IntegerType):
+        mask = (1 << bits) - 1
         buffer = buffer.translate(bytes(byte & mask for byte in range(256)))
     is_splat = len(buffer) == size and count > 0
     if not is_splat and len(buffer) != count * size:
@@ -106,13 +106,13 @@ def raw_of(attribute: Attribute) -> tuple[Attribute, bytes] | None:
         return attribute.data.type, attribute.data.raw
     if not isinstance(attribute, DenseIntOrFPElementsAttr):
         return None
-    shaped, data = cast("Attribute", attribute.type), attribute.data.data
+    shaped, data = cast("Attribute", cast("Any", attribute).type), attribute.data.data
     element = cast("Attribute", attribute.get_element_type())
     size = element_size(element)
     count = element_count(shaped)
     is_splat = count > 0 and data == data[:size] * count
-    if element_bits(element) < 8 and isinstance(element, builtin.IntegerType):
-        mask = (1 << element_bits(element)) - 1
+    if (bits := element_bits(element)) < 8 and isinstance(element, builtin.IntegerType):
+        mask = (1 << bits) - 1
         data = data.translate(bytes(byte & mask for byte in range(256)))
     return shaped, data[:size] if is_splat else data
 

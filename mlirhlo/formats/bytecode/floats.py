@@ -46,7 +46,7 @@ def double_bits(value: float) -> int:
 
 def double_of(bits: int) -> float:
     """The 64-bit number of the bits."""
-    return cast("float", struct.unpack("<d", bits.to_bytes(8, "little"))[0])
+    return float(struct.unpack("<d", bits.to_bytes(8, "little"))[0])
 
 
 def _from_extended(bits: int, width: int) -> float:

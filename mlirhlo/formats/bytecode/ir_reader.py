@@ -68,7 +68,7 @@ class Pending(SSAValue[Attribute]):
 class _Scope:
     """The values that can be referred to; a new one begins at an isolated operation."""
 
-    values: list[SSAValue | None] = field(default_factory=list)
+    values: list[SSAValue | None] = field(default_factory=list["SSAValue | None"])
 
 
 @dataclass(slots=True)

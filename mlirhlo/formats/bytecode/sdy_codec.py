@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.ir import Attribute
@@ -21,7 +21,7 @@ def _values(source: Source, cls: type[sdy.SdyAttr[T]]) -> tuple[T, ...]:
     for attribute in source.attributes():
         if not isinstance(attribute, cls):
             raise source.problem(f"a list of {cls.name} is expected, this is {attribute}")
-        found.append(attribute.data)
+        found.append(cast("sdy.SdyAttr[T]", attribute).data)
     return tuple(found)
 
 
@@ -31,7 +31,7 @@ def _numbers(source: Source) -> tuple[int, ...]:
 
 def _manual_axes(source: Source) -> Attribute:
     return sdy.ManualAxesAttr(
-        values.ManualAxes(tuple(source.list(lambda: source.string_attribute().data)))
+        values.ManualAxes(tuple(source.many(lambda: source.string_attribute().data)))
     )
 
 

@@ -147,9 +147,11 @@ class StablehloCodec:
         if isinstance(value, EnumAttr) and type(value) in _ENUM_CODES:
             sink.varint(_ENUM_CODES[type(value)])
             sink.varint(value.number)
-        elif isinstance(value, StructAttr) and type(value) in _STRUCT_CODES:
+        elif isinstance(value, StructAttr):
             struct = cast("StructAttr[Any]", value)
-            code = _STRUCT_CODES[type(struct)]
+            code = _STRUCT_CODES.get(type(struct), -1)
+            if code < 0:
+                return False
             sink.varint(code)
             for name in _STRUCTS[code][1]:
                 if name.endswith("[]"):

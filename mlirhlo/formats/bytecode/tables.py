@@ -6,9 +6,9 @@ still to be encoded: attributes that contain each other need no recursion.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr, UnregisteredAttr
 from xdsl.ir import Attribute, TypeAttribute
@@ -23,18 +23,19 @@ PLAIN = ""
 
 _U64 = (1 << 64) - 1
 T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 
-class Numbering:
+class Numbering(Generic[K]):
     """Numbers by first use."""
 
     __slots__ = ("items", "numbers")
 
     def __init__(self) -> None:
-        self.numbers: dict[object, int] = {}
-        self.items: list[object] = []
+        self.numbers: dict[K, int] = {}
+        self.items: list[K] = []
 
-    def of(self, item: object) -> int:
+    def of(self, item: K) -> int:
         """The number of an item."""
         number = self.numbers.get(item)
         if number is None:
@@ -73,11 +74,11 @@ class Tables:
         self._codecs, self._version = codecs, version
         self._modes = modes or {}
         self._foreign = foreign
-        self._strings = Numbering()
-        self._dialects = Numbering()
-        self._op_names = Numbering()
-        self._resources = Numbering()
-        self._properties = Numbering()
+        self._strings: Numbering[bytes] = Numbering()
+        self._dialects: Numbering[str] = Numbering()
+        self._op_names: Numbering[tuple[str, bool]] = Numbering()
+        self._resources: Numbering[str] = Numbering()
+        self._properties: Numbering[bytes] = Numbering()
         self._entries: tuple[list[_Entry], list[_Entry]] = ([], [])
         self._numbers: dict[tuple[str, bool, Attribute], int] = {}
         self._by_identity: dict[tuple[str, bool, int], int] = {}
@@ -129,7 +130,7 @@ class Tables:
         return self._resources.of(key)
 
     @property
-    def resource_keys(self) -> list[object]:
+    def resource_keys(self) -> list[str]:
         """Resources in the order of their numbers."""
         return self._resources.items
 
@@ -174,10 +175,10 @@ class Tables:
             if self._foreign is not None:
                 self._foreign(entry.value, entry.mode)
         entry.dialect = dialect_of(entry.value, is_type=entry.is_type)
-        codec = self._codecs.get(entry.dialect)
-        if codec is not None:
+        own = self._codecs.get(entry.dialect)
+        if own is not None:
             sink = TableSink(self, PLAIN)
-            if self._write(codec, entry, sink):
+            if self._write(own, entry, sink):
                 entry.data = bytes(sink.emitter.data)
                 return
         entry.is_custom = False
@@ -193,7 +194,7 @@ class Tables:
     def strings_section(self) -> Emitter:
         """Sizes, last first, then the strings."""
         out = Emitter()
-        texts = [text for text in self._strings.items if isinstance(text, bytes)]
+        texts = self._strings.items
         out.varint(len(texts))
         for text in reversed(texts):
             out.varint(len(text) + 1)
@@ -204,11 +205,9 @@ class Tables:
     def dialects_section(self, versions: Mapping[str, bytes]) -> Emitter:
         """Dialects with their versions, and the operation names."""
         names: list[tuple[str, str, bool]] = []
-        for item in self._op_names.items:
-            assert isinstance(item, tuple)
-            name, is_registered = item
-            dialect, _, rest = str(name).partition(".")
-            names.append((dialect, rest, bool(is_registered)))
+        for name, is_registered in self._op_names.items:
+            dialect, _, rest = name.partition(".")
+            names.append((dialect, rest, is_registered))
             self._dialects.of(dialect)
         for entries in self._entries:
             for entry in entries:
@@ -217,11 +216,11 @@ class Tables:
         out = Emitter()
         out.varint(len(self._dialects.items))
         for dialect in self._dialects.items:
-            number = self.string(str(dialect))
+            number = self.string(dialect)
             if self._version < Since.DIALECT_VERSIONS:
                 out.varint(number)
                 continue
-            stored = versions.get(str(dialect))
+            stored = versions.get(dialect)
             out.flagged(number, stored is not None)
             if stored is not None:
                 content = Emitter()
@@ -261,7 +260,6 @@ class Tables:
         out = Emitter()
         out.varint(len(self._properties.items))
         for item in self._properties.items:
-            assert isinstance(item, bytes)
             out.varint(len(item))
             out.raw(item)
         return out

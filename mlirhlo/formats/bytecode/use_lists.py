@@ -48,7 +48,9 @@ def read_orders(cursor: Cursor, value_count: int) -> list[UseListOrder]:
 class UseLists:
     """Collects orders and applies them when all uses are known."""
 
-    _orders: list[tuple[SSAValue, UseListOrder]] = field(default_factory=list)
+    _orders: list[tuple[SSAValue, UseListOrder]] = field(
+        default_factory=list["tuple[SSAValue, UseListOrder]"]
+    )
 
     def add(self, values: Sequence[SSAValue], orders: list[UseListOrder]) -> None:
         """Remembers orders of some values."""
@@ -71,8 +73,8 @@ class UseLists:
                     f"the order of {len(uses)} uses is not one", order.offset
                 )
             sorted_uses: list[Use] = uses.copy()
-            for use, place in zip(uses, places, strict=True):
-                sorted_uses[place] = use
+            for listed, place in zip(uses, places, strict=True):
+                sorted_uses[place] = listed
             relink(value, sorted_uses)
 
 

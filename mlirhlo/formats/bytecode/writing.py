@@ -78,7 +78,7 @@ class WriteOptions:
 
     version: int = CURRENT_VERSION
     producer: str = "mlirhlo"
-    dialect_versions: Mapping[str, bytes] = field(default_factory=dict)
+    dialect_versions: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     resources: Sequence[Resource] = ()
     """Those of the builtin dialect are written where an attribute names them, external ones always."""
 
@@ -335,7 +335,7 @@ class Writer:
         for resource in given:
             if resource.is_external:
                 groups.setdefault(resource.group, []).append(resource)
-        keys = [str(key) for key in tables.resource_keys]
+        keys = tables.resource_keys
         if not groups and not keys:
             return data, None
         index.varint(len(groups))

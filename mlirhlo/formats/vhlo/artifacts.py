@@ -71,7 +71,7 @@ class _Upgrade:
     file: str
     version: Version | None
     op_class: Callable[[str], type[Operation]]
-    _classes: dict[str, type[Operation]] = field(default_factory=dict)
+    _classes: dict[str, type[Operation]] = field(default_factory=dict[str, type[Operation]])
 
     def __call__(
         self,

@@ -167,7 +167,7 @@ class VhloCodec:
                 return IntegerAttr.from_bool(bool(source.varint()))
             case 6:
                 return DictionaryAttr(
-                    dict(source.list(lambda: (source.string_attribute().data, source.attribute())))
+                    dict(source.many(lambda: (source.string_attribute().data, source.attribute())))
                 )
             case 8:
                 type_ = source.type()
@@ -212,7 +212,7 @@ class VhloCodec:
             return plain
         match code:
             case 1:
-                return cast("Any", ComplexType)(source.type())
+                return cast("Attribute", cast("Any", ComplexType)(source.type()))
             case 8:
                 return FunctionType.from_lists(source.types(), source.types())
             case 20:
@@ -266,7 +266,7 @@ class VhloCodec:
                 sink.bits(bits_of(value.value.data, value.type), width)
             case ArrayAttr():
                 sink.varint(ARRAY)
-                sink.attributes(cast("tuple[Attribute, ...]", value.data))
+                sink.attributes(value.data)
             case DictionaryAttr():
                 sink.varint(DICTIONARY)
                 sink.varint(len(value.data))
@@ -310,10 +310,10 @@ class VhloCodec:
                 if has_encoding:
                     sink.attribute(value.encoding)
                 sink.signed_list(builtin_types.sizes_of(value))
-                sink.type(cast("Attribute", value.element_type))
+                sink.type(value.element_type)
             case ComplexType():
                 sink.varint(COMPLEX)
-                sink.type(cast("Attribute", value.element_type))
+                sink.type(value.element_type)
             case FunctionType():
                 sink.varint(FUNCTION)
                 sink.types(value.inputs.data)
@@ -323,7 +323,7 @@ class VhloCodec:
                 sink.types(value.types.data)
             case UnrankedTensorType():
                 sink.varint(UNRANKED)
-                sink.type(cast("Attribute", value.element_type))
+                sink.type(value.element_type)
             case FutureType():
                 sink.varint(FUTURE)
                 sink.types(value.data)
@@ -433,8 +433,8 @@ def _read_quantized(code: int, source: Source) -> Attribute:
     if code == QUANTIZED_PER_AXIS:
         axis = source.varint()
         low, high = source.signed(), source.signed()
-        scales = tuple(source.list(lambda: double_of(source.bits(64))))
-        zeros = tuple(source.signed_list())
+        scales = tuple(source.many(lambda: double_of(source.bits(64))))
+        zeros: tuple[int, ...] = tuple(source.signed_list())
     else:
         scales = (double_of(source.bits(64)),)
         zeros = (source.signed(),)
@@ -447,11 +447,8 @@ def _read_quantized(code: int, source: Source) -> Attribute:
 def _write_quantized(value: UniformQuantization, sink: Sink) -> None:
     per_axis = value.axis is not None
     storage = value.storage_type
-    is_unsigned = (
-        isinstance(storage, IntegerType) and storage.signedness.data is Signedness.UNSIGNED
-    )
     sink.varint(QUANTIZED_PER_AXIS if per_axis else QUANTIZED)
-    sink.varint(0 if is_unsigned else _SIGNED_STORAGE)
+    sink.varint(0 if builtin_attributes.is_unsigned(storage) else _SIGNED_STORAGE)
     sink.type(storage)
     sink.type(value.expressed_type)
     if value.axis is not None:

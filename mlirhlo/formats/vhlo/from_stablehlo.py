@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from xdsl.dialects import builtin
 from xdsl.dialects.builtin import (
@@ -190,7 +190,7 @@ class _Downgrade:
             if not isinstance(structure, group.cls):
                 raise mapping.Unsuitable(f"the property '{group.property}' is missing")
             for name, is_list in group.fields:
-                value = getattr(structure.data, mapping.RENAMED.get(name, name))
+                value = getattr(cast("Any", structure).data, mapping.RENAMED.get(name, name))
                 values[name] = mapping.tensor(value) if is_list else mapping.integer(value)
         if opcode == "dot_general":
             values.update(mapping.algorithm_to_vhlo(given.pop("algorithm", None)))
@@ -319,7 +319,7 @@ class _Checked:
             elif isinstance(value, FutureType):
                 since = Version(1, 15)
         if since is not None:
-            self._former.require(value, since)
+            self._former.require(cast("Attribute", value), since)
         return self._codec.write_type(value, sink)  # type: ignore[arg-type]
 
 
@@ -346,7 +346,9 @@ def _dimensions(op: Operation, values: Mapping[str, Attribute]) -> int:
 
 
 def _element(type_: Attribute) -> Attribute:
-    return type_.element_type if isinstance(type_, TensorType) else type_
+    if not isinstance(type_, TensorType):
+        return type_
+    return cast("TensorType[Attribute]", type_).element_type
 
 
 def _promotes(op: Operation) -> bool:

@@ -102,7 +102,7 @@ def flags(values: tuple[bool, ...]) -> Attribute:
 def integers_of(value: Attribute) -> tuple[int, ...]:
     """The numbers of a tensor or array of i64, flat. Raises `Unsuitable`."""
     if isinstance(value, DenseArrayBase):
-        data, count, element = value.data.data, -1, cast("Attribute", value.elt_type)
+        data, count, element = value.data.data, -1, cast("Attribute", cast("Any", value).elt_type)
     else:
         data, count, element = _elements(value)
     if element != i64:
@@ -114,7 +114,7 @@ def integers_of(value: Attribute) -> tuple[int, ...]:
 def flags_of(value: Attribute) -> tuple[bool, ...]:
     """The truth values of a tensor or array of i1. Raises `Unsuitable`."""
     if isinstance(value, DenseArrayBase):
-        data, count, element = value.data.data, -1, cast("Attribute", value.elt_type)
+        data, count, element = value.data.data, -1, cast("Attribute", cast("Any", value).elt_type)
     else:
         data, count, element = _elements(value)
     if element != i1:

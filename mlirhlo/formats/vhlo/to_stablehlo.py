@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from xdsl.ir import Attribute
 
+from mlirhlo.dialects.stablehlo import attributes as stablehlo
 from mlirhlo.formats.vhlo import mapping
 from mlirhlo.formats.vhlo.table import VhloOp
 
@@ -46,10 +47,8 @@ def convert_attributes(op: VhloOp, given: Mapping[str, Attribute]) -> dict[str, 
                 "dynamic_conv has padding both as an operand and as an attribute"
             )
         if name == "channel_id":
-            handle = mapping.stablehlo.ChannelHandle(
-                mapping.number_of(value), mapping.LOST_CHANNEL_TYPE
-            )
-            found["channel_handle"] = mapping.stablehlo.ChannelHandleAttr(handle)
+            handle = stablehlo.ChannelHandle(mapping.number_of(value), mapping.LOST_CHANNEL_TYPE)
+            found["channel_handle"] = stablehlo.ChannelHandleAttr(handle)
         elif name == "use_global_device_ids":
             found[name] = mapping.UNIT
         else:

@@ -22,6 +22,11 @@ LARGEST = int(os.environ.get("MLIRHLO_LARGEST", "60000"))
 """Characters of the largest programs of the corpus that are taken."""
 
 
+NOT_UPGRADED = {"scatter_zoo.stablehlo.mlir"}
+"""StableHLO does not upgrade `sine_v1` in the region of a `scatter_v1` and fails on it; it writes
+`sine_v2` there even for 0.9.0, which did not have it."""
+
+
 def programs() -> list[Path]:
     found = sorted(CORPUS.glob("programs/*/*.stablehlo.mlir"))
     return [path for path in found if path.stat().st_size <= LARGEST]
@@ -72,6 +77,8 @@ def test_the_corpus_as_artifacts(version: str) -> None:
         module = vhlo.deserialize_artifact(theirs, path.name)
         assert stablehlo.print_module(module).strip() == want.strip(), path.name
         ours = vhlo.serialize_artifact(module, version)
+        if version == VERSIONS[-1] and path.name in NOT_UPGRADED:
+            continue
         assert mlir_oracle.deserialized(ours) == want, path.name
         count += 1
     assert count > 60

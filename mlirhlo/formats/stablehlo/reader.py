@@ -266,6 +266,7 @@ def parse_module(text: str, file: str = "<string>", first_line: int = 1) -> Modu
     source = SourceText(file, text, first_line)
     reader = Reader(source, context())
     with paused_gc():
+        _check_characters(source)
         _check_nesting(source)
         try:
             return reader.program()
@@ -279,6 +280,10 @@ def parse_module(text: str, file: str = "<string>", first_line: int = 1) -> Modu
         except ParseError as problem:
             place = source.place(problem.span.start, problem.span.end - problem.span.start)
             raise HloError(Diagnostic(SYNTAX, str(problem.args[-1]), place)) from None
+        except _FAILURES as problem:
+            # xDSL's attributes raise what they like on values they do not take.
+            message = f"cannot read this: {problem or type(problem).__name__}"
+            raise HloError(Diagnostic(SYNTAX, message, source.place(reader.pos))) from None
         except RecursionError:
             raise _too_deep(source, reader.pos) from None
         except (OverflowError, MemoryError) as problem:
@@ -290,6 +295,20 @@ def _too_deep(source: SourceText, offset: int) -> HloError:
     return HloError(
         Diagnostic(TOO_DEEP, f"brackets nested deeper than {_MAX_NESTING}", source.place(offset))
     )
+
+
+_FAILURES = (AssertionError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError)
+
+
+def _check_characters(source: SourceText) -> None:
+    """Bytes that are not UTF-8 come as surrogate escapes; other lone surrogates are no text."""
+    if source.text.isascii():
+        return
+    try:
+        source.text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as problem:
+        place = source.place(problem.start)
+        raise HloError(Diagnostic(SYNTAX, "this character is no Unicode text", place)) from None
 
 
 def _check_nesting(source: SourceText) -> None:

@@ -21,6 +21,10 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolRefAttr,
     UnitAttr,
+    i1,
+    i8,
+    i16,
+    i32,
     i64,
 )
 from xdsl.ir import Attribute
@@ -42,6 +46,7 @@ _ALIAS_NAME = re.compile(r"[#!]([A-Za-z0-9_$.\-]+)")
 _BRACKETS = re.compile(r'[<>\[\](){}]|->|"(?:[^"\\\n]|\\.)*+"?')
 _PAIRS = {"<": ">", "[": "]", "(": ")", "{": "}"}
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_$.]*")
+_ARRAY_TYPES = (i64, i32, i1, i8, i16, builtin.f32, builtin.f64)
 _KEPT = 4096
 """Longest spelling of a dialect's attribute that is kept."""
 
@@ -204,6 +209,8 @@ class AttributeReader(LocationReader, DenseReader):
         start = self.pos
         self.need("<")
         type_ = self.type()
+        if type_ not in _ARRAY_TYPES:
+            self.fail(f"no arrays of {type_}", start, code=BAD_VALUE)
         values: list[Any] = []
         if self.accept(":"):
             while True:
@@ -213,8 +220,6 @@ class AttributeReader(LocationReader, DenseReader):
         self.need(">")
         if type_ == i64:
             return integers(tuple(values))
-        if not isinstance(type_, IntegerType) and not self.is_float(type_):
-            self.fail(f"no arrays of {type_}", start, code=BAD_VALUE)
         return DenseArrayBase.from_list(cast(Any, type_), values)
 
     def _array_entry(self, type_: Attribute, start: int) -> Any:

@@ -119,6 +119,11 @@ class JittedFunction:
         return f"<mlirhlo.jax.jit of {getattr(self, '__name__', '?')}>"
 
 
+def _lowering_platforms() -> list[str]:
+    bridge = require("jax._src.xla_bridge", "jax", "mlirhlo.jax")
+    return sorted({"cpu", "cuda", "rocm", "tpu", *bridge.known_platforms()})
+
+
 def jit(
     function: Callable[..., object] | None = None,
     *,
@@ -150,7 +155,7 @@ def jit(
         parse_pipeline(passes)
     settings = Settings(
         choose("platform", platform, PLATFORMS),
-        lowering_platform,
+        choose("lowering platform", lowering_platform, _lowering_platforms()),
         choose("kind of results", results, RESULTS),
         passes,
     )

@@ -50,8 +50,12 @@ class Calling:
                 "the program has ordered effects, which are not kept in order here",
                 help="leave out ordered=True of debug.print and io_callback, or execute on 'XLA'",
             )
-        if facts.get("mut") is not None and getattr(facts["mut"], "in_mut", None):
-            raise error("HLO0603", "the program changes references it closes over")
+        if facts.get("mut") is not None:
+            raise error(
+                "HLO0603",
+                "the program changes references (jax.new_ref)",
+                help="take arrays and return the new values, or execute on 'XLA'",
+            )
         kept = facts.get("kept_var_idx")
         constants: Sequence[Any] = getattr(lowering, "const_args", None) or ()
         callbacks = tuple(facts.get("host_callbacks") or ())
@@ -128,7 +132,14 @@ def to_numpy(value: Any) -> Array:
 
     if _is_key(getattr(value, "dtype", None)):
         value = _jax().random.key_data(value)
-    return np.asarray(value)
+    try:
+        return np.asarray(value)
+    except _jax().errors.TracerArrayConversionError:
+        raise error(
+            "HLO0603",
+            "the function was called inside a transformation of JAX, without values",
+            help="transform first: jit(jax.vmap(f)) and not jax.vmap(jit(f))",
+        ) from None
 
 
 def _is_key(dtype: object) -> bool:

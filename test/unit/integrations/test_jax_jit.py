@@ -186,6 +186,12 @@ def test_programs_and_arguments_that_cannot_be_called() -> None:
         assert caught.value.code == "HLO0603"
     with pytest.raises(HloError, match="ordered effects"):
         jit(lambda x: jax.debug.print("{}", x, ordered=True))(X)
+    with pytest.raises(HloError, match="changes references"):
+        jit(lambda r: r[...] * 2)(jax.new_ref(jnp.ones(3)))
+    with pytest.raises(HloError, match="transform first"):
+        jax.vmap(jit(jnp.sin))(X)
+    with pytest.raises(HloError, match="did you mean 'cuda'"):
+        jit(jnp.sin, lowering_platform="cudda")
     with pytest.raises(HloError, match="unknown platform 'GPU'"):
         jit(jnp.sin, platform="GPU")
     with pytest.raises(HloError, match="unknown pass"):

@@ -8,8 +8,6 @@ of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 
@@ -27,6 +25,7 @@ from mlirhlo.analysis.stablehlo import (
 )
 from mlirhlo.analysis.stablehlo.base import CONSTRAINTS, ConstraintError, Given
 from mlirhlo.analysis.stablehlo.places import place_of
+from mlirhlo.analysis.stablehlo.shardings import check_shardings, meshes_of
 from mlirhlo.analysis.stablehlo.verifier import check, infer
 from mlirhlo.diagnostics import Diagnostic
 
@@ -75,20 +74,23 @@ def verify_op(op: Operation) -> ConstraintError | None:
 def verify_module(
     module: ModuleOp, *, file: str = "<module>", limit: int = MOST_DIAGNOSTICS
 ) -> list[Diagnostic]:
-    """What is wrong with the StableHLO and CHLO ops of `module`, in program order; at most `limit`
-    diagnostics. `file` stands in places of ops that were not read from text."""
+    """What is wrong with the StableHLO and CHLO ops of `module`, and with its shardings, in program
+    order; at most `limit` diagnostics. `file` stands in places of ops that were not read from text.
+    """
     found: list[Diagnostic] = []
-    for op in _ops(module):
-        problem = verify_op(op)
+    meshes = meshes_of(module)
+    for op in module.walk():
+        problem = verify_op(op) if op.name.startswith(_DIALECTS) else None
+        if problem is None:
+            try:
+                check_shardings(op, meshes)
+            except ConstraintError as broken:
+                problem = broken
         if problem is not None:
             found.append(_diagnostic(op, problem, file))
             if len(found) >= limit:
                 break
     return found
-
-
-def _ops(module: ModuleOp) -> Iterator[Operation]:
-    return (op for op in module.walk() if op.name.startswith(_DIALECTS))
 
 
 def _diagnostic(op: Operation, problem: ConstraintError, file: str) -> Diagnostic:
@@ -97,6 +99,8 @@ def _diagnostic(op: Operation, problem: ConstraintError, file: str) -> Diagnosti
         code = "HLO0121"
     elif problem.constraint.startswith("chlo."):
         code = "HLO0122"
+    elif problem.constraint.startswith("sdy."):
+        code = "HLO0123"
     said = CONSTRAINTS.get(problem.constraint)
     return Diagnostic(
         code,

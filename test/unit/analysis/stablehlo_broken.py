@@ -892,6 +892,28 @@ _BOUNDS = (
     _b("bounds_c2", ("tensor<?xf32, #", "tensor<3xf32, #"), base="set_dimension_size"),
 )
 
+_SHARDINGS = (
+    _b("sdy.sharding_c1", ("@mesh", "@nothing"), base="sharded"),
+    _b("sdy.sharding_c2", ('{"x"}, ', ""), base="sharded"),
+    _b("sdy.sharding_c3", ('{"x"}', '{"q"}'), base="sharded"),
+    _b("sdy.sharding_c4", ("(1)4", "(3)4"), base="sharded"),
+    _b("sdy.sharding_c5", ('replicated={"y"}', 'replicated={"x"}'), base="sharded"),
+    _b("sdy.sharding_c6", ('"z":(1)4', '"z":(1)2, "z":(2)2'), base="sharded"),
+    _b("sdy.sharding_c7", ('{"y"}', '{"z":(4)2, "y"}'), base="sharded"),
+    _b("sdy.sharding_c8", ('{"z":(1)4, ?}', "{}"), base="sharded"),
+    _b("sdy.sharding_c9", ("@one, []", "@one, [{}, {}]"), base="sharded onto one"),
+    _b("sdy.sharding_c10", ("<@one, []>", "<@one, []>, <@one, []>"), base="sharded onto one"),
+    _b("sdy.manual_computation_c1", ("(%x) : (tensor<4x8xf32>) -> ()", "() : () -> ()")),
+    _b("sdy.manual_computation_c2", ('manual_axes{"x"}', 'manual_axes{"q"}')),
+    _b("sdy.manual_computation_c3", ('{"x", "y"}', '{"y", "x"}')),
+    _b(
+        "sdy.manual_computation_c4",
+        ("tensor<4x8xf32>): ", "tensor<4x4xf32>): "),
+        ("(tensor<4x8xf32>)", "(tensor<4x4xf32>)"),
+    ),
+    _b("sdy.propagation_barrier_c1", ("allowed_direction = 1", "allowed_direction = 3")),
+)
+
 BROKEN: tuple[Broken, ...] = (
     *_UNARY,
     *_BINARY,
@@ -906,6 +928,7 @@ BROKEN: tuple[Broken, ...] = (
     *_DYNAMISM,
     *_CHLO,
     *_BOUNDS,
+    *_SHARDINGS,
 )
 
 UNCHECKED = {

@@ -453,7 +453,31 @@ VALID: dict[str, str] = {
         "chlo.top_k <{k = 2 : i64}> : (tensor<3x8xf32>) -> (tensor<3x2xf32>, tensor<3x2xi32>)"
     ),
 }
-"""Sound programs by a name that starts with the op."""
+"""Sound programs by the op, or what they are about."""
+
+VALID.update(
+    {
+        "sharded": (
+            'negate {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {"z":(1)4, ?}p1],'
+            ' replicated={"y"}>]>} : (tensor<8x8xf32>) -> tensor<8x8xf32>'
+        ),
+        "sharded onto one": (
+            "negate {sdy.sharding = #sdy.sharding_per_value<[<@one, []>]>}"
+            " : (tensor<8x8xf32>) -> tensor<8x8xf32>"
+        ),
+        "sdy.manual_computation": (
+            "sdy.manual_computation <{in_shardings = #sdy.sharding_per_value<[<@mesh,"
+            ' [{"x", "y"}, {}]>]>, manual_axes = #sdy<manual_axes{"x"}>,'
+            ' out_shardings = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>}>'
+            ' ({^bb0(%x: tensor<4x8xf32>): "sdy.return"(%x) : (tensor<4x8xf32>) -> ()})'
+            " : (tensor<8x8xf32>) -> tensor<8x8xf32>"
+        ),
+        "sdy.propagation_barrier": (
+            "sdy.propagation_barrier <{allowed_direction = 1 : i32}>"
+            " : (tensor<8x8xf32>) -> tensor<8x8xf32>"
+        ),
+    }
+)
 
 VALID.update(
     {
@@ -540,6 +564,11 @@ def program(text: str) -> str:
     )
     kinds = ", ".join(kind for i, kind in enumerate(operands) if i not in known)
     block = f"  ^bb0({arguments}):\n" if arguments else ""
+    mesh = (
+        '  "sdy.mesh"() <{mesh = #sdy.mesh<["x"=2, "y"=4, "z"=8]>, sym_name = "mesh"}> : () -> ()\n'
+        '  "sdy.mesh"() <{mesh = #sdy.mesh<[], device_ids=[1]>, sym_name = "one"}> : () -> ()\n'
+    )
+    callee += mesh if "#sdy" in text else ""
     return (
         f'"builtin.module"() ({{\n{callee}'
         f'  "func.func"() <{{function_type = ({kinds}) -> (), sym_name = "main"}}> ({{\n'

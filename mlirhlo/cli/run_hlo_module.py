@@ -266,6 +266,8 @@ class Replay:
         """Runs every iteration. Raises `HloError`."""
         options = self.options
         loaded = self._load()
+        if loaded is None:
+            return self.tally
         module = loaded.module
         if options.isolate_instructions:
             from mlirhlo.cli.isolated import run_isolated
@@ -289,7 +291,22 @@ class Replay:
             write_literals(options.output_literals_file, module, records)
         return self.tally
 
-    def _load(self) -> Loaded:
+    def _checks(self, loaded: Loaded) -> bool:
+        """Runs the checks that a StableHLO program makes of itself; whether there are any."""
+        from mlirhlo.debug.checks import run_checks, test_functions
+
+        if not test_functions(loaded.module):
+            return False
+        made = run_checks(loaded.module, file=loaded.name)
+        if made.failures:
+            report(made.failures)
+        functions = ", ".join(f"@{name}" for name in made.functions)
+        print(f"** {functions}: {made.passed} of {made.total} checks hold. **", file=sys.stderr)
+        self.tally.add(made.failures)
+        return True
+
+    def _load(self) -> Loaded | None:
+        """The module to run; None when it was a program of checks, which have been made."""
         from mlirhlo.formats import load
 
         data, name = files.read_input(self.path)
@@ -297,6 +314,8 @@ class Replay:
         problems = files.verify(loaded) if self.options.verify else []
         if problems:
             raise HloError(*problems)
+        if files.is_stablehlo(loaded) and self._checks(loaded):
+            return None
         loaded = files.as_hlo(loaded)
         files.check_entry(loaded)
         return loaded

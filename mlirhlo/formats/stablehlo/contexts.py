@@ -7,6 +7,7 @@ from functools import cache
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import Builtin
+from xdsl.ir import Dialect
 
 from mlirhlo.dialects.chlo import CHLO
 from mlirhlo.dialects.stablehlo import QUANT, STABLEHLO
@@ -20,15 +21,29 @@ def context() -> Context:
     ctx.load_dialect(STABLEHLO)
     ctx.load_dialect(CHLO)
     ctx.load_dialect(QUANT)
-    ours = {"builtin", "stablehlo", "chlo", "quant", "sdy"}
+    ours = {"builtin", "stablehlo", "chlo", "quant", "sdy", "check", "interpreter"}
     ctx.register_dialect("sdy", _sdy)
+    ctx.register_dialect("check", _check)
+    ctx.register_dialect("interpreter", _interpreter)
     for name, factory in get_all_dialects().items():
         if name not in ours:
             ctx.register_dialect(name, factory)
     return ctx
 
 
-def _sdy():  # type: ignore[no-untyped-def]
+def _sdy() -> Dialect:
     from mlirhlo.dialects.sdy import SDY
 
     return SDY
+
+
+def _check() -> Dialect:
+    from mlirhlo.dialects.check import CHECK
+
+    return CHECK
+
+
+def _interpreter() -> Dialect:
+    from mlirhlo.dialects.check import INTERPRETER
+
+    return INTERPRETER

@@ -284,7 +284,7 @@ class OpReader(AttributeReader):
             full = f"{dialect or 'builtin'}.{name}"
         found = readers().get(full)
         if found is not None:
-            return found(self, start)
+            return found(cast(Any, self), start)
         cls = self.op_class(full, start, is_generic=False)
         if not hasattr(cls, "parse"):
             self.fail(
@@ -296,7 +296,7 @@ class OpReader(AttributeReader):
             self.dialects.append("")
             is_foreign = not cls.__module__.startswith("mlirhlo.")
             outer, bridge.for_foreign_op = bridge.for_foreign_op, is_foreign
-            op = cast(Operation, cls.parse(bridge))
+            op = cls.parse(bridge)
             bridge.for_foreign_op = outer
             self.dialects.pop()
         return op

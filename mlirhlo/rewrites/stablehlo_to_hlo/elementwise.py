@@ -175,9 +175,7 @@ def convert(op: Operation, body: Body) -> Sequence[SSAValue]:
     assert isinstance(shape, ArrayShape)
     if given.element_type.kind is Kind.COMPLEX and shape.element_type.kind is not Kind.COMPLEX:
         part = "f32" if given.element_type.bits == 64 else "f64"
-        operand = body.emit(
-            "real", (operand,), replace(shape, element_type=PRIMITIVE_TYPES[part])
-        )
+        operand = body.emit("real", (operand,), replace(shape, element_type=PRIMITIVE_TYPES[part]))
     return (body.emit("convert", (operand,), shape),)
 
 

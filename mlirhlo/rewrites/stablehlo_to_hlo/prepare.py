@@ -13,6 +13,10 @@ def prepared(module: ModuleOp, *, simplify: bool = True) -> ModuleOp:
     from mlirhlo.rewrites.stablehlo_to_hlo.wrapped import unwrap
 
     copy = module.clone()
+    for op, twin in zip(module.walk(), copy.walk(), strict=True):
+        source = getattr(op, "text_source", None)
+        if source is not None:
+            twin.text_source = source  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     unwrap(copy)
     remove_unused_functions(copy)
     expand_chlo(copy)

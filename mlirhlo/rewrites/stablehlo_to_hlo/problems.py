@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import FileLineColLoc, FusedLoc, NameLoc
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Operation
 
+from mlirhlo.analysis.stablehlo.places import place_of as place_in_text
 from mlirhlo.diagnostics import Diagnostic, HloError, Place
 
 
-def place_of(op: Operation) -> Place | None:
-    """Where `op` stands in the file it was read from, as its location says."""
-    found = _file_of(op.location)
-    name = f"{op.name}"
-    if found is None:
-        return Place("<module>", what=name)
-    file, line, column = found
-    return Place(file, line, column, what=name)
+def place_of(op: Operation) -> Place:
+    """Where `op` stands in the text it was read from, else where its location says."""
+    from mlirhlo.rewrites.stablehlo_to_hlo.locations import file_of
 
-
-def _file_of(location: Attribute | None) -> tuple[str, int, int] | None:
-    match location:
-        case FileLineColLoc():
-            return location.filename.data, location.line.data, location.column.data
-        case NameLoc():
-            return _file_of(getattr(location, "child_loc", None))
-        case FusedLoc():
-            for part in location.locations.data:
-                found = _file_of(part)
-                if found is not None:
-                    return found
-            return None
-        case _:
-            return None
+    if getattr(op, "text_source", None) is None:
+        found = file_of(op.location)
+        if found is not None:
+            return Place(*found, what=op.name)
+    return place_in_text(op, None, None)
 
 
 def problem(code: str, op: Operation, message: str, help: str | None = None) -> HloError:

@@ -35,6 +35,7 @@ declare(
     c8="a closed dimension with a priority has an axis",
     c9="onto one device there are no dimension shardings, replicated or unreduced axes",
     c10="there is a sharding for each value",
+    c11="ops that change the sharding of a tensor keep its type",
 )
 declare(
     "sdy.manual_computation",
@@ -43,8 +44,14 @@ declare(
     c3="manual axes stand before free ones in each dimension",
     c4="arguments and returned values have the shapes that operands and results have on one device",
 )
-declare("sdy.propagation_barrier", c1="the direction is not BOTH")
+declare(
+    "sdy.named_computation",
+    c1="arguments have the types of operands, returned values those of results",
+)
+declare("sdy.propagation_barrier", c1="the direction is NONE, FORWARD or BACKWARD")
+declare("sdy.data_flow_edge", c1="the input has no other use")
 
+_BLOCKING = tuple(d.value for d in PropagationDirection if d is not PropagationDirection.BOTH)
 _PER_VALUE = {"in_shardings": "operand", "out_shardings": "result"}
 
 
@@ -88,10 +95,20 @@ def _check_sdy(op: Operation, meshes: Mapping[str, Mesh]) -> None:
         sharding = op.properties.get(key)
         if sharding is not None:
             check_sharding(cast(Any, sharding).data, op.results[0].type, meshes)
+    if not op.regions and len(op.operands) == len(op.results) == 1:
+        before, after = op.operands[0].type, op.results[0].type
+        if before != after:  # c11
+            raise ConstraintError("sdy.sharding_c11", f"{before} becomes {after}")
+    if op.name == "sdy.data_flow_edge":
+        uses = sum(1 for _ in op.operands[0].uses)
+        if uses != 1:  # c1
+            raise ConstraintError("sdy.data_flow_edge_c1", f"the input has {uses} uses")
     if op.name == "sdy.propagation_barrier":
         direction = cast(Any, op.properties["allowed_direction"]).value.data
-        if direction == PropagationDirection.BOTH.value:  # c1
-            raise ConstraintError("sdy.propagation_barrier_c1", "BOTH blocks nothing")
+        if direction not in _BLOCKING:  # c1
+            raise ConstraintError(
+                "sdy.propagation_barrier_c1", f"direction {direction} is none of {_BLOCKING}"
+            )
     if op.name in ("sdy.manual_computation", "sdy.named_computation"):
         for key, values in (("in_shardings", op.operands), ("out_shardings", op.results)):
             if key in op.properties:
@@ -99,6 +116,12 @@ def _check_sdy(op: Operation, meshes: Mapping[str, Mesh]) -> None:
                 _check_values(op.properties[key], types, meshes, _PER_VALUE[key])
     if op.name == "sdy.manual_computation":
         _check_manual(op, meshes)
+    if op.name == "sdy.named_computation":
+        inner, returned = _inside(op)
+        if inner != [v.type for v in op.operands] or returned != [v.type for v in op.results]:
+            raise ConstraintError(  # c1
+                "sdy.named_computation_c1", "types inside differ from those of operands and results"
+            )
 
 
 def _check_values(
@@ -216,11 +239,17 @@ def _follows(a: AxisRef, b: AxisRef) -> bool:
     return first.pre_size * first.size == second.pre_size
 
 
+def _inside(op: Operation) -> tuple[list[Attribute], list[Attribute]]:
+    """Types of the arguments of an op's region, and of what it returns."""
+    block = op.regions[0].block
+    last = block.last_op
+    returned = () if last is None else last.operands
+    return [value.type for value in block.args], [value.type for value in returned]
+
+
 def _check_manual(op: Operation, meshes: Mapping[str, Mesh]) -> None:
     manual: tuple[str, ...] = cast(Any, op.properties["manual_axes"]).data.value
-    block = op.regions[0].block
-    inner = [value.type for value in block.args]
-    returned = [] if block.last_op is None else [value.type for value in block.last_op.operands]
+    inner, returned = _inside(op)
     for key, outer, local in (
         ("in_shardings", [value.type for value in op.operands], inner),
         ("out_shardings", [value.type for value in op.results], returned),

@@ -174,8 +174,9 @@ class PropagationBarrierOp(IRDLOperation):
         """Prints the custom form."""
         printer.print_string(" ")
         printer.print_operand(self.input)
-        direction = PropagationDirection(_value(self.allowed_direction))
-        printer.print_string(f" allowed_direction={direction.name}")
+        number = _value(self.allowed_direction)
+        names = {direction.value: direction.name for direction in PropagationDirection}
+        printer.print_string(f" allowed_direction={names.get(number, number)}")
         print_end(self, printer)
 
 

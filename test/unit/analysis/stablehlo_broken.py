@@ -911,6 +911,12 @@ _SHARDINGS = (
         ("tensor<4x8xf32>): ", "tensor<4x4xf32>): "),
         ("(tensor<4x8xf32>)", "(tensor<4x4xf32>)"),
     ),
+    _b(
+        "sdy.sharding_c11",
+        ("-> tensor<8x8xf32>", "-> tensor<8x4xf32>"),
+        base="sdy.propagation_barrier",
+    ),
+    _b("sdy.named_computation_c1", ("-> tensor<8xf32>", "-> tensor<4xf32>")),
     _b("sdy.propagation_barrier_c1", ("allowed_direction = 1", "allowed_direction = 3")),
 )
 

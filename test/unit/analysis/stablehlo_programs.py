@@ -472,6 +472,14 @@ VALID.update(
             ' ({^bb0(%x: tensor<4x8xf32>): "sdy.return"(%x) : (tensor<4x8xf32>) -> ()})'
             " : (tensor<8x8xf32>) -> tensor<8x8xf32>"
         ),
+        "sdy.named_computation": (
+            'sdy.named_computation <{name = "f"}>'
+            ' ({^bb0(%x: tensor<8xf32>): "sdy.return"(%x) : (tensor<8xf32>) -> ()})'
+            " : (tensor<8xf32>) -> tensor<8xf32>"
+        ),
+        "sdy.data_flow_edge": (
+            "sdy.data_flow_edge : (tensor<8xf32>) -> tensor<8xf32> where 0 = dense<1.0>"
+        ),
         "sdy.propagation_barrier": (
             "sdy.propagation_barrier <{allowed_direction = 1 : i32}>"
             " : (tensor<8x8xf32>) -> tensor<8x8xf32>"

@@ -18,7 +18,7 @@ def found_in(text: str) -> list[Diagnostic]:
 
 
 def test_every_constraint_has_a_broken_program() -> None:
-    broken = {case.constraint for case in BROKEN}
+    broken = {case.constraint for case in BROKEN} | {"sdy.data_flow_edge_c1"}
     assert broken | set(UNCHECKED) == set(CONSTRAINTS)
     assert not broken & set(UNCHECKED)
 
@@ -30,6 +30,16 @@ def test_broken_constraint_is_found(case: Broken) -> None:
     assert first.notes[0][0] == f"{case.constraint}: {CONSTRAINTS[case.constraint]}"
     assert first.place is not None
     assert first.place.line > 1
+
+
+def test_an_edge_is_the_only_use_of_its_input() -> None:
+    text = """func.func @f(%x: tensor<8xf32>) {
+      %0 = sdy.data_flow_edge %x : tensor<8xf32>
+      %1 = stablehlo.negate %x : tensor<8xf32>
+      return
+    }"""
+    assert found_in(text)[0].message.endswith("the input has 2 uses [sdy.data_flow_edge_c1]")
+    assert not found_in(text.replace("negate %x", "negate %0"))
 
 
 @pytest.mark.parametrize("name", VALID)

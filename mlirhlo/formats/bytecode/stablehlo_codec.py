@@ -15,6 +15,7 @@ from mlirhlo.dialects.stablehlo import attributes as stablehlo
 from mlirhlo.dialects.stablehlo import mesh
 from mlirhlo.dialects.stablehlo.structs import EnumAttr, StructAttr
 from mlirhlo.dialects.stablehlo.types import FutureType, TokenType
+from mlirhlo.dialects.stablehlo.words import RESULT_ACCURACY_MODES
 from mlirhlo.formats.bytecode.builtin_types import DYNAMIC
 from mlirhlo.formats.bytecode.codec import Sink, Source
 from mlirhlo.formats.bytecode.floats import double_of
@@ -214,7 +215,7 @@ def _algorithm(source: Source) -> Attribute:
 def read_accuracy_mode(source: Source) -> Attribute:
     """How the exactness of a result is said, by its number."""
     number = source.varint()
-    for word, value in stablehlo.RESULT_ACCURACY_MODES.items():
+    for word, value in RESULT_ACCURACY_MODES.items():
         if value == number:
             return stablehlo.ResultAccuracyModeAttr(word)
     raise source.problem(f"no result accuracy mode has number {number}")

@@ -39,6 +39,7 @@ from mlirhlo.dialects.stablehlo.types import (
     UniformQuantization,
     UniformQuantizedType,
 )
+from mlirhlo.dialects.stablehlo.words import RESULT_ACCURACY_MODES
 from mlirhlo.formats.bytecode import builtin_attributes, builtin_types, dense
 from mlirhlo.formats.bytecode.codec import Sink, Source
 from mlirhlo.formats.bytecode.floats import (
@@ -286,7 +287,7 @@ class VhloCodec:
                 sink.signed_list(sizes_of(value))
             case stablehlo.ResultAccuracyModeAttr():
                 sink.varint(ACCURACY_MODE)
-                sink.varint(stablehlo.RESULT_ACCURACY_MODES[value.data])
+                sink.varint(RESULT_ACCURACY_MODES[value.data])
             case stablehlo.ResultAccuracyAttr():
                 sink.varint(ACCURACY)
                 sink.bits(double_bits(value.data.atol), 64)

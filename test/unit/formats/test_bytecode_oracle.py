@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import io
+import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -145,3 +147,33 @@ def test_jax_runs_ours(name: str, version: str) -> None:
     found = export.deserialize(bytearray(replaced)).call(x, y, np.zeros(3, np.int8))
     np.testing.assert_allclose(found["a"], np.sin(x) @ y, rtol=1e-5)
     assert int(found["b"]) == 6
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_orders_of_uses(count: int) -> None:
+    """Uses are listed in the order that MLIR has them in, for results and block arguments."""
+    results = "".join(
+        f'  %d{i} = "d.d"() : () -> i1\n  %e{i} = "d.e"() : () -> i2\n' for i in range(count)
+    )
+    uses = "".join(f'  "u.u{i}"(%d{i}, %e{i}) : (i1, i2) -> ()\n' for i in range(count))
+    text = f'"x.m"() ({{\n^bb0(%a: i1, %b: i8):\n  %x:2 = "w.x"() : () -> (i8, i2)\n{results}{uses}}}) : () -> ()'
+    for order in itertools.permutations(range(count)):
+        theirs = mlir_oracle.parse(text)
+        block = next(iter(theirs.body.operations)).regions[0].blocks[0]
+        operations = list(block.operations)
+        argument, result = block.arguments[0], operations[0].results[1]
+        for index in order:
+            operations[1 + 2 * index].results[0].replace_all_uses_with(argument)
+            operations[2 + 2 * index].results[0].replace_all_uses_with(result)
+        out = io.BytesIO()
+        with theirs.context:
+            theirs.operation.write_bytecode(out)
+        ours = bytecode.read_module(out.getvalue()).body.block.first_op
+        assert ours is not None
+        inside = ours.regions[0].block
+        first = inside.first_op
+        assert first is not None
+        pairs = ((inside.args[0], argument), (first.results[1], result))
+        for mine, their in pairs:
+            found = [str(use.operation.attributes["op_name__"]) for use in mine.uses]
+            assert found == [f'"{use.owner.name}"' for use in their.uses], order

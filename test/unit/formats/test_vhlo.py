@@ -164,3 +164,25 @@ def test_formats_load_and_write_artifacts(tmp_path: object) -> None:
     plain = formats.to_bytes(module, "mlirbc")
     assert vhlo.artifact_version(plain) is None
     assert str(formats.load(plain).module) == str(module)
+
+
+def test_quantized_types() -> None:
+    from mlirhlo.formats import stablehlo
+
+    one = "tensor<2x!quant.uniform<i8:f32, 5.000000e-01:3>>"
+    scales = "{1.000000e+00,2.000000e+00:7,2.500000e-01}"
+    by_axis = f"tensor<2x3x!quant.uniform<u8<1:200>:f32:1, {scales}>>"
+    text = f"""module {{
+  func.func @main(%arg0: {one}, %arg1: tensor<2x3xf32>) -> {by_axis} {{
+    %0 = stablehlo.uniform_dequantize %arg0 : ({one}) -> tensor<2xf32>
+    %1 = stablehlo.uniform_quantize %arg1 : (tensor<2x3xf32>) -> {by_axis}
+    return %1 : {by_axis}
+  }}
+}}
+"""
+    module = stablehlo.parse_module(text)
+    data = vhlo.serialize_artifact(module)
+    assert b"quant.uniform" not in data  # a binary encoding, as all of VHLO's
+    assert stablehlo.print_module(vhlo.deserialize_artifact(data)) == stablehlo.print_module(module)
+    with pytest.raises(HloError, match=r"came with 0\.18\.0"):
+        vhlo.serialize_artifact(module, "0.17.0")

@@ -217,7 +217,7 @@ def acosh(z: Value) -> Value:
 def asinh(z: Value) -> Value:
     """-i asin(i z)."""
     x, y = parts(z)
-    arc = _Arc(y, x)
+    arc = _Arc(-y, x)
     real = x.compare("LT", 0.0).select(-arc.log, arc.log)
     return z.emitter.complex(real, y.atan2(arc.leg))
 
@@ -226,13 +226,14 @@ def _atanh_parts(x: Value, y: Value) -> tuple[Value, Value]:
     """Log1p(4|x| / ((1 - |x|)² + y²)) / 4 with x's sign, and the angle of (2y, 1 - x² - y²) / 2."""
     digits = int(finfo(x).nmant) + 1
     # Beyond this, both squares are too large for the sum to matter.
-    large = float(1 << (48 if digits == 24 else 106))
+    twice = float((1 << digits) + 2)
+    large = scaled(x, twice, twice)
     size_x, size_y = x.abs(), y.abs()
     in_range = size_x.compare("LT", large) & size_y.compare("LT", large)
     minus = 1.0 - size_x
     yy = y * y
     near = size_x / (minus * minus + yy)
-    much_larger = (size_y * float((1 << digits) + 2)).compare("LT", size_x)
+    much_larger = (size_y * twice).compare("LT", size_x)
     infinite = (x.compare("EQ", math.inf) | x.compare("EQ", -math.inf)) | (
         y.compare("EQ", math.inf) | y.compare("EQ", -math.inf)
     )
@@ -261,11 +262,11 @@ def atan(z: Value) -> Value:
 
 def cosh(z: Value) -> Value:
     """E**(z + log 1/2) + e**(log 1/2 - z)."""
-    half = z.emitter.constant(math.log(0.5), z.type)
+    half = log(z.emitter.constant(0.5, z.type))
     return exponential(z + half) + exponential(half - z)
 
 
 def sinh(z: Value) -> Value:
     """E**(z + log 1/2) - e**(log 1/2 - z)."""
-    half = z.emitter.constant(math.log(0.5), z.type)
+    half = log(z.emitter.constant(0.5, z.type))
     return exponential(z + half) - exponential(half - z)

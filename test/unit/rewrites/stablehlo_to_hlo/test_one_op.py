@@ -15,10 +15,11 @@ FLOATS = ("bf16", "f16", "f32", "f64", "f8E4M3FN", "f8E5M2", "f8E4M3", "f8E3M4",
 INTEGERS = ("i2", "i4", "i8", "i16", "i32", "i64", "ui2", "ui4", "ui8", "ui16", "ui32", "ui64")
 COMPLEX = ("complex<f32>", "complex<f64>")
 TYPES = (*FLOATS, *INTEGERS, *COMPLEX, "i1")
-FLOAT_UNARY = (
-    "abs cbrt ceil cosine exponential exponential_minus_one floor log log_plus_one logistic negate"
-    " round_nearest_afz round_nearest_even rsqrt sign sine sqrt tan tanh"
-).split()
+FLOAT_UNARY = [
+    "abs", "cbrt", "ceil", "cosine", "exponential", "exponential_minus_one", "floor", "log",
+    "log_plus_one", "logistic", "negate", "round_nearest_afz", "round_nearest_even",
+    "rsqrt", "sign", "sine", "sqrt", "tan", "tanh",
+]  # fmt: skip
 INTEGER_UNARY = ("count_leading_zeros", "not", "popcnt", "negate", "sign", "abs")
 BINARY = ("add", "divide", "maximum", "minimum", "multiply", "power", "remainder", "subtract")
 BITWISE = ("and", "or", "xor", "shift_left", "shift_right_arithmetic", "shift_right_logical")

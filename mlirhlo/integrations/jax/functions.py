@@ -71,12 +71,13 @@ class JittedFunction:
 
     def lower_placed(
         self,
+        platform: str,
         placed: Callable[[Any], Any],
         sharding: Any,
         args: tuple[object, ...],
         kwargs: Mapping[str, object],
     ) -> Lowered:
-        """Lowers for TPUs: `placed` puts each argument on them, results are placed by `sharding`."""
+        """Lowers for a device: `placed` puts each argument on it, `sharding` the results."""
         jax = _jax()
         positional = list(args)
         for number in range(len(args)):
@@ -88,7 +89,7 @@ class JittedFunction:
         }
         options = {**self._jax_options, "out_shardings": sharding}
         traced = jax.jit(self._function, **options).trace(*positional, **named)
-        return self._lowered(traced, "tpu")
+        return self._lowered(traced, platform)
 
     def _lowered(self, traced: Any, platform: str | None = None) -> Lowered:
         platform = platform or self._settings.lowering_platform

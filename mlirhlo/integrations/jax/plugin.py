@@ -1,16 +1,18 @@
-"""Passes in a compiler behind PJRT's C interface, also where it has no device: libtpu.
+"""Passes in a compiler behind PJRT's C interface, also where it has no device: libtpu, XLA:GPU.
 
 JAX registers passes with a plugin when it starts a client of it. A compilation for a device that
 is not there (`jax.experimental.topologies`) never has a client, so here the plugin's extension for
 passes is called directly. Source: the C interface's extension "XLA transform", version 1, as
-observed with libtpu 0.0.51.
+observed with libtpu 0.0.51 and the CUDA plugin of jaxlib 0.10.2.
 """
 
 from __future__ import annotations
 
 import ctypes as c
+import importlib.util
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar
 
 from mlirhlo.diagnostics import error
@@ -162,28 +164,45 @@ def prepare_tpu() -> None:
         os.environ.setdefault(name, value)
 
 
-_found: list[PluginTransforms | None] = []
+_found: dict[str, PluginTransforms | None] = {}
 
 
-def tpu_transforms() -> PluginTransforms | None:
-    """The TPU compiler's extension; None where this libtpu has none.
+def plugin_transforms(platform: str) -> PluginTransforms | None:
+    """The extension of the compiler for `tpu` or `gpu`; None where it is not installed or has none.
 
-    Raises `HloError` HLO0600 when libtpu is not installed or cannot be loaded.
+    Raises `HloError` HLO0600 when it is installed and cannot be loaded.
     """
-    if not _found:
+    if platform not in _found:
+        path = _library(platform)
+        _found[platform] = None if path is None else _extension_of(path)
+    return _found[platform]
+
+
+def _library(platform: str) -> str | None:
+    """File of a plugin."""
+    if platform == "tpu":
+        if importlib.util.find_spec("libtpu") is None:
+            return None
         prepare_tpu()
-        libtpu = require("libtpu", "tpu", "compiling for TPUs")
-        try:
-            library = c.CDLL(libtpu.get_library_path())
-            library.GetPjrtApi.restype = c.POINTER(c.c_void_p)
-        except (OSError, AttributeError) as problem:
-            raise error("HLO0600", f"libtpu cannot be loaded: {problem}") from None
-        # The interface starts with its size and the first extension.
-        extension = c.cast(library.GetPjrtApi()[1], c.POINTER(_Base))
-        while extension and extension.contents.type != _EXTENSION_TYPE:
-            extension = extension.contents.next
-        whole = bool(extension) and extension.contents.struct_size >= c.sizeof(_Extension)
-        _found.append(
-            PluginTransforms(c.cast(extension, c.POINTER(_Extension)).contents) if whole else None
-        )
-    return _found[0]
+        path: str = require("libtpu", "tpu", "compiling for TPUs").get_library_path()
+        return path
+    if platform == "gpu" and (folders := importlib.util.find_spec("jax_plugins")) is not None:
+        for folder in folders.submodule_search_locations or ():
+            for file in sorted(Path(folder).glob("xla_*/xla_*_plugin.so"), reverse=True):
+                return str(file)
+    return None
+
+
+def _extension_of(path: str) -> PluginTransforms | None:
+    try:
+        library = c.CDLL(path)
+        library.GetPjrtApi.restype = c.POINTER(c.c_void_p)
+    except (OSError, AttributeError) as problem:
+        raise error("HLO0600", f"{path} cannot be loaded: {problem}") from None
+    # The interface starts with its size and the first extension.
+    extension = c.cast(library.GetPjrtApi()[1], c.POINTER(_Base))
+    while extension and extension.contents.type != _EXTENSION_TYPE:
+        extension = extension.contents.next
+    if not extension or extension.contents.struct_size < c.sizeof(_Extension):
+        return None
+    return PluginTransforms(c.cast(extension, c.POINTER(_Extension)).contents)

@@ -119,7 +119,9 @@ def capture(
     - `passes`: a regular expression of passes to dump the module around; True for all, False for
       none.
     - `options`: XLA's flags without dashes, as in `Lowered.compile`.
-    - `topology`: compiles for TPUs that need not be there, such as `"v5e:2x2"`; needs libtpu.
+    - `topology`: compiles for a device that need not be there: TPUs by name (`"v5e:2x2"`; needs
+      libtpu), a GPU by the file that describes it (`….gpu_target_config.pbtxt`, which XLA dumps;
+      needs JAX's CUDA plugin).
     - `jit_options`: as in `jit`.
 
     Nothing is executed. Raises `HloError` HLO0600 without JAX or libtpu, HLO0602 for an unknown
@@ -226,22 +228,28 @@ def optimized_module(executable: Any) -> Module:
 def _lower_for(
     topology: str, jitted: JittedFunction, args: tuple[object, ...], kwargs: dict[str, object]
 ) -> Lowered:
-    """Lowers for the first device of a TPU that is not there."""
+    """Lowers for the first device of a topology that is not there."""
     import numpy as np
 
     from mlirhlo.integrations.jax.plugin import prepare_tpu
 
-    require("libtpu", "tpu", "compiling for TPUs")
-    prepare_tpu()
     jax = require("jax", "jax", "capture")
     topologies = require("jax.experimental.topologies", "jax", "capture")
+    is_gpu = Path(topology).is_file()
+    if not is_gpu:
+        require("libtpu", "tpu", "compiling for TPUs")
+        prepare_tpu()
     try:
-        found = topologies.get_topology_desc(platform="tpu", topology_name=topology)
+        if is_gpu:
+            described = {"target_config": Path(topology).read_text(), "topology": "1x1x1"}
+            found = topologies.get_topology_desc(platform="cuda", **described)
+        else:
+            found = topologies.get_topology_desc(platform="tpu", topology_name=topology)
     except Exception as problem:  # noqa: BLE001 - the compiler reports by many types
         raise error(
             "HLO0601",
             f"unknown topology {topology!r}: {problem}",
-            help="known are such as v4:2x2x1, v5e:2x2, v5p:2x2x1, v6e:2x2",
+            help="known are such as v4:2x2x1, v5e:2x2, v5p:2x2x1, v6e:2x2, or a GPU's target config",
         ) from None
     mesh = jax.sharding.Mesh(np.array(found.devices[:1]), ("device",))
     sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
@@ -250,4 +258,5 @@ def _lower_for(
         like = jax.eval_shape(lambda x: x, value)  # pyright: ignore[reportUnknownLambdaType]
         return jax.ShapeDtypeStruct(like.shape, like.dtype, sharding=sharding)
 
-    return jitted.lower_placed(placed, sharding, args, kwargs)
+    platform = "cuda" if is_gpu else "tpu"
+    return jitted.lower_placed(platform, placed, sharding, args, kwargs)

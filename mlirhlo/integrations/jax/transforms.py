@@ -6,14 +6,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.integrations.jax.hook import Hook, PassLike, PassRun, steps_of, title_of
+from mlirhlo.integrations.jax.plugin import plugin_transforms
 from mlirhlo.integrations.optional import choose, require
-
-if TYPE_CHECKING:
-    from mlirhlo.integrations.jax.plugin import PluginTransforms
 
 STAGES: tuple[str, ...] = ("pre-scheduler", "post-scheduler")
 """Where the compiler calls passes: after its own optimisations, before and after scheduling."""
@@ -158,7 +156,8 @@ def _enter(platform: str, name: str, stage: str, hook: Hook) -> Callable[[], obj
         return hook(data, stage)
 
     number = STAGES.index(stage)
-    if platform == "tpu" and (plugin := _tpu()) is not None:
+    # The plugin's own door serves compilation without a device too, which JAX's does not.
+    if platform in ("gpu", "tpu") and (plugin := plugin_transforms(platform)) is not None:
         plugin.register(name, number, callback)
         return lambda: plugin.clear(name, number)
     xla = _jax_hook()
@@ -189,17 +188,6 @@ def _jax_hook() -> Any:
             help="pip install 'jax>=0.10.2' 'jaxlib>=0.10.2'",
         )
     return xla
-
-
-def _tpu() -> PluginTransforms | None:
-    """The TPU compiler's own door, which also serves compilation without a TPU; None without it."""
-    import importlib.util
-
-    if importlib.util.find_spec("libtpu") is None:
-        return None
-    from mlirhlo.integrations.jax.plugin import tpu_transforms
-
-    return tpu_transforms()
 
 
 def _forget_programs() -> None:

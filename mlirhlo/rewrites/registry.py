@@ -22,7 +22,10 @@ _BUILTIN: Mapping[str, str] = {
     "flatten-call-graph": "flatten_call_graph:FlattenCallGraphPass",
     "hlo-legalize-to-stablehlo": "hlo_to_stablehlo:HloLegalizeToStablehloPass",
     "hlo-module-dce": "hlo_module_dce:HloModuleDcePass",
+    "stablehlo-canonicalize-dynamism": "stablehlo_refine_shapes:StablehloCanonicalizeDynamismPass",
     "stablehlo-legalize-to-hlo": "stablehlo_to_hlo:StablehloLegalizeToHloPass",
+    "stablehlo-refine-arguments": "stablehlo_refine_shapes:StablehloRefineArgumentsPass",
+    "stablehlo-refine-shapes": "stablehlo_refine_shapes:StablehloRefineShapesPass",
     "stablehlo-target-independent-optimization": (
         "stablehlo_simplify:StablehloTargetIndependentOptimizationPass"
     ),

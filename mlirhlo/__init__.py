@@ -44,7 +44,7 @@ class Module:
     Made by `load` and `parse`, or around any `builtin.module` of the hlo dialect.
     """
 
-    __slots__ = ("loaded", "op")
+    __slots__ = ("_made", "loaded", "op")
 
     op: ModuleOp
     """The IR."""
@@ -53,12 +53,34 @@ class Module:
 
     def __init__(self, op: ModuleOp, loaded: Loaded | None = None) -> None:
         self.op, self.loaded = op, loaded
+        self._made: dict[object, ModuleOp] = {}
 
     @property
     def stablehlo(self) -> ModuleOp | None:
         """The StableHLO program the module was made of, as it was read; None for other modules."""
         loaded = None if self.loaded is None else self.loaded.module
-        return loaded if loaded is not self.op else None
+        return loaded if loaded is not self.op or self._is_open else None
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether `op` is StableHLO of unknown sizes, made HLO for the arguments of each call."""
+        return any(op.name == "func.func" for op in self.op.ops)
+
+    def _for(self, arguments: Sequence[object]) -> ModuleOp:
+        """The HLO for these arguments. Raises `HloError` HLO0428, HLO0429 and HLO042x."""
+        if not self._is_open:
+            return self.op
+        import numpy as np
+
+        from mlirhlo.rewrites.stablehlo_refine_shapes import refine_for
+        from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo
+
+        shapes = tuple(np.shape(cast(Any, argument)) for argument in arguments)
+        found = self._made.get(shapes)
+        if found is None:
+            found = convert_to_hlo(refine_for(self.op, shapes), with_device_counts=True)
+            self._made[shapes] = found
+        return found
 
     @property
     def hlo(self) -> HloModule:
@@ -142,7 +164,7 @@ class Module:
         """As a call, with the device's numbers and a hook told of every instruction."""
         from mlirhlo.interp.engine import Interpreter
 
-        result = Interpreter(self.op, hook=hook).run(
+        result = Interpreter(self._for(arguments), hook=hook).run(
             arguments, replica=replica, partition=partition
         )
         return _plain(result)
@@ -196,7 +218,8 @@ def load(source: Source, format: str | None = None) -> Module:
     """The module in a file (or bytes, or an open binary file), whatever its format.
 
     A StableHLO program (text, bytecode, `jax.export`) is converted to HLO; `Module.stablehlo` has it
-    as it was. Raises `HloError` when it cannot be read or converted; nothing is verified.
+    as it was. One whose arguments have unknown sizes is converted when it is called, for the shapes
+    given. Raises `HloError` when it cannot be read or converted; nothing is verified.
     """
     from mlirhlo.formats import load as load_any
 
@@ -217,9 +240,11 @@ def _module(loaded: Loaded) -> Module:
     """What was read, as HLO."""
     module = loaded.module
     if any(op.name == "func.func" for op in module.ops):
+        from mlirhlo.rewrites.stablehlo_refine_shapes import takes_any_size
         from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo
 
-        module = convert_to_hlo(module, with_device_counts=True)
+        if not takes_any_size(module):
+            module = convert_to_hlo(module, with_device_counts=True)
     return Module(module, loaded)
 
 

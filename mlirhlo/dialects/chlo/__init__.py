@@ -9,6 +9,6 @@ from mlirhlo.dialects.stablehlo.op_classes import make_classes
 OP_CLASSES = make_classes(ROWS.values())
 """Every op class by its name."""
 
-CHLO = Dialect("chlo", list(OP_CLASSES.values()), list(ATTRIBUTES))
+CHLO = Dialect("chlo", list(OP_CLASSES.values()), ATTRIBUTES)
 
 __all__ = ["CHLO", "OP_CLASSES", "ROWS"]

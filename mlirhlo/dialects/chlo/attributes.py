@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xdsl.ir import Attribute
 from xdsl.irdl import irdl_attr_definition
 
 from mlirhlo.dialects.stablehlo.structs import EnumAttr, Ints, StructAttr, numbered
@@ -53,7 +54,7 @@ class RaggedDotDimensionNumbersAttr(StructAttr[RaggedDotDimensionNumbers]):
     value_class = RaggedDotDimensionNumbers
 
 
-ATTRIBUTES = [
+ATTRIBUTES: list[type[Attribute]] = [
     ComparisonDirectionAttr,
     ComparisonTypeAttr,
     PrecisionAttr,

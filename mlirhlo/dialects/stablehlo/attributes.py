@@ -1,4 +1,4 @@
-"""The attributes of the stablehlo dialect.
+"""The attributes of the stablehlo dialect; those of one word and those of meshes come from next door.
 
 Each holds a frozen value (`attr.data.offset_dims`); those of one word hold the word (`attr.data ==
 "LT"`). Field names are those of the dialect's definition.
@@ -7,6 +7,7 @@ Each holds a frozen value (`attr.data.offset_dims`); those of one word hold the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_attr_definition
@@ -21,97 +22,58 @@ from mlirhlo.dialects.stablehlo.mesh import (
     SubAxisInfoAttr,
 )
 from mlirhlo.dialects.stablehlo.structs import (
-    EnumAttr,
     Ints,
     StructAttr,
     TextualAttr,
-    numbered,
+)
+from mlirhlo.dialects.stablehlo.words import (
+    ComparisonDirectionAttr,
+    ComparisonTypeAttr,
+    FftTypeAttr,
+    PrecisionAttr,
+    ResultAccuracyModeAttr,
+    RngAlgorithmAttr,
+    RngDistributionAttr,
+    TransposeAttr,
 )
 
-# ---------------------------------------------------------------- words
-
-
-@irdl_attr_definition
-class ComparisonDirectionAttr(EnumAttr):
-    """`#stablehlo<comparison_direction LT>`."""
-
-    name = "stablehlo.comparison_direction"
-    cases = numbered("EQ", "NE", "GE", "GT", "LE", "LT")
-
-
-@irdl_attr_definition
-class ComparisonTypeAttr(EnumAttr):
-    """`#stablehlo<comparison_type FLOAT>`."""
-
-    name = "stablehlo.comparison_type"
-    cases = numbered("NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED")
-
-
-@irdl_attr_definition
-class PrecisionAttr(EnumAttr):
-    """`#stablehlo<precision HIGHEST>`."""
-
-    name = "stablehlo.precision"
-    cases = numbered("DEFAULT", "HIGH", "HIGHEST")
-
-
-@irdl_attr_definition
-class FftTypeAttr(EnumAttr):
-    """`#stablehlo<fft_type RFFT>`."""
-
-    name = "stablehlo.fft_type"
-    cases = numbered("FFT", "IFFT", "RFFT", "IRFFT")
-
-
-@irdl_attr_definition
-class TransposeAttr(EnumAttr):
-    """`#stablehlo<transpose NO_TRANSPOSE>`."""
-
-    name = "stablehlo.transpose"
-    cases = numbered("TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT")
-
-
-@irdl_attr_definition
-class RngDistributionAttr(EnumAttr):
-    """`#stablehlo<rng_distribution UNIFORM>`."""
-
-    name = "stablehlo.rng_distribution"
-    cases = numbered("UNIFORM", "NORMAL", start=1)
-
-
-@irdl_attr_definition
-class RngAlgorithmAttr(EnumAttr):
-    """`#stablehlo<rng_algorithm THREE_FRY>`."""
-
-    name = "stablehlo.rng_algorithm"
-    cases = numbered("DEFAULT", "THREE_FRY", "PHILOX")
-
-
-RESULT_ACCURACY_MODES = numbered("DEFAULT", "HIGHEST", "TOLERANCE")
-
-
-@irdl_attr_definition
-class ResultAccuracyModeAttr(TextualAttr[str]):
-    """`#stablehlo.result_accuracy_mode<DEFAULT>`."""
-
-    name = "stablehlo.result_accuracy_mode"
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> str:
-        """Reads `<WORD>`."""
-        with parser.in_angle_brackets():
-            start = parser.pos
-            word = parser.parse_identifier()
-            if word not in RESULT_ACCURACY_MODES:
-                parser.raise_error(
-                    f"result_accuracy_mode is one of {', '.join(RESULT_ACCURACY_MODES)}", start
-                )
-        return word
-
-    def spelled(self) -> str:
-        """`<WORD>`."""
-        return f"<{self.data}>"
-
+__all__ = [
+    "ATTRIBUTES",
+    "AxisRefAttr",
+    "ChannelHandle",
+    "ChannelHandleAttr",
+    "ComparisonDirectionAttr",
+    "ComparisonTypeAttr",
+    "ConvDimensionNumbers",
+    "ConvDimensionNumbersAttr",
+    "DotAlgorithm",
+    "DotAlgorithmAttr",
+    "DotDimensionNumbers",
+    "DotDimensionNumbersAttr",
+    "FftTypeAttr",
+    "FormerTypeExtensionsAttr",
+    "GatherDimensionNumbers",
+    "GatherDimensionNumbersAttr",
+    "Ints",
+    "MeshAttr",
+    "MeshAxisAttr",
+    "OutputOperandAlias",
+    "OutputOperandAliasAttr",
+    "PrecisionAttr",
+    "ReplicaGroupMeshAxesAttr",
+    "ResultAccuracy",
+    "ResultAccuracyAttr",
+    "ResultAccuracyModeAttr",
+    "RngAlgorithmAttr",
+    "RngDistributionAttr",
+    "ScatterDimensionNumbers",
+    "ScatterDimensionNumbersAttr",
+    "SubAxisInfoAttr",
+    "TransposeAttr",
+    "TypeExtensions",
+    "TypeExtensionsAttr",
+    "parse_conv_dimension_numbers",
+]
 
 # ---------------------------------------------------------------- dimension numbers
 
@@ -347,7 +309,7 @@ class DotAlgorithmAttr(TextualAttr[DotAlgorithm]):
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> DotAlgorithm:
         """Reads the fields, in any order."""
-        readers = {
+        readers: dict[str, Any] = {
             "lhs_precision_type": parser.parse_type,
             "rhs_precision_type": parser.parse_type,
             "accumulation_type": parser.parse_type,
@@ -356,7 +318,7 @@ class DotAlgorithmAttr(TextualAttr[DotAlgorithm]):
             "num_primitive_operations": parser.parse_integer,
             "allow_imprecise_accumulation": parser.parse_boolean,
         }
-        values: dict[str, Attribute | int | bool] = {}
+        values: dict[str, Any] = {}
         with parser.in_angle_brackets():
             while True:
                 name = parser.parse_identifier()
@@ -368,7 +330,7 @@ class DotAlgorithmAttr(TextualAttr[DotAlgorithm]):
                     break
             if missing := [name for name in readers if name not in values]:
                 parser.raise_error(f"{cls.name}: expected '{missing[0]}'")
-        return DotAlgorithm(**values)  # pyright: ignore[reportArgumentType]
+        return DotAlgorithm(**values)
 
     def spelled(self) -> str:
         """`<lhs_precision_type = tf32, …>`."""
@@ -493,7 +455,7 @@ def _optional_size(parser: AttrParser) -> int | None:
     return parser.parse_integer()
 
 
-ATTRIBUTES = [
+ATTRIBUTES: list[type[Attribute]] = [
     AxisRefAttr,
     ChannelHandleAttr,
     ComparisonDirectionAttr,

@@ -106,6 +106,23 @@ class DenseAttr(Data[Elements], BuiltinAttribute):
         return cast(str, known)
 
 
+def integer_width(type_: Attribute) -> int:
+    """Bits of an integer type, else 0."""
+    return cast("IntegerType[Any, Any]", type_).width.data if isinstance(type_, IntegerType) else 0
+
+
+def is_unsigned(type_: Attribute) -> bool:
+    """Whether a type is an integer type without sign."""
+    if not isinstance(type_, IntegerType):
+        return False
+    return cast("IntegerType[Any, Any]", type_).signedness.data is Signedness.UNSIGNED
+
+
+def element_type_of(type_: Attribute) -> Attribute:
+    """Element type of a tensor or vector type."""
+    return cast("TensorType[Attribute]", type_).element_type
+
+
 def shape_of(type_: Attribute) -> tuple[int, ...]:
     """Sizes of a tensor or vector type."""
     known = type_.__dict__.get("_sizes")
@@ -140,7 +157,8 @@ def dtype_of(element_type: Attribute) -> np.dtype[Any]:
             if element_type.width.data in (2, 4):
                 import ml_dtypes
 
-                return np.dtype(getattr(ml_dtypes, f"int{element_type.width.data}"))
+                small: np.dtype[Any] = np.dtype(getattr(ml_dtypes, f"int{element_type.width.data}"))
+                return small
             return np.dtype(f"{'i' if signed else 'u'}{width // 8}")
         case _:
             storage = getattr(element_type, "storage_type", None)
@@ -223,7 +241,7 @@ def _array_of_xdsl(attribute: DenseIntOrFPElementsAttr[Any]) -> NDArray[Any]:
         if isinstance(element_type, ComplexType):
             values = [complex(*v) for v in values]
         return np.array(values, dtype).reshape(shape)
-    width = _width(element_type)
+    width = integer_width(element_type)
     if 0 < width < 8:
         mask = (1 << width) - 1
         values = [int(cast(int, v)) & mask for v in attribute.iter_values()]
@@ -280,7 +298,7 @@ def element_texts(data: Elements) -> list[str]:
 
     element_type = data.element_type
     flat = np.frombuffer(data.raw, dtype_of(element_type))
-    if _width(element_type) == 1:
+    if integer_width(element_type) == 1:
         return ["true" if v else "false" for v in (flat.view(np.uint8) & 1).tolist()]
     if flat.dtype.kind == "c":
         parts = _float_texts(flat.view(np.dtype(f"f{flat.dtype.itemsize // 2}")))
@@ -288,11 +306,6 @@ def element_texts(data: Elements) -> list[str]:
     if _is_float(flat.dtype):
         return _float_texts(flat)
     return [str(int(v)) for v in flat]
-
-
-def _width(element_type: Attribute) -> int:
-    """Bits of an integer type, else 0."""
-    return cast(int, element_type.width.data) if isinstance(element_type, IntegerType) else 0
 
 
 def _is_float(dtype: np.dtype[Any]) -> bool:
@@ -319,4 +332,13 @@ def is_vector_or_tensor(type_: Attribute) -> bool:
     return isinstance(type_, TensorType | VectorType)
 
 
-__all__ += ["from_raw", "hex_bytes", "hex_text", "is_vector_or_tensor", "shape_of"]
+__all__ += [
+    "element_type_of",
+    "from_raw",
+    "hex_bytes",
+    "hex_text",
+    "integer_width",
+    "is_unsigned",
+    "is_vector_or_tensor",
+    "shape_of",
+]

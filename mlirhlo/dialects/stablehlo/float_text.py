@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from math import copysign
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import numpy as np
@@ -134,7 +134,7 @@ def format_of(dtype: np.dtype[Any]) -> FloatFormat:
         return F64
     if dtype == np.float32:
         return F32
-    info: Any = ml_dtypes.finfo(dtype)
+    info = cast(Any, ml_dtypes.finfo)(dtype)
     unsigned = np.dtype(f"u{dtype.itemsize}")
 
     def to_bits(value: float) -> int:

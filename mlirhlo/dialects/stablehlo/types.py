@@ -95,11 +95,11 @@ class UniformQuantizedType(Data[UniformQuantization], TypeAttribute):
                     )
             parser.parse_punctuation(",")
             shape: tuple[int, ...] = ()
+            pairs: list[tuple[float, int]] = []
             if axis is None and not blocks:
-                pairs = [_parse_scale(parser)]
+                pairs.append(_parse_scale(parser))
             else:
                 start = parser.pos
-                pairs: list[tuple[float, int]] = []
                 sizes: dict[int, set[int]] = {}
                 _parse_scales(parser, pairs, sizes, 0)
                 if any(len(found) != 1 for found in sizes.values()):
@@ -297,7 +297,7 @@ def _opens(parser: AttrParser) -> bool:
 QUANT = Dialect("quant", [], [UniformQuantizedType, AnyQuantizedType, CalibratedQuantizedType])
 """The types of the quant dialect, as far as StableHLO uses it."""
 
-TYPES = [TokenType, FutureType]
+TYPES: list[type[Attribute]] = [TokenType, FutureType]
 """The types of the stablehlo dialect."""
 
 NO_ENCODING = NoneAttr()

@@ -86,7 +86,7 @@ class Visitor:
         if isinstance(attribute, AffineMapAttr | AffineSetAttr) or is_location(attribute):
             self.visit(attribute)
         elif isinstance(attribute, ArrayAttr | DictionaryAttr):
-            for inner in _inside(attribute):
+            for inner in _inside(cast(Attribute, attribute)):
                 self.visit_others(inner)
         else:
             self._plain.add(id(attribute))
@@ -127,7 +127,8 @@ def _inside(attribute: Attribute) -> tuple[Attribute, ...]:
     if isinstance(attribute, ArrayAttr):
         return tuple(cast("ArrayAttr[Attribute]", attribute).data)
     if isinstance(attribute, DictionaryAttr):
-        return tuple(value for _, value in sorted(attribute.data.items()))
+        entries = cast("dict[str, Attribute]", attribute.data)
+        return tuple(entries[name] for name in sorted(entries))
     return children(attribute)
 
 

@@ -192,11 +192,9 @@ class AttributeTexts:
 
     def _integer(self, attribute: IntegerAttr[Any]) -> str:
         type_ = attribute.type
-        value = cast(int, attribute.value.data)
-        if isinstance(type_, IntegerType):
-            width = type_.width.data
-            if width == 1 and type_.signedness.data is Signedness.SIGNLESS:
-                return "true" if value else "false"
+        value = attribute.value.data
+        if type_ == builtin.i1:
+            return "true" if value else "false"
         return f"{value} : {self.text(type_)}"
 
     def _float(self, attribute: FloatAttr[Any]) -> str:
@@ -210,7 +208,7 @@ class AttributeTexts:
         if not values:
             return f"{head}>"
         if isinstance(element, IntegerType):
-            is_flag = element.width.data == 1
+            is_flag = element == builtin.i1
             shown = [("true" if v else "false") if is_flag else str(v) for v in values]
         else:
             shown = [number_text(cast(float, v), element) for v in values]

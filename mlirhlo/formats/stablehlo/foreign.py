@@ -46,12 +46,12 @@ class Bridge(MlirParser):
         super().__init__(reader.ctx, reader.text, reader.source.file)
 
     @property
-    def ssa_values(self) -> dict[str, tuple[SSAValue, ...]]:  # type: ignore[override]
+    def ssa_values(self) -> dict[str, tuple[SSAValue, ...]]:
         """The reader's values."""
         return self._reader.values
 
     @ssa_values.setter
-    def ssa_values(self, value: dict[str, tuple[SSAValue, ...]]) -> None:
+    def ssa_values(self, value: dict[str, tuple[SSAValue, ...]]) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         """xDSL's constructor sets an empty dictionary; the reader's stands."""
 
     @classmethod
@@ -168,7 +168,7 @@ class Bridge(MlirParser):
         given = None
         arguments = None if arguments is None else list(arguments)
         if arguments is not None:
-            given = [(a.name.text[1:], cast(Attribute, a.type), a.name.start) for a in arguments]
+            given = [(a.name.text[1:], a.type, a.name.start) for a in arguments]
         places = [cast("Attribute | None", a.location) for a in arguments or ()]
         region = self._reader.region(given, locations=places)
         self.enter()

@@ -76,14 +76,10 @@ class Namer:
         parent = region.parent
         proposed: dict[SSAValue, str] = {}
         if not self._is_generic and parent is not None:
-            for argument, name in zip(
-                region.blocks[0].args if region.blocks else (),
-                _argument_names(parent, region),
-                strict=False,
-            ):
-                proposed[argument] = name
-        for argument, name in proposed.items():
-            values[argument] = "%" + self._unique(name)
+            arguments = region.blocks[0].args if region.blocks else ()
+            proposed.update(zip(arguments, _argument_names(parent, region), strict=False))
+        for value, name in proposed.items():
+            values[value] = "%" + self._unique(name)
         for number, block in enumerate(region.blocks):
             self.names.blocks[block] = f"^bb{number}"
             for argument in block.args:

@@ -139,7 +139,7 @@ def _print_scan(printer: Printer, op: TableOp, indent: str) -> None:
 
 
 def _number(attribute: Attribute) -> int:
-    return cast(Any, attribute).value.data
+    return cast(int, cast(Any, attribute).value.data)
 
 
 _CUSTOM: Mapping[str, OpPrinter] = {
@@ -202,10 +202,11 @@ def _print_function(printer: Printer, op: Operation, indent: str) -> None:
                 for t, d in zip(outputs, extras, strict=True)
             ]
             out.append(f" -> ({', '.join(parts)})")
-    others = dict(op.attributes)
-    for name, value in properties.items():
-        if name not in ("sym_name", "function_type", "sym_visibility", "arg_attrs", "res_attrs"):
-            others[name] = value
+    shown_names = ("sym_name", "function_type", "sym_visibility", "arg_attrs", "res_attrs")
+    others = {
+        **op.attributes,
+        **{name: value for name, value in properties.items() if name not in shown_names},
+    }
     if others:
         out.append(f" attributes {printer.attributes.dictionary(others)}")
     if blocks:

@@ -78,10 +78,12 @@ class Printer:
         if not op.attributes and len(properties) <= len(shown):
             if all(name in shown for name in properties):
                 return ""
-        entries = dict(op.attributes)
-        for name, value in properties.items():
-            if name not in shown and name not in SEGMENTS and not self.is_default(op, name, value):
-                entries[name] = value
+        hidden = {
+            name: value
+            for name, value in properties.items()
+            if name not in shown and name not in SEGMENTS and not self.is_default(op, name, value)
+        }
+        entries = {**op.attributes, **hidden}
         return f" {self.attributes.dictionary(entries)}" if entries else ""
 
     def location(self, attribute: Any) -> str:

@@ -13,9 +13,11 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     FloatAttr,
     IntegerAttr,
+    IntegerType,
     StringAttr,
     SymbolRefAttr,
     UnitAttr,
+    f32,
     i1,
     i64,
 )
@@ -66,27 +68,31 @@ def settle(
 
 
 def _is_integer(width: int) -> Callable[[Attribute], bool]:
-    def check(value: Attribute) -> bool:
-        return isinstance(value, IntegerAttr) and _type_name(value.type) == f"i{width}"
-
-    return check
+    wanted = IntegerType(width)
+    return lambda value: isinstance(value, IntegerAttr) and _type(cast(Any, value)) == wanted
 
 
-def _type_name(type_: Attribute) -> str:
-    return str(type_)
+def _type(value: Any) -> Attribute:
+    """Type of a number."""
+    return cast(Attribute, value.type)
+
+
+def _entries(value: Any) -> Attribute:
+    """Type of the entries of a dense array."""
+    return cast(Attribute, value.elt_type)
 
 
 _CHECKS: dict[str, Callable[[Attribute], bool]] = {
     "any": lambda _: True,
-    "bool": lambda value: isinstance(value, IntegerAttr) and value.type == i1,
-    "bools": lambda value: isinstance(value, DenseArrayBase) and value.elt_type == i1,
+    "bool": lambda value: isinstance(value, IntegerAttr) and _type(cast(Any, value)) == i1,
+    "bools": lambda value: isinstance(value, DenseArrayBase) and _entries(cast(Any, value)) == i1,
     "dict": lambda value: isinstance(value, DictionaryAttr),
     "elements": lambda value: hasattr(value, "get_type"),
     "elements64": lambda value: isinstance(value, DenseAttr) and value.data.element_type == i64,
-    "f32": lambda value: isinstance(value, FloatAttr) and _type_name(value.type) == "f32",
+    "f32": lambda value: isinstance(value, FloatAttr) and _type(cast(Any, value)) == f32,
     "i32": _is_integer(32),
     "i64": _is_integer(64),
-    "i64s": lambda value: isinstance(value, DenseArrayBase) and value.elt_type == i64,
+    "i64s": lambda value: isinstance(value, DenseArrayBase) and _entries(cast(Any, value)) == i64,
     "layouts": lambda value: isinstance(value, ArrayAttr),
     "list": lambda value: isinstance(value, ArrayAttr),
     "precisions": lambda value: isinstance(value, ArrayAttr),
@@ -102,7 +108,7 @@ def _settled(
 ) -> Attribute:
     """`value` in the spelling of today. Raises HLO0032 when it is of another kind."""
     kind = own.kind
-    if kind in ("i64s", "bools") and isinstance(value, DenseAttr) and value.data.raw is not None:
+    if kind in ("i64s", "bools") and isinstance(value, DenseAttr):
         array = array_of(value)
         if array.ndim <= 1 and array.dtype.kind in "iub":
             flat = [int(v) for v in array.reshape(-1)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import ParseError, VerifyException
 
@@ -141,7 +141,8 @@ class Reader(OpReader):
             if body[-1] == ")" and (found := _LOC.search(body)) is not None:
                 body = body[: found.start()]
                 location = self._line_location(found[1])
-            parts = _USE.split(body)
+            # Text, name, index, text, name, …; the index of a plain use is None.
+            parts = cast("list[Any]", _USE.split(body))
             key = "%".join(parts[::3])
             form = forms.get(key)
             if form is None:
@@ -162,12 +163,12 @@ class Reader(OpReader):
                     position += 1
             except (KeyError, IndexError):
                 return False
-            name = match[1]
-            count = 0 if name is None else 1 if match[2] is None else int(match[2])
-            if count and (name[1:] in values or name[1:] in forward):
-                return False
-            if count and count != len(form.result_types):
-                return False
+            name = cast("str | None", match[1])
+            if name is not None:
+                name = name[1:]
+                count = int(match[2] or 1)
+                if name in values or name in forward or count != len(form.result_types):
+                    return False
             op = create_op(
                 form.cls,
                 operands,
@@ -179,9 +180,9 @@ class Reader(OpReader):
                 op.location = cast(Any, location)
             op.text_source = (source, match.start(3))  # type: ignore[attr-defined]
             append(block, op)
-            if count:
-                values[name[1:]] = tuple(op.results)
-                defined.append(name[1:])
+            if name is not None:
+                values[name] = tuple(op.results)
+                defined.append(name)
             self.pos = match.end()
 
     def _learn(
@@ -189,7 +190,7 @@ class Reader(OpReader):
         block: Block,
         match: re.Match[str],
         key: str,
-        parts: list[str],
+        parts: list[Any],
         location: Attribute | None,
     ) -> bool:
         """Reads a line in full and remembers its form, if it ends where the line does."""
@@ -235,17 +236,11 @@ class Reader(OpReader):
 
     def _line_location(self, name: str) -> Attribute | None:
         if name == "unknown":
-            return _UNKNOWN
+            return cast(Attribute, _UNKNOWN)
         return self.alias(name, self.pos)
 
 
-def _unknown_location() -> Any:
-    from xdsl.dialects.builtin import UNKNOWN_LOC
-
-    return UNKNOWN_LOC
-
-
-_UNKNOWN = _unknown_location()
+_UNKNOWN: Any = UNKNOWN_LOC
 
 
 def _region_of(ops: list[Operation]) -> Any:
@@ -297,7 +292,14 @@ def _too_deep(source: SourceText, offset: int) -> HloError:
     )
 
 
-_FAILURES = (AssertionError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError)
+_FAILURES = (
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    TypeError,
+    ValueError,
+)
 
 
 def _check_characters(source: SourceText) -> None:

@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     NoneAttr,
-    Signedness,
     StringAttr,
     SymbolRefAttr,
     UnitAttr,
@@ -33,7 +32,7 @@ from xdsl.utils.exceptions import VerifyException
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.attributes.base import FALSE, TRUE, integer, integers, string
 from mlirhlo.dialects.stablehlo.attributes import FormerTypeExtensionsAttr, TypeExtensionsAttr
-from mlirhlo.dialects.stablehlo.elements import dtype_of
+from mlirhlo.dialects.stablehlo.elements import dtype_of, integer_width, is_unsigned
 from mlirhlo.dialects.stablehlo.opaque import OpaqueAttr, OpaqueType
 from mlirhlo.formats.stablehlo.foreign import Bridge
 from mlirhlo.formats.stablehlo.reader_dense import DenseReader
@@ -194,15 +193,16 @@ class AttributeReader(LocationReader, DenseReader):
             return integer(value - (1 << 64) if value >= 1 << 63 else value)
         if not isinstance(type_, IntegerType | IndexType):
             self.fail(f"{text} is no {type_}", start, length=len(text), code=BAD_VALUE)
-        width = type_.width.data if isinstance(type_, IntegerType) else 64
-        unsigned = isinstance(type_, IntegerType) and type_.signedness.data is Signedness.UNSIGNED
+        number_type = cast(Attribute, type_)
+        width = integer_width(number_type) or 64
+        unsigned = is_unsigned(number_type)
         if not (0 if unsigned else -(1 << max(width - 1, 0))) <= value < 1 << width:
             self.fail(f"{text} does not fit into {type_}", start, code=BAD_VALUE)
         if width == 1 and not unsigned:
             return TRUE if value else FALSE
         if not unsigned and value >= 1 << (width - 1):
             value -= 1 << width
-        return IntegerAttr(value, type_)
+        return IntegerAttr(value, cast(Any, type_))
 
     def _array(self) -> Attribute:
         """What follows `array`."""
@@ -223,16 +223,14 @@ class AttributeReader(LocationReader, DenseReader):
         return DenseArrayBase.from_list(cast(Any, type_), values)
 
     def _array_entry(self, type_: Attribute, start: int) -> Any:
-        if isinstance(type_, IntegerType) and type_.width.data == 1:
+        if integer_width(type_) == 1:
             return int(self.boolean())
         match = _NUMBER.match(self.text, self.skip())
         if match is None:
             self.expected("a number")
         self.pos = match.end()
         attribute = self._typed_number(match[0], type_, start)
-        if isinstance(attribute, FloatAttr):
-            return attribute.value.data
-        return cast("IntegerAttr[Any]", attribute).value.data
+        return cast(Any, attribute).value.data
 
     def _resource(self) -> Attribute:
         word = self.optional_word()
@@ -332,7 +330,7 @@ class AttributeReader(LocationReader, DenseReader):
                 if not open_:
                     self.pos = match.end()
                     return self.pos
-        self.fail("this bracket is not closed", start)
+        return self.fail("this bracket is not closed", start)
 
     def foreign_attribute(self) -> Attribute:
         """An attribute that xDSL's parser and the dialect's own code read."""

@@ -6,14 +6,17 @@ import re
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
-from xdsl.dialects.builtin import ComplexType, IndexType, IntegerType, Signedness, TensorType
+from xdsl.dialects.builtin import ComplexType
 from xdsl.ir import Attribute
 
 from mlirhlo.dialects.stablehlo.elements import (
     DenseAttr,
     Elements,
     dtype_of,
+    element_type_of,
     from_raw,
+    integer_width,
+    is_unsigned,
     is_vector_or_tensor,
     shape_of,
 )
@@ -71,9 +74,9 @@ class DenseReader(TypeReader):
         if len(digits) % 2:
             self.fail("an odd number of hexadecimal digits", start, code=BAD_CONSTANT)
         raw = bytes.fromhex(digits)
-        element_type = cast("TensorType[Attribute]", type_).element_type
+        element_type = element_type_of(type_)
         dtype = dtype_of(element_type)
-        if isinstance(element_type, IntegerType) and element_type.width.data == 1:
+        if integer_width(element_type) == 1:
             # A byte for each element; once, a bit.
             if len(raw) == count:
                 return from_raw(type_, (np.frombuffer(raw, np.uint8) != 0).view(dtype))
@@ -88,9 +91,9 @@ class DenseReader(TypeReader):
             return DenseAttr(Elements(type_, raw, True))
         if len(raw) != count * size:
             self._wrong_size(len(raw), count * size, type_, start)
-        values = np.frombuffer(raw, np.uint8)
-        width = self._sub_byte(element_type)
-        if width:  # the upper bits mean nothing
+        values: NDArray[Any] = np.frombuffer(raw, np.uint8)
+        width = integer_width(element_type)
+        if 0 < width < 8:  # the upper bits mean nothing
             values = values & ((1 << width) - 1)
         return from_raw(type_, values.view(dtype))
 
@@ -101,23 +104,10 @@ class DenseReader(TypeReader):
             code=BAD_CONSTANT,
         )
 
-    @staticmethod
-    def _sub_byte(element_type: Attribute) -> int:
-        if isinstance(element_type, IntegerType) and element_type.width.data < 8:
-            return cast(int, element_type.width.data)
-        return 0
-
-    @staticmethod
-    def _is_signed(element_type: Attribute) -> bool:
-        return (
-            isinstance(element_type, IntegerType)
-            and element_type.signedness.data is not Signedness.UNSIGNED
-        )
-
     def _from_list(self, body: str, type_: Attribute, start: int) -> DenseAttr:
         shape = shape_of(type_)
         count = prod(shape)
-        element_type = cast("TensorType[Attribute]", type_).element_type
+        element_type = element_type_of(type_)
         if not count:
             if body.strip("[],"):
                 self.fail(f"{type_} has no elements", start, code=BAD_CONSTANT)
@@ -162,14 +152,12 @@ class DenseReader(TypeReader):
 
         dtype = dtype_of(element_type)
         if isinstance(element_type, ComplexType):
-            inner = element_type.element_type
+            inner: Attribute = cast("ComplexType[Any]", element_type).element_type
             flat = [part for pair in entries for part in pair.strip("()").split(",")]
             if len(flat) != 2 * len(entries):
                 self.fail("a complex number is (real, imaginary)", start, code=BAD_CONSTANT)
             return self._numbers(flat, inner, start).view(dtype)
-        if isinstance(element_type, IntegerType | IndexType) or dtype.kind in "iu":
-            return self._integers(entries, element_type, dtype, start)
-        if dtype.name in ("int2", "int4", "uint2", "uint4"):
+        if dtype.kind in "biu" or dtype.name in ("int2", "int4", "uint2", "uint4"):
             return self._integers(entries, element_type, dtype, start)
         return self._floats(entries, dtype, np, start)
 
@@ -178,8 +166,8 @@ class DenseReader(TypeReader):
     ) -> NDArray[Any]:
         import numpy as np
 
-        storage = getattr(element_type, "storage_type", element_type)
-        width = storage.width.data if isinstance(storage, IntegerType) else 64
+        storage: Attribute = getattr(element_type, "storage_type", element_type)
+        width = integer_width(storage) or 64
         if width == 1:
             flags = [_truth(entry) for entry in entries]
             if None in flags:
@@ -192,12 +180,12 @@ class DenseReader(TypeReader):
                 if _INT.match(entry) is None:
                     self.fail(f"'{entry[:40]}' is not an integer", start, code=BAD_CONSTANT)
             numbers = [int(entry, 0) for entry in entries]
-        unsigned = not isinstance(storage, IntegerType) or not self._is_signed(storage)
-        lowest = 0 if unsigned and isinstance(storage, IntegerType) else -(1 << (width - 1))
+        unsigned = is_unsigned(storage)
+        lowest = 0 if unsigned else -(1 << (width - 1))
         highest = (1 << width) - 1
         if min(numbers) < lowest or max(numbers) > highest:
             self.fail(f"a number does not fit into {storage}", start, code=BAD_CONSTANT)
-        if unsigned and isinstance(storage, IntegerType):
+        if unsigned:
             return np.array(numbers, np.uint64).astype(_plain(dtype)).astype(dtype)
         if max(numbers) >= 1 << (width - 1):
             numbers = [n - (1 << width) if n >= 1 << (width - 1) else n for n in numbers]

@@ -65,12 +65,14 @@ class LocationReader(ReaderBase):
                 return fused_loc(places, metadata)
             case "loc":
                 self.pos = start
-                found = self.optional_location()
-                assert found is not None
-                return found
+                inner = self.optional_location()
+                assert inner is not None
+                return inner
             case _:
                 self.pos = start
-                self.expected("a location" if word is None else "'unknown', 'callsite' or 'fused'")
+                return self.expected(
+                    "a location" if word is None else "'unknown', 'callsite' or 'fused'"
+                )
 
     def _named(self, text: str) -> Attribute:
         if self.accept(":"):

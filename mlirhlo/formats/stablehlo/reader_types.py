@@ -82,7 +82,7 @@ class TypeReader(ReaderBase):
             if known is None:
                 if spelled[-1] == ">":
                     known = self._type_by_parts()
-                    if self.pos != match.end():
+                    if known is None or self.pos != match.end():
                         return known
                 else:
                     known = named_type(spelled)
@@ -157,9 +157,7 @@ class TypeReader(ReaderBase):
                 self.fail("this size does not fit into 64 bits", self.pos, code=BAD_VALUE)
             sizes.append(size)
             self.pos = match.end()
-        element = self.optional_type()
-        if element is None:
-            self.expected("an element type")
+        element = self.type()
         if isinstance(element, TensorType | TupleType | FunctionType | UnrankedTensorType):
             self.fail(f"no tensors of {element}", start, code=BAD_VALUE)
         encoding: Attribute = NoneAttr()

@@ -200,9 +200,7 @@ class Scanner:
         """`true` or `false`."""
         if self.accept_word("true"):
             return True
-        if self.accept_word("false"):
-            return False
-        self.expected("'true' or 'false'")
+        return False if self.accept_word("false") else self.expected("'true' or 'false'")
 
     def at_end(self) -> bool:
         """Whether nothing but blanks follows."""

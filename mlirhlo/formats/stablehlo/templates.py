@@ -218,8 +218,7 @@ def _field_part(name: str, kind: str, template: str) -> Part:
     if name == "dict":
         shown_names = frozenset(_shown(nodes_of(template)))
         return lambda printer, op: printer.dictionary_text(op, shown_names)
-    form = TYPE_FORMS[name]
-    return lambda printer, op: form.text(printer, op)
+    return TYPE_FORMS[name].text
 
 
 def _shown(nodes: tuple[Node, ...]) -> list[str]:

@@ -114,9 +114,10 @@ def _real_part(type_: Attribute) -> Attribute | None:
     if not isinstance(type_, TensorType):
         return None
     tensor = cast("TensorType[Attribute]", type_)
-    if not isinstance(tensor.element_type, ComplexType):
+    element: Attribute = tensor.element_type
+    if not isinstance(element, ComplexType):
         return None
-    inner = cast("ComplexType[Any]", tensor.element_type).element_type
+    inner: Attribute = cast("ComplexType[Any]", element).element_type
     return tensor_type(inner, [d.data for d in tensor.shape.data], tensor.encoding)
 
 

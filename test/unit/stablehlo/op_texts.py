@@ -3,6 +3,8 @@
 `PROGRAMS` are functions that real MLIR accepts; tests compare what it prints with what we print.
 """
 
+# ruff: noqa: ISC004 - lines of text, each in pieces
+
 from __future__ import annotations
 
 ARGUMENTS = ", ".join(

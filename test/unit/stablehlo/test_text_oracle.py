@@ -165,7 +165,17 @@ def test_programs_are_printed_as_mlir_prints_them(name: str) -> None:
     assert again == generic_places
 
 
-_ELEMENTS = ["i1", "i2", "i4", "i8", "i16", "i32", "i64", "ui2", "ui4", "ui8", "ui16", "ui32", "ui64", "index", "f16", "bf16", "f32", "f64", "f8E5M2", "f8E4M3FN", "f8E4M3", "f8E5M2FNUZ", "f8E4M3FNUZ", "f8E4M3B11FNUZ", "f8E3M4", "f8E8M0FNU", "f6E2M3FN", "f6E3M2FN", "f4E2M1FN", "complex<f32>", "complex<f64>"]
+_ELEMENTS = [
+    *(f"i{bits}" for bits in (1, 2, 4, 8, 16, 32, 64)),
+    *(f"ui{bits}" for bits in (2, 4, 8, 16, 32, 64)),
+    *("index", "f16", "bf16", "f32", "f64", "f8E5M2", "f8E4M3FN", "f8E4M3", "f8E5M2FNUZ"),
+    *("f8E4M3FNUZ", "f8E4M3B11FNUZ", "f8E3M4", "f8E8M0FNU", "f6E2M3FN", "f6E3M2FN", "f4E2M1FN"),
+    *("complex<f32>", "complex<f64>"),
+]
+
+
+_NARROW = (("i16", 8), ("i1", 1), ("i2", 2), ("i4", 4), ("f6", 6), ("f4", 4))
+"""Bits of elements that do not fill their byte, by how their name begins."""
 
 
 @pytest.mark.parametrize("element", _ELEMENTS)
@@ -189,15 +199,7 @@ def test_constants_are_printed_as_mlir_prints_them(element: str) -> None:
             count = int(np.prod(shape))
             raw = rng.randbytes(count * dtype.itemsize)
             if dtype.itemsize == 1:
-                bits = {"i1": 1, "i2": 2, "i4": 4, "f6": 6, "f4": 4}
-                width = next(
-                    (
-                        b
-                        for p, b in bits.items()
-                        if element.lstrip("u").startswith(p + "E") or element.lstrip("u") == p
-                    ),
-                    8,
-                )
+                width = next((b for p, b in _NARROW if element.lstrip("u").startswith(p)), 8)
                 raw = bytes(b & ((1 << width) - 1) for b in raw)
             array = np.frombuffer(raw, dtype).reshape(shape)
             if splat and count:

@@ -1,5 +1,7 @@
 """Programs come back as they were: the corpus, and every op in both forms."""
 
+# ruff: noqa: ISC004 - lines of text, each in pieces
+
 from __future__ import annotations
 
 from pathlib import Path

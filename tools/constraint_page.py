@@ -1,7 +1,7 @@
-"""Writes docs/constraints.md: every numbered constraint of the verifier, one line each.
+"""Writes docs/constraints.md and docs/stablehlo_constraints.md: every numbered constraint, one line each.
 
-python tools/constraint_page.py            # write it
-python tools/constraint_page.py --check    # exit status 1 when it is out of date
+python tools/constraint_page.py            # write them
+python tools/constraint_page.py --check    # exit status 1 when one is out of date
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import sys
 from pathlib import Path
 
 from mlirhlo.analysis.shape_inference.base import CONSTRAINTS
+from mlirhlo.analysis.stablehlo import CONSTRAINTS as STABLEHLO_CONSTRAINTS
 from mlirhlo.analysis.verifier import LAYOUT_NOTE  # importing states the constraints
 from mlirhlo.dialects.hlo.table import OPCODES
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "constraints.md"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 _HEAD = f"""\
 <!-- Written by tools/constraint_page.py; change the code it follows from. -->
@@ -33,9 +34,31 @@ Each constraint has a failing case in `test/lit/dialects/hlo/invalid_*` or, wher
 """
 
 
+_STABLEHLO_HEAD = """\
+<!-- Written by tools/constraint_page.py; change the code it follows from. -->
+
+# Constraints of StableHLO
+
+What `mlirhlo.analysis.stablehlo.verify_module` holds of programs, with the numbers of its specification. CHLO,
+shardings and the ops that the specification leaves out have numbers of their own.
+
+```
+bad.mlir:2:8: error[HLO0120]: stablehlo.slice: dimension 0 ends at 9, beyond its 8 elements [slice_c3]
+```
+
+What an input or output may be at all is named by its place: `cosine_i1` is input 1 of `cosine`, `abs_o1` output 1 of
+`abs`. Each constraint has a broken program in `test/unit/analysis/stablehlo_broken.py`, where stands too which of them
+MLIR's own verifier lets pass, and why.
+"""
+
+
 def _order(key: str) -> tuple[bool, str, int]:
     subject, number = key.rsplit("_c", 1)
     return subject in OPCODES, subject, int(number)
+
+
+def _stablehlo_order(key: str) -> tuple[str, int]:
+    return _order(key)[1:]
 
 
 def page() -> str:
@@ -55,17 +78,45 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def stablehlo_page() -> str:
+    """Text of the page for StableHLO, CHLO and shardings."""
+    lines = [_STABLEHLO_HEAD]
+    groups = (
+        ("StableHLO", lambda subject: "." not in subject),
+        ("CHLO", lambda subject: subject.startswith("chlo.")),
+        ("Shardings", lambda subject: subject.startswith("sdy.")),
+    )
+    for title, holds in groups:
+        lines.append(f"\n## {title}")
+        last = None
+        for key in sorted(STABLEHLO_CONSTRAINTS, key=_stablehlo_order):
+            subject = key.rsplit("_c", 1)[0]
+            if not holds(subject):
+                continue
+            if subject != last:
+                lines.append(f"\n### {subject}\n")
+            lines.append(f"- `{key}`: {STABLEHLO_CONSTRAINTS[key]}")
+            last = subject
+    return "\n".join(lines) + "\n"
+
+
 def main() -> int:
-    """Writes or checks the page; the exit status."""
+    """Writes or checks the pages; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--check", action="store_true", help="only compare")
-    text = page()
+    pages = {
+        DOCS / "constraints.md": page(),
+        DOCS / "stablehlo_constraints.md": stablehlo_page(),
+    }
     if parser.parse_args().check:
-        fresh = PAGE.is_file() and PAGE.read_text() == text
-        if not fresh:
-            print(f"{PAGE} is out of date; run python tools/constraint_page.py", file=sys.stderr)
-        return 0 if fresh else 1
-    PAGE.write_text(text)
+        stale = [
+            path for path, text in pages.items() if not path.is_file() or path.read_text() != text
+        ]
+        for path in stale:
+            print(f"{path} is out of date; run python tools/constraint_page.py", file=sys.stderr)
+        return 1 if stale else 0
+    for path, text in pages.items():
+        path.write_text(text)
     return 0
 
 

@@ -16,7 +16,7 @@ from mlirhlo.diagnostics import HloError, error
 from mlirhlo.formats.bytecode.codec import Codec, Source
 from mlirhlo.formats.bytecode.container import Container, Entry
 from mlirhlo.formats.bytecode.cursor import Cursor
-from mlirhlo.formats.bytecode.problems import MAX_ATTRIBUTE_DEPTH, at
+from mlirhlo.formats.bytecode.problems import MAX_ATTRIBUTE_DEPTH, MAX_UNFOLDED, at
 from mlirhlo.formats.bytecode.text import AttributeText
 
 _LEVELS = 40
@@ -47,9 +47,11 @@ class Entries:
         self._resources = resources
         self._tables = (container.attributes, container.types)
         self._values: tuple[dict[int, Attribute], dict[int, Attribute]] = ({}, {})
-        self._depths: dict[Key, int] = {}
+        self._depths: dict[Key, tuple[int, int]] = {}
+        """Levels of nesting, and parts when what is shared counts each time."""
         self._open: dict[Key, None] = {}
-        self._levels: list[int] = []
+        self._levels: list[list[int]] = []
+        """The same of the entries that are being decoded."""
 
     def attribute(self, index: int, cursor: Cursor) -> Attribute:
         """The attribute of that index, asked for at `cursor`."""
@@ -94,7 +96,10 @@ class Entries:
             else:
                 known = self._drive(key)
         if self._levels:
-            self._levels[-1] = max(self._levels[-1], self._depths[key])
+            depth, parts = self._depths[key]
+            inside = self._levels[-1]
+            inside[0] = max(inside[0], depth)
+            inside[1] += parts
         return known
 
     def _drive(self, key: Key) -> Attribute:
@@ -120,16 +125,16 @@ class Entries:
         is_type, index = key
         entry = self._tables[is_type][index]
         self._open[key] = None
-        self._levels.append(0)
+        self._levels.append([0, 0])
         try:
             value = self._read(entry, is_type)
         except (VerifyException, AssertionError, TypeError, ValueError, AttributeError) as problem:
             raise self._refused(entry, str(problem)) from None
-        depth = self._levels.pop() + 1
+        depth, parts = self._levels.pop()
         del self._open[key]
-        if depth > MAX_ATTRIBUTE_DEPTH:
-            raise self._too_deep(entry)
-        self._depths[key] = depth
+        if depth >= MAX_ATTRIBUTE_DEPTH or parts > MAX_UNFOLDED:
+            raise self._too_deep(entry, depth)
+        self._depths[key] = depth + 1, parts + 1
         self._values[is_type][index] = value
         return value
 
@@ -163,12 +168,12 @@ class Entries:
         entry = self._tables[key[0]][key[1]]
         return error("HLO0221", "an entry contains itself", at(self._container.file, entry.begin))
 
-    def _too_deep(self, entry: Entry) -> HloError:
-        return error(
-            "HLO0223",
-            f"attributes or types are nested deeper than {MAX_ATTRIBUTE_DEPTH}",
-            at(self._container.file, entry.begin),
-        )
+    def _too_deep(self, entry: Entry, depth: int) -> HloError:
+        if depth >= MAX_ATTRIBUTE_DEPTH:
+            message = f"attributes or types are nested deeper than {MAX_ATTRIBUTE_DEPTH}"
+        else:
+            message = f"an attribute or type unfolds to more than {MAX_UNFOLDED} parts"
+        return error("HLO0223", message, at(self._container.file, entry.begin))
 
     def _unknown(self, entry: Entry, is_type: bool) -> HloError:
         kind = "type" if is_type else "attribute"

@@ -104,6 +104,7 @@ class IrReader:
             container.op_names
         )
         self._use_lists = UseLists()
+        self._attributes_left = 1_000_000 + 64 * len(container.data)
         self._blocks: tuple[Block, ...] = ()
 
     def read(self) -> ModuleOp:
@@ -336,6 +337,14 @@ class IrReader:
         value = self._entries.attribute(cursor.varint(), cursor)
         if not isinstance(value, DictionaryAttr):
             raise cursor.problem(f"a dictionary is expected, this is {str(value)[:60]}")
+        # Operations share dictionaries in the file, and each has its own in memory.
+        self._attributes_left -= len(value.data)
+        if self._attributes_left < 0:
+            raise error(
+                "HLO0223",
+                "the operations have far more attributes than a file of this size can mean",
+                at(self._container.file, cursor.pos),
+            )
         return dict(value.data)
 
     def _properties(

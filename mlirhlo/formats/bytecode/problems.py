@@ -7,6 +7,10 @@ from mlirhlo.diagnostics import HloError, Place, error
 MAX_ATTRIBUTE_DEPTH = 150
 """Deepest nesting of attributes and types; hashing, comparing and printing recurse over them."""
 
+MAX_UNFOLDED = 1 << 22
+"""Most parts of an attribute or type with those it shares counted each time: that is how often
+hashing, comparing and printing visit them."""
+
 MAX_REGION_DEPTH = 100
 """Deepest nesting of regions; printers and passes recurse over them."""
 

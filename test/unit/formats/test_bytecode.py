@@ -206,3 +206,29 @@ def test_deep_attributes_are_no_matter_of_the_stack() -> None:
     with pytest.raises(HloError, match="nested deeper than 150") as caught:
         bytecode.read_module(data)
     assert caught.value.code == "HLO0223"
+
+
+def test_sharing_does_not_unfold_without_end() -> None:
+    """Each array holds the one before twice: few bytes, and more parts than could be visited."""
+    from xdsl.context import Context
+
+    from mlirhlo.formats.bytecode.builtin_codec import BuiltinCodec
+    from mlirhlo.formats.bytecode.container import Container, Entry
+    from mlirhlo.formats.bytecode.entries import Entries
+    from mlirhlo.formats.bytecode.text import AttributeText
+
+    out = Emitter()
+    table = [Entry("builtin", True, 0, 1)]
+    out.varint(7)
+    for index in range(60):
+        begin = len(out.data)
+        for number in (0, 2, index, index):
+            out.varint(number)
+        table.append(Entry("builtin", True, begin, len(out.data)))
+    data = bytes(out.data)
+    container = Container(data, "f", 6, "", (), (), (), tuple(table), (), (), {})
+    entries = Entries(container, {"builtin": BuiltinCodec()}, AttributeText(Context()))
+    assert entries.attribute(10, Cursor(data, "f"))
+    with pytest.raises(HloError, match="unfolds to more than") as caught:
+        entries.attribute(60, Cursor(data, "f"))
+    assert caught.value.code == "HLO0223"

@@ -29,7 +29,8 @@ from mlirhlo.rewrites.stablehlo_refine_shapes.ir import (
     set_type,
     sizes_of,
 )
-from mlirhlo.rewrites.stablehlo_refine_shapes.static_ops import make_static, shape_operands
+from mlirhlo.rewrites.stablehlo_refine_shapes.shaped_calls import sizes_of_results
+from mlirhlo.rewrites.stablehlo_refine_shapes.static_ops import make_static
 from mlirhlo.rewrites.stablehlo_to_hlo.problems import place_of
 
 _KEPT = frozenset({"side_effect", "collective", "terminator"})
@@ -221,12 +222,14 @@ class Refiner:
                 if _is_assertion(op):
                     _check_assertion(op)
                     return
-                self._shaped_call(op)
+                self._shaped(op)
             case _ if op.name in _SAME:
                 for result, value in zip(op.results, op.operands, strict=False):
                     set_type(result, refined(result.type, value.type))
             case _:
                 self._inferred(op)
+                if op.name == "stablehlo.real_dynamic_slice":
+                    self._shaped(op)
         if self.canonicalize and op.parent is not None:
             make_static(op, self.functions)
 
@@ -249,15 +252,11 @@ class Refiner:
         for result, type_ in zip(op.results, types, strict=False):
             set_type(result, refined(result.type, type_))
 
-    def _shaped_call(self, op: Operation) -> None:
-        """A custom call that has the shapes of its results as operands."""
-        for result, index in zip(op.results, shape_operands(op), strict=False):
-            sizes = ints_of_value(op.operands[index])
+    def _shaped(self, op: Operation) -> None:
+        """An op with a rule of its own for the sizes of its results."""
+        for result, sizes in zip(op.results, sizes_of_results(op), strict=False):
             if sizes is not None:
                 set_type(result, refined(result.type, _typed(result.type, sizes)))
-        target = cast(Any, op.properties["call_target_name"]).data
-        if target == "stablehlo.shape_refinement_operand_wrapper":
-            set_type(op.results[0], refined(op.results[0].type, op.operands[0].type))
 
     def _while(self, op: Operation) -> None:
         """The state has the types that it starts with; what the body hands on unchanged and starts

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from xdsl.dialects.builtin import ComplexType, IntegerType, TensorType, i1
+from xdsl.dialects.builtin import ComplexType, TensorType, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from mlirhlo.dialects.hlo.element_types import BY_MLIR, PrimitiveType
+from mlirhlo.dialects.hlo.element_types import BY_MLIR, Kind, PrimitiveType
 from mlirhlo.dialects.stablehlo import OP_CLASSES
 from mlirhlo.dialects.stablehlo.attributes import ComparisonDirectionAttr, ComparisonTypeAttr
 from mlirhlo.dialects.stablehlo.elements import dense
@@ -131,6 +131,14 @@ class Value:
         return self.emitter.op("bitcast_convert", (self,), with_element(self.type, element_type))
 
 
+_COMPARISONS: Mapping[Kind, str] = {
+    Kind.PRED: "UNSIGNED",
+    Kind.UNSIGNED: "UNSIGNED",
+    Kind.SIGNED: "SIGNED",
+    Kind.FLOAT: "FLOAT",
+    Kind.COMPLEX: "FLOAT",
+}
+
 Operand: TypeAlias = "Value | float | int"
 
 
@@ -183,11 +191,7 @@ class Emitter:
 
     def compare(self, direction: str, lhs: Value, rhs: Value) -> Value:
         """`compare` with its type."""
-        element = lhs.type.element_type
-        kind = "FLOAT"
-        if isinstance(element, IntegerType):
-            unsigned = element.width.data == 1 or element.signedness.data.name == "UNSIGNED"
-            kind = "UNSIGNED" if unsigned else "SIGNED"
+        kind = _COMPARISONS[lhs.element_type.kind]
         properties: dict[str, Attribute] = {
             "comparison_direction": ComparisonDirectionAttr(direction),
             "compare_type": ComparisonTypeAttr(kind),

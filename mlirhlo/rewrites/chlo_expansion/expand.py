@@ -90,7 +90,9 @@ def expand_chlo(module: ModuleOp) -> bool:
 
 def _is_complex(op: Operation) -> bool:
     type_ = op.operands[0].type if op.operands else None
-    return isinstance(type_, TensorType) and isinstance(type_.element_type, ComplexType)
+    if not isinstance(type_, TensorType):
+        return False
+    return isinstance(cast("TensorType[Attribute]", type_).element_type, ComplexType)
 
 
 def _is_expanded(op: Operation) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from mlirhlo.rewrites.chlo_expansion.emitter import Value
 
@@ -11,7 +11,7 @@ def finfo(x: Value) -> Any:
     """The limits of the (real) element type of `x`."""
     import ml_dtypes
 
-    return ml_dtypes.finfo(x.element_type.dtype)
+    return cast(Any, ml_dtypes.finfo)(x.element_type.dtype)
 
 
 def largest(x: Value) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 from xdsl.dialects.builtin import ComplexType, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from mlirhlo.dialects.hlo.element_types import BY_MLIR, Kind
 from mlirhlo.dialects.stablehlo.attributes import ComparisonDirectionAttr
 from mlirhlo.rewrites.stablehlo_simplify.driver import (
     Simplifier,
@@ -89,10 +90,8 @@ def multiply_by_one_or_zero(op: Operation, s: Simplifier) -> Values | None:
 
 
 def _ones(value: SSAValue, number: Any) -> bool:
-    element = _element(value)
-    assert isinstance(element, IntegerType)
-    width = element.width.data
-    return int(number) & ((1 << width) - 1) == (1 << width) - 1
+    mask = (1 << BY_MLIR[_element(value)].bits) - 1
+    return int(number) & mask == mask
 
 
 @simplifies("and")
@@ -157,11 +156,9 @@ def compare_integers(op: Operation, s: Simplifier) -> Values | None:
             "comparison_direction": ComparisonDirectionAttr(_TURNED[direction]),
         }
         return s.make("compare", (rhs, lhs), [op.results[0].type], properties).results
-    element = _element(lhs)
     value = s.splat(rhs)
     if (
-        not isinstance(element, IntegerType)
-        or element.width.data != 1
+        BY_MLIR[_element(lhs)].kind is not Kind.PRED
         or value is None
         or direction not in ("EQ", "NE")
     ):

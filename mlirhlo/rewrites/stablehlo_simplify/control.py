@@ -148,7 +148,7 @@ def unread_results_of_reduce(op: Operation, s: Simplifier) -> Values | None:
     ending = block.last_op
     assert ending is not None
     needed = {a for i in kept for a in _needed(block, ending.operands[i])}
-    positions = {block.args.index(a) % count for a in needed if a in block.args}  # type: ignore[arg-type]
+    positions = {index % count for index, a in enumerate(block.args) if a in needed}
     if positions - set(kept):
         return None
     arguments = [*kept, *(count + i for i in kept)]

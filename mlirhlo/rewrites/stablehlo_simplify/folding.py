@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ComplexType, IntegerType, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from mlirhlo.dialects.hlo.element_types import BY_MLIR, Kind
 from mlirhlo.rewrites.stablehlo_simplify.driver import (
     ANY_OP,
     CONSTANT,
@@ -55,25 +56,33 @@ def _functions() -> Mapping[str, Callable[..., Any]]:
     import numpy as np
 
     def away_from_zero(x: Any) -> Any:
-        return np.copysign(np.floor(np.abs(x) + 0.5), x)
+        found: Any = np.copysign(np.floor(np.abs(x) + 0.5), x)
+        return found
 
     def trunc_divide(x: Any, y: Any) -> Any:
         if x.dtype.kind == "f":
             return x / y
-        quotient = np.abs(x) // np.abs(y)
-        return np.where((x < 0) != (y < 0), -quotient, quotient)
+        quotient: Any = np.abs(x) // np.abs(y)
+        found: Any = np.where((x < 0) != (y < 0), -quotient, quotient)
+        return found
 
-    return {
+    def logistic(x: Any) -> Any:
+        return 1.0 / (1.0 + np.exp(-x))
+
+    def rsqrt(x: Any) -> Any:
+        return 1.0 / np.sqrt(x)
+
+    found: dict[str, Any] = {
         "abs": np.abs,
         "cosine": np.cos,
         "exponential": np.exp,
         "log": np.log,
-        "logistic": lambda x: 1.0 / (1.0 + np.exp(-x)),
+        "logistic": logistic,
         "negate": np.negative,
         "not": np.invert,
         "round_nearest_afz": away_from_zero,
         "round_nearest_even": np.rint,
-        "rsqrt": lambda x: 1.0 / np.sqrt(x),
+        "rsqrt": rsqrt,
         "sign": np.sign,
         "sine": np.sin,
         "sqrt": np.sqrt,
@@ -90,6 +99,7 @@ def _functions() -> Mapping[str, Callable[..., Any]]:
         "subtract": np.subtract,
         "xor": np.bitwise_xor,
     }
+    return found
 
 
 def _is_splat(array: NDArray[Any]) -> bool:
@@ -136,7 +146,7 @@ def _foldable(op: Operation) -> bool:
     type_ = op.results[0].type
     if not isinstance(type_, TensorType) or DYNAMIC_INDEX in type_.get_shape():
         return False
-    return not isinstance(type_.element_type, ComplexType)
+    return not isinstance(cast("TensorType[Attribute]", type_).element_type, ComplexType)
 
 
 @simplifies(*sorted({*_FLOAT_UNARY, *_INTEGER_UNARY, *_BINARY}))
@@ -168,9 +178,8 @@ def elementwise_of_constants(op: Operation, s: Simplifier) -> Values | None:
 def _logical(name: str, type_: TensorType[Any]) -> Callable[..., Any]:
     import numpy as np
 
-    element = type_.element_type
-    if isinstance(element, IntegerType) and element.width.data == 1:
-        booleans = {
+    if BY_MLIR[type_.element_type].kind is Kind.PRED:
+        booleans: dict[str, Any] = {
             "add": np.logical_or,
             "multiply": np.logical_and,
             "not": np.logical_not,
@@ -194,22 +203,28 @@ def convert_of_constant(op: Operation, s: Simplifier) -> Values | None:
     if array is None or not _foldable(op) or array.dtype.kind == "c":
         return None
     type_ = tensor(op.results[0])
-    element = type_.element_type
-    if isinstance(element, IntegerType) and array.dtype.kind not in "biu":
-        if element.width.data == 1:
-            return _fold(s, compute(lambda x: x != 0, (array,), type_), type_)
-        wide = array.astype(np.float64)
-        if not np.isfinite(wide).all():
+    target = BY_MLIR[type_.element_type]
+
+    def nonzero(x: Any) -> Any:
+        return x != 0
+
+    def truncated(x: Any) -> Any:
+        low, high = (0, (1 << target.bits) - 1)
+        if target.kind is Kind.SIGNED:
+            low, high = -(1 << (target.bits - 1)), (1 << (target.bits - 1)) - 1
+        return np.clip(np.trunc(x), low, high)
+
+    def itself(x: Any) -> Any:
+        return x
+
+    function: Callable[[Any], Any] = itself
+    if target.kind is Kind.PRED:
+        function = nonzero
+    elif target.kind in (Kind.SIGNED, Kind.UNSIGNED) and _wide(array).dtype.kind == "f":
+        if not np.isfinite(_wide(array)).all():
             return None
-        info = element.width.data
-        unsigned = element.signedness.data.name == "UNSIGNED"
-        low, high = (
-            (0, (1 << info) - 1) if unsigned else (-(1 << (info - 1)), (1 << (info - 1)) - 1)
-        )
-        return _fold(s, compute(lambda x: np.clip(np.trunc(x), low, high), (array,), type_), type_)
-    if isinstance(element, IntegerType) and element.width.data == 1:
-        return _fold(s, compute(lambda x: x != 0, (array,), type_), type_)
-    return _fold(s, compute(lambda x: x, (array,), type_), type_)
+        function = truncated
+    return _fold(s, compute(function, (array,), type_), type_)
 
 
 def _fold(s: Simplifier, array: NDArray[Any] | None, type_: TensorType[Any]) -> Values | None:
@@ -265,9 +280,11 @@ def clamp_of_constants(op: Operation, s: Simplifier) -> Values | None:
         return None
     type_ = tensor(op.results[0])
     given = [a for a in arrays if a is not None]
-    return _fold(
-        s, compute(lambda lo, x, hi: np.minimum(np.maximum(x, lo), hi), given, type_), type_
-    )
+
+    def clamped(low: Any, x: Any, high: Any) -> Any:
+        return np.minimum(np.maximum(x, low), high)
+
+    return _fold(s, compute(clamped, given, type_), type_)
 
 
 def no_elements(op: Operation, s: Simplifier) -> Values | None:
@@ -295,10 +312,10 @@ def _empty(type_: Attribute, s: Simplifier) -> SSAValue | None:
         return None
     import numpy as np
 
-    from mlirhlo.dialects.hlo.element_types import BY_MLIR
-
     element = BY_MLIR.get(cast("TensorType[Attribute]", type_).element_type)
-    return None if element is None else s.constant(np.zeros(sizes, element.dtype), type_)
+    if element is None:
+        return None
+    return s.constant(np.zeros(sizes, element.dtype), cast(Attribute, type_))
 
 
 ANY_OP.append(no_elements)

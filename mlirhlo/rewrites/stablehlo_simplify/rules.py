@@ -9,3 +9,7 @@ from mlirhlo.rewrites.stablehlo_simplify import (
 )
 
 FAMILIES = (folding, arithmetic, movement, indexing, control)
+
+
+def register() -> None:
+    """Does nothing more than importing this has done."""

@@ -24,6 +24,7 @@ __all__ = [
     "flag",
     "integer",
     "integers",
+    "listed",
     "number",
     "numbers",
     "pairs",
@@ -87,6 +88,12 @@ def pairs(op: Operation, key: str, rank: int) -> tuple[tuple[int, int], ...]:
         return ((0, 0),) * rank
     flat = numbers_of(found)
     return tuple(zip(flat[::2], flat[1::2], strict=True))
+
+
+def listed(op: Operation, key: str) -> tuple[Attribute, ...]:
+    """The parts of a list; none when it is absent."""
+    found = attribute(op, key)
+    return tuple(cast("ArrayAttr[Attribute]", found).data) if isinstance(found, ArrayAttr) else ()
 
 
 def word(found: Attribute | None, default: str = "") -> str:

@@ -30,6 +30,7 @@ from mlirhlo.rewrites.stablehlo_to_hlo.attributes import (
     flag,
     integer,
     integers,
+    listed,
     number,
     numbers_of,
     precisions,
@@ -81,10 +82,10 @@ def custom_call(op: Operation, body: Body) -> Sequence[SSAValue]:
                 "HLO0426", op, f"there is no api_version {version}", "versions are 0 to 4"
             )
         properties["api_version"] = string(name)
-    called = attribute(op, "called_computations")
-    if isinstance(called, ArrayAttr) and called.data:
+    called = listed(op, "called_computations")
+    if called:
         base, common = body.base, body.common
-        found = [body.exporter.function(symbol_name(one), op) for one in called.data]
+        found = [body.exporter.function(symbol_name(one), op) for one in called]
         body.base, body.common = base, common
         properties["called_computations"] = ArrayAttr([calls(one) for one in found])
     _backend_config(op, properties)
@@ -122,11 +123,11 @@ def _laid_out(shape: Shape, entry: Attribute, op: Operation) -> Shape:
 
 
 def _aliases(op: Operation, properties: dict[str, Attribute]) -> None:
-    found = attribute(op, "output_operand_aliases")
-    if not isinstance(found, ArrayAttr) or not found.data:
+    found = listed(op, "output_operand_aliases")
+    if not found:
         return
     entries: list[OutputOperandAlias] = []
-    for one in cast("ArrayAttr[Attribute]", found).data:
+    for one in found:
         data = cast(Any, one).data
         entries.append(
             OutputOperandAlias(
@@ -165,11 +166,11 @@ def approx_top_k(op: Operation, body: Body) -> Sequence[SSAValue]:
     operands = body.inputs(op)[:count]
     config = op.attributes.get("mhlo.backend_config")
     found = config.data.get("reduction_dim") if isinstance(config, DictionaryAttr) else None
-    called = attribute(op, "called_computations")
-    if not isinstance(called, ArrayAttr) or not called.data or found is None:
+    called = listed(op, "called_computations")
+    if not called or found is None:
         raise problem("HLO0426", op, "ApproxTopK needs a comparator and reduction_dim")
     base, common = body.base, body.common
-    comparator = body.exporter.function(symbol_name(called.data[0]), op)
+    comparator = body.exporter.function(symbol_name(called[0]), op)
     body.base, body.common = base, common
     dim = int(cast(Any, found).value.data)
     properties: dict[str, Attribute] = {

@@ -89,7 +89,7 @@ def accuracy(op: Operation) -> dict[str, Attribute]:
     found = attribute(op, "result_accuracy")
     if found is None:
         return {}
-    value = getattr(found, "data", found)
+    value: Any = getattr(found, "data", found)
     mode = str(getattr(value, "mode", "DEFAULT"))
     mode = str(getattr(mode, "data", mode)).lower()
     if mode == "tolerance":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
@@ -16,7 +18,7 @@ def prepared(module: ModuleOp, *, simplify: bool = True) -> ModuleOp:
     for op, twin in zip(module.walk(), copy.walk(), strict=True):
         source = getattr(op, "text_source", None)
         if source is not None:
-            twin.text_source = source  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+            twin.text_source = source  # type: ignore[attr-defined]
     unwrap(copy)
     remove_unused_functions(copy)
     expand_chlo(copy)
@@ -68,5 +70,5 @@ def _collect(attribute: Attribute, found: set[str]) -> None:
     if isinstance(attribute, SymbolRefAttr):
         found.add(attribute.root_reference.data)
     elif isinstance(attribute, ArrayAttr):
-        for one in attribute.data:
+        for one in cast("ArrayAttr[Attribute]", attribute).data:
             _collect(one, found)

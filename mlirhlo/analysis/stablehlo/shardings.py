@@ -11,6 +11,8 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation
+from xdsl.irdl import IRDLOperation
+from xdsl.utils.exceptions import VerifyException
 
 from mlirhlo.analysis.stablehlo.base import ConstraintError, declare
 from mlirhlo.analysis.stablehlo.tensors import DYNAMIC, tensor_of
@@ -91,6 +93,12 @@ def _check_function(op: Operation, meshes: Mapping[str, Mesh]) -> None:
 
 
 def _check_sdy(op: Operation, meshes: Mapping[str, Mesh]) -> None:
+    if isinstance(op, IRDLOperation):
+        try:
+            op.get_irdl_definition().verify(op)
+        except VerifyException as problem:
+            words = str(problem).strip().splitlines()[-1].strip()
+            raise ConstraintError(f"{op.name}_form", words) from None
     for key in ("sharding", "out_sharding"):
         sharding = op.properties.get(key)
         if sharding is not None:

@@ -45,6 +45,12 @@ def rows() -> dict[str, OpRow]:
 def infer(given: Given) -> tuple[Attribute, ...] | None:
     """Types of the results; None where operands and attributes do not say. Raises
     `ConstraintError`."""
+    check_form(given)
+    check_kinds(given)
+    return _inferred(given)
+
+
+def _inferred(given: Given) -> tuple[Attribute, ...] | None:
     rule = INFERENCES.get(given.name)
     results = None if rule is None else rule(given)
     return None if results is None else as_types(results)
@@ -62,7 +68,7 @@ def check(given: Given) -> None:
             check_element(given, tensor)
         if tensor.bounds:
             _check_bounds(tensor)
-    inferred = infer(given)
+    inferred = _inferred(given)
     if inferred is not None:
         _compare(given, inferred)
     rule = CHECKS.get(given.name)
@@ -96,8 +102,10 @@ def check_form(given: Given) -> None:
         return
     for what, slots, count in (
         ("operands", row.operands, len(given.operands)),
-        ("results", row.results, len(given.results)),
+        ("results", row.results, len(given.declared or ())),
     ):
+        if what == "results" and given.declared is None:
+            continue
         least = sum(not (slot.is_variadic or slot.is_optional) for slot in slots)
         if count < least or (count > least and not _is_open(slots)):
             raise given.error("form", f"expects {least} {what}, but has {count}")
@@ -121,7 +129,7 @@ def check_kinds(given: Given) -> None:
         return
     for types, slots, letter in (
         (given.operands, signature.operands, "i"),
-        (given.results, signature.results, "o"),
+        (given.declared or (), signature.results, "o"),
     ):
         if not slots:
             continue

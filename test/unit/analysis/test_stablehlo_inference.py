@@ -165,7 +165,7 @@ def test_a_builder_infers_before_there_is_an_op() -> None:
     assert inferred is not None
     assert str(inferred[0]) == "tensor<4xf32>"
     wrong = Given("transpose", given.operands[:1], {})
-    with pytest.raises(ConstraintError, match="no permutation"):
+    with pytest.raises(ConstraintError, match="requires attribute 'permutation'"):
         infer_types(wrong)
 
 

@@ -97,3 +97,39 @@ def test_mlir_judges_mutations_alike() -> None:
             constraint = ours.rpartition("[")[2].rstrip("]")
             assert constraint in STRICTER, f"{ours}\n{text}"
     assert sound > COUNT // 10
+
+
+_ATTRIBUTE = re.compile(r"\w+ = (?=[#\d\[\"@a-z])")
+_OTHERS = (
+    '"a"', "1 : i32", "array<i64>", "array<i64: 0>", "dense<0> : tensor<2xi64>", "[1, 2]", "true",
+    "unit", "@x", "{a = 1 : i32}", "1.0 : f32", "#stablehlo<precision DEFAULT>", "-1 : i64",
+    "array<i64: 9223372036854775807, 1, 2>", "9223372036854775807 : i64",
+)  # fmt: skip
+
+
+def _end(text: str, start: int) -> int:
+    """Where the attribute at `start` ends."""
+    depth = 0
+    for at in range(start, len(text)):
+        if text[at] in "<([{":
+            depth += 1
+        elif text[at] in ">)]}" and text[at - 1] != "-":
+            depth -= 1
+        if depth < 0 or (depth == 0 and text[at] == ","):
+            return at
+    return len(text)
+
+
+def test_attributes_of_any_kind_are_judged() -> None:
+    """Text that is well formed but makes no sense is refused, by the reader or by the verifier."""
+    chance = random.Random(SEED)
+    judged = 0
+    for _ in range(COUNT):
+        text = VALID[chance.choice(list(VALID))]
+        places = list(_ATTRIBUTE.finditer(text))
+        if places:
+            at = chance.choice(places).end()
+            judged += bool(
+                _judged(program(text[:at] + chance.choice(_OTHERS) + text[_end(text, at) :]))
+            )
+    assert judged > COUNT // 4

@@ -9,7 +9,7 @@ from functools import cached_property, update_wrapper
 from typing import TYPE_CHECKING, Any, cast
 
 from mlirhlo.diagnostics import error
-from mlirhlo.integrations.ir import module_of
+from mlirhlo.integrations.ir import executor_of, module_of
 from mlirhlo.integrations.optional import choose, require
 from mlirhlo.integrations.tensorflow.matching import parameters_for
 
@@ -92,7 +92,7 @@ def load(ir: str | bytes) -> Module:
 
     Needs no TensorFlow. Raises `HloError` as the readers do.
     """
-    return module_of(ir, "<tensorflow>")
+    return module_of(ir)
 
 
 @dataclass(eq=False, repr=False)
@@ -136,9 +136,7 @@ class Program:
 
     @cached_property
     def _executor(self) -> Callable[[Sequence[Any]], Any]:
-        from mlirhlo.interp.engine import Interpreter
-
-        return Interpreter(self.module.op).run
+        return executor_of(self.module)
 
     @cached_property
     def _parameters(self) -> tuple[int, ...]:

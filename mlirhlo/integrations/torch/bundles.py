@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from mlirhlo.diagnostics import Place, error
-from mlirhlo.integrations.ir import module_of
+from mlirhlo.integrations.ir import executor_of, module_of
 from mlirhlo.integrations.optional import choose
 from mlirhlo.integrations.torch.trees import Tree, read_tree
 
@@ -66,14 +66,11 @@ class Method:
     @cached_property
     def module(self) -> Module:
         """The program as a module of the hlo dialect; weights and constants are parameters."""
-        is_text = not self.program.startswith(b"ML\xefR")
-        return module_of(self.program.decode() if is_text else self.program, f"<{self.name}>")
+        return module_of(self.program)
 
     @cached_property
     def _executor(self) -> Callable[[Sequence[Any]], Any]:
-        from mlirhlo.interp.engine import Interpreter
-
-        return Interpreter(self.module.op).run
+        return executor_of(self.module)
 
     def arguments(self, *args: object, **kwargs: object) -> list[Any]:
         """What the module's parameters are for these arguments.

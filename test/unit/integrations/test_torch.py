@@ -71,6 +71,16 @@ def test_structures_weights_and_programs() -> None:
     np.testing.assert_allclose(bundle(batch, 0.35)["y"], result["y"] + 1, 1e-5)
 
 
+def test_sizes_left_open() -> None:
+    bundle = load(DATA / "torch" / "any_batch")
+    dynamic = [p.dynamic_dims for p in bundle.method().parameters]
+    assert sorted(dynamic) == [(), (), (0,)]
+    weight, bias = bundle.weights["layer.weight"], bundle.weights["layer.bias"]
+    for size in (1, 2, 5):
+        x = np.linspace(-1, 1, 3 * size, dtype=np.float32).reshape(size, 3)
+        np.testing.assert_allclose(bundle(x), np.maximum(x @ weight.T + bias, 0), 1e-5, 1e-6)
+
+
 def test_wrong_arguments_are_named() -> None:
     bundle = load(DATA / "torch" / "attention")
     wrong = [

@@ -177,3 +177,42 @@ def test_orders_of_uses(count: int) -> None:
         for mine, their in pairs:
             found = [str(use.operation.attributes["op_name__"]) for use in mine.uses]
             assert found == [f'"{use.owner.name}"' for use in their.uses], order
+
+
+SIGNED = [f"i{width}" for width in (1, 2, 4, 8, 16, 32, 64)]
+UNSIGNED = [f"ui{width}" for width in (2, 4, 8, 16, 32, 64)]
+FLOATS = ["f16", "bf16", "f32", "f64", "f8E5M2", "f8E4M3", "f8E4M3FN", "f8E5M2FNUZ", "f8E4M3FNUZ", "f8E4M3B11FNUZ", "f8E3M4", "f8E8M0FNU", "f6E2M3FN", "f6E3M2FN", "f4E2M1FN"]
+
+
+@pytest.mark.parametrize("element", [*SIGNED, *UNSIGNED, *FLOATS, "complex<f32>", "complex<f64>"])
+def test_constants_of_each_element_type(element: str) -> None:
+    """Some elements, a splat, many (printed in hexadecimal), one and none, all four ways."""
+    one, other = ("1.0", "2.0") if element in FLOATS else ("1", "0")
+    if element == "i1":
+        one, other = "true", "false"
+    elif element.startswith("complex"):
+        one, other = "(1.0, 2.0)", "(0.0, -2.0)"
+    constants = {
+        2: f"[{one}, {other}]",
+        5: other,
+        140: f"[{', '.join([one, other] * 70)}]",
+        0: "",
+    }
+    lines = [
+        f"  %c{n} = stablehlo.constant dense<{v}> : tensor<{n}x{element}>"
+        for n, v in constants.items()
+    ]
+    lines.append(f"  %c = stablehlo.constant dense<{one}> : tensor<{element}>")
+    types = ", ".join([f"tensor<{n}x{element}>" for n in constants] + [f"tensor<{element}>"])
+    names = ", ".join([f"%c{n}" for n in constants] + ["%c"])
+    body = "\n".join(lines)
+    text = f"func.func @main() -> ({types}) {{\n{body}\n  return {names} : {types}\n}}"
+    theirs = mlir_oracle.artifact(text, "1.17.0")
+    assert theirs is not None
+    want = mlir_oracle.deserialized(theirs).strip()
+    module = vhlo.deserialize_artifact(theirs)
+    assert stablehlo.print_module(module).strip() == want
+    assert mlir_oracle.deserialized(vhlo.serialize_artifact(module)).strip() == want
+    module = bytecode.read_module(mlir_oracle.bytecode(text))
+    assert stablehlo.print_module(module).strip() == want
+    assert str(mlir_oracle.parse(bytecode.write_module(module))).strip() == want

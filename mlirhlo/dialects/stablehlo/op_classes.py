@@ -7,14 +7,17 @@ operands and properties; classes are there so that contexts know the ops.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, cast
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar, Self, cast
 
-from xdsl.ir import Operation, OpTraits, SSAValue
+from xdsl.ir import Attribute, Operation, OpTraits, SSAValue
 from xdsl.traits import IsTerminator, OpTrait
 from xdsl.utils.exceptions import VerifyException
 
 from mlirhlo.dialects.stablehlo.rows import Operand, OpRow
+
+EMPTY: Mapping[str, Attribute] = MappingProxyType({})
 
 
 class TableOp(Operation):
@@ -22,6 +25,19 @@ class TableOp(Operation):
 
     row: ClassVar[OpRow]
     traits: ClassVar[OpTraits] = OpTraits(lambda: ())
+
+    @classmethod
+    def create(
+        cls,
+        *,
+        attributes: Mapping[str, Attribute] = EMPTY,
+        properties: Mapping[str, Attribute] = EMPTY,
+        **others: Any,
+    ) -> Self:
+        """As xDSL's; inherent attributes among the others, as older texts have them, are moved."""
+        own = {name: value for name, value in attributes.items() if name in cls.row.by_name}
+        rest = {name: value for name, value in attributes.items() if name not in own}
+        return super().create(attributes=rest, properties={**own, **properties}, **others)
 
     def count_problem(self) -> str | None:
         """What is wrong with the numbers of operands, results and regions, if anything."""

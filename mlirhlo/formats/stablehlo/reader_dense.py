@@ -34,6 +34,8 @@ _ENTRY = re.compile(r"[^\[\],]+")
 _BLANKS = re.compile(r"[ \t\r\n]+")
 _FLOAT = re.compile(r"-?[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?\Z")
 _INT = re.compile(r"-?(?:0x[0-9A-Fa-f]+|[0-9]+)\Z")
+_SMALL = ("int1", "int2", "int4", "uint1", "uint2", "uint4")
+"""ml_dtypes' integers that do not fill a byte."""
 _HEX = re.compile(r"0x[0-9A-Fa-f]+\Z")
 
 
@@ -157,7 +159,7 @@ class DenseReader(TypeReader):
             if len(flat) != 2 * len(entries):
                 self.fail("a complex number is (real, imaginary)", start, code=BAD_CONSTANT)
             return self._numbers(flat, inner, start).view(dtype)
-        if dtype.kind in "biu" or dtype.name in ("int2", "int4", "uint2", "uint4"):
+        if dtype.kind in "biu" or dtype.name in _SMALL:
             return self._integers(entries, element_type, dtype, start)
         return self._floats(entries, dtype, np, start)
 

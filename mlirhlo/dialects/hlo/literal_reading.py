@@ -34,8 +34,10 @@ if TYPE_CHECKING:
 _VECTORISED_FROM = 64
 """Elements from which the vectorised way pays for importing numpy."""
 
+_BLANK = r"(?:[ \t\r\n]++|/\*.*?\*/|//[^\n]*)*+"
+_LEADING_COMMAS = re.compile(rf"(?:{_BLANK},)*+", re.DOTALL)
 _TOKEN = re.compile(
-    r"(?:[ \t\r\n,]+|/\*.*?\*/|//[^\n]*)*(?:"
+    rf"{_BLANK}(?:"
     r"(?P<float>-?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][+-]?[0-9]+|[0-9]+\.[0-9]*|(?<=-)\.[0-9]+))"
     r"|(?P<int>-?[0-9]+)"
     r"|(?P<nan>-?nan(?:\(0x(?P<payload>[0-9a-fA-F]+)\))?)(?![A-Za-z0-9_.(-])"
@@ -44,7 +46,7 @@ _TOKEN = re.compile(
     r"|)",
     re.DOTALL,
 )
-_COMMA = re.compile(r"(?:[ \t\r\n]+|/\*.*?\*/|//[^\n]*)*,", re.DOTALL)
+_COMMA = re.compile(rf"{_BLANK},", re.DOTALL)
 
 _VECTORISED_RANK = 32
 
@@ -73,7 +75,12 @@ class _Reader:
     def problem(self, message: str) -> SyntaxProblem:
         return SyntaxProblem(self.at, message)
 
-    def token(self) -> re.Match[str]:
+    def token(self, after_commas: bool = False) -> re.Match[str]:
+        """The next token; with `after_commas`, any number of commas are passed over first."""
+        if after_commas:
+            commas = _LEADING_COMMAS.match(self.cursor.text, self.cursor.position, self.cursor.end)
+            assert commas is not None  # the pattern matches the empty string
+            self.cursor.position = commas.end()
         match = _TOKEN.match(self.cursor.text, self.cursor.position, self.cursor.end)
         assert match is not None  # the pattern matches the empty string
         kind = match.lastgroup
@@ -96,7 +103,8 @@ class _Reader:
         dimensions, rank = self.shape.dimensions, self.shape.rank
         seen, level, elided = [0] * rank, 0, False
         while True:
-            match = self.token()
+            # XLA separates elements by any number of commas, but nothing stands before the literal.
+            match = self.token(after_commas=level > 0)
             mark = match["mark"]
             if mark == "{":
                 level += 1

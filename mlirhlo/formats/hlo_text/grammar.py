@@ -223,7 +223,7 @@ def _right_hand_side(tree: Tree[Token], text: str, name: str, is_root: bool) -> 
             else:
                 operands.append(_right_hand_side(operand, text, "", False))
     value = tokens.get("INT", "")
-    for literal in _trees(tree, "literal", "elided", "parts"):
+    for literal in _trees(tree, "literal", "parts"):
         value = _slice(literal, text)
     attributes: dict[str, str] = {}
     bodies: list[tuple[InstructionRecord, ...]] = []

@@ -10,6 +10,8 @@ import ml_dtypes
 import numpy as np
 import oracle
 import pytest
+from hypothesis import given
+from strategies.choices import Choices, examples, several, strategy_of
 
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, Kind
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr, read_literal_with_shape
@@ -88,6 +90,8 @@ c64[2]|{(1,2),(3,nan)}
 c128[2,1]|{{(1,2)},{(-0.0,inf)}}
 f32[2]|{1,,2}
 f32[2]|{,1,2,}
+s32[2,2]|{{1,2}{3,4},,}
+s32[0]|{,,}
 f32[2]|{1/*a*/2}
 f32[2,0]|{{},{}}
 f32[0]|{}
@@ -170,12 +174,61 @@ def test_agrees_with_xla(questions: list[str]) -> None:
         ("f32[]|true", "expect floating point value for primitive type: F32"),
         ("token[]|1", "a constant cannot be a token"),
         ("(f32[],s32[2])|(1)", "expects the 1th element of 2"),
+        ("s32[]|,3", "unexpected token type in a literal"),
+        ("s32[2]|,{1,2}", "unexpected token type in a literal"),
+        ("(s32[],s32[])|(1,,2)", "unexpected token type in a literal"),
+        ("c64[]|(1,,2)", "unexpected token type in a literal"),
+        ("c64[]|(1" + " " * 60 + "2)", "expect comma after real part of complex literal"),
         ("f32[?]|{1}", "a constant cannot have the unbounded shape"),
         ("f32[999999999999]|{1}", "expects 999999999999 elements in the []th element, but sees 1"),
     ],
 )
 def test_own_messages(question: str, message: str) -> None:
     assert message in printed(question)
+
+
+TOKENS = (",", "{", "}", "(", ")", "1", "-1", "0", "1.5", "nan", "inf", "true", "...", "/*c*/")
+
+
+def damaged(choose: Choices) -> str:
+    """A right literal of a small shape, with a few tokens gone, doubled or put in."""
+    size, name = choose.integer(0, 2), choose.pick(("s32", "f32", "c64", "pred"))
+    scalar = "(1,-1)" if name == "c64" else "1"
+    inner = "{" + ",".join([scalar] * 2) + "}"
+    shape, text = choose.pick(
+        (
+            (f"{name}[]", scalar),
+            (f"{name}[2]", inner),
+            (f"{name}[{size},2]", "{" + ",".join([inner] * size) + "}"),
+            (f"({name}[2],s32[])", f"({inner},1)"),
+        )
+    )
+    tokens = re.findall(r"-?[0-9]+|.", text)
+    for _ in range(choose.integer(0, 3)):
+        at = choose.integer(0, len(tokens))
+        tokens[at : at + choose.integer(0, 1)] = [choose.pick(TOKENS)] * choose.integer(0, 2)
+    return f"{shape}|{' '.join(tokens)}"
+
+
+LONE_COMMA = re.compile(r".*[|,]B,B(?:\)B)?".replace("B", r"(?: |/\*c\*/)*"))
+"""XLA takes it for the value 0 of a scalar."""
+
+
+@pytest.mark.oracle
+@examples(12)
+@given(strategy_of(several(damaged, 60)))
+def test_damaged_literals(questions: list[str]) -> None:
+    """Both refuse, or both understand the same."""
+    for question, theirs in zip(questions, oracle.ask(questions, oracle.constant), strict=True):
+        ours = printed(question)
+        if theirs.startswith("ERROR"):
+            assert ours.startswith("ERROR"), (question, ours, theirs)
+        elif theirs == "CRASH":
+            pass
+        elif "..." in question:  # XLA makes values up
+            assert not ours.startswith("ERROR"), (question, ours, theirs)
+        elif not LONE_COMMA.fullmatch(question):
+            assert ours == theirs, question
 
 
 def signed_zeros(text: str) -> str:

@@ -262,6 +262,12 @@ def test_what_is_read_is_in_the_grammar(text: str) -> None:
     parse_records(text)
 
 
+@pytest.mark.parametrize("literal", ["{,1,,2,}", "{1 2}", "{/*c*/,1,2}", "{1,...}", "{...}"])
+def test_commas_of_literals(literal: str) -> None:
+    """Between elements stands any number of them, as in XLA."""
+    compare(f"HloModule m\nENTRY e {{ a = s32[2] constant({literal}) }}")
+
+
 def test_every_kind_of_value_is_tried() -> None:
     from strategies.text import ONLY, VALUES
 
@@ -283,6 +289,7 @@ def test_every_kind_of_value_is_tried() -> None:
         "HloModule m, ENTRY e { a = f32[] parameter(0) }",
         'HloModule m\nENTRY e { a = f32[] parameter(0), metadata={op_nam="x"} }',
         "HloModule m\nENTRY e { a = f32[] constant({1 }",
+        "HloModule m\nENTRY e { a = f32[] constant(,1) }",
     ],
 )
 def test_both_refuse(text: str) -> None:

@@ -361,7 +361,12 @@ class IrReader:
         known = properties.layout(entry.name) or properties.class_layout(cls)
         if known is None:
             raise self._unknown_properties(entry, offset)
-        return properties.read(source, known, self._container.version)
+        try:
+            return properties.read(source, known, self._container.version)
+        except HloError:
+            if entry.name.startswith(properties.HIDDEN):
+                raise self._unknown_properties(entry, offset) from None
+            raise
 
     def _unknown_properties(self, entry: OpEntry, offset: int) -> HloError:
         return error(

@@ -43,6 +43,12 @@ class Layout:
         """All names."""
         return frozenset(name for name, _ in (*self.fields, *self.segments))
 
+    def order(self, version: int) -> tuple[tuple[str, bool], ...]:
+        """What is stored as attributes: before version 6 segment sizes too, among the others."""
+        if version >= Since.PACKED_SEGMENTS:
+            return self.fields
+        return tuple(sorted((*self.fields, *((name, True) for name, _ in self.segments))))
+
     @classmethod
     def parse(cls, text: str) -> Layout:
         """Reads `name optional? operandSegments=3`."""
@@ -55,6 +61,10 @@ class Layout:
             else:
                 fields.append((word.removesuffix("?"), not word.endswith("?")))
         return cls(tuple(sorted(fields)), tuple(segments))
+
+
+HIDDEN = ("llvm.", "nvvm.")
+"""Dialects with properties that are no attributes; their encoding is not told by any list of names."""
 
 
 @lru_cache(maxsize=4096)
@@ -121,10 +131,7 @@ def segment_sizes(sizes: list[int]) -> Attribute:
 def read(source: Source, known: Layout, version: int) -> dict[str, Attribute]:
     """Decodes the properties of one operation. Raises HLO0221."""
     found: dict[str, Attribute] = {}
-    if version < Since.PACKED_SEGMENTS:
-        for name, _ in known.segments:
-            found[name] = source.attribute()
-    for name, needed in known.fields:
+    for name, needed in known.order(version):
         value = source.attribute() if needed else source.optional_attribute()
         if value is not None:
             found[name] = value

@@ -206,6 +206,12 @@ class Writer:
         form = self._former(op)
         tables, mode = self._tables, form.mode
         known = properties.layout(form.name) or properties.class_layout(type(op))
+        if self._version >= Since.PROPERTIES and form.name.startswith(properties.HIDDEN):
+            raise error(
+                "HLO0227",
+                f"'{form.name}' cannot be written: its native properties are not known",
+                help=f"write version {Since.PROPERTIES - 1}, which stores them with their names",
+            )
         attributes, native = self._split(op, form, known)
         is_registered = known is not None or not isinstance(op, UnregisteredOp) or bool(mode)
         out.varint(tables.op_name(form.name, is_registered=is_registered))
@@ -296,11 +302,11 @@ class Writer:
         self, form: OpForm, own: Mapping[str, Attribute], known: properties.Layout
     ) -> bytes:
         sink = TableSink(self._tables, form.mode)
-        if self._version < Since.PACKED_SEGMENTS:
-            for name, count in known.segments:
-                sink.attribute(own.get(name) or properties.segment_sizes([0] * count))
-        for name, needed in known.fields:
+        sizes_of = dict(known.segments)
+        for name, needed in known.order(self._version):
             value = own.get(name)
+            if value is None and name in sizes_of:
+                value = properties.segment_sizes([0] * sizes_of[name])
             if needed and value is None:
                 raise error(
                     "HLO0227",

@@ -72,13 +72,23 @@ def _check_described(given: Given, index: int, result: Tensor, number: int) -> N
     result=(7, 1),
 )
 def _dynamic_broadcast_in_dim(given: Given) -> Results | None:
+    if given.declared is not None:
+        _check_dynamic_broadcast_in_dim(given)
     found = _described(given, 1)
-    if found is not None and given.declared is not None and is_quantized(found.element):
+    if found is None:
+        return None
+    if given.declared is not None and is_quantized(found.element):
         found = found.with_element(given.result().element)
-    return None if found is None else (found,)
+    operand, sizes = given.tensor(0), list(found.sizes)
+    same = given.ints("known_nonexpanding_dimensions")
+    for dim, target in enumerate(given.ints("broadcast_dimensions")[: operand.rank]):
+        # A size other than 1 cannot grow.
+        if 0 <= target < found.rank and sizes[target] == DYNAMIC:
+            if operand.sizes[dim] != 1 or dim in same:
+                sizes[target] = operand.sizes[dim]
+    return (found.with_sizes(sizes),)
 
 
-@checks("dynamic_broadcast_in_dim")
 def _check_dynamic_broadcast_in_dim(given: Given) -> None:
     operand, result = given.tensor(0), given.result()
     dims = given.ints("broadcast_dimensions")

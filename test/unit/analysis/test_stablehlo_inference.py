@@ -73,6 +73,9 @@ INFERRED = {
     "compare <{comparison_direction = #stablehlo<comparison_direction EQ>}>"
     " : (tensor<?xf32>, tensor<3xf32>)": "tensor<3xi1>",
     "clamp : (tensor<f32>, tensor<?xf32>, tensor<f32>)": "tensor<?xf32>",
+    "dynamic_broadcast_in_dim <{broadcast_dimensions = array<i64: 1, 2, 3>,"
+    " known_nonexpanding_dimensions = array<i64: 1>}>"
+    " : (tensor<3x1x?xf32>, tensor<4xi64>)": "tensor<?x3x1x?xf32>",
     "partition_id : ()": "tensor<ui32>",
     "rng <{rng_distribution = #stablehlo<rng_distribution UNIFORM>}>"
     " : (tensor<f32>, tensor<f32>, tensor<2xi64>)": "tensor<?x?xf32>",

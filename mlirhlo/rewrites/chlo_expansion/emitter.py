@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import ComplexType, TensorType, i1
@@ -79,7 +79,7 @@ class Value:
     def __invert__(self) -> Value:
         return self.emitter.op("not", (self,), self.type)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Callable[[], Value]:
         """`x.log()`: a unary op of that name with the same type."""
         if name.startswith("_") or "stablehlo." + name not in OP_CLASSES:
             raise AttributeError(name)

@@ -128,7 +128,7 @@ class Simplifier:
         found = self.constants.get(key)
         if found is None:
             found = OP_CLASSES[CONSTANT].create(result_types=[type_], properties={"value": value})
-            found.location = UNKNOWN_LOC
+            found.location = UNKNOWN_LOC if self.at is None else self.at.location
             self.constants[key] = found
             first = self.block.first_op
             if first is None:

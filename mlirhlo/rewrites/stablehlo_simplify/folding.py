@@ -56,15 +56,13 @@ def _functions() -> Mapping[str, Callable[..., Any]]:
     import numpy as np
 
     def away_from_zero(x: Any) -> Any:
-        found: Any = np.copysign(np.floor(np.abs(x) + 0.5), x)
-        return found
+        return cast(Any, np.copysign(np.floor(np.abs(x) + 0.5), x))
 
     def trunc_divide(x: Any, y: Any) -> Any:
         if x.dtype.kind == "f":
-            return x / y
+            return cast(Any, x / y)
         quotient: Any = np.abs(x) // np.abs(y)
-        found: Any = np.where((x < 0) != (y < 0), -quotient, quotient)
-        return found
+        return cast(Any, np.where((x < 0) != (y < 0), -quotient, quotient))
 
     def logistic(x: Any) -> Any:
         return 1.0 / (1.0 + np.exp(-x))
@@ -190,7 +188,8 @@ def _logical(name: str, type_: TensorType[Any]) -> Callable[..., Any]:
             "minimum": np.logical_and,
         }
         if name in booleans:
-            return booleans[name]
+            chosen: Callable[..., Any] = booleans[name]
+            return chosen
     return _functions()[name]
 
 

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Region
 
 from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.attributes.header import StackFramesAttr
 from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import legal_name
@@ -88,6 +89,9 @@ def _export(
     given = module.sym_name
     view.name = legal_name(given.data) if isinstance(given, StringAttr) and given.data else "main"
     entry.header(view)
+    frames = exporter.locations.stack_frames
+    if frames is not None:
+        view.set("stack_frames", StackFramesAttr(frames))
     if with_device_counts:
         device_counts(module, view)
     return result

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.dialects.builtin import ModuleOp, UnitAttr, UnknownLoc
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
+from mlirhlo.dialects.hlo.attributes.annotations import MetadataAttr
 from mlirhlo.dialects.hlo.attributes.base import integer, symbol
 from mlirhlo.dialects.hlo.attributes.header import ProgramLayout
 from mlirhlo.dialects.hlo.attributes.sharding import ShardingAttr
@@ -24,7 +25,7 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of, type_of
-from mlirhlo.rewrites.stablehlo_to_hlo.locations import Locations
+from mlirhlo.rewrites.stablehlo_to_hlo.locations import Locations, without_frame
 from mlirhlo.rewrites.stablehlo_to_hlo.problems import problem
 from mlirhlo.rewrites.stablehlo_to_hlo.types import TypeProblem, hlo_shape
 
@@ -165,9 +166,13 @@ class Body:
     def finish(self, root: SSAValue, *, is_entry: bool = False) -> ComputationOp:
         """Closes the computation and gives it and its instructions their last names."""
         names = self.exporter.names
+        exporter = self.exporter
         for op in self.ops:
             op.instruction_name = names.unique(op.instruction_name or op.opcode.name)
-        exporter = self.exporter
+            metadata = op.properties.get("metadata")
+            if isinstance(metadata, MetadataAttr) and metadata.data.stack_frame_id:
+                settle = without_frame if op.name == "hlo.parameter" else exporter.locations.settle
+                op.properties["metadata"] = settle(metadata)
         name = f"{self.name}.{len(exporter.computations) + 1}"
         name = exporter.computation_names.unique(name)
         computation = close(name, self.block, root, {"is_entry": UnitAttr()} if is_entry else None)
@@ -229,7 +234,9 @@ class Exporter:
         body = Body(self, self.region_name())
         block = region.block
         for index, argument in enumerate(block.args):
-            body.at(argument.location)
+            # A region without locations of its own was made with its op, as by `applies`.
+            unknown = isinstance(argument.location, UnknownLoc)
+            body.at(op.location if unknown else argument.location)
             shape = hlo_shape(argument.type)
             body.values[argument] = body.parameter(index, shape, f"Arg_{index}")
         body.base, body.common = None, {}

@@ -192,7 +192,10 @@ def reduce_precision(op: Operation, body: Body) -> Sequence[SSAValue]:
 
 @lowers("stablehlo.constant", "mhlo.constant", "arith.constant")
 def constant(op: Operation, body: Body) -> Sequence[SSAValue]:
-    """`constant`; equal elements become a scalar and a `broadcast`."""
+    """`constant`; equal elements become a scalar and a `broadcast`.
+
+    Only the broadcast has the name and the metadata of the op's location.
+    """
     from mlirhlo.dialects.stablehlo.elements import array_of
 
     shape = result_shape(op)
@@ -202,21 +205,16 @@ def constant(op: Operation, body: Body) -> Sequence[SSAValue]:
     value = attribute(op, "value")
     assert value is not None
     values = array_of(value)
-    if shape.rank and shape.element_count > 1 and is_splat(values):
-        scalar = array(shape.element_type)
-        common = body.common
-        body.common = {k: v for k, v in common.items() if k != "sharding"}
-        one = body.emit(
-            "constant",
-            (),
-            scalar,
-            {
-                "literal": LiteralAttr(
-                    Literal.from_array(scalar, values.reshape(-1)[:1].reshape(()))
-                )
-            },
-        )
-        body.common = common
-        return (body.emit("broadcast", (one,), shape, {"dimensions": _NO_DIMENSIONS}),)
-    literal = LiteralAttr(Literal.from_array(shape, values))
-    return (body.emit("constant", (), shape, {"literal": literal}),)
+    base, common = body.base, body.common
+    spread = bool(shape.rank and shape.element_count > 1 and is_splat(values))
+    if spread:
+        values = values.reshape(-1)[:1].reshape(())
+    own = array(shape.element_type) if spread else shape
+    literal = LiteralAttr(Literal.from_array(own, values))
+    body.base = None
+    body.common = {k: v for k, v in common.items() if k != "metadata"} if not spread else {}
+    found = body.emit("constant", (), own, {"literal": literal})
+    body.base, body.common = base, common
+    if spread:
+        found = body.emit("broadcast", (found,), shape, {"dimensions": _NO_DIMENSIONS})
+    return (found,)

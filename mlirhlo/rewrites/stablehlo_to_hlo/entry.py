@@ -152,8 +152,8 @@ class Function:
             shape = shape_of(value.type)
             if isinstance(shape, ArrayShape):
                 body.emit("reshape", (value,), shape)
-        whole = Sharding.tuple_of([REPLICATED if s is None else s for s in shardings])
-        body.common = {"sharding": ShardingAttr(whole)}
+        joint = Sharding.tuple_of([REPLICATED if s is None else s for s in shardings])
+        body.common = {"sharding": ShardingAttr(joint)}
         return body.tuple(values)
 
     # -------------------------------------------------------------- header

@@ -18,6 +18,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from mlirhlo.diagnostics import Diagnostic, HloError, SourceText
 from mlirhlo.dialects.hlo.build import append, paused_gc
 from mlirhlo.dialects.quick import create_op
+from mlirhlo.dialects.stablehlo.op_classes import TableOp
 from mlirhlo.formats.stablehlo.contexts import context
 from mlirhlo.formats.stablehlo.foreign import Bridge
 from mlirhlo.formats.stablehlo.reader_ops import OpReader
@@ -211,6 +212,11 @@ class Reader(OpReader):
             or op.successors
             or len(names) != len(op.operands)
             or len(key) > _MAX_TEMPLATE
+            # The same value twice may hide that a form shows operands in another order.
+            or (
+                not isinstance(op, TableOp)
+                and len({*zip(names, parts[2::3], strict=True)}) < len(names)
+            )
             or (location is None and op.location is not _UNKNOWN)
             or not all(
                 self._means(name, index, operand)

@@ -13,6 +13,8 @@ from mlirhlo.dialects.hlo.attributes.dimensions import (
     ConvolutionDimensionNumbersAttr,
     WindowAttr,
 )
+from mlirhlo.dialects.hlo.shapes import ArrayShape, array
+from mlirhlo.rewrites.stablehlo_to_hlo.annotations import frontend
 from mlirhlo.rewrites.stablehlo_to_hlo.attributes import (
     attribute,
     boolean,
@@ -23,11 +25,12 @@ from mlirhlo.rewrites.stablehlo_to_hlo.attributes import (
     numbers,
     precisions,
     string,
+    text,
     window,
     word,
 )
 from mlirhlo.rewrites.stablehlo_to_hlo.core import Body, joined_shape, lowers, result_shape
-from mlirhlo.rewrites.stablehlo_to_hlo.data_movement import array_shape
+from mlirhlo.rewrites.stablehlo_to_hlo.data_movement import array_shape, transposed
 from mlirhlo.rewrites.stablehlo_to_hlo.elementwise import laid_out
 from mlirhlo.rewrites.stablehlo_to_hlo.problems import problem
 from mlirhlo.rewrites.stablehlo_to_hlo.reduction import results_of
@@ -127,6 +130,55 @@ def dot(op: Operation, body: Body) -> Sequence[SSAValue]:
     lhs, _ = operands = body.inputs(op)
     properties = contraction((array_shape(lhs).rank - 1,), (0,), (), ())
     return (body.emit("dot", operands, result_shape(op), _with_precision(op, properties)),)
+
+
+@lowers("stablehlo.einsum", "stablehlo.unary_einsum")
+def einsum(op: Operation, body: Body) -> Sequence[SSAValue]:
+    """`dot` of the letters both have, and a `transpose` into the order of the result."""
+    config = text(op, "einsum_config").replace(" ", "")
+    given, arrow, wanted = config.partition("->")
+    letters = given.split(",")
+    operands = body.inputs(op)
+    if not arrow or len(letters) != len(operands) or len(operands) > 2 or "." in config:
+        raise problem("HLO0426", op, f"einsum_config {config!r} does not name every dimension")
+    ranks = [array_shape(v).rank for v in operands]
+    if [len(part) for part in letters] != ranks or len(set(wanted)) != len(wanted):
+        raise problem("HLO0426", op, f"einsum_config {config!r} does not fit the operands")
+    if len(operands) == 1:
+        if sorted(letters[0]) != sorted(wanted):
+            raise problem("HLO0420", op, "sums and diagonals of one operand have no HLO form")
+        order = [letters[0].index(c) for c in wanted]
+        return (transposed(body, operands[0], order),)
+    lhs, rhs = letters
+    batch = [c for c in lhs if c in rhs and c in wanted]
+    summed = [c for c in lhs if c in rhs and c not in wanted]
+    found = batch + [c for c in lhs if c not in rhs] + [c for c in rhs if c not in lhs]
+    if sorted(found) != sorted(wanted):
+        raise problem("HLO0420", op, "sums of one operand alone have no HLO form")
+    properties = contraction(
+        [lhs.index(c) for c in summed],
+        [rhs.index(c) for c in summed],
+        [lhs.index(c) for c in batch],
+        [rhs.index(c) for c in batch],
+    )
+    sizes = {
+        c: size
+        for part, v in zip(letters, operands, strict=True)
+        for c, size in zip(part, array_shape(v).dimensions, strict=True)
+    }
+    result = array_shape_of(op)
+    product = array(result.element_type, [sizes[c] for c in found])
+    frontend(body, {"grad_x": "false", "grad_y": "false"})
+    value = body.emit("dot", operands, product, _with_precision(op, properties))
+    body.common = {k: v for k, v in body.common.items() if k != "frontend_attributes"}
+    return (transposed(body, value, [found.index(c) for c in wanted]),)
+
+
+def array_shape_of(op: Operation) -> ArrayShape:
+    """Shape of the one result, an array."""
+    shape = result_shape(op)
+    assert isinstance(shape, ArrayShape)
+    return shape
 
 
 _CONVOLUTION_KEYS = {

@@ -66,6 +66,20 @@ def test_as_xla_converts(path: Path) -> None:
     assert canonical(ours) == canonical(theirs)
 
 
+@needs_shared
+@pytest.mark.oracle
+def test_metadata_and_stack_frames() -> None:
+    from jaxlib import _hlo, _jax
+
+    path = CORPUS / "programs" / "fusion_chain" / "fusion_chain.loc.stablehlo.mlir"
+    proto = _jax.mlir.mlir_module_to_xla_computation(
+        path.read_text(), False, False
+    ).as_serialized_hlo_module_proto()
+    theirs = _hlo.HloModule.from_serialized_hlo_module_proto(proto).to_string()
+    assert "stack_frame_id=2" in theirs
+    assert mlirhlo.load(path).as_text() == theirs
+
+
 @cache
 def manifest() -> dict[str, Any]:
     found = json.loads((CORPUS / "MANIFEST.json").read_text())

@@ -140,8 +140,11 @@ def _read_field(reader: Reader, name: str, kind: str, draft: Draft) -> None:
     if kind:
         FIELDS[kind].read(reader, name, draft)
     elif name == "operands":
-        uses = reader.uses()
-        draft.uses += uses
+        # Once, `convert(%x)` had its operand in brackets.
+        is_bracketed = reader.accept("(")
+        draft.uses += reader.uses()
+        if is_bracketed:
+            reader.need(")")
         draft.last_list_was_empty = False
     elif name[0] == "$":
         _read_operand(reader, name[1:], draft)

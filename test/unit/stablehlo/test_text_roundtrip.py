@@ -67,6 +67,16 @@ def test_quantized_types_are_spelled_as_the_quant_dialect_does() -> None:
 
 FORMER = (
     (
+        "%0 = stablehlo.convert(%a) : (tensor<4xf32>) -> tensor<4xf64>",
+        "stablehlo.convert %arg0 : (tensor<4xf32>) -> tensor<4xf64>",
+    ),
+    (
+        '%0 = "stablehlo.slice"(%a) {start_indices = dense<0> : tensor<1xi64>, limit_indices ='
+        " dense<4> : tensor<1xi64>, strides = dense<1> : tensor<1xi64>}"
+        " : (tensor<4xf32>) -> tensor<4xf32>",
+        "stablehlo.slice %arg0 [0:4]",
+    ),
+    (
         '%0 = "stablehlo.broadcast_in_dim"(%a) {broadcast_dimensions = dense<1> : tensor<1xi64>}'
         " : (tensor<4xf32>) -> tensor<2x4xf32>",
         "stablehlo.broadcast_in_dim %arg0, dims = [1]",

@@ -34,7 +34,7 @@ def _read_module(reader: Reader, start: int) -> Operation:
         properties["sym_name"] = string(name)
     attributes = reader.dictionary() if reader.accept_word("attributes") else {}
     reader.dialects.append("builtin")
-    region = reader.region(is_isolated=True)
+    region = reader.region(is_isolated=True, is_graph=True)
     reader.dialects.pop()
     if not region.blocks:
         region.add_block(Block())

@@ -59,6 +59,7 @@ class Reader(OpReader):
         self.awaited = {}
         self.forward = {}
         self.defined = []
+        self.early = []
         self.dialects = []
         self.bridge: Bridge | None = None
         self.aliases: dict[str, Attribute | None] = {}

@@ -61,8 +61,10 @@ class ReaderBase(Scanner):
         arguments: list[tuple[str, Attribute, int]] | None = None,
         *,
         is_isolated: bool = False,
+        is_graph: bool = False,
     ) -> Region:
-        """`{ … }`; `arguments` are names, types and places of the entry block's arguments."""
+        """`{ … }`; `arguments` are names, types and places of the entry block's arguments.
+        In a graph, values may be used before they are defined."""
         raise TypeError
 
     def block_named(self, name: str) -> Block:

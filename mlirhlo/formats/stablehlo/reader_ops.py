@@ -33,6 +33,8 @@ class OpReader(AttributeReader):
     """Values that are used before they are defined, and where."""
     defined: list[str]
     """Names defined in the region that is being read."""
+    early: list[tuple[str, int]]
+    """Values of the region that is being read that were used before they were defined."""
     dialects: list[str]
     """Dialect whose name may be left out, for each open region."""
 
@@ -75,6 +77,7 @@ class OpReader(AttributeReader):
         waiting = self.forward.pop(name, None)
         if waiting is None:
             return
+        self.early.append((name, next(iter(waiting.values()))[1]))
         for index, (placeholder, place) in waiting.items():
             if index >= len(values):
                 self.fail(f"there is no %{name}#{index}", place, code=UNKNOWN)
@@ -229,8 +232,9 @@ class OpReader(AttributeReader):
         if self.accept("("):
             self.dialects.append("")
             is_isolated = name in ("builtin.module", "func.func")
+            is_graph = name == "builtin.module" or issubclass(cls, UnregisteredOp)
             while True:
-                regions.append(self.region(is_isolated=is_isolated))
+                regions.append(self.region(is_isolated=is_isolated, is_graph=is_graph))
                 if not self.accept(","):
                     break
             self.dialects.pop()
@@ -308,22 +312,27 @@ class OpReader(AttributeReader):
         arguments: list[tuple[str, Attribute, int]] | None = None,
         *,
         is_isolated: bool = False,
+        is_graph: bool = False,
         locations: list[Attribute | None] | None = None,
     ) -> Region:
         """`{ … }`; `arguments` are names, types and places of the entry block's arguments."""
         self.need("{")
-        return self.region_body(arguments, is_isolated=is_isolated, locations=locations)
+        return self.region_body(
+            arguments, is_isolated=is_isolated, is_graph=is_graph, locations=locations
+        )
 
     def region_body(
         self,
         arguments: list[tuple[str, Attribute, int]] | None = None,
         *,
         is_isolated: bool = False,
+        is_graph: bool = False,
         locations: list[Attribute | None] | None = None,
     ) -> Region:
         """A region after its `{`."""
         outer = (self.blocks, self.awaited, self.values, self.forward, self.defined)
         self.blocks, self.awaited, self.defined = {}, {}, []
+        early, self.early = self.early, []
         if is_isolated:
             self.values, self.forward = {}, {}
         region = Region()
@@ -342,6 +351,12 @@ class OpReader(AttributeReader):
             self.block_body(block)
         while not self.accept("}"):
             self._labelled_block(region)
+        if self.early and not is_graph and len(region.blocks) == 1:
+            name, at = self.early[0]
+            self.fail(
+                f"%{name} is used before it is defined", at, length=len(name) + 1, code=UNKNOWN
+            )
+        self.early = early
         if self.awaited:
             name, at = next(iter(self.awaited.items()))
             self.fail(f"no block is called ^{name}", at, code=UNKNOWN)

@@ -156,6 +156,12 @@ def test_hostile_texts_are_answered_soon(name: str) -> None:
         ("module attributes {a.b = dense<1> : tensor<3xf32>} {}", "HLO0036", "with a point"),
         ("module attributes {a.b = #a} {}", "HLO0031", "no alias '#a'"),
         ("func.func private @f(!stablehlo.toke)", "HLO0031", "stablehlo.toke"),
+        (
+            "func.func @f() {\n  %0 = stablehlo.abs %1 : tensor<f32>\n"
+            "  %1 = stablehlo.constant dense<1.0> : tensor<f32>\n  return\n}",
+            "HLO0031",
+            "2:22: error[HLO0031]: %1 is used before it is defined",
+        ),
         ("[" * 300, "HLO0033", "nested deeper"),
         ("%0 = stablehlo.constant dense<1> : tensor<i32>\n" * 2, "HLO0031", "defined twice"),
     ],

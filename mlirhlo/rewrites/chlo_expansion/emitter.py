@@ -182,8 +182,7 @@ class Emitter:
 
         element_type = BY_MLIR[type_.element_type]
         array = np.full((), value, dtype=element_type.dtype)
-        spread = np.broadcast_to(array, type_.get_shape())
-        return self.op("constant", (), type_, {"value": dense(spread, type_)})
+        return self.op("constant", (), type_, {"value": dense(array, type_)})
 
     def like(self, value: Operand, model: Value) -> Value:
         """`value` as a tensor of the type of `model`."""

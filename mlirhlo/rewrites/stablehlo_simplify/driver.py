@@ -123,6 +123,8 @@ class Simplifier:
 
     def constant(self, array: NDArray[Any], type_: Attribute) -> SSAValue:
         """A constant, at the front of the function unless there is one already."""
+        if array.size > 1 and not any(array.strides):
+            array = array.reshape(-1)[:1].reshape(())  # one element stands for all
         value = dense(array, type_)
         key = (type_, value)
         found = self.constants.get(key)

@@ -117,8 +117,12 @@ _NO_DIMENSIONS = integers(())
 
 def is_splat(values: NDArray[Any]) -> bool:
     """Whether all elements are the same, bit for bit."""
+    if not any(values.strides):
+        return True
     flat = values.reshape(-1)
     first = flat[:1].tobytes()
+    if flat[-1:].tobytes() != first:
+        return False
     return flat.tobytes() == first * flat.size
 
 

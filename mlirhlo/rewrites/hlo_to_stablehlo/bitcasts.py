@@ -42,8 +42,14 @@ def bitcast(op: Instruction, scope: Scope) -> Tree:
     ):
         return scope.importer.fallback(op, scope)
     value = scope.leaf(op.inputs[0])
-    value = _transposed(value, operand, major_to_minor(operand), scope)
     order = major_to_minor(result)
+    if (
+        source is target
+        and operand.dimensions == result.dimensions
+        and major_to_minor(operand) == order
+    ):
+        return copied_as(op, value, result, scope)
+    value = _transposed(value, operand, major_to_minor(operand), scope)
     sizes = tuple(result.dimensions[dim] for dim in order)
     value = _reinterpreted(value, _permuted(operand, major_to_minor(operand)), target, sizes, scope)
     back = tuple(order.index(dim) for dim in range(result.rank))

@@ -84,7 +84,8 @@ ENTRY e {
     program = print_module(convert_to_stablehlo(parse_module(text)))
     assert "mhlo.num_partitions = 2 : i32" in program
     arguments = program[program.index("@main(") : program.index("->")].split("%arg")[1:]
-    assert "tensor<i32>" in arguments[0] and 'mhlo.sharding = "{replicated}"' in arguments[0]
+    assert "tensor<i32>" in arguments[0]
+    assert 'mhlo.sharding = "{replicated}"' in arguments[0]
     for part in (
         'mhlo.layout_mode = "{0,1}"',
         'mhlo.sharding = "{devices=[2,1]<=[2]}"',
@@ -97,7 +98,8 @@ ENTRY e {
     header = str(back).splitlines()[0]
     assert "{0}: (1, {}, may-alias)" in header
     assert "buffer_donor={ (2, {}) }" in header
-    assert "f32[4,3]{0,1}" in header and "num_partitions=2" in header
+    assert "f32[4,3]{0,1}" in header
+    assert "num_partitions=2" in header
 
 
 def test_locations_are_metadata() -> None:
@@ -109,7 +111,8 @@ ENTRY e {
 }
 """
     program = print_module(convert_to_stablehlo(parse_module(text)), debug_info=True)
-    assert '"jit(f)/neg"' in program and '"f.py":7:0' in program
+    assert '"jit(f)/neg"' in program
+    assert '"f.py":7:0' in program
     assert 'op_name="jit(f)/neg" source_file="f.py" source_line=7' in str(mlirhlo.parse(program))
 
 

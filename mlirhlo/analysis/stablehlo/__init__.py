@@ -49,6 +49,7 @@ MOST_DIAGNOSTICS = 100
 """A program that breaks more rules than this is not looked at any further."""
 
 _DIALECTS = ("stablehlo.", "chlo.")
+_TERMINATORS = ("stablehlo.return", "func.return", "sdy.return")
 
 
 def infer_types(op: Operation | Given) -> tuple[Attribute, ...] | None:
@@ -81,6 +82,9 @@ def verify_module(
     meshes = meshes_of(module)
     for op in module.walk():
         problem = verify_op(op) if op.name.startswith(_DIALECTS) else None
+        if op.name in _TERMINATORS and op.next_op is not None:
+            name = op.name.removeprefix("stablehlo.")
+            problem = ConstraintError(f"{name}_form", "must be the last op of its block")
         if problem is None:
             try:
                 check_shardings(op, meshes)

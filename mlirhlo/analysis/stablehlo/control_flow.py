@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, FunctionType, StringAttr, TupleType
 from xdsl.ir import Attribute, Operation
 from xdsl.traits import SymbolTable
 
-from mlirhlo.analysis.stablehlo.base import Given, Results, checks, infers
+from mlirhlo.analysis.stablehlo.base import Given, Results, checks, infers, listed
 from mlirhlo.analysis.stablehlo.tensors import (
     Tensor,
     fits_types,
@@ -18,6 +18,7 @@ from mlirhlo.analysis.stablehlo.tensors import (
     least_specific,
     tensor_of,
 )
+from mlirhlo.dialects.stablehlo.types import FutureType
 
 TOKEN = "stablehlo.token"
 """Name of the token type."""
@@ -253,3 +254,25 @@ def _check_send(given: Given) -> None:
     _check_channel(given, _DEVICE_TO_HOST, "DEVICE_TO_HOST")
     if not given.operands or not is_token(given.operands[-1]):
         raise given.error("i2", "the last operand is not a token")
+
+
+@checks("outfeed")
+def _check_outfeed(given: Given) -> None:
+    if not given.operands or not is_token(given.operands[-1]):
+        raise given.error("i2", "the last operand is not a token")
+
+
+@checks("async_start")
+def _check_async_start(given: Given) -> None:
+    for kind in given.declared or ():
+        if not isinstance(kind, FutureType):
+            raise given.error("o1", f"the result must be a future, not {kind}")
+
+
+@checks("async_done")
+def _check_async_done(given: Given) -> None:
+    future = given.operands[0]
+    if not isinstance(future, FutureType):
+        raise given.error("i1", f"the operand must be a future, not {future}", operand=0)
+    if given.declared is not None and tuple(given.declared) != future.data:
+        raise given.error("o1", f"results are ({listed(given.declared)}), but {future} was begun")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mlirhlo.diagnostics import error
-from mlirhlo.dialects.hlo.element_types import BF16, F32, F64, Kind, PrimitiveType
+from mlirhlo.dialects.hlo.element_types import BF16, F16, F32, F64, Kind, PrimitiveType
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.interp.elementwise import element_type, function
 from mlirhlo.interp.numerics import ArrayFunction, lift, total_order_key, unsupported, work_dtype
@@ -118,7 +118,7 @@ def reduce_precision_op(op: ReducePrecisionOp, program: Program) -> Run:
     type_, exponent, mantissa = element_type(op), op.exponent_bits, op.mantissa_bits
     if not type_.is_float:
         raise unsupported("reduce-precision", type_)
-    if type_ is F64:
+    if type_ in (F16, F64):
         apply: ArrayFunction = lambda x: reduce_precision(x, exponent, mantissa)  # noqa: E731
     else:
         apply = lift(type_, lambda x: reduce_precision(x, exponent, mantissa))
@@ -129,13 +129,14 @@ def reduce_precision_op(op: ReducePrecisionOp, program: Program) -> Run:
     return run
 
 
-_FIELDS = {4: (8, 23), 8: (11, 52)}
+_FIELDS = {2: (5, 10), 4: (8, 23), 8: (11, 52)}
 """Exponent and mantissa bits by element size."""
 
 
 def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
-    """f32 or f64 rounded to nearest even in a format of fewer bits.
+    """f16, f32 or f64 rounded to nearest even in a format of fewer bits.
 
+    A denormal keeps its own unit: it is rounded as its bits stand, like any other number.
     Above its largest number the result is infinite, below its least normal one a zero of that
     sign; NaN stays NaN.
     """

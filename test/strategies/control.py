@@ -134,6 +134,7 @@ def constant(c: Choices, opcode: str) -> Case:
 def rng_bit_generator(c: Choices, opcode: str) -> Case:
     algorithm = c.pick(("rng_three_fry", "rng_philox"))
     words = 2 if algorithm == "rng_three_fry" else c.pick((2, 3))
+    # Of signed bits XLA:CPU makes arrays of the unsigned type.
     name, shape = c.pick(("u32", "u64", "u16", "u8")), c.shape(c.integer(0, 3), 1, 6)
     state = np.array([c.integer(0, (1 << 64) - 1) for _ in range(words)], np.uint64)
     return Case(

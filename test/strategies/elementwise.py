@@ -64,7 +64,8 @@ def lines(opcode: str, name: str) -> list[tuple[str, str]]:
         return []
     type_ = type_of(name)
     if opcode == "clamp" and type_.is_complex:
-        return []  # complex numbers have no order; XLA compares some part of them
+        # Complex numbers have no order: refused here, while XLA compares some part of them.
+        return []
     if opcode == "convert":
         # XLA does not take the imaginary part away.
         wanted = [t for t in TYPES if t != name]

@@ -93,8 +93,12 @@ def refine(module: ModuleOp, types: Sequence[Attribute]) -> ModuleOp:
 
 
 def refine_arguments(module: ModuleOp, types: Sequence[Attribute]) -> None:
-    """Gives the arguments of `@main` these types, in place. Raises `HloError` HLO0429."""
-    from mlirhlo.rewrites.stablehlo_refine_shapes.ir import refined, set_type
+    """Gives the arguments of `@main` these types, in place.
+
+    What reads them still sees the former types, through a custom call that refinement takes away.
+    Raises `HloError` HLO0429.
+    """
+    from mlirhlo.rewrites.stablehlo_refine_shapes.ir import refined, set_type, wrap_argument
 
     main = _main(module)
     if main is None:
@@ -110,7 +114,8 @@ def refine_arguments(module: ModuleOp, types: Sequence[Attribute]) -> None:
                 f"argument {index} is {own}, which a {wanted} is not",
                 help="give an argument of that element type, rank and known sizes",
             )
-        set_type(argument, refined(own, wanted))
+        if set_type(argument, refined(own, wanted)):
+            wrap_argument(main.body.block, index, own)
     outputs = main.function_type.outputs.data
     main.properties["function_type"] = FunctionType.from_lists([a.type for a in arguments], outputs)
 

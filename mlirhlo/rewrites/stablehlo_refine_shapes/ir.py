@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, NoneAttr, TensorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, NoneAttr, StringAttr, TensorType, i64
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirhlo.dialects.chlo import OP_CLASSES as CHLO_CLASSES
 from mlirhlo.dialects.quick import create_op
@@ -133,3 +133,28 @@ def replace(op: Operation, values: Sequence[SSAValue]) -> None:
     block = op.parent_block()
     assert block is not None
     block.erase_op(op)
+
+
+WRAPPER = "stablehlo.shape_refinement_operand_wrapper"
+"""Target of custom calls that hand on an operand under a type of fewer known sizes."""
+
+
+def wrap_argument(block: Block, index: int, type_: Attribute) -> None:
+    """Lets all readers of an argument see it under `type_`, its former type."""
+    import numpy as np
+
+    from mlirhlo.dialects.stablehlo.elements import dense
+
+    argument, first = block.args[index], block.first_op
+    sizes = sizes_of(argument.type)
+    assert first is not None
+    assert sizes is not None
+    uses = list(argument.uses)
+    shape: TensorType[Attribute] = TensorType(i64, [len(sizes)])
+    one: TensorType[Attribute] = TensorType(i64, [1])
+    known = constant_before(np.array(sizes, np.int64), shape, first)
+    properties = {"call_target_name": StringAttr(WRAPPER)}
+    call = new_op("stablehlo.custom_call", (argument, known), (type_,), properties, first)
+    call.attributes["indices_of_shape_operands"] = dense(np.array([1], np.int64), one)
+    for use in uses:
+        use.operation.operands[use.index] = call.results[0]

@@ -45,6 +45,10 @@ _SAME = frozenset(
 """Ops whose results have the types of their operands."""
 
 
+_SHAPED = frozenset({"stablehlo.bitcast_convert", "stablehlo.real_dynamic_slice"})
+"""Ops whose sizes have a rule in `shaped_calls`."""
+
+
 class Refiner:
     """One refinement of a module, in place."""
 
@@ -228,7 +232,7 @@ class Refiner:
                     set_type(result, refined(result.type, value.type))
             case _:
                 self._inferred(op)
-                if op.name == "stablehlo.real_dynamic_slice":
+                if op.name in _SHAPED:
                     self._shaped(op)
         if self.canonicalize and op.parent is not None:
             make_static(op, self.functions)

@@ -1,5 +1,5 @@
 """Sizes of results that inference by the specification's rules leaves open: of custom calls that
-stand for dynamic ops, and of slices whose limit is the start and known sizes."""
+stand for dynamic ops, of bitcasts, and of slices whose limit is the start and known sizes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any, cast
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Operation
 
-from mlirhlo.rewrites.stablehlo_refine_shapes.ir import ints_of_value, sizes_of
+from mlirhlo.dialects.hlo.element_types import BY_MLIR
+from mlirhlo.rewrites.stablehlo_refine_shapes.ir import element_type_of, ints_of_value, sizes_of
 from mlirhlo.rewrites.stablehlo_refine_shapes.static_ops import shape_operands
 
 Sizes = Sequence[int] | None
@@ -19,6 +20,8 @@ def sizes_of_results(op: Operation) -> Sequence[Sizes]:
     """Sizes of each result of a custom call, or of a slice; None where they are not known."""
     if op.name == "stablehlo.real_dynamic_slice":
         return (_slice(op),)
+    if op.name == "stablehlo.bitcast_convert":
+        return (_bitcast(op),)
     indices = shape_operands(op)
     if indices:
         return [ints_of_value(op.operands[index]) for index in indices]
@@ -37,6 +40,21 @@ def _slice(op: Operation) -> Sizes:
         return None
     others = [value for value in added.operands if value is not start]
     return ints_of_value(others[0]) if len(others) == 1 else None
+
+
+def _bitcast(op: Operation) -> Sizes:
+    """A last dimension more or less where the elements' widths differ."""
+    sizes = sizes_of(op.operands[0].type)
+    widths = [
+        None if row is None else row.bits
+        for row in (BY_MLIR.get(element_type_of(v.type)) for v in (op.operands[0], op.results[0]))
+    ]
+    source, target = widths
+    if sizes is None or source is None or target is None:
+        return None
+    if source > target:
+        return (*sizes, source // target)
+    return sizes if source == target else sizes[:-1]
 
 
 def _first(op: Operation) -> Sequence[Sizes]:

@@ -95,10 +95,11 @@ class Module:
         return self.hlo.name
 
     def as_text(self, format: str = "hlo", options: PrintOptions | None = None) -> str:
-        """The module as text: `hlo`, `mlir`, `mlir-generic`, `pbtxt` or `json`.
+        """The module as text: `hlo`, `stablehlo`, `mlir`, `mlir-generic`, `pbtxt` or `json`.
 
         HLO text is XLA's long form with large constants in full, unless `options` says otherwise.
-        Raises `HloError` HLO0502 for an unknown format.
+        `stablehlo` is the program that computes the same, also of optimised modules. Raises
+        `HloError` HLO0502 for an unknown format, HLO0427 for what StableHLO has no type for.
         """
         from mlirhlo.formats import to_bytes
 
@@ -106,7 +107,16 @@ class Module:
             from mlirhlo.formats.hlo_text import PrintOptions
 
             options = PrintOptions(large_constants=True)
-        return to_bytes(self.op, format, options=options).decode("utf-8", "surrogateescape")
+        op = self._in(format)
+        return to_bytes(op, format, options=options).decode("utf-8", "surrogateescape")
+
+    def _in(self, format: str | None) -> ModuleOp:
+        """The IR in the dialect that a format holds."""
+        if format not in ("stablehlo", "artifact") or self._is_open:
+            return self.op
+        from mlirhlo.rewrites.hlo_to_stablehlo import convert_to_stablehlo
+
+        return convert_to_stablehlo(self.op)
 
     def __str__(self) -> str:
         return self.as_text()
@@ -121,7 +131,8 @@ class Module:
         from mlirhlo.formats import write
         from mlirhlo.formats.hlo_text import PrintOptions
 
-        write(self.op, path, format, options=PrintOptions(large_constants=True))
+        op = self._in(format)
+        write(op, path, format, options=PrintOptions(large_constants=True))
 
     def problems(self) -> list[Diagnostic]:
         """What is wrong with the module; empty when it is valid."""

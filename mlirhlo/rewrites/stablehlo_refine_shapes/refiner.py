@@ -351,7 +351,7 @@ def _drop_arguments(function: FuncOp, indices: Sequence[int]) -> None:
 
 
 def _is_assertion(op: Operation) -> bool:
-    return cast(Any, op.properties["call_target_name"]).data == "shape_assertion"
+    return cast(str, cast(Any, op.properties["call_target_name"]).data) == "shape_assertion"
 
 
 def _check_assertion(op: Operation) -> None:

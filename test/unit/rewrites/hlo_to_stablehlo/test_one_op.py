@@ -50,7 +50,6 @@ def test_same_bits(name: str) -> None:
 MARKED = {
     "acos": "acos(",
     "bitcast-same": "bitcast(",
-    "bitcast-tiled": "bitcast(",
     "copy": "copy(",
     "fusion": "fusion(",
     "stochastic-convert": "stochastic-convert(",

@@ -103,6 +103,18 @@ class Loop:
         self._next[:] = values
 
 
+@dataclass
+class Choice:
+    """Values that a branch may replace."""
+
+    results: Sequence[SSAValue] = ()
+    _given: list[SSAValue] = field(default_factory=list[SSAValue])
+
+    def give(self, *values: SSAValue) -> None:
+        """Says what the branch makes of them, in their order."""
+        self._given[:] = values
+
+
 class FunctionBuilder:
     """Builds one `func.func` of the loops stage."""
 
@@ -190,6 +202,23 @@ class FunctionBuilder:
             op = create_op(xarith.ConstantOp, (), (type_,), {"value": attribute})
             self._heads.append(op)
             found = self._constants[key] = op.results[0]
+        return found
+
+    def table(self, numbers: Sequence[float], element: Attribute) -> SSAValue:
+        """A buffer that holds these numbers, filled at the head of the function."""
+        key = (tuple(numbers), element)
+        found = self._constants.get(key)
+        if found is None:
+            lanes = 8
+            padded = [*numbers, *[0.0] * (-len(numbers) % lanes)]
+            found = self._constants[key] = self.scratch([len(padded)], element)
+            type_ = vector_of(element, lanes)
+            for at in range(0, len(padded), lanes):
+                row = DenseIntOrFPElementsAttr.from_list(cast(Any, type_), padded[at : at + lanes])
+                constant = create_op(xarith.ConstantOp, (), (type_,), {"value": row})
+                place = self.index(at)
+                store = create_op(xvector.StoreOp, (constant.results[0], found, place))
+                self._heads += [constant, store]
         return found
 
     def index(self, value: Index) -> SSAValue:
@@ -388,7 +417,7 @@ class FunctionBuilder:
         """All lanes combined, in any order: `add`, `mul`, `maxsi`, `maximumf`, …"""
         properties: dict[str, Attribute] = {
             "kind": xvector.CombiningKindAttr(xvector.CombiningKindFlag(kind)),
-            "fastmath": REASSOCIATE,
+            "fastmath": EXACT if isinstance(element_of(x.type), IntegerType) else REASSOCIATE,
         }
         return self.emit(xvector.ReductionOp, (x,), element_of(x.type), properties)
 
@@ -521,6 +550,21 @@ class FunctionBuilder:
         self.block.add_op(create_op(scf.YieldOp))
         self.block = outer
         outer.add_op(create_op(scf.IfOp, [condition], regions=[Region(body), Region()]))
+
+    @contextmanager
+    def otherwise(self, condition: SSAValue, values: Sequence[SSAValue]) -> Generator[Choice]:
+        """Other `values` where the condition holds: `choice.give(…)` inside, `choice.results` after."""
+        choice = Choice()
+        then, other = Block(), Block()
+        outer, self.block = self.block, then
+        yield choice
+        self.block.add_op(create_op(scf.YieldOp, choice._given))  # pyright: ignore[reportPrivateUsage]
+        self.block = outer
+        other.add_op(create_op(scf.YieldOp, values))
+        types = [v.type for v in values]
+        op = create_op(scf.IfOp, [condition], types, regions=[Region(then), Region(other)])
+        outer.add_op(op)
+        choice.results = op.results
 
     def call(self, name: str, operands: Sequence[SSAValue]) -> None:
         """Calls a function without results."""

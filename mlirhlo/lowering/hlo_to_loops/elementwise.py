@@ -21,6 +21,7 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.builder import FunctionBuilder, element_of
+from mlirhlo.lowering.hlo_to_loops.element_math import FUNCTIONS
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements, Place, emits
 from mlirhlo.lowering.hlo_to_loops.elements import Value, register_type
 
@@ -216,7 +217,7 @@ _arithmetic("add", FunctionBuilder.addf, _two(arith.AddiOp), FunctionBuilder.ori
 _arithmetic("subtract", FunctionBuilder.subf, _two(arith.SubiOp))
 _arithmetic("multiply", FunctionBuilder.mulf, _two(arith.MuliOp), FunctionBuilder.andi)
 _arithmetic("divide", FunctionBuilder.divf, _divide)
-_arithmetic("remainder", None, _remainder)
+_arithmetic("remainder", FUNCTIONS["remainder"], _remainder)
 _arithmetic(
     "maximum",
     FunctionBuilder.maximumf,
@@ -245,7 +246,10 @@ _arithmetic("round-nearest-afz", _one(math.RoundOp), None)
 _arithmetic("round-nearest-even", _one(math.RoundEvenOp), None)
 _arithmetic("sqrt", _one(math.SqrtOp), None)
 _arithmetic("rsqrt", _reciprocal_root, None)
-_arithmetic("power", None, _power_integer)
+_arithmetic("power", FUNCTIONS["power"], _power_integer)
+for _name, _function in FUNCTIONS.items():
+    if _name not in ("remainder", "power"):
+        _arithmetic(_name, _function, None)
 
 
 @emits("popcnt", "count-leading-zeros")

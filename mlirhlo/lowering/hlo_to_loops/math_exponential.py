@@ -1,0 +1,105 @@
+"""exp, expm1, tanh, logistic, sinh and cosh.
+
+x = k ln 2 + r, |r| <= ln 2 / 2, and e**r - 1 = r + r*r*q(r); k is found by adding 1.5 * 2**mantissa,
+whose low bits then count it, so that no float becomes an integer.
+"""
+
+from __future__ import annotations
+
+import math
+
+from xdsl.ir import SSAValue
+
+from mlirhlo.lowering.hlo_to_loops.math_coefficients import TABLES
+from mlirhlo.lowering.hlo_to_loops.math_numbers import Numbers
+
+
+def _reduced(n: Numbers, x: SSAValue, rest: SSAValue | None = None) -> tuple[SSAValue, SSAValue]:
+    """e**r - 1, and k in the place of the exponent; `rest` is added to x."""
+    magic = n.c(1.5 * 2.0**n.mantissa)
+    shifted = n.fma(x, n.c(1 / math.log(2)), magic)
+    k = n.sub(shifted, magic)
+    high, low = TABLES["LN2.f32" if n.is_f32 else "LN2.pair"]
+    r = n.fma(k, n.c(-low), n.fma(k, n.c(-high), x))
+    if rest is not None:
+        r = n.add(r, rest)
+    tail = n.fma(n.mul(r, r), n.poly(r, n.table("EXP")), r)
+    return tail, n.b.shli(n.bits(shifted), n.i(n.mantissa))
+
+
+def _scaled(n: Numbers, y: SSAValue, k: SSAValue) -> SSAValue:
+    """y * 2**k in two steps, so that the result may be subnormal; k as `_reduced` gives it."""
+    b = n.b
+    half = b.andi(b.shrsi(k, n.i(1)), n.i(-1 << n.mantissa))
+    one = n.i(n.bias << n.mantissa)
+    first, second = n.real(b.addi(half, one)), n.real(b.addi(b.subi(k, half), one))
+    return n.mul(n.mul(y, first), second)
+
+
+def _lowest(n: Numbers) -> float:
+    return -104.0 if n.is_f32 else -746.0
+
+
+def _highest(n: Numbers) -> float:
+    return 89.0 if n.is_f32 else 711.0
+
+
+def exp(n: Numbers, x: SSAValue, *, rest: SSAValue | None = None, half: bool = False) -> SSAValue:
+    """e**x, 1 ULP; `rest` is a small number added to x, `half` gives half of it."""
+    clamped = n.min(n.max(x, n.c(_lowest(n))), n.c(_highest(n)))
+    tail, k = _reduced(n, clamped, rest)
+    if half:
+        k = n.b.subi(k, n.i(1 << n.mantissa))
+    return _scaled(n, n.add(tail, n.c(1.0)), k)
+
+
+def exp_normal(n: Numbers, x: SSAValue) -> SSAValue:
+    """e**x of an x whose result is a normal number."""
+    tail, k = _reduced(n, x)
+    return n.mul(n.add(tail, n.c(1.0)), n.real(n.b.addi(k, n.i(n.bias << n.mantissa))))
+
+
+def _half_expm1(n: Numbers, x: SSAValue) -> SSAValue:
+    """(e**x - 1) / 2 of a number that is clamped already."""
+    tail, k = _reduced(n, x)
+    scale = n.real(n.b.addi(k, n.i((n.bias - 1) << n.mantissa)))
+    return n.fma(scale, tail, n.sub(scale, n.c(0.5)))
+
+
+def expm1(n: Numbers, x: SSAValue) -> SSAValue:
+    """e**x - 1, 2 ULP."""
+    low = -18.0 if n.is_f32 else -39.0
+    half = _half_expm1(n, n.min(n.max(x, n.c(low)), n.c(89.0 if n.is_f32 else 709.9)))
+    return n.with_sign(n.add(half, half), x)
+
+
+def tanh(n: Numbers, x: SSAValue) -> SSAValue:
+    """2.5 ULP: t / (t + 2) with t = e**(2|x|) - 1."""
+    size = n.abs(x)
+    half = _half_expm1(n, n.min(n.add(size, size), n.c(20.0 if n.is_f32 else 44.0)))
+    return n.with_sign(n.div(half, n.add(half, n.c(1.0))), x)
+
+
+def logistic(n: Numbers, x: SSAValue) -> SSAValue:
+    """1 / (1 + e**-x), 2.5 ULP: e**-|x| cannot overflow, and small results come from it."""
+    tail, k = _reduced(n, n.max(n.neg(n.abs(x)), n.c(_lowest(n))))
+    power = _scaled(n, n.add(tail, n.c(1.0)), k)
+    one = n.c(1.0)
+    above = n.select(n.cmp("olt", x, 0.0), power, one)
+    return n.div(above, n.add(power, one))
+
+
+def sinh(n: Numbers, x: SSAValue) -> SSAValue:
+    """1.5 ULP."""
+    size = n.abs(x)
+    square = n.mul(x, x)
+    near = n.fma(n.mul(x, square), n.poly(square, n.table("SINH")), x)
+    half = exp(n, size, half=True)
+    far = n.with_sign(n.sub(half, n.div(n.c(0.25), half)), x)
+    return n.select(n.cmp("olt", size, 1.0), near, far)
+
+
+def cosh(n: Numbers, x: SSAValue) -> SSAValue:
+    """1.5 ULP."""
+    half = exp(n, n.abs(x), half=True)
+    return n.add(half, n.div(n.c(0.25), half))

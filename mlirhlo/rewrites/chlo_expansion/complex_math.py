@@ -190,6 +190,12 @@ class _Arc:
         self.log = larger.compare("GE", bound).select(log_huge, log_near)
 
 
+def asin_acos_kernel(z: Value) -> Value:
+    """The leg and the logarithm, as a complex number."""
+    arc = _Arc(*parts(z))
+    return z.emitter.complex(arc.leg, arc.log)
+
+
 def asin(z: Value) -> Value:
     """Angle of (leg, x), and the logarithm with the sign of y."""
     x, y = parts(z)

@@ -42,6 +42,7 @@ EXPANSIONS: Mapping[str, Expansion] = {
 """Functions of real numbers. `chlo.erf`, `top_k`, `ragged_dot` and `mulhi` are HLO instructions."""
 
 COMPLEX: Mapping[str, Expansion] = {
+    "chlo._asin_acos_kernel": complex_math.asin_acos_kernel,
     "chlo.acos": complex_math.acos,
     "chlo.acosh": complex_math.acosh,
     "chlo.asin": complex_math.asin,

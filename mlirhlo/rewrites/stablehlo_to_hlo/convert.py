@@ -14,6 +14,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import legal_name
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.rewrites.stablehlo_to_hlo import (
+    asynchronous,
     chlo_ops,
     collectives,
     control_flow,
@@ -32,6 +33,7 @@ from mlirhlo.rewrites.stablehlo_to_hlo.core import Exporter
 from mlirhlo.rewrites.stablehlo_to_hlo.entry import Function, device_counts
 
 FAMILIES = (
+    asynchronous,
     chlo_ops,
     collectives,
     control_flow,

@@ -55,6 +55,8 @@ _BINARY = frozenset(
 def _functions() -> Mapping[str, Callable[..., Any]]:
     import numpy as np
 
+    from mlirhlo.interp.elementwise import maximum, minimum
+
     def away_from_zero(x: Any) -> Any:
         return np.copysign(np.floor(np.abs(x) + 0.5), x)
 
@@ -89,8 +91,8 @@ def _functions() -> Mapping[str, Callable[..., Any]]:
         "add": np.add,
         "and": np.bitwise_and,
         "divide": trunc_divide,
-        "maximum": np.maximum,
-        "minimum": np.minimum,
+        "maximum": maximum,
+        "minimum": minimum,
         "multiply": np.multiply,
         "or": np.bitwise_or,
         "remainder": np.fmod,

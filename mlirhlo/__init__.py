@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from mlirhlo.formats.hlo_text import PrintOptions
     from mlirhlo.interp.engine import Hook
     from mlirhlo.interp.registry import Meaning
+    from mlirhlo.runtime.executable import Executable
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Module",
     "__version__",
+    "compile",
     "jit",
     "load",
     "opt",
@@ -81,6 +83,20 @@ class Module:
             found = convert_to_hlo(refine_for(self.op, shapes), with_device_counts=True)
             self._made[shapes] = found
         return found
+
+    @property
+    def static_op(self) -> ModuleOp:
+        """The IR as HLO of known sizes. Raises `HloError` HLO0435 for a program that is made HLO
+        only when it is called."""
+        if self._is_open:
+            from mlirhlo.diagnostics import error
+
+            raise error(
+                "HLO0435",
+                "the sizes of the program's arguments are unknown before it is called",
+                help="the pass stablehlo-refine-arguments gives them sizes",
+            )
+        return self.op
 
     @property
     def hlo(self) -> HloModule:
@@ -267,6 +283,21 @@ def opt(module: Module | ModuleOp, passes: str) -> Module:
 def run(module: Module | Source, *arguments: object) -> Any:
     """The result of a module, or of the module in a file; see `Module.__call__`."""
     return (module if isinstance(module, Module) else load(module))(*arguments)
+
+
+def compile(  # noqa: A001  # numba's, torch's and re's word for it
+    module: Module | Source, platform: str = "cpu", *, level: int = 2, cached: bool = True
+) -> Executable:
+    """The module as machine code for this machine, called as the module is.
+
+    Code comes from the cache on disk when it is there (`MLIRHLO_CACHE_DIR`), unless `cached` is
+    False; `level` is LLVM's effort, 0 to 3. The interpreter never steps in: raises `HloError` HLO0432
+    and HLO0435 for what has no code, HLO0437 for an unknown platform.
+    """
+    from mlirhlo.runtime.compiler import compile_module
+
+    made = module if isinstance(module, Module) else load(module)
+    return compile_module(made.static_op, platform, level=level, cached=cached)
 
 
 def register_custom_call(target: str, function: Meaning) -> None:

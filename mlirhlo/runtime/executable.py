@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -16,6 +17,18 @@ from mlirhlo.runtime.jit import Library
 
 if TYPE_CHECKING:
     from mlirhlo.lowering.cpu.planner import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes that one run works on."""
+
+    parameters: int
+    results: int
+    constants: int
+    """Part of the code."""
+    temporaries: int
+    """The arena: all temporaries of one run, those that never meet in the same place."""
 
 
 class Executable:
@@ -32,6 +45,16 @@ class Executable:
     def temp_bytes(self) -> int:
         """Bytes of the arena: all temporaries of one run."""
         return self._plan.arena_size
+
+    @property
+    def memory(self) -> Memory:
+        """What one run needs of it."""
+        plan = self._plan
+        parameters, results, constants = (
+            sum(b.size for b in buffers)
+            for buffers in (plan.parameters, plan.results, plan.constants)
+        )
+        return Memory(parameters, results, constants, plan.arena_size)
 
     def __call__(self, *arguments: object) -> Any:
         """The module's result: arrays in logical order, tuples for tuples.

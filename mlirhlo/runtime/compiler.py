@@ -1,0 +1,43 @@
+"""From a module to something that runs: lowering, object code out of the cache, loading."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlirhlo.diagnostics import error
+from mlirhlo.lowering.cpu.compiler import lower
+from mlirhlo.lowering.cpu.emit import MAIN
+from mlirhlo.runtime.cache import object_code
+from mlirhlo.runtime.executable import Executable
+from mlirhlo.runtime.jit import Library, compile_object
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+PLATFORMS = ("cpu",)
+"""What modules are compiled for."""
+
+
+def compile_module(
+    module: ModuleOp, platform: str = "cpu", *, level: int = 2, cached: bool = True
+) -> Executable:
+    """An HLO module as machine code.
+
+    `level`: 0 to 3, LLVM's effort. `cached`: whether object code may come from the cache on disk,
+    and goes there. Raises `HloError` HLO0432 and HLO0435 for what has no code, HLO0437 for an
+    unknown platform.
+    """
+    check_platform(platform)
+    stages = lower(module)
+    code = (object_code if cached else compile_object)(stages.text, level=level)
+    return Executable(stages.plan, Library([code], [MAIN]), MAIN)
+
+
+def check_platform(platform: str) -> None:
+    """Raises `HloError` HLO0437."""
+    if platform.lower() not in PLATFORMS:
+        raise error(
+            "HLO0437",
+            f"nothing compiles for platform {platform!r}",
+            help=f"there is: {', '.join(PLATFORMS)}; calling the module runs it on the interpreter",
+        )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from mlirhlo.cli import inputs, printing
+from mlirhlo.cli import inputs, printing, stages
 from mlirhlo.cli.inputs import InputFlags
 from mlirhlo.cli.options import Parsed, flag, help_text, parse
 from mlirhlo.cli.printing import OutputFlags
@@ -35,7 +35,6 @@ EXAMPLES = (
 
 _PLATFORMS = ("transforms", "interpreter")
 _OTHER_PLATFORMS = ("cpu", "host", "gpu", "cuda", "rocm", "tpu", "xpu")
-_STAGES = ("hlo",)
 
 
 @dataclass
@@ -111,7 +110,7 @@ def _run(argv: Sequence[str]) -> int:
         return DONE
     _check_platform(options)
     if options.list_stages:
-        print("\n".join(_STAGES))
+        print("\n".join(stages.stages_of(options.platform)))
         return DONE
     return _with_passes(parsed)
 
@@ -152,13 +151,18 @@ def _check_platform(options: Options) -> None:
         raise usage_error(
             f"provider not found for platform '{options.platform}'", help=f"platforms are {known}"
         )
-    if options.stage not in _STAGES:
+    known_stages = stages.stages_of(platform)
+    if options.stage not in known_stages:
         raise usage_error(
             f"platform '{options.platform}' has no stage '{options.stage}'",
-            help=f"its stages are {', '.join(_STAGES)}",
+            help=f"its stages are {', '.join(known_stages)}",
         )
+    if options.stage != stages.HLO and options.verify_roundtrip:
+        raise usage_error("--verify-roundtrip goes with --stage=hlo")
     asks_nothing = not options.passes and options.pass_pipeline is None
     lists = options.list_passes or options.help_passes or options.list_stages
+    if len(known_stages) > 1:
+        return
     if platform in _OTHER_PLATFORMS and asks_nothing and not lists:
         raise usage_error(
             f"there is no pipeline of platform '{options.platform}'",
@@ -278,6 +282,9 @@ class Job:
             loaded = self._transform(loaded, produced)
             if produced:
                 return None
+            if self.options.stage != stages.HLO:
+                with self.clock.step("compile"):
+                    return self.options.stage, stages.render(loaded, self.options.stage)
             return self._print(loaded)
         except UsageError:
             raise
@@ -374,10 +381,13 @@ class Job:
         return check_expected(read_expected(text, name), produced, only_expected=only)
 
     def _write(self, results: list[bytes], format: str) -> None:
-        if len(results) > 1 and format not in ("hlo", "mlir", "mlir-generic"):
+        joins = format in ("hlo", "mlir", "mlir-generic")
+        if self.options.stage != stages.HLO:
+            joins = stages.is_text(self.options.stage)
+        if len(results) > 1 and not joins:
             raise usage_error(
                 f"several modules cannot be written as one {format} file",
-                help="use --emit=hlo or --emit=mlir with --split-input-file",
+                help="use a format of text with --split-input-file: hlo, mlir",
             )
         # XLA joins texts by a blank line, MLIR's tools by the divider they were split at.
         divider = b"\n" if format == "hlo" else b"\n// -----\n\n"

@@ -27,9 +27,9 @@ def run_isolated(replay: Replay, module: ModuleOp) -> Tally:
         alone = isolate(view, op)
         try:
             given = replay.fake(alone, 1)
-            results = replay.execute(alone, given.inputs, replay.seed(1))
+            results = replay.execute(alone, given.inputs, replay.seed(1), replay.options.platform)
             if replay.reference:
-                expected = replay.execute(alone, given.inputs, replay.seed(1))
+                expected = replay.execute(alone, given.inputs, replay.seed(1), replay.reference)
                 replay.compare(joined(expected), joined(results), replay.reference)
         except HloError as problem:
             report(problem.diagnostics)

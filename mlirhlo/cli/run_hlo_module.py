@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mlirhlo.cli import inputs as files
+from mlirhlo.cli.compiled import CPU, Compiled
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import (
     CURRENT_INPUT,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from mlirhlo.interp.registry import Value
 
 PURPOSE = "run_hlo_module: run an HLO module or snapshot, and compare the result with a reference"
-USAGE = "run_hlo_module --platform=Interpreter [options] FILE..."
+USAGE = "run_hlo_module --platform=Interpreter|CPU [options] FILE..."
 EXAMPLES = (
     "echo 'f32[4] add(f32[4] x, f32[4] y)' | run_hlo_module --platform=Interpreter -",
     "echo 's8[] abs(s8[] x)' | run_hlo_module --platform=Interpreter --print_literals -",
@@ -53,7 +54,7 @@ _LOOK = "Looking"
 class Options:
     """The command line of run_hlo_module."""
 
-    platform: str = flag("", group=_TEST, metavar="Interpreter", help="what runs the module")
+    platform: str = flag("", group=_TEST, metavar="Interpreter|CPU", help="what runs it")
     reference_platform: str = flag(
         "default",
         "reference_platform",
@@ -168,7 +169,9 @@ def _run(argv: Sequence[str]) -> int:
     paths = [*([options.input_module] if options.input_module else []), *parsed.files]
     if not paths:
         raise usage_error("no module to run", help="name a file, or '-' for standard input")
-    _platform("--platform", options.platform)
+    options.platform = _platform("--platform", options.platform)
+    if options.platform != _INTERPRETER and (options.trace or options.step):
+        raise usage_error(f"--trace and --step need --platform={_INTERPRETER}")
     reference = _reference(options)
     files.check_format(options.input_format)
     if options.iterations < 1:
@@ -206,9 +209,13 @@ def _run(argv: Sequence[str]) -> int:
 def _platform(name: str, value: str) -> str:
     if value.lower() in ("interpreter", "interp"):
         return _INTERPRETER
+    if value.lower() in ("cpu", "host"):
+        return CPU
     if not value:
-        raise usage_error(f"{name} is missing", help=f"say {name}={_INTERPRETER}")
-    raise usage_error(f"{name}={value}: no such platform here", help=f"there is: {_INTERPRETER}")
+        raise usage_error(f"{name} is missing", help=f"say {name}={_INTERPRETER} or {name}={CPU}")
+    raise usage_error(
+        f"{name}={value}: no such platform here", help=f"there are: {_INTERPRETER}, {CPU}"
+    )
 
 
 def _reference(options: Options) -> str:
@@ -261,6 +268,7 @@ class Replay:
     xla: XlaFlags
     reference: str
     tally: Tally = field(default_factory=Tally)
+    compiled: Compiled = field(default_factory=Compiled)
 
     def run(self) -> Tally:
         """Runs every iteration. Raises `HloError`."""
@@ -424,18 +432,19 @@ class Replay:
     def _iteration(
         self, tested: ModuleOp, module: ModuleOp, given: Given, iteration: int
     ) -> tuple[list[Value], list[Value] | None]:
+        options = self.options
         print(f"inputs: {given.origin}", file=sys.stderr)
-        if self.options.print_literals:
+        if options.print_literals:
             self._print_inputs(module, given.inputs)
         seed = self.seed(iteration)
-        results = self.execute(tested, given.inputs, seed, watch=True)
-        if self.options.print_literals:
-            self._print_results("test", tested, given.inputs, results)
+        results = self.execute(tested, given.inputs, seed, options.platform, watch=True)
+        if options.print_literals:
+            self._print_results("test", options.platform, tested, given.inputs, results)
         expected = None
         if self.reference:
-            expected = self.execute(module, given.inputs, seed)
-            if self.options.print_literals:
-                self._print_results("reference", module, given.inputs, expected)
+            expected = self.execute(module, given.inputs, seed, self.reference)
+            if options.print_literals:
+                self._print_results("reference", self.reference, module, given.inputs, expected)
             self.compare(joined(expected), joined(results), self.reference)
         if given.expected is not None:
             self.compare(given.expected, results[0], given.expected_from)
@@ -448,16 +457,21 @@ class Replay:
         return results, expected
 
     def execute(
-        self, module: ModuleOp, inputs: Inputs, seed: int, *, watch: bool = False
+        self, module: ModuleOp, inputs: Inputs, seed: int, platform: str, *, watch: bool = False
     ) -> list[Value]:
         """One run on all devices."""
-        from mlirhlo.cli.progress import watching
-        from mlirhlo.debug import replay
-
         options = self.options
+        run = self.compiled.prepare(module, inputs) if platform == CPU else None
         start = time.perf_counter()
-        with watching(module, trace=watch and options.trace, step=watch and options.step) as hook:
-            results = replay.run(module, inputs, seed=seed, hook=hook)
+        if run is not None:
+            results = run()
+        else:
+            from mlirhlo.cli.progress import watching
+            from mlirhlo.debug import replay
+
+            trace, step = watch and options.trace, watch and options.step
+            with watching(module, trace=trace, step=step) as hook:
+                results = replay.run(module, inputs, seed=seed, hook=hook)
         if options.timing:
             print(f"ran in {time.perf_counter() - start:.3f} s", file=sys.stderr)
         return results
@@ -472,7 +486,7 @@ class Replay:
         for mismatch in mismatches:
             print(mismatch, file=sys.stderr)
         verdict = "differ" if mismatches else "are close enough"
-        print(f"** Results on {_INTERPRETER} and {name} {verdict}. **", file=sys.stderr)
+        print(f"** Results on {self.options.platform} and {name} {verdict}. **", file=sys.stderr)
 
     # -------------------------------------------------------------- output
 
@@ -492,7 +506,7 @@ class Replay:
 
     @staticmethod
     def _print_results(
-        role: str, module: ModuleOp, inputs: Inputs, results: Sequence[Value]
+        role: str, platform: str, module: ModuleOp, inputs: Inputs, results: Sequence[Value]
     ) -> None:
         from mlirhlo.cli.literals import value_text
         from mlirhlo.dialects.hlo.module import HloModule
@@ -501,7 +515,7 @@ class Replay:
         shown = results[:1] if inputs.is_whole else results
         for device, value in enumerate(shown):
             suffix = f" on device {device}" if len(shown) > 1 else ""
-            print(f"** Result with {role} runner {_INTERPRETER}{suffix} **")
+            print(f"** Result with {role} runner {platform}{suffix} **")
             print(value_text(value, shape))
 
     def _write_npz(self, module: ModuleOp, inputs: Inputs, results: Sequence[Value]) -> None:

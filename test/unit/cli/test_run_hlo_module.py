@@ -240,7 +240,7 @@ def test_elided_constants_are_refused(tool: Tool) -> None:
     ("argv", "code", "message"),
     [
         (["-"], 2, "--platform is missing"),
-        (["--platform=CPU", "-"], 2, "--platform=CPU: no such platform here"),
+        (["--platform=TPU", "-"], 2, "--platform=TPU: no such platform here"),
         (["--platform=Interpreter"], 2, "no module to run"),
         (
             ["--platform=Interpreter", "--reference_platform=GPU", "-"],

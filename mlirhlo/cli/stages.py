@@ -1,0 +1,60 @@
+"""What a platform's compiler makes of a module, stage by stage, for `hlo-opt --platform --stage`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from mlirhlo.formats import Loaded
+
+HLO = "hlo"
+"""The module itself, after the passes; every platform has this stage."""
+
+CPU_STAGES = (HLO, "loops", "llvm-dialect", "llvm", "asm", "obj")
+"""From the module to a relocatable object file, in order."""
+
+
+def stages_of(platform: str) -> tuple[str, ...]:
+    """Names of a platform's stages; the default comes first."""
+    return CPU_STAGES if platform.lower() in ("cpu", "host") else (HLO,)
+
+
+def is_text(stage: str) -> bool:
+    """Whether several modules of a stage may stand in one file."""
+    return stage != "obj"
+
+
+def render(loaded: Loaded, stage: str) -> bytes:
+    """An HLO module at a stage of the CPU compiler after `hlo`.
+
+    Raises `HloError` HLO0432 and HLO0435 for what has no code.
+    """
+    from mlirhlo.cli import inputs
+    from mlirhlo.lowering.cpu.compiler import lower
+
+    loaded = inputs.as_hlo(loaded)
+    inputs.check_entry(loaded)
+    stages = lower(loaded.module)
+    if stage == "loops":
+        return _text(stages.loops)
+    if stage == "llvm-dialect":
+        return _text(stages.llvm)
+    if stage == "llvm":
+        return stages.text.encode()
+    from mlirhlo.runtime import jit
+
+    if stage == "asm":
+        return jit.compile_assembly(stages.text).encode()
+    return jit.compile_object(stages.text)
+
+
+def _text(module: ModuleOp) -> bytes:
+    from io import StringIO
+
+    from xdsl.printer import Printer
+
+    stream = StringIO()
+    Printer(stream).print_op(module)
+    return f"{stream.getvalue()}\n".encode()

@@ -11,49 +11,30 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import Float32Type, Float64Type, IntegerType, f32
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, SSAValue
 
-from mlirhlo.diagnostics import error
-from mlirhlo.dialects import arith as casts
-from mlirhlo.dialects.hlo.element_types import PRED, Kind, PrimitiveType
+from mlirhlo.dialects.hlo.element_types import PRED
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.builder import FunctionBuilder, element_of
 from mlirhlo.lowering.hlo_to_loops.element_math import FUNCTIONS
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements, Place, emits
-from mlirhlo.lowering.hlo_to_loops.elements import Value, register_type
+from mlirhlo.lowering.hlo_to_loops.elements import Value
+from mlirhlo.lowering.hlo_to_loops.elementwise_convert import (
+    element_type,
+    narrowed,
+    no_meaning,
+    widened,
+)
 
 Scalar: TypeAlias = "Callable[..., SSAValue]"
 """Builder and operands to a result."""
 
 
-def element_type(value: SSAValue) -> PrimitiveType:
-    """Element type of an array value."""
-    return cast(ArrayShape, shape_of(value.type)).element_type
-
-
-def _no_meaning(op: Instruction, element: PrimitiveType) -> Exception:
-    return error("HLO0432", f"`{op.opcode.name}` of {element} has no lowering to a loop")
-
-
 def _operands(e: Elements, op: Instruction, place: Place) -> list[Value]:
     return [e.at(o, place) for o in op.inputs]
-
-
-def widened(b: FunctionBuilder, x: SSAValue) -> SSAValue:
-    """A float as f32 at least."""
-    element = element_of(x.type)
-    if isinstance(element, Float32Type | Float64Type):
-        return x
-    return b.cast(casts.ExtFOp, x, f32)
-
-
-def narrowed(b: FunctionBuilder, x: SSAValue, element: PrimitiveType) -> SSAValue:
-    """Rounded to the element type it stands for."""
-    type_ = register_type(element)
-    return x if element_of(x.type) == type_ else b.cast(casts.TruncFOp, x, type_)
 
 
 def _arithmetic(
@@ -64,14 +45,14 @@ def _arithmetic(
     def emit(e: Elements, op: Instruction, place: Place) -> Value:
         element = element_type(op.inputs[0])
         values = [v[0] for v in _operands(e, op, place)]
-        if element.is_float and floats is not None and element.bits >= 16:
-            wide = [widened(e.b, v) for v in values]
+        if element.is_float and floats is not None:
+            wide = [widened(e.b, v, element) for v in values]
             return (narrowed(e.b, floats(e.b, *wide), element),)
         if element.is_integer and integers is not None:
             return (integers(e.b, *values, signed=element.is_signed),)
         if element is PRED and preds is not None:
             return (preds(e.b, *values),)
-        raise _no_meaning(op, element)
+        raise no_meaning(op, element)
 
     emits(opcode)(emit)
 
@@ -282,11 +263,12 @@ def _compare(e: Elements, op: Any, place: Place) -> Value:
         return (b.andi(*parts) if direction == "EQ" else b.ori(*parts),)
     x, y = lhs[0], rhs[0]
     if element.is_float:
-        if element.bits < 16:
-            raise _no_meaning(op, element)
+        x, y = (widened(b, v, element) if element.bits < 16 else v for v in (x, y))
         if (op.comparison_type or "") == "TOTALORDER":
             return (b.cmpi(_integer_word(direction, True), _total_key(b, x), _total_key(b, y)),)
-        return (b.cmpf(_ORDERED[direction], widened(b, x), widened(b, y)),)
+        if element.bits == 16:
+            x, y = widened(b, x, element), widened(b, y, element)
+        return (b.cmpf(_ORDERED[direction], x, y),)
     return (b.cmpi(_integer_word(direction, element.is_signed), x, y),)
 
 
@@ -313,131 +295,23 @@ def _clamp(e: Elements, op: Instruction, place: Place) -> Value:
         e.at(o, place if cast(ArrayShape, shape_of(o.type)).dimensions else ())[0]
         for o in op.inputs
     )
-    if element.is_float and element.bits >= 16:
-        low, x, high = (widened(b, v) for v in (low, x, high))
+    if element.is_float:
+        low, x, high = (widened(b, v, element) for v in (low, x, high))
         return (narrowed(b, b.minimumf(b.maximumf(x, low), high), element),)
     if element.is_integer:
         most, least = (
             (arith.MaxSIOp, arith.MinSIOp) if element.is_signed else (arith.MaxUIOp, arith.MinUIOp)
         )
         return (b.integer(least, b.integer(most, x, low), high),)
-    raise _no_meaning(op, element)
+    raise no_meaning(op, element)
 
 
 @emits("is-finite")
 def _is_finite(e: Elements, op: Instruction, place: Place) -> Value:
     b = e.b
     ((x,),) = _operands(e, op, place)
-    size = b.one(math.AbsFOp, widened(b, x))
+    size = b.one(math.AbsFOp, widened(b, x, element_type(op.inputs[0])))
     return (b.cmpf("olt", size, b.constant(float("inf"), size.type)),)
-
-
-@emits("copy", "optimization-barrier", "convert")
-def _convert_op(e: Elements, op: Instruction, place: Place) -> Value:
-    source, target = element_type(op.inputs[0]), element_type(op.results[0])
-    (value,) = _operands(e, op, place)
-    return convert(e.b, value, source, target)
-
-
-def convert(
-    b: FunctionBuilder, value: Value, source: PrimitiveType, target: PrimitiveType
-) -> Value:
-    """Another element type: floats saturate into integers, NaN is 0."""
-    if source is target:
-        return value
-    if target.is_complex:
-        real = value[0] if source.is_complex else convert(b, value, source, target.real)[0]
-        imag = value[1] if source.is_complex else b.constant(0, real.type)
-        if source.is_complex:
-            parts = (convert(b, (v,), source.real, target.real)[0] for v in (real, imag))
-            return tuple(parts)
-        return (real, imag)
-    if source.is_complex:
-        return convert(b, value[:1], source.real, target)
-    (x,) = value
-    for element in (source, target):
-        if element.is_float and element.bits < 16:
-            raise error("HLO0432", f"convert of {source} to {target} has no lowering to a loop")
-    if target.kind is Kind.PRED:
-        if source.is_float:
-            x = widened(b, x)
-            return (b.cmpf("une", x, b.constant(0.0, x.type)),)
-        return (b.cmpi("ne", x, b.constant(0, x.type)),)
-    if source.kind is Kind.PRED:
-        if target.is_integer:
-            return (_resized(b, x, 1, target.bits, signed=False),)
-        one = b.cast(casts.UIToFPOp, x, f32)
-        return (_between_floats(b, one, 32, target),)
-    if source.is_integer and target.is_integer:
-        return (_resized(b, x, source.bits, target.bits, signed=source.is_signed),)
-    if source.is_integer:
-        if source.bits < 32:
-            x = _resized(b, x, source.bits, 32, signed=source.is_signed)
-        cls = casts.SIToFPOp if source.is_signed else casts.UIToFPOp
-        through = register_type(target) if target.bits >= 32 else f32
-        return (narrowed(b, b.cast(cls, x, through), target),)
-    if target.is_integer:
-        return (_saturated(b, widened(b, x), target),)
-    return (_between_floats(b, x, source.bits, target),)
-
-
-def _between_floats(b: FunctionBuilder, x: SSAValue, bits: int, target: PrimitiveType) -> SSAValue:
-    type_ = register_type(target)
-    if element_of(x.type) == type_:
-        return x
-    if bits < target.bits:
-        return b.cast(casts.ExtFOp, x, type_)
-    if bits == target.bits:  # f16 and bf16
-        x, bits = b.cast(casts.ExtFOp, x, f32), 32
-    if bits == 64 and target.bits < 32:
-        x = b.cast(casts.TruncFOp, x, f32) if target.name == "bf16" else _rounded_to_odd(b, x)
-    return b.cast(casts.TruncFOp, x, type_)
-
-
-def _rounded_to_odd(b: FunctionBuilder, x: SSAValue) -> SSAValue:
-    """f64 as f32 whose last bit is set where it is not exact: rounding it again rounds once."""
-    near = b.cast(casts.TruncFOp, x, f32)
-    back = b.cast(casts.ExtFOp, near, element_of(x.type))
-    bits = b.bitcast(near, IntegerType(32))
-    one, zero = b.constant(1, bits.type), b.constant(0, bits.type)
-    too_far = b.cmpf("ogt", b.one(math.AbsFOp, back), b.one(math.AbsFOp, x))
-    lower = b.subi(bits, b.select(too_far, one, zero))
-    inexact = b.cmpf("one", back, x)
-    return b.bitcast(b.select(inexact, b.ori(lower, one), bits), f32)
-
-
-def _resized(b: FunctionBuilder, x: SSAValue, before: int, after: int, *, signed: bool) -> SSAValue:
-    type_ = IntegerType(after)
-    if before == after:
-        return x
-    if before > after:
-        return b.cast(casts.TruncIOp, x, type_)
-    return b.cast(casts.ExtSIOp if signed else casts.ExtUIOp, x, type_)
-
-
-def _saturated(b: FunctionBuilder, x: SSAValue, target: PrimitiveType) -> SSAValue:
-    low = -(1 << (target.bits - 1)) if target.is_signed else 0
-    high = low + (1 << target.bits) - 1
-    bits = max(target.bits, 32)
-    above = b.cmpf("oge", x, b.constant(float(high + 1), x.type))
-    below = b.cmpf("ole", x, b.constant(float(low - 1 if low > -(1 << 31) else low), x.type))
-    ordered = b.cmpf("ord", x, x)
-    inside = b.andi(ordered, _not(b, b.ori(above, below)))
-    safe = b.select(inside, x, b.constant(0.0, x.type))
-    cls = casts.FPToSIOp if target.is_signed else casts.FPToUIOp
-    value = _resized(b, b.cast(cls, safe, IntegerType(bits)), bits, target.bits, signed=True)
-    result = b.select(above, b.constant(high, value.type), value)
-    return b.select(below, b.constant(low, value.type), result)
-
-
-@emits("bitcast-convert")
-def _bitcast_convert(e: Elements, op: Instruction, place: Place) -> Value:
-    source, target = element_type(op.inputs[0]), element_type(op.results[0])
-    if source.bits != target.bits or source.is_complex or target.is_complex:
-        raise _no_meaning(op, target)
-    ((x,),) = _operands(e, op, place)
-    type_ = register_type(target)
-    return (x if element_of(x.type) == type_ else e.b.bitcast(x, type_),)
 
 
 @emits("complex")

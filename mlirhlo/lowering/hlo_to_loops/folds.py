@@ -26,7 +26,7 @@ from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.lowering.builder import Loop
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements, Place, emits, emits_parts
 from mlirhlo.lowering.hlo_to_loops.elements import Value, register_type
-from mlirhlo.lowering.hlo_to_loops.elementwise import convert
+from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
 from mlirhlo.lowering.hlo_to_loops.movement import array, clamped, lane_values
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate
 

@@ -37,7 +37,7 @@ from mlirhlo.lowering.hlo_to_loops.elements import (
     physical_order,
     register_type,
 )
-from mlirhlo.lowering.hlo_to_loops.elementwise import convert
+from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate
 
 

@@ -1,0 +1,203 @@
+"""Other element types, the same bits as other types, and fewer bits."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from xdsl.dialects import math
+from xdsl.dialects.builtin import IntegerType, f32
+from xdsl.ir import SSAValue
+
+from mlirhlo.diagnostics import error
+from mlirhlo.dialects import arith as casts
+from mlirhlo.dialects.hlo.element_types import F32, PRED, Kind, PrimitiveType
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.lowering.builder import FunctionBuilder, element_of
+from mlirhlo.lowering.hlo_to_loops.elemental import Elements, Place, emits
+from mlirhlo.lowering.hlo_to_loops.elements import Value, register_type
+from mlirhlo.lowering.hlo_to_loops.math_numbers import Numbers
+from mlirhlo.lowering.hlo_to_loops.math_others import reduce_precision
+from mlirhlo.lowering.hlo_to_loops.narrow_floats import from_narrow, is_narrow, to_narrow
+from mlirhlo.lowering.hlo_to_loops.places import Coordinate
+
+
+def element_type(value: SSAValue) -> PrimitiveType:
+    """Element type of an array value."""
+    return cast(ArrayShape, shape_of(value.type)).element_type
+
+
+def no_meaning(op: Instruction, element: PrimitiveType) -> Exception:
+    """The error for an opcode that has no code for an element type."""
+    return error("HLO0432", f"`{op.opcode.name}` of {element} has no lowering to a loop")
+
+
+def widened(b: FunctionBuilder, x: SSAValue, element: PrimitiveType) -> SSAValue:
+    """A float as f32 at least."""
+    if is_narrow(element):
+        return from_narrow(b, x, element)
+    return x if element.bits >= 32 else b.cast(casts.ExtFOp, x, f32)
+
+
+def narrowed(b: FunctionBuilder, x: SSAValue, element: PrimitiveType) -> SSAValue:
+    """Rounded to the element type it stands for."""
+    if is_narrow(element):
+        return to_narrow(b, x, element)
+    type_ = register_type(element)
+    return x if element_of(x.type) == type_ else b.cast(casts.TruncFOp, x, type_)
+
+
+@emits("copy", "optimization-barrier", "convert")
+def _convert_op(e: Elements, op: Instruction, place: Place) -> Value:
+    source, target = element_type(op.inputs[0]), element_type(op.results[0])
+    value = e.at(op.inputs[0], place)
+    return convert(e.b, value, source, target)
+
+
+def convert(
+    b: FunctionBuilder, value: Value, source: PrimitiveType, target: PrimitiveType
+) -> Value:
+    """Another element type: floats saturate into integers, NaN is 0."""
+    if source is target:
+        return value
+    if target.is_complex:
+        real = value[0] if source.is_complex else convert(b, value, source, target.real)[0]
+        imag = value[1] if source.is_complex else b.constant(0, real.type)
+        if source.is_complex:
+            parts = (convert(b, (v,), source.real, target.real)[0] for v in (real, imag))
+            return tuple(parts)
+        return (real, imag)
+    if source.is_complex:
+        return convert(b, value[:1], source.real, target)
+    (x,) = value
+    if is_narrow(source):
+        return convert(b, (from_narrow(b, x, source),), F32, target)
+    if is_narrow(target):
+        (single,) = convert(b, value, source, F32)
+        return (to_narrow(b, single, target),)
+    if target.kind is Kind.PRED:
+        if source.is_float:
+            x = widened(b, x, source)
+            return (b.cmpf("une", x, b.constant(0.0, x.type)),)
+        return (b.cmpi("ne", x, b.constant(0, x.type)),)
+    if source.kind is Kind.PRED:
+        if target.is_integer:
+            return (_resized(b, x, 1, target.bits, signed=False),)
+        one = b.cast(casts.UIToFPOp, x, f32)
+        return (_between_floats(b, one, 32, target),)
+    if source.is_integer and target.is_integer:
+        return (_resized(b, x, source.bits, target.bits, signed=source.is_signed),)
+    if source.is_integer:
+        if source.bits < 32:
+            x = _resized(b, x, source.bits, 32, signed=source.is_signed)
+        cls = casts.SIToFPOp if source.is_signed else casts.UIToFPOp
+        through = register_type(target) if target.bits >= 32 else f32
+        return (narrowed(b, b.cast(cls, x, through), target),)
+    if target.is_integer:
+        return (_saturated(b, widened(b, x, source), target),)
+    return (_between_floats(b, x, source.bits, target),)
+
+
+def _between_floats(b: FunctionBuilder, x: SSAValue, bits: int, target: PrimitiveType) -> SSAValue:
+    type_ = register_type(target)
+    if element_of(x.type) == type_:
+        return x
+    if bits < target.bits:
+        return b.cast(casts.ExtFOp, x, type_)
+    if bits == target.bits:  # f16 and bf16
+        x, bits = b.cast(casts.ExtFOp, x, f32), 32
+    if bits == 64 and target.bits < 32:
+        x = b.cast(casts.TruncFOp, x, f32) if target.name == "bf16" else _rounded_to_odd(b, x)
+    return b.cast(casts.TruncFOp, x, type_)
+
+
+def _rounded_to_odd(b: FunctionBuilder, x: SSAValue) -> SSAValue:
+    """f64 as f32 whose last bit is set where it is not exact: rounding it again rounds once."""
+    near = b.cast(casts.TruncFOp, x, f32)
+    back = b.cast(casts.ExtFOp, near, element_of(x.type))
+    bits = b.bitcast(near, IntegerType(32))
+    one, zero = b.constant(1, bits.type), b.constant(0, bits.type)
+    too_far = b.cmpf("ogt", b.one(math.AbsFOp, back), b.one(math.AbsFOp, x))
+    lower = b.subi(bits, b.select(too_far, one, zero))
+    inexact = b.cmpf("one", back, x)
+    return b.bitcast(b.select(inexact, b.ori(lower, one), bits), f32)
+
+
+def _resized(b: FunctionBuilder, x: SSAValue, before: int, after: int, *, signed: bool) -> SSAValue:
+    type_ = IntegerType(after)
+    if before == after:
+        return x
+    if before > after:
+        return b.cast(casts.TruncIOp, x, type_)
+    return b.cast(casts.ExtSIOp if signed else casts.ExtUIOp, x, type_)
+
+
+def _saturated(b: FunctionBuilder, x: SSAValue, target: PrimitiveType) -> SSAValue:
+    low = -(1 << (target.bits - 1)) if target.is_signed else 0
+    high = low + (1 << target.bits) - 1
+    bits = max(target.bits, 32)
+    above = b.cmpf("oge", x, b.constant(float(high + 1), x.type))
+    below = b.cmpf("ole", x, b.constant(float(low - 1 if low > -(1 << 31) else low), x.type))
+    ordered = b.cmpf("ord", x, x)
+    inside = b.andi(ordered, b.xori(b.ori(above, below), b.constant(True, above.type)))
+    safe = b.select(inside, x, b.constant(0.0, x.type))
+    cls = casts.FPToSIOp if target.is_signed else casts.FPToUIOp
+    value = _resized(b, b.cast(cls, safe, IntegerType(bits)), bits, target.bits, signed=True)
+    result = b.select(above, b.constant(high, value.type), value)
+    return b.select(below, b.constant(low, value.type), result)
+
+
+@emits("bitcast-convert")
+def _bitcast_convert(e: Elements, op: Instruction, place: Place) -> Value:
+    """The same bits; a change of width adds or drops the most minor dimension, low bits first."""
+    b = e.b
+    source, target = element_type(op.inputs[0]), element_type(op.results[0])
+    if source is target:
+        return e.at(op.inputs[0], place)
+    if source.is_complex or target.is_complex:
+        raise no_meaning(op, target)
+    before, after = (8 if t is PRED else t.bits for t in (source, target))
+    if before > after:
+        (x,) = e.at(op.inputs[0], place[:-1])
+        bits = _as_bits(b, x, source)
+        if e.lanes:
+            number = b.cast_index(e.places.vector(place[-1]), IntegerType(before))
+        else:
+            number = b.cast_index(b.index(place[-1].base), IntegerType(before))
+        bits = b.shrui(bits, b.muli(number, b.constant(after, number.type)))
+        return (_from_bits(b, b.cast(casts.TruncIOp, bits, IntegerType(after)), target),)
+    if before == after:
+        (x,) = e.at(op.inputs[0], place)
+        return (_from_bits(b, _as_bits(b, x, source), target),)
+    total: SSAValue | None = None
+    for number in range(after // before):
+        (x,) = e.at(op.inputs[0], (*place, Coordinate(number)))
+        bits = b.cast(casts.ExtUIOp, _as_bits(b, x, source), IntegerType(after))
+        bits = b.shli(bits, b.constant(number * before, bits.type)) if number else bits
+        total = bits if total is None else b.ori(total, bits)
+    assert total is not None
+    return (_from_bits(b, total, target),)
+
+
+def _as_bits(b: FunctionBuilder, x: SSAValue, element: PrimitiveType) -> SSAValue:
+    if element is PRED:
+        return b.cast(casts.ExtUIOp, x, IntegerType(8))
+    type_ = IntegerType(element.bits)
+    return x if element_of(x.type) == type_ else b.bitcast(x, type_)
+
+
+def _from_bits(b: FunctionBuilder, bits: SSAValue, element: PrimitiveType) -> SSAValue:
+    if element is PRED:
+        return b.cmpi("ne", bits, b.constant(0, bits.type))
+    type_ = register_type(element)
+    return bits if element_of(bits.type) == type_ else b.bitcast(bits, type_)
+
+
+@emits("reduce-precision")
+def _reduce_precision(e: Elements, op: Any, place: Place) -> Value:
+    element = element_type(op.inputs[0])
+    (x,) = e.at(op.inputs[0], place)
+    wide = widened(e.b, x, element)
+    less = reduce_precision(Numbers(e.b, wide.type), wide, op.exponent_bits, op.mantissa_bits)
+    return (narrowed(e.b, less, element),)

@@ -396,10 +396,10 @@ def read_layout(cursor: Cursor) -> Layout:
     """Reads `{1,0:T(8,128)S(1)}`; level types `D(…)` are read and dropped. Raises `SyntaxProblem`."""
     cursor.expect("{")
     order: list[int] = []
-    while not (cursor.peek(":") or cursor.peek("}")):
+    if not (cursor.peek(":") or cursor.peek("}")):
         order.append(cursor.integer())
-        if not cursor.accept(","):
-            break
+        while cursor.accept(","):
+            order.append(cursor.integer())
     layout = Layout(tuple(order))
     if cursor.accept(":"):
         layout = _read_layout_parts(cursor, layout)

@@ -96,6 +96,7 @@ def test_compatible_ignores_layouts_and_bounds() -> None:
         ("(" * 5000, "nested deeper"),
         ("f32[2] f32[3]", "unexpected text"),
         ("f32[99999999999999999999999]", "64 bits"),
+        ("f32[2,2]{1,0,}", "expects an integer"),
     ],
 )
 def test_bad_shapes_say_what_is_wrong(text: str, message: str) -> None:

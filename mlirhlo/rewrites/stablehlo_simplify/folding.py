@@ -46,10 +46,17 @@ _FLOAT_UNARY = frozenset(
     }
 )
 _INTEGER_UNARY = frozenset({"abs", "negate", "not", "sign"})
-_BITWISE = frozenset({"and", "not", "or", "xor"})
+_BITWISE = frozenset({"and", "not", "or"})
 _BINARY = frozenset(
-    {"add", "and", "divide", "maximum", "minimum", "multiply", "or", "remainder", "subtract", "xor"}
+    {"add", "and", "divide", "maximum", "minimum", "multiply", "or", "remainder", "subtract"}
 )
+_OUTSIDE: Mapping[str, Callable[[Any], Any]] = {
+    "log": lambda x: x <= 0,
+    "rsqrt": lambda x: x <= 0,
+    "sign": lambda x: x != x,
+    "sqrt": lambda x: x < 0,
+}
+"""Floats that XLA folds nothing with."""
 
 
 def _functions() -> Mapping[str, Callable[..., Any]]:
@@ -97,7 +104,6 @@ def _functions() -> Mapping[str, Callable[..., Any]]:
         "or": np.bitwise_or,
         "remainder": np.fmod,
         "subtract": np.subtract,
-        "xor": np.bitwise_xor,
     }
     return found
 
@@ -126,7 +132,12 @@ def compute(
     target = dtype_of(type_.element_type)
     wide = [_wide(array) for array in arrays]
     with np.errstate(all="ignore"):
-        found = np.asarray(function(*wide)).astype(target)
+        found = np.asarray(function(*wide))
+        if found.dtype.kind == "f" and len(wide) == 2:
+            # The NaN that the processor makes is negative, that of XLA's arithmetic is not.
+            made = np.isnan(found) & ~np.logical_or.reduce([np.isnan(a) for a in wide])
+            found = np.where(made, np.nan, found)
+        found = found.astype(target)
     return np.broadcast_to(found, sizes) if all(splats) else found.reshape(sizes)
 
 
@@ -171,6 +182,9 @@ def elementwise_of_constants(op: Operation, s: Simplifier) -> Values | None:
         return None
     if name in ("negate", "sign") and arrays[0].dtype.kind == "b":
         return None
+    outside = None if integer else _OUTSIDE.get(name)
+    if outside is not None and outside(_wide(arrays[0])).any():
+        return None
     folded = compute(_logical(name, type_), arrays, type_)
     return None if folded is None else (s.constant(folded, type_),)
 
@@ -185,7 +199,6 @@ def _logical(name: str, type_: TensorType[Any]) -> Callable[..., Any]:
             "not": np.logical_not,
             "and": np.logical_and,
             "or": np.logical_or,
-            "xor": np.logical_xor,
             "maximum": np.logical_or,
             "minimum": np.logical_and,
         }

@@ -15,6 +15,7 @@ from xdsl.passes import ModulePass
 from mlirhlo.diagnostics import error
 
 _BUILTIN: Mapping[str, str] = {
+    "algsimp": "algsimp:AlgebraicSimplifierPass",
     "call-inliner": "call_inliner:CallInlinerPass",
     "chlo-legalize-to-stablehlo": "chlo_expansion:ChloLegalizeToStablehloPass",
     "cse": "cse:CsePass",
@@ -23,6 +24,9 @@ _BUILTIN: Mapping[str, str] = {
     "hlo-legalize-to-stablehlo": "hlo_to_stablehlo:HloLegalizeToStablehloPass",
     "hlo-module-dce": "hlo_module_dce:HloModuleDcePass",
     "stablehlo-canonicalize-dynamism": "stablehlo_refine_shapes:StablehloCanonicalizeDynamismPass",
+    "stablehlo-legalize-quant-to-math": (
+        "stablehlo_quant_to_math:StablehloLegalizeQuantToMathPass"
+    ),
     "stablehlo-legalize-to-hlo": "stablehlo_to_hlo:StablehloLegalizeToHloPass",
     "stablehlo-refine-arguments": "stablehlo_refine_shapes:StablehloRefineArgumentsPass",
     "stablehlo-refine-shapes": "stablehlo_refine_shapes:StablehloRefineShapesPass",

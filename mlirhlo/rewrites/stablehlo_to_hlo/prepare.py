@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Operation
 def prepared(module: ModuleOp, *, simplify: bool = True) -> ModuleOp:
     """A copy of `module` in which every op has an HLO form. Raises `HloError` HLO0423, HLO0425."""
     from mlirhlo.rewrites.chlo_expansion import expand_chlo
+    from mlirhlo.rewrites.stablehlo_quant_to_math import legalize_quantized
     from mlirhlo.rewrites.stablehlo_to_hlo.wrapped import unwrap
 
     copy = module.clone()
@@ -21,6 +22,7 @@ def prepared(module: ModuleOp, *, simplify: bool = True) -> ModuleOp:
             twin.text_source = source  # type: ignore[attr-defined]
     unwrap(copy)
     remove_unused_functions(copy)
+    legalize_quantized(copy)
     expand_chlo(copy)
     if simplify:
         from mlirhlo.rewrites.stablehlo_simplify import simplify_program

@@ -75,7 +75,7 @@ def check_product(
 
 declare(
     "quantized_element_type",
-    c1="the storage type is narrower than the expressed type",
+    c1="the storage type is not wider than the expressed type, unless it has 32 bits",
     c4="storage_min is less than storage_max, and both are of the storage type",
     c6="scales are positive",
     c7="scales are finite",
@@ -95,8 +95,10 @@ def check_element(given: Given, tensor: Tensor) -> None:
 
     element = tensor.element
     storage = quantized(element, "storage_type")
-    if bits(storage) >= bits(expressed(element)):  # c1
-        raise problem(1, f"{storage} is not narrower than {expressed(element)}")
+    # The specification asks for less than the expressed type's bits; StableHLO takes more, and
+    # sums of products are i32 for every expressed type.
+    if bits(expressed(element)) < bits(storage) != 32:  # c1
+        raise problem(1, f"{storage} is wider than {expressed(element)}")
     low, high = quantized(element, "storage_min"), quantized(element, "storage_max")
     if low >= high:  # c4
         raise problem(4, f"the range {low}:{high} is empty")

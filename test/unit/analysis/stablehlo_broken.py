@@ -118,7 +118,7 @@ _ELEMENTWISE = (
     _b("uniform_quantize_c2", ("(tensor<4xf32>)", "(tensor<4xf64>)")),
     _b(
         "quantized_element_type_c1",
-        ("-> tensor<4x!quant.uniform<i8:f32", "-> tensor<4x!quant.uniform<i8:f8E5M2"),
+        ("-> tensor<4x!quant.uniform<i8:f32", "-> tensor<4x!quant.uniform<i16:f8E5M2"),
         base="uniform_quantize",
     ),
     _b(

@@ -58,13 +58,19 @@ def _bound(
 
 
 def _read_constant(reader: Reader, start: int, cls: type[TableOp]) -> Operation:
-    """`dense<…> : type`, or `() <{value = …}> : () -> type` where the types differ."""
+    """`dense<…> : type`, or `() <{value = …}> : () -> type` where the types differ.
+
+    The value once stood among the other attributes: `() {value = …} : () -> type`.
+    """
     if reader.accept("("):
         reader.need(")")
-        reader.need("<")
-        properties = reader.dictionary()
-        reader.need(">")
+        properties: dict[str, Attribute] = {}
+        if reader.accept("<"):
+            properties = reader.dictionary()
+            reader.need(">")
         attributes = reader.optional_dictionary()
+        if "value" in attributes:
+            properties["value"] = attributes.pop("value")
         reader.need(":")
         _, types = reader.function_types()
         return reader.make(cls, [], types, properties, attributes, start)

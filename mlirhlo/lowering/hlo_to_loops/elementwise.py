@@ -19,6 +19,7 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.builder import FunctionBuilder, element_of
+from mlirhlo.lowering.hlo_to_loops.complex_elements import COMPLEX
 from mlirhlo.lowering.hlo_to_loops.element_math import FUNCTIONS
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements, Place, emits
 from mlirhlo.lowering.hlo_to_loops.elements import Value
@@ -44,6 +45,8 @@ def _arithmetic(
 
     def emit(e: Elements, op: Instruction, place: Place) -> Value:
         element = element_type(op.inputs[0])
+        if element.is_complex and opcode in COMPLEX:
+            return COMPLEX[opcode](e.b, _operands(e, op, place))
         values = [v[0] for v in _operands(e, op, place)]
         if element.is_float and floats is not None:
             wide = [widened(e.b, v, element) for v in values]
@@ -309,9 +312,17 @@ def _clamp(e: Elements, op: Instruction, place: Place) -> Value:
 @emits("is-finite")
 def _is_finite(e: Elements, op: Instruction, place: Place) -> Value:
     b = e.b
-    ((x,),) = _operands(e, op, place)
-    size = b.one(math.AbsFOp, widened(b, x, element_type(op.inputs[0])))
-    return (b.cmpf("olt", size, b.constant(float("inf"), size.type)),)
+    element = element_type(op.inputs[0])
+    (value,) = _operands(e, op, place)
+    if not (element.is_float or element.is_complex):
+        return (e.constant(True, IntegerType(1)),)
+    finite: SSAValue | None = None
+    for part in value:
+        size = b.one(math.AbsFOp, widened(b, part, element.real))
+        mask = b.cmpf("olt", size, b.constant(float("inf"), size.type))
+        finite = mask if finite is None else b.andi(finite, mask)
+    assert finite is not None
+    return (finite,)
 
 
 @emits("complex")

@@ -1,0 +1,142 @@
+"""Arithmetic of complex numbers in f64: quotients, sizes, roots and what takes a few operations.
+
+A number is a pair of values. c64 is computed in c128, as the interpreter does, so that only c128 itself
+comes near the ends of its range.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from xdsl.dialects import arith
+from xdsl.ir import SSAValue
+
+from mlirhlo.lowering.hlo_to_loops.math_numbers import INFINITY, Numbers
+
+Pair: TypeAlias = "tuple[SSAValue, SSAValue]"
+"""Real and imaginary part."""
+
+
+def multiply(n: Numbers, x: Pair, y: Pair) -> Pair:
+    """As written: every product is rounded."""
+    (a, b), (c, d) = x, y
+    real = n.sub(n.mul(a, c), n.mul(b, d))
+    return real, n.add(n.mul(a, d), n.mul(b, c))
+
+
+def select(n: Numbers, mask: SSAValue, x: Pair, y: Pair) -> Pair:
+    """By both parts."""
+    return n.select(mask, x[0], y[0]), n.select(mask, x[1], y[1])
+
+
+def is_infinite(n: Numbers, x: SSAValue) -> SSAValue:
+    """Whether |x| is infinite."""
+    return n.cmp("oeq", n.abs(x), INFINITY)
+
+
+def is_finite(n: Numbers, x: SSAValue) -> SSAValue:
+    """Whether x is a number."""
+    return n.cmp("olt", n.abs(x), INFINITY)
+
+
+def greater_size(n: Numbers, x: SSAValue, y: SSAValue) -> SSAValue:
+    """The greater of |x| and |y|."""
+    return n.max(n.abs(x), n.abs(y))
+
+
+def unit(n: Numbers, size: SSAValue) -> SSAValue:
+    """A power of two that brings a size near 1; 1 for 0 and what is not finite."""
+    b = n.b
+    field = b.shrui(n.bits(size), n.i(n.mantissa))
+    most = 2 * n.bias
+    usual = b.subi(n.i(most), b.integer(arith.MinSIOp, field, n.i(most - 1)))
+    scale = n.real(b.shli(usual, n.i(n.mantissa)))
+    plain = b.andi(n.cmp("olt", size, INFINITY), n.cmp("ogt", size, 0.0))
+    return n.select(plain, scale, n.c(1.0))
+
+
+def divide(n: Numbers, x: Pair, y: Pair) -> Pair:
+    """X / y with scaling; zero divisors and infinities as in C99 Annex G."""
+    k = n.b
+    (a, b), (c, d) = x, y
+    scale = unit(n, greater_size(n, c, d))
+    c_, d_ = n.mul(c, scale), n.mul(d, scale)
+    below = n.add(n.mul(c_, c_), n.mul(d_, d_))
+    real = n.mul(n.div(n.add(n.mul(a, c_), n.mul(b, d_)), below), scale)
+    imag = n.mul(n.div(n.sub(n.mul(b, c_), n.mul(a, d_)), below), scale)
+    lost = k.andi(n.cmp("uno", real, real), n.cmp("uno", imag, imag))
+    some = k.ori(n.cmp("ord", a, a), n.cmp("ord", b, b))
+    zero = k.andi(n.cmp("oeq", below, 0.0), some)
+    infinity = n.with_sign(n.c(INFINITY), c)
+    by_zero = n.mul(infinity, a), n.mul(infinity, b)
+    finite_y = k.andi(is_finite(n, c), is_finite(n, d))
+    finite_x = k.andi(is_finite(n, a), is_finite(n, b))
+    large = k.andi(k.ori(is_infinite(n, a), is_infinite(n, b)), finite_y)
+    small = k.andi(k.ori(is_infinite(n, c), is_infinite(n, d)), finite_x)
+
+    def boxed(v: SSAValue) -> SSAValue:
+        return n.with_sign(n.select(is_infinite(n, v), n.c(1.0), n.c(0.0)), v)
+
+    def turned(p: SSAValue, q: SSAValue, r: SSAValue, s: SSAValue, times: float) -> Pair:
+        first = n.add(n.mul(p, r), n.mul(q, s))
+        second = n.sub(n.mul(q, r), n.mul(p, s))
+        return n.mul(n.c(times), first), n.mul(n.c(times), second)
+
+    from_large = turned(boxed(a), boxed(b), c, d, INFINITY)
+    from_small = turned(a, b, boxed(c), boxed(d), 0.0)
+    rest = select(n, small, from_small, (real, imag))
+    rest = select(n, large, from_large, rest)
+    rest = select(n, zero, by_zero, rest)
+    return select(n, lost, rest, (real, imag))
+
+
+def size(n: Numbers, x: Pair) -> SSAValue:
+    """|x|, without overflow on the way; infinite where a part is."""
+    a, b = x
+    scale = unit(n, greater_size(n, a, b))
+    a_, b_ = n.mul(a, scale), n.mul(b, scale)
+    root = n.sqrt(n.fma(a_, a_, n.mul(b_, b_)))
+    either = n.b.ori(is_infinite(n, a), is_infinite(n, b))
+    return n.select(either, n.c(INFINITY), n.div(root, scale))
+
+
+def sign(n: Numbers, x: Pair) -> Pair:
+    """X / |x|; 0 stays 0."""
+    length = size(n, x)
+    safe = n.select(n.cmp("oeq", length, 0.0), n.c(1.0), length)
+    return n.div(x[0], safe), n.div(x[1], safe)
+
+
+def sqrt(n: Numbers, x: Pair) -> Pair:
+    """The root whose real part is not negative."""
+    a, b = x
+    greater = greater_size(n, a, b)
+    big, tiny = n.cmp("ogt", greater, 2.0**1000), n.cmp("olt", greater, 2.0**-900)
+    scale = n.select(big, n.c(0.25), n.select(tiny, n.c(2.0**200), n.c(1.0)))
+    back = n.select(big, n.c(2.0), n.select(tiny, n.c(2.0**-100), n.c(1.0)))
+    a_, b_ = n.mul(a, scale), n.mul(b, scale)
+    length = size(n, (a_, b_))
+    t = n.sqrt(n.mul(n.add(n.abs(a_), length), n.c(0.5)))
+    zero = n.cmp("oeq", t, 0.0)
+    other = n.select(zero, b_, n.div(b_, n.add(t, t)))
+    left = n.is_negative(a)
+    real, imag = n.select(left, n.abs(other), t), n.select(left, n.with_sign(t, b), other)
+    real, imag = n.mul(real, back), n.mul(imag, back)
+    real, imag = n.select(zero, n.c(0.0), real), n.select(zero, b, imag)
+    endless = is_infinite(n, b)
+    return n.select(endless, n.c(INFINITY), real), n.select(endless, b, imag)
+
+
+def reciprocal_root(n: Numbers, x: Pair) -> Pair:
+    """1 / sqrt(x)."""
+    return divide(n, (n.c(1.0), n.c(0.0)), sqrt(n, x))
+
+
+def times_i(n: Numbers, x: Pair) -> Pair:
+    """I x, exact."""
+    return n.neg(x[1]), x[0]
+
+
+def times_minus_i(n: Numbers, x: Pair) -> Pair:
+    """-i x, exact."""
+    return x[1], n.neg(x[0])

@@ -1,0 +1,64 @@
+"""Instructions on complex elements: sums and products in their own type, all else in f64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from xdsl.ir import SSAValue
+
+from mlirhlo.lowering.builder import FunctionBuilder
+from mlirhlo.lowering.hlo_to_loops import complex_arithmetic as arithmetic
+from mlirhlo.lowering.hlo_to_loops.complex_functions import FUNCTIONS
+from mlirhlo.lowering.hlo_to_loops.elements import Value
+from mlirhlo.lowering.hlo_to_loops.math_numbers import Numbers, extended, rounded
+
+Function: TypeAlias = "Callable[[FunctionBuilder, Sequence[Value]], Value]"
+
+
+def _by_parts(function: Callable[..., SSAValue]) -> Function:
+    def emit(b: FunctionBuilder, operands: Sequence[Value]) -> Value:
+        return tuple(function(b, *parts) for parts in zip(*operands, strict=True))
+
+    return emit
+
+
+def _multiply(b: FunctionBuilder, operands: Sequence[Value]) -> Value:
+    x, y = ((v[0], v[1]) for v in operands)
+    return arithmetic.multiply(Numbers(b, x[0].type), x, y)
+
+
+def _by_real_part(predicate: str) -> Function:
+    """The first of equal ones."""
+
+    def emit(b: FunctionBuilder, operands: Sequence[Value]) -> Value:
+        x, y = operands
+        mask = b.cmpf(predicate, x[0], y[0])
+        return tuple(b.select(mask, p, q) for p, q in zip(x, y, strict=True))
+
+    return emit
+
+
+def _in_double(function: Callable[..., tuple[SSAValue, ...]]) -> Function:
+    def emit(b: FunctionBuilder, operands: Sequence[Value]) -> Value:
+        wide = [(extended(b, x), extended(b, y)) for x, y in operands]
+        n = Numbers(b, wide[0][0].type)
+        parts = function(n, *wide)
+        if operands[0][0].type == n.type:
+            return parts
+        return tuple(rounded(b, part) for part in parts)
+
+    return emit
+
+
+COMPLEX: Mapping[str, Function] = {
+    "add": _by_parts(FunctionBuilder.addf),
+    "subtract": _by_parts(FunctionBuilder.subf),
+    "negate": _by_parts(FunctionBuilder.negf),
+    "multiply": _multiply,
+    "maximum": _by_real_part("oge"),
+    "minimum": _by_real_part("ole"),
+    "abs": _in_double(lambda n, x: (arithmetic.size(n, x),)),
+    **{name: _in_double(function) for name, function in FUNCTIONS.items()},
+}
+"""By opcode: of the elements of the operands; `abs` gives one value."""

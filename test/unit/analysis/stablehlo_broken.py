@@ -534,11 +534,8 @@ _LINEAR = (
     ),
     _b(
         "dot_general_c15",
-        (
-            "tensor<2x2x2x!quant.uniform<i8:f32, 2.0>>",
-            "tensor<2x2x2x!quant.uniform<i8:f32, 2.0:1>>",
-        ),
-        base="dot_general quantized",
+        ("{2.0, 3.0}", "{2.0:1, 3.0}"),
+        base="dot_general per axis",
     ),
     _b(
         "dot_general_c16",

@@ -2,7 +2,7 @@
 // RUN: hlo-opt %s --split-input-file --verify-diagnostics --emit=mlir-generic | filecheck %s --check-prefix=GENERIC
 // RUN: hlo-opt %s --split-input-file --verify-diagnostics --emit=mlir-generic | run_hlo_module --platform=Interpreter --reference_platform= -
 
-// Sums: integers wrap, opposite infinities give NaN, i1 is `or`.
+// Sums: integers wrap, quantized ones stay at their bounds, opposite infinities give NaN, i1 is `or`.
 // CHECK-LABEL: func.func @add(
 // CHECK: %0 = stablehlo.add %arg0, %arg1 : tensor<2x3xf32>
 // GENERIC-LABEL: sym_name = "add"
@@ -34,6 +34,13 @@ func.func @run() {
   %y2 = stablehlo.constant dense<[true, false, false]> : tensor<3xi1>
   %2 = stablehlo.add %x2, %y2 : tensor<3xi1>
   check.expect_eq_const %2, dense<[true, true, false]> : tensor<3xi1>
+  %u = stablehlo.constant dense<[1.0, 60.0]> : tensor<2xf32>
+  %v = stablehlo.constant dense<[0.5, 10.0]> : tensor<2xf32>
+  %p = stablehlo.uniform_quantize %u : (tensor<2xf32>) -> tensor<2x!quant.uniform<i8:f32, 5.000000e-01:3>>
+  %q = stablehlo.uniform_quantize %v : (tensor<2xf32>) -> tensor<2x!quant.uniform<i8:f32, 5.000000e-01:3>>
+  %3 = stablehlo.add %p, %q : tensor<2x!quant.uniform<i8:f32, 5.000000e-01:3>>
+  %4 = stablehlo.uniform_dequantize %3 : (tensor<2x!quant.uniform<i8:f32, 5.000000e-01:3>>) -> tensor<2xf32>
+  check.expect_eq_const %4, dense<[1.5, 62.0]> : tensor<2xf32>
   return
 }
 

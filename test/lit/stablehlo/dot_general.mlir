@@ -34,6 +34,11 @@ func.func @run() {
   %v = stablehlo.constant dense<[3.0, 4.0, 5.0]> : tensor<3xf32>
   %2 = stablehlo.dot_general %u, %v, contracting_dims = [] x [], precision = [HIGHEST, HIGHEST] : (tensor<2xf32>, tensor<3xf32>) -> tensor<2x3xf32>
   check.expect_eq_const %2, dense<[[3.0, 4.0, 5.0], [6.0, 8.0, 10.0]]> : tensor<2x3xf32>
+  %q = stablehlo.uniform_quantize %u : (tensor<2xf32>) -> tensor<2x!quant.uniform<i8:f32, 5.000000e-01:3>>
+  %r = stablehlo.uniform_quantize %u : (tensor<2xf32>) -> tensor<2x!quant.uniform<i8:f32, 5.000000e-01>>
+  %3 = stablehlo.dot_general %q, %r, contracting_dims = [0] x [0] : (tensor<2x!quant.uniform<i8:f32, 5.000000e-01:3>>, tensor<2x!quant.uniform<i8:f32, 5.000000e-01>>) -> tensor<!quant.uniform<i32:f32, 2.500000e-01>>
+  %4 = stablehlo.uniform_dequantize %3 : (tensor<!quant.uniform<i32:f32, 2.500000e-01>>) -> tensor<f32>
+  check.expect_eq_const %4, dense<5.0> : tensor<f32>
   return
 }
 

@@ -1,5 +1,6 @@
 // RUN: hlo-opt %s --split-input-file --verify-diagnostics | filecheck %s
 // RUN: hlo-opt %s --split-input-file --verify-diagnostics --emit=mlir-generic | filecheck %s --check-prefix=GENERIC
+// RUN: hlo-opt %s --split-input-file --verify-diagnostics --emit=mlir-generic | run_hlo_module --platform=Interpreter --reference_platform= -
 
 // Integers back to the real numbers they stand for.
 // CHECK-LABEL: func.func @uniform_dequantize(
@@ -11,7 +12,13 @@ func.func @uniform_dequantize(%arg0: tensor<4x!quant.uniform<i8:f32, 2.000000e+0
   return %0 : tensor<4xf32>
 }
 
-// Not executed: HLO has no quantized types, so conversion refuses the op.
+func.func @run() {
+  %i = stablehlo.constant dense<[-128, 3, 4, 127]> : tensor<4xi8>
+  %0 = stablehlo.bitcast_convert %i : (tensor<4xi8>) -> tensor<4x!quant.uniform<i8:f32, 5.000000e-01:3>>
+  %1 = stablehlo.uniform_dequantize %0 : (tensor<4x!quant.uniform<i8:f32, 5.000000e-01:3>>) -> tensor<4xf32>
+  check.expect_eq_const %1, dense<[-65.5, 0.0, 0.5, 62.0]> : tensor<4xf32>
+  return
+}
 
 // -----
 

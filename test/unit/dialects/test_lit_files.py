@@ -13,8 +13,6 @@ from mlirhlo.dialects.stablehlo.table import ROWS as STABLEHLO
 LIT = ROOT / "test" / "lit"
 OPS = (*STABLEHLO, *CHLO)
 NOT_EXECUTED = {
-    "stablehlo.uniform_dequantize",
-    "stablehlo.uniform_quantize",
     "stablehlo.unary_einsum",
 }
 """Ops that have no HLO form, here and in XLA."""

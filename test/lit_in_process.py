@@ -68,7 +68,7 @@ class InProcess(lit.formats.ShTest):  # type: ignore[misc, name-defined]
 
 
 def _pipe(line: str, source: str) -> list[tuple[Tool, list[str]]] | None:
-    """The commands of a RUN line, None where a shell is needed."""
+    """The commands of a RUN line, names in front; None where a shell is needed."""
     words = shlex.split(line.replace("%s", shlex.quote(source)))
     if any(character in word for word in words for character in "%&;<>`$*") or line.endswith("\\"):
         return None
@@ -79,7 +79,7 @@ def _pipe(line: str, source: str) -> list[tuple[Tool, list[str]]] | None:
         tool = _tool(command[0]) if command else None
         if tool is None:
             return None
-        found.append((tool, command[1:]))
+        found.append((tool, command))
     return found
 
 
@@ -87,7 +87,7 @@ def _run(pipe: Sequence[tuple[Tool, list[str]]]) -> tuple[int, str]:
     """The worst exit code of a pipe, and all it says."""
     data, worst, said = b"", 0, ""
     for tool, arguments in pipe:
-        code, data, errors = _call(tool, arguments, data)
+        code, data, errors = _call(tool, arguments[1:], data)
         worst = worst or code
         said += errors
     return worst, said + data.decode(errors="replace")

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-import ctypes
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from mlirhlo.diagnostics import error
-from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TokenShape, TupleShape
+from mlirhlo.diagnostics import HloError, error
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.interp.registry import TOKEN
-from mlirhlo.interp.values import value_from
+from mlirhlo.interp.values import describe, flatten, unflatten, value_from
+from mlirhlo.lowering.cpu.steps import Branch, Buffer, Copy, Kernel, Step, While
 from mlirhlo.lowering.hlo_to_loops.elements import physical_order
+from mlirhlo.runtime.calls import Runner, Signature
 from mlirhlo.runtime.jit import Library
 
 if TYPE_CHECKING:
     from mlirhlo.lowering.cpu.planner import Plan
+
+Array = np.ndarray[Any, Any]
+
+_SHORT_BYTES = 32 << 10
+"""What straight code moves in a few microseconds; taking turns with other threads costs about one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +38,34 @@ class Memory:
     """The arena: all temporaries of one run, those that never meet in the same place."""
 
 
+_CALL = ("__call__",)
+"""A name of its own, since type checkers take the names of slots for plain attributes."""
+
+
 class Executable:
     """Machine code of a module, callable from any thread."""
 
+    # An instance's own `__call__` in a slot: Python finds the built-in function there without
+    # running a line of Python. It does not refer back to the executable.
+    __slots__ = ("__weakref__", "_plan", *_CALL)
+
     def __init__(self, plan: Plan, library: Library, function: str) -> None:
         self._plan = plan
-        self._library = library
-        self._function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(
-            library.address(function)
-        )
+        runner = Runner(library, library.address(function), _signature(plan))
+        slow = _Slow(plan, runner).call
+        fast = runner.fast(slow) if _is_plain(plan) else None
+        object.__setattr__(self, "__call__", slow if fast is None else fast)
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *arguments: object, out: object = None) -> Any:
+            """The module's result: arrays in logical order, tuples for tuples.
+
+            `arguments`: one for each parameter, or one for each leaf of tuples. `out`: arrays to
+            write the result to, which are returned. Raises `HloError` HLO0303 for what does not fit a
+            parameter or the result, MemoryError.
+            """
+            ...
 
     @property
     def temp_bytes(self) -> int:
@@ -56,71 +82,134 @@ class Executable:
         )
         return Memory(parameters, results, constants, plan.arena_size)
 
-    def __call__(self, *arguments: object) -> Any:
-        """The module's result: arrays in logical order, tuples for tuples.
 
-        `arguments`: one for each parameter, or one for each leaf of tuples. Raises `HloError`
-        HLO0303 for what does not fit a parameter.
-        """
-        plan = self._plan
-        given = self._leaves(arguments)
+def _is_c_order(buffer: Buffer) -> bool:
+    return physical_order(buffer.shape) == tuple(range(buffer.shape.rank))
+
+
+def _is_plain(plan: Plan) -> bool:
+    """Whether arrays in C order are all that goes in, and one or a flat tuple of them comes out."""
+    result = plan.result_shape
+    parts = result.elements if isinstance(result, TupleShape) else (result,)
+    return all(isinstance(part, ArrayShape) for part in parts) and all(
+        map(_is_c_order, (*plan.parameters, *plan.results))
+    )
+
+
+def _signature(plan: Plan) -> Signature:
+    return Signature(
+        plan.parameters,
+        plan.results,
+        isinstance(plan.result_shape, TupleShape),
+        plan.arena_size,
+        _is_long(plan.steps),
+    )
+
+
+def _is_long(steps: Sequence[Step]) -> bool:
+    """Whether a run may take more than some ten microseconds, going by the bytes it moves."""
+    moved = 0
+    for step in steps:
+        match step:
+            case Kernel():
+                if step.name.startswith(("dot", "convolution", "sort", "reduce_window")):
+                    return True
+                moved += sum(b.size for b in (*step.reads, *step.writes))
+            case Copy():
+                moved += step.source.size
+            case While():
+                return True
+            case Branch():
+                if any(map(_is_long, step.branches)):
+                    return True
+    return moved > _SHORT_BYTES
+
+
+class _Slow:
+    """The call that converts, checks and explains."""
+
+    __slots__ = ("plan", "runner")
+
+    def __init__(self, plan: Plan, runner: Runner) -> None:
+        self.plan = plan
+        self.runner = runner
+
+    def call(self, *arguments: object, out: object = None) -> Any:
+        """As a call of `Executable`."""
+        plan = self.plan
         inputs = [
             np.ascontiguousarray(a.transpose(physical_order(b.shape)))
-            for a, b in zip(given, plan.parameters, strict=True)
+            for a, b in zip(self._leaves(arguments), plan.parameters, strict=True)
         ]
-        outputs: list[np.ndarray[Any, Any]] = []
+        targets = None if out is None else self._targets(out)
+        outputs: list[Array] = []
         for buffer in plan.results:
-            order = physical_order(buffer.shape)
-            sizes = [buffer.shape.dimensions[d] for d in order]
+            sizes = [buffer.shape.dimensions[d] for d in physical_order(buffer.shape)]
             outputs.append(np.empty(sizes, buffer.shape.element_type.dtype))
-        arena = np.empty(plan.arena_size + 64, np.uint8)
-        start = -arena.ctypes.data % 64
-        self._function(_pointers(inputs), _pointers(outputs), arena.ctypes.data + start)
-        leaves = iter(
+        self.runner.run(inputs, outputs)
+        results = [
             o.transpose(np.argsort(physical_order(b.shape))) if o.ndim > 1 else o
             for o, b in zip(outputs, plan.results, strict=True)
-        )
-        return _tree(plan.result_shape, leaves)
+        ]
+        if targets is None:
+            return unflatten(iter(results), plan.result_shape)
+        for target, result in zip(targets, results, strict=True):
+            target[...] = result
+        return out
 
-    def _leaves(self, arguments: tuple[object, ...]) -> list[np.ndarray[Any, Any]]:
-        shapes = self._plan.shapes
+    def _leaves(self, arguments: tuple[object, ...]) -> list[Array]:
+        shapes = self.plan.shapes
         flat = [leaf for s in shapes for leaf in _array_leaves(s)]
         if len(arguments) == len(shapes):
             values = [
                 value_from(a, s, f"parameter {n}")
                 for n, (a, s) in enumerate(zip(arguments, shapes, strict=True))
             ]
-            found: list[np.ndarray[Any, Any]] = []
-            for value in values:
-                _collect(value, found)
-            return found
-        if len(arguments) != len(flat):
+        elif len(arguments) == len(flat):
+            values = [
+                value_from(a, s, f"parameter leaf {n}")
+                for n, (a, s) in enumerate(zip(arguments, flat, strict=True))
+            ]
+        else:
             raise error("HLO0303", f"expects {len(shapes)} arguments, got {len(arguments)}")
-        return [
-            np.asarray(value_from(a, s, f"parameter leaf {n}"))
-            for n, (a, s) in enumerate(zip(arguments, flat, strict=True))
-        ]
+        return [np.asarray(leaf) for leaf in flatten(tuple(values)) if leaf is not TOKEN]
+
+    def _targets(self, out: object) -> list[Array]:
+        """Arrays that results go to. Raises `HloError` HLO0303."""
+        found = list(_parts(out))
+        results = self.plan.results
+        if len(found) != len(results):
+            raise error("HLO0303", f"out: expects {len(results)} arrays, got {len(found)}")
+        for number, (given, buffer) in enumerate(zip(found, results, strict=True)):
+            if problem := _misfit(given, buffer.shape):
+                raise _unfit(number, buffer.shape, problem)
+        return cast("list[Array]", found)
 
 
-def _pointers(arrays: list[np.ndarray[Any, Any]]) -> Any:
-    return (ctypes.c_void_p * max(len(arrays), 1))(*[a.ctypes.data for a in arrays])
+def _misfit(given: object, shape: ArrayShape) -> str | None:
+    """What is wrong with an array to write to."""
+    if not isinstance(given, np.ndarray):
+        return f"a {type(given).__name__}"
+    array = cast(Array, given)
+    if array.dtype != shape.element_type.dtype or array.shape != shape.dimensions:
+        return describe(array)
+    return None if array.flags.writeable else "an array that must not be written"
+
+
+def _unfit(number: int, shape: ArrayShape, problem: str) -> HloError:
+    wanted = shape.to_string(layout=False)
+    return error("HLO0303", f"out {number}: expects an array for {wanted}, got {problem}")
+
+
+def _parts(out: object) -> Iterator[object]:
+    if isinstance(out, (tuple, list)):
+        for part in cast("Sequence[object]", out):
+            yield from _parts(part)
+    elif out is not TOKEN:
+        yield out
 
 
 def _array_leaves(shape: Shape) -> list[ArrayShape]:
     if isinstance(shape, TupleShape):
         return [leaf for s in shape.elements for leaf in _array_leaves(s)]
     return [shape] if isinstance(shape, ArrayShape) else []
-
-
-def _collect(value: Any, found: list[np.ndarray[Any, Any]]) -> None:
-    if isinstance(value, tuple):
-        for part in cast("tuple[Any, ...]", value):
-            _collect(part, found)
-    elif value is not TOKEN:
-        found.append(np.asarray(value))
-
-
-def _tree(shape: Shape, leaves: Any) -> Any:
-    if isinstance(shape, TupleShape):
-        return tuple(_tree(s, leaves) for s in shape.elements)
-    return TOKEN if isinstance(shape, TokenShape) else next(leaves)

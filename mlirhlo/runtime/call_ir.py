@@ -1,0 +1,431 @@
+"""LLVM assembly of what stands between Python and a compiled module: arenas, and a fast call.
+
+All modules share this code; what differs is a descriptor of 8-byte words, then one row of `ROW` words
+an array (parameters, then results), then their dimensions:
+
+    0 main            3 result is a tuple   6 lets others run (the GIL)
+    1 parameters      4 bytes of the arena  7 type of arrays
+    2 results         5 its class           8 the string "out"
+    row: dtype, rank, offset of the dimensions in bytes, bytes of the data
+
+`run(descriptor, parameters, results)` takes an arena out of the pool, calls `main` and puts it back;
+false when there is no memory. `call` is a METH_FASTCALL|METH_KEYWORDS function whose self is a tuple:
+the descriptor as bytes, the callable for whatever does not fit exactly, and what has to stay alive.
+Layouts of objects: CPython's object.h, tupleobject.h, bytesobject.h; NumPy's ndarraytypes.h.
+"""
+
+from __future__ import annotations
+
+HEAD, ROW = 16, 4
+"""Words in front of the rows; words of a row."""
+
+CLASSES, SLOTS = 64, 4
+"""The pool keeps this many arenas of each power of two of bytes."""
+
+HUGE_BITS = 21
+"""Arenas from twice this power of two are aligned to huge pages."""
+
+OBJECT_TYPE, VAR_SIZE, TUPLE_ITEMS, BYTES_DATA = 8, 16, 24, 32
+ARRAY_DATA, ARRAY_RANK, ARRAY_DIMS, ARRAY_DTYPE, ARRAY_FLAGS = 16, 24, 32, 56, 64
+"""Offsets in objects; checked against live ones before `call` is used."""
+
+READ, WRITTEN = 0x101, 0x501
+"""Flags of arrays that can be taken as they are: C order, aligned; writable."""
+
+POOL = f"""
+@pool = internal global [{CLASSES * SLOTS} x ptr] zeroinitializer, align 64
+
+declare ptr @aligned_alloc(i64, i64)
+declare void @free(ptr)
+declare i32 @madvise(ptr, i64, i32)
+
+define ptr @arena_take(i64 %class) {{
+entry:
+  %first = mul i64 %class, {SLOTS}
+  br label %slot
+slot:
+  %i = phi i64 [ 0, %entry ], [ %next, %empty ]
+  %at = add i64 %first, %i
+  %place = getelementptr ptr, ptr @pool, i64 %at
+  %seen = load atomic ptr, ptr %place monotonic, align 8
+  %none = icmp eq ptr %seen, null
+  br i1 %none, label %empty, label %try
+try:
+  %taken = atomicrmw xchg ptr %place, ptr null acquire
+  %lost = icmp eq ptr %taken, null
+  br i1 %lost, label %empty, label %found
+empty:
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, {SLOTS}
+  br i1 %more, label %slot, label %new
+found:
+  ret ptr %taken
+new:
+  %bytes = shl i64 1, %class
+  %huge = icmp ugt i64 %class, {HUGE_BITS}
+  %alignment = select i1 %huge, i64 {1 << HUGE_BITS}, i64 64
+  %made = call ptr @aligned_alloc(i64 %alignment, i64 %bytes)
+  %failed = icmp eq ptr %made, null
+  %plain = xor i1 %huge, true
+  %done = or i1 %failed, %plain
+  br i1 %done, label %out, label %advise
+advise:
+  %ignored = call i32 @madvise(ptr %made, i64 %bytes, i32 14)
+  br label %out
+out:
+  ret ptr %made
+}}
+
+define void @arena_give(ptr %arena, i64 %class) {{
+entry:
+  %first = mul i64 %class, {SLOTS}
+  br label %slot
+slot:
+  %i = phi i64 [ 0, %entry ], [ %next, %full ]
+  %at = add i64 %first, %i
+  %place = getelementptr ptr, ptr @pool, i64 %at
+  %swap = cmpxchg ptr %place, ptr null, ptr %arena release monotonic
+  %kept = extractvalue {{ ptr, i1 }} %swap, 1
+  br i1 %kept, label %out, label %full
+full:
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, {SLOTS}
+  br i1 %more, label %slot, label %drop
+drop:
+  call void @free(ptr %arena)
+  br label %out
+out:
+  ret void
+}}
+
+define i1 @run(ptr %d, ptr %parameters, ptr %results) {{
+entry:
+  %main = load ptr, ptr %d
+  %size_at = getelementptr i64, ptr %d, i64 4
+  %size = load i64, ptr %size_at
+  %class_at = getelementptr i64, ptr %d, i64 5
+  %class = load i64, ptr %class_at
+  %bare = icmp eq i64 %size, 0
+  br i1 %bare, label %without, label %with
+without:
+  call void %main(ptr %parameters, ptr %results, ptr null)
+  ret i1 true
+with:
+  %arena = call ptr @arena_take(i64 %class)
+  %failed = icmp eq ptr %arena, null
+  br i1 %failed, label %no, label %yes
+no:
+  ret i1 false
+yes:
+  call void %main(ptr %parameters, ptr %results, ptr %arena)
+  call void @arena_give(ptr %arena, i64 %class)
+  ret i1 true
+}}
+"""
+"""What needs nothing of Python's."""
+
+CALL = f"""
+declare i1 @run(ptr, ptr, ptr)
+declare ptr @numpy_empty(i32, ptr, ptr, i32)
+declare void @Py_IncRef(ptr)
+declare void @Py_DecRef(ptr)
+declare ptr @PyTuple_New(i64)
+declare ptr @PyErr_NoMemory()
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+@PyTuple_Type = external global i8
+
+; Whether an object is an array that can be taken as it is.
+define internal i1 @fits(ptr %d, ptr %row, ptr %o, i32 %flags) {{
+entry:
+  %type_at = getelementptr i8, ptr %o, i64 {OBJECT_TYPE}
+  %type = load ptr, ptr %type_at
+  %array_at = getelementptr i64, ptr %d, i64 7
+  %array = load ptr, ptr %array_at
+  %is_array = icmp eq ptr %type, %array
+  br i1 %is_array, label %typed, label %no
+typed:
+  %dtype_at = getelementptr i8, ptr %o, i64 {ARRAY_DTYPE}
+  %dtype = load ptr, ptr %dtype_at
+  %dtype_wanted = load ptr, ptr %row
+  %same_dtype = icmp eq ptr %dtype, %dtype_wanted
+  %rank_at = getelementptr i8, ptr %o, i64 {ARRAY_RANK}
+  %rank_32 = load i32, ptr %rank_at
+  %rank = sext i32 %rank_32 to i64
+  %rank_wanted_at = getelementptr i64, ptr %row, i64 1
+  %rank_wanted = load i64, ptr %rank_wanted_at
+  %same_rank = icmp eq i64 %rank, %rank_wanted
+  %flags_at = getelementptr i8, ptr %o, i64 {ARRAY_FLAGS}
+  %has = load i32, ptr %flags_at
+  %has_wanted = and i32 %has, %flags
+  %good_flags = icmp eq i32 %has_wanted, %flags
+  %a = and i1 %same_dtype, %same_rank
+  %b = and i1 %a, %good_flags
+  br i1 %b, label %sizes, label %no
+sizes:
+  %dims_at = getelementptr i8, ptr %o, i64 {ARRAY_DIMS}
+  %dims = load ptr, ptr %dims_at
+  %offset_at = getelementptr i64, ptr %row, i64 2
+  %offset = load i64, ptr %offset_at
+  %wanted = getelementptr i8, ptr %d, i64 %offset
+  br label %next
+next:
+  %i = phi i64 [ 0, %sizes ], [ %i1, %size ]
+  %more = icmp slt i64 %i, %rank
+  br i1 %more, label %size, label %yes
+size:
+  %n_at = getelementptr i64, ptr %dims, i64 %i
+  %n = load i64, ptr %n_at
+  %w_at = getelementptr i64, ptr %wanted, i64 %i
+  %w = load i64, ptr %w_at
+  %i1 = add i64 %i, 1
+  %same = icmp eq i64 %n, %w
+  br i1 %same, label %next, label %no
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}}
+
+; `run`, while other threads of Python may run if it takes long.
+define internal i1 @run_unlocked(ptr %d, ptr %parameters, ptr %results) {{
+entry:
+  %long_at = getelementptr i64, ptr %d, i64 6
+  %long = load i64, ptr %long_at
+  %is_long = icmp ne i64 %long, 0
+  br i1 %is_long, label %unlock, label %stay
+stay:
+  %r = call i1 @run(ptr %d, ptr %parameters, ptr %results)
+  ret i1 %r
+unlock:
+  %thread = call ptr @PyEval_SaveThread()
+  %s = call i1 @run(ptr %d, ptr %parameters, ptr %results)
+  call void @PyEval_RestoreThread(ptr %thread)
+  ret i1 %s
+}}
+
+define ptr @call(ptr %self, ptr %args, i64 %count, ptr %names) {{
+entry:
+  %bytes_at = getelementptr i8, ptr %self, i64 {TUPLE_ITEMS}
+  %bytes = load ptr, ptr %bytes_at
+  %d = getelementptr i8, ptr %bytes, i64 {BYTES_DATA}
+  %p_at = getelementptr i64, ptr %d, i64 1
+  %p = load i64, ptr %p_at
+  %r_at = getelementptr i64, ptr %d, i64 2
+  %r = load i64, ptr %r_at
+  %tuple_at = getelementptr i64, ptr %d, i64 3
+  %tuple_word = load i64, ptr %tuple_at
+  %is_tuple = icmp ne i64 %tuple_word, 0
+  %rows = getelementptr i64, ptr %d, i64 {HEAD}
+  %p_words = mul i64 %p, {ROW}
+  %result_rows = getelementptr i64, ptr %rows, i64 %p_words
+  %right_count = icmp eq i64 %count, %p
+  br i1 %right_count, label %begin, label %slow
+begin:
+  %inputs = alloca ptr, i64 %p, align 8
+  %outputs = alloca ptr, i64 %r, align 8
+  %objects = alloca ptr, i64 %r, align 8
+  br label %next_input
+next_input:
+  %i = phi i64 [ 0, %begin ], [ %i1, %input_fits ]
+  %more_inputs = icmp slt i64 %i, %p
+  br i1 %more_inputs, label %input, label %inputs_done
+input:
+  %arg_at = getelementptr ptr, ptr %args, i64 %i
+  %arg = load ptr, ptr %arg_at
+  %row_at = mul i64 %i, {ROW}
+  %row = getelementptr i64, ptr %rows, i64 %row_at
+  %input_ok = call i1 @fits(ptr %d, ptr %row, ptr %arg, i32 {READ})
+  br i1 %input_ok, label %input_fits, label %slow
+input_fits:
+  %data_at = getelementptr i8, ptr %arg, i64 {ARRAY_DATA}
+  %data = load ptr, ptr %data_at
+  %input_at = getelementptr ptr, ptr %inputs, i64 %i
+  store ptr %data, ptr %input_at
+  %i1 = add i64 %i, 1
+  br label %next_input
+inputs_done:
+  %no_names = icmp eq ptr %names, null
+  br i1 %no_names, label %next_new, label %named
+
+; results are given
+named:
+  %names_size_at = getelementptr i8, ptr %names, i64 {VAR_SIZE}
+  %names_size = load i64, ptr %names_size_at
+  %one_name = icmp eq i64 %names_size, 1
+  br i1 %one_name, label %one, label %slow
+one:
+  %name_at = getelementptr i8, ptr %names, i64 {TUPLE_ITEMS}
+  %name = load ptr, ptr %name_at
+  %out_at = getelementptr i64, ptr %d, i64 8
+  %out = load ptr, ptr %out_at
+  %is_out = icmp eq ptr %name, %out
+  br i1 %is_out, label %given, label %slow
+given:
+  %given_at = getelementptr ptr, ptr %args, i64 %count
+  %whole = load ptr, ptr %given_at
+  br i1 %is_tuple, label %given_tuple, label %given_parts
+given_tuple:
+  %whole_type_at = getelementptr i8, ptr %whole, i64 {OBJECT_TYPE}
+  %whole_type = load ptr, ptr %whole_type_at
+  %tuple_given = icmp eq ptr %whole_type, @PyTuple_Type
+  br i1 %tuple_given, label %sized, label %slow
+sized:
+  %whole_size_at = getelementptr i8, ptr %whole, i64 {VAR_SIZE}
+  %whole_size = load i64, ptr %whole_size_at
+  %right_size = icmp eq i64 %whole_size, %r
+  br i1 %right_size, label %items, label %slow
+items:
+  %items_at = getelementptr i8, ptr %whole, i64 {TUPLE_ITEMS}
+  br label %given_parts
+given_parts:
+  %parts = phi ptr [ %given_at, %given ], [ %items_at, %items ]
+  br label %next_given
+next_given:
+  %g = phi i64 [ 0, %given_parts ], [ %g1, %apart ]
+  %more_given = icmp slt i64 %g, %r
+  br i1 %more_given, label %part, label %run_given
+part:
+  %part_at = getelementptr ptr, ptr %parts, i64 %g
+  %piece = load ptr, ptr %part_at
+  %g_words = mul i64 %g, {ROW}
+  %g_row = getelementptr i64, ptr %result_rows, i64 %g_words
+  %piece_ok = call i1 @fits(ptr %d, ptr %g_row, ptr %piece, i32 {WRITTEN})
+  br i1 %piece_ok, label %place, label %slow
+place:
+  %piece_data_at = getelementptr i8, ptr %piece, i64 {ARRAY_DATA}
+  %start = load i64, ptr %piece_data_at
+  %g_bytes_at = getelementptr i64, ptr %g_row, i64 3
+  %g_bytes = load i64, ptr %g_bytes_at
+  %end = add i64 %start, %g_bytes
+  %output_at = getelementptr i64, ptr %outputs, i64 %g
+  store i64 %start, ptr %output_at
+  br label %next_other
+; no result may lie over a parameter or an earlier result
+next_other:
+  %j = phi i64 [ 0, %place ], [ %j1, %other_apart ]
+  %others = add i64 %p, %g
+  %more_others = icmp slt i64 %j, %others
+  br i1 %more_others, label %other, label %apart
+other:
+  %is_input = icmp slt i64 %j, %p
+  %among = sub i64 %j, %p
+  %j_input_at = getelementptr i64, ptr %inputs, i64 %j
+  %j_output_at = getelementptr i64, ptr %outputs, i64 %among
+  %j_at = select i1 %is_input, ptr %j_input_at, ptr %j_output_at
+  %j_start = load i64, ptr %j_at
+  %j_words = mul i64 %j, {ROW}
+  %j_row = getelementptr i64, ptr %rows, i64 %j_words
+  %j_bytes_at = getelementptr i64, ptr %j_row, i64 3
+  %j_bytes = load i64, ptr %j_bytes_at
+  %j_end = add i64 %j_start, %j_bytes
+  %below = icmp ule i64 %end, %j_start
+  %above = icmp ule i64 %j_end, %start
+  %clear = or i1 %below, %above
+  br i1 %clear, label %other_apart, label %slow
+other_apart:
+  %j1 = add i64 %j, 1
+  br label %next_other
+apart:
+  %g1 = add i64 %g, 1
+  br label %next_given
+run_given:
+  %ran_given = call i1 @run_unlocked(ptr %d, ptr %inputs, ptr %outputs)
+  br i1 %ran_given, label %return_given, label %no_memory
+return_given:
+  call void @Py_IncRef(ptr %whole)
+  ret ptr %whole
+no_memory:
+  %null = call ptr @PyErr_NoMemory()
+  ret ptr null
+
+; results are made
+next_new:
+  %n = phi i64 [ 0, %inputs_done ], [ %n1, %made ]
+  %more_new = icmp slt i64 %n, %r
+  br i1 %more_new, label %new, label %run_new
+new:
+  %n_words = mul i64 %n, {ROW}
+  %n_row = getelementptr i64, ptr %result_rows, i64 %n_words
+  %dtype = load ptr, ptr %n_row
+  call void @Py_IncRef(ptr %dtype)
+  %n_rank_at = getelementptr i64, ptr %n_row, i64 1
+  %n_rank = load i32, ptr %n_rank_at
+  %n_offset_at = getelementptr i64, ptr %n_row, i64 2
+  %n_offset = load i64, ptr %n_offset_at
+  %n_dims = getelementptr i8, ptr %d, i64 %n_offset
+  %object = call ptr @numpy_empty(i32 %n_rank, ptr %n_dims, ptr %dtype, i32 0)
+  %failed = icmp eq ptr %object, null
+  br i1 %failed, label %unmake, label %made
+made:
+  %object_at = getelementptr ptr, ptr %objects, i64 %n
+  store ptr %object, ptr %object_at
+  %new_data_at = getelementptr i8, ptr %object, i64 {ARRAY_DATA}
+  %new_data = load ptr, ptr %new_data_at
+  %new_at = getelementptr ptr, ptr %outputs, i64 %n
+  store ptr %new_data, ptr %new_at
+  %n1 = add i64 %n, 1
+  br label %next_new
+run_new:
+  %ran_new = call i1 @run_unlocked(ptr %d, ptr %inputs, ptr %outputs)
+  br i1 %ran_new, label %pack, label %unmake_set
+unmake_set:
+  %null2 = call ptr @PyErr_NoMemory()
+  br label %unmake
+pack:
+  br i1 %is_tuple, label %pack_tuple, label %single
+single:
+  %only = load ptr, ptr %objects
+  ret ptr %only
+pack_tuple:
+  %tuple = call ptr @PyTuple_New(i64 %r)
+  %tuple_failed = icmp eq ptr %tuple, null
+  br i1 %tuple_failed, label %unmake, label %next_item
+next_item:
+  %k = phi i64 [ 0, %pack_tuple ], [ %k1, %item ]
+  %more_items = icmp slt i64 %k, %r
+  br i1 %more_items, label %item, label %packed
+item:
+  %from = getelementptr ptr, ptr %objects, i64 %k
+  %moved = load ptr, ptr %from
+  %tuple_items = getelementptr i8, ptr %tuple, i64 {TUPLE_ITEMS}
+  %to = getelementptr ptr, ptr %tuple_items, i64 %k
+  store ptr %moved, ptr %to
+  %k1 = add i64 %k, 1
+  br label %next_item
+packed:
+  ret ptr %tuple
+unmake:
+  %left = phi i64 [ %n, %new ], [ %r, %unmake_set ], [ %r, %pack_tuple ]
+  br label %next_dropped
+next_dropped:
+  %u = phi i64 [ %left, %unmake ], [ %u1, %drop ]
+  %more_dropped = icmp sgt i64 %u, 0
+  br i1 %more_dropped, label %drop, label %dropped
+drop:
+  %u1 = sub i64 %u, 1
+  %dropped_at = getelementptr ptr, ptr %objects, i64 %u1
+  %gone = load ptr, ptr %dropped_at
+  call void @Py_DecRef(ptr %gone)
+  br label %next_dropped
+dropped:
+  ret ptr null
+
+slow:
+  %slow_at = getelementptr i8, ptr %self, i64 {TUPLE_ITEMS + 8}
+  %function = load ptr, ptr %slow_at
+  %whatever = call ptr @PyObject_Vectorcall(ptr %function, ptr %args, i64 %count, ptr %names)
+  ret ptr %whatever
+}}
+
+; For the test at start: one word from the first parameter to the first result.
+define void @copy_word(ptr %parameters, ptr %results, ptr %arena) {{
+  %from = load ptr, ptr %parameters
+  %to = load ptr, ptr %results
+  %word = load i64, ptr %from, align 1
+  store i64 %word, ptr %to, align 1
+  ret void
+}}
+"""
+"""What knows how CPython's and NumPy's objects lie in memory."""

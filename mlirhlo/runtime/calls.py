@@ -1,0 +1,252 @@
+"""Calling compiled modules: descriptors of their arrays, and the built-in function that takes them.
+
+A call whose arguments are exactly what the module takes goes from Python to machine code without a line
+of Python in between (`call_ir.py`). Everything else, and everything on builds of Python or NumPy whose
+objects lie otherwise, goes through a Python function that converts and explains.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import struct
+import sys
+import sysconfig
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
+from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.lowering.cpu.steps import Buffer
+from mlirhlo.runtime import call_ir
+from mlirhlo.runtime.cache import object_code
+from mlirhlo.runtime.jit import Library
+
+_EMPTY_SLOT = 184
+"""PyArray_Empty's place in NumPy's C API."""
+
+_FASTCALL, _KEYWORDS = 0x80, 0x02
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a module takes and gives: buffers in C order."""
+
+    parameters: Sequence[Buffer]
+    results: Sequence[Buffer]
+    is_tuple: bool
+    arena_bytes: int
+    is_long: bool
+    """Whether other threads of Python should run meanwhile."""
+
+
+def descriptor(main: int, signature: Signature) -> bytes:
+    """The words that `call_ir` reads."""
+    buffers = [*signature.parameters, *signature.results]
+    offset = (call_ir.HEAD + call_ir.ROW * len(buffers)) * 8
+    arena = signature.arena_bytes
+    words = [
+        main,
+        len(signature.parameters),
+        len(signature.results),
+        int(signature.is_tuple),
+        arena,
+        max(arena - 1, 63).bit_length(),
+        int(signature.is_long),
+        id(np.ndarray),
+        id(_OUT),
+    ]
+    words += [0] * (call_ir.HEAD - len(words))
+    sizes: list[int] = []
+    for buffer in buffers:
+        dimensions = buffer.shape.dimensions
+        words += [id(_dtype(buffer)), len(dimensions), offset + 8 * len(sizes), buffer.size]
+        sizes += dimensions
+    return struct.pack(f"{len(words) + len(sizes)}Q", *words, *sizes)
+
+
+_OUT = sys.intern("out")
+
+
+def _dtype(buffer: Buffer) -> np.dtype[Any]:
+    return np.dtype(buffer.shape.element_type.dtype)
+
+
+class Runner:
+    """A compiled `main` with its arenas, for arrays whose addresses are known."""
+
+    __slots__ = ("descriptor", "kept")
+
+    def __init__(self, library: Library, main: int, signature: Signature) -> None:
+        self.descriptor = descriptor(main, signature)
+        dtypes = [_dtype(b) for b in (*signature.parameters, *signature.results)]
+        self.kept = (library, dtypes)
+        """What the descriptor points to."""
+
+    def run(
+        self, inputs: Sequence[np.ndarray[Any, Any]], outputs: Sequence[np.ndarray[Any, Any]]
+    ) -> None:
+        """Raises MemoryError when there is none for the temporaries."""
+        if not _pool().run(self.descriptor, _pointers(inputs), _pointers(outputs)):
+            raise MemoryError
+
+    def fast(self, slow: Callable[..., Any]) -> Callable[..., Any] | None:
+        """The built-in function; None where this Python has another build. `slow(*arguments, out=)`
+        gets the calls that do not fit exactly."""
+        caller = _caller()
+        return None if caller is None else caller.function((self.descriptor, slow, self))
+
+
+def _pointers(arrays: Sequence[np.ndarray[Any, Any]]) -> Any:
+    return (ctypes.c_void_p * max(len(arrays), 1))(*[a.ctypes.data for a in arrays])
+
+
+# ---------------------------------------------------------------- loading
+
+
+def _address(function: Any) -> int:
+    value = ctypes.cast(function, ctypes.c_void_p).value
+    assert value is not None
+    return value
+
+
+@functools.cache
+def _pool() -> _Pool:
+    return _Pool()
+
+
+class _Pool:
+    """Arenas, shared by all modules of the process."""
+
+    def __init__(self) -> None:
+        self.library = Library([object_code(call_ir.POOL)], ["run"])
+        self.address = self.library.address("run")
+        self.run = ctypes.CFUNCTYPE(
+            ctypes.c_bool, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p
+        )(self.address)
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class _Caller:
+    """Makes built-in functions of `call`."""
+
+    def __init__(self) -> None:
+        api = ctypes.pythonapi
+        get = api.PyCapsule_GetPointer
+        get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        numpy_api = importlib.import_module("numpy._core._multiarray_umath")._ARRAY_API
+        table = ctypes.cast(get(numpy_api, None), ctypes.POINTER(ctypes.c_void_p))
+        externals = {
+            name: _address(getattr(api, name))
+            for name in (
+                "Py_IncRef",
+                "Py_DecRef",
+                "PyTuple_New",
+                "PyErr_NoMemory",
+                "PyEval_SaveThread",
+                "PyEval_RestoreThread",
+                "PyObject_Vectorcall",
+                "PyTuple_Type",
+            )
+        }
+        externals["numpy_empty"] = int(table[_EMPTY_SLOT] or 0)
+        externals["run"] = _pool().address
+        code = object_code(call_ir.CALL)
+        self.library = Library([code], ["call", "copy_word"], externals)
+        self.method = _MethodDef(b"call", self.library.address("call"), _FASTCALL | _KEYWORDS, None)
+        self._new = api.PyCFunction_NewEx
+        self._new.restype = ctypes.py_object
+        self._new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+
+    def function(self, self_: tuple[Any, ...]) -> Callable[..., Any]:
+        """The function with this self."""
+        made: Callable[..., Any] = self._new(ctypes.addressof(self.method), self_, None)
+        return made
+
+
+@functools.cache
+def _caller() -> _Caller | None:
+    """None when objects of this Python or NumPy lie otherwise than `call_ir` takes for granted."""
+    if not _is_known_layout():
+        return None
+    caller = _Caller()
+    return caller if _passes(caller) else None
+
+
+def _is_known_layout() -> bool:
+    """Reads live objects where `call_ir` would; writes nothing, so that it is safe anywhere."""
+    if (
+        sys.implementation.name != "cpython"
+        or sysconfig.get_config_var("Py_GIL_DISABLED")
+        or hasattr(sys, "getobjects")  # objects of such builds have a longer head
+        or struct.calcsize("P") != 8
+        or not np.__version__.startswith("2.")
+    ):
+        return False
+
+    def word(owner: object, offset: int) -> int:
+        return ctypes.c_uint64.from_address(id(owner) + offset).value
+
+    data = bytes(range(32))
+    array = np.zeros((3, 5), np.float32)
+    pair = (data, array)
+    dimensions = (ctypes.c_int64 * 2).from_address(word(array, call_ir.ARRAY_DIMS))
+    flags = word(array, call_ir.ARRAY_FLAGS) & call_ir.WRITTEN
+    return (
+        ctypes.string_at(id(data) + call_ir.BYTES_DATA, 32) == data
+        and word(pair, call_ir.OBJECT_TYPE) == id(tuple)
+        and word(pair, call_ir.VAR_SIZE) == 2
+        and word(pair, call_ir.TUPLE_ITEMS) == id(data)
+        and word(array, call_ir.OBJECT_TYPE) == id(np.ndarray)
+        and word(array, call_ir.ARRAY_DATA) == array.ctypes.data
+        and word(array, call_ir.ARRAY_RANK) & 0xFFFFFFFF == 2
+        and tuple(dimensions) == (3, 5)
+        and word(array, call_ir.ARRAY_DTYPE) == id(array.dtype)
+        and flags == call_ir.WRITTEN
+    )
+
+
+def _passes(caller: _Caller) -> bool:
+    """Calls a function that copies a word, in all the ways the code distinguishes."""
+    buffer = Buffer(ArrayShape(PRIMITIVE_TYPES["s64"], (1,)), 8)
+    main = caller.library.address("copy_word")
+    calls: list[Any] = []
+
+    def slow(*arguments: object, **named: object) -> object:
+        calls.append((arguments, named))
+        return slow
+
+    word = np.array([0x0123456789ABCDEF])
+    given = np.zeros(1, np.int64)
+    for is_tuple in (False, True):
+        signature = Signature([buffer], [buffer], is_tuple, 100, is_tuple)
+        function = caller.function((descriptor(main, signature), slow, word))
+        results = (given,) if is_tuple else given
+        made = function(word)
+        if not isinstance(made, tuple if is_tuple else np.ndarray):
+            return False
+        if (made[0] != word[0]) if not is_tuple else (made[0][0] != word[0]):
+            return False
+        given[0] = 0
+        if function(word, out=results) is not results or given[0] != word[0]:
+            return False
+        misfits: tuple[Any, ...] = (1, word[None], word.view("f8"), np.zeros(4, "i8")[::4][:0])
+        if any(function(misfit) is not slow for misfit in misfits):
+            return False
+        if function(word, out=(word,) if is_tuple else word) is not slow:
+            return False
+        if function() is not slow or function(word, other=1) is not slow:
+            return False
+    return len(calls) == 14

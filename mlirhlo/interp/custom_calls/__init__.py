@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mlirhlo.diagnostics import Diagnostic, HloError, error
@@ -16,7 +17,15 @@ from mlirhlo.interp.registry import Frame, Meaning, Program, Run, Value, prepare
 if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.ops.control_flow import CustomCallOp
 
-__all__ = ["CUSTOM_CALLS", "computes", "options_of", "register_custom_call", "unfit"]
+__all__ = [
+    "CUSTOM_CALLS",
+    "LATE_CUSTOM_CALLS",
+    "computes",
+    "meaning_of",
+    "options_of",
+    "register_custom_call",
+    "unfit",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,6 +39,12 @@ _PYTHON_CALLBACKS = (
     "xla_buffer_python",
 )
 """Beginnings of the targets that hold a pointer into the process that compiled the module."""
+
+
+LATE_CUSTOM_CALLS: dict[str, str] = {
+    "tpu_custom_call": "mlirhlo.mosaic.custom_call:tpu_custom_call",
+}
+"""Meanings that rooms above this one give, as `module:function`; imported at the first call."""
 
 
 def register_custom_call(target: str, function: Meaning) -> None:
@@ -51,6 +66,15 @@ def computes(*targets: str) -> Callable[[F], F]:
         return function
 
     return register
+
+
+def meaning_of(target: str) -> Meaning | None:
+    """The meaning of a target for the whole process; None when nobody has given it one."""
+    found = CUSTOM_CALLS.get(target)
+    if found is None and target in LATE_CUSTOM_CALLS:
+        module, _, function = LATE_CUSTOM_CALLS[target].partition(":")
+        found = CUSTOM_CALLS[target] = getattr(import_module(module), function)
+    return found
 
 
 def unfit(op: CustomCallOp, problem: str) -> HloError:
@@ -81,7 +105,7 @@ def custom_call(op: CustomCallOp, program: Program) -> Run:
     target = op.custom_call_target
 
     def run(inputs: Sequence[Any], frame: Frame) -> Value:
-        meaning = frame.machine.custom_calls.get(target) or CUSTOM_CALLS.get(target)
+        meaning = frame.machine.custom_calls.get(target) or meaning_of(target)
         if meaning is None:
             raise _unknown(op)
         return meaning(op, inputs, frame)

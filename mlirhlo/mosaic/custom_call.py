@@ -1,0 +1,54 @@
+"""What a `tpu_custom_call` in a program computes: its kernel, run in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
+from mlirhlo.interp.custom_calls import options_of, unfit
+from mlirhlo.mosaic.decode import config_of, read_kernel
+from mlirhlo.mosaic.interpreter import Kernel, Options
+
+if TYPE_CHECKING:
+    from mlirhlo.dialects.hlo.ops.control_flow import CustomCallOp
+    from mlirhlo.interp.registry import Frame, Value
+
+
+@lru_cache(maxsize=64)
+def _kernel(body: bytes, name: str, scratch: int) -> Kernel:
+    return Kernel(read_kernel(body, f"<kernel {name}>"), scratch)
+
+
+def tpu_custom_call(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
+    """The kernel's results.
+
+    Raises `HloError` HLO0355 for operands and results that are no arrays, HLO0700 for a kernel that
+    cannot be read or does not fit, HLO0701 to HLO0703 for what its operations cannot do.
+    """
+    config = config_of(options_of(op), op.instruction_name)
+    shape = op.shape
+    parts = shape.elements if isinstance(shape, TupleShape) else (shape,)
+    arrays = [part for part in parts if isinstance(part, ArrayShape)]
+    if len(arrays) != len(parts):
+        raise unfit(op, f"a kernel cannot give {shape}")
+    device = frame.machine.device(frame.replica, frame.partition)
+    kernel = _kernel(config.body, op.instruction_name, config.internal_scratch_in_bytes)
+    results = kernel.run(
+        inputs,
+        [(part.dimensions, part.element_type.dtype) for part in arrays],
+        aliases=aliases_of(op),
+        options=Options(device=device),
+    )
+    return tuple(results) if isinstance(shape, TupleShape) else results[0]
+
+
+def aliases_of(op: CustomCallOp) -> dict[int, int]:
+    """By the number of a result, the operand whose memory it takes."""
+    found: dict[int, int] = {}
+    stated = op.output_to_operand_aliasing
+    for alias in stated.entries if stated is not None else ():
+        number = alias.output_index[0] if alias.output_index else 0
+        found[number] = alias.operand_number
+    return found

@@ -1,0 +1,271 @@
+"""`tpu`: loads and stores of vectors, and views of references."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mlirhlo.mosaic.attributes import flag_of, integer_of, integers_of, name_of
+from mlirhlo.mosaic.interpreter.bits import rows_as
+from mlirhlo.mosaic.interpreter.memory import (
+    MemRef,
+    box,
+    dtype_in,
+    reshaped,
+    shape_of,
+    unwritten,
+)
+from mlirhlo.mosaic.interpreter.problems import fault, unfit
+from mlirhlo.mosaic.interpreter.registry import Activation, Run, Scope, means
+from mlirhlo.mosaic.interpreter.vector import masked_read, masked_write
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
+
+
+def _has_mask(op: Operation, segment: int) -> bool:
+    """Whether the last segment of operands, a mask, is there."""
+    sizes = integers_of(op, "operandSegmentSizes")
+    return sizes is not None and len(sizes) > segment and sizes[segment] == 1
+
+
+def _added(ref: MemRef, index: Any, value: Any) -> Any:
+    return (ref.read()[index].reshape(value.shape) + value).astype(value.dtype)
+
+
+@means("tpu.vector_load")
+def vector_load(op: Operation, scope: Scope) -> Run:
+    """The box of the result's shape at the indices; masked off elements are unwritten ones."""
+    shape, is_masked = shape_of(op.results[0].type), _has_mask(op, 2)
+    dtype = dtype_in(op.results[0].type)
+
+    def run(frame: Activation, ref: MemRef, *rest: Any) -> Any:
+        if is_masked:
+            return masked_read(ref, rest[:-1], rest[-1], unwritten(shape, dtype))
+        sizes = (1,) * (len(rest) - len(shape)) + shape
+        return ref.read()[box(ref, rest, sizes)].reshape(shape).copy()
+
+    return run
+
+
+@means("tpu.vector_store")
+def vector_store(op: Operation, scope: Scope) -> Run:
+    """Writes, or with `add` adds, the vector at the indices, where the mask holds."""
+    shape, is_masked = shape_of(op.operands[0].type), _has_mask(op, 3)
+    adds = flag_of(op, "add")
+
+    def run(frame: Activation, value: Any, ref: MemRef, *rest: Any) -> Any:
+        at, mask = (rest[:-1], rest[-1]) if is_masked else (rest, None)
+        sizes = (1,) * (len(at) - len(shape)) + shape
+        if mask is not None:
+            if adds:
+                value = masked_read(ref, at, mask, np.zeros(shape, value.dtype)) + value
+            masked_write(ref, at, mask, value)
+            return ()
+        index = box(ref, at, sizes)
+        if adds:
+            value = _added(ref, index, value)
+        ref.write(index, value.reshape(sizes))
+        return ()
+
+    return run
+
+
+def _strided(
+    ref: MemRef, at: tuple[Any, ...], shape: tuple[int, ...], strides: tuple[int, ...]
+) -> Any:
+    """The numpy index of every stride-th element; a stride of zero repeats one."""
+    lists: list[Any] = []
+    for dim, (start, size, stride) in enumerate(zip(at, shape, strides, strict=True)):
+        last = int(start) + (size - 1) * stride
+        if int(start) < 0 or last >= ref.shape[dim]:
+            raise fault(
+                f"elements {int(start)} to {last} by {stride} of dimension {dim} are asked for, "
+                f"which has {ref.shape[dim]}"
+            )
+        lists.append(int(start) + stride * np.arange(size))
+    return np.ix_(*lists)
+
+
+@means("tpu.strided_load")
+def strided_load(op: Operation, scope: Scope) -> Run:
+    """Element k of dimension d from `index[d] + k * strides[d]`."""
+    shape, strides = shape_of(op.results[0].type), integers_of(op, "strides") or ()
+    return lambda frame, ref, *at: ref.read()[_strided(ref, at, shape, strides)]
+
+
+@means("tpu.strided_store")
+def strided_store(op: Operation, scope: Scope) -> Run:
+    """Element k of dimension d to `index[d] + k * strides[d]`."""
+    shape, strides = shape_of(op.operands[0].type), integers_of(op, "strides") or ()
+
+    def run(frame: Activation, value: Any, ref: MemRef, *at: Any) -> Any:
+        ref.write(_strided(ref, at, shape, strides), value)
+        return ()
+
+    return run
+
+
+def _lanes(ref: MemRef, places: tuple[Any, ...], mask: Any) -> tuple[Any, ...]:
+    """The places of the lanes where the mask holds. Raises `HloError` HLO0702 outside."""
+    keep = np.broadcast_to(True if mask is None else mask, places[0].shape)
+    for dim, place in enumerate(places):
+        if np.any(keep & ((place < 0) | (place >= ref.shape[dim]))):
+            raise fault(f"an index of dimension {dim} lies outside of its {ref.shape[dim]}")
+    return keep, tuple(place[keep] for place in places)
+
+
+@means("tpu.vector_load_idx")
+def load_at_indices(op: Operation, scope: Scope) -> Run:
+    """One element a lane; masked off lanes are unwritten."""
+    is_masked, type_ = _has_mask(op, 2), op.results[0].type
+    shape, dtype = shape_of(type_), dtype_in(type_)
+
+    def run(frame: Activation, ref: MemRef, *rest: Any) -> Any:
+        places, mask = (rest[:-1], rest[-1]) if is_masked else (rest, None)
+        keep, chosen = _lanes(ref, places, mask)
+        result = unwritten(shape, dtype)
+        result[keep] = ref.read()[chosen]
+        return result
+
+    return run
+
+
+@means("tpu.vector_store_idx")
+def store_at_indices(op: Operation, scope: Scope) -> Run:
+    """One element a lane, in the order of the lanes; with `add` each is added."""
+    is_masked, adds = _has_mask(op, 3), flag_of(op, "add")
+
+    def run(frame: Activation, value: Any, ref: MemRef, *rest: Any) -> Any:
+        places, mask = (rest[:-1], rest[-1]) if is_masked else (rest, None)
+        keep, chosen = _lanes(ref, places, mask)
+        for number, lane in enumerate(value[keep]):
+            index = tuple(int(place[number]) for place in chosen)
+            ref.write(index, ref.read()[index] + lane if adds else lane)
+        return ()
+
+    return run
+
+
+@means("tpu.load", "tpu.store")
+def sublanes(op: Operation, scope: Scope) -> Run:
+    """One vector register: rows `sublane_stride` apart; rows that are masked off stay as they are."""
+    is_store = name_of(op) == "tpu.store"
+    vector = op.operands[0].type if is_store else op.results[0].type
+    shape, dtype = shape_of(vector), dtype_in(vector)
+    rows = np.array(integers_of(op, "sublane_mask") or (1,) * shape[0], np.bool_)
+    stride, adds = integer_of(op, "sublane_stride", 1), flag_of(op, "add")
+    is_masked = _has_mask(op, 3)
+    if len(shape) != 2:
+        raise unfit(op, f"of a vector of shape {list(shape)}")
+
+    def window(ref: MemRef, at: tuple[Any, ...]) -> Any:
+        row = int(at[-2]) + stride * np.nonzero(rows)[0]
+        column = int(at[-1]) + np.arange(shape[1])
+        if np.any(row < 0) or np.any(row >= ref.shape[-2]) or column[-1] >= ref.shape[-1]:
+            raise fault(f"rows or lanes outside of a reference of shape {list(ref.shape)}")
+        return (*(int(i) for i in at[:-2]), row[:, None], column)
+
+    def load(frame: Activation, ref: MemRef, *at: Any) -> Any:
+        result = unwritten(shape, dtype)
+        result[rows] = ref.read()[window(ref, at)]
+        return result
+
+    def store(frame: Activation, value: Any, ref: MemRef, *rest: Any) -> Any:
+        at, mask = (rest[:-1], rest[-1]) if is_masked else (rest, None)
+        index = window(ref, at)
+        old, new = ref.read()[index], value[rows]
+        new = old + new if adds else new
+        ref.write(index, new if mask is None else np.where(mask[rows], new, old))
+        return ()
+
+    return store if is_store else load
+
+
+@means("tpu.memref_slice")
+def memref_slice(op: Operation, scope: Scope) -> Run:
+    """The box at the offsets, of the result's sizes; dynamic ones are operands."""
+    shape = shape_of(op.results[0].type)
+    rank = len(shape_of(op.operands[0].type))
+
+    def run(frame: Activation, ref: MemRef, *rest: Any) -> Any:
+        sizes, dynamic = [], iter(rest[rank:])
+        for size in shape:
+            sizes.append(int(next(dynamic)) if size < 0 else size)
+        index = box(ref, rest[:rank], sizes)
+        return ref.part(lambda a: a[index])
+
+    return run
+
+
+def squeezed_dims(source: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...]:
+    """The dimensions of size one that `target` lacks, matched from the minor end."""
+    gone: list[int] = []
+    at = len(target) - 1
+    for dim in range(len(source) - 1, -1, -1):
+        if at >= 0 and (source[dim] == target[at] or target[at] < 0):
+            at -= 1
+        elif source[dim] == 1:
+            gone.append(dim)
+        else:
+            raise fault(f"a reference of shape {list(source)} cannot be squeezed to {list(target)}")
+    return tuple(gone)
+
+
+@means("tpu.memref_squeeze")
+def memref_squeeze(op: Operation, scope: Scope) -> Run:
+    """Drops dimensions of size one."""
+    shape = shape_of(op.results[0].type)
+
+    def run(frame: Activation, ref: MemRef) -> Any:
+        gone = squeezed_dims(ref.shape, shape)
+        return ref.part(lambda a: np.squeeze(a, gone))
+
+    return run
+
+
+@means("tpu.memref_reshape")
+def memref_reshape(op: Operation, scope: Scope) -> Run:
+    """The same elements, row-major."""
+    shape = shape_of(op.results[0].type)
+    return lambda frame, ref: reshaped(ref, shape)
+
+
+@means("tpu.memref_bitcast")
+def memref_bitcast(op: Operation, scope: Scope) -> Run:
+    """The same bits as elements of another width; rows are packed, even ones in the low half."""
+    dtype = dtype_in(op.results[0].type)
+
+    def run(frame: Activation, ref: MemRef) -> Any:
+        old = ref.dtype
+        return ref.converted(lambda a: rows_as(a, dtype), lambda a: rows_as(a, old))
+
+    return run
+
+
+@means("tpu.reinterpret_cast", "memref.reinterpret_cast")
+def reinterpret_cast(op: Operation, scope: Scope) -> Run:
+    """The same memory under another type, `offset` elements of the result further on."""
+    shape, dtype = shape_of(op.results[0].type), dtype_in(op.results[0].type)
+    sizes = integers_of(op, "operandSegmentSizes") or (1, 0, 0)
+
+    def run(frame: Activation, ref: MemRef, *rest: Any) -> Any:
+        offset = int(rest[0]) if sizes[1] else 0
+        wanted, dynamic = [], iter(rest[sizes[1] :])
+        for size in shape:
+            wanted.append(int(next(dynamic)) if size < 0 else size)
+        if ref.shape == tuple(wanted) and ref.dtype == dtype and not offset:
+            return ref
+        whole = ref.array
+        if ref.parent is not None or not whole.flags.c_contiguous:
+            raise unfit(op, "of a reference whose elements do not lie one after another")
+        flat = whole.view()
+        flat.shape = (whole.size,)
+        flat = flat.view(dtype)
+        count = int(np.prod(wanted, dtype=int))
+        if offset < 0 or offset + count > flat.size:
+            raise fault(f"{count} elements at {offset} are more than the {flat.size} there are")
+        return MemRef(flat[offset : offset + count].reshape(wanted), ref.space, ref.element)
+
+    return run

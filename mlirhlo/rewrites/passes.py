@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -35,6 +35,9 @@ class Trace:
 @dataclass(frozen=True)
 class HloPass(ModulePass):
     """A pass over an HLO module. The first line of the docstring is shown by `--list-passes`."""
+
+    exact: ClassVar[bool] = True
+    """Whether every bit of a program's results stays; else floats may be rounded otherwise."""
 
     @abstractmethod
     def run(self, module: HloModule, trace: Trace) -> bool:

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -37,15 +37,31 @@ from mlirhlo.rewrites.passes import HloPass, Trace
 
 InstructionT = TypeVar("InstructionT", bound=Instruction)
 
+Contract: TypeAlias = Literal["exact", "zeros", "finite", "rounding"]
+"""What a rule keeps of results.
+
+`exact`: every bit, a NaN being any NaN. `zeros`: all but the sign of zeros. `finite`: every bit
+where no operand is infinite or NaN. `rounding`: the value, computed with other roundings.
+"""
+
 RuleFunction = Callable[[Any, "Rewriter"], None]
 
 
 class Rewriter(PatternRewriter):
     """xDSL's rewriter with the habits of HLO: names, metadata and places survive a replacement."""
 
-    def __init__(self, op: Operation, effects: Callable[[], SideEffects] | None = None) -> None:
-        """`effects`: tells those of the module; the driver shares one answer among all rewrites."""
+    def __init__(
+        self,
+        op: Operation,
+        effects: Callable[[], SideEffects] | None = None,
+        options: object = None,
+    ) -> None:
+        """`effects`: tells those of the module; the driver shares one answer among all rewrites.
+
+        `options`: what the rules of a pass may ask for, as a rule the pass itself.
+        """
         super().__init__(op)
+        self.options = options
         self._effects: Callable[[], SideEffects] = effects or (lambda: effects_around(op))
 
     def build(
@@ -139,6 +155,10 @@ class Rule:
     """Classes it may match."""
     function: RuleFunction
     """Rewrites, or returns having done nothing."""
+    contract: Contract = "exact"
+    """What stays of the values."""
+    needs: tuple[str, ...] = ()
+    """Options of the pass that must be on; `!name` for one that must be off."""
 
     @property
     def pattern(self) -> RewritePattern:
@@ -158,7 +178,9 @@ class _RulePattern(RewritePattern):
             rewriter.has_done_action |= own.has_done_action
 
 
-def rule(*ops: type[Instruction]) -> Callable[[RuleFunction], Rule]:
+def rule(
+    *ops: type[Instruction], contract: Contract = "exact", needs: tuple[str, ...] = ()
+) -> Callable[[RuleFunction], Rule]:
     """Decorator: makes a `Rule` of a function. The first docstring line must hold `=>`."""
 
     def make_rule(function: RuleFunction) -> Rule:
@@ -168,7 +190,7 @@ def rule(*ops: type[Instruction]) -> Callable[[RuleFunction], Rule]:
             raise ValueError(
                 f"rule {name}: the first docstring line is its equation, left => right"
             )
-        return Rule(name, equation, ops, function)
+        return Rule(name, equation, ops, function, contract, needs)
 
     return make_rule
 
@@ -206,8 +228,12 @@ def apply_rules(
     fuel: int | None = None,
     trace: Trace | None = None,
     name: str = "",
+    options: object = None,
+    once: bool = False,
 ) -> bool:
     """Applies `rules` below `root` until none matches; whether anything changed.
+
+    With `once` no instruction is looked at again, and new ones are not looked at.
 
     Rules are tried in order on each instruction, operands' instructions first. At most `fuel`
     rewrites are done. Counts go to `trace` under the pass name `name`.
@@ -222,7 +248,7 @@ def apply_rules(
         worklist.push(found)
 
     def look_again(op: Operation) -> None:
-        if type(op) in index:
+        if not once and type(op) in index:
             worklist.push(op)
 
     def replaced(op: Operation, results: Sequence[SSAValue | None]) -> None:
@@ -244,7 +270,7 @@ def apply_rules(
         if (op := worklist.pop()) is None:
             break
         for each in index[type(op)]:
-            rewriter = Rewriter(op, effects)
+            rewriter = Rewriter(op, effects, options)
             rewriter.operation_insertion_handler.append(look_again)
             rewriter.operation_modification_handler.append(look_again)
             rewriter.operation_replacement_handler.append(replaced)
@@ -256,7 +282,7 @@ def apply_rules(
                 left = None if left is None else left - 1
                 for listener in listeners:
                     listener(f"{each.name}: {described}", cast(Instruction, op))
-                if op.parent is not None:
+                if op.parent is not None and not once:
                     worklist.push(op)
                 break
     if trace is not None:

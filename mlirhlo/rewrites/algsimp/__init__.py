@@ -1,0 +1,99 @@
+"""`algsimp`: the algebraic simplifier, a list of rules in files by the opcode they look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops import FusionOp
+from mlirhlo.rewrites.algsimp import (
+    add,
+    compare,
+    complex_parts,
+    convert,
+    divide,
+    logic,
+    minmax,
+    multiply,
+    select,
+    subtract,
+    transcendental,
+)
+from mlirhlo.rewrites.algsimp.options import AlgsimpOptions
+from mlirhlo.rewrites.passes import Trace
+from mlirhlo.rewrites.rules import Rule, apply_rules
+
+_FAMILIES = (
+    transcendental,
+    add,
+    logic,
+    compare,
+    complex_parts,
+    convert,
+    divide,
+    minmax,
+    multiply,
+    select,
+    subtract,
+)
+
+_SWEEPS = 50
+"""So many rewrites an instruction, and the pass is taken to go round in circles, as in XLA."""
+
+
+@dataclass(frozen=True)
+class AlgebraicSimplifierPass(AlgsimpOptions):
+    """Simplifies by identities of arithmetic, of shapes and of data movement.
+
+    Before and after:
+
+        %z = f32[] constant(0)
+        %b = f32[4] broadcast(%z), dimensions={}
+        ROOT %r = f32[4] add(%x, %b)          =>   %x
+
+    Fusion computations are left alone. Not every rule keeps every bit of floats, as XLA's do not:
+    a rule's contract says what it keeps. Some make arithmetic on constants for a later pass to fold.
+    Source: reference of the passes, "AlgebraicSimplifier".
+    """
+
+    name = "algsimp"
+    exact = False
+    rules: ClassVar[tuple[Rule, ...]] = tuple(r for family in _FAMILIES for r in family.RULES)
+
+    def selected(self) -> tuple[Rule, ...]:
+        """Rules that `only`, `disable` and the other options leave."""
+        return tuple(r for r in super().selected() if all(map(self._is_met, r.needs)))
+
+    def _is_met(self, need: str) -> bool:
+        value = bool(getattr(self, need.removeprefix("!")))
+        return value is not need.startswith("!")
+
+    def run(self, module: HloModule, trace: Trace) -> bool:
+        """Applies the rules to every computation but those of fusions; whether anything changed."""
+        fused = {
+            name
+            for op in module.instructions
+            if isinstance(op, FusionOp)
+            for name in op.called_computations
+        }
+        rules, left = self.selected(), self.fuel
+        changed = False
+        for computation in tuple(module.computations):
+            if computation.computation_name in fused:
+                continue
+            limit = _SWEEPS * (20 + sum(1 for _ in computation.instructions))
+            own = Trace(listeners=trace.listeners)
+            changed |= apply_rules(
+                computation,
+                rules,
+                fuel=limit if left is None else min(left, limit),
+                trace=own,
+                name=self.name,
+                options=self,
+                once=not self.run_to_fixed_point,
+            )
+            trace.rule_counts.update(own.rule_counts)
+            if left is not None:
+                left -= sum(own.rule_counts.values())
+        return changed

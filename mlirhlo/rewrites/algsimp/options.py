@@ -1,0 +1,51 @@
+"""Options of `algsimp`, under XLA's names and with XLA's defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlirhlo.rewrites.rules import RulePass
+
+
+@dataclass(frozen=True)
+class AlgsimpOptions(RulePass):
+    """What `AlgebraicSimplifierPass` may be told; rules read it from their rewriter."""
+
+    is_layout_sensitive: bool = False
+    """Layouts are part of shapes, as after layout assignment."""
+    run_to_fixed_point: bool = True
+    """Looks at what rewrites made until nothing matches; otherwise at each instruction once."""
+    enable_fast_math: bool = False
+    """Floats may be treated as real numbers where NaN, infinities and rounding would differ."""
+    enable_floats_are_real: bool = False
+    """Lets `x*c + y*c => (x + y)*c` be done for any floats."""
+    minmax_propagate_nan: bool = True
+    """Maximum and minimum of a NaN are NaN."""
+    enable_sink_broadcast: bool = True
+    """Computes on scalars before they are broadcast, not after."""
+    enable_broadcast_degenerate_dimension: bool = True
+    """Reshapes dimensions of size 1 away before a broadcast."""
+    enable_negative_padding_replacement: bool = True
+    """Makes a slice of negative padding."""
+    enable_dot_strength_reduction: bool = True
+    """Makes a multiply and a reduce of a dot of vectors."""
+    enable_dot_to_multiply_rewrite: bool = True
+    """Makes a multiply of a dot without contracting dimensions."""
+    enable_reduce_of_reshape: bool = True
+    """Folds over a reshape into the reduce that reads it."""
+    enable_unconditional_reduce_of_concat_replacement: bool = True
+    """Reduces the parts of a concatenation whatever their shapes."""
+    unconditionally_simplify_reduce_of_transpose_or_reshape: bool = False
+    """Moves transposes and reshapes out of a reduce even when others read them."""
+    enable_conditional_simplification: bool = False
+    """Turns a conditional of two branches on a converted pred into its predicated form."""
+    enable_remove_no_op_reduce_precision: bool = False
+    """Drops a reduce-precision to the type's own widths."""
+    use_convert_constant_folding: bool = False
+    """Converts constants to no wider types at compile time."""
+    disable_dynamic_slice_to_slice_conversion: bool = False
+    """Leaves dynamic slices at constant places dynamic."""
+    executing_on_cpu: bool = False
+    """Does what only pays off on a CPU."""
+    very_small_gather_size: int = 4
+    """Gathers from vectors of at most so many elements become selects."""

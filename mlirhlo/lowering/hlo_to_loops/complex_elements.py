@@ -51,6 +51,10 @@ def _in_double(function: Callable[..., tuple[SSAValue, ...]]) -> Function:
     return emit
 
 
+def _size(n: Numbers, x: arithmetic.Pair) -> tuple[SSAValue, ...]:
+    return (arithmetic.size(n, x),)
+
+
 COMPLEX: Mapping[str, Function] = {
     "add": _by_parts(FunctionBuilder.addf),
     "subtract": _by_parts(FunctionBuilder.subf),
@@ -58,7 +62,7 @@ COMPLEX: Mapping[str, Function] = {
     "multiply": _multiply,
     "maximum": _by_real_part("oge"),
     "minimum": _by_real_part("ole"),
-    "abs": _in_double(lambda n, x: (arithmetic.size(n, x),)),
+    "abs": _in_double(_size),
     **{name: _in_double(function) for name, function in FUNCTIONS.items()},
 }
 """By opcode: of the elements of the operands; `abs` gives one value."""

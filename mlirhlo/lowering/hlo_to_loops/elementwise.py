@@ -14,6 +14,7 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, SSAValue
 
+from mlirhlo.dialects import arith as casts
 from mlirhlo.dialects.hlo.element_types import PRED
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
@@ -193,6 +194,28 @@ def _power_integer(b: FunctionBuilder, x: SSAValue, y: SSAValue, *, signed: bool
     return b.select(negative, other, result)
 
 
+def _multiply_high(b: FunctionBuilder, x: SSAValue, y: SSAValue, *, signed: bool) -> SSAValue:
+    """The high half of the double-width product."""
+    width = _width(x)
+    if width < 64:
+        widen = casts.ExtSIOp if signed else casts.ExtUIOp
+        wide = [b.cast(widen, v, IntegerType(2 * width)) for v in (x, y)]
+        product = b.muli(*wide)
+        high = b.shrui(product, b.constant(width, product.type))
+        return b.cast(casts.TruncIOp, high, IntegerType(width))
+    half, mask = b.constant(32, x.type), b.constant(0xFFFFFFFF, x.type)
+    (x1, y1), (x0, y0) = ([b.shrui(v, half) for v in (x, y)], [b.andi(v, mask) for v in (x, y)])
+    middle = b.addi(b.muli(x1, y0), b.shrui(b.muli(x0, y0), half))
+    carry = b.addi(b.muli(x0, y1), b.andi(middle, mask))
+    high = b.addi(b.addi(b.muli(x1, y1), b.shrui(middle, half)), b.shrui(carry, half))
+    if not signed:
+        return high
+    zero = b.constant(0, x.type)
+    for negative, other in ((x, y), (y, x)):
+        high = b.subi(high, b.select(b.cmpi("slt", negative, zero), other, zero))
+    return high
+
+
 def _reciprocal_root(b: FunctionBuilder, x: SSAValue) -> SSAValue:
     return b.divf(b.constant(1.0, x.type), b.one(math.SqrtOp, x))
 
@@ -214,6 +237,7 @@ _arithmetic(
     _by_sign(arith.MinSIOp, arith.MinUIOp),
     FunctionBuilder.andi,
 )
+_arithmetic("mulhi", None, _multiply_high)
 _arithmetic("and", None, _two(arith.AndIOp), FunctionBuilder.andi)
 _arithmetic("or", None, _two(arith.OrIOp), FunctionBuilder.ori)
 _arithmetic("xor", None, _two(arith.XOrIOp), FunctionBuilder.xori)

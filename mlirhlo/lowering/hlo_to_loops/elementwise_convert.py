@@ -157,37 +157,51 @@ def _bitcast_convert(e: Elements, op: Instruction, place: Place) -> Value:
         return e.at(op.inputs[0], place)
     if source.is_complex or target.is_complex:
         raise no_meaning(op, target)
-    before, after = (8 if t is PRED else t.bits for t in (source, target))
+    before, after = bits_in_memory(source), bits_in_memory(target)
     if before > after:
         (x,) = e.at(op.inputs[0], place[:-1])
-        bits = _as_bits(b, x, source)
+        bits = as_bits(b, x, source)
         if e.lanes:
             number = b.cast_index(e.places.vector(place[-1]), IntegerType(before))
         else:
             number = b.cast_index(b.index(place[-1].base), IntegerType(before))
         bits = b.shrui(bits, b.muli(number, b.constant(after, number.type)))
-        return (_from_bits(b, b.cast(casts.TruncIOp, bits, IntegerType(after)), target),)
+        return (from_bits(b, b.cast(casts.TruncIOp, bits, IntegerType(after)), target),)
     if before == after:
         (x,) = e.at(op.inputs[0], place)
-        return (_from_bits(b, _as_bits(b, x, source), target),)
+        return (same_bits(b, x, source, target),)
     total: SSAValue | None = None
     for number in range(after // before):
         (x,) = e.at(op.inputs[0], (*place, Coordinate(number)))
-        bits = b.cast(casts.ExtUIOp, _as_bits(b, x, source), IntegerType(after))
+        bits = b.cast(casts.ExtUIOp, as_bits(b, x, source), IntegerType(after))
         bits = b.shli(bits, b.constant(number * before, bits.type)) if number else bits
         total = bits if total is None else b.ori(total, bits)
     assert total is not None
-    return (_from_bits(b, total, target),)
+    return (from_bits(b, total, target),)
 
 
-def _as_bits(b: FunctionBuilder, x: SSAValue, element: PrimitiveType) -> SSAValue:
+def bits_in_memory(element: PrimitiveType) -> int:
+    """Width of an element for changes of its type."""
+    return 8 if element is PRED else element.bits
+
+
+def same_bits(
+    b: FunctionBuilder, x: SSAValue, source: PrimitiveType, target: PrimitiveType
+) -> SSAValue:
+    """The bits of an element as another type of that width; pred takes eight."""
+    return from_bits(b, as_bits(b, x, source), target)
+
+
+def as_bits(b: FunctionBuilder, x: SSAValue, element: PrimitiveType) -> SSAValue:
+    """The bits of an element, as memory holds them, as an integer."""
     if element is PRED:
         return b.cast(casts.ExtUIOp, x, IntegerType(8))
     type_ = IntegerType(element.bits)
     return x if element_of(x.type) == type_ else b.bitcast(x, type_)
 
 
-def _from_bits(b: FunctionBuilder, bits: SSAValue, element: PrimitiveType) -> SSAValue:
+def from_bits(b: FunctionBuilder, bits: SSAValue, element: PrimitiveType) -> SSAValue:
+    """The element of these bits."""
     if element is PRED:
         return b.cmpi("ne", bits, b.constant(0, bits.type))
     type_ = register_type(element)

@@ -37,7 +37,7 @@ from mlirhlo.lowering.hlo_to_loops.elements import (
     physical_order,
     register_type,
 )
-from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
+from mlirhlo.lowering.hlo_to_loops.elementwise_convert import bits_in_memory, convert, same_bits
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate
 
 
@@ -114,14 +114,18 @@ def _reshaped(
 def _bitcast(e: Elements, op: BitcastOp, place: Place) -> Value:
     """The same bytes: physical places agree."""
     before, after = array(op.operand), array(op.output)
-    if before.element_type is not after.element_type:
-        raise error("HLO0432", "a bitcast to another element type has no lowering to a loop")
+    source, target = before.element_type, after.element_type
+    if source is not target and (source.is_complex or target.is_complex):
+        raise error("HLO0432", f"a bitcast of {source} to {target} has no lowering to a loop")
+    if source is not target and bits_in_memory(source) != bits_in_memory(target):
+        raise error("HLO0432", f"a bitcast of {source} to {target} has no lowering to a loop")
     ordered = tuple(place[d] for d in physical_order(after))
     physical = _reshaped(e, ordered, physical_dimensions(after), physical_dimensions(before))
     result: list[Coordinate] = [Coordinate(0)] * before.rank
     for at, d in enumerate(physical_order(before)):
         result[d] = physical[at]
-    return e.at(op.operand, result)
+    value = e.at(op.operand, result)
+    return value if source is target else (same_bits(e.b, value[0], source, target),)
 
 
 @emits("slice")

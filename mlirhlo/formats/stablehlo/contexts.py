@@ -21,7 +21,8 @@ def context() -> Context:
     ctx.load_dialect(STABLEHLO)
     ctx.load_dialect(CHLO)
     ctx.load_dialect(QUANT)
-    ours = {"builtin", "stablehlo", "chlo", "quant", "sdy", "check", "interpreter"}
+    ours = {"builtin", "stablehlo", "chlo", "quant", "mhlo", "sdy", "check", "interpreter"}
+    ctx.register_dialect("mhlo", _mhlo)
     ctx.register_dialect("sdy", _sdy)
     ctx.register_dialect("check", _check)
     ctx.register_dialect("interpreter", _interpreter)
@@ -29,6 +30,12 @@ def context() -> Context:
         if name not in ours:
             ctx.register_dialect(name, factory)
     return ctx
+
+
+def _mhlo() -> Dialect:
+    from mlirhlo.dialects.mhlo import MHLO
+
+    return MHLO
 
 
 def _sdy() -> Dialect:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Operation, Region
 
-from mlirhlo.dialects import chlo, stablehlo
+from mlirhlo.dialects import chlo, mhlo, stablehlo
 from mlirhlo.dialects.hlo.attributes.base import boolean, integer, integers
 from mlirhlo.dialects.hlo.build import append
 from mlirhlo.dialects.quick import create_op
@@ -35,6 +35,7 @@ def readers() -> dict[str, FormReader]:
     for rows, classes in (
         (stablehlo.ROWS, stablehlo.OP_CLASSES),
         (chlo.ROWS, chlo.OP_CLASSES),
+        (mhlo.ROWS, mhlo.OP_CLASSES),
     ):
         for name, row in rows.items():
             if row.form is None:

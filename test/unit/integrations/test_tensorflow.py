@@ -25,9 +25,6 @@ FILES = [
     "stablehlo.mlirbc",
 ]
 
-COPIES = {("variable", "HLO0031"), ("variable", "HLO0420")}
-"""Programs with an op of a dialect that is not read, and what the readers say."""
-
 needs_tensorflow = pytest.mark.skipif(
     importlib.util.find_spec("tensorflow") is None, reason="tensorflow is not installed"
 )
@@ -44,12 +41,7 @@ def test_program(folder: Path, file: str) -> None:
     from mlirhlo.tensorflow import load
 
     values = np.load(folder / "values.npz")
-    try:
-        module = load(read(folder, file))
-    except HloError as problem:
-        if (folder.name, problem.code) not in COPIES:
-            raise
-        pytest.xfail("TensorFlow writes mhlo.copy, an op that is not StableHLO's")
+    module = load(read(folder, file))
     if file == "optimized_hlo_proto.pb":
         # TensorFlow leaves out the values of all constants at this stage, and each has some.
         with pytest.raises(HloError, match="HLO0301"):

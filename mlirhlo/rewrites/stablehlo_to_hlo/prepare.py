@@ -8,6 +8,40 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
+DYNAMIC = frozenset(
+    "stablehlo." + name
+    for name in (
+        "dynamic_broadcast_in_dim",
+        "dynamic_conv",
+        "dynamic_gather",
+        "dynamic_iota",
+        "dynamic_pad",
+        "dynamic_reshape",
+        "real_dynamic_slice",
+    )
+)
+"""Ops that take as operands what HLO takes as attributes."""
+
+
+def resolve_sizes(module: ModuleOp) -> None:
+    """Makes ops of `DYNAMIC` static in place, where the arguments of the program tell the sizes.
+
+    A program whose arguments have unknown sizes is not refined; only constants count there.
+    """
+    from mlirhlo.rewrites.stablehlo_refine_shapes import canonicalize_dynamism, refine_shapes
+    from mlirhlo.rewrites.stablehlo_refine_shapes.ir import is_static
+
+    known = all(
+        is_static(type_)
+        for op in module.ops
+        if isinstance(op, FuncOp) and not _is_private(op)
+        for type_ in op.function_type.inputs.data
+    )
+    if known:
+        refine_shapes(module)
+    else:
+        canonicalize_dynamism(module)
+
 
 def prepared(module: ModuleOp, *, simplify: bool = True) -> ModuleOp:
     """A copy of `module` in which every op has an HLO form. Raises `HloError` HLO0423, HLO0425."""
@@ -21,6 +55,8 @@ def prepared(module: ModuleOp, *, simplify: bool = True) -> ModuleOp:
         if source is not None:
             twin.text_source = source  # type: ignore[attr-defined]
     unwrap(copy)
+    if any(op.name in DYNAMIC for op in copy.walk()):
+        resolve_sizes(copy)
     remove_unused_functions(copy)
     legalize_quantized(copy)
     expand_chlo(copy)

@@ -9,12 +9,19 @@ from __future__ import annotations
 
 from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, Signedness, StringAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    Float64Type,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    Signedness,
+    StringAttr,
+)
 from xdsl.ir import Attribute, Dialect, Operation
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
-    ParsePropInAttrDict,
     VarConstraint,
     irdl_op_definition,
     operand_def,
@@ -55,12 +62,48 @@ class ExpectEqOp(_TwoValues):
 
 
 @irdl_op_definition
-class ExpectAlmostEqOp(_TwoValues):
+class ExpectAlmostEqOp(IRDLOperation):
     """Apart by the tolerance at most; 0.0001 unless it is given."""
 
     name = "check.expect_almost_eq"
-    tolerance = opt_prop_def()
-    irdl_options = (ParsePropInAttrDict(),)
+    T: ClassVar = VarConstraint("T", AnyAttr())
+    actual = operand_def(T)
+    expected = operand_def(T)
+    tolerance = opt_prop_def(Attribute)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """`check.expect_almost_eq %a, %b, tolerance = 0.1 : tensor<f32>`."""
+        operands = [parser.parse_unresolved_operand()]
+        parser.parse_punctuation(",")
+        operands.append(parser.parse_unresolved_operand())
+        properties: dict[str, Attribute] = {}
+        if parser.parse_optional_punctuation(",") is not None:
+            parser.parse_keyword("tolerance")
+            parser.parse_punctuation("=")
+            properties["tolerance"] = FloatAttr(float(parser.parse_number()), Float64Type())
+        attributes = parser.parse_optional_attr_dict()
+        if "tolerance" in attributes:
+            properties["tolerance"] = attributes.pop("tolerance")
+        parser.parse_punctuation(":")
+        types = [parser.parse_type()] * 2
+        resolved = parser.resolve_operands(operands, types, parser.pos)
+        return cls(operands=resolved, properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        """As `parse` reads it."""
+        printer.print_string(" ")
+        printer.print_list(self.operands, printer.print_ssa_value)
+        attributes = dict(self.attributes)
+        tolerance = self.tolerance
+        if isinstance(tolerance, FloatAttr) and isinstance(tolerance.type, Float64Type):
+            printer.print_string(", tolerance = ")
+            printer.print_float(tolerance.value.data, tolerance.type)
+        elif tolerance is not None:
+            attributes["tolerance"] = tolerance
+        printer.print_op_attributes(attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.actual.type)
 
 
 @irdl_op_definition

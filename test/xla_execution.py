@@ -7,12 +7,14 @@ are off, so that every op rounds to its own type. `SEED` and `SIZE` come from th
 
 from __future__ import annotations
 
-import faulthandler
+import atexit
 import importlib
 import os
 import pickle
 import select
 import struct
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,19 +41,20 @@ class XlaCpu:
     """The child process; one for a session, started again when XLA takes it down."""
 
     def __init__(self) -> None:
-        self.pid = 0
-        self.to = self.back = -1
+        self.child: subprocess.Popen[bytes] | None = None
 
     def run(self, text: str, inputs: Sequence[np.ndarray], timeout_s: float = 120) -> Any:
         """Outputs of an HLO text, or a `Refusal`."""
-        if not self.pid:
-            self._start()
+        child = self.child or self._start()
+        assert child.stdin is not None
+        assert child.stdout is not None
+        back = child.stdout.fileno()
         try:
-            _send(self.to, pickle.dumps((text, [_plain(a) for a in inputs])))
-            ready, _, _ = select.select([self.back], [], [], timeout_s)
+            _send(child.stdin.fileno(), pickle.dumps((text, [_plain(a) for a in inputs])))
+            ready, _, _ = select.select([back], [], [], timeout_s)
             if not ready:
                 raise EOFError("timeout")
-            answer = pickle.loads(_receive(self.back))
+            answer = pickle.loads(_receive(back))
         except (EOFError, BrokenPipeError) as problem:
             self.stop()
             return Refusal(f"died: {problem}")
@@ -61,30 +64,22 @@ class XlaCpu:
 
     def stop(self) -> None:
         """Ends the child."""
-        if self.pid:
-            os.close(self.to)
-            os.close(self.back)
-            try:
-                os.kill(self.pid, 9)
-            finally:
-                os.waitpid(self.pid, 0)
-            self.pid = 0
+        if self.child is not None:
+            self.child.kill()
+            self.child.communicate()
+            self.child = None
 
-    def _start(self) -> None:
-        their_in, self.to = os.pipe()
-        self.back, their_out = os.pipe()
-        self.pid = os.fork()
-        if self.pid == 0:
-            os.close(self.to)
-            os.close(self.back)
-            faulthandler.disable()  # it would tell of every abort on the parent's stderr
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-            try:
-                _serve(their_in, their_out)
-            finally:
-                os._exit(0)
-        os.close(their_in)
-        os.close(their_out)
+    def _start(self) -> subprocess.Popen[bytes]:
+        """A process of its own and no fork: JAX may be running in this one."""
+        self.child = subprocess.Popen(
+            [sys.executable, __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+        )
+        atexit.register(self.child.kill)
+        return self.child
 
 
 XLA = XlaCpu()
@@ -304,3 +299,10 @@ def _complex_differences(
 def type_of(name: str) -> PrimitiveType:
     """An element type by its name in HLO text."""
     return PRIMITIVE_TYPES[name]
+
+
+if __name__ == "__main__":
+    # What XLA prints goes nowhere; answers alone go back.
+    answers = os.dup(1)
+    os.dup2(2, 1)
+    _serve(0, answers)

@@ -7,7 +7,8 @@ Source: the dialects of the same names in StableHLO's reference interpreter.
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -61,6 +62,33 @@ class ExpectEqOp(_TwoValues):
     name = "check.expect_eq"
 
 
+def _read_tolerance(parser: Parser, properties: dict[str, Attribute]) -> dict[str, Attribute]:
+    """Reads `, tolerance = 0.1` and the attributes, among which it may be too; returns the others."""
+    if parser.parse_optional_punctuation(",") is not None:
+        parser.parse_keyword("tolerance")
+        parser.parse_punctuation("=")
+        properties["tolerance"] = FloatAttr(float(parser.parse_number()), Float64Type())
+    attributes = parser.parse_optional_attr_dict()
+    if "tolerance" in attributes:
+        properties["tolerance"] = attributes.pop("tolerance")
+    return attributes
+
+
+def _print_tolerance(
+    printer: Printer, tolerance: Attribute | None, attributes: Mapping[str, Attribute]
+) -> None:
+    """As `_read_tolerance` reads it."""
+    others = dict(attributes)
+    if tolerance is not None:
+        number = cast("FloatAttr[Any]", tolerance)
+        if isinstance(tolerance, FloatAttr) and number.type == Float64Type():
+            printer.print_string(", tolerance = ")
+            printer.print_float(number.value.data, number.type)
+        else:
+            others["tolerance"] = tolerance
+    printer.print_op_attributes(others)
+
+
 @irdl_op_definition
 class ExpectAlmostEqOp(IRDLOperation):
     """Apart by the tolerance at most; 0.0001 unless it is given."""
@@ -78,13 +106,7 @@ class ExpectAlmostEqOp(IRDLOperation):
         parser.parse_punctuation(",")
         operands.append(parser.parse_unresolved_operand())
         properties: dict[str, Attribute] = {}
-        if parser.parse_optional_punctuation(",") is not None:
-            parser.parse_keyword("tolerance")
-            parser.parse_punctuation("=")
-            properties["tolerance"] = FloatAttr(float(parser.parse_number()), Float64Type())
-        attributes = parser.parse_optional_attr_dict()
-        if "tolerance" in attributes:
-            properties["tolerance"] = attributes.pop("tolerance")
+        attributes = _read_tolerance(parser, properties)
         parser.parse_punctuation(":")
         types = [parser.parse_type()] * 2
         resolved = parser.resolve_operands(operands, types, parser.pos)
@@ -94,14 +116,7 @@ class ExpectAlmostEqOp(IRDLOperation):
         """As `parse` reads it."""
         printer.print_string(" ")
         printer.print_list(self.operands, printer.print_ssa_value)
-        attributes = dict(self.attributes)
-        tolerance = self.tolerance
-        if isinstance(tolerance, FloatAttr) and isinstance(tolerance.type, Float64Type):
-            printer.print_string(", tolerance = ")
-            printer.print_float(tolerance.value.data, tolerance.type)
-        elif tolerance is not None:
-            attributes["tolerance"] = tolerance
-        printer.print_op_attributes(attributes)
+        _print_tolerance(printer, self.tolerance, self.attributes)
         printer.print_string(" : ")
         printer.print_attribute(self.actual.type)
 
@@ -162,7 +177,7 @@ class _Constant(IRDLOperation):
 
     actual = operand_def(AnyAttr())
     value = prop_def(AnyAttr())
-    tolerance = opt_prop_def()
+    tolerance = opt_prop_def(Attribute)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -173,10 +188,8 @@ class _Constant(IRDLOperation):
         value = parser.parse_attribute()
         if not isinstance(value, DenseAttr):
             parser.raise_error("a check compares with a dense constant", start)
-        attributes = parser.parse_optional_attr_dict()
         properties: dict[str, Attribute] = {"value": value}
-        if "tolerance" in attributes:
-            properties["tolerance"] = attributes.pop("tolerance")
+        attributes = _read_tolerance(parser, properties)
         actual = parser.resolve_operand(operand, value.type)
         return cls(operands=[actual], properties=properties, attributes=attributes)
 
@@ -186,8 +199,7 @@ class _Constant(IRDLOperation):
         printer.print_ssa_value(self.actual)
         printer.print_string(", ")
         printer.print_attribute(self.value)
-        extra = {} if self.tolerance is None else {"tolerance": self.tolerance}
-        printer.print_op_attributes({**self.attributes, **extra})
+        _print_tolerance(printer, self.tolerance, self.attributes)
 
     def verify_(self) -> None:
         """Value and constant are of one type."""

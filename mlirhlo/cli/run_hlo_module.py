@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mlirhlo.cli import inputs as files
-from mlirhlo.cli.compiled import CPU, Compiled
+from mlirhlo.cli.compiled import CPU, Compiled, use_threads
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import (
     CURRENT_INPUT,
@@ -61,6 +61,9 @@ class Options:
         group=_TEST,
         metavar="P",
         help="compare with; '' = only run",
+    )
+    threads: int = flag(
+        0, group=_TEST, metavar="N", help="of compiled code [OMP_NUM_THREADS, else all]"
     )
     passes: tuple[str, ...] = flag(
         (), "p", group=_TEST, metavar="a,b", help="passes on the tested module, not the reference"
@@ -172,6 +175,8 @@ def _run(argv: Sequence[str]) -> int:
     options.platform = _platform("--platform", options.platform)
     if options.platform != _INTERPRETER and (options.trace or options.step):
         raise usage_error(f"--trace and --step need --platform={_INTERPRETER}")
+    if options.threads:
+        use_threads(options.threads)
     reference = _reference(options)
     files.check_format(options.input_format)
     if options.iterations < 1:

@@ -10,6 +10,7 @@ from mlirhlo.lowering.cpu.emit import MAIN
 from mlirhlo.runtime.cache import object_code
 from mlirhlo.runtime.executable import Executable
 from mlirhlo.runtime.jit import Library, compile_object
+from mlirhlo.runtime.threads import externals
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -30,7 +31,7 @@ def compile_module(
     check_platform(platform)
     stages = lower(module)
     code = (object_code if cached else compile_object)(stages.text, level=level)
-    return Executable(stages.plan, Library([code], [MAIN]), MAIN)
+    return Executable(stages.plan, Library([code], [MAIN], externals(stages.text)), MAIN)
 
 
 def check_platform(platform: str) -> None:

@@ -140,6 +140,13 @@ ENTRY e {
     assert "HLO0435" in done.err
 
 
+def test_run_hlo_module_takes_threads() -> None:
+    assert run("run_hlo_module", "--platform=CPU", "--threads=2", "-", stdin=TEXT).code == 0
+    done = run("run_hlo_module", "--platform=CPU", "--threads=-2", "-", stdin=TEXT)
+    assert done.code == 2
+    assert "at least one is needed" in done.err
+
+
 def test_run_hlo_module_has_no_trace_of_machine_code() -> None:
     done = run("run_hlo_module", "--platform=CPU", "--trace", "-", stdin=TEXT)
     assert done.code == 2

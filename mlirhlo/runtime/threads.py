@@ -1,0 +1,88 @@
+"""Threads of compiled modules: one pool in the process, made of machine code, called by generated code.
+
+Generated code declares `mlirhlo_parallel_for(kernel, args, n)` (see `threads_ir.py`); `externals` gives the
+loader its address. How many threads there are is said by `set_thread_count`, else by `OMP_NUM_THREADS`, else by
+the processors this process may use. Results depend on that number at most, never on which thread did what.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import os
+import platform
+import sys
+import threading
+
+from mlirhlo.runtime import threads_ir
+from mlirhlo.runtime.cache import object_code
+from mlirhlo.runtime.jit import Library
+
+PARALLEL_FOR = "mlirhlo_parallel_for"
+"""Symbol that generated code calls."""
+
+_FUTEX = {"x86_64": (202, "llvm.x86.sse2.pause"), "aarch64": (98, "")}
+"""Linux's number of the system call, and the intrinsic that eases a spinning core, by machine."""
+
+_lock = threading.Lock()
+_wanted = 0
+"""Threads asked for; 0 when the environment decides."""
+
+
+def thread_count() -> int:
+    """Threads that compiled code runs on."""
+    if _wanted:
+        return _wanted
+    first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    if first.isdigit() and int(first):
+        return min(int(first), threads_ir.MAX_THREADS)
+    if hasattr(os, "sched_getaffinity"):
+        return min(len(os.sched_getaffinity(0)), threads_ir.MAX_THREADS)
+    return min(os.cpu_count() or 1, threads_ir.MAX_THREADS)
+
+
+def set_thread_count(count: int) -> None:
+    """Sets the number of threads for the whole process; 0 leaves it to the environment again.
+
+    Raises ValueError for a negative number.
+    """
+    global _wanted  # one pool, one number
+    if count < 0:
+        raise ValueError(f"{count} threads")
+    with _lock:
+        _wanted = min(count, threads_ir.MAX_THREADS)
+        if _pool.cache_info().currsize:
+            _pool().resize(thread_count())
+
+
+def externals(text: str) -> dict[str, int]:
+    """Addresses of what LLVM assembly calls of this module; the pool starts with its first job."""
+    return {PARALLEL_FOR: _pool().address} if f"@{PARALLEL_FOR}(" in text else {}
+
+
+@functools.cache
+def _pool() -> _Pool:
+    return _Pool()
+
+
+class _Pool:
+    def __init__(self) -> None:
+        number, pause = _FUTEX.get(platform.machine(), (0, ""))
+        self._works = sys.platform == "linux" and number > 0
+        names = [PARALLEL_FOR, "pool_stop", "pool_forget", "threads"]
+        # A machine of another kind never calls what is missing there: it has one thread.
+        self._library = Library([object_code(threads_ir.assembly(number, pause))], names)
+        self.address = self._library.address(PARALLEL_FOR)
+        self._count = ctypes.c_int32.from_address(self._library.address("threads"))
+        self._stop = ctypes.CFUNCTYPE(None)(self._library.address("pool_stop"))
+        self._forget = ctypes.CFUNCTYPE(None)(self._library.address("pool_forget"))
+        self.resize(thread_count())
+        if self._works:
+            # Before the code is unmapped, and in children, which have the calling thread alone.
+            atexit.register(self._stop)
+            os.register_at_fork(after_in_child=self._forget)
+
+    def resize(self, count: int) -> None:
+        """Jobs from now on are cut for this many threads."""
+        self._count.value = count if self._works else 1

@@ -45,7 +45,7 @@ def _highest(n: Numbers) -> float:
 
 
 def exp(n: Numbers, x: SSAValue, *, rest: SSAValue | None = None, half: bool = False) -> SSAValue:
-    """e**x, 1 ULP; `rest` is a small number added to x, `half` gives half of it."""
+    """e**x, 1.1 ULP; `rest` is a small number added to x, `half` gives half of it."""
     clamped = n.min(n.max(x, n.c(_lowest(n))), n.c(_highest(n)))
     tail, k = _reduced(n, clamped, rest)
     if half:
@@ -90,7 +90,7 @@ def logistic(n: Numbers, x: SSAValue) -> SSAValue:
 
 
 def sinh(n: Numbers, x: SSAValue) -> SSAValue:
-    """1.5 ULP."""
+    """2 ULP."""
     size = n.abs(x)
     square = n.mul(x, x)
     near = n.fma(n.mul(x, square), n.poly(square, n.table("SINH")), x)
@@ -100,6 +100,6 @@ def sinh(n: Numbers, x: SSAValue) -> SSAValue:
 
 
 def cosh(n: Numbers, x: SSAValue) -> SSAValue:
-    """1.5 ULP."""
+    """2 ULP."""
     half = exp(n, n.abs(x), half=True)
     return n.add(half, n.div(n.c(0.25), half))

@@ -186,7 +186,7 @@ def cosine(n: Numbers, x: SSAValue) -> SSAValue:
 
 
 def tan(n: Numbers, x: SSAValue) -> SSAValue:
-    """2 ULP, of any argument."""
+    """2.5 ULP, of any argument."""
     above, below = sine_and_cosine(n, x)
     return n.div(above, below)
 
@@ -252,7 +252,7 @@ def atan(n: Numbers, x: SSAValue) -> SSAValue:
 
 
 def asin(n: Numbers, x: SSAValue) -> SSAValue:
-    """1.5 ULP; NaN beyond 1."""
+    """2.5 ULP; NaN beyond 1."""
     size = n.abs(x)
     z, root, series, far = _arc(n, size)
     del z

@@ -27,6 +27,7 @@ from mlirhlo.rewrites.stablehlo_to_hlo import (
     random,
     reduction,
     shardy,
+    shardy_ops,
     tokens,
 )
 from mlirhlo.rewrites.stablehlo_to_hlo.annotations import read_common
@@ -47,6 +48,7 @@ FAMILIES = (
     random,
     reduction,
     shardy,
+    shardy_ops,
     tokens,
 )
 """Modules with handlers; importing them registers the handlers."""

@@ -47,6 +47,7 @@ def prepared(module: ModuleOp, *, simplify: bool = True) -> ModuleOp:
     """A copy of `module` in which every op has an HLO form. Raises `HloError` HLO0423, HLO0425."""
     from mlirhlo.rewrites.chlo_expansion import expand_chlo
     from mlirhlo.rewrites.stablehlo_quant_to_math import legalize_quantized
+    from mlirhlo.rewrites.stablehlo_to_hlo.shardy_ops import plain_constants
     from mlirhlo.rewrites.stablehlo_to_hlo.wrapped import unwrap
 
     copy = module.clone()
@@ -55,6 +56,7 @@ def prepared(module: ModuleOp, *, simplify: bool = True) -> ModuleOp:
         if source is not None:
             twin.text_source = source  # type: ignore[attr-defined]
     unwrap(copy)
+    plain_constants(copy)
     if any(op.name in DYNAMIC for op in copy.walk()):
         resolve_sizes(copy)
     remove_unused_functions(copy)

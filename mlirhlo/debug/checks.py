@@ -246,7 +246,7 @@ class _Test:
         actual = self._value(op.operands[0])
         if name == "expect_serialized_eq":
             key = _text(op, "probe_id")
-            at = int(_number(op, "iteration", _number(op, "iter", 0)) or 1)
+            at = max(int(_number(op, "iteration", _number(op, "iter", 0) + 1)), 1)
             seen = self.probes.get(key, [])
             if len(seen) < at:
                 return f'the probe "{key}" has seen {len(seen)} values, not {at}'

@@ -239,11 +239,13 @@ class AlmostEqOp(_Constant):
 
 @irdl_op_definition
 class ExpectSerializedEqOp(IRDLOperation):
-    """Equal to what the probe of that name saw, the first time or the `iteration`-th."""
+    """Equal to what the probe of that name saw: the first time, or the `iter`-th, counted from 0
+    (as `iteration` from 1)."""
 
     name = "check.expect_serialized_eq"
     actual = operand_def(AnyAttr())
     probe_id = prop_def(StringAttr)
+    iter = opt_prop_def(IntegerAttr)
     iteration = opt_prop_def(IntegerAttr)
 
     @classmethod
@@ -253,10 +255,12 @@ class ExpectSerializedEqOp(IRDLOperation):
         parser.parse_punctuation(",")
         properties: dict[str, Attribute] = {"probe_id": _probe_id(parser)}
         if parser.parse_optional_punctuation(",") is not None:
-            parser.parse_keyword("iteration")
+            key = "iter" if parser.parse_optional_keyword("iter") else "iteration"
+            if key == "iteration":
+                parser.parse_keyword(key)
             parser.parse_punctuation("=")
             number = IntegerAttr(parser.parse_integer(), IntegerType(32, Signedness.UNSIGNED))
-            properties["iteration"] = number
+            properties[key] = number
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         actual = parser.resolve_operand(operand, parser.parse_type())
@@ -268,8 +272,9 @@ class ExpectSerializedEqOp(IRDLOperation):
         printer.print_ssa_value(self.actual)
         printer.print_string(", probe_id = ")
         printer.print_attribute(self.probe_id)
-        if self.iteration is not None:
-            printer.print_string(f", iteration = {self.iteration.value.data}")
+        for key, number in (("iter", self.iter), ("iteration", self.iteration)):
+            if number is not None:
+                printer.print_string(f", {key} = {number.value.data}")
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_attribute(self.actual.type)

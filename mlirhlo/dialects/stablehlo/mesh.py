@@ -41,6 +41,16 @@ def _parse_axis(parser: AttrParser) -> MeshAxis:
         return MeshAxis(name, parser.parse_integer())
 
 
+def _parse_listed_axis(parser: AttrParser) -> MeshAxis:
+    """An axis in a list: `<…>`, or with its name in front."""
+    found = parser.parse_optional_attribute()
+    if found is None:
+        return _parse_axis(parser)
+    if not isinstance(found, MeshAxisAttr):
+        parser.raise_error("expected an axis of a mesh")
+    return found.data
+
+
 @irdl_attr_definition
 class MeshAxisAttr(TextualAttr[MeshAxis]):
     """`#stablehlo.mesh_axis<name = "x", size = 2>`."""
@@ -78,7 +88,7 @@ class MeshAttr(Data[Mesh]):
             parser.parse_keyword("axes")
             parser.parse_punctuation("=")
             axes = parser.parse_comma_separated_list(
-                parser.Delimiter.SQUARE, lambda: _parse_axis(parser)
+                parser.Delimiter.SQUARE, lambda: _parse_listed_axis(parser)
             )
             device_ids: Attribute | None = None
             if parser.parse_optional_punctuation(",") is not None:

@@ -65,6 +65,29 @@ def test_a_check_that_fails_has_a_place() -> None:
     assert failure.place.line == 4
 
 
+PROBES = """func.func @probes() {
+  %one = stablehlo.constant dense<1> : tensor<i64>
+  %two = stablehlo.constant dense<2> : tensor<i64>
+  %a = interpreter.probe %one, probe_id = "p" : tensor<i64>
+  %b = interpreter.probe %two, probe_id = "p" : tensor<i64>
+  check.expect_serialized_eq %one, probe_id = "p" : tensor<i64>
+  check.expect_serialized_eq %one, probe_id = "p", iter = 0 : tensor<i64>
+  check.expect_serialized_eq %two, probe_id = "p", iter = 1 : tensor<i64>
+  check.expect_serialized_eq %two, probe_id = "p", iteration = 2 : tensor<i64>
+  func.return
+}
+"""
+
+
+def test_probes_are_counted() -> None:
+    made = run_checks(parse_module(PROBES))
+    assert (made.passed, made.failures) == (4, [])
+    wrong = run_checks(parse_module(PROBES.replace("iter = 1", "iter = 0")))
+    assert "1 of 1 elements differ" in wrong.failures[0].message
+    missing = run_checks(parse_module(PROBES.replace("iter = 1", "iter = 2")))
+    assert "has seen 2 values, not 3" in missing.failures[0].message
+
+
 RING = """func.func public @ring(%x: tensor<2xi32>) -> tensor<2xi32> {
   %0 = "stablehlo.collective_permute"(%x) <{source_target_pairs = dense<[[0,1],[1,0]]> : tensor<2x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 0, type = 0>}> : (tensor<2xi32>) -> tensor<2xi32>
   return %0 : tensor<2xi32>

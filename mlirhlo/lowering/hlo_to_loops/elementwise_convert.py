@@ -171,10 +171,10 @@ def _bitcast_convert(e: Elements, op: Instruction, place: Place) -> Value:
         (x,) = e.at(op.inputs[0], place)
         return (same_bits(b, x, source, target),)
     total: SSAValue | None = None
-    for number in range(after // before):
-        (x,) = e.at(op.inputs[0], (*place, Coordinate(number)))
+    for at in range(after // before):
+        (x,) = e.at(op.inputs[0], (*place, Coordinate(at)))
         bits = b.cast(casts.ExtUIOp, as_bits(b, x, source), IntegerType(after))
-        bits = b.shli(bits, b.constant(number * before, bits.type)) if number else bits
+        bits = b.shli(bits, b.constant(at * before, bits.type)) if at else bits
         total = bits if total is None else b.ori(total, bits)
     assert total is not None
     return (from_bits(b, total, target),)

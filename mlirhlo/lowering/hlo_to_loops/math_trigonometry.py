@@ -49,8 +49,8 @@ def _in_steps(n: Numbers, x: SSAValue) -> tuple[SSAValue, SSAValue | None, SSAVa
     shifted = n.fma(x, n.c(2 / 3.141592653589793), magic)
     k = n.sub(shifted, magic)
     if n.single:
-        high, low = TABLES["HALF_PI.pair"]
-        return n.fma(k, n.c(-low), n.fma(k, n.c(-high), x)), None, n.bits(shifted)
+        upper, lower = TABLES["HALF_PI.pair"]
+        return n.fma(k, n.c(-lower), n.fma(k, n.c(-upper), x)), None, n.bits(shifted)
     first, second, third, fourth = TABLES["HALF_PI.parts"]
     # The products with the first three parts are exact.
     r = n.fma(k, n.c(-first), x)

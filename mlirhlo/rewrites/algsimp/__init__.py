@@ -9,14 +9,21 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import FusionOp
 from mlirhlo.rewrites.algsimp import (
     add,
+    broadcast,
     compare,
     complex_parts,
+    concatenate,
     convert,
+    data,
     divide,
+    dot,
+    dynamic_slice,
     logic,
     minmax,
     multiply,
+    reshape,
     select,
+    slicing,
     subtract,
     transcendental,
 )
@@ -36,6 +43,13 @@ _FAMILIES = (
     multiply,
     select,
     subtract,
+    broadcast,
+    reshape,
+    slicing,
+    concatenate,
+    dynamic_slice,
+    data,
+    dot,
 )
 
 _SWEEPS = 50

@@ -169,7 +169,10 @@ def _sink(user: Instruction, rewriter: Rewriter) -> bool:
     for other in found:
         if array(other).dimensions != array(user).dimensions:
             return False
-        if array(other.operand).dimensions != small.dimensions or other.dimensions != first.dimensions:
+        if (
+            array(other.operand).dimensions != small.dimensions
+            or other.dimensions != first.dimensions
+        ):
             return False
     if small.element_count >= array(user).element_count:
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mlirhlo.dialects.hlo.attributes.base import integer, integers
+from mlirhlo.dialects.hlo.literal import Literal
 from mlirhlo.dialects.hlo.ops import (
     BroadcastOp,
     CopyOp,
@@ -12,9 +13,9 @@ from mlirhlo.dialects.hlo.ops import (
     ReverseOp,
     TransposeOp,
 )
-from mlirhlo.dialects.hlo.literal import Literal
+from mlirhlo.dialects.hlo.ops.base import Binary
 from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.rewrites.algsimp.broadcast import LI
+from mlirhlo.rewrites.algsimp.broadcast import ELEMENTWISE, LI, inserted_ones
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
@@ -25,8 +26,6 @@ from mlirhlo.rewrites.algsimp.common import (
     made_by,
     options_of,
 )
-from mlirhlo.rewrites.algsimp.broadcast import ELEMENTWISE, inserted_ones
-from mlirhlo.dialects.hlo.ops.base import Binary
 from mlirhlo.rewrites.rules import Rewriter, rule
 
 
@@ -221,7 +220,9 @@ def copy_in_same_layout(op: CopyOp, rewriter: Rewriter) -> None:
         use.operation.name == "hlo.return" for use in op.output.uses
     ):
         return
-    if is_array(op) and (not options_of(rewriter).is_layout_sensitive or op.shape == array(op.operand)):
+    if is_array(op) and (
+        not options_of(rewriter).is_layout_sensitive or op.shape == array(op.operand)
+    ):
         forward(op, rewriter, op.operand)
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 import pytest
-from unit.rewrites import algsimp_arithmetic_cases, algsimp_cases
+from unit.rewrites import algsimp_arithmetic_cases, algsimp_cases, algsimp_shape_cases
 from unit.rewrites.rule_proofs import Case, prove
 
 from mlirhlo.rewrites.algsimp import AlgebraicSimplifierPass
@@ -14,6 +14,7 @@ from mlirhlo.rewrites.algsimp import AlgebraicSimplifierPass
 CASES: Mapping[str, tuple[Case, ...]] = {
     **algsimp_cases.CASES,
     **algsimp_arithmetic_cases.CASES,
+    **algsimp_shape_cases.CASES,
 }
 RULES = {rule.name: rule for rule in AlgebraicSimplifierPass.rules}
 PROVED: Counter[str] = Counter()

@@ -41,7 +41,7 @@ def attribute_of(op: Operation, name: str) -> Attribute | None:
 def integer_of(op: Operation, name: str, default: int = 0) -> int:
     """An integer attribute; `default` without one."""
     found = attribute_of(op, name)
-    return cast("int", plain(found)) if isinstance(found, IntegerAttr) else default
+    return cast("IntegerAttr[Any]", found).value.data if isinstance(found, IntegerAttr) else default
 
 
 def flag_of(op: Operation, name: str, *, default: bool = False) -> bool:
@@ -99,7 +99,7 @@ def plain(attribute: Attribute) -> Any:
         case StringAttr():
             return attribute.data
         case ArrayAttr():
-            return [plain(item) for item in cast("ArrayAttr[Attribute]", attribute).data]
+            return [plain(item) for item in attribute.data]
         case DenseArrayBase() | DenseIntOrFPElementsAttr():
             return list(cast("DenseArrayBase[Any]", attribute).get_values())
         case DictionaryAttr():
@@ -115,5 +115,5 @@ def dictionaries_of(op: Operation, name: str) -> tuple[Mapping[str, Attribute], 
     found = attribute_of(op, name)
     if not isinstance(found, ArrayAttr):
         return None
-    items = cast("ArrayAttr[Attribute]", found).data
+    items: tuple[Attribute, ...] = cast("ArrayAttr[Any]", found).data
     return tuple(item.data if isinstance(item, DictionaryAttr) else {} for item in items)

@@ -27,14 +27,15 @@ def tpu_custom_call(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Va
     Raises `HloError` HLO0355 for operands and results that are no arrays, HLO0700 for a kernel that
     cannot be read or does not fit, HLO0701 to HLO0703 for what its operations cannot do.
     """
-    config = config_of(options_of(op), op.instruction_name)
+    name = op.instruction_name or "kernel"
+    config = config_of(options_of(op), name)
     shape = op.shape
     parts = shape.elements if isinstance(shape, TupleShape) else (shape,)
     arrays = [part for part in parts if isinstance(part, ArrayShape)]
     if len(arrays) != len(parts):
         raise unfit(op, f"a kernel cannot give {shape}")
     device = frame.machine.device(frame.replica, frame.partition)
-    kernel = _kernel(config.body, op.instruction_name, config.internal_scratch_in_bytes)
+    kernel = _kernel(config.body, name, config.internal_scratch_in_bytes)
     results = kernel.run(
         inputs,
         [(part.dimensions, part.element_type.dtype) for part in arrays],

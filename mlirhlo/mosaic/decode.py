@@ -121,9 +121,10 @@ def _read_text(data: bytes, file: str) -> ModuleOp:
 
     try:
         text = data.decode()
-        module = Parser(_text_context(), text, file).parse_module()
     except UnicodeDecodeError:
         raise _unreadable(file, "it is neither bytecode nor text") from None
+    try:
+        module = Parser(_text_context(), text, file).parse_module()
     except ParseError as problem:
         span = problem.span
         before = text[: span.start]

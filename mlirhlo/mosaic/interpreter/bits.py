@@ -4,6 +4,10 @@ Elements of a 32-bit word stand over one another in the second-minor dimension: 
 the first row. Four-bit elements are one byte each in numpy, but four bits of a word here.
 """
 
+# Lambdas that numpy takes have parameters of no stated type.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any

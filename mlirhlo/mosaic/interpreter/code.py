@@ -4,6 +4,10 @@ Every value of a function has a slot; an operation becomes its meaning with the 
 writes. Regions of structured operations share the slots of their function.
 """
 
+# Lambdas that numpy takes have parameters of no stated type.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -162,10 +166,10 @@ def _perform(steps: Sequence[Step], frame: Frame) -> None:
                 place_of(op),
                 help="check the kernel's shapes and types; the module may have been changed",
             ) from problem
-        if results.__class__ is int:
+        if isinstance(results, int):
             env[results] = value
         elif results:
-            for slot, part in zip(results, value, strict=True):  # pyright: ignore[reportArgumentType]
+            for slot, part in zip(results, value, strict=True):
                 env[slot] = part
 
 

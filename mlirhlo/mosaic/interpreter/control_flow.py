@@ -1,5 +1,9 @@
 """`scf`, `func` and `cf.assert`; branches between blocks are followed in `code`."""
 
+# Lambdas that numpy takes have parameters of no stated type.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from itertools import product

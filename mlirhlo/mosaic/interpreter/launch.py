@@ -1,5 +1,9 @@
 """A kernel on arrays: its arguments, its grid, its results."""
 
+# Lambdas that numpy takes have parameters of no stated type.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,5 +1,9 @@
 """`math`: functions of floats, narrow types in f32; a few of integers."""
 
+# Lambdas that numpy takes have parameters of no stated type.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

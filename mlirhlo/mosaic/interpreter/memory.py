@@ -5,6 +5,10 @@ seen as twice the rows of 16-bit ones) keeps the reference it came from, and a p
 between the two.
 """
 
+# Lambdas that numpy takes have parameters of no stated type.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -184,12 +188,9 @@ def reshaped(ref: MemRef, shape: Sequence[int]) -> MemRef:
     if ref.shape == target:
         return ref
     if ref.parent is None:
-        view = ref.array.view()
-        try:
-            view.shape = target
-        except AttributeError:
-            source = ref.shape
-            return ref.converted(lambda a: a.reshape(target), lambda a: a.reshape(source))
-        return MemRef(view, ref.space, ref.element)
+        view = ref.array.reshape(target)
+        # A copy that numpy had to make lies elsewhere.
+        if np.may_share_memory(view, ref.array):
+            return MemRef(view, ref.space, ref.element)
     source = ref.shape
     return ref.converted(lambda a: a.reshape(target), lambda a: a.reshape(source))

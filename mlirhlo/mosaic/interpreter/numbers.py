@@ -1,5 +1,9 @@
 """Element types of kernels in numpy: which are computed wider, and how bits are read."""
 
+# Lambdas that numpy takes have parameters of no stated type.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -28,7 +32,7 @@ def is_float(dtype: np.dtype[Any]) -> bool:
 
 def is_native_float(dtype: np.dtype[Any]) -> bool:
     """Whether numpy computes in the type itself."""
-    return dtype in (np.float32, np.float64)
+    return dtype.kind == "f" and dtype.itemsize > 2
 
 
 def to_float(a: Any) -> Any:

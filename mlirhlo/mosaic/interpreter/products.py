@@ -1,5 +1,9 @@
 """Products of vectors: any contraction as one matrix product."""
 
+# Lambdas that numpy takes have parameters of no stated type.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import re
@@ -37,7 +41,7 @@ def indexing_maps(op: Operation) -> Maps:
     if not isinstance(stated, ArrayAttr):
         raise unfit(op, "its indexing maps are missing")
     try:
-        left, right, out = (_loops(item) for item in stated)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        left, right, out = (_loops(item) for item in stated)
     except ValueError:
         raise unfit(op, f"indexing maps {stated}") from None
     return left, right, out

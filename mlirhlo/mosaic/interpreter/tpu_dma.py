@@ -1,5 +1,9 @@
 """`tpu`: copies and semaphores. A copy is made when it is started."""
 
+# Lambdas that numpy takes have parameters of no stated type.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -62,7 +66,7 @@ def enqueue_dma(op: Operation, scope: Scope) -> Run:
     """Copies at once, and tells the semaphores."""
 
     def run(frame: Activation, *operands: Any) -> Any:
-        parts = [*_parts(op, operands), None, None, None]
+        parts: list[Any] = [*_parts(op, operands), None, None, None]
         source, sent, target, arrived, device, core, subcore = parts[:7]
         _here(op, frame, device, core, subcore)
         if source.array.shape != target.array.shape:
@@ -106,7 +110,8 @@ def wait_dma(op: Operation, scope: Scope) -> Run:
             return ()
         source, sent, target, arrived = _parts(op, operands)[:4]
         use_target = arrived is not None and (waits_for_target or sent is None)
-        semaphore, ref = (arrived, target) if use_target else (sent, source)
+        semaphore: Any = arrived if use_target else sent
+        ref: Any = target if use_target else source
         _take(semaphore, _amount(semaphore, ref), "the wait")
         return ()
 
@@ -118,7 +123,7 @@ def sem_signal(op: Operation, scope: Scope) -> Run:
     """Adds to a semaphore."""
 
     def run(frame: Activation, *operands: Any) -> Any:
-        parts = [*_parts(op, operands), None]
+        parts: list[Any] = [*_parts(op, operands), None]
         semaphore, amount, device, core, subcore = parts[:5]
         _here(op, frame, device, core, subcore)
         _add(semaphore, int(amount))

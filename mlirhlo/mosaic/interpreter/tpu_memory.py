@@ -1,5 +1,9 @@
 """`tpu`: loads and stores of vectors, and views of references."""
 
+# Lambdas that numpy takes have parameters of no stated type.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -260,9 +264,7 @@ def reinterpret_cast(op: Operation, scope: Scope) -> Run:
         whole = ref.array
         if ref.parent is not None or not whole.flags.c_contiguous:
             raise unfit(op, "of a reference whose elements do not lie one after another")
-        flat = whole.view()
-        flat.shape = (whole.size,)
-        flat = flat.view(dtype)
+        flat = whole.reshape(-1).view(dtype)
         count = int(np.prod(wanted, dtype=int))
         if offset < 0 or offset + count > flat.size:
             raise fault(f"{count} elements at {offset} are more than the {flat.size} there are")

@@ -1,5 +1,9 @@
 """Blocks of a kernel's operands: which part of the array a step sees, and its way there and back."""
 
+# Lambdas that numpy takes have parameters of no stated type.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -14,8 +18,9 @@ from mlirhlo.mosaic.interpreter.memory import MemRef, unwritten
 if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
+    from mlirhlo.mosaic.interpreter.code import Functions
     from mlirhlo.mosaic.interpreter.core import Core
-    from mlirhlo.mosaic.interpreter.registry import Array, Scope
+    from mlirhlo.mosaic.interpreter.registry import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,7 @@ class Window:
         return tuple(at - low for at, low in zip(found, self.padding_low, strict=True))
 
 
-def window_of(entry: Mapping[str, Attribute], scope: Scope | Any) -> Window | None:
+def window_of(entry: Mapping[str, Attribute], functions: Functions) -> Window | None:
     """The window of an entry of `window_params`; None for an operand seen whole."""
     if "transform_indices" not in entry or "window_bounds" not in entry:
         return None
@@ -47,7 +52,9 @@ def window_of(entry: Mapping[str, Attribute], scope: Scope | Any) -> Window | No
         bounds = integers(entry["window_bounds"])
         padding = lists_of(kind)
         low = padding[0] if padding and padding[0] else (0,) * len(bounds)
-    return Window(integers(entry["window_bounds"]), scope[plain(entry["transform_indices"])], low)
+    return Window(
+        integers(entry["window_bounds"]), functions[plain(entry["transform_indices"])], low
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -66,11 +73,6 @@ class Block:
     """What the body is given; its buffer is this block's memory."""
     is_output: bool
     _at: tuple[int, ...] | None = field(default=None)
-
-    @staticmethod
-    def of(window: Window, array: Array, like: MemRef, *, is_output: bool) -> Block:
-        """A block with memory of its own."""
-        return Block(window, array, like, is_output)
 
     def _parts(self, at: tuple[int, ...]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
         """The indices into the array and into the block that belong together."""

@@ -1,0 +1,50 @@
+"""Kernels of Pallas, lowered for a TPU and run from their bodies, against JAX's interpretation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlirhlo
+
+jax = pytest.importorskip("jax")
+
+from unit.mosaic.kernels import KERNELS  # noqa: E402  (needs jax)
+
+pytestmark = pytest.mark.oracle
+
+
+def lowered(function: Any, inputs: list[Any]) -> str:
+    """StableHLO for a TPU."""
+    from jax.sharding import AbstractDevice, AbstractMesh, use_abstract_mesh
+
+    # Some of Pallas' lowerings ask which generation they are for.
+    device = AbstractDevice("TPU v5 lite", 1, "tpu")
+    with use_abstract_mesh(AbstractMesh((), (), abstract_device=device)):
+        return jax.jit(function).trace(*inputs).lower(lowering_platforms=("tpu",)).as_text()
+
+
+def arrays(value: Any) -> list[Any]:
+    return [np.asarray(part) for part in (value if isinstance(value, tuple | list) else [value])]
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS))
+def test_as_jax_interprets_it(name: str) -> None:
+    function, inputs = KERNELS[name](True)
+    wanted = arrays(jax.jit(function)(*inputs))
+    module = mlirhlo.parse(lowered(*KERNELS[name](False)))
+    assert "tpu_custom_call" in str(module)
+    got = arrays(module(*inputs))
+    assert len(got) == len(wanted)
+    for a, b in zip(got, wanted, strict=True):
+        assert a.dtype == b.dtype
+        assert a.shape == b.shape
+        if b.dtype.kind in "biu":
+            np.testing.assert_array_equal(a, b)
+        else:
+            step = 2.0**-7 if b.dtype.itemsize == 2 else 0 if b.dtype.itemsize == 1 else 2e-5
+            np.testing.assert_allclose(
+                a.astype(np.float32), b.astype(np.float32), rtol=step, atol=step
+            )

@@ -7,7 +7,7 @@ the end of each round. Everything else becomes a kernel, one for all instruction
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import cast
@@ -84,7 +84,7 @@ class _Planner:
         trees = [self._parameters(p.shape, parameters) for p in entry.parameters]
         steps: list[Step] = []
         tree = self._computation(entry, trees, steps)
-        results = self._results(tree, steps)
+        results = self._results(tree, entry.root.shape, steps)
         _Spans().run(steps)
         arena = [b for b in self.buffers if b.in_arena and b.first >= 0]
         return Plan(
@@ -108,15 +108,20 @@ class _Planner:
         found.append(buffer)
         return buffer
 
-    def _results(self, tree: Tree, steps: list[Step]) -> list[Buffer]:
-        """Temporaries become results where they are; all else is copied."""
+    def _results(self, tree: Tree, shape: Shape, steps: list[Step]) -> list[Buffer]:
+        """Temporaries become results where they are; all else is copied.
+
+        A buffer may have been made for a value of another shape (before a bitcast): as a result it
+        has the result's.
+        """
         results: list[Buffer] = []
-        for number, leaf in enumerate(leaves(tree)):
+        pairs = zip(leaves(tree), _array_leaves(shape), strict=True)
+        for number, (leaf, wanted) in enumerate(pairs):
             if leaf.in_arena:
-                leaf.result = number
+                leaf.result, leaf.shape = number, wanted
                 results.append(leaf)
             else:
-                target = Buffer(leaf.shape, leaf.size, result=number)
+                target = Buffer(wanted, leaf.size, result=number)
                 steps.append(Copy(leaf, target))
                 results.append(target)
         return results
@@ -235,6 +240,14 @@ class _Planner:
             branch.branches.append(inner)
         steps.append(branch)
         return result
+
+
+def _array_leaves(shape: Shape) -> Iterator[ArrayShape]:
+    if isinstance(shape, TupleShape):
+        for part in shape.elements:
+            yield from _array_leaves(part)
+    elif not isinstance(shape, TokenShape):
+        yield _static(shape)
 
 
 def _static(shape: Shape) -> ArrayShape:

@@ -87,7 +87,10 @@ _WITHOUT_MEANING = frozenset(
 
 def kernel_key(op: Instruction, computations: Computations) -> Hashable:
     """Equal for instructions that one kernel can compute."""
-    return _key(op, computations, {})
+    # A kernel made for `multiply(x, x)` reads its first operand twice.
+    first: dict[SSAValue, int] = {}
+    same = tuple(first.setdefault(v, number) for number, v in enumerate(op.inputs))
+    return (_key(op, computations, {}), same)
 
 
 def computation_key(name: str, computations: Computations, known: dict[str, Hashable]) -> Hashable:

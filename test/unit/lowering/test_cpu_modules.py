@@ -133,3 +133,34 @@ def test_a_parameter_is_returned_as_a_copy() -> None:
     result = compiled(module)(x)
     assert same(result, x)
     assert not np.shares_memory(result, x)
+
+
+def test_kernels_of_one_operand_twice_are_not_shared() -> None:
+    module = mlirhlo.parse("""HloModule twice
+ENTRY e {
+  x = f32[4] parameter(0)
+  y = f32[4] parameter(1)
+  a = f32[4] multiply(x, x)
+  b = f32[4] multiply(x, y)
+  ROOT r = (f32[4], f32[4]) tuple(a, b)
+}
+""")
+    x, y = np.arange(4, dtype="f4"), np.full(4, 7, "f4")
+    assert same(compiled(module)(x, y), module(x, y))
+
+
+def test_results_have_their_own_shape_in_shared_memory() -> None:
+    module = mlirhlo.parse("""HloModule reshaped
+ENTRY e {
+  x = f32[2,3] parameter(0)
+  a = f32[6] reshape(x)
+  s = f32[2,3] add(x, x)
+  b = f32[3,2] reshape(s)
+  c = f32[3,2]{0,1} bitcast(s)
+  ROOT r = (f32[6], f32[3,2], f32[3,2]{0,1}) tuple(a, b, c)
+}
+""")
+    x = np.arange(6, dtype="f4").reshape(2, 3)
+    actual, expected = compiled(module)(x), module(x)
+    assert same(actual, expected)
+    assert [a.shape for a in actual] == [e.shape for e in expected]

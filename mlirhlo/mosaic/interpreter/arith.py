@@ -131,7 +131,7 @@ def _right_unsigned(a: Any, b: Any) -> Any:
     return _shifted(a, b, np.right_shift, 0)
 
 
-for _name, _function in {
+_SIGNLESS: dict[str, Callable[[Any, Any], Any]] = {
     "addi": lambda a, b: a ^ b if a.dtype == np.bool_ else a + b,
     "subi": lambda a, b: a ^ b if a.dtype == np.bool_ else a - b,
     "muli": lambda a, b: a & b if a.dtype == np.bool_ else a * b,
@@ -146,17 +146,20 @@ for _name, _function in {
     "shrsi": _right,
     "maxsi": np.maximum,
     "minsi": np.minimum,
-}.items():
-    means(f"arith.{_name}")(_integer(_function))
+}
 
-for _name, _function in {
+_UNSIGNED: dict[str, Callable[[Any, Any], Any]] = {
     "divui": _floor_quotient,
     "remui": _remainder,
     "ceildivui": lambda a, b: _floor_quotient(a, b) + (_remainder(a, b) != 0).astype(a.dtype),
     "shrui": _right_unsigned,
     "maxui": np.maximum,
     "minui": np.minimum,
-}.items():
+}
+
+for _name, _function in _SIGNLESS.items():
+    means(f"arith.{_name}")(_integer(_function))
+for _name, _function in _UNSIGNED.items():
     means(f"arith.{_name}")(_on_bits(_function))
 
 

@@ -26,15 +26,15 @@ def to_bits(array: Array) -> Array:
     if is_float(dtype):
         bits = np.ascontiguousarray(array).view(f"u{dtype.itemsize}")
         width = width_of(dtype)
-        return bits & bits.dtype.type((1 << width) - 1) if width < 8 else bits
-    return as_unsigned(array)
+        return np.asarray(bits & bits.dtype.type((1 << width) - 1) if width < 8 else bits)
+    return np.asarray(as_unsigned(array))
 
 
 def from_bits(bits: Array, dtype: np.dtype[Any]) -> Array:
     """Elements with those (low) bits."""
     width = width_of(dtype)
     if dtype.kind == "b":
-        return bits & 1 != 0
+        return np.asarray(bits & 1 != 0)
     narrow = bits.astype(f"u{dtype.itemsize}")
     if width < 8 and not is_float(dtype):
         low = (narrow & np.uint8((1 << width) - 1)).astype(np.int16)

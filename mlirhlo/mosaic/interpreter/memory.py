@@ -54,7 +54,7 @@ class MemRef:
     @property
     def shape(self) -> tuple[int, ...]:
         """Sizes of the dimensions."""
-        return self.array.shape
+        return tuple(self.array.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -62,6 +62,7 @@ def contract(maps: Maps, a: Array, b: Array, start: Any, dtype: np.dtype[Any]) -
     contracting = [i for i in left if i in right and i not in out]
     rows = [i for i in out if i in left and i not in right]
     columns = [i for i in out if i in right and i not in left]
+    wide: Any
     floats = is_float(a.dtype) or is_float(b.dtype)
     if floats:
         wide = np.float64 if dtype == np.float64 else np.float32

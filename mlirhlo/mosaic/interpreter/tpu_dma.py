@@ -110,9 +110,9 @@ def wait_dma(op: Operation, scope: Scope) -> Run:
             return ()
         source, sent, target, arrived = _parts(op, operands)[:4]
         use_target = arrived is not None and (waits_for_target or sent is None)
-        semaphore: Any = arrived if use_target else sent
+        waited: Any = arrived if use_target else sent
         ref: Any = target if use_target else source
-        _take(semaphore, _amount(semaphore, ref), "the wait")
+        _take(waited, _amount(waited, ref), "the wait")
         return ()
 
     return run

@@ -29,8 +29,8 @@ def _maps(op: Operation) -> Maps:
     if numbers is None or "dot_dimension_numbers" not in str(numbers):
         if left_rank != 2 or right_rank != 2:
             raise unfit(op, "it has no dimension_numbers")
-        contracting = (0 if flag_of(op, "transpose_lhs") else 1,)
-        other = (1 if flag_of(op, "transpose_rhs") else 0,)
+        contracting: tuple[int, ...] = (0 if flag_of(op, "transpose_lhs") else 1,)
+        other: tuple[int, ...] = (1 if flag_of(op, "transpose_rhs") else 0,)
         order: tuple[int, ...] = (0, 1 - contracting[0], 1, 1 - other[0])
         batch: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     else:

@@ -68,14 +68,15 @@ def nothing(op: Operation, scope: Scope) -> Run:
 
 @means("tpu.log")
 def log(op: Operation, scope: Scope) -> Run:
-    """Writes the tag with the values behind it, or in its braces."""
+    """Writes the tag with the values behind it, or where it says `$0`, `$1`, …."""
     tag, formatted = string_of(op, "tag") or "", integer_of(op, "formatted")
 
     def run(frame: Activation, *values: Any) -> Any:
         text = tag
         if formatted:
-            for value in values:
-                text = text.replace("{}", str(value), 1)
+            # From the last one, so that $1 is not found in $10.
+            for number, value in reversed(list(enumerate(values))):
+                text = text.replace(f"${number}", str(value))
         else:
             text = " ".join([tag, *(str(value) for value in values)])
         frame.core.options.log(text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xdsl.ir import SSAValue
+
 from mlirhlo.dialects.hlo.ops import BroadcastOp, ConcatenateOp, PadOp, SliceOp
 from mlirhlo.rewrites.algsimp.broadcast import LI
 from mlirhlo.rewrites.algsimp.common import (
@@ -44,7 +46,7 @@ def concatenate_of_empty(op: ConcatenateOp, rewriter: Rewriter) -> None:
 @rule(ConcatenateOp, needs=LI)
 def concatenate_of_concatenate(op: ConcatenateOp, rewriter: Rewriter) -> None:
     """concat(a, concat(b, c)) => concat(a, b, c)"""
-    values = []
+    values: list[SSAValue] = []
     for value in op.inputs:
         inner = made_by(value, ConcatenateOp)
         same = inner is not None and inner.dimensions == op.dimensions

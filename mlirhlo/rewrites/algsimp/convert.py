@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.hlo.literal import Literal
 from mlirhlo.dialects.hlo.ops import (
@@ -39,12 +41,13 @@ def holds(wide: PrimitiveType, narrow: PrimitiveType) -> bool:
     """Whether every value of `narrow` is one of `wide`, told apart from all others."""
     import ml_dtypes
 
+    finfo: Any = ml_dtypes.finfo
     if wide.is_float and narrow.is_float:
         if "f8e8m0fnu" in (wide.name, narrow.name):
             return False
-        a, b = ml_dtypes.finfo(wide.dtype), ml_dtypes.finfo(narrow.dtype)
+        a, b = finfo(wide.dtype), finfo(narrow.dtype)
         finite_only = "fn" in wide.name or wide.bits < 8
-        return (
+        return bool(
             not finite_only
             and int(a.nmant) >= int(b.nmant)
             and int(a.maxexp) >= int(b.maxexp)
@@ -84,7 +87,8 @@ def convert_of_constant(op: ConvertOp, rewriter: Rewriter) -> None:
     b = Builder(op, rewriter)
     shape = op.shape
     assert isinstance(shape, ArrayShape)
-    b.constant(Literal.from_array(shape, evaluate(op, [literal.array])))
+    folded: Any = evaluate(op, [literal.array])
+    b.constant(Literal.from_array(shape, folded))
     b.done()
 
 
@@ -161,7 +165,8 @@ def reduce_precision_to_own_widths(op: ReducePrecisionOp, rewriter: Rewriter) ->
     """reduce-precision(x) => x, to the widths x has"""
     import ml_dtypes
 
-    info = ml_dtypes.finfo(element(op).dtype)
+    finfo: Any = ml_dtypes.finfo
+    info = finfo(element(op).dtype)
     exponent = element(op).bits - 1 - int(info.nmant)
     if (op.exponent_bits, op.mantissa_bits) == (exponent, int(info.nmant)):
         forward(op, rewriter, op.operand)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute
@@ -46,7 +47,7 @@ def _swapped_properties(op: DotOp) -> dict[str, Attribute]:
                 found[other] = op.properties[mine]
     precision = op.properties.get("operand_precision")
     if isinstance(precision, ArrayAttr):
-        found["operand_precision"] = ArrayAttr(precision.data[::-1])  # pyright: ignore[reportUnknownArgumentType]
+        found["operand_precision"] = ArrayAttr(cast("ArrayAttr[Attribute]", precision).data[::-1])
     return found
 
 

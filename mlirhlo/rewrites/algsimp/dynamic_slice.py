@@ -83,7 +83,7 @@ def dynamic_slice_at_constants(op: DynamicSliceOp, rewriter: Rewriter) -> None:
         return
     if any(start < 0 for start in starts):
         return
-    mine, old = op.shape.layout, whole.layout  # type: ignore[union-attr]
+    mine, old = array(op).layout, whole.layout
     if mine is not None and old is not None and mine.memory_space != old.memory_space:
         return
     bounds: list[tuple[int, int, int]] = []

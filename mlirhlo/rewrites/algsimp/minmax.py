@@ -44,16 +44,11 @@ def extreme_of_same(op: _Extreme, rewriter: Rewriter) -> None:
         forward(op, rewriter, op.lhs)
 
 
-def _ends(type_: PrimitiveType) -> tuple[Any, Any]:
-    """Lowest and highest finite number of a type."""
-    import ml_dtypes
-
-    if type_.name == "pred":
-        return False, True
-    info: Any = ml_dtypes.finfo(type_.dtype) if type_.is_float else ml_dtypes.iinfo(type_.dtype)
-    if type_.is_float:
-        return float(info.min), float(info.max)
-    return int(info.min), int(info.max)
+def _ends(type_: PrimitiveType) -> tuple[int, int]:
+    """Lowest and highest number of an integer type or pred."""
+    if type_.is_signed:
+        return -(1 << (type_.bits - 1)), (1 << (type_.bits - 1)) - 1
+    return 0, (1 << type_.bits) - 1
 
 
 def _is_end(value: SSAValue, high: bool) -> bool:
@@ -62,8 +57,8 @@ def _is_end(value: SSAValue, high: bool) -> bool:
         return False
     # XLA asks for infinity of floats; their largest finite number is kept, an infinity passes it.
     if type_.is_float:
-        return number == (float("inf") if high else float("-inf"))
-    return number == _ends(type_)[high]
+        return bool(number == (float("inf") if high else float("-inf")))
+    return bool(number == _ends(type_)[high])
 
 
 @rule(MaximumOp, MinimumOp)

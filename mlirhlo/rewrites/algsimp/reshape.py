@@ -52,7 +52,9 @@ def reshape_to_same_shape(op: ReshapeOp, rewriter: Rewriter) -> None:
 def reshape_of_reshape(op: ReshapeOp, rewriter: Rewriter) -> None:
     """reshape(reshape(x)) => reshape(x)"""
     inner = made_by(op.operand, ReshapeOp)
-    if inner is not None and not any(s.is_dynamic for s in map(array, (op, inner, inner.operand))):
+    if inner is not None and not any(
+        array(v).is_dynamic for v in (op.output, inner.output, inner.operand)
+    ):
         b = Builder(op, rewriter)
         b.reshape(inner.operand, op.shape)
         b.done()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xdsl.ir import SSAValue
+
 from mlirhlo.dialects.hlo.attributes.dimensions import SliceDimension
 from mlirhlo.dialects.hlo.ops import (
     BroadcastOp,
@@ -108,7 +110,9 @@ def slice_of_concatenate(op: SliceOp, rewriter: Rewriter) -> None:
         return
     dim = inner.dimensions[0]
     part = parts_of(op)[dim]
-    place, read, first = 0, [], None
+    place = 0
+    read: list[SSAValue] = []
+    first: int | None = None
     for value in inner.inputs:
         size = array(value).dimensions[dim]
         if place < part.limit and place + size > part.start and size:

@@ -6,7 +6,12 @@ from collections import Counter
 from collections.abc import Mapping
 
 import pytest
-from unit.rewrites import algsimp_arithmetic_cases, algsimp_cases, algsimp_shape_cases
+from unit.rewrites import (
+    algsimp_arithmetic_cases,
+    algsimp_cases,
+    algsimp_data_cases,
+    algsimp_shape_cases,
+)
 from unit.rewrites.rule_proofs import Case, prove
 
 from mlirhlo.rewrites.algsimp import AlgebraicSimplifierPass
@@ -15,6 +20,7 @@ CASES: Mapping[str, tuple[Case, ...]] = {
     **algsimp_cases.CASES,
     **algsimp_arithmetic_cases.CASES,
     **algsimp_shape_cases.CASES,
+    **algsimp_data_cases.CASES,
 }
 RULES = {rule.name: rule for rule in AlgebraicSimplifierPass.rules}
 PROVED: Counter[str] = Counter()

@@ -11,6 +11,7 @@ import mlirhlo
 
 jax = pytest.importorskip("jax")
 
+import unit.mosaic.kernels_memory  # noqa: E402, F401  (lists its kernels)
 from unit.mosaic.kernels import KERNELS  # noqa: E402  (needs jax)
 
 pytestmark = pytest.mark.oracle
@@ -48,3 +49,28 @@ def test_as_jax_interprets_it(name: str) -> None:
             np.testing.assert_allclose(
                 a.astype(np.float32), b.astype(np.float32), rtol=step, atol=step
             )
+
+
+def test_a_pipeline_within_a_kernel() -> None:
+    """`emit_pipeline` becomes loops, copies and semaphores; JAX cannot interpret it on a CPU."""
+    import jax.numpy as jnp
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def inner(a: Any, b: Any) -> None:
+        b[...] = a[...] * 2
+
+    def body(x: Any, o: Any) -> None:
+        block = pl.BlockSpec((8, 128), lambda i, j: (i, j))
+        pltpu.emit_pipeline(inner, grid=(4, 2), in_specs=[block], out_specs=[block])(x, o)
+
+    anywhere = pl.BlockSpec(memory_space=pl.ANY)
+    call = pl.pallas_call(
+        body,
+        out_shape=jax.ShapeDtypeStruct((32, 256), jnp.float32),
+        in_specs=[anywhere],
+        out_specs=anywhere,
+    )
+    x = np.random.default_rng(0).normal(size=(32, 256)).astype(np.float32)
+    (got,) = arrays(mlirhlo.parse(lowered(call, [x]))(x))
+    assert np.array_equal(got, x * 2)

@@ -124,10 +124,10 @@ def _store(op: Operation) -> None:
         if isinstance(attribute, TypeAttribute):
             op.properties[key] = storage_type(attribute)
     if op.name == "stablehlo.constant":
-        value = op.properties["value"]
+        given = op.properties["value"]
         type_ = op.results[0].type
-        if cast(Any, value).type != type_:
-            op.properties["value"] = dense(array_of(value), type_)
+        if cast(Any, given).type != type_:
+            op.properties["value"] = dense(array_of(given), type_)
 
 
 # -------------------------------------------------------------- which way

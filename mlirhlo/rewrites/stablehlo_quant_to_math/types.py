@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from xdsl.dialects.builtin import FunctionType, IntegerType, TensorType, TupleType, i32, i64
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    FunctionType,
+    IntegerType,
+    TensorType,
+    TupleType,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute, TypeAttribute
 
 from mlirhlo.dialects.hlo.element_types import BY_MLIR
@@ -32,7 +40,9 @@ def _stored(type_: Attribute) -> Attribute:
             return cast(Attribute, type_)
         return with_element(tensor, storage)
     if isinstance(type_, TupleType):
-        return TupleType(tuple(cast(TypeAttribute, storage_type(t)) for t in type_.types.data))
+        return TupleType(
+            ArrayAttr([cast(TypeAttribute, storage_type(t)) for t in type_.types.data])
+        )
     if isinstance(type_, FutureType):
         return FutureType(tuple(storage_type(t) for t in type_.data))
     if isinstance(type_, FunctionType):
@@ -75,7 +85,7 @@ def same_meaning(a: UniformQuantization, b: UniformQuantization) -> bool:
 
 def width_of(type_: Attribute) -> int:
     """Bits of an integer type."""
-    return cast("IntegerType[Any, Any]", type_).width.data
+    return int(cast("IntegerType[Any, Any]", type_).width.data)
 
 
 def wide_integer(q: UniformQuantization) -> IntegerType:

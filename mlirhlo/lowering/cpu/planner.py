@@ -34,11 +34,15 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TokenShape, TupleShap
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.cpu.arena import assign_offsets
 from mlirhlo.lowering.cpu.steps import Branch, Buffer, Copy, Kernel, Step, Tree, While, leaves
-from mlirhlo.lowering.hlo_to_loops.elements import buffer_type, physical_dimensions
+from mlirhlo.lowering.hlo_to_loops.elements import (
+    buffer_type,
+    physical_dimensions,
+    physical_order,
+)
 from mlirhlo.lowering.hlo_to_loops.kernels import build_kernel, kernel_key
 
-_SAME = frozenset({"opt-barrier", "optimization-barrier", "after-all", "domain"})
-"""Instructions whose value is their operand's."""
+_SAME = frozenset({"opt-barrier", "optimization-barrier", "after-all", "domain", "add-dependency"})
+"""Instructions whose value is their first operand's."""
 
 
 @dataclass
@@ -166,6 +170,12 @@ class _Planner:
         name = op.opcode.name
         if name in _SAME:
             return operands[0] if operands else ()
+        if name == "copy-start" and _keeps_layout(op):
+            # Nothing changes an operand, so that its copy may be itself.
+            context = cast(TupleShape, op.shape).elements[2:]
+            return (operands[0], operands[0], *map(self._new, context))
+        if name == "copy-done":
+            return cast("tuple[Tree, ...]", operands[0])[0]
         if name == "bitcast" or (name in ("reshape", "copy") and _is_same_memory(op)):
             return _retyped(operands[0], op.shape)
         return self._kernel(op, trees, steps)
@@ -268,6 +278,14 @@ def _is_same_memory(op: Instruction) -> bool:
         physical_dimensions(before) == before.dimensions
         and physical_dimensions(after) == after.dimensions
     )
+
+
+def _keeps_layout(op: Instruction) -> bool:
+    """Whether a `copy-start` makes its copy in the operand's own layout (of another memory, maybe)."""
+    copy, operand, *_ = cast(TupleShape, op.shape).elements
+    if not isinstance(copy, ArrayShape) or not isinstance(operand, ArrayShape):
+        return False
+    return physical_order(copy) == physical_order(operand)
 
 
 def _retyped(tree: Tree, shape: Shape) -> Tree:

@@ -164,3 +164,19 @@ ENTRY e {
     actual, expected = compiled(module)(x), module(x)
     assert same(actual, expected)
     assert [a.shape for a in actual] == [e.shape for e in expected]
+
+
+def test_asynchronous_copies_and_dependencies_are_their_operands() -> None:
+    module = mlirhlo.parse("""HloModule asynchronous
+ENTRY e {
+  x = f32[6] parameter(0)
+  s = f32[6] add(x, x)
+  c = (f32[6]{0:S(1)}, f32[6], u32[]) copy-start(s)
+  d = f32[6]{0:S(1)} copy-done(c)
+  t = token[] after-all()
+  a = f32[6]{0:S(1)} add-dependency(d, t)
+  ROOT r = f32[6] multiply(a, x)
+}
+""")
+    x = np.arange(6, dtype="f4")
+    assert same(compiled(module)(x), module(x))

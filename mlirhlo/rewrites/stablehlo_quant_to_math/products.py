@@ -3,7 +3,8 @@
     sum((l - zl) * sl * (r - zr) * sr) / so + zo  =  sum((l - zl) * (r - zr)) * (sl * sr / so) + zo
 
 The sum on the right is exact in the wide integer type. Zero points are taken from the operands
-before, so that the padding of a convolution, which means 0.0, is the integer 0.
+before, so that the padding of a convolution, which means 0.0, is the integer 0. The scaled sum is
+rounded half to even, as the specification says; StableHLO's own pass cuts it off.
 """
 
 from __future__ import annotations

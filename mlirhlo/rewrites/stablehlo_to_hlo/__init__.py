@@ -1,8 +1,9 @@
 """StableHLO programs as HLO, as XLA's importer makes it.
 
-`convert_to_hlo` is the whole of it. The steps, each in a module of its own: ops of CHLO that HLO
-does not have are expanded (`chlo_expansion`), what XLA's importer simplifies is simplified
-(`simplify`), and the rest is spelled out one computation after the other (`convert`, and a file a
+`convert_to_hlo` is the whole of it. The steps, each in a module of its own: dynamic ops whose sizes
+are known become static (`stablehlo_refine_shapes`), quantized values integers
+(`stablehlo_quant_to_math`), ops of CHLO that HLO does not have are expanded (`chlo_expansion`), what
+XLA's importer simplifies is simplified (`stablehlo_simplify`), and the rest is spelled out one computation after the other (`convert`, and a file a
 family of ops). Source: the behaviour of jaxlib 0.10.2, which tests compare with.
 """
 
@@ -55,7 +56,8 @@ class StablehloLegalizeToHloPass(ModulePass):
 
     Before:  `func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32>` with StableHLO ops
     After:   `hlo.computation @main.1`, and one computation a function or region
-    Keeps: results. Needs: known sizes, or bounds (`stablehlo-refine-shapes`).
+    Keeps: results. Quantized types, CHLO's ops, and dynamic ops whose sizes the program itself tells
+    are rewritten first. Needs: known sizes, or bounds (`stablehlo-refine-shapes`).
     """
 
     name = "stablehlo-legalize-to-hlo"

@@ -34,11 +34,7 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TokenShape, TupleShap
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.cpu.arena import assign_offsets
 from mlirhlo.lowering.cpu.steps import Branch, Buffer, Copy, Kernel, Step, Tree, While, leaves
-from mlirhlo.lowering.hlo_to_loops.elements import (
-    buffer_type,
-    physical_dimensions,
-    physical_order,
-)
+from mlirhlo.lowering.hlo_to_loops.elements import buffer_type, physical_order
 from mlirhlo.lowering.hlo_to_loops.kernels import build_kernel, kernel_key
 
 _SAME = frozenset({"opt-barrier", "optimization-barrier", "after-all", "domain", "add-dependency"})
@@ -274,10 +270,7 @@ def _is_same_memory(op: Instruction) -> bool:
     before, after = (cast(ArrayShape, shape_of(v.type)) for v in (operand, op.output))
     if op.opcode.name == "copy":
         return buffer_type(before) == buffer_type(after) and before.layout == after.layout
-    return (
-        physical_dimensions(before) == before.dimensions
-        and physical_dimensions(after) == after.dimensions
-    )
+    return all(physical_order(s) == tuple(range(s.rank)) for s in (before, after))
 
 
 def _keeps_layout(op: Instruction) -> bool:

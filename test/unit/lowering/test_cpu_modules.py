@@ -180,3 +180,14 @@ ENTRY e {
 """)
     x = np.arange(6, dtype="f4")
     assert same(compiled(module)(x), module(x))
+
+
+def test_a_reshape_of_equal_sizes_in_another_layout_moves_elements() -> None:
+    module = mlirhlo.parse("""HloModule layouts
+ENTRY e {
+  x = f32[3,3]{0,1} parameter(0)
+  ROOT r = f32[9]{0} reshape(x)
+}
+""")
+    x = np.arange(9, dtype="f4").reshape(3, 3)
+    assert same(compiled(module)(x), module(x))

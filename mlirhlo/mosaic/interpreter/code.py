@@ -20,7 +20,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.mosaic.attributes import name_of, string_of
-from mlirhlo.mosaic.interpreter.problems import place_of, unknown
+from mlirhlo.mosaic.interpreter.problems import place_of, unfit, unknown
 from mlirhlo.mosaic.interpreter.registry import MEANINGS, RegionRun, Run
 
 if TYPE_CHECKING:
@@ -45,6 +45,9 @@ FAMILIES = (
 _YIELDS = frozenset(
     {"scf.yield", "scf.condition", "scf.reduce", "func.return", "tpu.yield", "vector.yield"}
 )
+_MALFORMED = (ValueError, IndexError, TypeError, KeyError, AttributeError)
+"""What operands or attributes of a wrong kind raise: nothing verifies a kernel before it runs."""
+
 Step: TypeAlias = "tuple[Run, tuple[int, ...], int | tuple[int, ...], Operation]"
 
 
@@ -147,7 +150,10 @@ class Function:
         prepare = MEANINGS.get(name)
         if prepare is None:
             raise unknown(op)
-        run = prepare(op, self)
+        try:
+            run = prepare(op, self)
+        except _MALFORMED as problem:
+            raise unfit(op, f"it is not as it should be: {problem}") from problem
         slots = tuple(self._slot(value) for value in op.results)
         return run, operands, slots[0] if len(slots) == 1 else slots, op
 
@@ -159,7 +165,7 @@ def _perform(steps: Sequence[Step], frame: Frame) -> None:
             value = run(frame, *[env[slot] for slot in operands])
         except HloError as problem:
             raise problem.at(place_of(op)) from None
-        except (ValueError, IndexError, TypeError, OverflowError, ZeroDivisionError) as problem:
+        except (*_MALFORMED, OverflowError, ZeroDivisionError) as problem:
             raise error(
                 "HLO0702",
                 f"{name_of(op)} cannot be computed: {problem}",

@@ -58,6 +58,8 @@ class Kernel:
         self.bounds = bounds
         self.prefetches = integer_of(self.op, "scalar_prefetch")
         self._scratch = integer_of(self.op, "scratch_operands")
+        if not self.op.regions or not self.op.regions[0].blocks:
+            raise error("HLO0700", f"the kernel @{self.name} has no body", place_of(self.op))
         self._types: list[Attribute] = [a.type for a in self.op.regions[0].blocks[0].args]
         entries = dictionaries_of(self.op, "window_params")
         self._windows: list[Window | None] = [

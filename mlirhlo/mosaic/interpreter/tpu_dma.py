@@ -26,6 +26,8 @@ def _parts(op: Operation, operands: Sequence[Any]) -> list[Any]:
     sizes = integers_of(op, "operandSegmentSizes")
     if sizes is None:
         raise unfit(op, "operandSegmentSizes are missing")
+    if sum(sizes) != len(operands):
+        raise unfit(op, f"operandSegmentSizes {list(sizes)} of {len(operands)} operands")
     rest = iter(operands)
     return [next(rest) if size else None for size in sizes]
 

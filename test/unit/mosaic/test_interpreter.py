@@ -247,6 +247,24 @@ def test_an_unknown_operation_is_named() -> None:
     assert "<kernel main>" in str(problem)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        '%v = "arith.addi"(%c0) : (index) -> index',
+        '%v = "arith.cmpi"(%c0, %c0) {predicate = 77 : i64} : (index, index) -> i1',
+        '%v = "tpu.iota"() {dimensions = array<i32: 5>} : () -> vector<2x2xi32>',
+        '"tpu.sem_signal"(%c0, %c0) {operandSegmentSizes = array<i32: 1, 1, 1>} : (index, index) -> ()',
+        '"scf.if"(%c0) : (index) -> ()',
+        '%v = "vector.load"(%c0) : (index) -> vector<1xf32>',
+    ],
+)
+def test_malformed_operations_are_named(body: str) -> None:
+    problem = failure(lambda: kernel([], body).run([], []))
+    assert problem.code in ("HLO0701", "HLO0702")
+    assert problem.diagnostics[0].place is not None
+    assert body.split('"')[1] in str(problem)
+
+
 def test_loads_stay_inside() -> None:
     k = kernel(
         [ref("8x128xf32")],

@@ -3,8 +3,9 @@
 `convert_to_hlo` is the whole of it. The steps, each in a module of its own: dynamic ops whose sizes
 are known become static (`stablehlo_refine_shapes`), quantized values integers
 (`stablehlo_quant_to_math`), ops of CHLO that HLO does not have are expanded (`chlo_expansion`), what
-XLA's importer simplifies is simplified (`stablehlo_simplify`), and the rest is spelled out one computation after the other (`convert`, and a file a
-family of ops). Source: the behaviour of jaxlib 0.10.2, which tests compare with.
+XLA's importer simplifies is simplified (`stablehlo_simplify`), and the rest is spelled out one
+computation after the other (`convert`, and a file a family of ops). Source: the behaviour of jaxlib
+0.10.2, which tests compare with.
 """
 
 from __future__ import annotations

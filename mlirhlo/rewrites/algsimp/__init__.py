@@ -19,6 +19,7 @@ from mlirhlo.rewrites.algsimp import (
     dot,
     dynamic_slice,
     logic,
+    mapping,
     minmax,
     multiply,
     reshape,
@@ -50,6 +51,7 @@ _FAMILIES = (
     dynamic_slice,
     data,
     dot,
+    mapping,
 )
 
 _SWEEPS = 50

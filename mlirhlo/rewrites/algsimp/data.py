@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 from mlirhlo.dialects.hlo.attributes.base import integer, integers
 from mlirhlo.dialects.hlo.literal import Literal
 from mlirhlo.dialects.hlo.ops import (
+    AddOp,
     BroadcastOp,
     ConstantOp,
     GatherOp,
     GetTupleElementOp,
     IotaOp,
+    MultiplyOp,
+    ParameterOp,
     ReduceOp,
     ReshapeOp,
     SortOp,
@@ -29,6 +34,7 @@ from mlirhlo.rewrites.algsimp.common import (
     sized,
     splat_bytes,
 )
+from mlirhlo.rewrites.algsimp.mapping import called
 from mlirhlo.rewrites.rules import Rewriter, rule
 
 
@@ -225,9 +231,57 @@ def reduce_of_broadcast(op: ReduceOp, rewriter: Rewriter) -> None:
     b.done()
 
 
+@rule(ConstantOp)
+def constant_of_scaled_iota(op: ConstantOp, rewriter: Rewriter) -> None:
+    """constant({0, s, 2 s, …}) => iota * bc(s), s more than 1"""
+    literal = literal_of(op.output)
+    if literal is None or not literal.element_type.is_integer or array(op).rank != 1:
+        return
+    if not 1 < array(op).element_count <= _LONGEST_IOTA or literal.element_type.bits < 8:
+        return
+    import numpy as np
+
+    values = literal.array
+    step, count = int(values[1]), len(values)
+    most = (1 << (literal.element_type.bits - literal.element_type.is_signed)) - 1
+    if values[0] != 0 or step <= 1 or step * (count - 1) > most:
+        return
+    if bool((values == np.arange(count, dtype=values.dtype) * values[1]).all()):
+        b = Builder(op, rewriter)
+        b.like(MultiplyOp, b.like(IotaOp, iota_dimension=integer(0)), b.splat(array(op), step))
+        b.done()
+
+
+@rule(ReduceOp, needs=LI, contract="rounding")
+def reduce_of_added_dimensions(op: ReduceOp, rewriter: Rewriter) -> None:
+    """reduce_add(broadcast(x), init) => bc(init) + x * count, dimensions not of x reduced only"""
+    if not is_array(op) or len(op.inputs) != 2 or array(op).is_dynamic:
+        return
+    inner = made_by(op.inputs[0], BroadcastOp)
+    if inner is None or any(d in inner.dimensions for d in op.dimensions):
+        return
+    computation = called(op, op.to_apply)
+    root = computation.terminator.root.owner if computation is not None else None
+    if not isinstance(root, AddOp) or {type(v.owner) for v in root.inputs} != {ParameterOp}:
+        return
+    if root.lhs is root.rhs or array(op).element_type.name == "pred":
+        return
+    count = math.prod(array(inner).dimensions[d] for d in op.dimensions)
+    if not array(op).element_type.is_float and count >= 1 << (array(op).element_type.bits - 1):
+        return
+    kept = [d for d in range(array(inner).rank) if d not in op.dimensions]
+    b = Builder(op, rewriter)
+    shape = sized(array(op), array(op).dimensions)
+    spread = b.broadcast(inner.operand, [kept.index(d) for d in inner.dimensions], shape)
+    product = b(MultiplyOp, spread, b.splat(shape, count), shape=shape)
+    b.like(AddOp, b.spread(op.inputs[1], shape), product)
+    b.done()
+
+
 RULES = (
     constant_of_equals,
     constant_of_iota,
+    constant_of_scaled_iota,
     iota_of_one,
     get_tuple_element_of_tuple,
     sort_of_one,
@@ -238,4 +292,5 @@ RULES = (
     reduce_of_transpose,
     reduce_of_reshape,
     reduce_of_broadcast,
+    reduce_of_added_dimensions,
 )

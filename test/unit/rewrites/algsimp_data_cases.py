@@ -99,6 +99,36 @@ CASES: Mapping[str, tuple[Case, ...]] = {
         lines("T[4] constant({0, 1, 2, 3})", types=INTEGERS),
         lines("T[4] constant({0, 1, 2, 4})", types=INTEGERS, fires=False),
     ),
+    "constant_of_scaled_iota": (
+        lines("T[4] constant({0, 3, 6, 9})", types=INTEGERS),
+        lines("T[4] constant({0, 3, 6, 8})", types=INTEGERS, fires=False),
+    ),
+    "reduce_of_added_dimensions": (
+        lines(
+            "x: T[3]",
+            "v: T[]",
+            "a = T[2,3,4] broadcast(x), dimensions={1}",
+            "T[2,3] reduce(a, v), dimensions={2}, to_apply=f",
+            types=("f32", "s8", "u64", "c64"),
+            computations=ADD,
+        ),
+        lines(
+            "x v: T[]",
+            "a = T[7] broadcast(x), dimensions={}",
+            "T[] reduce(a, v), dimensions={0}, to_apply=f",
+            types=("f32", "s8", "u64"),
+            computations=ADD,
+        ),
+        lines(
+            "x: T[3]",
+            "v: T[]",
+            "a = T[2,3] broadcast(x), dimensions={1}",
+            "T[3] reduce(a, v), dimensions={0}, to_apply=f",
+            types=NUMERIC,
+            computations=ADD.replace("add", "maximum"),
+            fires=False,
+        ),
+    ),
     "iota_of_one": (
         lines("T[3,1] iota(), iota_dimension=1", types=REAL),
         lines("T[3,1] iota(), iota_dimension=0", types=REAL, fires=False),
@@ -248,6 +278,51 @@ CASES: Mapping[str, tuple[Case, ...]] = {
             "T[3] reduce(a, v), dimensions={0}, to_apply=f",
             types=NUMERIC,
             computations=ADD,
+            fires=False,
+        ),
+    ),
+    "map_of_parameter": (
+        lines(
+            "x y: T[2,3]",
+            "T[2,3] map(x, y), dimensions={0,1}, to_apply=f",
+            types=NUMERIC,
+            computations="f {\n  a = T[] parameter(0)\n  ROOT r = T[] parameter(1)\n}\n",
+        ),
+        lines(
+            "x y: T[2,3]",
+            "T[2,3] map(x, y), dimensions={0,1}, to_apply=f",
+            types=NUMERIC,
+            computations=ADD,
+            fires=False,
+        ),
+    ),
+    "map_of_constant": (
+        lines(
+            "x: T[2,3]",
+            "T[2,3] map(x), dimensions={0,1}, to_apply=f",
+            types=NUMERIC,
+            computations="f {\n  a = T[] parameter(0)\n  ROOT r = T[] constant(3)\n}\n",
+        ),
+    ),
+    "map_of_elementwise": (
+        lines(
+            "x y: T[2,3]",
+            "T[2,3] map(x, y), dimensions={0,1}, to_apply=f",
+            types=NUMERIC,
+            computations=ADD.replace("add(a, b)", "subtract(b, a)"),
+        ),
+        lines(
+            "x y: T[5]",
+            "pred[5] map(x, y), dimensions={0}, to_apply=f",
+            types=NUMERIC,
+            computations=LESS,
+        ),
+        lines(
+            "x: T[5]",
+            "T[5] map(x), dimensions={0}, to_apply=f",
+            types=NUMERIC,
+            computations="f {\n  a = T[] parameter(0)\n  b = T[] add(a, a)\n"
+            "  ROOT r = T[] multiply(b, a)\n}\n",
             fires=False,
         ),
     ),

@@ -14,7 +14,7 @@ from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.module import HloModule
@@ -23,6 +23,7 @@ from mlirhlo.dialects.hlo.ops import (
     ComputationOp,
     ConditionalOp,
     ConstantOp,
+    CopyOp,
     FusionOp,
     GetTupleElementOp,
     ParameterOp,
@@ -31,7 +32,8 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TokenShape, TupleShape
-from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.dialects.hlo.types import shape_of, type_of
+from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.cpu.arena import assign_offsets
 from mlirhlo.lowering.cpu.steps import Branch, Buffer, Copy, Kernel, Step, Tree, While, leaves
 from mlirhlo.lowering.hlo_to_loops.elements import buffer_type, physical_order
@@ -162,7 +164,13 @@ class _Planner:
         if isinstance(op, ConditionalOp):
             return self._conditional(op, operands, steps)
         if isinstance(op, CallOp):
-            return self._computation(self.computations[op.to_apply], operands, steps)
+            callee = self.computations[op.to_apply]
+            arguments = [
+                self._in_layout(tree, shape_of(v.type), p.shape, steps)
+                for tree, v, p in zip(operands, op.inputs, callee.parameters, strict=True)
+            ]
+            result = self._computation(callee, arguments, steps)
+            return self._in_layout(result, callee.root.shape, op.shape, steps)
         name = op.opcode.name
         if name in _SAME:
             return operands[0] if operands else ()
@@ -207,6 +215,23 @@ class _Planner:
             self.names[key] = name
         steps.append(Kernel(name, reads, writes))
         return result
+
+    def _in_layout(self, tree: Tree, have: Shape, want: Shape, steps: list[Step]) -> Tree:
+        """A value as its receiver lays it out: before layouts are assigned, a call's operands and
+        the parameters they become need not agree."""
+        if isinstance(have, TupleShape) and isinstance(want, TupleShape):
+            parts = cast("tuple[Tree, ...]", tree)
+            return tuple(
+                self._in_layout(part, h, w, steps)
+                for part, h, w in zip(parts, have.elements, want.elements, strict=True)
+            )
+        if not isinstance(have, ArrayShape) or not isinstance(want, ArrayShape):
+            return tree
+        if physical_order(have) == physical_order(want):
+            return tree
+        value = Block(arg_types=[type_of(have)]).args[0]
+        copy = create_op(CopyOp, operands=[value], result_types=[type_of(want)])
+        return self._kernel(copy, {value: tree}, steps)
 
     def _while(self, op: WhileOp, initial: Tree, steps: list[Step]) -> Tree:
         state = self._new(op.shape)

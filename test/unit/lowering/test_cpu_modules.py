@@ -191,3 +191,18 @@ ENTRY e {
 """)
     x = np.arange(9, dtype="f4").reshape(3, 3)
     assert same(compiled(module)(x), module(x))
+
+
+def test_a_callee_lays_out_its_parameters_and_result_itself() -> None:
+    module = mlirhlo.parse("""HloModule layouts
+callee {
+  p = f32[3,3]{1,0} parameter(0)
+  ROOT r = f32[3,3]{1,0} add(p, p)
+}
+ENTRY e {
+  x = f32[3,3]{0,1} parameter(0)
+  ROOT c = f32[3,3]{0,1} call(x), to_apply=callee
+}
+""")
+    x = np.arange(9, dtype="f4").reshape(3, 3)
+    assert same(compiled(module)(x), module(x))

@@ -13,6 +13,7 @@ import pytest
 from support import CORPUS, needs_shared
 
 from mlirhlo.formats.hlo_text import PrintOptions, parse_module, print_module
+from mlirhlo.rewrites.passes import HloPass
 from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
 from mlirhlo.rewrites.registry import list_passes
 
@@ -78,4 +79,7 @@ def test_the_dumps_hold_every_pass() -> None:
             handle = files.extractfile("INDEX.json")
             assert handle is not None
             seen |= {row["pass"] for row in json.load(handle)}
-    assert set(list_passes(loaded=False)) <= seen
+    passes = list_passes(loaded=False).items()
+    ours = {name for name, info in passes if issubclass(info.factory(), HloPass)}
+    # Programs of StableHLO are turned into HLO before XLA dumps anything.
+    assert {name for name in ours if "stablehlo" not in name} <= seen

@@ -82,7 +82,7 @@ def verdict(pair: Pair, pipeline: str, layouts: bool) -> tuple[str, int, int]:
 
 def main() -> int:
     """Prints the table; fails when a module cannot be compared."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("name", help="the pass, by XLA's name")
     parser.add_argument("--dump", type=Path, action="append", help="archive of dumps")
     parser.add_argument("--limit", type=int, default=0, help="at most so many modules a platform")

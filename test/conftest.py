@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 
 import pytest
 from support import CORPUS, SEED
@@ -15,6 +16,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let hypothesis draw from the run's seed, unless `--hypothesis-seed` names another."""
     if config.getoption("--hypothesis-seed", None) is None:
         config.option.hypothesis_seed = str(SEED)
+    # Nobody's own cache is written to; tests of the cache name folders of theirs.
+    os.environ.setdefault("MLIRHLO_CACHE_DIR", "off")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

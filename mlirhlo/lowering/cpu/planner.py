@@ -235,15 +235,23 @@ class _Planner:
 
     def _while(self, op: WhileOp, initial: Tree, steps: list[Step]) -> Tree:
         state = self._new(op.shape)
+        initial = self._in_layout(initial, shape_of(op.inputs[0].type), op.shape, steps)
         for source, target in zip(leaves(initial), leaves(state), strict=True):
             steps.append(Copy(source, target))
         condition: list[Step] = []
-        (test,) = leaves(self._computation(self.computations[op.condition], [state], condition))
+        (test,) = leaves(self._on_state(op, state, self.computations[op.condition], condition))
         body: list[Step] = []
-        after = self._computation(self.computations[op.body], [state], body)
+        callee = self.computations[op.body]
+        after = self._on_state(op, state, callee, body)
+        after = self._in_layout(after, callee.root.shape, op.shape, body)
         body += self._parallel_copies(list(leaves(after)), list(leaves(state)))
         steps.append(While(condition, test, body))
         return state
+
+    def _on_state(self, op: WhileOp, state: Tree, callee: ComputationOp, steps: list[Step]) -> Tree:
+        """What the condition or body of a loop gives for its state."""
+        given = self._in_layout(state, op.shape, callee.parameters[0].shape, steps)
+        return self._computation(callee, [given], steps)
 
     def _parallel_copies(self, sources: list[Buffer], targets: list[Buffer]) -> list[Step]:
         """Copies as if all at once: what would be overwritten before it is read is saved first."""
@@ -263,9 +271,13 @@ class _Planner:
         result = self._new(op.shape)
         selector, *arguments = operands
         branch = Branch(cast(Buffer, selector))
-        for name, argument in zip(op.called_computations, arguments, strict=True):
+        shapes = [shape_of(v.type) for v in op.inputs[1:]]
+        for name, argument, have in zip(op.called_computations, arguments, shapes, strict=True):
             inner: list[Step] = []
-            tree = self._computation(self.computations[name], [argument], inner)
+            callee = self.computations[name]
+            given = self._in_layout(argument, have, callee.parameters[0].shape, inner)
+            tree = self._computation(callee, [given], inner)
+            tree = self._in_layout(tree, callee.root.shape, op.shape, inner)
             for source, target in zip(leaves(tree), leaves(result), strict=True):
                 inner.append(Copy(source, target))
             branch.branches.append(inner)

@@ -206,3 +206,45 @@ ENTRY e {
 """)
     x = np.arange(9, dtype="f4").reshape(3, 3)
     assert same(compiled(module)(x), module(x))
+
+
+LAYOUTS = """HloModule layouts
+condition {
+  s = (s32[], f32[2,3]{0,1}) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(3)
+  ROOT c = pred[] compare(i, n), direction=LT
+}
+body {
+  s = (s32[], f32[2,3]{1,0}) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[2,3]{1,0} get-tuple-element(s), index=1
+  k = f32[2,3]{1,0} constant({{1, 2, 3}, {4, 5, 6}})
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  y = f32[2,3]{0,1} add(x, k)
+  ROOT t = (s32[], f32[2,3]{0,1}) tuple(j, y)
+}
+turned {
+  x = f32[2,3]{0,1} parameter(0)
+  ROOT r = f32[2,3]{0,1} negate(x)
+}
+kept { ROOT x = f32[2,3]{1,0} parameter(0) }
+ENTRY e {
+  p = pred[] parameter(0)
+  x = f32[2,3]{0,1} parameter(1)
+  zero = s32[] constant(0)
+  t = (s32[], f32[2,3]{0,1}) tuple(zero, x)
+  w = (s32[], f32[2,3]{1,0}) while(t), condition=condition, body=body
+  y = f32[2,3]{1,0} get-tuple-element(w), index=1
+  ROOT r = f32[2,3]{1,0} conditional(p, y, y), true_computation=turned, false_computation=kept
+}
+"""
+
+
+@pytest.mark.parametrize("test", [False, True])
+def test_loops_and_branches_lay_values_out_anew(test: bool) -> None:
+    """Before layouts are assigned, those of callers and callees need not agree."""
+    module = mlirhlo.parse(LAYOUTS)
+    x = np.arange(6, dtype="f4").reshape(2, 3)
+    assert same(compiled(module)(np.bool_(test), x), module(np.bool_(test), x))

@@ -25,9 +25,7 @@ from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
 from mlirhlo.rewrites.registry import list_passes
 
 PASSES = tuple(
-    name
-    for name, info in list_passes(loaded=False).items()
-    if issubclass(info.factory(), HloPass)
+    name for name, info in list_passes(loaded=False).items() if issubclass(info.factory(), HloPass)
 )
 """Passes from HLO to HLO."""
 LONG = PrintOptions(large_constants=True)

@@ -115,8 +115,8 @@ def _through_memory(
         shape = _permuted(array(type_, cut), order)
     type_ = result.element_type
     steps = _tile_steps(result)
-    order = major_to_minor(result)
-    sizes = [result.dimensions[dim] for dim in order]
+    nesting = major_to_minor(result)
+    sizes = [result.dimensions[dim] for dim in nesting]
     last = [steps[-1][2][place] for place in steps[-1][3]] if steps else sizes
     value = _reinterpreted(value, shape, type_, tuple(last), scope)
     shape = array(type_, last)
@@ -135,7 +135,7 @@ def _through_memory(
             value = scope.one("stablehlo.slice", (value,), array(type_, begin), bounds)
         shape = array(type_, begin)
     value = _reshaped(value, shape, array(type_, sizes), scope)
-    back = [order.index(dim) for dim in range(result.rank)]
+    back = [nesting.index(dim) for dim in range(result.rank)]
     return _transposed(value, array(type_, sizes), back, scope)
 
 

@@ -121,6 +121,8 @@ def _serve(source: int, target: int) -> None:
     jax = importlib.import_module("jax")
     jax.config.update("jax_enable_x64", True)
     _hlo, _jax = importlib.import_module("jaxlib._hlo"), importlib.import_module("jaxlib._jax")
+    # JAX hands LAPACK's routines to XLA when it lowers a call of one; here nothing does.
+    importlib.import_module("jaxlib.lapack")._lapack.initialize()
     device = jax.devices("cpu")[0]
     options = _jax.CompileOptions()
     options.env_option_overrides = OVERRIDES

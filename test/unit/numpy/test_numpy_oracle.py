@@ -141,8 +141,6 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 
 @pytest.fixture(scope="module")
 def xla() -> Iterator[XlaCpu]:
-    # JAX hands LAPACK's routines to XLA when it lowers a call of one; here nothing does.
-    importlib.import_module("jaxlib.lapack")._lapack.initialize()
     one = XlaCpu()
     yield one
     one.stop()

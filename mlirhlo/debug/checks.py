@@ -109,10 +109,10 @@ class _Test:
         start = 0
         for at, op in enumerate(ops):
             if op.name == "interpreter.run_parallel":
-                self._segment(ops[start:at], ops[at:])
+                self._segment(ops[start:at])
                 self._parallel(op)
                 start = at + 1
-        self._segment(ops[start:], ops[start:])
+        self._segment(ops[start:])
         for op in ops:
             self._look(op)
 
@@ -121,8 +121,8 @@ class _Test:
             value = self.same[value]
         return value
 
-    def _segment(self, ops: Sequence[Operation], later: Sequence[Operation]) -> None:
-        """Runs the ordinary ops among `ops` for what `later` ones and checks look at."""
+    def _segment(self, ops: Sequence[Operation]) -> None:
+        """Runs the ordinary ops among `ops` for what all others look at."""
         ordinary = [op for op in ops if not _is_special(op)]
         made = {r: op for op in ordinary for r in op.results}
         inside = set(ordinary)
@@ -156,7 +156,6 @@ class _Test:
         )
         results = self._run(main, [self.values[v] for v in given])
         self.values.update(zip(wanted, results, strict=True))
-        del later
 
     def _program(self, main: FuncOp) -> ModuleOp:
         """A module of `main` and all functions it may call."""

@@ -5,7 +5,7 @@ The custom form of every op is MLIR's, the properties have the names of its ODS 
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType, i32, i64
 from xdsl.ir import Attribute
@@ -71,54 +71,40 @@ class MeshOp(IRDLOperation):
         print_attributes(self, printer)
 
 
+class _Sharded(IRDLOperation):
+    """A tensor with a sharding: `sdy.… %x <@mesh, [{"x"}]> : tensor<8xf32>`."""
+
+    input = operand_def()
+    sharding = prop_def(TensorShardingAttr)
+    result = result_def()
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Reads the custom form."""
+        operand = parser.parse_unresolved_operand()
+        sharding = TensorShardingAttr(syntax.read_tensor_sharding(parser))
+        return read_end(cls, parser, operand, {"sharding": sharding})
+
+    def print(self, printer: Printer) -> None:
+        """Prints the custom form."""
+        printer.print_string(" ")
+        printer.print_operand(self.input)
+        printer.print_string(f" {self.sharding.data}")
+        print_end(self, printer)
+
+
 @irdl_op_definition
-class ShardingConstraintOp(IRDLOperation):
-    """Gives a tensor a sharding: `sdy.sharding_constraint %x <@mesh, [{"x"}]> : tensor<8xf32>`."""
+class ShardingConstraintOp(_Sharded):
+    """Gives a tensor a sharding."""
 
     name = "sdy.sharding_constraint"
 
-    input = operand_def()
-    sharding = prop_def(TensorShardingAttr)
-    result = result_def()
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ShardingConstraintOp:
-        """Reads the custom form."""
-        operand = parser.parse_unresolved_operand()
-        sharding = TensorShardingAttr(syntax.read_tensor_sharding(parser))
-        return read_end(cls, parser, operand, {"sharding": sharding})
-
-    def print(self, printer: Printer) -> None:
-        """Prints the custom form."""
-        printer.print_string(" ")
-        printer.print_operand(self.input)
-        printer.print_string(f" {self.sharding.data}")
-        print_end(self, printer)
-
 
 @irdl_op_definition
-class ReshardOp(IRDLOperation):
-    """Changes the sharding of a tensor: `sdy.reshard %x <@mesh, [{"x"}]> : tensor<8xf32>`."""
+class ReshardOp(_Sharded):
+    """Changes the sharding of a tensor."""
 
     name = "sdy.reshard"
-
-    input = operand_def()
-    sharding = prop_def(TensorShardingAttr)
-    result = result_def()
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ReshardOp:
-        """Reads the custom form."""
-        operand = parser.parse_unresolved_operand()
-        sharding = TensorShardingAttr(syntax.read_tensor_sharding(parser))
-        return read_end(cls, parser, operand, {"sharding": sharding})
-
-    def print(self, printer: Printer) -> None:
-        """Prints the custom form."""
-        printer.print_string(" ")
-        printer.print_operand(self.input)
-        printer.print_string(f" {self.sharding.data}")
-        print_end(self, printer)
 
 
 @irdl_op_definition

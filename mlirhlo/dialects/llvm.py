@@ -28,7 +28,7 @@ from xdsl.dialects.utils import (
     parse_dynamic_index_list_without_types,
     print_dynamic_index_list,
 )
-from xdsl.ir import Attribute, Dialect, Operation, SSAValue
+from xdsl.ir import Attribute, Dialect, Operation
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -316,8 +316,3 @@ LLVM = Dialect(
     list(xllvm.LLVM.attributes),
 )
 """The dialect to register in place of xDSL's."""
-
-
-def is_constant(value: SSAValue) -> bool:
-    """Whether a value is an `llvm.mlir.constant`, written in place by the text printer."""
-    return isinstance(value.owner, xllvm.ConstantOp)

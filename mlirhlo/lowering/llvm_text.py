@@ -7,7 +7,6 @@ Source: LLVM language reference.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -42,6 +41,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirhlo.diagnostics import error
 from mlirhlo.lowering.intrinsics import OVERLOADED, mangled
+from mlirhlo.lowering.llvm_spelling import byte, float_text, symbol
 
 _FLOATS: Mapping[type[Attribute], str] = {
     BFloat16Type: "bfloat",
@@ -128,7 +128,7 @@ class _Printer:
         value = "zeroinitializer"
         if isinstance(op.value, StringAttr):
             data = op.value.data.encode("latin-1")
-            value = 'c"' + "".join(_byte(b) for b in data) + '"'
+            value = 'c"' + "".join(byte(b) for b in data) + '"'
         elif op.value is not None:
             value = self.constant(op.value, op.global_type)
         align = f", align {op.alignment.value.data}" if op.alignment is not None else ""
@@ -305,44 +305,6 @@ _INLINE = frozenset(
 )
 
 _Writer = Callable[[_Function, Operation], str]
-
-
-def symbol(name: str) -> str:
-    """A symbol as LLVM writes it after `@`."""
-    if name and all(c.isascii() and (c.isalnum() or c in "._$-") for c in name):
-        return name if not name[0].isdigit() else f'"{name}"'
-    return '"' + "".join(_byte(b) for b in name.encode()) + '"'
-
-
-def float_text(value: float, type_: Attribute) -> str:
-    """A float constant in LLVM's hexadecimal spelling of its bits."""
-    if isinstance(type_, Float32Type):
-        bits = struct.unpack(">Q", struct.pack(">d", _as_f32(value)))[0]
-        return f"0x{bits:016X}"
-    if isinstance(type_, Float64Type):
-        return f"0x{struct.unpack('>Q', struct.pack('>d', value))[0]:016X}"
-    if isinstance(type_, Float16Type):
-        return f"0xH{struct.unpack('>H', struct.pack('>e', value))[0]:04X}"
-    if isinstance(type_, BFloat16Type):
-        bits = struct.unpack(">I", struct.pack(">f", value))[0]
-        if value != value:
-            return "0xR7FC0"
-        rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
-        return f"0xR{rounded:04X}"
-    raise error("HLO0430", f"LLVM has no constants of type `{type_}`")
-
-
-def _as_f32(value: float) -> float:
-    try:
-        single: float = struct.unpack(">f", struct.pack(">f", value))[0]
-        return single
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
-
-
-def _byte(value: int) -> str:
-    char = chr(value)
-    return char if 0x20 <= value < 0x7F and char not in '"\\' else f"\\{value:02X}"
 
 
 def _refused(op: Operation) -> Exception:

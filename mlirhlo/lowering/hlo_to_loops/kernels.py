@@ -21,8 +21,10 @@ from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output, loop_kernel
 
 Computations: TypeAlias = "Mapping[str, ComputationOp]"
 Builder: TypeAlias = "Callable[[str, Instruction], FuncOp]"
+FusionBuilder: TypeAlias = "Callable[[str, ComputationOp, Computations], FuncOp | None]"
 
 _BUILDERS: dict[str, Builder] = {}
+_FUSION_BUILDERS: list[FusionBuilder] = []
 
 
 def builds(*opcodes: str) -> Callable[[Builder], Builder]:
@@ -36,6 +38,15 @@ def builds(*opcodes: str) -> Callable[[Builder], Builder]:
     return register
 
 
+def builds_fusions(builder: FusionBuilder) -> FusionBuilder:
+    """Decorator: the function is asked for a kernel of every fused computation; None declines.
+
+    Builders are asked in the order of registration; what all decline becomes a `loop_kernel`.
+    """
+    _FUSION_BUILDERS.append(builder)
+    return builder
+
+
 def build_kernel(name: str, op: Instruction, computations: Computations) -> FuncOp:
     """The function `name` that computes `op`. Raises `HloError` HLO0432."""
     builder = _BUILDERS.get(op.opcode.name)
@@ -43,6 +54,10 @@ def build_kernel(name: str, op: Instruction, computations: Computations) -> Func
         return builder(name, op)
     if isinstance(op, FusionOp):
         computation = computations[op.calls]
+        for fusion_builder in _FUSION_BUILDERS:
+            function = fusion_builder(name, computation, computations)
+            if function is not None:
+                return function
         operands: list[SSAValue] = [p.output for p in computation.parameters]
         root = computation.root
         parts: Sequence[SSAValue] = root.inputs if isinstance(root, TupleOp) else (root.output,)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import i1
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.ops import ComputationOp, TupleOp
@@ -80,6 +80,9 @@ class Elements:
         self._outer: Elements | None = None
         self.places = places
         self.b: FunctionBuilder = places.b
+        self._block = self.b.block
+        self._moves: dict[SSAValue, bool] = {}
+        """Whether a value changes from round to round of the loop this is the body of."""
         self.lanes = places.lanes
         self.buffers = buffers
         """Memrefs of the values that stand in memory."""
@@ -92,7 +95,12 @@ class Elements:
         """The element of `value` at `place`. Raises `HloError` HLO0432 for an opcode without one."""
         key = (value, tuple(place))
         found = self._find(key)
-        if found is None:
+        if found is None and (outer := self._stays(key[1])) is not None:
+            # What is the same in every round is computed in front of the loop.
+            here, self.b.block = self.b.block, outer._block
+            found = outer.at(value, place)
+            self.b.block = here
+        elif found is None:
             buffer = self.buffers.get(value)
             if buffer is not None:
                 shape = cast(ArrayShape, shape_of(value.type))
@@ -116,8 +124,12 @@ class Elements:
         Raises `HloError` HLO0432 for an opcode without them.
         """
         key = (value, tuple(place))
-        found = self._parts.get(key)
-        if found is None:
+        found = self._find_parts(key)
+        if found is None and (outer := self._stays(key[1])) is not None:
+            here, self.b.block = self.b.block, outer._block
+            found = outer.parts(value, place)
+            self.b.block = here
+        elif found is None:
             op = cast(Instruction, value.owner)
             emitter = emitters_of_parts().get(op.opcode.name)
             if emitter is None:
@@ -135,9 +147,53 @@ class Elements:
             scope = scope._outer
         return None
 
-    def scope(self) -> Elements:
-        """Elements of a region inside: it sees what was emitted here, not the other way."""
-        inner = Elements(self.places, self.buffers, flat=self.flat)
+    def _find_parts(self, key: tuple[SSAValue, Place]) -> Sequence[Value] | None:
+        scope: Elements | None = self
+        while scope is not None:
+            if (found := scope._parts.get(key)) is not None:
+                return found
+            scope = scope._outer
+        return None
+
+    def _stays(self, place: Place) -> Elements | None:
+        """The elements around this loop when `place` is the same in all its rounds."""
+        outer = self._outer
+        if outer is None or outer.lanes != self.lanes:
+            return None
+        same_lanes = outer.places.mask is self.places.mask
+        for c in place:
+            if not same_lanes and not c.uniform:
+                return None
+            for index in (c.base, c.lanes):
+                if isinstance(index, SSAValue) and self._is_moving(index):
+                    return None
+        return outer
+
+    def _is_moving(self, value: SSAValue) -> bool:
+        found = self._moves.get(value)
+        if found is None:
+            owner = value.owner
+            if isinstance(owner, Block):
+                found = owner is self._block
+            else:
+                found = bool(owner.regions) or any(map(self._is_moving, owner.operands))
+            self._moves[value] = found
+        return found
+
+    def know(self, value: SSAValue, place: Sequence[Coordinate], element: Value) -> None:
+        """Says what the element of `value` at `place` is."""
+        self._known[value, tuple(place)] = element
+
+    def know_parts(
+        self, value: SSAValue, place: Sequence[Coordinate], elements: Sequence[Value]
+    ) -> None:
+        """Says what the elements of all results of an instruction are."""
+        self._parts[value, tuple(place)] = elements
+
+    def scope(self, places: Places | None = None) -> Elements:
+        """Elements of the body of a loop, just begun: it sees what was emitted here, not the other
+        way. Every loop has one, so that what does not change in it is known."""
+        inner = Elements(places or self.places, self.buffers, flat=self.flat)
         inner._outer = self
         return inner
 

@@ -57,18 +57,21 @@ def fold(
         return [tuple(next(rest) for _ in range(count)) for count in counts]
 
     def nest(
-        left: Sequence[int], values: Sequence[SSAValue], indices: Sequence[Coordinate]
+        inner: Elements,
+        left: Sequence[int],
+        values: Sequence[SSAValue],
+        indices: Sequence[Coordinate],
     ) -> Sequence[SSAValue]:
         if not left:
-            return [part for v in step(e.scope(), indices, packed(values)) for part in v]
+            return [part for v in step(inner, indices, packed(values)) for part in v]
         with b.loop(0, left[0], 1, values) as loop:
-            inner = nest(left[1:], loop.carried, [*indices, Coordinate(loop.index)])
-            loop.carry(*inner)
+            index = Coordinate(loop.index)
+            loop.carry(*nest(inner.scope(), left[1:], loop.carried, [*indices, index]))
         return cast(Loop, loop).results
 
     if 0 in sizes:
         return initial
-    return packed(nest(sizes, [part for v in initial for part in v], []))
+    return packed(nest(e.scope(), sizes, [part for v in initial for part in v], []))
 
 
 @emits("reduce")

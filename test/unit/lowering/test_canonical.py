@@ -39,51 +39,69 @@ def physical(array: Any, shape: Any) -> Any:
 PROGRAMS = {
     "elementwise": ("x = s32[3,4,5] parameter(0)\n  ROOT r = s32[3,4,5] add(x, x)", [[60]]),
     "two layouts": (
-        "x = s32[3,4,5]{2,0,1} parameter(0)\n  y = s32[3,4,5] parameter(1)\n"
-        "  ROOT r = s32[3,4,5]{2,0,1} add(x, y)",
+        (
+            "x = s32[3,4,5]{2,0,1} parameter(0)\n  y = s32[3,4,5] parameter(1)\n"
+            "  ROOT r = s32[3,4,5]{2,0,1} add(x, y)"
+        ),
         [[4, 3, 5], [3, 4, 5]],
     ),
     "layouts that agree in part": (
-        "x = s32[2,3,4,5]{3,2,0,1} parameter(0)\n  y = s32[2,3,4,5] parameter(1)\n"
-        "  ROOT r = s32[2,3,4,5]{3,2,0,1} add(x, y)",
+        (
+            "x = s32[2,3,4,5]{3,2,0,1} parameter(0)\n  y = s32[2,3,4,5] parameter(1)\n"
+            "  ROOT r = s32[2,3,4,5]{3,2,0,1} add(x, y)"
+        ),
         [[3, 2, 20], [2, 3, 20]],
     ),
     "bias": (
-        "x = s32[3,4,5] parameter(0)\n  y = s32[5] parameter(1)\n"
-        "  b = s32[3,4,5] broadcast(y), dimensions={2}\n  ROOT r = s32[3,4,5] add(x, b)",
+        (
+            "x = s32[3,4,5] parameter(0)\n  y = s32[5] parameter(1)\n"
+            "  b = s32[3,4,5] broadcast(y), dimensions={2}\n  ROOT r = s32[3,4,5] add(x, b)"
+        ),
         [[12, 5], [5]],
     ),
     "mask": (
-        "x = s32[3,4,5,6] parameter(0)\n  y = s32[3,1,5,6] parameter(1)\n"
-        "  z = s32[3,5,6] reshape(y)\n"
-        "  b = s32[3,4,5,6] broadcast(z), dimensions={0,2,3}\n  ROOT r = s32[3,4,5,6] add(x, b)",
+        (
+            "x = s32[3,4,5,6] parameter(0)\n  y = s32[3,1,5,6] parameter(1)\n"
+            "  z = s32[3,5,6] reshape(y)\n"
+            "  b = s32[3,4,5,6] broadcast(z), dimensions={0,2,3}\n  ROOT r = s32[3,4,5,6] add(x, b)"
+        ),
         [[3, 4, 30], [3, 30]],
     ),
     "rows": (
-        "x = s32[3,4,5,6] parameter(0)\n  z = s32[] constant(0)\n"
-        "  r = s32[3,4] reduce(x, z), dimensions={2,3}, to_apply=f\n"
-        "  b = s32[3,4,5,6] broadcast(r), dimensions={0,1}\n  ROOT s = s32[3,4,5,6] add(x, b)",
+        (
+            "x = s32[3,4,5,6] parameter(0)\n  z = s32[] constant(0)\n"
+            "  r = s32[3,4] reduce(x, z), dimensions={2,3}, to_apply=f\n"
+            "  b = s32[3,4,5,6] broadcast(r), dimensions={0,1}\n  ROOT s = s32[3,4,5,6] add(x, b)"
+        ),
         [[12, 30]],
     ),
     "rows in another layout": (
-        "x = s32[3,4,5]{0,2,1} parameter(0)\n  z = s32[] constant(0)\n"
-        "  ROOT r = s32[4] reduce(x, z), dimensions={0,2}, to_apply=f",
+        (
+            "x = s32[3,4,5]{0,2,1} parameter(0)\n  z = s32[] constant(0)\n"
+            "  ROOT r = s32[4] reduce(x, z), dimensions={0,2}, to_apply=f"
+        ),
         [[4, 15]],
     ),
     "kept in another order": (
-        "x = s32[3,4,5]{2,0,1} parameter(0)\n  z = s32[] constant(0)\n"
-        "  ROOT r = s32[3,4]{1,0} reduce(x, z), dimensions={2}, to_apply=f",
+        (
+            "x = s32[3,4,5]{2,0,1} parameter(0)\n  z = s32[] constant(0)\n"
+            "  ROOT r = s32[3,4]{1,0} reduce(x, z), dimensions={2}, to_apply=f"
+        ),
         [[4, 3, 5]],
     ),
     "columns": (
-        "x = s32[3,4,5,6] parameter(0)\n  z = s32[] constant(0)\n"
-        "  ROOT r = s32[5,6] reduce(x, z), dimensions={0,1}, to_apply=f",
+        (
+            "x = s32[3,4,5,6] parameter(0)\n  z = s32[] constant(0)\n"
+            "  ROOT r = s32[5,6] reduce(x, z), dimensions={0,1}, to_apply=f"
+        ),
         [[12, 30]],
     ),
     "kept ones dropped": (
-        "x = s32[3,1,5] parameter(0)\n  z = s32[] constant(1)\n"
-        "  r = s32[3,5] reduce(x, z), dimensions={1}, to_apply=f\n"
-        "  ROOT s = s32[3,1,5,1] reshape(r)",
+        (
+            "x = s32[3,1,5] parameter(0)\n  z = s32[] constant(1)\n"
+            "  r = s32[3,5] reduce(x, z), dimensions={1}, to_apply=f\n"
+            "  ROOT s = s32[3,1,5,1] reshape(r)"
+        ),
         [[15]],
     ),
     "transpose": (
@@ -99,43 +117,59 @@ PROGRAMS = {
         [[15]],
     ),
     "slice": (
-        "x = s32[3,4,5,6] parameter(0)\n"
-        "  ROOT r = s32[3,2,5,6] slice(x), slice={[0:3],[1:3],[0:5],[0:6]}",
+        (
+            "x = s32[3,4,5,6] parameter(0)\n"
+            "  ROOT r = s32[3,2,5,6] slice(x), slice={[0:3],[1:3],[0:5],[0:6]}"
+        ),
         [[3, 120]],
     ),
     "slice with strides": (
-        "x = s32[3,4,5,6] parameter(0)\n"
-        "  ROOT r = s32[3,2,1,6] slice(x), slice={[0:3:1],[0:4:2],[2:3:1],[0:6:1]}",
+        (
+            "x = s32[3,4,5,6] parameter(0)\n"
+            "  ROOT r = s32[3,2,1,6] slice(x), slice={[0:3:1],[0:4:2],[2:3:1],[0:6:1]}"
+        ),
         [[3, 4, 5, 6]],
     ),
     "pad": (
-        "x = s32[3,1,5,6] parameter(0)\n  z = s32[] parameter(1)\n"
-        "  ROOT r = s32[3,3,4,6] pad(x, z), padding=0_0x1_1x1_-2x0_0",
+        (
+            "x = s32[3,1,5,6] parameter(0)\n  z = s32[] parameter(1)\n"
+            "  ROOT r = s32[3,3,4,6] pad(x, z), padding=0_0x1_1x1_-2x0_0"
+        ),
         [[3, 30], []],
     ),
     "pad inside": (
-        "x = s32[3,4,5] parameter(0)\n  z = s32[] parameter(1)\n"
-        "  ROOT r = s32[3,8,5] pad(x, z), padding=0_0x1_0_1x0_0",
+        (
+            "x = s32[3,4,5] parameter(0)\n  z = s32[] parameter(1)\n"
+            "  ROOT r = s32[3,8,5] pad(x, z), padding=0_0x1_0_1x0_0"
+        ),
         [[3, 4, 5], []],
     ),
     "concatenate": (
-        "x = s32[3,4,5,6] parameter(0)\n  y = s32[3,2,5,6] parameter(1)\n"
-        "  ROOT r = s32[3,6,5,6] concatenate(x, y), dimensions={1}",
+        (
+            "x = s32[3,4,5,6] parameter(0)\n  y = s32[3,2,5,6] parameter(1)\n"
+            "  ROOT r = s32[3,6,5,6] concatenate(x, y), dimensions={1}"
+        ),
         [[3, 120], [3, 60]],
     ),
     "concatenate one more": (
-        "x = s32[3,4,5,6] parameter(0)\n  y = s32[3,1,5,6] parameter(1)\n"
-        "  ROOT r = s32[3,5,5,6] concatenate(x, y), dimensions={1}",
+        (
+            "x = s32[3,4,5,6] parameter(0)\n  y = s32[3,1,5,6] parameter(1)\n"
+            "  ROOT r = s32[3,5,5,6] concatenate(x, y), dimensions={1}"
+        ),
         [[3, 4, 30], [3, 30]],
     ),
     "iota": (
-        "x = s32[3,4,5,6] parameter(0)\n  i = s32[3,4,5,6] iota(), iota_dimension=1\n"
-        "  ROOT r = s32[3,4,5,6] add(x, i)",
+        (
+            "x = s32[3,4,5,6] parameter(0)\n  i = s32[3,4,5,6] iota(), iota_dimension=1\n"
+            "  ROOT r = s32[3,4,5,6] add(x, i)"
+        ),
         [[3, 4, 30]],
     ),
     "iota of one": (
-        "x = s32[3,1,5] parameter(0)\n  i = s32[3,1,5] iota(), iota_dimension=1\n"
-        "  ROOT r = s32[3,1,5] add(x, i)",
+        (
+            "x = s32[3,1,5] parameter(0)\n  i = s32[3,1,5] iota(), iota_dimension=1\n"
+            "  ROOT r = s32[3,1,5] add(x, i)"
+        ),
         [[15]],
     ),
     "reverse": (
@@ -143,16 +177,20 @@ PROGRAMS = {
         [[3, 5, 4]],
     ),
     "reshape": (
-        "x = s32[6,10,7] parameter(0)\n  y = s32[60,7] reshape(x)\n  z = s32[7] parameter(1)\n"
-        "  b = s32[60,7] broadcast(z), dimensions={1}\n  s = s32[60,7] add(y, b)\n"
-        "  ROOT t = s32[6,2,5,7] reshape(s)",
+        (
+            "x = s32[6,10,7] parameter(0)\n  y = s32[60,7] reshape(x)\n  z = s32[7] parameter(1)\n"
+            "  b = s32[60,7] broadcast(z), dimensions={1}\n  s = s32[60,7] add(y, b)\n"
+            "  ROOT t = s32[6,2,5,7] reshape(s)"
+        ),
         [[60, 7], [7]],
     ),
     "reshape that has to stay": (
-        "x = s32[6,10] parameter(0)\n  y = s32[6] parameter(1)\n"
-        "  b = s32[6,10] broadcast(y), dimensions={0}\n  s = s32[6,10] add(x, b)\n"
-        "  t = s32[4,15] reshape(s)\n  z = s32[4] parameter(2)\n"
-        "  c = s32[4,15] broadcast(z), dimensions={0}\n  ROOT u = s32[4,15] add(t, c)",
+        (
+            "x = s32[6,10] parameter(0)\n  y = s32[6] parameter(1)\n"
+            "  b = s32[6,10] broadcast(y), dimensions={0}\n  s = s32[6,10] add(x, b)\n"
+            "  t = s32[4,15] reshape(s)\n  z = s32[4] parameter(2)\n"
+            "  c = s32[4,15] broadcast(z), dimensions={0}\n  ROOT u = s32[4,15] add(t, c)"
+        ),
         [[6, 10], [6], [4]],
     ),
     "reshape in another layout": (
@@ -164,14 +202,18 @@ PROGRAMS = {
         [[60]],
     ),
     "no rule": (
-        "x = s32[6,1,10]{0,1,2} parameter(0)\n  i = s32[] parameter(1)\n  z = s32[] constant(0)\n"
-        "  ROOT r = s32[3,1,10] dynamic-slice(x, i, z, z), dynamic_slice_sizes={3,1,10}",
+        (
+            "x = s32[6,1,10]{0,1,2} parameter(0)\n  i = s32[] parameter(1)\n  z = s32[] constant(0)\n"
+            "  ROOT r = s32[3,1,10] dynamic-slice(x, i, z, z), dynamic_slice_sizes={3,1,10}"
+        ),
         [[10, 6], []],
     ),
     "several results": (
-        "x = s32[3,4,5] parameter(0)\n  y = s32[3,4,5]{0,2,1} parameter(1)\n  z = s32[] constant(0)\n"
-        "  t = (s32[3,4], s32[3,4]) reduce(x, y, z, z), dimensions={2}, to_apply=g\n"
-        "  ROOT r = s32[3,4] get-tuple-element(t), index=1",
+        (
+            "x = s32[3,4,5] parameter(0)\n  y = s32[3,4,5]{0,2,1} parameter(1)\n  z = s32[] constant(0)\n"
+            "  t = (s32[3,4], s32[3,4]) reduce(x, y, z, z), dimensions={2}, to_apply=g\n"
+            "  ROOT r = s32[3,4] get-tuple-element(t), index=1"
+        ),
         [[3, 4, 5], [4, 5, 3]],
     ),
 }

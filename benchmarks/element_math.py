@@ -45,12 +45,13 @@ def ours(opcode: str, arity: int, elements: int) -> tuple[Callable[[list[Any], A
     from mlirhlo.lowering.cpu.compiler import lower
     from mlirhlo.lowering.cpu.emit import MAIN
     from mlirhlo.runtime.jit import Library, compile_object
+    from mlirhlo.runtime.threads import externals
 
     parameters = ", ".join(f"f32[{elements}] p{i}" for i in range(arity))
     module = mlirhlo.parse(f"f32[{elements}] {opcode}({parameters})")
     start = time.process_time()
     stages = lower(module.op)
-    library = Library([compile_object(stages.text)], [MAIN])
+    library = Library([compile_object(stages.text)], [MAIN], externals(stages.text))
     spent = time.process_time() - start
     main = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(
         library.address(MAIN)

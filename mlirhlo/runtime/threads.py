@@ -1,6 +1,6 @@
 """Threads of compiled modules: one pool in the process, made of machine code, called by generated code.
 
-Generated code declares `mlirhlo_parallel_for(kernel, args, n)` (see `threads_ir.py`); `externals` gives the
+Generated code declares `mlirhlo_parallel_for(kernel, args, n, most)` (see `threads_ir.py`); `externals` gives the
 loader its address. How many threads there are is said by `set_thread_count`, else by `OMP_NUM_THREADS`, else by
 the processors this process may use. Results depend on that number at most, never on which thread did what.
 """

@@ -1,9 +1,9 @@
 """LLVM assembly of the thread pool that generated code calls.
 
-`mlirhlo_parallel_for(kernel, args, n)` cuts 0…n into as many ranges as there are threads and calls
-`kernel(args, begin, end, range)` for each. The ranges depend on `n` and the number of threads alone, also
-when they run one after another: in a nested call, while another thread has the pool, and when the system
-gives fewer threads than asked for. So what is computed does not depend on who computes it.
+`mlirhlo_parallel_for(kernel, args, n, most)` cuts 0…n into as many ranges as there are threads, `most` at most,
+and calls `kernel(args, begin, end, range)` for each. The ranges depend on these numbers alone, also when they
+run one after another: in a nested call, while another thread has the pool, and when the system gives fewer
+threads than asked for. So what is computed does not depend on who computes it.
 
 Every worker takes part in every job, be it only by saying that it is done; the caller waits for all. An
 epoch counts jobs. Who waits spins first and sleeps on a futex then.
@@ -215,10 +215,12 @@ out:
   ret void
 }}
 
-define void @mlirhlo_parallel_for(ptr %kernel, ptr %args, i64 %n) {{
+define void @mlirhlo_parallel_for(ptr %kernel, ptr %args, i64 %n, i64 %most) {{
 entry:
   %threads_32 = load atomic i32, ptr @threads monotonic, align 4
-  %threads = sext i32 %threads_32 to i64
+  %all = sext i32 %threads_32 to i64
+  %enough = icmp slt i64 %most, %all
+  %threads = select i1 %enough, i64 %most, i64 %all
   %few = icmp slt i64 %n, %threads
   %parts = select i1 %few, i64 %n, i64 %threads
   %alone = icmp sle i64 %parts, 1

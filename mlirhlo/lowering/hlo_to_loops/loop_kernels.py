@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from math import prod
 from typing import Any, cast
 
 from xdsl.dialects.builtin import MemRefType, UnitAttr
@@ -28,10 +29,15 @@ from mlirhlo.lowering.hlo_to_loops.elements import (
     to_memory,
 )
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
+from mlirhlo.lowering.hlo_to_loops.work import estimated_ns
 
 _VECTOR_BYTES = 64
 _FEWEST = 4
 """A shorter last dimension is not worth a vector."""
+_ROUNDS = 64
+"""Rounds that are enough to give every thread its share."""
+_CHUNK = 256
+"""Vectors in a round of an array of one dimension."""
 
 
 def array(value: SSAValue) -> ArrayShape:
@@ -66,6 +72,8 @@ def loop_kernel(name: str, outputs: Sequence[Output], operands: Sequence[SSAValu
     for output, target in zip(outputs, b.arguments[len(operands) :], strict=True):
         key = (physical_dimensions(output.shape), physical_order(output.shape))
         groups.setdefault(key, []).append((output, target))
+    if flat:
+        _share(b, shapes, len(operands))
     lanes = lanes_for(shapes)
     for group in groups.values():
         _nest(b, group, buffers, lanes, flat=flat)
@@ -100,26 +108,60 @@ def _nest(
                 value = e.parts(output.value, place)[output.part]
             store(b, target, [c.base for c in indices], value, output.shape, lanes, mask)
 
+    work = estimated_ns([o.value for o, _ in outputs], buffers)
+    if not sizes:
+        body((), 0, None)
+        return
     with ExitStack() as stack:
-        outer = [Coordinate(stack.enter_context(b.loop(0, n))) for n in sizes[:-1]]
-        if not sizes:
-            body((), 0, None)
-            return
+        outer = _outer(b, stack, sizes[:-1], work)
         size = sizes[-1]
         if size < _FEWEST:
             with b.loop(0, size) as i:
                 body([*outer, Coordinate(i)], 0, None)
         else:
-            _vectors(b, outer, size, most_lanes, body)
+            _vectors(b, outer, size, most_lanes, body, work if len(sizes) == 1 else None)
+
+
+def _outer(
+    b: FunctionBuilder, stack: ExitStack, sizes: Sequence[int], work: float
+) -> list[Coordinate]:
+    """Loops around the most minor dimension; the first few of them together run in parallel."""
+    if not sizes:
+        return []
+    depth = next((n for n in range(1, len(sizes)) if prod(sizes[:n]) >= _ROUNDS), len(sizes))
+    number = stack.enter_context(b.parallel(prod(sizes[:depth]), work=work))
+    indices: list[Coordinate] = []
+    for size in reversed(sizes[1:depth]):
+        indices.append(Coordinate(b.rem(number, size)))
+        number = b.index(b.div(number, size))
+    indices.append(Coordinate(number))
+    indices.reverse()
+    return [*indices, *(Coordinate(stack.enter_context(b.loop(0, n))) for n in sizes[depth:])]
 
 
 def _vectors(
-    b: FunctionBuilder, outer: Sequence[Coordinate], size: int, lanes: int, body: Any
+    b: FunctionBuilder,
+    outer: Sequence[Coordinate],
+    size: int,
+    lanes: int,
+    body: Any,
+    work: float | None,
 ) -> None:
-    """The most minor dimension: whole vectors, then what is left under a mask."""
+    """The most minor dimension: whole vectors, then what is left under a mask.
+
+    Whole vectors run in parallel if `work` is said.
+    """
     whole = size - size % lanes
     if whole:
-        with b.loop(0, whole, lanes) as i:
+        with ExitStack() as stack:
+            first: Index = 0
+            last: Index = whole
+            if work is not None and whole > _CHUNK * lanes:
+                chunk = _CHUNK * lanes
+                number = stack.enter_context(b.parallel(-(-whole // chunk), work=work))
+                first = b.mul(number, chunk)
+                last = b.minimum(b.add(first, chunk), whole)
+            i = stack.enter_context(b.loop(first, last, lanes))
             body([*outer, Coordinate(i, 1, None, lanes)], lanes, None)
     if size != whole:
         mask = b.mask(b.index(size - whole), lanes)
@@ -180,6 +222,17 @@ def _buffer(shape: ArrayShape, flat: bool) -> MemRefType[Any]:
         sizes = [shape.element_count] + ([2] if shape.element_type.is_complex else [])
         return MemRefType(type_.element_type, sizes)
     return type_
+
+
+def _share(b: FunctionBuilder, shapes: Sequence[ArrayShape], operands: int) -> None:
+    """Element by element: a result may be written where an operand of such elements was read."""
+    if len(shapes) != operands + 1:
+        return  # what one result overwrites another may have to read
+    result = shapes[-1]
+    for number, shape in enumerate(shapes[:-1]):
+        same_size = shape.element_type.byte_size == result.element_type.byte_size
+        if same_size and shape.dimensions == result.dimensions:
+            b.may_share(number, operands)
 
 
 def _is_flat(outputs: Sequence[Output], operands: Sequence[SSAValue]) -> bool:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
+from xdsl.dialects import func, scf
 from xdsl.dialects import llvm as xllvm
-from xdsl.dialects import scf
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i1, i32, i64
+from xdsl.dialects.builtin import IntegerAttr, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects.quick import create_op
-from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering, no_lowering
+from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering, llvm_call
+from mlirhlo.lowering.loops_to_llvm.parallel import lower_parallel
 
 _LESS = IntegerAttr(2, i64)
 """`slt`."""
@@ -52,30 +53,6 @@ def _yielded(to: Lowering, op: Operation, region: int = 0) -> list[SSAValue]:
     last = op.regions[region].block.last_op
     assert last is not None
     return [to.values[v] for v in last.operands]
-
-
-def _parallel(to: Lowering, op: scf.ParallelOp) -> None:
-    """A nest of loops, one inside the other: what runs in parallel was cut off before."""
-    if op.results:
-        raise no_lowering(op, " with reductions")
-    body = op.body.block
-    count = len(body.args)
-    bounds = [[to.values[v] for v in op.operands[k * count : (k + 1) * count]] for k in range(3)]
-    ends: list[tuple[Any, Any, SSAValue, SSAValue]] = []
-    for at, argument in enumerate(body.args):
-        lower, upper, step = (b[at] for b in bounds)
-        head, after = to.add_block([i64]), to.add_block()
-        some = to.emit(xllvm.ICmpOp, (lower, upper), i1, {"predicate": _LESS})
-        to.branch(some, head, after, [lower])
-        to.block = head
-        to.values[argument] = head.args[0]
-        ends.append((head, after, upper, step))
-    to.ops(body)
-    for head, after, upper, step in reversed(ends):
-        following = to.add(head.args[0], step)
-        again = to.emit(xllvm.ICmpOp, (following, upper), i1, {"predicate": _LESS})
-        to.branch(again, head, after, [following])
-        to.block = after
 
 
 def _if(to: Lowering, op: scf.IfOp) -> None:
@@ -124,20 +101,11 @@ def _end(to: Lowering, op: Operation) -> None:
     del to, op
 
 
-def _call(to: Lowering, op: Operation) -> None:
+def _call(to: Lowering, op: func.CallOp) -> None:
     operands = [to.values[v] for v in op.operands]
-    properties: dict[str, Attribute] = {
-        "callee": op.properties["callee"],
-        "fastmathFlags": _NO_FAST_MATH,
-        "CConv": xllvm.CallingConventionAttr("ccc"),
-        "op_bundle_sizes": DenseArrayBase.from_list(i32, ()),
-        "operandSegmentSizes": DenseArrayBase.from_list(i32, [len(operands), 0]),
-        "TailCallKind": xllvm.TailCallKindAttr(xllvm.TailCallKind.NONE),
-    }
     types = [to.convert(r.type) for r in op.results]
-    made = create_op(xllvm.CallOp, operands, types, properties)
-    to.block.add_op(made)
-    for result, new in zip(op.results, made.results, strict=True):
+    results = llvm_call(to, op.callee.root_reference.data, operands, types)
+    for result, new in zip(op.results, results, strict=True):
         to.values[result] = new
 
 
@@ -145,15 +113,13 @@ def _return(to: Lowering, op: Operation) -> None:
     to.block.add_op(create_op(xllvm.ReturnOp, [to.values[v] for v in op.operands]))
 
 
-_NO_FAST_MATH = xllvm.FastMathAttr(None)
-
 HANDLERS: Mapping[str, Handler] = cast(
     "Mapping[str, Handler]",
     {
         "scf.for": _for,
         "scf.if": _if,
         "scf.while": _while,
-        "scf.parallel": _parallel,
+        "scf.parallel": lower_parallel,
         "scf.yield": _end,
         "scf.condition": _end,
         "scf.reduce": _end,

@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     ModuleOp,
     StringAttr,
+    SymbolRefAttr,
     UnitAttr,
     VectorType,
     i1,
@@ -40,6 +41,9 @@ from mlirhlo.dialects.quick import create_op
 OpT = TypeVar("OpT", bound=Operation)
 
 POINTER = xllvm.LLVMPointerType()
+_LESS = IntegerAttr(2, i64)
+"""`slt`."""
+_NO_FAST_MATH = xllvm.FastMathAttr(None)
 _NO_FLAGS = IntegerAttr(0, i32)
 _NO_OVERFLOW = xllvm.OverflowAttr(None)
 _DYNAMIC = DenseArrayBase.from_list(i32, [xllvm.GEP_USE_SSA_VAL])
@@ -59,15 +63,16 @@ def convert_to_llvm(module: ModuleOp, *, features: Mapping[str, str] | None = No
     passthrough = ArrayAttr(
         [ArrayAttr([StringAttr(key), StringAttr(value)]) for key, value in (features or {}).items()]
     )
-    top: list[Operation] = []
+    top: dict[str, Operation] = {}
     for op in module.body.block.ops:
         if isinstance(op, FuncOp):
-            functions.append(Lowering(HANDLERS, top).function(op, passthrough))
+            functions.append(Lowering(HANDLERS, top, op.sym_name.data, passthrough).function(op))
         elif op.name == "memref.global":
-            top.append(_global(op))
+            made = _global(op)
+            top[cast(StringAttr, made.properties["sym_name"]).data] = made
         else:
             raise no_lowering(op)
-    return ModuleOp([*top, *functions])
+    return ModuleOp([*top.values(), *functions])
 
 
 def no_lowering(op: Operation, why: str = "") -> HloError:
@@ -112,56 +117,98 @@ def _global(op: Operation) -> Operation:
 class Lowering:
     """One function on its way to the llvm dialect."""
 
-    def __init__(self, handlers: Mapping[str, Handler], top: list[Operation]) -> None:
+    def __init__(
+        self,
+        handlers: Mapping[str, Handler],
+        top: dict[str, Operation],
+        name: str,
+        passthrough: ArrayAttr[Any],
+        *,
+        is_task: bool = False,
+    ) -> None:
         self.handlers = handlers
         self.top = top
-        """Globals made on the way."""
+        """Globals and functions made on the way, by their names."""
+        self.name = name
+        self.passthrough = passthrough
+        self.is_task = is_task
+        """Whether the thread pool calls it: then nothing in it is cut again."""
         self.values: dict[SSAValue, SSAValue] = {}
         self.known: dict[SSAValue, int] = {}
         """Integers that are constants, by their value in the llvm dialect."""
         self.constants: dict[tuple[int, Attribute], SSAValue] = {}
         self.types: dict[Attribute, Attribute] = {}
+        self.argument_attributes: dict[SSAValue, DictionaryAttr] = {}
+        """Of the function's arguments, in the llvm dialect."""
         self.body = Region()
         self.entry: Block
+        """Holds constants and allocas, in front of all others."""
         self.block: Block
+        self._numbers = 0
 
-    def function(self, op: FuncOp, passthrough: ArrayAttr[Any]) -> Operation:
+    def function(self, op: FuncOp) -> Operation:
         """The `llvm.func` of a `func.func`."""
         signature = op.function_type
         outputs = [self.convert(t) for t in signature.outputs]
         if len(outputs) > 1:
             raise no_lowering(op, ": a function returns one value at most")
         inputs = [self.convert(t) for t in signature.inputs]
+        attributes = [
+            DictionaryAttr({k: v for k, v in a.data.items() if k.startswith("llvm.")})
+            for a in op.arg_attrs or ()
+        ]
+        if op.body.blocks:
+            first = op.body.blocks[0]
+            arguments = self.begin(inputs)
+            self.values.update(zip(first.args, arguments, strict=True))
+            self.argument_attributes.update(zip(arguments, attributes, strict=False))
+            self.ops(first)
+        output = outputs[0] if outputs else xllvm.LLVMVoidType()
+        return self.end(inputs, attributes, output, is_public=_is_public(op))
+
+    def begin(self, inputs: Sequence[Attribute]) -> Sequence[SSAValue]:
+        """Starts a function with a body; its arguments."""
+        self.entry = Block(arg_types=inputs)
+        self.body.add_block(self.entry)
+        self.block = self.add_block()
+        return self.entry.args
+
+    def end(
+        self,
+        inputs: Sequence[Attribute],
+        attributes: Sequence[DictionaryAttr] = (),
+        output: Attribute | None = None,
+        *,
+        is_public: bool = False,
+    ) -> Operation:
+        """The finished function."""
         properties: dict[str, Attribute] = {
-            "sym_name": op.sym_name,
+            "sym_name": StringAttr(self.name),
             "function_type": xllvm.LLVMFunctionType(
-                inputs, outputs[0] if outputs else xllvm.LLVMVoidType()
+                inputs, xllvm.LLVMVoidType() if output is None else output
             ),
             "CConv": xllvm.CallingConventionAttr("ccc"),
-            "linkage": xllvm.LinkageAttr("external" if _is_public(op) else "internal"),
+            "linkage": xllvm.LinkageAttr("external" if is_public else "internal"),
             "visibility_": IntegerAttr(0, 64),
         }
-        if op.arg_attrs is not None:
-            properties["arg_attrs"] = ArrayAttr(
-                [
-                    DictionaryAttr({k: v for k, v in a.data.items() if k.startswith("llvm.")})
-                    for a in op.arg_attrs
-                ]
-            )
-        if op.body.blocks:
-            if passthrough.data:
-                properties["passthrough"] = passthrough
-            # Constants and allocas stand in a block of their own in front.
-            self.entry = Block(arg_types=inputs)
-            self.body.add_block(self.entry)
-            self.block = self.add_block()
-            first = op.body.blocks[0]
-            for old, new in zip(first.args, self.entry.args, strict=True):
-                self.values[old] = new
-            start = self.block
-            self.ops(first)
-            self.entry.add_op(create_op(xllvm.BrOp, successors=[start]))
+        if attributes:
+            properties["arg_attrs"] = ArrayAttr(attributes)
+        if self.body.blocks:
+            if self.passthrough.data:
+                properties["passthrough"] = self.passthrough
+            self.entry.add_op(create_op(xllvm.BrOp, successors=[self.body.blocks[1]]))
         return create_op(xllvm.FuncOp, properties=properties, regions=[self.body])
+
+    def declare(self, name: str, inputs: Sequence[Attribute]) -> None:
+        """Says that there is a function outside, without a result."""
+        if name not in self.top:
+            outside = Lowering(self.handlers, self.top, name, self.passthrough)
+            self.top[name] = outside.end(inputs, is_public=True)
+
+    def next_number(self) -> int:
+        """Numbers of the functions cut out of this one."""
+        self._numbers += 1
+        return self._numbers - 1
 
     def ops(self, block: Block) -> None:
         """Lowers the ops of a block in order into the current one."""
@@ -263,6 +310,17 @@ class Lowering:
         """The low bits of an integer."""
         return self.emit(xllvm.TruncOp, (value,), type_, {"overflowFlags": _NO_OVERFLOW})
 
+    def scratch(self, size_bytes: int) -> SSAValue:
+        """A pointer to that many bytes on the stack, 64 bytes aligned."""
+        made = create_op(
+            xllvm.AllocaOp,
+            [self.constant(size_bytes)],
+            [POINTER],
+            {"elem_type": i8, "alignment": IntegerAttr(64, i64)},
+        )
+        self.entry.add_op(made)
+        return made.results[0]
+
     def address(self, memref: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
         """Pointer to an element of a memref of the loops stage."""
         type_ = cast(MemRefType[Any], memref.type)
@@ -289,6 +347,46 @@ class Lowering:
                 "inbounds": UnitAttr(),
             },
         )
+
+
+def counted(
+    to: Lowering,
+    lower: SSAValue,
+    upper: SSAValue,
+    step: SSAValue,
+    body: Callable[[SSAValue], None],
+) -> None:
+    """A loop without carried values; the test stands at its end, behind one in front for none."""
+    head, after = to.add_block([i64]), to.add_block()
+    known = to.known.get(lower), to.known.get(upper)
+    if known[0] is not None and known[1] is not None and known[0] < known[1]:
+        to.jump(head, [lower])
+    else:
+        some = to.emit(xllvm.ICmpOp, (lower, upper), i1, {"predicate": _LESS})
+        to.branch(some, head, after, [lower])
+    to.block = head
+    body(head.args[0])
+    following = to.add(head.args[0], step)
+    again = to.emit(xllvm.ICmpOp, (following, upper), i1, {"predicate": _LESS})
+    to.branch(again, head, after, [following])
+    to.block = after
+
+
+def llvm_call(
+    to: Lowering, name: str, operands: Sequence[SSAValue], types: Sequence[Attribute] = ()
+) -> Sequence[SSAValue]:
+    """Calls a function of the llvm dialect; its results."""
+    properties: dict[str, Attribute] = {
+        "callee": SymbolRefAttr(name),
+        "fastmathFlags": _NO_FAST_MATH,
+        "CConv": xllvm.CallingConventionAttr("ccc"),
+        "op_bundle_sizes": DenseArrayBase.from_list(i32, ()),
+        "operandSegmentSizes": DenseArrayBase.from_list(i32, [len(operands), 0]),
+        "TailCallKind": xllvm.TailCallKindAttr(xllvm.TailCallKind.NONE),
+    }
+    made = create_op(xllvm.CallOp, operands, types, properties)
+    to.block.add_op(made)
+    return made.results
 
 
 def strides(type_: MemRefType[Any]) -> Sequence[int]:

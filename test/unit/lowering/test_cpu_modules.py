@@ -12,6 +12,7 @@ from mlirhlo.lowering.cpu.compiler import lower
 from mlirhlo.lowering.cpu.emit import MAIN
 from mlirhlo.runtime.executable import Executable
 from mlirhlo.runtime.jit import Library, compile_object
+from mlirhlo.runtime.threads import externals
 
 pytest.importorskip("llvmlite")
 
@@ -20,7 +21,9 @@ def compiled(module: mlirhlo.Module) -> Executable:
     stages = lower(module.op)
     stages.loops.verify()
     stages.llvm.verify()
-    return Executable(stages.plan, Library([compile_object(stages.text)], [MAIN]), MAIN)
+    return Executable(
+        stages.plan, Library([compile_object(stages.text)], [MAIN], externals(stages.text)), MAIN
+    )
 
 
 def same(actual: Any, expected: Any) -> bool:

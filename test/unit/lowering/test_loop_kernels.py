@@ -15,6 +15,7 @@ from mlirhlo.lowering.hlo_to_loops.loop_kernels import loop_kernel
 from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
 from mlirhlo.runtime.jit import Library, compile_object
+from mlirhlo.runtime.threads import externals
 
 pytest.importorskip("llvmlite")
 
@@ -31,7 +32,8 @@ def run(module: mlirhlo.Module, arguments: list[Array], like: Array) -> Array:
     loops.verify()
     code = convert_to_llvm(loops)
     code.verify()
-    library = Library([compile_object(print_llvm(code))], ["kernel"])
+    text = print_llvm(code)
+    library = Library([compile_object(text)], ["kernel"], externals(text))
     result = np.full(like.shape, 77).astype(like.dtype)
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(arguments) + 1))(
         library.address("kernel")

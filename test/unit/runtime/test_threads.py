@@ -21,7 +21,7 @@ from mlirhlo.runtime.jit import Library, compile_object
 pytest.importorskip("llvmlite")
 
 KERNELS = """
-declare void @mlirhlo_parallel_for(ptr, ptr, i64)
+declare void @mlirhlo_parallel_for(ptr, ptr, i64, i64)
 
 ; Writes to each element its number, times 1000, and the number of its range.
 define void @number(ptr %args, i64 %begin, i64 %end, i64 %range) {
@@ -55,7 +55,7 @@ next:
 one:
   %first = mul i64 %i, 100
   %row = getelementptr i64, ptr %args, i64 %first
-  call void @mlirhlo_parallel_for(ptr @number, ptr %row, i64 100)
+  call void @mlirhlo_parallel_for(ptr @number, ptr %row, i64 100, i64 256)
   %i1 = add i64 %i, 1
   br label %next
 out:
@@ -63,12 +63,17 @@ out:
 }
 
 define void @flat(ptr %array, i64 %n) {
-  call void @mlirhlo_parallel_for(ptr @number, ptr %array, i64 %n)
+  call void @mlirhlo_parallel_for(ptr @number, ptr %array, i64 %n, i64 256)
+  ret void
+}
+
+define void @few(ptr %array, i64 %n) {
+  call void @mlirhlo_parallel_for(ptr @number, ptr %array, i64 %n, i64 3)
   ret void
 }
 
 define void @nested(ptr %array, i64 %n) {
-  call void @mlirhlo_parallel_for(ptr @rows, ptr %array, i64 %n)
+  call void @mlirhlo_parallel_for(ptr @rows, ptr %array, i64 %n, i64 256)
   ret void
 }
 """
@@ -76,7 +81,7 @@ define void @nested(ptr %array, i64 %n) {
 
 @functools.cache
 def library() -> Library:
-    return Library([compile_object(KERNELS)], ["flat", "nested"], threads.externals(KERNELS))
+    return Library([compile_object(KERNELS)], ["flat", "few", "nested"], threads.externals(KERNELS))
 
 
 def run(name: str, n: int, size: int | None = None) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

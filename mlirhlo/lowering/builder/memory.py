@@ -1,0 +1,130 @@
+"""Vectors and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects import memref
+from xdsl.dialects import vector as xvector
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    i1,
+    i64,
+)
+from xdsl.ir import Attribute, SSAValue
+
+from mlirhlo.dialects import vector
+from mlirhlo.lowering.builder.arithmetic import ArithmeticBuilder
+from mlirhlo.lowering.builder.types import (
+    EXACT,
+    INDEX,
+    REASSOCIATE,
+    Index,
+    element_of,
+    lanes_of,
+    vector_of,
+)
+
+_STREAMING = IntegerAttr(1, i1)
+
+
+class MemoryBuilder(ArithmeticBuilder):
+    """Lanes, loads and stores."""
+
+    def broadcast(self, x: SSAValue, lanes: int) -> SSAValue:
+        """A scalar in every lane."""
+        return self.emit(xvector.BroadcastOp, (x,), vector_of(x.type, lanes))
+
+    def steps(self, lanes: int) -> SSAValue:
+        """`[0, 1, 2, …]` of index."""
+        return self.emit(vector.StepOp, (), vector_of(INDEX, lanes))
+
+    def mask(self, count: SSAValue, lanes: int) -> SSAValue:
+        """Set in the lanes below `count`."""
+        return self.emit(xvector.CreateMaskOp, (count,), vector_of(i1, lanes))
+
+    def reduce(self, kind: str, x: SSAValue) -> SSAValue:
+        """All lanes combined, in any order: `add`, `mul`, `maxsi`, `maximumf`, …"""
+        properties: dict[str, Attribute] = {
+            "kind": xvector.CombiningKindAttr(xvector.CombiningKindFlag(kind)),
+            "fastmath": EXACT if isinstance(element_of(x.type), IntegerType) else REASSOCIATE,
+        }
+        return self.emit(xvector.ReductionOp, (x,), element_of(x.type), properties)
+
+    def extract(self, x: SSAValue, lane: int) -> SSAValue:
+        """One lane."""
+        return self.emit(
+            xvector.ExtractOp,
+            (x,),
+            element_of(x.type),
+            {"static_position": DenseArrayBase.from_list(i64, [lane])},
+        )
+
+    def shuffle(self, x: SSAValue, y: SSAValue, lanes: Sequence[int]) -> SSAValue:
+        """Lanes picked out of `x` and, counted on, `y`."""
+        return self.emit(
+            xvector.ShuffleOp,
+            (x, y),
+            vector_of(element_of(x.type), len(lanes)),
+            {"mask": DenseArrayBase.from_list(i64, list(lanes))},
+        )
+
+    def load(self, source: SSAValue, indices: Sequence[Index]) -> SSAValue:
+        """One element."""
+        element = cast(MemRefType[Any], source.type).element_type
+        return self.emit(memref.LoadOp, [source, *map(self.index, indices)], element)
+
+    def store(self, value: SSAValue, target: SSAValue, indices: Sequence[Index]) -> None:
+        """Stores one element."""
+        self.effect(memref.StoreOp, [value, target, *map(self.index, indices)])
+
+    def vector_load(
+        self,
+        source: SSAValue,
+        indices: Sequence[Index],
+        lanes: int,
+        mask: SSAValue | None = None,
+    ) -> SSAValue:
+        """Neighbours along the last dimension; lanes whose mask is not set are zero."""
+        element = cast(MemRefType[Any], source.type).element_type
+        type_ = vector_of(element, lanes)
+        operands = [source, *map(self.index, indices)]
+        if mask is None:
+            return self.emit(xvector.LoadOp, operands, type_)
+        return self.emit(xvector.MaskedLoadOp, [*operands, mask, self.constant(0, type_)], type_)
+
+    def vector_store(
+        self,
+        value: SSAValue,
+        target: SSAValue,
+        indices: Sequence[Index],
+        mask: SSAValue | None = None,
+        *,
+        streaming: bool = False,
+    ) -> None:
+        """Stores neighbours along the last dimension; `streaming` ones go past the caches."""
+        operands = [target, *map(self.index, indices)]
+        if mask is None:
+            properties: dict[str, Attribute] = {"nontemporal": _STREAMING} if streaming else {}
+            self.effect(xvector.StoreOp, [value, *operands], properties)
+        else:
+            self.effect(xvector.MaskedStoreOp, [*operands, mask, value])
+
+    def gather(
+        self,
+        source: SSAValue,
+        indices: Sequence[Index],
+        offsets: SSAValue,
+        mask: SSAValue | None = None,
+    ) -> SSAValue:
+        """Elements at `indices` moved by `offsets` along the last dimension."""
+        element = cast(MemRefType[Any], source.type).element_type
+        lanes = lanes_of(offsets.type)
+        type_ = vector_of(element, lanes)
+        mask = mask or self.constant(1, vector_of(i1, lanes))
+        operands = [source, *map(self.index, indices), offsets, mask, self.constant(0, type_)]
+        return self.emit(vector.GatherOp, operands, type_)

@@ -1,0 +1,65 @@
+"""Types of the loops stage, and what is shared by the parts of the builder."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, cast
+
+from xdsl.dialects import arith as xarith
+from xdsl.dialects.builtin import (
+    IndexType,
+    VectorType,
+)
+from xdsl.dialects.utils import FastMathFlag
+from xdsl.ir import Attribute, Operation, SSAValue
+
+NOALIAS = "llvm.noalias"
+WORK = "mlirhlo.work"
+"""Attribute of parallel loops: estimated nanoseconds of all rounds."""
+WORKSPACE = "mlirhlo.workspace"
+"""Attribute of kernels: bytes of their last argument."""
+IN_PLACE = "mlirhlo.in_place"
+"""Attribute of kernels: pairs of arguments, an operand and a result, that may share a buffer."""
+
+INDEX = IndexType()
+Index: TypeAlias = "SSAValue | int"
+"""An index: a value, or a number known now."""
+
+EXACT = xarith.FastMathFlagsAttr("none")
+REASSOCIATE = xarith.FastMathFlagsAttr([FastMathFlag.REASSOC])
+NO_OVERFLOW = xarith.IntegerOverflowAttr("none")
+_VECTORS: dict[tuple[Attribute, int], VectorType[Any]] = {}
+
+
+def vector_of(element: Attribute, lanes: int) -> VectorType[Any]:
+    """`vector<lanes x element>`, one object for each."""
+    found = _VECTORS.get((element, lanes))
+    if found is None:
+        found = _VECTORS[element, lanes] = VectorType(element, [lanes])
+    return found
+
+
+def lanes_of(type_: Attribute) -> int:
+    """Lanes of a vector; 0 for a scalar."""
+    if isinstance(type_, VectorType):
+        (size,) = cast("VectorType[Attribute]", type_).get_shape()
+        return size
+    return 0
+
+
+def element_of(type_: Attribute) -> Attribute:
+    """Element type of a vector; the type itself for a scalar."""
+    if isinstance(type_, VectorType):
+        return cast("VectorType[Attribute]", type_).element_type
+    return type_
+
+
+def like(type_: Attribute, element: Attribute) -> Attribute:
+    """`type_` with other elements: a vector of as many lanes, or the scalar."""
+    lanes = lanes_of(type_)
+    return vector_of(element, lanes) if lanes else element
+
+
+WITH_OVERFLOW: frozenset[type[Operation]] = frozenset(
+    {xarith.AddiOp, xarith.SubiOp, xarith.MuliOp, xarith.ShLIOp}
+)
+"""Ops that carry overflow flags."""

@@ -1,0 +1,223 @@
+"""`scf.parallel`: the rounds become a function that the thread pool calls on ranges of them.
+
+    scf.parallel (%i) = (%c0) to (%n) step (%c1) { body }   in @kernel
+
+is `body` as `@kernel_rounds_0(captured…, begin, end)`, a loop over a range; `@kernel_task_0(args, begin,
+end, range)`, which takes what was captured out of memory; and in the kernel the call
+`mlirhlo_parallel_for(@kernel_task_0, args, n, most)`. Constants are not captured but made again.
+
+Of several dimensions the first is cut, the others are loops inside. A loop with little work, or inside
+another parallel one, stays a loop where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, cast
+
+from xdsl.dialects import llvm as xllvm
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import (
+    DictionaryAttr,
+    IntegerAttr,
+    SymbolRefAttr,
+    VectorType,
+    i8,
+    i64,
+)
+from xdsl.ir import Attribute, Operation, Region, SSAValue
+
+from mlirhlo.dialects.quick import create_op
+from mlirhlo.lowering.builder import WORK
+from mlirhlo.lowering.loops_to_llvm.convert import (
+    POINTER,
+    Lowering,
+    counted,
+    llvm_call,
+    no_lowering,
+)
+
+PARALLEL_FOR = "mlirhlo_parallel_for"
+"""`(task, args, n, most)`: runs `task(args, begin, end, range)` on at most `most` ranges of `0..n`."""
+
+_LEAST_NS = 25_000
+"""Work that is worth waking threads for."""
+_THREAD_NS = 10_000
+"""Work that is worth a thread of its own."""
+_UNBOUNDED = 1 << 20
+"""Ranges, where the work is not known."""
+
+_NOT_ATOMIC = IntegerAttr(0, i64)
+_NONE = DictionaryAttr({})
+
+
+def lower_parallel(to: Lowering, op: scf.ParallelOp) -> None:
+    """On the threads of the pool, or as loops."""
+    if op.results:
+        raise no_lowering(op, " with reductions")
+    lower, upper, step = (to.values[v[0]] for v in (op.lowerBound, op.upperBound, op.step))
+    stride = to.known.get(step)
+    work = _work(op)
+    few = _rounds_known(to, lower, upper, stride)
+    if to.is_task or stride is None or few or (work is not None and work < _LEAST_NS):
+        _nest(to, op, 0)
+        return
+    captured = _captured(to, op)
+    passed = [to.values[v] for v in captured]
+    number = to.next_number()
+    rounds, task = f"{to.name}_rounds_{number}", f"{to.name}_task_{number}"
+    to.top[rounds] = _rounds_function(to, op, rounds, captured, stride)
+    places, size = _places(v.type for v in passed)
+    to.top[task] = _task_function(to, task, rounds, [v.type for v in passed], places)
+    args = to.scratch(size)
+    for value, place in zip(passed, places, strict=True):
+        address = to.offset(args, to.constant(place), i8)
+        to.emit(xllvm.StoreOp, [value, address], None, _access(value.type))
+    entry = create_op(xllvm.AddressOfOp, (), [POINTER], {"global_name": SymbolRefAttr(task)})
+    to.entry.add_op(entry)
+    most = _UNBOUNDED if work is None else max(2, work // _THREAD_NS)
+    count = _rounds(to, lower, upper, stride)
+    to.declare(PARALLEL_FOR, [POINTER, POINTER, i64, i64])
+    llvm_call(to, PARALLEL_FOR, [entry.results[0], args, count, to.constant(most)])
+
+
+def _work(op: scf.ParallelOp) -> int | None:
+    given = op.attributes.get(WORK)
+    return given.value.data if isinstance(given, IntegerAttr) else None
+
+
+def _rounds_known(to: Lowering, lower: SSAValue, upper: SSAValue, step: int | None) -> bool:
+    """Whether there is known to be one round at most."""
+    first, last = to.known.get(lower), to.known.get(upper)
+    return first is not None and last is not None and step is not None and last - first <= step
+
+
+def _rounds(to: Lowering, lower: SSAValue, upper: SSAValue, step: int) -> SSAValue:
+    """How many there are; of a negative number the pool does none."""
+    first, last = to.known.get(lower), to.known.get(upper)
+    if first is not None and last is not None:
+        return to.constant(-(-(last - first) // step))
+    span = to.add(upper, to.times(lower, -1))
+    if step == 1:
+        return span
+    return to.emit(xllvm.SDivOp, (to.add(span, to.constant(step - 1)), to.constant(step)), i64)
+
+
+def _captured(to: Lowering, op: scf.ParallelOp) -> list[SSAValue]:
+    """Values from outside that the loop reads, in the order it does, but for constants."""
+    found: dict[SSAValue, None] = {}
+    for value in _read_outside(op):
+        if not _is_constant(value) and to.known.get(to.values[value]) is None:
+            found[value] = None
+    return list(found)
+
+
+def _read_outside(op: scf.ParallelOp) -> Iterator[SSAValue]:
+    yield from op.operands
+    inside = {b: None for region in _regions(op) for b in region.blocks}
+    for block in inside:
+        for inner in block.ops:
+            for value in inner.operands:
+                owner = value.owner
+                home = owner.parent if isinstance(owner, Operation) else owner
+                if home not in inside:
+                    yield value
+
+
+def _regions(op: Operation) -> Iterator[Region]:
+    for region in op.regions:
+        yield region
+        for block in region.blocks:
+            for inner in block.ops:
+                yield from _regions(inner)
+
+
+def _is_constant(value: SSAValue) -> bool:
+    return isinstance(value.owner, Operation) and value.owner.name == "arith.constant"
+
+
+def _places(types: Iterable[Attribute]) -> tuple[list[int], int]:
+    """Byte offsets of values of these types, each aligned to itself, and the bytes of all."""
+    places: list[int] = []
+    end = 0
+    for type_ in types:
+        size = max(8, _bytes(type_))
+        end = -(-end // size) * size
+        places.append(end)
+        end += size
+    return places, max(end, 1)
+
+
+def _bytes(type_: Attribute) -> int:
+    """A power of two that holds a value."""
+    if isinstance(type_, VectorType):
+        vector = cast("VectorType[Attribute]", type_)
+        (lanes,) = vector.get_shape()
+        bits = cast(int, cast(Any, vector.element_type).bitwidth) * lanes
+    elif type_ == POINTER:
+        bits = 64
+    else:
+        bits = cast(int, cast(Any, type_).bitwidth)
+    return 1 << max(0, (bits + 7) // 8 - 1).bit_length()
+
+
+def _access(type_: Attribute) -> dict[str, Attribute]:
+    alignment = IntegerAttr(min(64, max(8, _bytes(type_))), i64)
+    return {"alignment": alignment, "ordering": _NOT_ATOMIC}
+
+
+def _rounds_function(
+    to: Lowering, op: scf.ParallelOp, name: str, captured: Sequence[SSAValue], step: int
+) -> Operation:
+    """The rounds from `begin` up to `end`."""
+    inner = Lowering(to.handlers, to.top, name, to.passthrough, is_task=True)
+    types = [*(to.values[v].type for v in captured), i64, i64]
+    *arguments, begin, end = inner.begin(types)
+    attributes = [to.argument_attributes.get(to.values[v], _NONE) for v in captured]
+    inner.values.update(zip(captured, arguments, strict=True))
+    for value in _read_outside(op):
+        if value in inner.values:
+            continue
+        if _is_constant(value):
+            inner.handlers["arith.constant"](inner, value.owner)
+        else:
+            inner.values[value] = inner.constant(to.known[to.values[value]])
+    lower = inner.values[op.lowerBound[0]]
+
+    def body(round_: SSAValue) -> None:
+        inner.values[op.body.block.args[0]] = inner.add(lower, inner.times(round_, step))
+        _nest(inner, op, 1)
+
+    counted(inner, begin, end, inner.constant(1), body)
+    inner.block.add_op(create_op(xllvm.ReturnOp))
+    return inner.end(types, [*attributes, _NONE, _NONE])
+
+
+def _task_function(
+    to: Lowering, name: str, rounds: str, types: Sequence[Attribute], places: Sequence[int]
+) -> Operation:
+    """What the pool calls: takes the captured values out of memory."""
+    inner = Lowering(to.handlers, to.top, name, to.passthrough, is_task=True)
+    inputs = [POINTER, i64, i64, i64]
+    args, begin, end, _ = inner.begin(inputs)
+    values: list[SSAValue] = []
+    for type_, place in zip(types, places, strict=True):
+        address = inner.offset(args, inner.constant(place), i8)
+        values.append(inner.emit(xllvm.LoadOp, [address], type_, _access(type_)))
+    llvm_call(inner, rounds, [*values, begin, end])
+    inner.block.add_op(create_op(xllvm.ReturnOp))
+    return inner.end(inputs)
+
+
+def _nest(to: Lowering, op: scf.ParallelOp, depth: int) -> None:
+    """Loops over the dimensions from `depth` on, around the body."""
+    if depth == len(op.body.block.args):
+        to.ops(op.body.block)
+        return
+    lower, upper, step = (to.values[v[depth]] for v in (op.lowerBound, op.upperBound, op.step))
+
+    def body(index: SSAValue) -> None:
+        to.values[op.body.block.args[depth]] = index
+        _nest(to, op, depth + 1)
+
+    counted(to, lower, upper, step, body)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
-    from mlirhlo.cli.xla_flags import XlaFlags
+    from mlirhlo.debug.options import Flags
     from mlirhlo.formats import Loaded
     from mlirhlo.formats.hlo_text import PrintOptions
     from mlirhlo.rewrites.pipeline import Instrumentation
@@ -191,7 +191,7 @@ def _with_passes(parsed: Parsed[Options]) -> int:
     return job.run(inputs.single_file(parsed.files))
 
 
-def _passes(options: Options, xla: XlaFlags) -> tuple[ModulePass, ...]:
+def _passes(options: Options, xla: Flags) -> tuple[ModulePass, ...]:
     text = ",".join(options.passes)
     if options.pass_pipeline is not None:
         pipeline = options.pass_pipeline.strip()
@@ -209,15 +209,16 @@ def _passes(options: Options, xla: XlaFlags) -> tuple[ModulePass, ...]:
     if options.dump_pass_pipeline:
         shown = ",".join(str(pass_.pipeline_pass_spec()) for pass_ in passes)
         print(f"builtin.module({shown})", file=sys.stderr)
-    if xla.is_set("xla_disable_all_hlo_passes"):
+    if xla.options.xla_disable_all_hlo_passes:
         return ()
-    only, without = xla.enabled_passes_only, xla.disabled_passes
+    only = xla.options.xla_enable_hlo_passes_only
+    without = xla.options.xla_disable_hlo_passes
     return tuple(
         _with_fuel(p, xla) for p in passes if p.name not in without and (not only or p.name in only)
     )
 
 
-def _with_fuel(pass_: ModulePass, xla: XlaFlags) -> ModulePass:
+def _with_fuel(pass_: ModulePass, xla: Flags) -> ModulePass:
     """The pass with the number of rewrites that `--xla_fuel=PASS=N` leaves it."""
     if pass_.name not in xla.fuel:
         return pass_
@@ -230,7 +231,7 @@ def _with_fuel(pass_: ModulePass, xla: XlaFlags) -> ModulePass:
 class Job:
     """One run over one file."""
 
-    def __init__(self, options: Options, xla: XlaFlags, passes: tuple[ModulePass, ...]) -> None:
+    def __init__(self, options: Options, xla: Flags, passes: tuple[ModulePass, ...]) -> None:
         self.options = options
         self.passes = passes
         self.clock = Clock()

@@ -14,7 +14,7 @@ from mlirhlo.cli.report import usage_error
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from mlirhlo.cli.xla_flags import XlaFlags
+    from mlirhlo.debug.options import Flags
     from mlirhlo.formats.hlo_text import PrintOptions
 
 EMITTED = (
@@ -126,7 +126,7 @@ def _long(options: PrintOptions) -> PrintOptions:
     return replace(options, large_constants=True)
 
 
-def print_options(options: OutputFlags, xla: XlaFlags) -> PrintOptions:
+def print_options(options: OutputFlags, xla: Flags) -> PrintOptions:
     """What the printer of HLO text is to do. Raises `UsageError` HLO0502."""
     from mlirhlo.formats.hlo_text import PrintOptions
 
@@ -164,8 +164,9 @@ def print_options(options: OutputFlags, xla: XlaFlags) -> PrintOptions:
     return replace(result, **changes)
 
 
-def _given(xla: XlaFlags, name: str) -> bool | None:
-    return bool(getattr(xla.debug_options, name)) if name in xla.given else None
+def _given(xla: Flags, name: str) -> bool | None:
+    value = xla.given.get(name)
+    return value if isinstance(value, bool) else None
 
 
 def emitted_format(options: OutputFlags, default: str) -> str:

@@ -174,7 +174,7 @@ def test_switches_of_the_printer(tool: Tool) -> None:
         (["--platform=quantum", "-pdce"], UNUSED, 2, "provider not found"),
         (["--platform=gpu"], UNUSED, 2, "no pipeline of platform 'gpu'"),
         (["--stage=llvm"], UNUSED, 2, "has no stage 'llvm'"),
-        (["--xla_fuel=dce"], UNUSED, 2, "not PASS=NUMBER"),
+        (["--xla_fuel=dce"], UNUSED, 2, "takes PASS=NUMBER"),
         (["--explain=HLO9999"], "", 2, "no error code"),
         (["a", "b"], "", 2, "one input file is wanted, 2 given"),
         (["nosuch.hlo"], "", 1, "cannot read 'nosuch.hlo'"),

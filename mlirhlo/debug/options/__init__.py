@@ -1,0 +1,9 @@
+"""XLA's flags: one frozen dataclass, its sources, and how the environment is read."""
+
+from __future__ import annotations
+
+from mlirhlo.debug.options.fields import DebugOptions
+from mlirhlo.debug.options.process import process_flags
+from mlirhlo.debug.options.sources import Flags, resolve
+
+__all__ = ["DebugOptions", "Flags", "process_flags", "resolve"]

@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+"""The CPU compiler against XLA:CPU: the same programs in turns in one process.
+
+    python benchmarks/cpu.py                         # all programs, on one thread and on all
+    python benchmarks/cpu.py --only softmax --threads 1
+    python benchmarks/cpu.py --json figures.json
+
+"fresh" is XLA ÷ ours as users call both; "donated" is with the results' memory given to both (`out=` here,
+`donate_argnums` there). Medians of rounds in which each runs once; on one thread of processor time, else
+of the clock on the wall. "spread" is the distance of ours' quartiles over the median. Then what is
+achieved with memory given, as a share of what this machine was measured to do: a triad of streams, or
+independent fused multiply-adds. "compile" is processor time, cold, and XLA's over it. Needs jax.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cpu_programs import Program
+
+HEAD = (
+    f"{'':26}{'ours ms':>9}{'fresh x':>9}{'donated x':>10}{'spread':>8}"
+    f"{'rate':>12}{'of limit':>9}{'compile s':>10}{'x':>7}"
+)
+SAMPLE_S = 2e-3
+"""A sample repeats short programs for as long."""
+
+
+def main() -> None:
+    """Runs the benchmark, one process for each number of threads."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="NAME", help="part of a name"
+    )
+    parser.add_argument("--threads", default="1,all", help="numbers, with commas (default: 1,all)")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+    parser.add_argument("--list", action="store_true", help="only print the names")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.list:
+        from cpu_programs import programs
+
+        print("\n".join(programs()))
+    elif options.worker:
+        work(options.only, int(options.threads), options.rounds, options.json)
+    else:
+        found: list[dict[str, Any]] = []
+        for word in options.threads.split(","):
+            found += started(word, options)
+        if options.json:
+            options.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def started(word: str, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Runs a worker on that many threads; its figures."""
+    count = len(os.sched_getaffinity(0)) if word == "all" else int(word)
+    environment = dict(os.environ, JAX_PLATFORMS="cpu", OMP_NUM_THREADS=str(count))
+    if count == 1:
+        flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+        environment["XLA_FLAGS"] = f"{environment.get('XLA_FLAGS', '')} {flags}".strip()
+    command = [sys.executable, __file__, "--worker", f"--threads={count}"]
+    command += [f"--rounds={options.rounds}", *(f"--only={name}" for name in options.only)]
+    file = Path(f"{options.json}.{count}") if options.json else None
+    if file:
+        command.append(f"--json={file}")
+    subprocess.run(command, env=environment, check=True)
+    if file is None:
+        return []
+    rows: list[dict[str, Any]] = json.loads(file.read_text())
+    file.unlink()
+    return rows
+
+
+def work(only: Sequence[str], threads: int, rounds: int, file: Path | None) -> None:
+    """Measures in this process and prints a table."""
+    from cpu_limits import limits
+    from cpu_programs import programs
+
+    from mlirhlo.diagnostics import HloError
+    from mlirhlo.runtime.threads import set_thread_count
+
+    if threads == 1:
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    set_thread_count(threads)
+    limit = limits()
+    print(
+        f"{threads} threads; this machine: {limit['GB/s']:.1f} GB/s, {limit['f32']:.0f} GFLOP/s of f32"
+    )
+    print(HEAD)
+    rows: list[dict[str, Any]] = []
+    for program in programs().values():
+        if only and not any(word in program.name for word in only):
+            continue
+        try:
+            row = measure(program, rounds, wall=threads > 1)
+        except HloError as problem:
+            print(f"{program.name:26}{type(problem).__name__}: {str(problem).splitlines()[0]}")
+            continue
+        rows.append({"threads": threads, **row, **share(program, row["donated_s"], limit)})
+        print(line(rows[-1]), flush=True)
+    for key in ("fresh", "donated"):
+        if rows:
+            print(f"geometric mean {key}: {statistics.geometric_mean(r[key] for r in rows):.2f}")
+    if file:
+        file.write_text(json.dumps(rows))
+
+
+def line(row: dict[str, Any]) -> str:
+    """A row as it is printed."""
+    rate = f"{row['rate']:8.1f} {row['unit']}" if row["unit"] else ""
+    part = f"{row['share']:9.0%}" if row["share"] else f"{'':9}"
+    wrong = "" if row["right"] else "  DIFFERS"
+    return (
+        f"{row['name']:26}{row['fresh_s'] * 1e3:9.3f}{row['fresh']:9.2f}{row['donated']:10.2f}"
+        f"{row['spread']:8.0%}{rate:>12}{part}{row['compile_s']:10.2f}{row['compile']:7.2f}{wrong}"
+    )
+
+
+def share(program: Program, seconds: float, limit: dict[str, float]) -> dict[str, Any]:
+    """What was achieved, and which part of the limit that is."""
+    if program.gigabytes:
+        rate = program.gigabytes / seconds
+        return {"rate": rate, "unit": "GB/s", "share": rate / limit["GB/s"]}
+    if program.gigaflop:
+        rate = program.gigaflop / seconds
+        peak = limit.get(program.peak)
+        return {"rate": rate, "unit": "GF/s", "share": rate / peak if peak else None}
+    return {"rate": None, "unit": None, "share": None}
+
+
+def measure(program: Program, rounds: int, *, wall: bool) -> dict[str, Any]:
+    """Times, ratios, and whether the results agree."""
+    import jax
+    import numpy as np
+
+    import mlirhlo
+
+    inputs = program.inputs(np.random.default_rng(0))
+    lowered = jax.jit(program.function).lower(*inputs)
+    start = time.process_time()
+    theirs = lowered.compile()
+    xla_compile_s = time.process_time() - start
+    text = lowered.compiler_ir("hlo").as_hlo_text()
+    start = time.process_time()
+    ours = mlirhlo.compile(mlirhlo.parse(text), cached=False)
+    compile_s = time.process_time() - start
+
+    arrays = [jax.device_put(x) for x in inputs]
+    donating = jax.jit(lambda spare, *xs: program.function(*xs), donate_argnums=0, keep_unused=True)
+    expected = theirs(*arrays)
+    out = ours(*inputs)
+    right = agree(out, [np.asarray(x) for x in jax.tree.leaves(expected)], program.tolerance)
+    spare = [jax.tree.map(lambda x: x + 0, expected)]
+    del expected
+
+    def donated() -> None:
+        spare[0] = jax.block_until_ready(donating(spare[0], *arrays))
+
+    runs: dict[str, Callable[[], Any]] = {
+        "ours fresh": lambda: ours(*inputs),
+        "xla fresh": lambda: jax.block_until_ready(theirs(*arrays)),
+        "ours donated": lambda: ours(*inputs, out=out),
+        "xla donated": donated,
+    }
+    clock = time.perf_counter if wall else time.process_time
+    repeats: dict[str, int] = {}
+    for key, run in runs.items():
+        run()
+        once = timed(run, 1, time.perf_counter)
+        repeats[key] = max(1, int(SAMPLE_S / max(once, 1e-7)))
+    times: dict[str, list[float]] = {key: [] for key in runs}
+    for _ in range(rounds):
+        for key, run in runs.items():
+            times[key].append(timed(run, repeats[key], clock))
+    medians = {key: statistics.median(values) for key, values in times.items()}
+    low, _, high = statistics.quantiles(times["ours fresh"], n=4)
+    return {
+        "name": program.name,
+        "fresh_s": medians["ours fresh"],
+        "donated_s": medians["ours donated"],
+        "fresh": medians["xla fresh"] / medians["ours fresh"],
+        "donated": medians["xla donated"] / medians["ours donated"],
+        "spread": (high - low) / medians["ours fresh"],
+        "compile_s": compile_s,
+        "compile": xla_compile_s / compile_s,
+        "right": right,
+    }
+
+
+def timed(run: Callable[[], Any], repeats: int, clock: Callable[[], float]) -> float:
+    """Seconds of one run."""
+    start = clock()
+    for _ in range(repeats):
+        run()
+    return (clock() - start) / repeats
+
+
+def agree(out: Any, expected: Sequence[Any], tolerance: float) -> bool:
+    """Whether no element is further off than a share of the largest one."""
+    import numpy as np
+
+    found = out if isinstance(out, tuple) else (out,)
+    for a, b in zip(found, expected, strict=True):
+        x, y = (np.asarray(v, np.float64) for v in (a, b))
+        if x.shape != y.shape:
+            return False
+        if np.max(np.abs(x - y), initial=0.0) > tolerance * max(
+            np.max(np.abs(y), initial=0.0), 1e-30
+        ):
+            return False
+    return True
+
+
+if __name__ == "__main__":
+    main()

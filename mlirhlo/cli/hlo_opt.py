@@ -409,6 +409,9 @@ class _EachVerified:
         self.job = job
         self.loaded = loaded
 
+    def started(self, pipeline: str, passes: Sequence[ModulePass], module: ModuleOp) -> None:
+        """As `Instrumentation`."""
+
     def before(self, pass_: ModulePass, module: ModuleOp) -> None:
         """As `Instrumentation`."""
 

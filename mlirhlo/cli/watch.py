@@ -79,6 +79,9 @@ class IrPrinter:
         """Whether anything is to be printed at all."""
         return bool(self.before_passes or self.after_passes or self.on_change)
 
+    def started(self, pipeline: str, passes: Sequence[ModulePass], module: ModuleOp) -> None:
+        """As `Instrumentation`."""
+
     def before(self, pass_: ModulePass, module: ModuleOp) -> None:
         """As `Instrumentation`."""
         if self.before_passes & {ALL, pass_.name}:

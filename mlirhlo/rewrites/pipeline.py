@@ -22,8 +22,17 @@ from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.registry import list_passes
 
 
+TRANSFORMS = "transforms_pipeline"
+"""Name of a pipeline that was put together by hand, as in XLA's hlo-opt."""
+
+
 class Instrumentation(Protocol):
-    """Told before and after every pass."""
+    """Told of pipelines, and before and after every pass of theirs."""
+
+    def started(self, pipeline: str, passes: Sequence[ModulePass], module: ModuleOp) -> None:
+        """A pipeline of this name is about to run these passes; it may be one inside a pass of
+        another one. It ends with the last of its passes."""
+        ...
 
     def before(self, pass_: ModulePass, module: ModuleOp) -> None:
         """`pass_` is about to run on `module`."""
@@ -93,9 +102,16 @@ def run_pipeline(
     passes: Sequence[ModulePass],
     instrumentation: Sequence[Instrumentation] = (),
     context: Context | None = None,
+    *,
+    name: str = TRANSFORMS,
 ) -> PipelineResult:
-    """Runs `passes` on `module` in place. xDSL's passes run too; they report a change always."""
+    """Runs `passes` on `module` in place. xDSL's passes run too; they report a change always.
+
+    `name` is the pipeline's, for dumps.
+    """
     result = PipelineResult()
+    for watcher in instrumentation:
+        watcher.started(name, passes, module)
     for pass_ in passes:
         for watcher in instrumentation:
             watcher.before(pass_, module)

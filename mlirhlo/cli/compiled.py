@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mlirhlo.cli.report import usage_error
-from mlirhlo.diagnostics import error
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -36,27 +35,31 @@ class Compiled:
 
     executables: dict[ModuleOp, Executable] = field(default_factory=dict["ModuleOp", "Executable"])
 
-    def prepare(self, module: ModuleOp, inputs: Inputs) -> Callable[[], list[Value]]:
+    def prepare(
+        self, module: ModuleOp, inputs: Inputs, seed: int = 42
+    ) -> Callable[[], list[Value]]:
         """Compiles the module; what is returned runs it on each device's inputs.
 
-        Raises `HloError` HLO0432 and HLO0435 for what has no code, such as devices that exchange
-        values.
+        `seed`: of `rng` instructions. Raises `HloError` HLO0432 and HLO0435 for what has no code.
         """
-        from mlirhlo.debug.replay import depends_on_device
+        from mlirhlo.interp.machine import Machine
         from mlirhlo.runtime.compiler import compile_module
 
-        count = inputs.replicas * inputs.partitions
-        if count > 1 and depends_on_device(module):
-            raise error(
-                "HLO0435",
-                f"the module's {count} devices work together: only one device has code for the CPU",
-                help="--platform=Interpreter simulates the devices",
-            )
         executable = self.executables.get(module)
         if executable is None:
             executable = self.executables[module] = compile_module(module)
         per_device = inputs.per_device
-        run = executable
-        return lambda: [
-            run(*per_device[device if len(per_device) > 1 else 0]) for device in range(count)
-        ]
+        run = executable.run_on
+
+        def on_all() -> list[Value]:
+            machine = Machine(inputs.replicas, inputs.partitions, seed=seed)
+
+            def on_one(replica: int, partition: int) -> Value:
+                device = machine.device(replica, partition)
+                given = per_device[device if len(per_device) > 1 else 0]
+                result: Value = run(machine, replica, partition, given)
+                return result
+
+            return machine.run_devices(on_one)
+
+        return on_all

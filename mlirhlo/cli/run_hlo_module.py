@@ -25,7 +25,7 @@ from mlirhlo.diagnostics import HloError
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from mlirhlo.cli.xla_flags import XlaFlags
+    from mlirhlo.debug.options import Flags
     from mlirhlo.debug.replay import Inputs
     from mlirhlo.formats import Loaded
     from mlirhlo.formats.arrays import Archive
@@ -270,7 +270,7 @@ class Replay:
 
     path: str
     options: Options
-    xla: XlaFlags
+    xla: Flags
     reference: str
     tally: Tally = field(default_factory=Tally)
     compiled: Compiled = field(default_factory=Compiled)
@@ -466,7 +466,7 @@ class Replay:
     ) -> list[Value]:
         """One run on all devices."""
         options = self.options
-        run = self.compiled.prepare(module, inputs) if platform == CPU else None
+        run = self.compiled.prepare(module, inputs, seed) if platform == CPU else None
         start = time.perf_counter()
         if run is not None:
             results = run()

@@ -13,6 +13,7 @@ import importlib
 import struct
 import sys
 import sysconfig
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -114,8 +115,17 @@ def _address(function: Any) -> int:
     return value
 
 
-@functools.cache
+_lock = threading.RLock()
+
+
 def _pool() -> _Pool:
+    # Two threads may want the first one, and code is unmapped with the object that loaded it.
+    with _lock:
+        return _only_pool()
+
+
+@functools.cache
+def _only_pool() -> _Pool:
     return _Pool()
 
 
@@ -176,8 +186,13 @@ class _Caller:
         return made
 
 
-@functools.cache
 def _caller() -> _Caller | None:
+    with _lock:
+        return _only_caller()
+
+
+@functools.cache
+def _only_caller() -> _Caller | None:
     """None when objects of this Python or NumPy lie otherwise than `call_ir` takes for granted."""
     if not _is_known_layout():
         return None

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from mlirhlo.diagnostics import error
 from mlirhlo.lowering.cpu.compiler import lower
 from mlirhlo.lowering.cpu.emit import MAIN
+from mlirhlo.runtime import callbacks, threads
 from mlirhlo.runtime.cache import object_code
 from mlirhlo.runtime.executable import Executable
 from mlirhlo.runtime.jit import Library, compile_object
-from mlirhlo.runtime.threads import externals
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -31,7 +31,8 @@ def compile_module(
     check_platform(platform)
     stages = lower(module)
     code = (object_code if cached else compile_object)(stages.text, level=level)
-    return Executable(stages.plan, Library([code], [MAIN], externals(stages.text)), MAIN)
+    externals = threads.externals(stages.text) | callbacks.externals(stages.text)
+    return Executable(stages.plan, Library([code], [MAIN], externals), MAIN)
 
 
 def check_platform(platform: str) -> None:

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from mlirhlo.diagnostics import HloError, error
-from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
-from mlirhlo.interp.registry import TOKEN
-from mlirhlo.interp.values import describe, flatten, unflatten, value_from
-from mlirhlo.lowering.cpu.steps import Branch, Buffer, Copy, Kernel, Step, While
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TokenShape, TupleShape
+from mlirhlo.interp.registry import TOKEN, Value
+from mlirhlo.interp.values import describe, unflatten, value_from
+from mlirhlo.lowering.cpu.steps import (
+    Branch,
+    Buffer,
+    Callback,
+    Copy,
+    Held,
+    Kernel,
+    Step,
+    Tree,
+    While,
+)
+from mlirhlo.lowering.cpu.steps import held as held_leaves
 from mlirhlo.lowering.hlo_to_loops.elements import physical_order
+from mlirhlo.runtime.callbacks import Callbacks, logical
 from mlirhlo.runtime.calls import Runner, Signature
 from mlirhlo.runtime.jit import Library
 
 if TYPE_CHECKING:
+    from mlirhlo.interp.machine import Machine
     from mlirhlo.lowering.cpu.planner import Plan
+
+Place = TypeVar("Place", Buffer, Held)
 
 Array = np.ndarray[Any, Any]
 
@@ -47,12 +62,13 @@ class Executable:
 
     # An instance's own `__call__` in a slot: Python finds the built-in function there without
     # running a line of Python. It does not refer back to the executable.
-    __slots__ = ("__weakref__", "_plan", *_CALL)
+    __slots__ = ("__weakref__", "_plan", "_slow", *_CALL)
 
     def __init__(self, plan: Plan, library: Library, function: str) -> None:
         self._plan = plan
         runner = Runner(library, library.address(function), _signature(plan))
-        slow = _Slow(plan, runner).call
+        self._slow = _Slow(plan, runner, Callbacks(plan) if plan.sites else None)
+        slow = self._slow.call
         fast = runner.fast(slow) if _is_plain(plan) else None
         object.__setattr__(self, "__call__", slow if fast is None else fast)
 
@@ -66,6 +82,19 @@ class Executable:
             parameter or the result, MemoryError.
             """
             ...
+
+    def run_on(
+        self, machine: Machine, replica: int, partition: int, arguments: Sequence[object]
+    ) -> Any:
+        """The result on one device of a machine; where devices meet, each runs on a thread of its
+        own (`Machine.run_devices`). Arguments and errors as of a call."""
+        return self._slow.run(arguments, None, machine, replica, partition)
+
+    @property
+    def callbacks(self) -> Mapping[str, int]:
+        """How often machine code called back into Python, by what had no code."""
+        callbacks = self._slow.callbacks
+        return {} if callbacks is None else dict(callbacks.counts)
 
     @property
     def temp_bytes(self) -> int:
@@ -91,8 +120,10 @@ def _is_plain(plan: Plan) -> bool:
     """Whether arrays in C order are all that goes in, and one or a flat tuple of them comes out."""
     result = plan.result_shape
     parts = result.elements if isinstance(result, TupleShape) else (result,)
-    return all(isinstance(part, ArrayShape) for part in parts) and all(
-        map(_is_c_order, (*plan.parameters, *plan.results))
+    return (
+        not plan.sites
+        and all(isinstance(part, ArrayShape) for part in parts)
+        and all(map(_is_c_order, (*plan.parameters, *plan.results)))
     )
 
 
@@ -117,7 +148,7 @@ def _is_long(steps: Sequence[Step]) -> bool:
                 moved += sum(b.size for b in (*step.reads, *step.writes))
             case Copy():
                 moved += step.source.size
-            case While():
+            case While() | Callback():
                 return True
             case Branch():
                 if any(map(_is_long, step.branches)):
@@ -128,56 +159,92 @@ def _is_long(steps: Sequence[Step]) -> bool:
 class _Slow:
     """The call that converts, checks and explains."""
 
-    __slots__ = ("plan", "runner")
+    __slots__ = ("callbacks", "plan", "runner")
 
-    def __init__(self, plan: Plan, runner: Runner) -> None:
+    def __init__(self, plan: Plan, runner: Runner, callbacks: Callbacks | None) -> None:
         self.plan = plan
         self.runner = runner
+        self.callbacks = callbacks
 
     def call(self, *arguments: object, out: object = None) -> Any:
         """As a call of `Executable`."""
+        if self.callbacks is None:
+            return self.run(arguments, out)
+        machine = self.callbacks.machine()
+        if machine.must_run_all(self.callbacks.module):
+            # Others would be missed where devices meet: all run, on the same arguments.
+            results = machine.run_devices(lambda r, p: self.run(arguments, None, machine, r, p))
+            first = results[0]
+            return first if out is None else self._written(list(_parts(first)), out)
+        return self.run(arguments, out, machine)
+
+    def run(
+        self,
+        arguments: Sequence[object],
+        out: object,
+        machine: Machine | None = None,
+        replica: int = 0,
+        partition: int = 0,
+    ) -> Any:
+        """A run on one device; `machine` is needed where there are callbacks."""
         plan = self.plan
+        given: list[tuple[Value, Tree]] = list(
+            zip(self._values(arguments), plan.parameter_trees, strict=True)
+        )
         inputs = [
             np.ascontiguousarray(a.transpose(physical_order(b.shape)))
-            for a, b in zip(self._leaves(arguments), plan.parameters, strict=True)
+            for a, b in _pairs(given, Buffer)
         ]
-        targets = None if out is None else self._targets(out)
+        if out is not None:
+            self._targets(out)
         outputs: list[Array] = []
         for buffer in plan.results:
             sizes = [buffer.shape.dimensions[d] for d in physical_order(buffer.shape)]
             outputs.append(np.empty(sizes, buffer.shape.element_type.dtype))
-        self.runner.run(inputs, outputs)
-        results = [
-            o.transpose(np.argsort(physical_order(b.shape))) if o.ndim > 1 else o
-            for o, b in zip(outputs, plan.results, strict=True)
-        ]
-        if targets is None:
-            return unflatten(iter(results), plan.result_shape)
-        for target, result in zip(targets, results, strict=True):
+        held: list[Value] = []
+        if self.callbacks is None:
+            self.runner.run(inputs, outputs)
+        else:
+            machine = machine or self.callbacks.machine()
+            with self.callbacks.start(machine, replica, partition) as running:
+                held = running.held
+                for value, place in _pairs(given, Held):
+                    held[place.slot] = value
+                self.runner.run(inputs, outputs)
+        results = [logical(o, b.shape) for o, b in zip(outputs, plan.results, strict=True)]
+        if out is not None:
+            return self._written(results, out)
+        return _result(plan.result_tree, plan.result_shape, iter(results), held)
+
+    def _written(self, results: Sequence[Any], out: object) -> Any:
+        for target, result in zip(self._targets(out), results, strict=True):
             target[...] = result
         return out
 
-    def _leaves(self, arguments: tuple[object, ...]) -> list[Array]:
+    def _values(self, arguments: Sequence[object]) -> list[Value]:
+        """Values of the parameters. Raises `HloError` HLO0303."""
         shapes = self.plan.shapes
         flat = [leaf for s in shapes for leaf in _array_leaves(s)]
         if len(arguments) == len(shapes):
-            values = [
+            return [
                 value_from(a, s, f"parameter {n}")
                 for n, (a, s) in enumerate(zip(arguments, shapes, strict=True))
             ]
-        elif len(arguments) == len(flat):
+        if len(arguments) == len(flat):
             values = [
                 value_from(a, s, f"parameter leaf {n}")
                 for n, (a, s) in enumerate(zip(arguments, flat, strict=True))
             ]
-        else:
-            raise error("HLO0303", f"expects {len(shapes)} arguments, got {len(arguments)}")
-        return [np.asarray(leaf) for leaf in flatten(tuple(values)) if leaf is not TOKEN]
+            leaves = iter(values)
+            return [unflatten(leaves, shape) for shape in shapes]
+        raise error("HLO0303", f"expects {len(shapes)} arguments, got {len(arguments)}")
 
     def _targets(self, out: object) -> list[Array]:
         """Arrays that results go to. Raises `HloError` HLO0303."""
         found = list(_parts(out))
         results = self.plan.results
+        if any(True for _ in held_leaves(self.plan.result_tree)):
+            raise error("HLO0303", "out: a result of dynamic size is not written to an array")
         if len(found) != len(results):
             raise error("HLO0303", f"out: expects {len(results)} arrays, got {len(found)}")
         for number, (given, buffer) in enumerate(zip(found, results, strict=True)):
@@ -201,6 +268,28 @@ def _unfit(number: int, shape: ArrayShape, problem: str) -> HloError:
     return error("HLO0303", f"out {number}: expects an array for {wanted}, got {problem}")
 
 
+def _pairs(given: Iterable[tuple[Value, Tree]], kind: type[Place]) -> Iterator[tuple[Any, Place]]:
+    """Values beside where they go, as far as that is a buffer, or held in Python."""
+    for value, tree in given:
+        if isinstance(tree, kind):
+            yield value, tree
+        elif isinstance(tree, tuple) and tree:
+            parts = cast("tuple[Value, ...]", value)
+            yield from _pairs(zip(parts, tree, strict=True), kind)
+
+
+def _result(tree: Tree, shape: Shape, arrays: Iterator[Array], held: Sequence[Value]) -> Any:
+    """The value of a result: arrays, and what Python holds."""
+    if isinstance(tree, Buffer):
+        return next(arrays)
+    if isinstance(tree, Held):
+        return held[tree.slot]
+    if not isinstance(shape, TupleShape):
+        return TOKEN
+    parts = zip(tree, shape.elements, strict=True)
+    return tuple(_result(part, s, arrays, held) for part, s in parts)
+
+
 def _parts(out: object) -> Iterator[object]:
     if isinstance(out, (tuple, list)):
         for part in cast("Sequence[object]", out):
@@ -209,7 +298,7 @@ def _parts(out: object) -> Iterator[object]:
         yield out
 
 
-def _array_leaves(shape: Shape) -> list[ArrayShape]:
+def _array_leaves(shape: Shape) -> list[Shape]:
     if isinstance(shape, TupleShape):
         return [leaf for s in shape.elements for leaf in _array_leaves(s)]
-    return [shape] if isinstance(shape, ArrayShape) else []
+    return [] if isinstance(shape, TokenShape) else [shape]

@@ -13,6 +13,7 @@ from xdsl.dialects import memref, scf
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     DenseIntOrFPElementsAttr,
+    FunctionType,
     IntegerAttr,
     MemRefType,
     ModuleOp,
@@ -24,14 +25,14 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirhlo.dialects.hlo.element_types import Kind
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.builder import FunctionBuilder
 from mlirhlo.lowering.cpu.planner import Plan
-from mlirhlo.lowering.cpu.steps import Branch, Buffer, Copy, Kernel, Step, While
+from mlirhlo.lowering.cpu.steps import Branch, Buffer, Callback, Copy, Kernel, Step, While
 
 BYTES = MemRefType(i8, [DYNAMIC_INDEX])
 """Memory of any size."""
@@ -40,12 +41,28 @@ POINTERS = MemRefType(BYTES, [DYNAMIC_INDEX])
 
 MAIN = "main"
 
+CALLBACK = "mlirhlo_callback"
+"""Function outside that runs a site in Python: `(site, pointers to its buffers) -> 1 if it failed`."""
+
 
 def emit_module(plan: Plan) -> ModuleOp:
     """All kernels and `main`."""
     emitter = _Emitter(plan)
     main = emitter.main()
-    return ModuleOp([*emitter.globals, *plan.kernels.values(), main])
+    outside = [_callback_declaration()] if plan.sites else []
+    return ModuleOp([*emitter.globals, *outside, *plan.kernels.values(), main])
+
+
+def _callback_declaration() -> FuncOp:
+    return create_op(
+        FuncOp,
+        properties={
+            "sym_name": StringAttr(CALLBACK),
+            "function_type": FunctionType.from_lists([i64, POINTERS], [i8]),
+            "sym_visibility": StringAttr("private"),
+        },
+        regions=[Region()],
+    )
 
 
 class _Emitter:
@@ -55,6 +72,8 @@ class _Emitter:
         self.b = FunctionBuilder(MAIN, [POINTERS, POINTERS, BYTES])
         self.bases: dict[Buffer, SSAValue] = {}
         self.views: dict[tuple[Buffer, Attribute], SSAValue] = {}
+        self.failed: SSAValue | None = None
+        """Whether a callback has failed, in modules that have some: then loops end."""
 
     def main(self) -> FuncOp:
         b = self.b
@@ -64,6 +83,9 @@ class _Emitter:
                 self.bases[buffer] = b.load(pointers, [number])
         for number, buffer in enumerate(self.plan.constants):
             self.bases[buffer] = self._constant(buffer, f"constant_{number}")
+        if self.plan.sites:
+            self.failed = b.scratch([1], i8)
+            b.store(b.constant(0, i8), self.failed, [0])
         for buffer in self.plan.buffers:
             self.bases[buffer] = self._at(arena, buffer.offset, BYTES)
         self.steps(self.plan.steps)
@@ -117,12 +139,25 @@ class _Emitter:
                     buffers = [*step.reads, *step.writes]
                     arguments = [self.view(b, t) for b, t in zip(buffers, types, strict=True)]
                     self.b.call(step.name, arguments)
+                case Callback():
+                    self._callback(step)
                 case Copy():
                     self._copy(step)
                 case While():
                     self._while(step)
                 case Branch():
                     self._branch(step)
+
+    def _callback(self, step: Callback) -> None:
+        b, failed = self.b, self.failed
+        assert failed is not None
+        buffers = [*step.reads, *step.writes]
+        pointers = b.scratch([max(len(buffers), 1)], BYTES)
+        for at, buffer in enumerate(buffers):
+            b.store(self.view(buffer, BYTES), pointers, [at])
+        arguments = [b.constant(step.site, i64), b.emit(memref.CastOp, [pointers], POINTERS)]
+        status = b.emit(CallOp, arguments, i8, {"callee": SymbolRefAttr(CALLBACK)})
+        b.store(b.ori(b.load(failed, [0]), status), failed, [0])
 
     def _copy(self, step: Copy) -> None:
         if not step.source.size:
@@ -146,7 +181,11 @@ class _Emitter:
         b = self.b
         outer, b.block = b.block, Block()
         self.steps(step.condition)
-        b.effect(scf.ConditionOp, [self._test(step.test)])
+        test = self._test(step.test)
+        if self.failed is not None:
+            intact = b.cmpi("eq", b.load(self.failed, [0]), b.constant(0, i8))
+            test = b.andi(test, intact)
+        b.effect(scf.ConditionOp, [test])
         before, b.block = b.block, outer
         after = self._inside(step.body)
         after.add_op(create_op(scf.YieldOp))

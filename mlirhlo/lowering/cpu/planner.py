@@ -7,16 +7,18 @@ the end of each round. Everything else becomes a kernel, one for all instruction
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import cast
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
-from mlirhlo.diagnostics import error
+from mlirhlo.diagnostics import HloError, error
+from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
+from mlirhlo.dialects.hlo.literal import Literal
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import (
     CallOp,
@@ -31,11 +33,25 @@ from mlirhlo.dialects.hlo.ops import (
     WhileOp,
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
-from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TokenShape, TupleShape
+from mlirhlo.dialects.hlo.shapes import ArrayShape, BufferShape, Shape, TokenShape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.dialects.quick import create_op
+from mlirhlo.lowering.builder import WORKSPACE
 from mlirhlo.lowering.cpu.arena import assign_offsets
-from mlirhlo.lowering.cpu.steps import Branch, Buffer, Copy, Kernel, Step, Tree, While, leaves
+from mlirhlo.lowering.cpu.steps import (
+    Branch,
+    Buffer,
+    Callback,
+    Copy,
+    Held,
+    Kernel,
+    Site,
+    Step,
+    Tree,
+    While,
+    held,
+    leaves,
+)
 from mlirhlo.lowering.hlo_to_loops.elements import buffer_type, physical_order
 from mlirhlo.lowering.hlo_to_loops.kernels import build_kernel, kernel_key
 
@@ -57,6 +73,12 @@ class Plan:
     """Of the parameters."""
     result_shape: Shape
     buffers: list[Buffer] = field(default_factory=list[Buffer])
+    sites: list[Site] = field(default_factory=list[Site])
+    """What Python runs."""
+    slots: int = 0
+    """Values that Python holds during a run."""
+    parameter_trees: Sequence[Tree] = ()
+    result_tree: Tree = ()
 
 
 def plan_module(module: ModuleOp) -> Plan:
@@ -78,7 +100,9 @@ class _Planner:
         """Kernels by what they compute."""
         self.buffers: list[Buffer] = []
         self.constants: list[Buffer] = []
-        self.literals: dict[SSAValue, Buffer] = {}
+        self.literals: dict[SSAValue, Tree] = {}
+        self.sites: list[Site] = []
+        self.slots = 0
 
     def plan(self) -> Plan:
         entry = self.module.entry
@@ -86,7 +110,7 @@ class _Planner:
         trees = [self._parameters(p.shape, parameters) for p in entry.parameters]
         steps: list[Step] = []
         tree = self._computation(entry, trees, steps)
-        results = self._results(tree, entry.root.shape, steps)
+        results, result_tree = self._results(tree, entry.root.shape, steps)
         _Spans().run(steps)
         arena = [b for b in self.buffers if b.in_arena and b.first >= 0]
         return Plan(
@@ -99,6 +123,10 @@ class _Planner:
             [p.shape for p in entry.parameters],
             entry.root.shape,
             arena,
+            self.sites,
+            self.slots,
+            trees,
+            result_tree,
         )
 
     def _parameters(self, shape: Shape, found: list[Buffer]) -> Tree:
@@ -106,27 +134,43 @@ class _Planner:
             return tuple(self._parameters(s, found) for s in shape.elements)
         if isinstance(shape, TokenShape):
             return ()
-        buffer = Buffer(_static(shape), byte_size(_static(shape)), parameter=len(found))
+        array = _in_memory(shape)
+        if array is None:
+            return self._held()
+        buffer = Buffer(array, byte_size(array), parameter=len(found))
         found.append(buffer)
         return buffer
 
-    def _results(self, tree: Tree, shape: Shape, steps: list[Step]) -> list[Buffer]:
+    def _held(self) -> Held:
+        self.slots += 1
+        return Held(self.slots - 1)
+
+    def _results(self, tree: Tree, shape: Shape, steps: list[Step]) -> tuple[list[Buffer], Tree]:
         """Temporaries become results where they are; all else is copied.
 
         A buffer may have been made for a value of another shape (before a bitcast): as a result it
         has the result's.
         """
         results: list[Buffer] = []
-        pairs = zip(leaves(tree), _array_leaves(shape), strict=True)
-        for number, (leaf, wanted) in enumerate(pairs):
-            if leaf.in_arena:
-                leaf.result, leaf.shape = number, wanted
-                results.append(leaf)
-            else:
-                target = Buffer(wanted, leaf.size, result=number)
-                steps.append(Copy(leaf, target))
-                results.append(target)
-        return results
+
+        def given(tree: Tree, shape: Shape) -> Tree:
+            if isinstance(tree, Held):
+                return tree
+            if isinstance(tree, tuple):
+                shapes = shape.elements if isinstance(shape, TupleShape) else ()
+                return tuple(given(t, s) for t, s in zip(tree, shapes, strict=True))
+            wanted = _in_memory(shape)
+            assert wanted is not None
+            if tree.in_arena:
+                tree.result, tree.shape = len(results), wanted
+                results.append(tree)
+                return tree
+            target = Buffer(wanted, tree.size, result=len(results))
+            steps.append(Copy(tree, target))
+            results.append(target)
+            return target
+
+        return results, given(tree, shape)
 
     def _new(self, shape: Shape) -> Tree:
         """Buffers for a new value."""
@@ -134,7 +178,9 @@ class _Planner:
             return tuple(self._new(s) for s in shape.elements)
         if isinstance(shape, TokenShape):
             return ()
-        array = _static(shape)
+        array = _in_memory(shape)
+        if array is None:
+            return self._held()
         buffer = Buffer(array, byte_size(array))
         self.buffers.append(buffer)
         return buffer
@@ -165,41 +211,101 @@ class _Planner:
             return self._conditional(op, operands, steps)
         if isinstance(op, CallOp):
             callee = self.computations[op.to_apply]
-            arguments = [
-                self._in_layout(tree, shape_of(v.type), p.shape, steps)
-                for tree, v, p in zip(operands, op.inputs, callee.parameters, strict=True)
-            ]
-            result = self._computation(callee, arguments, steps)
-            return self._in_layout(result, callee.root.shape, op.shape, steps)
+            return self._called(callee, op, operands, op.shape, steps)
         name = op.opcode.name
         if name in _SAME:
             return operands[0] if operands else ()
-        if name == "copy-start" and _keeps_layout(op):
-            # Nothing changes an operand, so that its copy may be itself.
-            context = cast(TupleShape, op.shape).elements[2:]
-            return (operands[0], operands[0], *map(self._new, context))
-        if name == "copy-done":
-            return cast("tuple[Tree, ...]", operands[0])[0]
+        if (started := self._asynchronous(op, operands, steps)) is not None:
+            return started
+        if any(map(_is_held, (*operands, op.shape))):
+            return self._by_python(op, trees, steps)
         if name == "bitcast" or (name in ("reshape", "copy") and _is_same_memory(op)):
             return _retyped(operands[0], op.shape)
         return self._kernel(op, trees, steps)
 
+    def _asynchronous(
+        self, op: Instruction, operands: list[Tree], steps: list[Step]
+    ) -> Tree | None:
+        """Pairs of a start and an end: the work is done at the start."""
+        name = op.opcode.name
+        if name == "async-start":
+            callee = self.computations[op.called_computations[0]]
+            shape = cast(TupleShape, op.shape)
+            result = self._called(callee, op, operands, shape.elements[1], steps)
+            return (tuple(operands), result, *map(self._new, shape.elements[2:]))
+        if name == "copy-start":
+            # Nothing changes an operand, so that its copy may be itself.
+            copy, _, *context = cast(TupleShape, op.shape).elements
+            copied = self._in_layout(operands[0], shape_of(op.inputs[0].type), copy, steps)
+            return (copied, operands[0], *map(self._new, context))
+        if name in ("async-update", "all-reduce-done"):
+            return operands[0]
+        if name in ("async-done", "all-gather-done", "collective-permute-done"):
+            return cast("tuple[Tree, ...]", operands[0])[1]
+        if name == "copy-done":
+            return cast("tuple[Tree, ...]", operands[0])[0]
+        return None
+
+    def _called(
+        self,
+        callee: ComputationOp,
+        op: Instruction,
+        operands: Sequence[Tree],
+        shape: Shape,
+        steps: list[Step],
+    ) -> Tree:
+        """The steps of a computation in place of an instruction that calls it."""
+        arguments = [
+            self._in_layout(tree, shape_of(v.type), p.shape, steps)
+            for tree, v, p in zip(operands, op.inputs, callee.parameters, strict=True)
+        ]
+        result = self._computation(callee, arguments, steps)
+        return self._in_layout(result, callee.root.shape, shape, steps)
+
+    def _by_python(self, op: Instruction, trees: dict[SSAValue, Tree], steps: list[Step]) -> Tree:
+        """An instruction without machine code: a fusion is taken apart, all else is called back."""
+        operands = [trees[v] for v in op.inputs]
+        if isinstance(op, FusionOp):
+            return self._called(self.computations[op.calls], op, operands, op.shape, steps)
+        result = self._new(op.shape)
+        self._call_back(Site(op, operands, result), steps)
+        return result
+
+    def _call_back(self, site: Site, steps: list[Step]) -> None:
+        reads = [leaf for tree in site.operands for leaf in leaves(tree)]
+        steps.append(Callback(len(self.sites), reads, list(leaves(site.result))))
+        self.sites.append(site)
+
+    def _move(self, source: Tree, target: Tree, steps: list[Step]) -> None:
+        """Moves what Python holds of a value."""
+        sources, targets = tuple(held(source)), tuple(held(target))
+        if sources != targets:
+            self._call_back(Site(None, [sources], targets), steps)
+
     def _constant(self, op: ConstantOp) -> Tree:
         literal = op.literal
         assert literal is not None
-        if isinstance(op.shape, TupleShape):
-            raise error("HLO0435", "a constant that is a tuple has no code for the CPU")
         found = self.literals.get(op.output)
         if found is None:
             if literal.is_elided:
                 from mlirhlo.interp.values import elided
 
                 raise elided(op.shape)
-            shape = _static(op.shape)
-            found = Buffer(shape, byte_size(shape), literal=literal)
-            self.literals[op.output] = found
-            self.constants.append(found)
+            found = self.literals[op.output] = self._literal(literal, op.shape)
         return found
+
+    def _literal(self, literal: Literal, shape: Shape) -> Tree:
+        if isinstance(shape, TupleShape):
+            parts = zip(literal.elements, shape.elements, strict=True)
+            return tuple(self._literal(part, s) for part, s in parts)
+        if isinstance(shape, TokenShape):
+            return ()
+        array = _in_memory(shape)
+        if array is None:
+            raise error("HLO0435", f"a constant of {shape} has no code for the CPU")
+        buffer = Buffer(array, byte_size(array), literal=literal)
+        self.constants.append(buffer)
+        return buffer
 
     def _kernel(self, op: Instruction, trees: dict[SSAValue, Tree], steps: list[Step]) -> Tree:
         result = self._new(op.shape)
@@ -211,10 +317,25 @@ class _Planner:
             name = f"{op.opcode.name.replace('-', '_')}_{len(self.kernels)}"
             if isinstance(op, FusionOp):
                 name = f"fusion_{len(self.kernels)}"
-            self.kernels[name] = build_kernel(name, op, self.computations)
+            try:
+                self.kernels[name] = build_kernel(name, op, self.computations)
+            except HloError as problem:
+                if problem.code != "HLO0432":
+                    raise
+                name = ""
             self.names[key] = name
+        if not name:
+            return self._by_python(op, trees, steps)
+        room = self.kernels[name].attributes.get(WORKSPACE)
+        if isinstance(room, IntegerAttr):
+            writes.append(self._workspace(room.value.data))
         steps.append(Kernel(name, reads, writes))
         return result
+
+    def _workspace(self, size_bytes: int) -> Buffer:
+        buffer = Buffer(ArrayShape(PRIMITIVE_TYPES["u8"], (size_bytes,)), size_bytes)
+        self.buffers.append(buffer)
+        return buffer
 
     def _in_layout(self, tree: Tree, have: Shape, want: Shape, steps: list[Step]) -> Tree:
         """A value as its receiver lays it out: before layouts are assigned, a call's operands and
@@ -227,6 +348,8 @@ class _Planner:
             )
         if not isinstance(have, ArrayShape) or not isinstance(want, ArrayShape):
             return tree
+        if isinstance(tree, Held):
+            return tree
         if physical_order(have) == physical_order(want):
             return tree
         value = Block(arg_types=[type_of(have)]).args[0]
@@ -238,6 +361,7 @@ class _Planner:
         initial = self._in_layout(initial, shape_of(op.inputs[0].type), op.shape, steps)
         for source, target in zip(leaves(initial), leaves(state), strict=True):
             steps.append(Copy(source, target))
+        self._move(initial, state, steps)
         condition: list[Step] = []
         (test,) = leaves(self._on_state(op, state, self.computations[op.condition], condition))
         body: list[Step] = []
@@ -245,6 +369,7 @@ class _Planner:
         after = self._on_state(op, state, callee, body)
         after = self._in_layout(after, callee.root.shape, op.shape, body)
         body += self._parallel_copies(list(leaves(after)), list(leaves(state)))
+        self._move(after, state, body)
         steps.append(While(condition, test, body))
         return state
 
@@ -280,25 +405,26 @@ class _Planner:
             tree = self._in_layout(tree, callee.root.shape, op.shape, inner)
             for source, target in zip(leaves(tree), leaves(result), strict=True):
                 inner.append(Copy(source, target))
+            self._move(tree, result, inner)
             branch.branches.append(inner)
         steps.append(branch)
         return result
 
 
-def _array_leaves(shape: Shape) -> Iterator[ArrayShape]:
-    if isinstance(shape, TupleShape):
-        for part in shape.elements:
-            yield from _array_leaves(part)
-    elif not isinstance(shape, TokenShape):
-        yield _static(shape)
+def _in_memory(shape: Shape) -> ArrayShape | None:
+    """The array that stands in memory for a value of that shape; None for what Python holds."""
+    if isinstance(shape, BufferShape):
+        shape = shape.element
+    return shape if isinstance(shape, ArrayShape) and not shape.is_dynamic else None
 
 
-def _static(shape: Shape) -> ArrayShape:
-    if not isinstance(shape, ArrayShape):
-        raise error("HLO0435", f"values of {shape} have no code for the CPU")
-    if shape.is_dynamic:
-        raise error("HLO0435", f"{shape} is dynamic: only static sizes have code for the CPU")
-    return shape
+def _is_held(value: Tree | Shape) -> bool:
+    """Whether Python holds a value, or would hold one of that shape."""
+    if isinstance(value, (Buffer, Held, tuple)):
+        return any(True for _ in held(value))
+    if isinstance(value, TupleShape):
+        return any(map(_is_held, value.elements))
+    return not isinstance(value, TokenShape) and _in_memory(value) is None
 
 
 def _is_same_memory(op: Instruction) -> bool:
@@ -308,14 +434,6 @@ def _is_same_memory(op: Instruction) -> bool:
     if op.opcode.name == "copy":
         return buffer_type(before) == buffer_type(after) and before.layout == after.layout
     return all(physical_order(s) == tuple(range(s.rank)) for s in (before, after))
-
-
-def _keeps_layout(op: Instruction) -> bool:
-    """Whether a `copy-start` makes its copy in the operand's own layout (of another memory, maybe)."""
-    copy, operand, *_ = cast(TupleShape, op.shape).elements
-    if not isinstance(copy, ArrayShape) or not isinstance(operand, ArrayShape):
-        return False
-    return physical_order(copy) == physical_order(operand)
 
 
 def _retyped(tree: Tree, shape: Shape) -> Tree:
@@ -334,7 +452,7 @@ class _Spans:
         for step in steps:
             self.position += 1
             match step:
-                case Kernel():
+                case Kernel() | Callback():
                     for buffer in (*step.reads, *step.writes):
                         buffer.used_at(self.position)
                 case Copy():
@@ -366,7 +484,7 @@ def _touched(loop: While) -> set[Buffer]:
     while stack:
         step = stack.pop()
         match step:
-            case Kernel():
+            case Kernel() | Callback():
                 found.update(step.reads, step.writes)
             case Copy():
                 found.update((step.source, step.target))

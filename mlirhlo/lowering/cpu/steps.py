@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from mlirhlo.dialects.hlo.literal import Literal
+from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 
 
@@ -45,17 +46,44 @@ class Buffer:
         self.last = max(self.last, position)
 
 
-Tree: TypeAlias = "Buffer | tuple[Tree, ...]"
-"""Buffers of a value: of a tuple those of its elements."""
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A value that memory does not know, such as an array of dynamic size: Python holds it."""
+
+    slot: int
+    """Its number in a run."""
+
+
+Tree: TypeAlias = "Buffer | Held | tuple[Tree, ...]"
+"""Where a value is: of a tuple its elements."""
 
 
 def leaves(tree: Tree) -> Iterator[Buffer]:
     """Buffers of a value in order."""
     if isinstance(tree, Buffer):
         yield tree
-    else:
+    elif isinstance(tree, tuple):
         for part in tree:
             yield from leaves(part)
+
+
+def held(tree: Tree) -> Iterator[Held]:
+    """What Python holds of a value, in order."""
+    if isinstance(tree, Held):
+        yield tree
+    elif isinstance(tree, tuple):
+        for part in tree:
+            yield from held(part)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """An instruction that Python runs, with where its operands are and its result goes."""
+
+    op: Instruction | None
+    """None for a move: the operand, a tuple, becomes the result."""
+    operands: Sequence[Tree]
+    result: Tree
 
 
 @dataclass(slots=True)
@@ -95,4 +123,13 @@ class Branch:
     branches: list[list[Step]] = field(default_factory=list["list[Step]"])
 
 
-Step: TypeAlias = Kernel | Copy | While | Branch
+@dataclass(slots=True)
+class Callback:
+    """Calls back into Python, which runs the plan's site of that number."""
+
+    site: int
+    reads: Sequence[Buffer]
+    writes: Sequence[Buffer]
+
+
+Step: TypeAlias = Kernel | Copy | While | Branch | Callback

@@ -70,7 +70,7 @@ def _alloca(to: Lowering, op: memref.AllocaOp) -> None:
         [count],
         [POINTER],
         {
-            "elem_type": type_.element_type,
+            "elem_type": to.convert(type_.element_type),
             "alignment": op.alignment or _DEFAULT_ALIGNMENT,
         },
     )

@@ -58,8 +58,7 @@ def test_compile_takes_files_and_stablehlo(tmp_path: Path) -> None:
     ("text", "platform", "code"),
     [
         ("f32[2] negate(f32[2] x)", "tpu", "HLO0437"),
-        ("f32[<=8] negate(f32[<=8] x)", "cpu", "HLO0435"),
-        ("f32[2] rng(f32[] x, f32[] y), distribution=rng_uniform", "CPU", "HLO0432"),
+        ("f32[2] constant({...})", "CPU", "HLO0301"),
     ],
 )
 def test_what_has_no_code(text: str, platform: str, code: str) -> None:
@@ -122,7 +121,7 @@ def test_run_hlo_module_compares_with_the_interpreter() -> None:
     assert "0/2 runs miscompared." in done.err
 
 
-def test_run_hlo_module_on_devices_that_do_not_meet() -> None:
+def test_run_hlo_module_on_several_devices() -> None:
     flags = ("run_hlo_module", "--platform=CPU", "--num_replicas=2", "-")
     done = run(*flags, stdin="f32[4] add(f32[4] x, f32[4] y)")
     assert done.code == 0, done.err
@@ -136,8 +135,8 @@ ENTRY e {
 }
 """
     done = run(*flags, stdin=meeting)
-    assert done.code == 1
-    assert "HLO0435" in done.err
+    assert done.code == 0, done.err
+    assert "are close enough" in done.err
 
 
 def test_run_hlo_module_takes_threads() -> None:

@@ -63,9 +63,7 @@ def test_programs_agree_with_the_interpreter() -> None:
         ) as problem:  # arrays of other names or pickled types
             outcome = f"left out: {type(problem).__name__}"
         counts[outcome[:7]] = counts.get(outcome[:7], 0) + 1
-        if outcome not in ("ok", "HLO0432", "HLO0435") and not outcome.startswith(
-            ("left out", "HLO0303")
-        ):
+        if outcome != "ok" and not outcome.startswith(("left out", "HLO0303")):
             wrong.append(f"{path.name}: {outcome}")
     assert not wrong, "\n".join(wrong)
-    assert counts.get("ok", 0) > counts.get("HLO0432", 0), counts
+    assert counts.get("ok", 0) > sum(counts.values()) / 2, counts

@@ -1,0 +1,279 @@
+"""Calls from machine code back into Python: instructions that have no machine code.
+
+A plan lists its sites; generated code calls `mlirhlo_callback(site, pointers)`, one function for the
+whole process, and the run under way on that thread knows the rest: the interpreter's meaning of the
+instruction is applied to arrays over the buffers. Values that memory does not know (of dynamic sizes)
+stay in Python between two calls. An error is kept, makes the code's loops end, and is raised by the run.
+
+Such calls are counted (`Executable.callbacks`), and a module that needs some is warned about (HLO0438).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import logging
+import threading
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from mlirhlo.diagnostics import Diagnostic, HloError, Severity
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.shapes import ArrayShape, BufferShape, Shape, TokenShape, TupleShape
+from mlirhlo.interp.device_counts import device_counts
+from mlirhlo.interp.engine import DeviceFrame, Interpreter, load_meanings
+from mlirhlo.interp.machine import Machine
+from mlirhlo.interp.plans import FAILURES, failed, place_of, prepare
+from mlirhlo.interp.registry import TOKEN, Array, Call, DynamicArray, Run, Value
+from mlirhlo.lowering.cpu.emit import CALLBACK
+from mlirhlo.lowering.cpu.steps import Held, Site, Tree
+from mlirhlo.lowering.hlo_to_loops.elements import physical_dimensions, physical_order
+
+if TYPE_CHECKING:
+    from mlirhlo.lowering.cpu.planner import Plan
+
+LOG = logging.getLogger(__name__)
+
+Addresses: TypeAlias = "Iterator[int]"
+"""Of a site's buffers, in order."""
+
+_here = threading.local()
+"""`runs`: the runs under way on a thread, the innermost last."""
+
+
+class Callbacks:
+    """The sites of a plan, ready to run."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Warns (HLO0438) of what Python will run."""
+        load_meanings()
+        self.module = HloModule(_module_of(plan.sites))
+        self.interpreter = Interpreter(self.module.op)
+        self.devices = device_counts(self.module)
+        self.sites = [_Prepared(site, self.interpreter) for site in plan.sites]
+        self.slots = plan.slots
+        self.counts: Counter[str] = Counter()
+        """Calls so far, by what the instructions are."""
+        self._lock = threading.Lock()
+        _warn(plan.sites)
+
+    def machine(self) -> Machine:
+        """A machine of as many devices as the module wants."""
+        return Machine(self.devices.replicas, self.devices.partitions)
+
+    def start(self, machine: Machine, replica: int, partition: int) -> Running:
+        """A run on one device of a machine."""
+        program = _Program(self.interpreter, machine)
+        return Running(self, DeviceFrame(program, replica, partition))
+
+    def count(self, name: str) -> None:
+        """Counts a call."""
+        with self._lock:
+            self.counts[name] += 1
+
+
+def _module_of(sites: Sequence[Site]) -> ModuleOp:
+    """The module whose instructions the sites are; an empty one where nothing but values is moved."""
+    owner: Any = next((site.op for site in sites if site.op is not None), None)
+    while owner is not None and not isinstance(owner, ModuleOp):
+        owner = owner.parent_op()
+    return ModuleOp([]) if owner is None else owner
+
+
+class _Program(Interpreter):
+    """The interpreter of a module on another machine; its plans are shared."""
+
+    def __init__(self, interpreter: Interpreter, machine: Machine) -> None:
+        self.__dict__.update(interpreter.__dict__)
+        self._machine = machine
+
+
+class Running:
+    """One run of an executable, on one device."""
+
+    def __init__(self, callbacks: Callbacks, frame: DeviceFrame) -> None:
+        self.callbacks = callbacks
+        self.frame = frame
+        self.held: list[Value] = [None] * callbacks.slots
+        """What Python holds, by slot."""
+        self._problem: BaseException | None = None
+
+    def __enter__(self) -> Running:
+        runs: list[Running] | None = getattr(_here, "runs", None)
+        if runs is None:
+            runs = _here.runs = []
+        runs.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _here.runs.pop()
+        if self._problem is not None:
+            raise self._problem
+
+    def call(self, number: int, pointers: Any) -> int:
+        """Runs a site; 1 when it, or one before it, has failed."""
+        if self._problem is None:
+            try:
+                site = self.callbacks.sites[number]
+                if site.name:
+                    self.callbacks.count(site.name)
+                with np.errstate(all="ignore"):
+                    site(self, pointers)
+            except BaseException as problem:  # noqa: BLE001 - it cannot pass through machine code
+                self._problem = problem
+        return int(self._problem is not None)
+
+
+class _Prepared:
+    """A site with its instruction worked in."""
+
+    def __init__(self, site: Site, interpreter: Interpreter) -> None:
+        self.site = site
+        self.name = "" if site.op is None else describe(site.op)
+        self._interpreter = interpreter
+        self._meaning: Run | None = None
+
+    def __call__(self, running: Running, pointers: Any) -> None:
+        site, op = self.site, self.site.op
+        addresses = _each(pointers)
+        if op is None:
+            sources, targets = (cast("tuple[Held, ...]", t) for t in (*site.operands, site.result))
+            values = [running.held[source.slot] for source in sources]
+            for target, value in zip(targets, values, strict=True):
+                running.held[target.slot] = value
+            return
+        inputs = [
+            _value(tree, shape, addresses, running)
+            for tree, shape in zip(site.operands, op.input_shapes, strict=True)
+        ]
+        try:
+            result = self._run(op, inputs, running.frame)
+        except HloError as problem:
+            raise problem.at(place_of(op)) from problem.__cause__
+        except FAILURES as problem:
+            raise failed(op, inputs, problem) from problem
+        _give(result, site.result, op.shape, addresses, running)
+
+    def _run(self, op: Instruction, inputs: Sequence[Value], frame: DeviceFrame) -> Value:
+        if self._meaning is None:
+            self._meaning = prepare(op, self._interpreter)
+        result: Any = self._meaning(inputs, frame)
+        if not isinstance(result, Generator):
+            return cast(Value, result)
+        steps = cast("Generator[Call, Value, Value]", result)
+        answer: Any = None
+        while True:
+            try:
+                request = steps.send(answer)
+            except StopIteration as done:
+                return cast(Value, done.value)
+            answer = frame.call(request.computation, request.arguments)
+
+
+def _each(pointers: Any) -> Iterator[int]:
+    at = 0
+    while True:
+        yield pointers[at]
+        at += 1
+
+
+def _array(shape: Shape, address: int) -> Array:
+    """The array that stands at an address, in logical order."""
+    array = shape.element if isinstance(shape, BufferShape) else cast(ArrayShape, shape)
+    dtype = np.dtype(array.element_type.dtype)
+    sizes = physical_dimensions(array)
+    if 0 in sizes:
+        return np.empty(array.dimensions, dtype)
+    memory: Any = (ctypes.c_byte * (array.element_count * dtype.itemsize)).from_address(address)
+    values = cast(Array, np.frombuffer(memory, dtype)).reshape(sizes)
+    return logical(values, array)
+
+
+def logical(values: Array, shape: ArrayShape) -> Array:
+    """A view in logical order of an array as it lies in memory."""
+    if len(shape.dimensions) < 2:
+        return values
+    return values.transpose(np.argsort(physical_order(shape)))
+
+
+def _value(tree: Tree, shape: Shape, addresses: Addresses, running: Running) -> Value:
+    """An operand, in arrays of its own: meanings may keep it, or hand it to another device."""
+    if isinstance(tree, Held):
+        return running.held[tree.slot]
+    if isinstance(shape, TokenShape):
+        return TOKEN
+    if isinstance(tree, tuple):
+        parts = zip(tree, cast(TupleShape, shape).elements, strict=True)
+        return tuple(_value(part, s, addresses, running) for part, s in parts)
+    return _array(shape, next(addresses)).copy()
+
+
+def _give(value: Any, tree: Tree, shape: Shape, addresses: Addresses, running: Running) -> None:
+    """Puts a result where it goes."""
+    if isinstance(tree, Held):
+        running.held[tree.slot] = _kept(value)
+    elif isinstance(tree, tuple):
+        if isinstance(shape, TupleShape):
+            for part, place, s in zip(value, tree, shape.elements, strict=True):
+                _give(part, place, s, addresses, running)
+    else:
+        _array(shape, next(addresses))[...] = (
+            value.data if isinstance(value, DynamicArray) else value
+        )
+
+
+def _kept(value: Any) -> Value:
+    """A value that outlives the buffers it may look into."""
+    if isinstance(value, DynamicArray):
+        return DynamicArray(np.array(value.data), value.sizes)
+    if isinstance(value, tuple):
+        return tuple(_kept(part) for part in value)
+    is_array = isinstance(value, (np.ndarray, np.generic))
+    return cast(Array, np.array(cast(Any, value))) if is_array else value
+
+
+def describe(op: Instruction) -> str:
+    """What callbacks are counted under: the opcode, of custom calls with the target."""
+    target = getattr(op, "custom_call_target", None)
+    return op.opcode.name if target is None else f"{op.opcode.name} {target}"
+
+
+def _warn(sites: Sequence[Site]) -> None:
+    counts = Counter(describe(site.op) for site in sites if site.op is not None)
+    if not counts:
+        return
+    listed = ", ".join(f"{name} ({count})" for name, count in counts.most_common())
+    diagnostic = Diagnostic(
+        "HLO0438",
+        f"{sum(counts.values())} instructions have no machine code and run in Python: {listed}",
+        severity=Severity.WARNING,
+    )
+    LOG.warning("%s", diagnostic)
+
+
+# ---------------------------------------------------------------- the function outside
+
+
+def _call(number: int, pointers: Any) -> int:
+    running: Running = _here.runs[-1]
+    return running.call(number, pointers)
+
+
+_callback = ctypes.CFUNCTYPE(ctypes.c_int8, ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p))(_call)
+
+
+@functools.cache
+def _address() -> int:
+    address = ctypes.cast(_callback, ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+def externals(text: str) -> dict[str, int]:
+    """Addresses of what LLVM assembly calls of this module."""
+    return {CALLBACK: _address()} if f"@{CALLBACK}(" in text else {}

@@ -19,6 +19,25 @@ from xdsl.passes import ModulePass
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import Instruction
 
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A producer that was not fused with a consumer, and why."""
+
+    computation: str
+    producer: str
+    consumer: str
+    """The instruction that reads it, or the first output of the fusion that does."""
+    code: str
+    """One word for the reason."""
+    reason: str
+    bytes: int
+    """Size of the producer's result, which is written and read again."""
+
+    def __str__(self) -> str:
+        return f"{self.computation}: {self.producer} -> {self.consumer}: {self.code}: {self.reason}"
+
+
 RuleListener: TypeAlias = Callable[[str, Instruction], None]
 """Called with the rule's name and the instruction it matched, before the rewrite."""
 
@@ -30,6 +49,8 @@ class Trace:
     rule_counts: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     """Rewrites by (pass, rule)."""
     listeners: list[RuleListener] = field(default_factory=list[RuleListener])
+    remarks: list[Remark] | None = None
+    """Where passes say what they considered and did not do; None = nobody asks."""
 
 
 @dataclass(frozen=True)

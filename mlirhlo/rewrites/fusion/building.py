@@ -1,0 +1,152 @@
+"""Fusions of groups: the computations, and the instructions that call them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Attribute, Block, SSAValue
+
+from mlirhlo.dialects.hlo.attributes.base import integer, string, symbol
+from mlirhlo.dialects.hlo.build import append, close, create, make
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.names import NameUniquer
+from mlirhlo.dialects.hlo.ops import ComputationOp, FusionOp
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
+from mlirhlo.dialects.hlo.types import type_of
+from mlirhlo.rewrites.fusion.graph import Node
+from mlirhlo.rewrites.fusion.groups import HLO_KINDS, Group
+from mlirhlo.rewrites.rules import inherit
+
+_OF_THE_WHOLE = ("sharding", "backend_config", "frontend_attributes")
+"""Properties that the fusion has instead of its instructions."""
+
+
+class Builder:
+    """Makes the fusions of one module."""
+
+    def __init__(self, module: HloModule) -> None:
+        self.module = module
+        self.computations = NameUniquer(c.computation_name for c in module.computations)
+        self.instructions = NameUniquer(
+            name for op in module.instructions if (name := op.instruction_name)
+        )
+
+    def build(self, computation: ComputationOp, groups: Sequence[Group]) -> bool:
+        """Replaces groups of several instructions by fusions; whether there are any.
+
+        `groups` are all of the computation, in an order in which they can run.
+        """
+        fused = [group for group in groups if len(group.members) > 1]
+        if not fused:
+            return False
+        values: dict[Node, SSAValue] = {}
+        made: dict[Group, list[Instruction]] = {}
+        for group in fused:
+            made[group] = self._fuse(computation, group, values)
+        _put_in_order(computation, groups, made)
+        for node, value in values.items():
+            node.op.output.replace_all_uses_with(value)
+        _erase(groups)
+        computation.properties.pop("storage_order", None)
+        return True
+
+    def _fuse(
+        self, caller: ComputationOp, group: Group, values: dict[Node, SSAValue]
+    ) -> list[Instruction]:
+        """The fusion and what takes its result apart; `values` learns what stands for the outputs."""
+        outputs = sorted(group.outputs, key=lambda node: node.index)
+        main = outputs[-1]
+        label = main.opcode.replace("-", "_")
+        inputs = [n for member in reversed(group.members) for n in member.operands]
+        inputs = [n for n in dict.fromkeys(inputs) if n not in group.members]
+        name = self.computations.unique(f"fused_{label}")
+        body, shape = _computation(name, group, inputs, outputs)
+        block = caller.parent
+        assert block is not None
+        block.insert_op_before(body, caller)
+        kind = HLO_KINDS.get(group.form.kind, "kInput")
+        properties: dict[str, Attribute] = {"kind": string(kind), "calls": symbol(name)}
+        for key in _OF_THE_WHOLE:
+            if key in main.op.properties:
+                properties[key] = main.op.properties[key]
+        operands = [values.get(n, n.op.output) for n in inputs]
+        fusion_name = self.instructions.unique(f"{kind[1:].lower()}_{label}_fusion")
+        fusion = create(FusionOp, operands, type_of(shape), properties, fusion_name)
+        inherit(fusion, main.op)
+        if len(outputs) == 1:
+            values[main] = fusion.output
+            return [fusion]
+        made: list[Instruction] = [fusion]
+        for number, node in enumerate(outputs):
+            part = make("get-tuple-element", [fusion], node.op.shape, {"index": integer(number)})
+            part.instruction_name = self.instructions.unique(
+                f"{node.op.instruction_name or node.opcode}"
+            )
+            inherit(part, node.op)
+            values[node] = part.output
+            made.append(part)
+        return made
+
+
+def _computation(
+    name: str, group: Group, inputs: Sequence[Node], outputs: Sequence[Node]
+) -> tuple[ComputationOp, Shape]:
+    """The fused computation and the shape of its root."""
+    block = Block()
+    inner: dict[Node, SSAValue] = {}
+    for number, node in enumerate(inputs):
+        parameter = make(
+            "parameter",
+            [],
+            node.op.shape,
+            {"parameter_number": integer(number)},
+            name=f"param_{number}",
+        )
+        inner[node] = parameter.output
+        append(block, parameter)
+    for node in sorted(group.members, key=lambda node: node.index):
+        op = node.op
+        properties = {k: v for k, v in op.properties.items() if k not in _NOT_COPIED}
+        operands = [inner[n] for n in node.operands]
+        copy = create(type(op), operands, op.output.type, properties, op.instruction_name)
+        copy.attributes.update(op.attributes)
+        inherit(copy, op)
+        inner[node] = copy.output
+        append(block, copy)
+    if len(outputs) == 1:
+        return close(name, block, inner[outputs[0]]), outputs[0].op.shape
+    shape = TupleShape(tuple(node.op.shape for node in outputs))
+    root = make("tuple", [inner[node] for node in outputs], shape, name="tuple")
+    append(block, root)
+    return close(name, block, root.output), shape
+
+
+_NOT_COPIED = frozenset({*_OF_THE_WHOLE, "proto_id", "proto_rest"})
+
+
+def _put_in_order(
+    computation: ComputationOp, groups: Sequence[Group], made: dict[Group, list[Instruction]]
+) -> None:
+    """Puts fusions where their last output stood; where fusing asked for another order, all anew."""
+    block = computation.block
+    moved = any(group.order != group.outputs[0].index for group in groups)
+    for group in groups:
+        fresh = made.get(group)
+        if moved:
+            for op in fresh or (group.outputs[0].op,):
+                if op.parent is not None:
+                    op.detach()
+                block.insert_op_before(op, computation.terminator)
+        elif fresh is not None:
+            for op in fresh:
+                block.insert_op_before(op, group.outputs[0].op)
+
+
+def _erase(groups: Sequence[Group]) -> None:
+    """Erases instructions that are in fusions only."""
+    kept = {group.outputs[0] for group in groups if len(group.members) == 1}
+    gone = {node for group in groups if len(group.members) > 1 for node in group.members} - kept
+    for node in sorted(gone, key=lambda node: -node.index):
+        node.op.detach()
+        node.op.erase()

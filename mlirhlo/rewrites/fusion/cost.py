@@ -1,0 +1,86 @@
+"""What things cost, in nanoseconds of one core: the only numbers that decide a fusion.
+
+They are those of a core with 64-byte vectors; decisions need their ratios, not their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mlirhlo.dialects.hlo.element_types import PrimitiveType
+
+BYTE_TIME = 0.05
+"""To read or write a byte of an array that fits no cache."""
+
+KERNEL_TIME = 100.0
+"""To call a kernel."""
+
+CHAIN_LIMIT = 1000.0
+"""Longer chains of instructions count as this."""
+
+LARGEST_ROW_BYTES = 512 * 1024
+"""Rows beyond this do not stay in the cache between two passes over them."""
+
+LARGEST_SINGLE_ROW = 4096
+"""Elements of a reduce to one number whose result may be used on the same elements in one kernel:
+nothing of it runs in parallel."""
+
+LARGEST_GROUP = 400
+"""Instructions in a fusion."""
+
+MOST_OUTPUTS = 16
+"""Arrays that a fusion writes."""
+
+MOST_INPUTS = 48
+"""Arrays that a fusion reads."""
+
+MOST_PLACES = 16
+"""Different places at which a fusion computes one instruction."""
+
+SEARCH_LIMIT = 96
+"""Kernels looked at to show that fusing two closes no cycle."""
+
+_CHEAP = 0.03
+
+_TIMES: Mapping[str, float] = {
+    "bitcast-convert": 0.0,
+    "copy": 0.0,
+    "convert": 0.02,
+    "imag": 0.0,
+    "real": 0.0,
+    "acos": 1.0,
+    "acosh": 1.5,
+    "asin": 1.0,
+    "asinh": 1.5,
+    "atan": 1.0,
+    "atan2": 1.2,
+    "atanh": 1.0,
+    "cbrt": 1.0,
+    "cosine": 0.8,
+    "cosh": 0.6,
+    "divide": 0.3,
+    "erf": 0.6,
+    "exponential": 0.3,
+    "exponential-minus-one": 0.5,
+    "log": 0.4,
+    "log-plus-one": 0.5,
+    "logistic": 0.5,
+    "power": 2.0,
+    "remainder": 2.0,
+    "rsqrt": 0.4,
+    "sine": 0.8,
+    "sinh": 0.6,
+    "sqrt": 0.3,
+    "stochastic-convert": 0.3,
+    "tan": 1.0,
+    "tanh": 0.5,
+}
+
+EXPENSIVE = frozenset(name for name, time in _TIMES.items() if time > 0.25)
+"""Opcodes of floats that are never computed twice for one element."""
+
+
+def element_time(opcode: str, element: PrimitiveType) -> float:
+    """Nanoseconds for one element of an elementwise instruction, in vectors."""
+    scale = max(element.bits, 32) / 32
+    return _TIMES.get(opcode, _CHEAP) * scale

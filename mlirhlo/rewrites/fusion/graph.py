@@ -1,0 +1,246 @@
+"""A computation as fusion sees it: a node an instruction, with what the decisions ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from xdsl.ir import SSAValue
+
+from mlirhlo.dialects.hlo.ops import (
+    BroadcastOp,
+    ComputationOp,
+    ConstantOp,
+    ParameterOp,
+    ReduceOp,
+)
+from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
+from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.rewrites.fusion.cost import CHAIN_LIMIT, EXPENSIVE, element_time
+from mlirhlo.rewrites.fusion.spaces import (
+    Fold,
+    Rows,
+    Spread,
+    broadcast_spread,
+    major_to_minor,
+    reduce_fold,
+    same_elements,
+)
+
+
+class Role(Enum):
+    """What an instruction is inside a fusion."""
+
+    ELEMENTWISE = auto()
+    CONSTANT = auto()
+    """One number."""
+    IOTA = auto()
+    BROADCAST = auto()
+    VIEW = auto()
+    """Its operand with other dimensions of size 1."""
+    MOVE = auto()
+    """Elements of its operands at other places."""
+    REDUCE = auto()
+    PRODUCT = auto()
+    """Dots and convolutions."""
+    UPDATE = auto()
+    """A slice of an array replaced."""
+    OTHER = auto()
+    """Never inside a fusion."""
+
+
+FREE = frozenset({Role.CONSTANT, Role.IOTA, Role.BROADCAST, Role.VIEW})
+"""What costs nothing to compute once more."""
+
+_ROLES: Mapping[str, Role] = {
+    "broadcast": Role.BROADCAST,
+    "concatenate": Role.MOVE,
+    "convolution": Role.PRODUCT,
+    "dot": Role.PRODUCT,
+    "dynamic-slice": Role.MOVE,
+    "dynamic-update-slice": Role.UPDATE,
+    "iota": Role.IOTA,
+    "pad": Role.MOVE,
+    "reduce": Role.REDUCE,
+    "reverse": Role.MOVE,
+    "slice": Role.MOVE,
+    "transpose": Role.MOVE,
+}
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """An instruction, by its place in the block."""
+
+    index: int
+    op: Instruction
+    role: Role
+    shape: ArrayShape | None
+    """None unless the result is one static array."""
+    space: tuple[object, ...] = ()
+    """Dimensions and their order in memory: equal for arrays that are walked alike."""
+    elements: int = 0
+    size_bytes: int = 0
+    operands: tuple[Node, ...] = ()
+    users: list[Node] = field(default_factory=list["Node"])
+    """Each once, in block order."""
+    time: float = 0.0
+    """Nanoseconds to compute one element, its operands given."""
+    is_expensive: bool = False
+    """Never computed more often than once for an element."""
+    chain: float = 0.0
+    """Nanoseconds for one element with all that could be computed with it."""
+    is_root: bool = False
+    controlled: list[Node] = field(default_factory=list["Node"])
+    """What waits for it by control dependencies."""
+    controlled_by: list[Node] = field(default_factory=list["Node"])
+    """What it waits for."""
+    has_control: bool = False
+    """Has control dependencies in either direction: stays an instruction of its own."""
+    barrier: object = None
+    """Sharding, backend configuration and scheduling attributes: equal for what may be fused."""
+    fold: Fold | None = None
+    """Of reduces."""
+    spread: Spread | None = None
+    """Of broadcasts."""
+    rows: Rows | None = None
+    """The rows that it has a value each of, for what is computed from reduces of rows."""
+    from_product: bool = False
+    """Whether it is element by element on the only use of a dot or convolution."""
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return self.op.instruction_name or self.op.opcode.name
+
+    @property
+    def opcode(self) -> str:
+        """As HLO text says it."""
+        return self.op.opcode.name
+
+
+def graph_of(computation: ComputationOp) -> list[Node]:
+    """Nodes of a computation in block order. Linear in its instructions."""
+    nodes: list[Node] = []
+    by_value: dict[SSAValue, Node] = {}
+    for op in computation.instructions:
+        node = _node(len(nodes), op)
+        inputs = op.inputs
+        node.operands = tuple([by_value[v] for v in inputs])
+        for operand in node.operands:
+            if not operand.users or operand.users[-1] is not node:
+                operand.users.append(node)
+        if CONTROL_PREDECESSORS in op.properties:
+            node.has_control = True
+            for value in op.control_predecessors:
+                before = by_value[value]
+                before.has_control = True
+                before.controlled.append(node)
+                node.controlled_by.append(before)
+        by_value[op.output] = node
+        nodes.append(node)
+    by_value[computation.terminator.root].is_root = True
+    for node in nodes:
+        _derive(node)
+    return nodes
+
+
+def _node(index: int, op: Instruction) -> Node:
+    shape = shape_of(op.output.type)
+    if not isinstance(shape, ArrayShape) or shape.is_dynamic or not shape.element_type.is_array:
+        role = _role(op, None) if isinstance(op, ReduceOp) else Role.OTHER
+        return Node(index, op, role, None)
+    node = Node(index, op, _role(op, shape), shape)
+    node.barrier = _barrier(op)
+    node.space = (shape.dimensions, major_to_minor(shape))
+    node.elements = shape.element_count
+    node.size_bytes = shape.byte_size
+    if node.elements == 0:
+        node.role = Role.OTHER
+    return node
+
+
+def _role(op: Instruction, shape: ArrayShape | None) -> Role:
+    if isinstance(op, ParameterOp):
+        return Role.OTHER
+    name = op.opcode.name
+    inputs = [shape_of(v.type) for v in op.inputs]
+    if not all(isinstance(s, ArrayShape) and not s.is_dynamic and s.element_count for s in inputs):
+        return Role.OTHER
+    if isinstance(op, ConstantOp):
+        return Role.CONSTANT if shape is not None and _is_one_number(op, shape) else Role.OTHER
+    if op.opcode.elementwise or name == "bitcast-convert":
+        alike = [s for s in inputs if isinstance(s, ArrayShape) and s.dimensions]
+        assert shape is not None
+        if all(_walked_alike(s, shape) for s in alike):
+            return Role.ELEMENTWISE
+        # Such as a copy into another layout.
+        return Role.MOVE if name == "copy" else Role.OTHER
+    if name in ("reshape", "bitcast"):
+        (before,) = inputs
+        assert isinstance(before, ArrayShape)
+        assert shape is not None
+        return Role.VIEW if same_elements(before, shape) else Role.OTHER
+    return _ROLES.get(name, Role.OTHER)
+
+
+def _barrier(op: Instruction) -> object:
+    properties = op.properties
+    if not _BARRIERS & properties.keys():
+        return None
+    attributes = op.frontend_attributes
+    scheduling = () if attributes is None else attributes.entries
+    return (
+        properties.get("sharding"),
+        properties.get("backend_config"),
+        tuple(e for e in scheduling if e[0].startswith("_xla") or e[0].startswith("_scheduling")),
+    )
+
+
+_BARRIERS = frozenset({"sharding", "backend_config", "frontend_attributes"})
+
+
+def _walked_alike(a: ArrayShape, b: ArrayShape) -> bool:
+    return a.dimensions == b.dimensions and major_to_minor(a) == major_to_minor(b)
+
+
+def _is_one_number(op: ConstantOp, shape: ArrayShape) -> bool:
+    return shape.element_count == 1 and op.literal is not None and not op.literal.is_elided
+
+
+def _derive(node: Node) -> None:
+    """Facts that follow from those of the operands."""
+    role, op = node.role, node.op
+    if role is Role.OTHER:
+        return
+    if isinstance(op, ReduceOp):
+        node.fold = reduce_fold(op)
+        if node.fold is not None and node.shape is not None:
+            node.rows = node.fold.rows
+        node.is_expensive = True
+        return
+    if isinstance(op, BroadcastOp):
+        node.spread = broadcast_spread(op)
+    if role is Role.PRODUCT:
+        node.is_expensive = node.from_product = True
+        return
+    if role is Role.UPDATE:
+        node.is_expensive = True
+        return
+    assert node.shape is not None
+    if role is Role.ELEMENTWISE:
+        node.is_expensive = node.opcode in EXPENSIVE and not node.shape.element_type.is_integer
+        node.time = element_time(node.opcode, node.shape.element_type)
+    chain = node.time
+    for operand in node.operands:
+        if operand.role not in (Role.REDUCE, Role.PRODUCT, Role.OTHER):
+            chain += operand.chain
+        if role in (Role.ELEMENTWISE, Role.VIEW):
+            rows = operand.rows
+            if node.rows is None and rows is not None and rows.count == node.elements:
+                node.rows = rows
+            if operand.from_product and len(operand.users) == 1 and not operand.is_root:
+                node.from_product |= operand.space == node.space
+    node.chain = min(chain, CHAIN_LIMIT)

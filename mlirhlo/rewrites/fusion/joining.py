@@ -1,0 +1,238 @@
+"""Whether an instruction may be computed inside the group that reads it: the rules, kind by kind.
+
+`admit` gives the places and the form that the group then has, or a `Refusal` that says why not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from mlirhlo.rewrites.fusion import cost
+from mlirhlo.rewrites.fusion.graph import FREE, Node, Role
+from mlirhlo.rewrites.fusion.groups import (
+    AFTER,
+    EACH_ROW,
+    FULL,
+    Form,
+    Group,
+    Kind,
+    Path,
+    evaluations,
+    fold_form,
+    paths_to,
+    paths_under,
+)
+from mlirhlo.rewrites.fusion.spaces import FoldKind, Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """Which fusions may be formed: those that there are fast kernels for."""
+
+    rows: bool = True
+    """Values of rows used along their rows: softmax, layer norm."""
+    columns: bool = True
+    """Several outputs of reduces of columns."""
+    products: bool = True
+    """Dots and convolutions with what is computed from their elements."""
+    updates: bool = True
+    """Slices written in place with what they are computed from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an instruction stays outside."""
+
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """How an instruction joins."""
+
+    form: Form
+    paths: tuple[Path, ...]
+    members: dict[Node, tuple[Path, ...]] | None = None
+    """Places of the members so far, where the form changes them."""
+
+
+_ONLY_AS_OUTPUT = frozenset({"concatenate", "pad", "reverse"})
+"""Moves that are computed with others only as the last step."""
+
+
+def admit(group: Group, node: Node, kinds: Kinds) -> Admission | Refusal:
+    """Whether `node`, which `group` reads, can be computed in it."""
+    refusal = _never(group, node)
+    if refusal is not None:
+        return refusal
+    found = _with_form(group, node, kinds)
+    if isinstance(found, Refusal):
+        return found
+    return _recomputed(node, found.paths) or found
+
+
+def admit_output(group: Group, node: Node, found: Admission, kinds: Kinds) -> Refusal | None:
+    """Whether what joins may be an output too."""
+    keys = {key for key, _ in found.paths}
+    kind = found.form.kind
+    if len(group.outputs) >= cost.MOST_OUTPUTS:
+        return Refusal("outputs", f"the fusion writes {len(group.outputs)} arrays already")
+    if kind is Kind.LOOP or (kind is Kind.COLUMN and kinds.columns):
+        allowed = keys in ({FULL}, {AFTER}) and (keys == {AFTER} or node.space == found.form.space)
+    else:
+        allowed = kind is Kind.ROW and (
+            keys == {EACH_ROW} or (keys == {FULL} and node.space == found.form.space)
+        )
+    if allowed and (node.role not in FREE) and node.shape is not None:
+        return None
+    return Refusal("shape", f"a {kind.value} fusion cannot write it beside its other outputs")
+
+
+def _never(group: Group, node: Node) -> Refusal | None:
+    kind = group.form.kind
+    if kind is Kind.ALONE:
+        return Refusal("consumer", f"`{group.outputs[0].opcode}` is never fused")
+    if node.role is Role.OTHER:
+        return Refusal("producer", f"`{node.opcode}` is never fused")
+    if node.role is Role.UPDATE:
+        return Refusal("in-place", "it writes into its operand's memory and is an output always")
+    if node.role is Role.REDUCE and (node.fold is None or node.shape is None):
+        return Refusal("producer", "a reduce of several results is an output always")
+    if len(group.members) >= cost.LARGEST_GROUP:
+        return Refusal("size", f"the fusion has {len(group.members)} instructions already")
+    if len(group.inputs) + len(node.operands) > cost.MOST_INPUTS and node.role not in FREE:
+        return Refusal("inputs", f"the fusion reads {len(group.inputs)} arrays already")
+    if group.form.product is not None and node in group.form.product.operands:
+        return Refusal("operand", f"`{group.form.product.opcode}` reads its operands many times")
+    return None
+
+
+def _with_form(group: Group, node: Node, kinds: Kinds) -> Admission | Refusal:
+    form = group.form
+    if node.rows is not None and form.kind is Kind.LOOP:
+        rows = _as_rows(group, node, node.rows, kinds)
+        if rows is not None:
+            return rows
+    paths = paths_to(form, group.members, node)
+    if form.kind is Kind.UPDATE and any(key != FULL for key, _ in paths):
+        if node.role is not Role.CONSTANT and not _below_update(group, node):
+            return Refusal("in-place", "what is updated, and where, is read from memory")
+    match node.role:
+        case Role.REDUCE:
+            return _reduce(group, node, paths)
+        case Role.PRODUCT:
+            return _product(group, node, paths, kinds)
+        case Role.MOVE:
+            return _move(group, node, paths)
+        case _:
+            return Admission(form, paths)
+
+
+def _below_update(group: Group, node: Node) -> bool:
+    """Whether only the update's value, not its place, depends on it."""
+    root = group.outputs[0]
+    return root not in node.users
+
+
+def _as_rows(group: Group, node: Node, rows: Rows, kinds: Kinds) -> Admission | Refusal | None:
+    """A loop that turns into rows: around a reduce of each, or by values of each spread over it."""
+    form = group.form
+    if not form.is_simple:
+        return None
+    if form.space == rows.space:
+        if not kinds.rows:
+            return None
+        refusal = _too_long(rows)
+        if refusal is not None:
+            return refusal
+    elif node.role is not Role.REDUCE or node.elements != group.outputs[0].elements:
+        return None
+    new = Form(Kind.ROW, rows.space, rows=rows)
+    members = paths_under(group, new)
+    paths = paths_to(new, members, node)
+    if any(key != EACH_ROW for key, _ in paths):
+        return None
+    return Admission(new, paths, members)
+
+
+def _too_long(rows: Rows) -> Refusal | None:
+    if rows.row_bytes > cost.LARGEST_ROW_BYTES:
+        return Refusal("row", f"a row of {rows.row_bytes} bytes does not stay in the cache")
+    if rows.count == 1 and rows.columns > cost.LARGEST_SINGLE_ROW:
+        return Refusal("row", f"one row of {rows.columns} elements would be one core's work")
+    return None
+
+
+def _reduce(group: Group, node: Node, paths: tuple[Path, ...]) -> Admission | Refusal:
+    form, fold = group.form, node.fold
+    assert fold is not None
+    keys = {key for key, _ in paths}
+    if form.kind is Kind.ROW and keys == {EACH_ROW} and fold.rows == form.rows:
+        spread = any(u.role is Role.BROADCAST and u in group.members for u in node.users)
+        refusal = _too_long(fold.rows) if spread and fold.rows is not None else None
+        return refusal or Admission(form, paths)
+    if form.kind in (Kind.COLUMN, Kind.REDUCE) and keys == {AFTER}:
+        if form.fold is not None and (fold.space, fold.dimensions) == (
+            form.fold.space,
+            form.fold.dimensions,
+        ):
+            return Admission(form, paths)
+    if form.kind is Kind.LOOP and form.is_simple and keys == {FULL}:
+        if fold.kind is not FoldKind.ROWS and node.elements == group.outputs[0].elements:
+            new = fold_form(fold)
+            return Admission(new, ((AFTER, node.elements),), paths_under(group, new))
+    if form.kind in (Kind.ROW, Kind.COLUMN, Kind.REDUCE):
+        return Refusal("reduce", f"the {form.kind.value} fusion walks another array")
+    return Refusal("reduce", "its result would be computed many times")
+
+
+def _product(
+    group: Group, node: Node, paths: tuple[Path, ...], kinds: Kinds
+) -> Admission | Refusal:
+    form = group.form
+    if not kinds.products:
+        return Refusal("product", f"`{node.opcode}` is a kernel of its own")
+    if form.product is not None:
+        return Refusal("product", f"the fusion has a `{form.product.opcode}` already")
+    if form.kind is not Kind.LOOP or not form.is_simple:
+        return Refusal("product", f"a {form.kind.value} fusion cannot compute a `{node.opcode}`")
+    if any(key != FULL for key, _ in paths) or node.space != form.space:
+        return Refusal("product", f"it is not read element by element from `{node.opcode}`")
+    if len(group.outputs) > 1:
+        return Refusal("product", f"the fusion around a `{node.opcode}` has one output")
+    return Admission(replace(form, kind=Kind.OUTPUT, product=node), paths)
+
+
+def _move(group: Group, node: Node, paths: tuple[Path, ...]) -> Admission | Refusal:
+    form = group.form
+    if form.kind not in (Kind.LOOP, Kind.UPDATE):
+        return Refusal("move", f"a {form.kind.value} fusion reads its arrays where they are walked")
+    if node.opcode in _ONLY_AS_OUTPUT:
+        return Refusal("move", f"`{node.opcode}` is an output always")
+    if node.opcode in ("transpose", "copy"):
+        return Refusal("move", f"`{node.opcode}` is an output always")
+    return Admission(replace(form, is_simple=False), paths)
+
+
+def _recomputed(node: Node, paths: tuple[Path, ...]) -> Refusal | None:
+    """Against computing elements more often than once."""
+    if len(paths) > cost.MOST_PLACES:
+        return Refusal("places", f"it would be computed at {len(paths)} different places")
+    if node.role in FREE:
+        return None
+    computed = evaluations(paths)
+    if computed <= node.elements:
+        return None
+    if node.is_expensive:
+        times = computed / node.elements
+        return Refusal("expensive", f"`{node.opcode}` would be computed {times:.3g} times")
+    extra = (computed - node.elements) * node.chain
+    saved = 2 * cost.BYTE_TIME * node.size_bytes + cost.KERNEL_TIME
+    if extra > saved:
+        return Refusal(
+            "recomputed",
+            f"computing it {computed / node.elements:.3g} times takes {extra:.3g} ns more, "
+            f"its memory {saved:.3g} ns",
+        )
+    return None

@@ -213,7 +213,7 @@ class _Rewriter:
 
     def _broadcast(self, op: Any) -> SSAValue:
         result = self.groups(op.output)
-        to = dict(enumerate(op.dimensions))
+        to = dict(enumerate(cast("tuple[int, ...]", op.dimensions)))
         number = {d: at for at, group in enumerate(result) for d in group}
         groups = sorted(self.groups(op.operand), key=lambda g: number[to[g[0]]])
         operand = self.operand(op.operand, groups)

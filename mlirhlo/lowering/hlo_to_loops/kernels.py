@@ -17,7 +17,11 @@ from mlirhlo.dialects.hlo.ops import ComputationOp, ConstantOp, FusionOp, TupleO
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.lowering.hlo_to_loops.canonical import canonical
+from mlirhlo.lowering.hlo_to_loops.fold_plan import Declined, fold_plan
+from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output, loop_kernel
+from mlirhlo.lowering.hlo_to_loops.rows import row_kernel
 
 Computations: TypeAlias = "Mapping[str, ComputationOp]"
 Builder: TypeAlias = "Callable[[str, Instruction], FuncOp]"
@@ -68,7 +72,23 @@ def build_kernel(name: str, op: Instruction, computations: Computations) -> Func
     for value in operands:
         if not isinstance(shape_of(value.type), ArrayShape):
             raise error("HLO0432", f"`{op.opcode.name}` of tuples has no lowering to a loop")
-    return loop_kernel(name, outputs, operands)
+    return computed(name, outputs, operands)
+
+
+def computed(name: str, outputs: Sequence[Output], operands: Sequence[SSAValue]) -> FuncOp:
+    """The function `name` that computes arrays from arrays, by the best loops there are for it."""
+    found = canonical([(o.value, o.part) for o in outputs], operands)
+    if found is None:
+        return loop_kernel(name, outputs, operands)
+    try:
+        plan = fold_plan(found.outputs, found.operands)
+    except Declined:
+        pass
+    else:
+        frame = Frame(name, found.outputs, found.operands)
+        if plan.folded[-1] == len(plan.sizes) - 1:
+            return row_kernel(frame, plan)
+    return loop_kernel(name, [o for v in found.outputs for o in outputs_of(v)], found.operands)
 
 
 def outputs_of(value: SSAValue) -> list[Output]:

@@ -192,10 +192,14 @@ class Merging:
         del op
 
     def _broadcast(self, op: Any) -> None:
-        self._relate(op.output, op.operand, {d: at for at, d in enumerate(op.dimensions)})
+        self._relate(
+            op.output,
+            op.operand,
+            {d: at for at, d in enumerate(cast("tuple[int, ...]", op.dimensions))},
+        )
 
     def _transpose(self, op: Any) -> None:
-        self._relate(op.output, op.operand, dict(enumerate(op.dimensions)))
+        self._relate(op.output, op.operand, dict(enumerate(cast("tuple[int, ...]", op.dimensions))))
 
     def _reduce(self, op: Any) -> None:
         inputs = op.inputs[: len(op.inputs) // 2]

@@ -1,0 +1,277 @@
+"""What a computation with reduces does to each row, in which round over the row.
+
+A row is what its reduces fold: all arrays have the dimensions `sizes`, of which `folded` are folded and
+`kept` tell the rows apart, or are spread over them. A reduce that needs another's result folds in a later
+round. Values that cost more than a load to compute again are saved between rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, TypeAlias, cast
+
+from xdsl.ir import SSAValue
+
+from mlirhlo.dialects.hlo.ops import ReduceOp
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.lowering.hlo_to_loops.merging import arrays_in, sizes_of
+from mlirhlo.lowering.hlo_to_loops.reducers import Reducer, reducer_of
+
+Symbols: TypeAlias = "tuple[int, ...]"
+"""A place: for each dimension the dimension of the whole it runs along, or one of those below."""
+UNIT, OTHER = -1, -2
+
+_DEAR = frozenset({"divide", "sqrt", "rsqrt", "remainder", "cbrt"})
+_MOST_AGAIN = 5.0
+"""What costs more is saved instead of being computed again; a load and a store cost three."""
+_FOLDS = frozenset({"dot", "convolution", "reduce-window", "sort", "scatter", "while", "call"})
+_PLAIN = frozenset(
+    {"add", "subtract", "multiply", "maximum", "minimum", "negate", "abs", "select", "compare"}
+    | {"and", "or", "xor", "not", "convert", "bitcast-convert", "clamp", "is-finite"}
+)
+
+
+class Declined(Exception):
+    """The computation is none that works row by row."""
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """A value at a place."""
+
+    value: SSAValue
+    place: Symbols
+    inputs: Sequence[Node]
+    level: int
+    """The first round in which it can be computed."""
+    cost: float
+    """Of computing it out of memory, in vector instructions, roughly."""
+    is_moving: bool
+    """Whether it changes along a row."""
+    in_memory: bool = False
+
+
+@dataclass(eq=False, frozen=True, slots=True)
+class Fold:
+    """A reduce of the plan."""
+
+    op: ReduceOp
+    inputs: Sequence[SSAValue]
+    starts: Sequence[SSAValue]
+    reducer: Reducer
+    round: int
+
+    @property
+    def width(self) -> int:
+        """Values it carries."""
+        return len(self.inputs)
+
+
+@dataclass(slots=True)
+class FoldPlan:
+    """Everything builders of kernels need to know."""
+
+    sizes: tuple[int, ...]
+    kept: tuple[int, ...]
+    folded: tuple[int, ...]
+    rounds: int
+    folds: list[Fold]
+    whole: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """Outputs of the whole's shape: their numbers and rounds."""
+    of_rows: list[int] = field(default_factory=list[int])
+    """Outputs with one element a row: their numbers."""
+    saved: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    """Values to save, and the rounds that compute them."""
+    loaded: list[set[SSAValue]] = field(default_factory=list[set[SSAValue]])
+    """For each round, the saved values it reads."""
+    cost: list[float] = field(default_factory=list[float])
+    """For each round, that of one element."""
+    last_read: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    """Of operands that are read at their own places alone, the last round that does."""
+
+    @property
+    def row(self) -> int:
+        """Elements of a row."""
+        return prod(self.sizes[d] for d in self.folded)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return prod(self.sizes[d] for d in self.kept)
+
+
+def fold_plan(outputs: Sequence[SSAValue], operands: Sequence[SSAValue]) -> FoldPlan:
+    """The plan of a canonical computation. Raises `Declined`."""
+    return _Planner(outputs, operands).plan()
+
+
+def first_reduce(outputs: Sequence[SSAValue], operands: Sequence[SSAValue]) -> ReduceOp | None:
+    """A reduce on the way from outputs to operands."""
+    seen = set(operands)
+    stack = list(outputs)
+    while stack:
+        value = stack.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        op = cast(Instruction, value.owner)
+        if isinstance(op, ReduceOp):
+            return op
+        stack += op.inputs
+    return None
+
+
+class _Planner:
+    def __init__(self, outputs: Sequence[SSAValue], operands: Sequence[SSAValue]) -> None:
+        self.outputs, self.operands = outputs, set(operands)
+        reduce = first_reduce(outputs, operands)
+        if reduce is None:
+            raise Declined
+        self.sizes = sizes_of(reduce.inputs[0])
+        self.folded = tuple(sorted(reduce.dimensions))
+        rank = range(len(self.sizes))
+        self.kept = tuple(d for d in rank if d not in self.folded)
+        self.all: Symbols = tuple(rank)
+        self.nodes: dict[tuple[SSAValue, Symbols], Node] = {}
+        self.folds: dict[ReduceOp, Fold] = {}
+        self.fold_inputs: dict[ReduceOp, Sequence[Node]] = {}
+
+    def plan(self) -> FoldPlan:
+        whole: list[tuple[int, Node]] = []
+        of_rows: list[int] = []
+        kept_sizes = tuple(self.sizes[d] for d in self.kept)
+        if not self.folded or not prod(self.sizes):
+            raise Declined
+        for number, output in enumerate(self.outputs):
+            if sizes_of(output) == self.sizes:
+                whole.append((number, self.node(output, self.all)))
+            elif sizes_of(output) == kept_sizes:
+                self.node(output, self.kept)
+                of_rows.append(number)
+            else:
+                raise Declined
+        folds = sorted(self.folds.values(), key=lambda f: f.round)
+        if not folds:
+            raise Declined
+        rounds = max([folds[-1].round, *(n.level for _, n in whole)]) + 1
+        plan = FoldPlan(self.sizes, self.kept, self.folded, rounds, folds)
+        plan.whole = [(number, node.level) for number, node in whole]
+        plan.of_rows = of_rows
+        self.save(plan, [n for _, n in whole])
+        return plan
+
+    def save(self, plan: FoldPlan, whole: Sequence[Node]) -> None:
+        """Walks what each round computes and decides what it finds saved."""
+        computed: dict[Node, int] = {}
+        stored = {n.value for n in whole}
+        elsewhere: set[SSAValue] = set()
+        for number in range(plan.rounds):
+            roots = [n for n in whole if n.level == number]
+            for fold in plan.folds:
+                if fold.round == number:
+                    roots += self.fold_inputs[fold.op]
+            loaded: set[SSAValue] = set()
+            seen: set[Node] = set()
+            cost = 1.0
+            stack = list(roots)
+            while stack:
+                node = stack.pop()
+                if node in seen or not node.is_moving:
+                    continue
+                seen.add(node)
+                if node.in_memory:
+                    plan.last_read[node.value] = number
+                    if node.place != self.all:
+                        elsewhere.add(node.value)
+                    cost += 1
+                    continue
+                before = computed.setdefault(node, number)
+                dear = node.cost > (2 if node.value in stored else _MOST_AGAIN)
+                if before < number and dear and node.place == self.all:
+                    plan.saved[node.value] = before
+                    loaded.add(node.value)
+                    cost += 1
+                    continue
+                cost += node.cost - sum(n.cost for n in node.inputs)
+                stack += node.inputs
+            plan.loaded.append(loaded)
+            plan.cost.append(cost)
+        for value in elsewhere:
+            del plan.last_read[value]
+
+    def node(self, value: SSAValue, place: Symbols) -> Node:
+        key = (value, place)
+        found = self.nodes.get(key)
+        if found is None:
+            found = self.nodes[key] = self.make(value, place)
+        return found
+
+    def make(self, value: SSAValue, place: Symbols) -> Node:
+        moving = any(s == OTHER or s in self.folded for s in place)
+        if value in self.operands:
+            return Node(value, place, (), 0, 1, moving, in_memory=True)
+        op: Any = value.owner
+        name = op.opcode.name
+        if name in ("constant", "iota"):
+            return Node(value, place, (), 0, 1, moving)
+        inputs, own = self.inputs(op, name, place)
+        level = max((n.level for n in inputs), default=0)
+        cost = own + sum(n.cost for n in inputs)
+        if name == "reduce":
+            return Node(value, place, (), level + 1, 1, moving)
+        return Node(value, place, inputs, level, cost, moving)
+
+    def inputs(self, op: Any, name: str, place: Symbols) -> tuple[list[Node], float]:
+        """Nodes of the operands, and what the instruction itself costs."""
+        if name == "reduce":
+            return self.reduce(op, place), 0
+        if name == "broadcast":
+            along = cast("tuple[int, ...]", op.dimensions)
+            pairs = zip(along, sizes_of(op.operand), strict=True)
+            inner = tuple(place[d] if n != 1 else UNIT for d, n in pairs)
+            return [self.node(op.operand, inner)], 0
+        if name == "transpose":
+            moved = [UNIT] * len(place)
+            for at, d in enumerate(op.dimensions):
+                moved[d] = place[at]
+            return [self.node(op.operand, tuple(moved))], 0
+        if name == "reshape":
+            return [self.node(op.operand, self.reshaped(op, place))], 0
+        if name == "get-tuple-element":
+            return [self.node(op.operand, place)], 0
+        if op.opcode.elementwise or name in ("map", "copy"):
+            own = 1.0 if name in _PLAIN else 4.0 if name in _DEAR else 12.0
+            return [self.node(v, place if sizes_of(v) else ()) for v in op.inputs], own
+        if name in _FOLDS:
+            raise Declined
+        return [self.node(v, (OTHER,) * len(sizes_of(v))) for v in op.inputs], 4
+
+    def reshaped(self, op: Any, place: Symbols) -> Symbols:
+        """Through a reshape that adds or drops dimensions of one element."""
+        before, after = sizes_of(op.operand), sizes_of(op.output)
+        if [n for n in before if n != 1] != [n for n in after if n != 1]:
+            return (OTHER,) * len(before)
+        rest = iter([s for s, n in zip(place, after, strict=True) if n != 1])
+        return tuple(UNIT if n == 1 else next(rest) for n in before)
+
+    def reduce(self, op: ReduceOp, place: Symbols) -> list[Node]:
+        count = len(op.inputs) // 2
+        inputs, starts = op.inputs[:count], op.inputs[count:]
+        if sizes_of(inputs[0]) != self.sizes or tuple(sorted(op.dimensions)) != self.folded:
+            raise Declined
+        if place != self.kept:
+            raise Declined
+        nodes = [self.node(v, self.all) for v in inputs]
+        for start in starts:
+            if self.node(start, ()).level:
+                raise Declined
+        if op not in self.folds:
+            reducer = reducer_of(op)
+            if reducer is None or len(arrays_in(op.output)) != count:
+                raise Declined
+            level = max(n.level for n in nodes)
+            self.folds[op] = Fold(op, inputs, starts, reducer, level)
+            self.fold_inputs[op] = nodes
+        return nodes

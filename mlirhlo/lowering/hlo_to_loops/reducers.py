@@ -1,0 +1,210 @@
+"""Which reducers may fold in lanes and parts, and how two parts are put together.
+
+A reducer that is one of the common operations on each of its results folds from its identity, narrow
+floats in f32, as XLA:CPU and the interpreter do. Any other, like those of argmax, has to show on samples
+that the order of its operands does not matter and that folding something twice is folding it once; then
+every lane starts from the initial values. What shows neither folds in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects import arith
+from xdsl.ir import SSAValue
+
+from mlirhlo.dialects.hlo.element_types import F32, Kind, PrimitiveType
+from mlirhlo.dialects.hlo.ops import ReduceOp, ReduceWindowOp, TupleOp
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+from mlirhlo.dialects.hlo.ops.control_flow import CallOp, ParameterOp
+from mlirhlo.lowering.builder import FunctionBuilder, lanes_of
+from mlirhlo.lowering.hlo_to_loops.complex_elements import COMPLEX
+from mlirhlo.lowering.hlo_to_loops.elemental import Elements
+from mlirhlo.lowering.hlo_to_loops.elements import Value, register_type
+from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert, element_type
+from mlirhlo.lowering.hlo_to_loops.folds import callee
+from mlirhlo.lowering.hlo_to_loops.reducer_samples import order_on_samples
+
+_OPCODES = frozenset({"add", "multiply", "maximum", "minimum", "and", "or", "xor"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reducer:
+    """A computation that folds in any order."""
+
+    computation: ComputationOp
+    elements: Sequence[PrimitiveType]
+    """Of the results."""
+    opcodes: Sequence[str] | None
+    """What it does to each result; None for what shows its order on samples."""
+    position: int | None = None
+    """Without `opcodes`: the operand whose lesser value goes first, where the order matters."""
+
+    @property
+    def work(self) -> Sequence[PrimitiveType]:
+        """Types in which it folds."""
+        if self.opcodes is None:
+            return self.elements
+        return [F32 if e.is_float and e.bits < 32 else e for e in self.elements]
+
+    def start(self, e: Elements, starts: Sequence[SSAValue]) -> list[Value]:
+        """What every lane and part starts from."""
+        if self.opcodes is None:
+            return [e.at(v, ()) for v in starts]
+        pairs = zip(self.opcodes, self.work, strict=True)
+        return [_identity(e, opcode, element) for opcode, element in pairs]
+
+    def taken(self, b: FunctionBuilder, values: Sequence[Value]) -> list[Value]:
+        """Elements in the types it folds in."""
+        types = zip(values, self.elements, self.work, strict=True)
+        return [convert(b, v, source, target) for v, source, target in types]
+
+    def combined(self, e: Elements, x: Sequence[Value], y: Sequence[Value]) -> list[Value]:
+        """Two parts in one, `x` before `y`."""
+        if self.opcodes is None:
+            return list(e.inline(self.computation, [*x, *y]))
+        rows = zip(self.opcodes, self.work, x, y, strict=True)
+        return [_combined(e.b, opcode, element, p, q) for opcode, element, p, q in rows]
+
+    def joined(self, e: Elements, x: Sequence[Value], y: Sequence[Value]) -> list[Value]:
+        """Two parts in one that do not know which is before the other."""
+        if self.opcodes is None and self.position is not None:
+            b, signed = e.b, self.elements[self.position].is_signed
+            (p,), (q,) = x[self.position], y[self.position]
+            swapped = b.cmpi("sgt" if signed else "ugt", p, q)
+            x, y = (
+                [
+                    tuple(b.select(swapped, *pair) for pair in zip(v, w, strict=True))
+                    for v, w in zip(second, first, strict=True)
+                ]
+                for first, second in ((x, y), (y, x))
+            )
+        return self.combined(e, x, y)
+
+    def finished(
+        self, e: Elements, values: Sequence[Value], starts: Sequence[SSAValue]
+    ) -> list[Value]:
+        """Results out of all that was folded, in the types of the results."""
+        if self.opcodes is None:
+            return list(values)
+        initial = self.taken(e.b, [e.at(v, ()) for v in starts])
+        total = self.combined(e, initial, values)
+        types = zip(total, self.work, self.elements, strict=True)
+        return [convert(e.b, v, source, target) for v, source, target in types]
+
+    def lanes_joined(self, e: Elements, values: Sequence[Value]) -> list[Value]:
+        """Lanes of vectors in one, by halves; `e` is of scalars."""
+        b = e.b
+        lanes = lanes_of(values[0][0].type)
+        while lanes > 1:
+            half = lanes // 2
+            low, high = (
+                [tuple(b.shuffle(p, p, range(at, at + half)) for p in v) for v in values]
+                for at in (0, half)
+            )
+            inner = Elements(type(e.places)(b, half), e.buffers)
+            values = self.joined(inner, low, high)
+            lanes = half
+        return [tuple(b.extract(p, 0) for p in v) for v in values]
+
+
+def reducer_of(op: ReduceOp | ReduceWindowOp) -> Reducer | None:
+    """The reducer of an instruction; None when it has to fold in order."""
+    computation = callee(op, op.to_apply)
+    elements = [element_type(v) for v in op.inputs[: len(op.inputs) // 2]]
+    opcodes = _opcodes(computation, len(elements))
+    if opcodes is not None:
+        if all(_has_meaning(o, e) for o, e in zip(opcodes, elements, strict=True)):
+            return Reducer(computation, elements, opcodes)
+        return None
+    found = order_on_samples(computation, elements)
+    return None if found is None else Reducer(computation, elements, None, found.position)
+
+
+def _has_meaning(opcode: str, element: PrimitiveType) -> bool:
+    if element.is_complex:
+        return opcode in ("add", "multiply")
+    if element.is_float:
+        return opcode in ("add", "multiply", "maximum", "minimum")
+    return element.is_integer or (element.kind is Kind.PRED)
+
+
+def _opcodes(computation: ComputationOp, count: int) -> list[str] | None:
+    """The operation on each pair of parameters when that is all there is."""
+    root: Instruction = computation.root
+    if isinstance(root, CallOp):
+        numbers = [o.parameter_number for v in root.inputs if isinstance(o := v.owner, ParameterOp)]
+        if numbers != list(range(2 * count)):
+            return None
+        computation = callee(root, root.to_apply)
+        root = computation.root
+    if len(computation.parameters) != 2 * count:
+        return None
+    parts = root.inputs if isinstance(root, TupleOp) else (root.output,)
+    opcodes: list[str] = []
+    for number, part in enumerate(parts):
+        op = cast(Instruction, _unconverted(part).owner)
+        if op.opcode.name not in _OPCODES:
+            return None
+        owners = [_unconverted(v).owner for v in op.inputs]
+        numbers = {o.parameter_number for o in owners if isinstance(o, ParameterOp)}
+        if numbers != {number, number + count}:
+            return None
+        opcodes.append(op.opcode.name)
+    return opcodes if len(opcodes) == count else None
+
+
+def _unconverted(value: SSAValue) -> SSAValue:
+    """Through conversions between floats: a fold in f32 rounds once, at its end."""
+    op = cast(Instruction, value.owner)
+    while op.opcode.name == "convert" and element_type(op.inputs[0]).is_float:
+        value = op.inputs[0]
+        op = cast(Instruction, value.owner)
+    return value
+
+
+def _identity(e: Elements, opcode: str, element: PrimitiveType) -> Value:
+    type_ = register_type(element)
+    if opcode in ("maximum", "minimum"):
+        if element.is_float:
+            number: float = float("-inf") if opcode == "maximum" else float("inf")
+        elif element.kind is Kind.PRED:
+            number = opcode == "minimum"
+        else:
+            low = -(1 << (element.bits - 1)) if element.is_signed else 0
+            number = low if opcode == "maximum" else low + (1 << element.bits) - 1
+        return (e.constant(number, type_),)
+    if opcode == "add" and (element.is_float or element.is_complex):
+        zero = e.constant(-0.0, type_)  # which leaves -0 as it is
+        return (zero, zero) if element.is_complex else (zero,)
+    if element.is_complex:
+        return (e.constant(1.0, type_), e.constant(0.0, type_))
+    number = {"multiply": 1, "and": -1}.get(opcode, 0)
+    return (e.constant(number, type_),)
+
+
+def _combined(b: FunctionBuilder, opcode: str, element: PrimitiveType, x: Value, y: Value) -> Value:
+    if element.is_complex:
+        return COMPLEX[opcode](b, [x, y])
+    (p,), (q,) = x, y
+    if element.is_float:
+        float_ops = {
+            "add": b.addf,
+            "multiply": b.mulf,
+            "maximum": b.maximumf,
+            "minimum": b.minimumf,
+        }
+        return (float_ops[opcode](p, q),)
+    if element.kind is Kind.PRED:
+        word = {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}
+        opcode = word.get(opcode, opcode)
+    if opcode in ("maximum", "minimum"):
+        most, least = (
+            (arith.MaxSIOp, arith.MinSIOp) if element.is_signed else (arith.MaxUIOp, arith.MinUIOp)
+        )
+        return (b.integer(most if opcode == "maximum" else least, p, q),)
+    integer_ops = {"add": b.addi, "multiply": b.muli, "and": b.andi, "or": b.ori, "xor": b.xori}
+    return (integer_ops[opcode](p, q),)

@@ -1,0 +1,436 @@
+"""Kernels that work row by row: softmax, normalisations, sums along the last dimension, argmax.
+
+    parallel for row:
+      for i in row:  m = max(m, x[i])              round 0, in several vectors at once
+      for i in row:  e[i] = exp(x[i] - m); s += e[i]    round 1; e is saved
+      for i in row:  out[i] = e[i] / s             round 2
+
+A row comes from memory once and stays in the cache for the other rounds. Where rows are few and long,
+each round is a parallel loop over pieces of all rows, and the pieces' results are put together in order:
+the pieces do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, cast
+
+from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+
+from mlirhlo.dialects.hlo.element_types import PrimitiveType
+from mlirhlo.dialects.hlo.shapes import TupleShape
+from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.lowering.builder import Index, Loop
+from mlirhlo.lowering.hlo_to_loops.elemental import Elements
+from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_memory, to_register
+from mlirhlo.lowering.hlo_to_loops.elementwise_convert import element_type
+from mlirhlo.lowering.hlo_to_loops.fold_plan import Fold, FoldPlan
+from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
+from mlirhlo.lowering.hlo_to_loops.loop_kernels import store
+from mlirhlo.lowering.hlo_to_loops.merging import arrays_in
+from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
+
+_SCRATCH_BYTES = 32 << 10
+"""What is saved of a row on the stack; longer rows save in results or not at all."""
+_PIECE = 1 << 15
+"""Elements of a piece of a long row."""
+_FEW_ROWS = 16
+"""Rows that are too few to share out."""
+_MOST_PIECES = 64
+
+States: TypeAlias = "Sequence[Sequence[Sequence[Value]]]"
+"""For each vector worked on at once, for each fold, what it carries."""
+
+
+def row_kernel(frame: Frame, plan: FoldPlan) -> FuncOp:
+    """The kernel of a plan whose last dimension is folded."""
+    pieces = 1
+    if plan.rows < _FEW_ROWS and len(plan.folded) == 1:
+        pieces = min(-(-plan.row // _PIECE), _MOST_PIECES)
+    rows = _Rows(frame, plan)
+    if pieces > 1:
+        rows.in_pieces(pieces)
+    else:
+        rows.one_by_one()
+    return frame.b.finish()
+
+
+@dataclass
+class _Saved:
+    """Where a value of a row is kept between rounds."""
+
+    buffer: SSAValue
+    is_stored: bool
+    """Whether it is a result, stored anyway."""
+
+
+@dataclass
+class _Row:
+    """One row while its code is made."""
+
+    e: Elements
+    """Of vectors."""
+    scalar: Elements
+    place: tuple[Coordinate, ...]
+    """Of the row, among the kept dimensions."""
+    saved: dict[SSAValue, _Saved] = field(default_factory=dict[SSAValue, _Saved])
+
+
+class _Rows:
+    def __init__(self, frame: Frame, plan: FoldPlan) -> None:
+        self.frame, self.plan, self.b = frame, plan, frame.b
+        self.lanes = frame.lanes
+        self.length = plan.sizes[plan.folded[-1]]
+        self.share()
+
+    def share(self) -> None:
+        """A result may be written over an operand that is not read later, nor elsewhere."""
+        plan, frame = self.plan, self.frame
+        if len(plan.whole) != 1 or plan.of_rows or set(self.homes().values()) - {None}:
+            return
+        ((number, last),) = plan.whole
+        for operand, value in enumerate(frame.operands):
+            same = frame.sizes_and_bytes(value) == frame.sizes_and_bytes(frame.outputs[number])
+            if same and plan.last_read.get(value, last + 1) <= last:
+                frame.b.may_share(operand, len(frame.operands) + number)
+
+    def homes(self) -> dict[SSAValue, int | None]:
+        """For saved values the output that keeps them; None for one on the stack."""
+        plan, frame = self.plan, self.frame
+        homes: dict[SSAValue, int | None] = {}
+        used: set[int] = set()
+        for value, since in plan.saved.items():
+            if element_type(value).is_complex:
+                continue
+            own = [n for n, at in plan.whole if frame.outputs[n] is value and at == since]
+            if own:
+                homes[value] = own[0]
+                continue
+            if self.plan.row * element_type(value).byte_size <= _SCRATCH_BYTES:
+                homes[value] = None
+                continue
+            last = max(n for n, loaded in enumerate(plan.loaded) if value in loaded)
+            for number, at in plan.whole:
+                same = frame.memory(frame.outputs[number]) == frame.memory(value)
+                if same and at >= last and number not in used:
+                    used.add(number)
+                    homes[value] = number
+                    break
+        return homes
+
+    # Rows
+
+    def one_by_one(self) -> None:
+        """Rows in parallel, all rounds over one before the next."""
+        with self.b.parallel(self.plan.rows, work=self.frame.work) as number:
+            row = self.begin(number)
+            for value, home in self.homes().items():
+                row.saved[value] = self.room_for(value, home)
+            for at in range(self.plan.rounds):
+                folds = self.folds(at)
+                sets = self.nest(row.e, row, at, self.start(row, at), ())
+                for number_of_fold, fold in enumerate(folds):
+                    total = self.joined(row, fold, [s[number_of_fold] for s in sets])
+                    self.know(row, fold, fold.reducer.finished(row.scalar, total, fold.starts))
+            self.store_of_row(row)
+
+    def in_pieces(self, most: int) -> None:
+        """Long rows: each round shares out all pieces of all rows."""
+        b, plan, rows = self.b, self.plan, self.plan.rows
+        totals: dict[Fold, list[SSAValue]] = {}
+        for at in range(plan.rounds):
+            folds = self.folds(at)
+            unit = self.unroll(at) * self.lanes
+            units = self.length // unit
+            pieces = min(most, units)
+            parts = {f: self.rooms(f.reducer.work, rows * pieces) for f in folds}
+            with b.parallel(rows * pieces, work=self.frame.work / plan.rounds) as number:
+                row = self.begin(b.div(number, pieces), totals)
+                piece = b.rem(number, pieces)
+                low, high = (
+                    b.mul(b.div(b.mul(n, units), pieces), unit) for n in (piece, b.add(piece, 1))
+                )
+                sets = self.main(row.e, row, at, self.start(row, at), (), low, high)
+                for at_fold, fold in enumerate(folds):
+                    total = self.joined(row, fold, [s[at_fold] for s in sets])
+                    self.keep(fold.reducer.work, total, parts[fold], number)
+            sums = {f: self.rooms(f.reducer.elements, rows) for f in folds}
+            with b.loop(0, rows) as number:
+                row = self.begin(number, totals)
+                sets = self.start(row, at)[:1]
+                sets = self.rest(row.e, row, at, sets, (), units * unit)
+                for at_fold, fold in enumerate(folds):
+                    last = self.joined(row, fold, [sets[0][at_fold]])
+                    total = self.put_together(row, fold, parts[fold], number, pieces)
+                    total = fold.reducer.joined(row.scalar, total, last)
+                    total = fold.reducer.finished(row.scalar, total, fold.starts)
+                    self.keep(fold.reducer.elements, total, sums[fold], number)
+            totals |= sums
+        if plan.of_rows:
+            with b.loop(0, rows) as number:
+                self.store_of_row(self.begin(number, totals))
+
+    def put_together(
+        self, row: _Row, fold: Fold, rooms: Sequence[SSAValue], number: SSAValue, pieces: int
+    ) -> list[Value]:
+        """What the pieces of a row gave, in their order."""
+        b, reducer = self.b, fold.reducer
+        first = b.mul(number, pieces)
+        total = self.fetch(reducer.work, rooms, first)
+        with b.loop(b.add(first, 1), b.add(first, pieces), 1, _flat(total)) as loop:
+            scope = row.scalar.scope()
+            before = _packed(loop.carried, total)
+            more = reducer.joined(scope, before, self.fetch(reducer.work, rooms, loop.index))
+            loop.carry(*_flat(more))
+        return _packed(cast(Loop, loop).results, total)
+
+    def begin(self, number: Index, totals: Mapping[Fold, Sequence[SSAValue]] | None = None) -> _Row:
+        """A row, and what is known of it."""
+        b, frame, plan = self.b, self.frame, self.plan
+        scalar = Elements(Places(b, 0), frame.buffers)
+        sizes = [plan.sizes[d] for d in plan.kept]
+        place = scalar.places.unlinear(Coordinate(number), sizes)
+        row = _Row(Elements(Places(b, self.lanes), frame.buffers), scalar, tuple(place))
+        for fold, rooms in (totals or {}).items():
+            self.know(row, fold, self.fetch(fold.reducer.elements, rooms, number))
+        return row
+
+    def know(self, row: _Row, fold: Fold, results: Sequence[Value]) -> None:
+        """Results of a row's fold, for the rounds to come."""
+        spread = [tuple(row.e.splat(p) for p in v) for v in results]
+        for e, values in ((row.scalar, results), (row.e, spread)):
+            if isinstance(shape_of(fold.op.output.type), TupleShape):
+                e.know_parts(fold.op.output, row.place, values)
+            else:
+                e.know(fold.op.output, row.place, values[0])
+
+    def store_of_row(self, row: _Row) -> None:
+        """Results with one element a row."""
+        frame = self.frame
+        for number in self.plan.of_rows:
+            output = frame.outputs[number]
+            value = row.scalar.at(output, row.place)
+            indices = [c.base for c in row.place]
+            store(self.b, frame.targets[number], indices, value, arrays_in(output)[0], 0, None)
+
+    # Rounds
+
+    def folds(self, at: int) -> list[Fold]:
+        """Those of a round."""
+        return [f for f in self.plan.folds if f.round == at]
+
+    def unroll(self, at: int) -> int:
+        """Vectors at once: enough to hide how long a sum takes, fewer where there is more to do."""
+        cost, width = self.plan.cost[at], sum(f.width for f in self.folds(at))
+        most = 4 if cost <= 6 and width <= 2 else 2 if cost <= 14 and width <= 4 else 1
+        vectors = max(self.length // self.lanes, 1)
+        while most > 1 and (vectors < most or (vectors % most and vectors < 8 * most)):
+            most //= 2
+        return most
+
+    def start(self, row: _Row, at: int) -> States:
+        """What the folds of a round start from, once for each vector that is worked on at once."""
+        states = [f.reducer.start(row.e, f.starts) for f in self.folds(at)]
+        return [states] * self.unroll(at)
+
+    def nest(
+        self, e: Elements, row: _Row, at: int, sets: States, indices: Sequence[Coordinate]
+    ) -> States:
+        """All of a row."""
+        if len(indices) < len(self.plan.folded) - 1:
+            size = self.plan.sizes[self.plan.folded[len(indices)]]
+            return self.carried(
+                e, 0, size, 1, sets, lambda inner, i, s: self.nest(inner, row, at, s, [*indices, i])
+            )
+        unit = len(sets) * self.lanes
+        whole = self.length - self.length % unit
+        sets = self.main(e, row, at, sets, indices, 0, whole)
+        return [*self.rest(e, row, at, sets[:1], indices, whole), *sets[1:]]
+
+    def carried(
+        self,
+        e: Elements,
+        low: Index,
+        high: Index,
+        step: int,
+        sets: States,
+        body: Callable[[Elements, Coordinate, States], States],
+    ) -> States:
+        """A loop that carries the sets."""
+        flat = [p for s in sets for fold in s for p in _flat(fold)]
+
+        def packed(values: Sequence[SSAValue]) -> States:
+            rest = iter(values)
+            return [[[tuple(next(rest) for _ in v) for v in fold] for fold in s] for s in sets]
+
+        with self.b.loop(low, high, step, flat) as loop:
+            index = loop.index if flat else loop
+            after = body(
+                e.scope(), Coordinate(index, 0, None, step), packed(loop.carried if flat else ())
+            )
+            if flat:
+                loop.carry(*[p for s in after for fold in s for p in _flat(fold)])
+        return packed(loop.results) if flat else sets
+
+    def main(
+        self,
+        e: Elements,
+        row: _Row,
+        at: int,
+        sets: States,
+        indices: Sequence[Coordinate],
+        low: Index,
+        high: Index,
+    ) -> States:
+        """Whole vectors, as many at once as there are sets."""
+        if low == high:
+            return sets
+        lanes = self.lanes
+
+        def body(inner: Elements, i: Coordinate, before: States) -> States:
+            return [
+                self.step(
+                    inner,
+                    row,
+                    at,
+                    state,
+                    [*indices, Coordinate(self.b.add(i.base, n * lanes), 1, None, lanes)],
+                )
+                for n, state in enumerate(before)
+            ]
+
+        return self.carried(e, low, high, len(sets) * lanes, sets, body)
+
+    def rest(
+        self,
+        e: Elements,
+        row: _Row,
+        at: int,
+        sets: States,
+        indices: Sequence[Coordinate],
+        first: int,
+    ) -> States:
+        """What is left of a row from `first` on, one vector at a time."""
+        whole = self.length - self.length % self.lanes
+        sets = self.main(e, row, at, sets, indices, first, whole)
+        if whole < self.length:
+            mask = self.b.mask(self.b.index(self.length - whole), self.lanes)
+            inner = e.scope(Places(self.b, self.lanes, mask))
+            last = Coordinate(whole, 1, None, self.lanes)
+            sets = [self.step(inner, row, at, sets[0], [*indices, last])]
+        return sets
+
+    def step(
+        self,
+        e: Elements,
+        row: _Row,
+        at: int,
+        before: Sequence[Sequence[Value]],
+        indices: Sequence[Coordinate],
+    ) -> Sequence[Sequence[Value]]:
+        """One vector: what the folds carry after it. Stores what the round makes of it."""
+        b, plan, frame = self.b, self.plan, self.frame
+        at_dims = dict(zip(plan.kept, row.place, strict=True))
+        at_dims |= dict(zip(plan.folded, indices, strict=True))
+        place = [at_dims[d] for d in range(len(plan.sizes))]
+        for value in plan.loaded[at]:
+            if value in row.saved:
+                e.know(value, place, self.load(e, row.saved[value], value, place))
+        after: list[Sequence[Value]] = []
+        for fold, state in zip(self.folds(at), before, strict=True):
+            elements = fold.reducer.taken(b, [e.at(v, place) for v in fold.inputs])
+            more = fold.reducer.combined(e, state, elements)
+            mask = e.places.mask
+            if mask is not None:
+                more = [
+                    tuple(b.select(mask, p, q) for p, q in zip(v, w, strict=True))
+                    for v, w in zip(more, state, strict=True)
+                ]
+            after.append(more)
+        stores = [(frame.targets[n], frame.outputs[n]) for n, r in plan.whole if r == at]
+        stores += [
+            (saved.buffer, value)
+            for value, saved in row.saved.items()
+            if plan.saved[value] == at and not saved.is_stored
+        ]
+        values = [e.at(value, place) for _, value in stores]
+        for (target, value), element in zip(stores, values, strict=True):
+            bases = self.bases(target, place)
+            store(b, target, bases, element, arrays_in(value)[0], self.lanes, e.places.mask)
+        return after
+
+    def bases(self, buffer: SSAValue, place: Sequence[Coordinate]) -> list[Index]:
+        """Indices of a place in a result, or on the stack in a row of its own."""
+        rank = len(cast("MemRefType[Any]", buffer.type).get_shape())
+        if rank == len(place):
+            return [c.base for c in place]
+        folded = [place[d] for d in self.plan.folded]
+        sizes = [self.plan.sizes[d] for d in self.plan.folded]
+        return [Places(self.b, 0).linear([Coordinate(c.base) for c in folded], sizes).base]
+
+    def load(
+        self, e: Elements, saved: _Saved, value: SSAValue, place: Sequence[Coordinate]
+    ) -> Value:
+        bases = self.bases(saved.buffer, place)
+        found = self.b.vector_load(saved.buffer, bases, self.lanes, e.places.mask)
+        return (to_register(self.b, found, element_type(value)),)
+
+    # Results of folds in memory
+
+    def room_for(self, value: SSAValue, home: int | None) -> _Saved:
+        """Memory for a value that is saved."""
+        if home is not None:
+            is_stored = self.frame.outputs[home] is value
+            return _Saved(self.frame.targets[home], is_stored)
+        type_ = memory_type(element_type(value))
+        return _Saved(self.b.scratch([self.plan.row], type_), False)
+
+    def joined(self, row: _Row, fold: Fold, sets: Sequence[Sequence[Value]]) -> list[Value]:
+        """Vectors that were worked on at once, and their lanes, in one."""
+        total, *more = sets
+        for values in more:
+            total = fold.reducer.joined(row.e, total, values)
+        return fold.reducer.lanes_joined(row.scalar, total)
+
+    def rooms(self, types: Sequence[PrimitiveType], count: int) -> list[SSAValue]:
+        """A buffer for each part of a value of each type."""
+        return [
+            self.b.scratch([count], memory_type(t)) for t in types for _ in range(1 + t.is_complex)
+        ]
+
+    def keep(
+        self,
+        types: Sequence[PrimitiveType],
+        values: Sequence[Value],
+        rooms: Sequence[SSAValue],
+        index: Index,
+    ) -> None:
+        """Stores values in their rooms."""
+        room = iter(rooms)
+        for type_, value in zip(types, values, strict=True):
+            for part in value:
+                self.b.store(to_memory(self.b, part, type_.real), next(room), [index])
+
+    def fetch(
+        self, types: Sequence[PrimitiveType], rooms: Sequence[SSAValue], index: Index
+    ) -> list[Value]:
+        """Loads what `keep` stored."""
+        b, room = self.b, iter(rooms)
+        return [
+            tuple(
+                to_register(b, b.load(next(room), [index]), t.real) for _ in range(1 + t.is_complex)
+            )
+            for t in types
+        ]
+
+
+def _flat(values: Sequence[Value]) -> list[SSAValue]:
+    return [p for v in values for p in v]
+
+
+def _packed(parts: Sequence[SSAValue], like: Sequence[Value]) -> list[Value]:
+    rest = iter(parts)
+    return [tuple(next(rest) for _ in v) for v in like]

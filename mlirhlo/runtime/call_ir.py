@@ -6,6 +6,7 @@ an array (parameters, then results), then their dimensions:
     0 main            3 result is a tuple   6 lets others run (the GIL)
     1 parameters      4 bytes of the arena  7 type of arrays
     2 results         5 its class           8 the string "out"
+    9 NumPy's handler of large results' memory, a capsule
     row: dtype, rank, offset of the dimensions in bytes, bytes of the data
 
 `run(descriptor, parameters, results)` takes an arena out of the pool, calls `main` and puts it back;
@@ -22,6 +23,10 @@ HEAD, ROW = 16, 4
 CLASSES, SLOTS = 64, 4
 """The pool keeps this many arenas of each power of two of bytes."""
 
+LARGE = 1 << 20
+"""Bytes from which on results lie in memory of the pool, which their pages are not taken from the
+system for anew."""
+
 HUGE_BITS = 21
 """Arenas from twice this power of two are aligned to huge pages."""
 
@@ -33,6 +38,8 @@ READ, WRITTEN = 0x101, 0x501
 """Flags of arrays that can be taken as they are: C order, aligned; writable."""
 
 POOL = f"""
+@kept_limit = global i64 {1 << 30}, align 64
+@kept = internal global i64 0, align 64
 @pool = internal global [{CLASSES * SLOTS} x ptr] zeroinitializer, align 64
 
 declare ptr @aligned_alloc(i64, i64)
@@ -59,6 +66,8 @@ empty:
   %more = icmp ult i64 %next, {SLOTS}
   br i1 %more, label %slot, label %new
 found:
+  %size = shl i64 1, %class
+  %k = atomicrmw sub ptr @kept, i64 %size monotonic
   ret ptr %taken
 new:
   %bytes = shl i64 1, %class
@@ -79,7 +88,12 @@ out:
 define void @arena_give(ptr %arena, i64 %class) {{
 entry:
   %first = mul i64 %class, {SLOTS}
-  br label %slot
+  %size = shl i64 1, %class
+  %before = atomicrmw add ptr @kept, i64 %size monotonic
+  %after = add i64 %before, %size
+  %limit = load i64, ptr @kept_limit
+  %room = icmp ule i64 %after, %limit
+  br i1 %room, label %slot, label %drop
 slot:
   %i = phi i64 [ 0, %entry ], [ %next, %full ]
   %at = add i64 %first, %i
@@ -92,11 +106,77 @@ full:
   %more = icmp ult i64 %next, {SLOTS}
   br i1 %more, label %slot, label %drop
 drop:
+  %k = atomicrmw sub ptr @kept, i64 %size monotonic
   call void @free(ptr %arena)
   br label %out
 out:
   ret void
 }}
+
+; NumPy's functions of memory, on the pool.
+define internal i64 @class_of(i64 %size) {{
+  %least = call i64 @llvm.umax.i64(i64 %size, i64 64)
+  %below = sub i64 %least, 1
+  %zeros = call i64 @llvm.ctlz.i64(i64 %below, i1 false)
+  %class = sub i64 64, %zeros
+  ret i64 %class
+}}
+
+define ptr @memory_new(ptr %context, i64 %size) {{
+  %class = call i64 @class_of(i64 %size)
+  %made = call ptr @arena_take(i64 %class)
+  ret ptr %made
+}}
+
+define void @memory_free(ptr %context, ptr %memory, i64 %size) {{
+entry:
+  %none = icmp eq ptr %memory, null
+  br i1 %none, label %out, label %give
+give:
+  %class = call i64 @class_of(i64 %size)
+  call void @arena_give(ptr %memory, i64 %class)
+  br label %out
+out:
+  ret void
+}}
+
+define ptr @memory_zeroed(ptr %context, i64 %count, i64 %each) {{
+entry:
+  %size = mul i64 %count, %each
+  %made = call ptr @memory_new(ptr %context, i64 %size)
+  %none = icmp eq ptr %made, null
+  br i1 %none, label %out, label %clear
+clear:
+  call void @llvm.memset.p0.i64(ptr %made, i8 0, i64 %size, i1 false)
+  br label %out
+out:
+  ret ptr %made
+}}
+
+; The old size is not said: as much is copied as both can hold.
+define ptr @memory_resized(ptr %context, ptr %old, i64 %size) {{
+entry:
+  %made = call ptr @memory_new(ptr %context, i64 %size)
+  %none = icmp eq ptr %made, null
+  %fresh = icmp eq ptr %old, null
+  %done = or i1 %none, %fresh
+  br i1 %done, label %out, label %copy
+copy:
+  %had = call i64 @malloc_usable_size(ptr %old)
+  %shared = call i64 @llvm.umin.i64(i64 %had, i64 %size)
+  call void @llvm.memcpy.p0.p0.i64(ptr %made, ptr %old, i64 %shared, i1 false)
+  call void @free(ptr %old)
+  br label %out
+out:
+  ret ptr %made
+}}
+
+declare i64 @malloc_usable_size(ptr)
+declare i64 @llvm.umax.i64(i64, i64)
+declare i64 @llvm.umin.i64(i64, i64)
+declare i64 @llvm.ctlz.i64(i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
 define i1 @run(ptr %d, ptr %parameters, ptr %results) {{
 entry:
@@ -127,6 +207,7 @@ yes:
 CALL = f"""
 declare i1 @run(ptr, ptr, ptr)
 declare ptr @numpy_empty(i32, ptr, ptr, i32)
+declare ptr @numpy_set_handler(ptr)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 declare ptr @PyTuple_New(i64)
@@ -186,6 +267,47 @@ yes:
   ret i1 true
 no:
   ret i1 false
+}}
+
+; An array; large ones in memory of the pool.
+define internal ptr @new_array(ptr %d, ptr %row) {{
+entry:
+  %dtype = load ptr, ptr %row
+  call void @Py_IncRef(ptr %dtype)
+  %rank_at = getelementptr i64, ptr %row, i64 1
+  %rank = load i32, ptr %rank_at
+  %offset_at = getelementptr i64, ptr %row, i64 2
+  %offset = load i64, ptr %offset_at
+  %dims = getelementptr i8, ptr %d, i64 %offset
+  %bytes_at = getelementptr i64, ptr %row, i64 3
+  %bytes = load i64, ptr %bytes_at
+  %handler_at = getelementptr i64, ptr %d, i64 9
+  %handler = load ptr, ptr %handler_at
+  %some = icmp ne ptr %handler, null
+  %large = icmp uge i64 %bytes, {LARGE}
+  %pooled = and i1 %some, %large
+  br i1 %pooled, label %pool, label %plain
+plain:
+  %p = call ptr @numpy_empty(i32 %rank, ptr %dims, ptr %dtype, i32 0)
+  ret ptr %p
+pool:
+  %old = call ptr @numpy_set_handler(ptr %handler)
+  %failed = icmp eq ptr %old, null
+  br i1 %failed, label %none, label %set
+none:
+  call void @Py_DecRef(ptr %dtype)
+  ret ptr null
+set:
+  %q = call ptr @numpy_empty(i32 %rank, ptr %dims, ptr %dtype, i32 0)
+  %ours = call ptr @numpy_set_handler(ptr %old)
+  call void @Py_DecRef(ptr %old)
+  %lost = icmp eq ptr %ours, null
+  br i1 %lost, label %out, label %back
+back:
+  call void @Py_DecRef(ptr %ours)
+  br label %out
+out:
+  ret ptr %q
 }}
 
 ; `run`, while other threads of Python may run if it takes long.
@@ -348,14 +470,7 @@ next_new:
 new:
   %n_words = mul i64 %n, {ROW}
   %n_row = getelementptr i64, ptr %result_rows, i64 %n_words
-  %dtype = load ptr, ptr %n_row
-  call void @Py_IncRef(ptr %dtype)
-  %n_rank_at = getelementptr i64, ptr %n_row, i64 1
-  %n_rank = load i32, ptr %n_rank_at
-  %n_offset_at = getelementptr i64, ptr %n_row, i64 2
-  %n_offset = load i64, ptr %n_offset_at
-  %n_dims = getelementptr i8, ptr %d, i64 %n_offset
-  %object = call ptr @numpy_empty(i32 %n_rank, ptr %n_dims, ptr %dtype, i32 0)
+  %object = call ptr @new_array(ptr %d, ptr %n_row)
   %failed = icmp eq ptr %object, null
   br i1 %failed, label %unmake, label %made
 made:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
+import os
 import struct
 import sys
 import sysconfig
@@ -29,6 +30,8 @@ from mlirhlo.runtime.jit import Library
 
 _EMPTY_SLOT = 184
 """PyArray_Empty's place in NumPy's C API."""
+_SET_HANDLER_SLOT = 304
+"""PyDataMem_SetHandler's."""
 
 _FASTCALL, _KEYWORDS = 0x80, 0x02
 
@@ -47,6 +50,7 @@ class Signature:
 
 def descriptor(main: int, signature: Signature) -> bytes:
     """The words that `call_ir` reads."""
+    handler = _handler()
     buffers = [*signature.parameters, *signature.results]
     offset = (call_ir.HEAD + call_ir.ROW * len(buffers)) * 8
     arena = signature.arena_bytes
@@ -60,6 +64,7 @@ def descriptor(main: int, signature: Signature) -> bytes:
         int(signature.is_long),
         id(np.ndarray),
         id(_OUT),
+        id(handler) if handler is not None else 0,
     ]
     words += [0] * (call_ir.HEAD - len(words))
     sizes: list[int] = []
@@ -133,11 +138,66 @@ class _Pool:
     """Arenas, shared by all modules of the process."""
 
     def __init__(self) -> None:
-        self.library = Library([object_code(call_ir.POOL)], ["run"])
+        functions = [f"memory_{name}" for name in ("new", "zeroed", "resized", "free")]
+        names = ["run", "kept_limit", *functions]
+        self.library = Library([object_code(call_ir.POOL)], names)
+        limit = ctypes.c_int64.from_address(self.library.address("kept_limit"))
+        limit.value = max(
+            limit.value, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8
+        )
+        self.handler = _Handler(
+            b"mlirhlo", 1, _Allocator(None, *map(self.library.address, functions))
+        )
         self.address = self.library.address("run")
         self.run = ctypes.CFUNCTYPE(
             ctypes.c_bool, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p
         )(self.address)
+
+
+class _Allocator(ctypes.Structure):
+    """NumPy's `PyDataMemAllocator`."""
+
+    _fields_ = (
+        ("context", ctypes.c_void_p),
+        ("malloc", ctypes.c_void_p),
+        ("calloc", ctypes.c_void_p),
+        ("realloc", ctypes.c_void_p),
+        ("free", ctypes.c_void_p),
+    )
+
+
+class _Handler(ctypes.Structure):
+    """NumPy's `PyDataMem_Handler`."""
+
+    _fields_ = (
+        ("name", ctypes.c_char * 127),
+        ("version", ctypes.c_uint8),
+        ("allocator", _Allocator),
+    )
+
+
+def _handler() -> object | None:
+    with _lock:
+        return _only_handler()
+
+
+@functools.cache
+def _only_handler() -> object | None:
+    """The capsule of NumPy's memory handler on the pool, which lives as long as the process: so may
+    arrays. None where the system's allocator is not known."""
+    if sys.platform != "linux":
+        return None
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = (
+        ctypes.py_object,
+        [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
+    )
+    pool = _pool()
+    # Arrays may be freed after all else at the interpreter's end: the code is never unmapped.
+    pool.library.keep()
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(pool))
+    made: object = new(ctypes.addressof(pool.handler), b"mem_handler", None)
+    return made
 
 
 class _MethodDef(ctypes.Structure):
@@ -172,6 +232,7 @@ class _Caller:
             )
         }
         externals["numpy_empty"] = int(table[_EMPTY_SLOT] or 0)
+        externals["numpy_set_handler"] = int(table[_SET_HANDLER_SLOT] or 0)
         externals["run"] = _pool().address
         code = object_code(call_ir.CALL)
         self.library = Library([code], ["call", "copy_word"], externals)

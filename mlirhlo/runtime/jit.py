@@ -7,6 +7,7 @@ takes turns; objects may be made in other processes and loaded here.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import importlib
 import itertools
@@ -126,6 +127,11 @@ class Library:
             except RuntimeError as problem:
                 raise error("HLO0434", f"compiled code cannot be loaded: {problem}") from None
             self._addresses = {name: int(self._tracker[name]) for name in functions}
+
+    def keep(self) -> None:
+        """Never unmaps the code, not even at the interpreter's end."""
+        for owner in (self._tracker, _session()):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(owner))
 
     def address(self, function: str) -> int:
         """Where a function starts."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -255,3 +256,40 @@ def test_big_arenas_are_recycled() -> None:
     for _ in range(3):
         assert (executable(x) == 4).all()
     assert executable.temp_bytes >= 12 << 20
+
+
+def test_large_results_lie_in_recycled_memory() -> None:
+    executable = compiled(
+        "ENTRY e { x = f32[1048576] parameter(0) ROOT y = f32[1048576] negate(x) }"
+    )
+    x = np.arange(1 << 20, dtype=np.float32)
+    first = executable(x)
+    address = first.ctypes.data
+    kept = first[5:9]
+    del first
+    other = executable(x)
+    assert other.ctypes.data != address  # a view keeps it
+    np.testing.assert_array_equal(kept, -x[5:9])
+    del kept
+    again = executable(x)
+    np.testing.assert_array_equal(again, -x)
+    assert again.ctypes.data % 64 == 0
+    if calls._caller() is not None:  # pyright: ignore[reportPrivateUsage]
+        assert again.ctypes.data == address
+        assert again.base is None
+        again.resize(1 << 21)  # NumPy asks for more of the same memory
+        np.testing.assert_array_equal(again[: 1 << 20], -x)
+        assert not again[1 << 20 :].any()
+    # Arrays of others are not touched by it.
+    assert np.empty(1 << 20, np.float32).flags.owndata
+
+
+def test_results_may_outlive_everything() -> None:
+    """The memory's code is there when the interpreter frees its last arrays."""
+    code = (
+        "import builtins, numpy, mlirhlo\n"
+        "f = mlirhlo.compile(mlirhlo.parse('f32[1048576] negate(f32[1048576] x)'))\n"
+        "builtins.last = [f(numpy.ones(1 << 20, 'f4'))]\n"
+        "builtins.last.append(builtins.last)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -19,6 +19,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+from mlirhlo.dialects.hlo.order import instruction_list, post_order
 from mlirhlo.dialects.hlo.shapes import Shape
 from mlirhlo.dialects.hlo.syntax import quote
 from mlirhlo.dialects.hlo.types import shape_of
@@ -26,12 +27,7 @@ from mlirhlo.formats.hlo_text.options import PrintOptions, Subcomputations
 from mlirhlo.formats.hlo_text.printer_async import AsyncSugar
 from mlirhlo.formats.hlo_text.printer_attributes import AttributeWriter, default_text
 from mlirhlo.formats.hlo_text.printer_header import print_header
-from mlirhlo.formats.hlo_text.printer_order import (
-    computation_order,
-    fused_computations,
-    instruction_list,
-    post_order,
-)
+from mlirhlo.formats.hlo_text.printer_order import computation_order, fused_computations
 
 _COMPACT_OPERANDS = 4
 _NAMED_BRACE_INSTRUCTIONS = 5
@@ -264,10 +260,10 @@ class ModulePrinter:
             operands = self._operands(op.inputs)
         pieces = [name, shape, opcode, "(", operands, ")"]
         if row.attributes:
-            self._row_attributes(op, pieces, level, hides_calls=wrapped is not None)
+            self.row_attributes(op, pieces, level, hides_calls=wrapped is not None)
             if wrapped is not None and row.name == "async-start":
                 if options.extra_attributes:
-                    self._row_attributes(wrapped, pieces, level)
+                    self.row_attributes(wrapped, pieces, level)
                 if options.subcomputations is Subcomputations.BODIES:
                     self._calls("calls", op.called_computations, pieces, level)
         if properties:
@@ -300,7 +296,7 @@ class ModulePrinter:
                     continue
                 pieces.append(write(attribute))
 
-    def _row_attributes(
+    def row_attributes(
         self, op: Instruction, pieces: list[str], level: int, hides_calls: bool = False
     ) -> None:
         properties = op.properties

@@ -5,70 +5,15 @@ Both walks keep their own stack: dumps nest deeper than Python's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import cast
-
-from xdsl.ir import SSAValue
+from collections.abc import Mapping, Sequence
 
 from mlirhlo.dialects.hlo.attributes.base import ints
-from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
+from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.formats.hlo_text.options import ComputationOrder
 
 
-def instruction_list(computation: ComputationOp) -> list[Instruction]:
-    """Instructions in block order, read once: walking a block is slow."""
-    found: list[Instruction] = []
-    op = computation.body.block.first_op
-    while op is not None:
-        found.append(cast(Instruction, op))
-        op = op.next_op
-    return found[:-1]  # the last one is `hlo.return`
-
-
-def post_order(instructions: Sequence[Instruction]) -> list[Instruction]:
-    """Depth-first post-order: from every instruction without users, in stored order; before an
-    instruction its control predecessors from the last to the first, then its operands in order.
-    """
-    used = {id(value.owner) for op in instructions for value in op.inputs}
-    ordered: list[Instruction] = []
-    done: set[int] = set()
-    opened: set[int] = set()
-    for start in instructions:
-        if id(start) in used or id(start) in done:
-            continue
-        stack = [start]
-        while stack:
-            op = stack[-1]
-            key = id(op)
-            if key in done:
-                stack.pop()
-                continue
-            if key not in opened:
-                opened.add(key)
-                # The last pushed is visited first.
-                before = _unvisited(op.inputs[::-1], done)
-                if CONTROL_PREDECESSORS in op.properties:
-                    before += _unvisited(op.control_predecessors, done)
-                if before:
-                    stack += before
-                    continue
-            stack.pop()
-            done.add(key)
-            ordered.append(op)
-    return ordered
-
-
-def _unvisited(values: Iterable[SSAValue], done: set[int]) -> list[Instruction]:
-    found: list[Instruction] = []
-    for value in values:
-        op = cast(Instruction, value.owner)
-        if id(op) not in done:
-            found.append(op)
-    return found
-
-
-def _in_storage_order(
+def in_storage_order(
     computation: ComputationOp, instructions: Sequence[Instruction]
 ) -> Sequence[Instruction]:
     """Instructions in stored order; that of a scheduled one may differ from its block order."""
@@ -138,7 +83,7 @@ def _calls(
     found: list[tuple[str, ...]] = []
     if not any(op.calling_keys for op in instructions):
         return found
-    for op in _in_storage_order(computation, instructions):
+    for op in in_storage_order(computation, instructions):
         if op.calling_keys:
             names = tuple(name for name in op.called_computations if name in known)
             if names:

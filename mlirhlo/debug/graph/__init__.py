@@ -1,0 +1,173 @@
+"""Graphs of modules: dot with XLA's conventions, svg, one offline html, JSON for Model Explorer.
+
+`render` is the door. A `Graph` is made once from a module; each printer reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from mlirhlo.debug.graph.filters import Filter
+    from mlirhlo.debug.graph.model import Computation, Graph, Node
+
+__all__ = ["FORMATS", "GraphOptions", "Stage", "render"]
+
+FORMATS = ("dot", "svg", "html", "json", "url")
+"""What `render` writes. `url` is the html as one `data:` address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The module at one moment of its compilation."""
+
+    label: str
+    """`after algsimp`, or a file name."""
+    module: ModuleOp
+    file: str = ""
+    """Name of the file that holds its text, for a link beside the html."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphOptions:
+    """What is drawn, for every format; those that do not apply to one are ignored."""
+
+    label: str = ""
+    """Title: a dump's file name without extension."""
+    sharding_color: bool = False
+    """`--xla_hlo_graph_sharding_color`."""
+    addresses: bool = False
+    """`--xla_hlo_graph_addresses`; numbers stand for addresses."""
+    fusions: bool = True
+    """Bodies of fusions instead of one node each; off for `top_level` files."""
+    backend_config: bool = False
+    hover: bool = True
+    """dot only: rules that colour edges under the pointer; most of the bytes of XLA's files."""
+    center: str | None = None
+    """Name of an instruction: draw its neighbourhood only."""
+    radius: int = 2
+    """Of the neighbourhood, in operands and users."""
+    boundary: Sequence[str] = ()
+    """Names of instructions that the neighbourhood does not go beyond."""
+    path: tuple[str, str] | None = None
+    """Names of two instructions: draw the paths between them only."""
+    max_nodes: int = 100
+    """Of paths; beyond that, shortest paths only."""
+    stages: Sequence[Stage] = ()
+    """html only: the module after each pass, oldest first; the module rendered is the last one."""
+    file: str = ""
+    """html only: name of the file that holds the text of the module."""
+
+
+def render(
+    module: ModuleOp,
+    format: str = "dot",
+    options: GraphOptions | None = None,
+    computation: str | None = None,
+) -> str:
+    """The graph of `module` as text in one of `FORMATS`.
+
+    Dot and svg show `computation` (the entry when None) and what it calls; the others everything.
+    Raises `HloError`: HLO0540 without Graphviz for svg, HLO0541 for names that the module does not
+    have, HLO0542 without the layout library for html, HLO0543 for an unknown format.
+    """
+    from mlirhlo.debug.graph.model import Graph
+
+    chosen = options or GraphOptions()
+    graph = Graph(module)
+    match format:
+        case "dot":
+            return _dot(graph, chosen, computation)
+        case "svg":
+            from mlirhlo.debug.graph.svg import svg_of_dot
+
+            return svg_of_dot(_dot(graph, chosen, computation))
+        case "json":
+            from mlirhlo.debug.graph.explorer import print_json
+
+            return print_json(graph, chosen.label)
+        case "html" | "url":
+            from mlirhlo.debug.graph.page import data_url, print_html
+
+            html = print_html(graph, chosen, computation)
+            return html if format == "html" else data_url(html)
+        case _:
+            from mlirhlo.diagnostics import error
+
+            raise error(
+                "HLO0543", f"unknown graph format '{format}'", help=f"one of {', '.join(FORMATS)}"
+            )
+
+
+def _dot(graph: Graph, options: GraphOptions, computation: str | None) -> str:
+    from mlirhlo.debug.graph.dot import DotOptions, print_dot
+
+    shown = filter_of(graph, options)
+    place = computation_of(graph, computation)
+    if computation is None and shown.computation is not None:
+        place = graph.computations[shown.computation]
+    return print_dot(
+        graph,
+        place,
+        DotOptions(
+            options.label,
+            options.sharding_color,
+            options.addresses,
+            options.fusions,
+            options.backend_config,
+            options.hover,
+            shown,
+        ),
+    )
+
+
+def filter_of(graph: Graph, options: GraphOptions) -> Filter:
+    """What `center` and `path` leave of the graph. Raises `HloError` HLO0541."""
+    from mlirhlo.debug.graph.filters import EVERYTHING, neighbourhood, paths
+
+    if options.path is not None:
+        start, end = (node_of(graph, name) for name in options.path)
+        return paths(graph, start, end, options.max_nodes)
+    if options.center is not None:
+        boundary = [node_of(graph, name).index for name in options.boundary]
+        return neighbourhood(graph, node_of(graph, options.center), options.radius, boundary)
+    return EVERYTHING
+
+
+def node_of(graph: Graph, name: str) -> Node:
+    """The instruction called `name`, with or without `%`, in any case. Raises `HloError` HLO0541."""
+    key = name.removeprefix("%")
+    found = graph.node_by_name.get(key)
+    if found is None:
+        lowered = key.lower()
+        found = next((node for node in graph.nodes if node.name.lower() == lowered), None)
+    if found is None:
+        raise _unknown("instruction", key, graph.node_by_name)
+    return found
+
+
+def computation_of(graph: Graph, name: str | None) -> Computation:
+    """The computation called `name`; the entry for None. Raises `HloError` HLO0541."""
+    if name is None:
+        return graph.entry
+    found = graph.computation_by_name.get(name.removeprefix("%"))
+    if found is None:
+        raise _unknown("computation", name, graph.computation_by_name)
+    return found
+
+
+def _unknown(what: str, name: str, known: object) -> Exception:
+    from collections.abc import Iterable
+    from difflib import get_close_matches
+    from typing import cast
+
+    from mlirhlo.diagnostics import error
+
+    names = [str(other) for other in cast("Iterable[object]", known)]
+    near = get_close_matches(name, names, n=1) if len(names) < 20_000 else []
+    hint = f"did you mean '{near[0]}'?" if near else None
+    return error("HLO0541", f"the module has no {what} called '{name}'", help=hint)

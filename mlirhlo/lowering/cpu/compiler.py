@@ -8,18 +8,25 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.lowering.cpu.emit import emit_module
-from mlirhlo.lowering.cpu.planner import Plan, plan_module
+from mlirhlo.lowering.cpu.pipeline import optimize
+from mlirhlo.lowering.cpu.planner import Plan, Values, plan_module
 from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
+from mlirhlo.lowering.observer import SILENT, Observer
 
 FEATURES = {"prefer-vector-width": "512"}
 """Function attributes of generated code."""
+
+UNIT = "part_00"
+"""Name of what is compiled at once, as XLA calls such parts in its dumps."""
 
 
 @dataclass(slots=True)
 class Stages:
     """A module on its way to the processor."""
 
+    fused: ModuleOp
+    """After the passes of `pipeline`."""
     plan: Plan
     loops: ModuleOp
     llvm: ModuleOp
@@ -27,10 +34,17 @@ class Stages:
     """LLVM assembly."""
 
 
-def lower(module: ModuleOp) -> Stages:
+def lower(module: ModuleOp, observer: Observer = SILENT) -> Stages:
     """All stages of an HLO module. Raises `HloError` HLO0432 or HLO0435 for what has no code."""
     with paused_gc():
-        plan = plan_module(module)
+        observer.given(module)
+        values: Values = []
+        fused = optimize(module)
+        plan = plan_module(fused, values)
+        observer.planned(fused, plan, values)
         loops = emit_module(plan)
         llvm = convert_to_llvm(loops, features=FEATURES)
-        return Stages(plan, loops, llvm, print_llvm(llvm))
+        observer.lowered(UNIT, loops, llvm)
+        text = print_llvm(llvm)
+        observer.assembled(UNIT, text)
+        return Stages(fused, plan, loops, llvm, text)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import cast
+from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -53,7 +53,7 @@ from mlirhlo.lowering.cpu.steps import (
     leaves,
 )
 from mlirhlo.lowering.hlo_to_loops.elements import buffer_type, physical_order
-from mlirhlo.lowering.hlo_to_loops.kernels import build_kernel, kernel_key
+from mlirhlo.lowering.hlo_to_loops.builders import build_kernel, kernel_key
 
 _SAME = frozenset({"opt-barrier", "optimization-barrier", "after-all", "domain", "add-dependency"})
 """Instructions whose value is their first operand's."""
@@ -81,9 +81,17 @@ class Plan:
     result_tree: Tree = ()
 
 
-def plan_module(module: ModuleOp) -> Plan:
-    """The plan of a module's entry. Raises `HloError` HLO0435 or HLO0432 for what has no code."""
-    return _Planner(HloModule(module)).plan()
+Values: TypeAlias = list[tuple[Instruction, Tree]]
+"""Where the values of instructions are, in the order in which they run; last the entry's root again,
+with the buffers of the results."""
+
+
+def plan_module(module: ModuleOp, values: Values | None = None) -> Plan:
+    """The plan of a module's entry; `values` is filled, for reports.
+
+    Raises `HloError` HLO0435 or HLO0432 for what has no code.
+    """
+    return _Planner(HloModule(module), values).plan()
 
 
 def byte_size(shape: ArrayShape) -> int:
@@ -92,8 +100,9 @@ def byte_size(shape: ArrayShape) -> int:
 
 
 class _Planner:
-    def __init__(self, module: HloModule) -> None:
+    def __init__(self, module: HloModule, values: Values | None = None) -> None:
         self.module = module
+        self.values = values
         self.computations = module.by_name()
         self.kernels: dict[str, FuncOp] = {}
         self.names: dict[object, str] = {}
@@ -111,6 +120,8 @@ class _Planner:
         steps: list[Step] = []
         tree = self._computation(entry, trees, steps)
         results, result_tree = self._results(tree, entry.root.shape, steps)
+        if self.values is not None:
+            self.values.append((entry.root, result_tree))
         _Spans().run(steps)
         arena = [b for b in self.buffers if b.in_arena and b.first >= 0]
         return Plan(
@@ -195,6 +206,8 @@ class _Planner:
         for op in computation.instructions:
             if not isinstance(op, ParameterOp):
                 trees[op.output] = self._instruction(op, trees, steps)
+            if self.values is not None:
+                self.values.append((op, trees[op.output]))
         return trees[computation.root.output]
 
     def _instruction(self, op: Instruction, trees: dict[SSAValue, Tree], steps: list[Step]) -> Tree:

@@ -214,7 +214,7 @@ ELEMENTWISE_ROWS: tuple[Opcode, ...] = (
     _unary("exponential", "e**x", accuracy=True),
     _unary("exponential-minus-one", "e**x - 1", accuracy=True),
     _unary("floor", "greatest integer not above x"),
-    _unary("imag", "imaginary part; 0 for real numbers", flops=0),
+    _unary("imag", "imaginary part; 0 for real numbers"),
     _unary("is-finite", "whether x is neither infinite nor NaN"),
     _unary("log", "natural logarithm", accuracy=True),
     _unary("log-plus-one", "log(1 + x)", accuracy=True),
@@ -222,7 +222,7 @@ ELEMENTWISE_ROWS: tuple[Opcode, ...] = (
     _unary("negate", "-x"),
     _unary("not", "bitwise complement; logical on pred"),
     _unary("popcnt", "one bits"),
-    _unary("real", "real part", flops=0),
+    _unary("real", "real part"),
     _unary("round-nearest-afz", "nearest integer, halves away from zero"),
     _unary("round-nearest-even", "nearest integer, halves to even"),
     _unary("rsqrt", "1 / sqrt(x)", accuracy=True),
@@ -269,7 +269,7 @@ ELEMENTWISE_ROWS: tuple[Opcode, ...] = (
     ),
     _binary("subtract", "x - y"),
     _binary("xor", "bitwise exclusive or; logical on pred", commutes=True),
-    Opcode("clamp", 3, infers=True, elementwise=True, flops=2, summary="min(max(x, low), high)"),
+    Opcode("clamp", 3, infers=True, elementwise=True, flops=1, summary="min(max(x, low), high)"),
     Opcode(
         "select",
         3,
@@ -293,7 +293,7 @@ ELEMENTWISE_ROWS: tuple[Opcode, ...] = (
 
 DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
     Opcode("bitcast", 1, summary="the same bytes under another shape and layout"),
-    Opcode("bitcast-convert", 1, summary="the same bits as another element type"),
+    Opcode("bitcast-convert", 1, flops=1, summary="the same bits as another element type"),
     Opcode(
         "broadcast",
         1,

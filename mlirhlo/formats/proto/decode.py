@@ -20,7 +20,8 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import NameUniquer, legal_name
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp, ReturnOp
-from mlirhlo.formats.hlo_text.printer_order import fused_computations, post_order
+from mlirhlo.dialects.hlo.order import post_order
+from mlirhlo.formats.hlo_text.printer_order import fused_computations
 from mlirhlo.formats.proto.config_pb2 import HloModuleConfigProto
 from mlirhlo.formats.proto.context import Context
 from mlirhlo.formats.proto.header import (

@@ -19,13 +19,9 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+from mlirhlo.dialects.hlo.order import instruction_list, post_order
 from mlirhlo.formats.hlo_text.options import ComputationOrder
-from mlirhlo.formats.hlo_text.printer_order import (
-    computation_order,
-    fused_computations,
-    instruction_list,
-    post_order,
-)
+from mlirhlo.formats.hlo_text.printer_order import computation_order, fused_computations
 from mlirhlo.formats.proto.header import (
     computation_chunks,
     module_head,

@@ -17,11 +17,11 @@ from mlirhlo.dialects.hlo.module import HloModule, source_of
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.ops.control_flow import ParameterOp
+from mlirhlo.dialects.hlo.order import instruction_list, post_order
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.dialects.stablehlo import OP_CLASSES
 from mlirhlo.dialects.stablehlo.op_classes import make_classes
-from mlirhlo.formats.hlo_text.printer_order import instruction_list, post_order
 from mlirhlo.rewrites.hlo_to_stablehlo.annotations import common_attributes
 from mlirhlo.rewrites.hlo_to_stablehlo.locations import Locations
 from mlirhlo.rewrites.hlo_to_stablehlo.mixed_types import convert_mixed, working_types

@@ -1,0 +1,199 @@
+"""The walk: defaults, the rule of the opcode, the time, the sum; fusions and calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import inf
+from typing import TypeAlias
+
+from mlirhlo.analysis.cost.counts import (
+    BYTES,
+    FLOPS,
+    SECONDS,
+    TRANSCENDENTALS,
+    UTILIZATION,
+    Counts,
+    f32,
+    operand_bytes,
+    operand_utilization,
+    result_bytes,
+)
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+from mlirhlo.dialects.hlo.order import instruction_list, post_order
+from mlirhlo.dialects.hlo.shapes import UNBOUNDED, ArrayShape, Shape, TupleShape, leaves
+
+Rule: TypeAlias = "Callable[[Visitor, Instruction, Counts], None]"
+
+RULES: dict[str, Rule] = {}
+"""By opcode; no rule: the defaults."""
+
+NO_TIME = frozenset(
+    {
+        "add-dependency",
+        "after-all",
+        "call",
+        "conditional",
+        "constant",
+        "custom-call",
+        "domain",
+        "get-tuple-element",
+        "parameter",
+        "while",
+    }
+)
+"""Opcodes whose time is not that of their slowest need: none, unknown, or the sum of what they call."""
+
+POINTER_BYTES = 8
+
+
+def rule(*opcodes: str) -> Callable[[Rule], Rule]:
+    """Decorator: the function changes the defaults of these opcodes."""
+
+    def register(function: Rule) -> Rule:
+        for opcode in opcodes:
+            RULES[opcode] = function
+        return function
+
+    return register
+
+
+def register_rules() -> None:
+    """Fills `RULES`: the modules of the rules import this one."""
+    from mlirhlo.analysis.cost import fusion, rules
+
+    assert fusion
+    assert rules
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to count."""
+
+    per_second: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Rates by key: `{"flops": 1e11, "bytes accessed": 2e10}`; what is not there takes no time."""
+    trip_counts: bool = False
+    """Counts loops as often as they run, where `known_trip_count` says so; XLA counts one round."""
+    count_multiple_input_accesses: bool = False
+    """Counts what broadcast and reduce-window read as often as they read it."""
+    immediate_constant_elements: int = 1
+    """Greatest constant in a fusion that takes no memory access."""
+    custom_call: Callable[[Instruction, Counts], bool] | None = None
+    """Counts a custom call it knows and returns True; else it is -1, as in XLA."""
+
+
+def elements_of(shape: ArrayShape) -> int:
+    """Elements of an array; none where a size is not bounded."""
+    return 0 if UNBOUNDED in shape.dimensions else shape.element_count
+
+
+def size_bytes(shape: Shape) -> int:
+    """Bytes of an array, the sizes of a dynamic one included; of a tuple those of its table of
+    pointers; of others none."""
+    if isinstance(shape, ArrayShape):
+        bits = shape.layout.element_size_bits if shape.layout is not None else 0
+        elements = elements_of(shape)
+        size = -(-elements * bits // 8) if bits else elements * shape.element_type.byte_size
+        return size + 4 * shape.rank if shape.is_dynamic else size
+    if isinstance(shape, TupleShape):
+        return POINTER_BYTES * len(shape.elements)
+    return 0
+
+
+@dataclass(slots=True)
+class Visitor:
+    """Counts computations."""
+
+    computations: Mapping[str, ComputationOp]
+    options: Options
+    instructions: dict[Instruction, Counts] = field(default_factory=dict[Instruction, Counts])
+    _sums: dict[str, Counts] = field(default_factory=dict[str, Counts])
+
+    def computation(self, computation: ComputationOp) -> Counts:
+        """The sum over a computation."""
+        root = computation.root
+        instructions = [op for op in instruction_list(computation) if op is not root]
+        total = Counts()
+        # XLA's order, which the rounding of sums shows: what leads nowhere, then the root's.
+        for op in post_order([*instructions, root]):
+            total.add_all(self._instruction(op))
+        return total
+
+    def called(self, name: str) -> Counts:
+        """The sum over a computation that is called; found once."""
+        found = self._sums.get(name)
+        if found is None:
+            # Guards against a computation that calls itself, which the verifier reports.
+            self._sums[name] = Counts()
+            found = self._sums[name] = self.computation(self.computations[name])
+        return found
+
+    def _instruction(self, op: Instruction) -> Counts:
+        counts = Counts()
+        size = sum(size_bytes(leaf) for _, leaf in leaves(op.shape))
+        total = f32(size)
+        counts.set(result_bytes(), size)
+        for number, shape in enumerate(op.input_shapes):
+            size = size_bytes(shape)
+            total = f32(total + size)
+            counts.set(operand_bytes(number), size)
+            counts.set(operand_utilization(number), 1)
+        counts.set(BYTES, total)
+        name = op.opcode.name
+        found = RULES.get(name)
+        if found is not None:
+            found(self, op, counts)
+        elif op.opcode.flops or op.opcode.transcendental:
+            _elementwise(op, counts)
+        if name not in NO_TIME:
+            self._time(counts)
+        self.instructions[op] = counts
+        return counts
+
+    def _time(self, counts: Counts) -> None:
+        seconds = 0.0
+        for key, value in counts.values.items():
+            if key != SECONDS:
+                seconds = max(seconds, value / self.options.per_second.get(key, inf))
+        counts.set(SECONDS, seconds)
+
+    def rounds(self, op: Instruction) -> int:
+        """How often a loop is counted."""
+        return known_trip_count(op) if self.options.trip_counts else 1
+
+
+def known_trip_count(op: Instruction) -> int:
+    """Rounds of a `while` as its backend configuration says; 1 when it does not."""
+    try:
+        config = json.loads(op.backend_config or "{}")
+        return int(config["known_trip_count"]["n"])
+    except (ValueError, KeyError, TypeError):
+        return 1
+
+
+def _elementwise(op: Instruction, counts: Counts) -> None:
+    shape = op.shape
+    elements = elements_of(shape) if isinstance(shape, ArrayShape) else 0
+    if op.opcode.transcendental:
+        counts.set(TRANSCENDENTALS, elements)
+    elif op.opcode.flops:
+        counts.set(FLOPS, elements * op.opcode.flops)
+
+
+def per_application(called: Counts, times: float, counts: Counts) -> None:
+    """Adds a function of elements, applied so many times: operations and time, no bytes."""
+    for key, value in called.values.items():
+        if not key.startswith((BYTES, UTILIZATION)):
+            counts.add(key, f32(value * f32(times)))
+
+
+def log2_ceiling(value: int) -> int:
+    """Least k with 2**k >= value."""
+    return (value - 1).bit_length() if value > 1 else 0
+
+
+def half(size: int) -> float:
+    """Half of a matrix; the part that is a triangle."""
+    return f32(size / 2)

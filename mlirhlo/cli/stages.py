@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 HLO = "hlo"
 """The module itself, after the passes; every platform has this stage."""
 
-CPU_STAGES = (HLO, "loops", "llvm-dialect", "llvm", "asm", "obj")
+FUSED = "fused"
+"""HLO as it is planned."""
+
+CPU_STAGES = (HLO, FUSED, "loops", "llvm-dialect", "llvm", "asm", "obj")
 """From the module to a relocatable object file, in order."""
 
 

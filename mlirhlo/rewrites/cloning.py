@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, SSAValue
 
-from mlirhlo.dialects.hlo.build import append, create
-from mlirhlo.dialects.hlo.module import set_source, source_of
+from mlirhlo.dialects.hlo.build import append, close, create
+from mlirhlo.dialects.hlo.module import HloModule, set_source, source_of
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp, ReturnOp
 
@@ -42,3 +43,19 @@ def clone_computation(
         if key not in ("sym_name", "is_entry", "proto_id"):
             copied.properties[key] = value
     return copied
+
+
+def clone_module(module: ModuleOp) -> ModuleOp:
+    """A copy with the same names, several times as quick as `module.clone()`."""
+    computations: list[ComputationOp] = []
+    for computation in HloModule(module).computations:
+        values: dict[SSAValue, SSAValue] = {}
+        block = Block()
+        for op in computation.instructions:
+            copy = clone_instruction(op, values, op.instruction_name)
+            values[op.output] = copy.output
+            append(block, copy)
+        properties = {k: v for k, v in computation.properties.items() if k != "sym_name"}
+        root = values[computation.terminator.root]
+        computations.append(close(computation.computation_name, block, root, properties))
+    return ModuleOp(computations, dict(module.attributes), module.sym_name)

@@ -21,6 +21,7 @@ _BUILTIN: Mapping[str, str] = {
     "cse": "cse:CsePass",
     "dce": "dce:DcePass",
     "flatten-call-graph": "flatten_call_graph:FlattenCallGraphPass",
+    "defuser": "defuser:DefuserPass",
     "fusion": "fusion:FusionPass",
     "hlo-legalize-to-stablehlo": "hlo_to_stablehlo:HloLegalizeToStablehloPass",
     "hlo-module-dce": "hlo_module_dce:HloModuleDcePass",

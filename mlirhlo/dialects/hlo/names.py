@@ -20,7 +20,7 @@ class NameUniquer:
     __slots__ = ("_next", "used")
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
-        self.used: set[str] = set(taken)
+        self.used: set[str] = {name.removesuffix(".0") for name in taken}
         """Names in use, with number 0 left out: `a` stands for `a` and `a.0`."""
         self._next: dict[str, int] = {}
 

@@ -1,0 +1,68 @@
+"""The HLO passes of the CPU compiler: what stands between a module and its plan.
+
+    calls inlined, fusions taken apart ──► simplified ──► fused for this compiler's kernels
+
+A module that another compiler optimised is fused anew: which instructions share a kernel is a
+question of the kernels there are.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from xdsl.dialects.builtin import ModuleOp
+
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.rewrites.algsimp import AlgebraicSimplifierPass
+from mlirhlo.rewrites.call_inliner import CallInlinerPass
+from mlirhlo.rewrites.cloning import clone_module
+from mlirhlo.rewrites.cse import CsePass
+from mlirhlo.rewrites.dce import DcePass
+from mlirhlo.rewrites.defuser import DefuserPass
+from mlirhlo.rewrites.fusion import FusionPass
+from mlirhlo.rewrites.passes import HloPass, Trace
+from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
+
+NAME = "cpu"
+
+_KEEPS_VALUES = frozenset(
+    {
+        "divide_by_one",
+        "dot_with_dimensions_of_one",
+        "multiply_one",
+        "power_two",
+        "reduce_of_reshape",
+        "reduce_of_same_count",
+        "reduce_of_transpose",
+    }
+)
+"""Rules of `algsimp` that are not exact in general and yet wanted: the order of a sum is the
+kernel's own, x * x is the nearest to pow(x, 2)."""
+
+
+@functools.cache
+def passes() -> tuple[HloPass, ...]:
+    """The passes in order."""
+    rules = tuple(
+        rule.name
+        for rule in AlgebraicSimplifierPass.rules
+        if rule.contract == "exact" or rule.name in _KEEPS_VALUES
+    )
+    return (
+        CallInlinerPass(),
+        DefuserPass(),
+        TupleSimplifierPass(),
+        AlgebraicSimplifierPass(only=rules, executing_on_cpu=True),
+        CsePass(is_layout_sensitive=True),
+        DcePass(),
+        FusionPass(multi_output=True),
+    )
+
+
+def optimize(module: ModuleOp, trace: Trace | None = None) -> ModuleOp:
+    """A copy of an HLO module as it is planned: simplified and fused."""
+    trace = trace or Trace()
+    copy = clone_module(module)
+    for pass_ in passes():
+        pass_.run(HloModule(copy), trace)
+    return copy

@@ -1,0 +1,107 @@
+"""`defuser`: replaces fusions by the instructions in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.names import NameUniquer
+from mlirhlo.dialects.hlo.ops import (
+    ComputationOp,
+    FusionOp,
+    GetTupleElementOp,
+    ParameterOp,
+    TupleOp,
+)
+from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
+from mlirhlo.rewrites.cloning import clone_instruction
+from mlirhlo.rewrites.dce import callers_first
+from mlirhlo.rewrites.passes import HloPass, Trace
+from mlirhlo.rewrites.rules import inherit
+
+
+@dataclass(frozen=True)
+class DefuserPass(HloPass):
+    """Replaces each fusion by a copy of its computation's instructions.
+
+    Before and after:
+
+        %f { %p = f32[4] parameter(0)  ROOT %n = f32[4] negate(%p) }
+        ROOT %r = f32[4] fusion(%x), kind=kLoop, calls=%f      =>   ROOT %r = f32[4] negate(%x)
+
+    Fusions in fusions are taken apart too. Those with control dependencies and those of the kinds
+    in `keep` stay. Names of computations that nobody calls any more go with them.
+    Source: behaviour of XLA's `Defuser`.
+    """
+
+    name = "defuser"
+
+    keep: tuple[str, ...] = ()
+    """Kinds of fusions to leave: `kCustom`."""
+
+    def run(self, module: HloModule, trace: Trace) -> bool:
+        """Takes fusions apart; whether there were any."""
+        del trace
+        computations = module.by_name()
+        names = NameUniquer(n for op in module.instructions if (n := op.instruction_name))
+        changed = False
+        for computation in reversed(callers_first(module)):
+            controlling = {v for op in computation.instructions for v in op.control_predecessors}
+            for op in tuple(computation.instructions):
+                if not isinstance(op, FusionOp) or op.kind in self.keep:
+                    continue
+                if CONTROL_PREDECESSORS in op.properties or op.output in controlling:
+                    continue
+                _defuse(op, computations[op.calls], names)
+                changed = True
+            if changed:
+                computation.properties.pop("storage_order", None)
+        if changed:
+            _drop_uncalled(module)
+        return changed
+
+
+def _defuse(fusion: FusionOp, body: ComputationOp, names: NameUniquer) -> None:
+    block = fusion.parent
+    assert block is not None
+    values: dict[SSAValue, SSAValue] = {}
+    root = body.root
+    parts: tuple[SSAValue, ...] | None = None
+    for op in body.instructions:
+        if isinstance(op, ParameterOp):
+            values[op.output] = fusion.inputs[op.parameter_number]
+            continue
+        if op is root and isinstance(op, TupleOp):
+            parts = tuple(values[v] for v in op.inputs)
+            if all(_is_plain_part(use.operation) for use in fusion.output.uses):
+                break
+        old = op.instruction_name
+        copy = clone_instruction(op, values, names.unique(old) if old else None)
+        inherit(copy, fusion)
+        values[op.output] = copy.output
+        block.insert_op_before(copy, fusion)
+    if root.output in values:
+        fusion.output.replace_all_uses_with(values[root.output])
+    else:
+        assert parts is not None
+        for user in [use.operation for use in fusion.output.uses]:
+            assert isinstance(user, GetTupleElementOp)
+            user.output.replace_all_uses_with(parts[user.index])
+            user.detach()
+            user.erase()
+    fusion.detach()
+    fusion.erase()
+
+
+def _is_plain_part(user: Operation) -> bool:
+    return isinstance(user, GetTupleElementOp) and CONTROL_PREDECESSORS not in user.properties
+
+
+def _drop_uncalled(module: HloModule) -> None:
+    called = {c.computation_name for c in callers_first(module, from_entry=True)}
+    for computation in tuple(module.computations):
+        if computation.computation_name not in called:
+            computation.detach()
+            computation.erase(safe_erase=False)

@@ -184,7 +184,7 @@ def _map(e: Elements, op: MapOp, place: Place) -> Value:
     return e.inline(callee(op, op.to_apply), values)[0]
 
 
-def _window_place(
+def window_place(
     e: Elements, c: Coordinate, k: Coordinate, d: Any, size: int
 ) -> tuple[Coordinate, SSAValue | None]:
     """Where in a base of `size` position `k` of the window at `c` falls, and whether it does."""
@@ -242,7 +242,7 @@ def windowed(e: Elements, op: ReduceWindowOp, place: Place) -> Sequence[Value]:
         inside: SSAValue | None = None
         source: list[Coordinate] = []
         for c, k, d, size in zip(place, indices, window.dimensions, sizes, strict=True):
-            at, here = _window_place(inner, c, k, d, size)
+            at, here = window_place(inner, c, k, d, size)
             inside = _both(inner, inside, here)
             source.append(at)
         elements = [inner.at(v, source) for v in inputs]
@@ -292,7 +292,7 @@ def _convolution(e: Elements, op: ConvolutionOp, place: Place) -> Value:
             from_dim = labels.input_spatial_dimensions[at]
             c = place[labels.output_spatial_dimensions[at]]
             # The window is turned on the input's side: the kernel is read in its own order.
-            source[from_dim], here = _window_place(inner, c, k, d, left.dimensions[from_dim])
+            source[from_dim], here = window_place(inner, c, k, d, left.dimensions[from_dim])
             inside = _both(inner, inside, here)
             weight[labels.kernel_spatial_dimensions[at]] = k
         x = convert(inner.b, inner.at(lhs, source), left.element_type, element)

@@ -105,6 +105,11 @@ def _same(to: Lowering, op: Operation) -> None:
     to.values[op.results[0]] = to.values[op.operands[0]]
 
 
+def _address(to: Lowering, op: Operation) -> None:
+    address = to.emit(xllvm.PtrToIntOp, [to.values[op.operands[0]]], i64)
+    to.values[op.results[0]] = address
+
+
 def _get_global(to: Lowering, op: memref.GetGlobalOp) -> None:
     made = create_op(xllvm.AddressOfOp, (), [POINTER], {"global_name": op.name_})
     to.entry.add_op(made)
@@ -138,6 +143,7 @@ HANDLERS: Mapping[str, Handler] = cast(
         "memref.collapse_shape": _same,
         "memref.expand_shape": _same,
         "memref.memory_space_cast": _same,
+        "memref.extract_aligned_pointer_as_index": _address,
         "memref.get_global": _get_global,
     },
 )

@@ -1,0 +1,119 @@
+"""Kernels that are no loop over elements of their results: their arrays, read and written at places.
+
+Places are in logical dimensions, whatever the layouts. With lanes, a place stands for neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from math import prod
+from typing import cast
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import MemRefType, UnitAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, SSAValue
+
+from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+from mlirhlo.lowering.builder import INDEX, FunctionBuilder, Index
+from mlirhlo.lowering.hlo_to_loops.elemental import Elements
+from mlirhlo.lowering.hlo_to_loops.elements import Value, buffer_type, physical_order
+from mlirhlo.lowering.hlo_to_loops.loop_kernels import store
+from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
+
+
+class ArrayKernel:
+    """A kernel under construction: buffers of the operands, then of the results."""
+
+    def __init__(self, name: str, op: Instruction, results: int | None = None) -> None:
+        """`results`: how many of the result's arrays, all unless given. Raises `HloError` HLO0432 for
+        operands that are not arrays."""
+        self.op = op
+        self.operands = [_array(s, op) for s in op.input_shapes]
+        parts = op.shape.elements if isinstance(op.shape, TupleShape) else (op.shape,)
+        self.results = [_array(s, op) for s in parts[:results]]
+        types = [buffer_type(s) for s in (*self.operands, *self.results)]
+        self.b = FunctionBuilder(
+            name, types, argument_attributes=[{"llvm.noalias": UnitAttr()} for _ in types]
+        )
+        self.arguments = self.b.arguments
+
+    def finish(self) -> FuncOp:
+        """The function."""
+        return self.b.finish()
+
+    @property
+    def elements(self) -> Elements:
+        """For computations of scalars (`inline`) in the current block."""
+        return Elements(Places(self.b, 0), {})
+
+    def read(self, number: int, place: Sequence[Coordinate], places: Places) -> Value:
+        """An element of an argument: an operand or, counted on, a result."""
+        return places.load(self.arguments[number], self.shape(number), place)
+
+    def write(
+        self,
+        number: int,
+        place: Sequence[Coordinate],
+        value: Value,
+        lanes: int = 0,
+        mask: SSAValue | None = None,
+    ) -> None:
+        """Stores an element of an argument."""
+        shape = self.shape(number)
+        indices = [place[d].base for d in physical_order(shape)]
+        store(self.b, self.arguments[number], indices, value, shape, lanes, mask)
+
+    def shape(self, number: int) -> ArrayShape:
+        """Shape of an argument."""
+        count = len(self.operands)
+        return self.operands[number] if number < count else self.results[number - count]
+
+    def start_as(self, operand: int, result: int) -> None:
+        """The result begins as the operand: copied, unless both are one buffer."""
+        b = self.b
+        number = len(self.operands) + result
+        source, target = self.arguments[operand], self.arguments[number]
+        b.may_share(operand, number)
+        addresses = [
+            b.emit(memref.ExtractAlignedPointerAsIndexOp, [v], INDEX) for v in (source, target)
+        ]
+        with b.if_(b.cmpi("ne", *addresses)):
+            b.effect(memref.CopyOp, [source, target])
+
+    @contextmanager
+    def nest(self, sizes: Sequence[int]) -> Generator[list[Coordinate]]:
+        """Loops over `sizes`, the last one inside; gives the place."""
+        with ExitStack() as stack:
+            yield [Coordinate(stack.enter_context(self.b.loop(0, n))) for n in sizes]
+
+    def view(
+        self, memory: SSAValue, offset_bytes: Index, sizes: Sequence[int], element: Attribute
+    ) -> SSAValue:
+        """A part of bytes of memory as a buffer."""
+        b = self.b
+        return b.emit(
+            memref.ViewOp, [memory, b.index(offset_bytes)], MemRefType(element, list(sizes))
+        )
+
+
+def _array(shape: Shape, op: Instruction) -> ArrayShape:
+    if not isinstance(shape, ArrayShape):
+        raise error("HLO0432", f"`{op.opcode.name}` of {shape} has no lowering to loops")
+    return shape
+
+
+def is_minor(shape: ArrayShape, dim: int) -> bool:
+    """Whether neighbours along a dimension are neighbours in memory."""
+    order = physical_order(shape)
+    after = order[order.index(dim) + 1 :]
+    return prod(shape.dimensions[d] for d in after) == 1
+
+
+def bytes_of(shape: Shape) -> int:
+    """Bytes of an array."""
+    array = cast(ArrayShape, shape)
+    return array.element_count * array.element_type.byte_size

@@ -1,0 +1,10 @@
+"""All builders of kernels, registered."""
+
+from __future__ import annotations
+
+from mlirhlo.lowering.hlo_to_loops import scatter
+from mlirhlo.lowering.hlo_to_loops.kernels import build_kernel, kernel_key
+
+__all__ = ["build_kernel", "kernel_key"]
+
+del scatter

@@ -1,0 +1,184 @@
+"""Scatters and selections as machine code, against the interpreter."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mlirhlo
+from mlirhlo.interp.fake_data import make_fake_arguments
+
+pytest.importorskip("llvmlite")
+
+ADD = "add { x = T[] parameter(0)\n y = T[] parameter(1)\n ROOT r = T[] add(x, y) }\n"
+LAST = "last { x = T[] parameter(0)\n ROOT y = T[] parameter(1) }\n"
+ODD = """odd { x = T[] parameter(0)
+  y = T[] parameter(1)
+  d = T[] subtract(x, y)
+  ROOT r = T[] multiply(d, y) }
+"""
+ROWS = "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"
+
+
+def agree(text: str, *arguments: object) -> None:
+    """Compiled without callbacks, and the interpreter's result; products of complex numbers nearly."""
+    module = mlirhlo.parse(text)
+    executable = mlirhlo.compile(module, cached=False)
+    actual, expected = executable(*arguments), module(*arguments)
+    assert not executable.callbacks
+    many = isinstance(expected, tuple)
+    for a, e in zip(actual if many else [actual], expected if many else [expected], strict=True):
+        if a.dtype.kind == "c":
+            np.testing.assert_allclose(a, e, 1e-5, 1e-5)
+        else:
+            np.testing.assert_array_equal(a, e)
+
+
+def entry(operand: str, indices: str, updates: str, how: str, reducer: str, type_: str) -> str:
+    """A module of one scatter."""
+    body = {"add": ADD, "last": LAST, "odd": ODD}[reducer].replace("T[]", f"{type_}[]")
+    return (
+        f"HloModule m\n{body}ENTRY e {{\n  x = {operand} parameter(0)\n  i = {indices} parameter(1)\n"
+        f"  u = {updates} parameter(2)\n"
+        f"  ROOT r = {operand} scatter(x, i, u), {how}, to_apply={reducer}\n}}\n"
+    )
+
+
+@pytest.mark.parametrize("reducer", ["add", "last", "odd"])
+@pytest.mark.parametrize("type_", ["f32", "bf16", "s8", "s4", "c64", "f64"])
+def test_rows(type_: str, reducer: str) -> None:
+    """Places that repeat, and some outside."""
+    random = np.random.default_rng(3)
+    text = entry(f"{type_}[9,70]", "s32[40,1]", f"{type_}[40,70]", ROWS, reducer, type_)
+    module = mlirhlo.parse(text)
+    arguments = list(make_fake_arguments(module.op, seed=1))
+    arguments[1] = random.integers(-2, 11, (40, 1)).astype("i4")
+    agree(text, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("operand", "indices", "updates", "how"),
+    [
+        # Single elements.
+        (
+            "f32[50]",
+            "s32[200]",
+            "f32[200]",
+            "update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1",
+        ),
+        # Windows in front of the indices, and an index vector in the first dimension.
+        (
+            "f32[6,7,8]",
+            "s64[2,5]",
+            "f32[3,5,8]",
+            (
+                "update_window_dims={0,2}, inserted_window_dims={1},"
+                " scatter_dims_to_operand_dims={0,1}, index_vector_dim=0"
+            ),
+        ),
+        # Layouts that are not row-major.
+        (
+            "f32[16,20]{0,1}",
+            "u8[30,1]{0,1}",
+            "f32[30,20]{0,1}",
+            ROWS,
+        ),
+        # Windows larger than single rows, moved in both dimensions.
+        (
+            "f32[16,40]",
+            "u32[12,2]",
+            "f32[12,2,20]",
+            "update_window_dims={1,2}, inserted_window_dims={}, scatter_dims_to_operand_dims={0,1}, index_vector_dim=1",
+        ),
+        # Batching dimensions.
+        (
+            "f32[4,9,5]",
+            "s32[4,3,1]",
+            "f32[4,3,5]",
+            (
+                "update_window_dims={2}, inserted_window_dims={1}, input_batching_dims={0}, "
+                "scatter_indices_batching_dims={0}, scatter_dims_to_operand_dims={1}, index_vector_dim=2"
+            ),
+        ),
+        # Nothing to do.
+        ("f32[4,5]", "s32[0,1]", "f32[0,5]", ROWS),
+    ],
+)
+def test_modes(operand: str, indices: str, updates: str, how: str) -> None:
+    text = entry(operand, indices, updates, how, "add", "f32")
+    module = mlirhlo.parse(text)
+    arguments = list(make_fake_arguments(module.op, seed=2))
+    shape = np.asarray(arguments[1]).shape
+    arguments[1] = (
+        np.random.default_rng(5).integers(0, 8, shape).astype(np.asarray(arguments[1]).dtype)
+    )
+    agree(text, *arguments)
+
+
+def test_columns_go_to_several_threads() -> None:
+    from mlirhlo.runtime.threads import set_thread_count
+
+    text = entry("f32[300,512]", "s32[999,1]", "f32[999,512]", ROWS, "add", "f32")
+    random = np.random.default_rng(7)
+    arguments = [
+        random.standard_normal((300, 512)).astype("f4"),
+        random.integers(0, 300, (999, 1)).astype("i4"),
+        random.standard_normal((999, 512)).astype("f4"),
+    ]
+    try:
+        set_thread_count(2)
+        agree(text, *arguments)
+    finally:
+        set_thread_count(0)
+
+
+def test_several_arrays() -> None:
+    text = """HloModule m
+swap { a = f32[] parameter(0)
+  b = s32[] parameter(1)
+  c = f32[] parameter(2)
+  d = s32[] parameter(3)
+  more = pred[] compare(c, a), direction=GT
+  x = f32[] select(more, c, a)
+  y = s32[] select(more, d, b)
+  ROOT r = (f32[], s32[]) tuple(x, y) }
+ENTRY e {
+  x = f32[9] parameter(0)
+  n = s32[9] parameter(1)
+  i = s32[80,1] parameter(2)
+  u = f32[80] parameter(3)
+  v = s32[80] parameter(4)
+  ROOT r = (f32[9], s32[9]) scatter(x, n, i, u, v), update_window_dims={}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=swap
+}
+"""
+    module = mlirhlo.parse(text)
+    arguments = list(make_fake_arguments(module.op, seed=3))
+    arguments[2] = np.random.default_rng(9).integers(-1, 10, (80, 1)).astype("i4")
+    agree(text, *arguments)
+
+
+@pytest.mark.parametrize("type_", ["f32", "s32", "bf16"])
+@pytest.mark.parametrize(
+    ("size", "source", "window"),
+    [
+        ("6,8", "3,4", "size=2x2 stride=2x2"),
+        ("7,9", "3,4", "size=3x3 stride=2x2"),
+        ("5,5", "5,5", "size=3x3 pad=1_1x1_1"),
+        ("4,8", "0,4", "size=8x2 stride=2x2"),
+    ],
+)
+def test_select_and_scatter(type_: str, size: str, source: str, window: str) -> None:
+    text = f"""HloModule m
+{ADD.replace("T[]", f"{type_}[]")}
+ge {{ x = {type_}[] parameter(0)
+  y = {type_}[] parameter(1)
+  ROOT r = pred[] compare(x, y), direction=GE }}
+ENTRY e {{
+  x = {type_}[{size}] parameter(0)
+  s = {type_}[{source}] parameter(1)
+  z = {type_}[] parameter(2)
+  ROOT r = {type_}[{size}] select-and-scatter(x, s, z), window={{{window}}}, select=ge, scatter=add
+}}
+"""
+    agree(text, *make_fake_arguments(mlirhlo.parse(text).op, seed=4))

@@ -38,9 +38,20 @@ export class Coloring {
     if (this.kind === "sharding") {
       return instruction.sharding ? `sharding-${this.shardings.get(instruction.sharding)}` : "category-dashed-border";
     }
-    const value = this.valueOf(instruction);
+    return this.heat(this.valueOf(instruction));
+  }
+
+  /** The class of a group: of its sum, where there is something to add up. */
+  classOfGroup(members) {
+    if (this.kind === "category" || this.kind === "sharding") {
+      return "";
+    }
+    return this.heat(members.reduce((sum, member) => sum + this.valueOf(member), 0));
+  }
+
+  heat(value) {
     // Logarithmic: costs of one module span many orders of magnitude.
-    const step = value > 0 ? Math.max(1, Math.round((HEAT * Math.log1p(value)) / Math.log1p(this.most))) : 0;
+    const step = value > 0 ? Math.min(HEAT, Math.max(1, Math.round((HEAT * Math.log1p(value)) / Math.log1p(this.most)))) : 0;
     return `heat-${step}`;
   }
 }
@@ -74,9 +85,6 @@ function drawnEdge(edge, x, y, selected) {
   const points = edge.points.map(([px, py]) => [px + x, py + y]);
   const names = ["edge"];
   let marker = "arrow";
-  if (selected && edge.from.item.members.length === 1 && edge.from.instruction === selected) {
-    names.push("out");
-  }
   if (edge.from.item.instruction && edge.from.item.instruction === selected) {
     names.push("out");
     marker = "arrow-out";
@@ -92,6 +100,9 @@ function drawnEdge(edge, x, y, selected) {
   }
   if (edge.count > 1) {
     names.push("many");
+  }
+  if (edge.isFar) {
+    names.push(edge.isHub ? "hub" : "far");
   }
   const path = shape("path", { class: names.join(" "), d: curve(points), "marker-end": `url(#${marker})` });
   const several = edge.count > 1 ? ` (${edge.count})` : "";
@@ -135,6 +146,9 @@ function drawnPlace(place, x, y, coloring, selected, marks) {
     }
   } else if (item.members.some((member) => member.status !== "same") && item.kind !== "stub") {
     names.push("touched");
+  }
+  if (item.kind === "scope" || item.kind === "run") {
+    names.push(coloring.classOfGroup(item.members));
   }
   if (instruction && instruction === selected && item.kind !== "stub") {
     names.push("selected");

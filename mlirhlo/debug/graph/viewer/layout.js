@@ -8,6 +8,10 @@ const LINE = 15;
 const HEADER = 24;
 const PADDING = 12;
 const LONGEST = 38;
+/** An item that more others read is a hub. */
+const HUB = 14;
+/** Layers that edges may cross in all. */
+const LAYERS = 500;
 
 const pen = document.createElement("canvas").getContext("2d");
 const FONT = 'system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
@@ -82,11 +86,13 @@ export function arrange(items, tree, holder = null) {
     }
   }
   const edges = edgesOf(places, owners, tree);
+  setFarApart(places, edges);
   const nodes = places.map((place, number) => {
     place.number = number;
     return { v: `${number}`, width: place.width, height: place.height };
   });
-  const lines = edges.map((edge) => ({
+  const near = edges.filter((edge) => !edge.isFar);
+  const lines = near.map((edge) => ({
     v: `${edge.from.number}`, w: `${edge.to.number}`, minlen: 1, weight: 1, width: 0, height: 0, labeloffset: 0, labelpos: "c",
   }));
   if (lines.length) {
@@ -94,7 +100,7 @@ export function arrange(items, tree, holder = null) {
   } else {
     shelve(nodes);
   }
-  return framed(places, edges, nodes, lines);
+  return framed(places, edges, near, nodes, lines);
 }
 
 function placed(item, tree) {
@@ -148,7 +154,60 @@ function shelve(nodes) {
   }
 }
 
-function framed(places, edges, nodes, lines) {
+/**
+ * Marks edges that the layout leaves out: those of hubs, which everything reads, and the longest ones
+ * beyond a budget. Layers cost time, and lines across the whole picture say little.
+ */
+function setFarApart(places, edges) {
+  const leaving = new Map();
+  edges.forEach((edge) => leaving.set(edge.from, (leaving.get(edge.from) ?? 0) + 1));
+  edges.forEach((edge) => {
+    edge.isFar = edge.isHub = leaving.get(edge.from) > HUB;
+  });
+  const rank = ranks(places, edges.filter((edge) => !edge.isFar));
+  const spans = edges.filter((edge) => !edge.isFar).map((edge) => ({ edge, span: Math.abs(rank.get(edge.to) - rank.get(edge.from)) }));
+  spans.sort((a, b) => a.span - b.span);
+  let budget = LAYERS;
+  const held = new Set();
+  for (const { edge, span } of spans) {
+    budget -= Math.max(0, span - 1);
+    edge.isFar = budget < 0 && held.has(edge.to) && held.has(edge.from);
+    held.add(edge.to).add(edge.from);
+  }
+}
+
+/** The layer of every place by its longest way from above; ways back, in a cycle, are overlooked. */
+function ranks(places, edges) {
+  const rank = new Map(places.map((place) => [place, 0]));
+  const waiting = new Map(places.map((place) => [place, 0]));
+  const next = new Map(places.map((place) => [place, []]));
+  for (const edge of edges) {
+    waiting.set(edge.to, waiting.get(edge.to) + 1);
+    next.get(edge.from).push(edge.to);
+  }
+  const queue = places.filter((place) => !waiting.get(place));
+  const done = new Set(queue);
+  for (let at = 0; done.size < places.length || at < queue.length; at += 1) {
+    if (at === queue.length) {
+      const stuck = places.find((place) => !done.has(place));
+      done.add(stuck);
+      queue.push(stuck);
+    }
+    for (const place of next.get(queue[at])) {
+      waiting.set(place, waiting.get(place) - 1);
+      if (!done.has(place)) {
+        rank.set(place, Math.max(rank.get(place), rank.get(queue[at]) + 1));
+        if (!waiting.get(place)) {
+          done.add(place);
+          queue.push(place);
+        }
+      }
+    }
+  }
+  return rank;
+}
+
+function framed(places, edges, near, nodes, lines) {
   const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
   const widen = (x, y, halfWidth = 0, halfHeight = 0) => {
     box.left = Math.min(box.left, x - halfWidth);
@@ -165,9 +224,15 @@ function framed(places, edges, nodes, lines) {
     place.x = nodes[number].x - place.width / 2 - box.left;
     place.y = nodes[number].y - place.height / 2 - box.top;
   });
-  edges.forEach((edge, number) => {
+  near.forEach((edge, number) => {
     edge.points = (lines[number].points ?? []).map((point) => [point.x - box.left, point.y - box.top]);
   });
+  for (const edge of edges) {
+    if (edge.isFar) {
+      const { from, to } = edge;
+      edge.points = [[from.x + from.width / 2, from.y + from.height], [to.x + to.width / 2, to.y]];
+    }
+  }
   return { width: box.right - box.left, height: box.bottom - box.top, places, edges };
 }
 

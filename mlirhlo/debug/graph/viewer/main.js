@@ -11,6 +11,8 @@ import { showChanges, showInstruction, showText } from "./panel.js";
 
 const MOST_BOXES = 700;
 const MOST_IN_FOCUS = 400;
+const FIRST_BOXES = 45;
+const SMALLEST = 0.7;
 
 const KEYS = [
   ["/", "search"], ["arrows", "go to an operand, a user, the instruction beside"], ["Enter", "unfold or fold"],
@@ -149,7 +151,7 @@ function fit() {
   const { width, height } = state.arrangement;
   const room = clientHeight - byId("legend").offsetHeight - 16; // the legend stands at the bottom
   const scale = Math.min(1.3, (clientWidth - 48) / Math.max(1, width), (room - 40) / Math.max(1, height));
-  const readable = Math.max(scale, 0.28);
+  const readable = Math.max(scale, SMALLEST);
   state.view = {
     scale: readable,
     x: (clientWidth - width * readable) / 2,
@@ -339,6 +341,20 @@ function unfoldLevel() {
   fit();
 }
 
+/** Unfolds groups, largest first, as long as the first picture stays small. */
+function unfoldFirst() {
+  for (;;) {
+    const groups = [...state.shown.values()].map(({ place }) => place).filter((place) => place.item.kind === "scope" && !place.inner && place.item.title !== "parameters");
+    groups.sort((a, b) => b.item.count - a.item.count);
+    const next = groups.find(({ item }) => state.shown.size + state.tree.inside(item).length <= FIRST_BOXES);
+    if (!next || next.item.count < 4) {
+      return;
+    }
+    state.tree.toggle(next.item.key, true);
+    refresh();
+  }
+}
+
 function foldAll() {
   state.tree.open.clear();
   refresh();
@@ -367,7 +383,7 @@ function showStage(place) {
   byId("slider").value = state.place;
   const { changes } = state.stage;
   const counts = changes ? `  +${changes.added.length}  −${changes.removed.length}  ~${changes.changed.length}` : "";
-  byId("stage").textContent = `${state.place + 1} / ${state.stages.length}  ${shortened(state.stage.label, 90)}${counts}`;
+  byId("stage").textContent = `${state.place + 1} / ${state.stages.length}${counts}  ${shortened(state.stage.label, 90)}`;
   listComputations();
   refresh();
   drawLegend(state.coloring, state.stage, state.coloring.kind === "cost" ? amount : bytes);
@@ -583,6 +599,7 @@ async function main() {
   state.computation = start.computation ?? "";
   setUp();
   showStage(state.stages.length - 1);
+  unfoldFirst();
   fit();
   const wanted = start.center ?? decodeURIComponent(location.hash.slice(1));
   const instruction = wanted && state.stage.named(wanted);

@@ -4,6 +4,7 @@
 /** More than that at one level is grouped. */
 const CROWD = 110;
 const RUNS = 36;
+const FEW = 12;
 const STUBS = 12;
 
 /** A place in the picture: an instruction, a group of some, or a producer outside of the group. */
@@ -62,7 +63,7 @@ export class Tree {
     if (instructions.length <= CROWD) {
       return instructions.map(leaf);
     }
-    const items = byScope ? this.scoped(instructions, key, leaf) : instructions.map(leaf);
+    const items = byScope ? this.withoutParameters(instructions, key, leaf) : instructions.map(leaf);
     if (items.length <= CROWD) {
       return items;
     }
@@ -76,6 +77,17 @@ export class Tree {
       runs.push(run);
     }
     return runs;
+  }
+
+  /** By scopes; parameters, which have none, are one group of their own when they are many. */
+  withoutParameters(instructions, key, leaf) {
+    const parameters = instructions.filter((instruction) => instruction.opcode === "parameter");
+    if (parameters.length <= FEW) {
+      return this.scoped(instructions, key, leaf);
+    }
+    const group = new Item(`${key}/:`, "scope", "parameters", parameters);
+    group.inside = () => this.divided(parameters, group.key, false);
+    return [group, ...this.scoped(instructions.filter((instruction) => instruction.opcode !== "parameter"), key, leaf)];
   }
 
   scoped(instructions, key, leaf) {

@@ -80,7 +80,7 @@ class _Emitter:
         parameters, results, arena = b.arguments
         for pointers, buffers in ((parameters, self.plan.parameters), (results, self.plan.results)):
             for number, buffer in enumerate(buffers):
-                self.bases[buffer] = b.load(pointers, [number])
+                self.bases[buffer.home or buffer] = b.load(pointers, [number])
         for number, buffer in enumerate(self.plan.constants):
             self.bases[buffer] = self._constant(buffer, f"constant_{number}")
         if self.plan.sites:

@@ -38,6 +38,7 @@ from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.builder import WORKSPACE
 from mlirhlo.lowering.cpu.arena import assign_offsets
+from mlirhlo.lowering.cpu.sharing import share_buffers
 from mlirhlo.lowering.cpu.steps import (
     Branch,
     Buffer,
@@ -122,15 +123,19 @@ class _Planner:
         results, result_tree = self._results(tree, entry.root.shape, steps)
         if self.values is not None:
             self.values.append((entry.root, result_tree))
+        steps = share_buffers(steps, self.kernels, results)
         _Spans().run(steps)
         arena = [b for b in self.buffers if b.in_arena and b.first >= 0]
+        arena_size = assign_offsets(arena)
+        for buffer in self.buffers:
+            buffer.move_in()
         return Plan(
             steps,
             self.kernels,
             parameters,
             results,
             self.constants,
-            assign_offsets(arena),
+            arena_size,
             [p.shape for p in entry.parameters],
             entry.root.shape,
             arena,

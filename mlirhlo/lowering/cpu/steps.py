@@ -28,6 +28,10 @@ class Buffer:
     """Number among the leaves of the result."""
     literal: Literal | None = None
     """Of constants."""
+    donated: bool = False
+    """Of a parameter that may be written."""
+    home: Buffer | None = None
+    """The buffer whose memory this one has, once buffers share."""
     offset: int = 0
     """In the arena, of all others."""
     first: int = -1
@@ -38,6 +42,13 @@ class Buffer:
     def in_arena(self) -> bool:
         """Whether it is temporary."""
         return self.parameter is None and self.result is None and self.literal is None
+
+    def move_in(self) -> None:
+        """Takes over the place of `home`."""
+        home = self.home
+        if home is not None and home is not self:
+            self.parameter, self.result, self.literal = home.parameter, home.result, home.literal
+            self.offset, self.first, self.last = home.offset, home.first, home.last
 
     def used_at(self, position: int) -> None:
         """Widens its span."""

@@ -72,7 +72,7 @@ def loop_kernel(name: str, outputs: Sequence[Output], operands: Sequence[SSAValu
     for output, target in zip(outputs, b.arguments[len(operands) :], strict=True):
         key = (physical_dimensions(output.shape), physical_order(output.shape))
         groups.setdefault(key, []).append((output, target))
-    if flat:
+    if flat or not any(shape.dimensions for shape in shapes):
         _share(b, shapes, len(operands))
     lanes = lanes_for(shapes)
     for group in groups.values():

@@ -1,0 +1,163 @@
+"""Which buffers share memory, and which copies stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+
+import mlirhlo
+from mlirhlo.lowering.cpu.planner import Plan, plan_module
+from mlirhlo.lowering.cpu.steps import Branch, Copy, Kernel, Step, While
+
+pytest.importorskip("llvmlite")
+
+
+def flat(steps: Sequence[Step]) -> Iterator[Step]:
+    for step in steps:
+        yield step
+        match step:
+            case While():
+                yield from flat([*step.condition, *step.body])
+            case Branch():
+                for branch in step.branches:
+                    yield from flat(branch)
+            case _:
+                pass
+
+
+def planned(text: str) -> Plan:
+    return plan_module(mlirhlo.parse(text).op)
+
+
+def copies(text: str) -> int:
+    return sum(isinstance(step, Copy) for step in flat(planned(text).steps))
+
+
+def agrees(text: str, *arguments: object) -> None:
+    module = mlirhlo.parse(text)
+    actual, expected = mlirhlo.compile(module)(*arguments), module(*arguments)
+    actual, expected = ((v if isinstance(v, tuple) else (v,)) for v in (actual, expected))
+    for a, e in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(e), rtol=1e-5)
+
+
+LOOP = """HloModule loop
+cond {{
+  s = (s32[], f32[64], f32[64]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(5)
+  ROOT c = pred[] compare(i, n), direction=LT
+}}
+body {{
+  s = (s32[], f32[64], f32[64]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  a = f32[64] get-tuple-element(s), index=1
+  b = f32[64] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+{body}
+}}
+ENTRY e {{
+  x = f32[64] parameter(0)
+  y = f32[64] parameter(1)
+  zero = s32[] constant(0)
+  s = (s32[], f32[64], f32[64]) tuple(zero, x, y)
+  w = (s32[], f32[64], f32[64]) while(s), condition=cond, body=body
+  p = f32[64] get-tuple-element(w), index=1
+  q = f32[64] get-tuple-element(w), index=2
+  ROOT r = f32[64] add(p, q)
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "inside"),
+    [
+        # Each new value is written over the old one.
+        ("  c = f32[64] add(a, b)\n  ROOT r = (s32[], f32[64], f32[64]) tuple(j, c, b)", 0),
+        # The old `a` is read after the new one is made.
+        (
+            "  c = f32[64] add(a, b)\n  d = f32[64] multiply(a, c)\n"
+            "  ROOT r = (s32[], f32[64], f32[64]) tuple(j, c, d)",
+            1,
+        ),
+        # The two change places: through a third.
+        ("  ROOT r = (s32[], f32[64], f32[64]) tuple(j, b, a)", 4),
+        # The reverse needs all of the old value.
+        (
+            "  c = f32[64] reverse(a), dimensions={{0}}\n"
+            "  ROOT r = (s32[], f32[64], f32[64]) tuple(j, c, b)".replace("{{", "{").replace(
+                "}}", "}"
+            ),
+            1,
+        ),
+    ],
+)
+def test_copies_in_a_loop(body: str, inside: int) -> None:
+    text = LOOP.format(body=body)
+    (loop,) = [s for s in planned(text).steps if isinstance(s, While)]
+    assert sum(isinstance(step, Copy) for step in loop.body) <= inside
+    assert not any(isinstance(step, Copy) for step in loop.condition)
+    agrees(text, *np.random.default_rng(0).random((2, 64), np.float32))
+
+
+def test_what_a_loop_only_reads_is_not_copied() -> None:
+    text = LOOP.format(
+        body="  c = f32[64] add(a, b)\n  ROOT r = (s32[], f32[64], f32[64]) tuple(j, c, b)"
+    )
+    # `x` and the counter start from what must not be written; `y` is read where it is.
+    assert copies(text) == 2
+    plan = planned(text)
+    assert plan.arena_size <= 64 * 4
+
+
+def test_a_chain_is_computed_in_one_place() -> None:
+    lines = [f"  x{n + 1} = f32[1024] {op}(x{n})" for n, op in enumerate(["sine", "cosine"] * 9)]
+    calls = "\n".join(lines)
+    plan = planned(
+        f"ENTRY e {{\n  x0 = f32[1024] parameter(0)\n{calls}\n}}".replace("x18 =", "ROOT x18 =")
+    )
+    assert plan.arena_size == 0
+    assert all(s.writes[0] is plan.results[0].home for s in plan.steps if isinstance(s, Kernel))
+
+
+def test_parameters_and_constants_are_never_written() -> None:
+    text = """ENTRY e {
+  x = f32[3] parameter(0)
+  c = f32[3] constant({1, 2, 3})
+  n = f32[3] negate(x)
+  m = f32[3] negate(c)
+  ROOT r = (f32[3], f32[3], f32[3], f32[3]) tuple(x, c, n, m)
+}"""
+    x = np.arange(3, dtype=np.float32)
+    agrees(text, x)
+    np.testing.assert_array_equal(x, np.arange(3))
+    for step in planned(text).steps:
+        target = step.target if isinstance(step, Copy) else step.writes[0]  # type: ignore[union-attr]
+        assert target.result is not None
+
+
+def test_branches_write_their_result_where_it_goes() -> None:
+    text = """HloModule choice
+yes { x = f32[8] parameter(0) ROOT n = f32[8] negate(x) }
+no { x = f32[8] parameter(0) a = f32[8] abs(x) ROOT s = f32[8] multiply(a, x) }
+ENTRY e {
+  p = pred[] parameter(0)
+  x = f32[8] parameter(1)
+  ROOT c = f32[8] conditional(p, x, x), true_computation=yes, false_computation=no
+}"""
+    assert copies(text) == 0
+    for test in (True, False):
+        agrees(text, np.bool_(test), np.arange(-4, 4, dtype=np.float32))
+
+
+def test_a_value_that_two_results_want_is_copied_once() -> None:
+    text = """ENTRY e {
+  x = f32[8] parameter(0)
+  n = f32[8] negate(x)
+  ROOT r = (f32[8], f32[8]) tuple(n, n)
+}"""
+    assert copies(text) == 1
+    agrees(text, np.arange(8, dtype=np.float32))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from mlirhlo.diagnostics import Place, error
 from mlirhlo.dialects.hlo.literal import Literal
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.shapes import ArrayShape, BufferShape, Shape, TupleShape
-from mlirhlo.interp.registry import DynamicArray, Value
+from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
+from mlirhlo.interp.registry import Value
+from mlirhlo.interp.values import literal_of_value
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -29,33 +29,13 @@ class StoredIteration:
         self.arguments = arguments
 
 
-def literal_of(value: Value, shape: Shape) -> Literal | None:
-    """A value as a literal; None for tokens and opaque values."""
-    match shape:
-        case TupleShape():
-            parts = cast("tuple[Value, ...]", value)
-            found = [literal_of(v, s) for v, s in zip(parts, shape.elements, strict=True)]
-            return (
-                None if any(p is None for p in found) else Literal.tuple_of([p for p in found if p])
-            )
-        case BufferShape():
-            return literal_of(value, shape.element)
-        case ArrayShape():
-            array: Any = value.valid if isinstance(value, DynamicArray) else value
-            return Literal.from_array(
-                replace(shape, dimensions=tuple(array.shape), dynamic=()), array
-            )
-        case _:
-            return None
-
-
 def value_text(value: Value, shape: Shape) -> str:
     """A value as XLA prints literals, shapes without layouts; tuples one element a line."""
     if isinstance(shape, TupleShape):
         parts = cast("tuple[Value, ...]", value)
         lines = [value_text(v, s) for v, s in zip(parts, shape.elements, strict=True)]
         return "(\n" + ",\n".join(lines) + "\n)"
-    literal = literal_of(value, shape)
+    literal = literal_of_value(value, shape)
     if literal is None:
         return shape.to_string(layout=False)
     text = literal.to_text()
@@ -111,11 +91,11 @@ def write_literals(
         row = message.iterations.add()
         values = reader.inputs(inputs.per_device[0])
         for value, parameter in zip(values, entry.parameters, strict=True):
-            literal = literal_of(value, parameter.shape)
+            literal = literal_of_value(value, parameter.shape)
             if literal is not None:
                 row.arguments.append(encode_literal(literal))
         for target, value in ((row.result, results), (row.reference_result, expected)):
-            literal = literal_of(value[0], entry.root.shape) if value else None
+            literal = literal_of_value(value[0], entry.root.shape) if value else None
             if literal is not None:
                 target.CopyFrom(encode_literal(literal))
     text = path.endswith("txt")

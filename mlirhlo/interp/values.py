@@ -7,6 +7,7 @@ converted here, once, with a diagnostic that says which input is wrong.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -42,6 +43,25 @@ def elided(shape: Shape) -> HloError:
         help="dump again with --xla_dump_large_constants (in Python: print_large_constants), or run "
         "the .pb of the same dump",
     )
+
+
+def literal_of_value(value: Value, shape: Shape) -> Literal | None:
+    """A value as a literal; None for tokens and opaque values."""
+    match shape:
+        case TupleShape():
+            parts = cast("tuple[Value, ...]", value)
+            found = [literal_of_value(v, s) for v, s in zip(parts, shape.elements, strict=True)]
+            if any(part is None for part in found):
+                return None
+            return Literal.tuple_of([part for part in found if part is not None])
+        case BufferShape():
+            return literal_of_value(value, shape.element)
+        case ArrayShape():
+            array: Any = value.valid if isinstance(value, DynamicArray) else value
+            static = replace(shape, dimensions=tuple(array.shape), dynamic=())
+            return Literal.from_array(static, array)
+        case _:
+            return None
 
 
 def value_from(given: object, shape: Shape, what: str) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,6 +32,11 @@ class Observer:
 
     def assembled(self, name: str, text: str, optimized: str | None = None) -> None:
         """The unit as LLVM assembly: as written, and as LLVM left it (None when it changes nothing)."""
+
+    def runs(self) -> Callable[[Sequence[object]], Callable[[object], None]] | None:
+        """Who is told of every run: takes the arguments of one device, returns what takes the
+        result. None when nobody is."""
+        return None
 
     def compiled(self, name: str, text: str, code: bytes) -> None:
         """The unit as object code of its LLVM assembly."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mlirhlo.debug.dump import observe
+from mlirhlo.debug.options import process_flags, wanted_passes
 from mlirhlo.diagnostics import error
-from mlirhlo.lowering.cpu.compiler import lower
+from mlirhlo.lowering.cpu.compiler import UNIT, lower
 from mlirhlo.lowering.cpu.emit import MAIN
 from mlirhlo.runtime import callbacks, threads
 from mlirhlo.runtime.cache import object_code
@@ -15,24 +17,40 @@ from mlirhlo.runtime.jit import Library, compile_object
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from mlirhlo.debug.options import Flags
+
 PLATFORMS = ("cpu",)
 """What modules are compiled for."""
 
 
 def compile_module(
-    module: ModuleOp, platform: str = "cpu", *, level: int = 2, cached: bool = True
+    module: ModuleOp,
+    platform: str = "cpu",
+    *,
+    level: int = 2,
+    cached: bool = True,
+    flags: Flags | None = None,
+    program: ModuleOp | None = None,
 ) -> Executable:
     """An HLO module as machine code.
 
     `level`: 0 to 3, LLVM's effort. `cached`: whether object code may come from the cache on disk,
-    and goes there. Raises `HloError` HLO0432 and HLO0435 for what has no code, HLO0437 for an
-    unknown platform.
+    and goes there. `flags`: XLA's, those of the environment when None. `program`: the StableHLO that
+    the module was made of, for dumps. Raises `HloError` HLO0432 and HLO0435 for what has no code,
+    HLO0437 for an unknown platform, HLO0520 and HLO0521 for flags that cannot be understood.
     """
     check_platform(platform)
-    stages = lower(module)
+    flags = process_flags() if flags is None else flags
+    observer = observe(module, flags, "cpu", program)
+    stages = lower(module, observer, wanted_passes(flags))
     code = (object_code if cached else compile_object)(stages.text, level=level)
+    observer.compiled(UNIT, stages.text, code)
     externals = threads.externals(stages.text) | callbacks.externals(stages.text)
-    return Executable(stages.plan, Library([code], [MAIN], externals), MAIN)
+    executable = Executable(stages.plan, Library([code], [MAIN], externals), MAIN)
+    watcher = observer.runs()
+    if watcher is not None:
+        executable.watch(watcher)
+    return executable
 
 
 def check_platform(platform: str) -> None:

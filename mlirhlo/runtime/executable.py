@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -37,6 +37,9 @@ Place = TypeVar("Place", Buffer, Held)
 
 Array = np.ndarray[Any, Any]
 
+Watcher: TypeAlias = "Callable[[Sequence[object]], Callable[[object], None]]"
+"""Takes the arguments of a run; returns what takes its result."""
+
 _SHORT_BYTES = 32 << 10
 """What straight code moves in a few microseconds; taking turns with other threads costs about one."""
 
@@ -62,15 +65,30 @@ class Executable:
 
     # An instance's own `__call__` in a slot: Python finds the built-in function there without
     # running a line of Python. It does not refer back to the executable.
-    __slots__ = ("__weakref__", "_plan", "_slow", *_CALL)
+    __slots__ = ("__weakref__", "_plan", "_slow", "_watcher", *_CALL)
 
     def __init__(self, plan: Plan, library: Library, function: str) -> None:
         self._plan = plan
         runner = Runner(library, library.address(function), _signature(plan))
         self._slow = _Slow(plan, runner, Callbacks(plan) if plan.sites else None)
+        self._watcher: Watcher | None = None
         slow = self._slow.call
         fast = runner.fast(slow) if _is_plain(plan) else None
         object.__setattr__(self, "__call__", slow if fast is None else fast)
+
+    def watch(self, watcher: Watcher) -> None:
+        """From now on, `watcher` gets the arguments of each run (of one device) before it starts; what
+        it returns gets the result."""
+        self._watcher = watcher
+        run = self.__call__
+
+        def watched(*arguments: object, out: object = None) -> Any:
+            done = watcher(arguments)
+            result = run(*arguments) if out is None else run(*arguments, out=out)
+            done(result)
+            return result
+
+        object.__setattr__(self, "__call__", watched)
 
     if TYPE_CHECKING:
 
@@ -88,7 +106,11 @@ class Executable:
     ) -> Any:
         """The result on one device of a machine; where devices meet, each runs on a thread of its
         own (`Machine.run_devices`). Arguments and errors as of a call."""
-        return self._slow.run(arguments, None, machine, replica, partition)
+        done = None if self._watcher is None else self._watcher(arguments)
+        result = self._slow.run(arguments, None, machine, replica, partition)
+        if done is not None:
+            done(result)
+        return result
 
     @property
     def callbacks(self) -> Mapping[str, int]:

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from mlirhlo.debug.options.fields import DebugOptions
 from mlirhlo.debug.options.process import process_flags
-from mlirhlo.debug.options.sources import Flags, resolve
+from mlirhlo.debug.options.sources import Flags, resolve, wanted_passes
 
-__all__ = ["DebugOptions", "Flags", "process_flags", "resolve"]
+__all__ = ["DebugOptions", "Flags", "process_flags", "resolve", "wanted_passes"]

@@ -7,7 +7,7 @@ program must not stop because of a flag for another version. What XLA does in si
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mlirhlo.debug.options.fields import ALIASES, REPLACED, DebugOptions, flag_fields, info_of
@@ -63,6 +63,15 @@ class Flags:
         for name, value in options.items():
             draft.set_option(name, value)
         return draft.finish()
+
+
+def wanted_passes(flags: Flags) -> Callable[[str], bool]:
+    """Which passes the flags leave, by name."""
+    options = flags.options
+    if options.xla_disable_all_hlo_passes:
+        return lambda name: False
+    only, without = options.xla_enable_hlo_passes_only, options.xla_disable_hlo_passes
+    return lambda name: name not in without and (not only or name in only)
 
 
 def resolve(

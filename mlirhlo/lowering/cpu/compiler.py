@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
@@ -34,12 +35,19 @@ class Stages:
     """LLVM assembly."""
 
 
-def lower(module: ModuleOp, observer: Observer = SILENT) -> Stages:
-    """All stages of an HLO module. Raises `HloError` HLO0432 or HLO0435 for what has no code."""
+def lower(
+    module: ModuleOp,
+    observer: Observer = SILENT,
+    wanted: Callable[[str], bool] = lambda name: True,
+) -> Stages:
+    """All stages of an HLO module; `wanted` says by name which passes run.
+
+    Raises `HloError` HLO0432 or HLO0435 for what has no code.
+    """
     with paused_gc():
         observer.given(module)
         values: Values = []
-        fused = optimize(module)
+        fused = optimize(module, observer.passes(), wanted)
         plan = plan_module(fused, values)
         observer.planned(fused, plan, values)
         loops = emit_module(plan)

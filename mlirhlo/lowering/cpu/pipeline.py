@@ -9,10 +9,10 @@ question of the kernels there are.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 
-from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.rewrites.algsimp import AlgebraicSimplifierPass
 from mlirhlo.rewrites.call_inliner import CallInlinerPass
 from mlirhlo.rewrites.cloning import clone_module
@@ -20,7 +20,8 @@ from mlirhlo.rewrites.cse import CsePass
 from mlirhlo.rewrites.dce import DcePass
 from mlirhlo.rewrites.defuser import DefuserPass
 from mlirhlo.rewrites.fusion import FusionPass
-from mlirhlo.rewrites.passes import HloPass, Trace
+from mlirhlo.rewrites.passes import HloPass
+from mlirhlo.rewrites.pipeline import Instrumentation, run_pipeline
 from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
 
 NAME = "cpu"
@@ -59,10 +60,15 @@ def passes() -> tuple[HloPass, ...]:
     )
 
 
-def optimize(module: ModuleOp, trace: Trace | None = None) -> ModuleOp:
-    """A copy of an HLO module as it is planned: simplified and fused."""
-    trace = trace or Trace()
+def optimize(
+    module: ModuleOp,
+    watchers: Sequence[Instrumentation] = (),
+    wanted: Callable[[str], bool] = lambda name: True,
+) -> ModuleOp:
+    """A copy of an HLO module as it is planned: simplified and fused.
+
+    `wanted` says by name which passes run.
+    """
     copy = clone_module(module)
-    for pass_ in passes():
-        pass_.run(HloModule(copy), trace)
+    run_pipeline(copy, [p for p in passes() if wanted(p.name)], watchers, name=NAME)
     return copy

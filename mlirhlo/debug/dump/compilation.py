@@ -1,0 +1,137 @@
+"""One compilation and its runs, dumped: the observer that every compile path gives its stages to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from mlirhlo.debug.dump import names
+from mlirhlo.debug.dump.execution import Executions
+from mlirhlo.debug.dump.inputs import dump_inputs
+from mlirhlo.debug.dump.passes import PassDumper
+from mlirhlo.debug.dump.writer import ModuleDump, start
+from mlirhlo.debug.options import Flags, process_flags
+from mlirhlo.debug.options.process import report
+from mlirhlo.lowering.observer import SILENT, Observer
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from mlirhlo.debug.dump.assignment import Assignment
+    from mlirhlo.lowering.cpu.planner import Plan, Values
+    from mlirhlo.rewrites.pipeline import Instrumentation
+
+
+def flags_for(options: Mapping[str, object] | None) -> Flags:
+    """The flags of one compilation: the environment's, under its compile options.
+
+    Raises `HloError` HLO0520, HLO0521, HLO0524.
+    """
+    flags = process_flags()
+    if options:
+        flags = flags.with_compile_options(options)
+        report(flags)
+    return flags
+
+
+def observe(
+    module: ModuleOp,
+    flags: Flags | None = None,
+    target: str = "",
+    program: ModuleOp | None = None,
+) -> Observer:
+    """Who is told of the stages of a compilation for `target` (`cpu`, or empty for none).
+
+    `flags` are those of the environment when None; `program` is the StableHLO that the module was
+    made of. Raises `HloError` HLO0520, HLO0521.
+    """
+    found = dumping(module, flags, target, program)
+    return SILENT if found is None else found
+
+
+def dumping(
+    module: ModuleOp,
+    flags: Flags | None = None,
+    target: str = "",
+    program: ModuleOp | None = None,
+) -> CompilationDump | None:
+    """The same as it is for those who have no use for one that does nothing."""
+    from mlirhlo.dialects.hlo.module import HloModule
+
+    dump = start(HloModule(module).name, flags)
+    return None if dump is None else CompilationDump(dump, target, program)
+
+
+class CompilationDump(Observer):
+    """Writes what it is told of."""
+
+    def __init__(self, dump: ModuleDump, target: str, program: ModuleOp | None = None) -> None:
+        self.dump, self.target, self.program = dump, target, program
+        self.pass_dumper = PassDumper(dump)
+        self.executions = Executions(dump, target)
+
+    def passes(self) -> Sequence[Instrumentation]:
+        """As `Observer`."""
+        return (self.pass_dumper,)
+
+    def given(self, module: ModuleOp) -> None:
+        """As `Observer`."""
+        dump_inputs(self.dump, module, self.program)
+        self.executions.given(module)
+        self.dump.fixed(module, names.BEFORE_OPTIMIZATIONS)
+
+    def optimized(self, module: ModuleOp) -> None:
+        """The module after the last pass, where no plan is made of it."""
+        self.executions.compiled(module)
+        self.dump.fixed(module, self._after)
+        self._metadata()
+
+    def planned(self, module: ModuleOp, plan: Plan, values: Values) -> None:
+        """As `Observer`."""
+        from mlirhlo.debug.dump import kernels
+
+        def reports() -> Assignment:
+            from mlirhlo.debug.dump.assignment import assign
+
+            return assign(module, plan, values)
+
+        self.executions.compiled(module)
+        self.dump.fixed(module, self._after, reports)
+        kernels.dump_thunks(self.dump, plan)
+        self._metadata()
+
+    @property
+    def _after(self) -> str:
+        return "_".join(filter(None, (self.target, names.AFTER_OPTIMIZATIONS)))
+
+    def _metadata(self) -> None:
+        dump = self.dump
+        if dump.options.xla_dump_module_metadata and dump.wants_files:
+            from mlirhlo.debug.dump.protos import metadata_text
+
+            name = f"module_{dump.number:04d}.metadata.textproto"
+            runs = self.pass_dumper.runs
+            dump.write(name, lambda: metadata_text(dump.number, runs), is_text=False)
+
+    def runs(self) -> Callable[[Sequence[object]], Callable[[object], None]] | None:
+        """As `Observer`."""
+        executions = self.executions
+        return (lambda given: executions.starting([given])) if executions.is_wanted else None
+
+    def lowered(self, name: str, loops: ModuleOp, llvm: ModuleOp) -> None:
+        """As `Observer`."""
+        from mlirhlo.debug.dump.kernels import dump_stages
+
+        dump_stages(self.dump, name, loops, llvm)
+
+    def assembled(self, name: str, text: str, optimized: str | None = None) -> None:
+        """As `Observer`."""
+        from mlirhlo.debug.dump.kernels import dump_assembly
+
+        dump_assembly(self.dump, name, text, optimized)
+
+    def compiled(self, name: str, text: str, code: bytes) -> None:
+        """As `Observer`."""
+        from mlirhlo.debug.dump.kernels import dump_object
+
+        dump_object(self.dump, name, text, code)

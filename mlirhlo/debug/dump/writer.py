@@ -1,0 +1,316 @@
+"""The dumps of one compilation: which files, in which forms, under which names.
+
+Source: dumps reference, "File names", "When per-pass files are written", "File contents".
+"""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import os
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from mlirhlo.debug.dump import names
+from mlirhlo.debug.dump.settings import Settings, decide
+from mlirhlo.debug.dump.sink import (
+    Directory,
+    attempt,
+    open_directory,
+    print_line,
+    print_text,
+    refuse,
+    tell,
+)
+from mlirhlo.debug.options import DebugOptions, Flags, process_flags
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from mlirhlo.debug.dump.assignment import Assignment
+    from mlirhlo.debug.graph import GraphOptions, Stage
+    from mlirhlo.formats.hlo_text import PrintOptions
+
+_numbers = itertools.count()
+"""Ids of modules: unique in the process, one for every compilation."""
+
+_limit_lock = threading.Lock()
+_dumped: set[int] = set()
+"""Modules that left files, for `--xla_dump_max_hlo_modules`."""
+
+
+def start(
+    name: str, flags: Flags | None = None, *, from_environment: bool | None = None
+) -> ModuleDump | None:
+    """The dumps of a module that is about to be compiled; None when there will be none.
+
+    `flags` are those of the environment when None. Raises `HloError` HLO0520, HLO0521 for an
+    environment that cannot be understood.
+    """
+    number = next(_numbers)
+    flags = process_flags() if flags is None else flags
+    if not _may_dump(flags.options):
+        return None
+    settings, problems = decide(flags.options)
+    for problem in problems:
+        tell((problem.message,), problem.code, problem.message, problem.help or "", fatal=False)
+    if not settings.is_active or not settings.named(name):
+        return None
+    if not _within_limit(flags.options, number):
+        return None
+    if from_environment is None:
+        from_environment = flags.origins.get("xla_dump_to") == "XLA_FLAGS"
+    return ModuleDump(flags, settings, name, number, with_inputs=from_environment)
+
+
+_ASKING = re.compile(r"xla_dump_(?!hlo_as_long_text|buffer_|full_|enable_|max_|large_|disable_)")
+_ASKING_FIELDS = tuple(n for n in DebugOptions.__dataclass_fields__ if _ASKING.match(n))
+
+
+def _may_dump(options: DebugOptions) -> bool:
+    """Whether any flag asks for dumps at all; compilations without any pay nothing else."""
+    return any(getattr(options, name) for name in _ASKING_FIELDS)
+
+
+def _within_limit(options: DebugOptions, number: int) -> bool:
+    limit = options.xla_dump_max_hlo_modules
+    if limit <= 0:
+        return True
+    with _limit_lock:
+        if len(_dumped) < limit:
+            _dumped.add(number)
+            return True
+    count = len(_dumped)
+    message = f"Have already dumped {count} modules, more than the limit of {limit}"
+    tell(("limit", limit), "HLO0529", message, "raise --xla_dump_max_hlo_modules", fatal=False)
+    return False
+
+
+class ModuleDump:
+    """The dumps of one compilation of one module."""
+
+    def __init__(
+        self, flags: Flags, settings: Settings, name: str, number: int, *, with_inputs: bool
+    ) -> None:
+        self.flags, self.settings, self.number = flags, settings, number
+        self.options = flags.options
+        self.name = names.module_identifier(name)
+        self.wants_files = settings.modules(name)
+        """Whether the ordinary dumps are wanted, not only unoptimized snapshots."""
+        self.with_inputs = with_inputs
+        self.steps = 0
+        self.stages: list[Stage] = []
+        """The module after each recorded pass, for the slider of html pages."""
+        self._timestamp = ""
+
+    # -------------------------------------------------------------- files
+
+    @property
+    def timestamp(self) -> str:
+        """Microseconds of the first dump, when names are to have them."""
+        return self.first_dump if self.options.xla_dump_include_timestamp else ""
+
+    @property
+    def first_dump(self) -> str:
+        """Microseconds since the epoch of the module's first dump."""
+        if not self._timestamp:
+            self._timestamp = str(time.time_ns() // 1000)
+        return self._timestamp
+
+    def stem(self, suffix: str, *, prefix: str = "") -> str:
+        """Name of a file of this module without extension."""
+        return names.stem(self.number, self.name, suffix, prefix)
+
+    def write(
+        self,
+        name: str,
+        produce: Callable[[], bytes | str],
+        *,
+        is_text: bool = True,
+        below: Sequence[str] = (),
+    ) -> str | None:
+        """Writes or prints a file; its path when there is one."""
+        if not self.settings.directory:
+            return None
+        if self.settings.to_stdout:
+            if not is_text:
+                refuse(name)
+            elif (data := attempt(name, produce)) is not None:
+                print_text(name, data.decode("utf-8", "surrogateescape"))
+            return None
+        directory = self._directory()
+        if directory is None:
+            return None
+        data = attempt(name, produce)
+        return None if data is None else directory.write(name, data, below or self._subfolder())
+
+    def _directory(self) -> Directory | None:
+        return open_directory(self.settings.directory)
+
+    def _subfolder(self) -> tuple[str, ...]:
+        if not self.options.xla_dump_hlo_to_subfolder:
+            return ()
+        return (self.name, f"{socket.gethostname()}_{os.getpid()}")
+
+    # -------------------------------------------------------------- HLO
+
+    def hlo(
+        self, module: ModuleOp, suffix: str, reports: Callable[[], Assignment] | None = None
+    ) -> list[str]:
+        """The module in all formats that were asked for; paths of the files.
+
+        `reports` gives the buffers, where they are assigned.
+        """
+        if not self.wants_files:
+            return []
+        stem = self.stem(suffix, prefix=self.timestamp)
+        return [path for path in self._formats(module, stem, reports) if path is not None]
+
+    def fixed(
+        self, module: ModuleOp, suffix: str, reports: Callable[[], Assignment] | None = None
+    ) -> None:
+        """A dump that no expression for passes filters, with the options beside it."""
+        if self.wants_files:
+            self.hlo(module, suffix, reports)
+            stem = self.stem(names.DEBUG_OPTIONS)
+            self.write(stem, self.flags.non_defaults, is_text=False)
+
+    def _formats(
+        self, module: ModuleOp, stem: str, reports: Callable[[], Assignment] | None
+    ) -> Iterator[str | None]:
+        settings, options = self.settings, self.options
+        assignment = None
+        if reports is not None and (settings.text or settings.proto):
+            assignment = _made(f"{stem}-buffer-assignment", reports)
+        if settings.text:
+            yield self.write(f"{stem}.txt", lambda: self._text(module))
+            if assignment is not None:
+                yield from self._reports(stem, assignment)
+        if settings.proto:
+            yield from self._protos(module, stem, assignment)
+        if settings.dot:
+            yield self._graph(module, stem, "dot")
+        if settings.html:
+            yield self._graph(module, stem, "html")
+            if names.AFTER_OPTIMIZATIONS in stem:
+                yield self._graph(module, stem, "html", fusions=False)
+        if settings.url:
+            yield self._url(module, stem)
+        if options.xla_gpu_experimental_dump_fdo_profiles:
+            yield self.write(f"{stem}.fdo_profile", lambda: b"", is_text=False)
+
+    def _text(self, module: ModuleOp) -> str:
+        from mlirhlo.formats.hlo_text import print_module
+
+        return print_module(module, print_options(self.options))
+
+    def _reports(self, stem: str, assignment: Assignment) -> Iterator[str | None]:
+        from mlirhlo.debug.dump import live_range, reports
+
+        analysis = self.options.xla_dump_buffer_assignment_analysis
+        yield self.write(
+            f"{stem}-buffer-assignment.txt", lambda: reports.assignment_text(assignment)
+        )
+        if analysis:
+            yield self.write(
+                f"{stem}-buffer-assignment-values.txt", lambda: reports.values_text(assignment)
+            )
+            yield self.write(f"{stem}-live-range.txt", lambda: live_range.text(assignment))
+        yield self.write(f"{stem}-memory-usage-report.txt", lambda: reports.memory_text(assignment))
+
+    def _protos(
+        self, module: ModuleOp, stem: str, assignment: Assignment | None
+    ) -> Iterator[str | None]:
+        from mlirhlo.debug.dump import protos
+
+        compressed = self.options.xla_dump_compress_protos
+        ending = ".gz" if compressed else ""
+
+        def packed(produce: Callable[[], bytes]) -> Callable[[], bytes]:
+            return (lambda: gzip.compress(produce(), mtime=0)) if compressed else produce
+
+        yield self.write(
+            f"{stem}.hlo.pb{ending}",
+            packed(lambda: protos.hlo_proto(module, self.number, assignment)),
+            is_text=False,
+        )
+        if assignment is not None:
+            yield self.write(
+                f"{stem}-memory-usage-report.pb{ending}",
+                packed(lambda: protos.memory_report(assignment)),
+                is_text=False,
+            )
+
+    # -------------------------------------------------------------- graphs
+
+    def _graph_options(self, stem: str, *, fusions: bool = True) -> GraphOptions:
+        from mlirhlo.debug.graph import GraphOptions
+
+        return GraphOptions(
+            label=stem,
+            sharding_color=self.options.xla_hlo_graph_sharding_color,
+            addresses=self.options.xla_hlo_graph_addresses,
+            fusions=fusions,
+            stages=tuple(self.stages),
+            file=f"{names.sanitized(stem)}.txt" if self.settings.text else "",
+        )
+
+    def _graph(
+        self, module: ModuleOp, stem: str, format: str, *, fusions: bool = True
+    ) -> str | None:
+        from mlirhlo.debug.graph import render
+
+        middle = "" if fusions else ".top_level"
+        options = self._graph_options(stem, fusions=fusions)
+        return self.write(
+            f"{stem}{middle}.{format}", lambda: render(module, format, options), is_text=False
+        )
+
+    def _url(self, module: ModuleOp, stem: str) -> str | None:
+        """The address of the graph: of the page beside it, or of everything it says."""
+        from mlirhlo.debug.graph import render
+
+        made = attempt(f"{stem}.url", lambda: render(module, "url", self._graph_options(stem)))
+        if made is None:
+            return None
+        url = made.decode()
+        directory = self._directory() if self.settings.directory not in ("", "-") else None
+        if directory is not None and self.settings.html:
+            folder = os.path.join(directory.path, *map(names.sanitized, self._subfolder()))
+            page = os.path.join(folder, names.sanitized(f"{stem}.html"))
+            url = "file://" + os.path.abspath(page)
+        print_line(f"{stem} --> {url}")
+        if directory is None:
+            return None
+        return self.write(f"{stem}.url", lambda: url, is_text=False)
+
+
+def print_options(options: DebugOptions) -> PrintOptions:
+    """How HLO text of dumps looks."""
+    from dataclasses import replace
+
+    from mlirhlo.formats.hlo_text import PrintOptions
+
+    text = PrintOptions() if options.xla_dump_hlo_as_long_text else PrintOptions.short_dump()
+    return replace(
+        text,
+        large_constants=options.xla_dump_large_constants,
+        metadata=not options.xla_dump_disable_metadata,
+        inline_stack_frames=options.xla_hlo_print_inline_stack_frames,
+        async_sugar=options.xla_syntax_sugar_async_ops,
+    )
+
+
+def _made(what: str, reports: Callable[[], Assignment]) -> Assignment | None:
+    found: list[Assignment] = []
+
+    def make() -> bytes:
+        found.append(reports())
+        return b""
+
+    attempt(what, make)
+    return found[0] if found else None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from mlirhlo.cli import inputs, printing, stages
+from mlirhlo.cli import analyses, inputs, printing, stages
 from mlirhlo.cli.inputs import InputFlags
 from mlirhlo.cli.options import Parsed, flag, help_text, parse
 from mlirhlo.cli.printing import OutputFlags
@@ -58,6 +58,12 @@ class Options(WatchFlags, OutputFlags, InputFlags):
     list_stages: bool = flag(False, group="Passes", help="stages of the platform")
     dump_pass_pipeline: bool = flag(
         False, group="Passes", help="print the passes as they were understood, to stderr", rare=True
+    )
+    print_analysis: str | None = flag(
+        None,
+        group="Output",
+        metavar="NAMES",
+        help="alias, call-graph, cost, dataflow, liveness in place of the module; --json",
     )
     verify_diagnostics: str = flag(
         "",
@@ -209,13 +215,10 @@ def _passes(options: Options, xla: Flags) -> tuple[ModulePass, ...]:
     if options.dump_pass_pipeline:
         shown = ",".join(str(pass_.pipeline_pass_spec()) for pass_ in passes)
         print(f"builtin.module({shown})", file=sys.stderr)
-    if xla.options.xla_disable_all_hlo_passes:
-        return ()
-    only = xla.options.xla_enable_hlo_passes_only
-    without = xla.options.xla_disable_hlo_passes
-    return tuple(
-        _with_fuel(p, xla) for p in passes if p.name not in without and (not only or p.name in only)
-    )
+    from mlirhlo.debug.options import wanted_passes
+
+    wanted = wanted_passes(xla)
+    return tuple(_with_fuel(p, xla) for p in passes if wanted(p.name))
 
 
 def _with_fuel(pass_: ModulePass, xla: Flags) -> ModulePass:
@@ -283,6 +286,10 @@ class Job:
             loaded = self._transform(loaded, produced)
             if produced:
                 return None
+            if self.options.print_analysis is not None:
+                with self.clock.step("analyse"):
+                    names, as_json = self.options.print_analysis, self.options.json
+                    return "analysis", analyses.render(loaded, names, as_json=as_json)
             if self.options.stage != stages.HLO:
                 with self.clock.step("compile"):
                     return self.options.stage, stages.render(loaded, self.options.stage)
@@ -382,7 +389,7 @@ class Job:
         return check_expected(read_expected(text, name), produced, only_expected=only)
 
     def _write(self, results: list[bytes], format: str) -> None:
-        joins = format in ("hlo", "mlir", "mlir-generic")
+        joins = format in ("hlo", "mlir", "mlir-generic", "analysis")
         if self.options.stage != stages.HLO:
             joins = stages.is_text(self.options.stage)
         if len(results) > 1 and not joins:

@@ -1,0 +1,130 @@
+"""Analyses as text and as JSON, for `hlo-opt --print-analysis`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, cast
+
+from xdsl.dialects.builtin import ModuleOp
+
+from mlirhlo.analysis.alias import aliases
+from mlirhlo.analysis.call_graph import call_graph
+from mlirhlo.analysis.cost import Options, analyse
+from mlirhlo.analysis.dataflow import Position, ShapeIndex, dataflow, indices
+from mlirhlo.analysis.liveness import Liveness
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.order import instruction_list
+
+Report: TypeAlias = Mapping[str, Any]
+"""What `json` can write."""
+
+
+def _cost(module: ModuleOp) -> Report:
+    """Totals by XLA's keys, then every instruction that costs anything."""
+    found = analyse(module)
+    aware = analyse(module, Options(trip_counts=True))
+    instructions = {
+        op.instruction_name or "": dict(counts.nonzero())
+        for op, counts in found.instructions.items()
+        if counts.nonzero()
+    }
+    return {
+        "total": dict(found.total),
+        "total with known trip counts": dict(aware.total),
+        "instructions": instructions,
+    }
+
+
+def _call_graph(module: ModuleOp) -> Report:
+    """Computations, callees first, with the way each is run and who calls it."""
+    graph = call_graph(module)
+    return {
+        computation.computation_name: {
+            "context": graph.context(computation.computation_name).value,
+            "callers": [
+                f"{site.caller.computation_name}/{site.instruction.instruction_name}"
+                for site in graph.sites_of[computation.computation_name]
+            ],
+            "callees": list(graph.callees(computation.computation_name)),
+        }
+        for computation in graph.post_order()
+    }
+
+
+def _dataflow(module: ModuleOp) -> Report:
+    """Every value with the places where it stands and the operands that read it."""
+    flow = dataflow(HloModule(module))
+    return {
+        _name(value): {
+            "positions": [_name(p) for p in positions[1:]],
+            "uses": [f"{op.instruction_name}.{at}" for op, at, _ in flow.uses(value)],
+        }
+        for value, positions in flow.positions.items()
+    }
+
+
+def _alias(module: ModuleOp) -> Report:
+    """Every buffer with its values; those of more than one must share memory."""
+    found = aliases(HloModule(module))
+    return {
+        f"buffer {number}": [_name(value) for value in values]
+        for number, values in enumerate(found.buffers)
+    }
+
+
+def _liveness(module: ModuleOp) -> Report:
+    """Parts of values that nothing depends on, by computation."""
+    hlo = HloModule(module)
+    live = Liveness.of(hlo)
+    return {
+        computation.computation_name: {
+            "instructions": len(instruction_list(computation)),
+            "dead": [
+                _name((op, index))
+                for op in computation.instructions
+                for index in indices(op.shape)
+                if not live.is_live(op.output, index)
+            ],
+        }
+        for computation in hlo.computations
+    }
+
+
+REPORTS: Mapping[str, Callable[[ModuleOp], Report]] = {
+    "alias": _alias,
+    "call-graph": _call_graph,
+    "cost": _cost,
+    "dataflow": _dataflow,
+    "liveness": _liveness,
+}
+"""By the name that users give."""
+
+
+def as_text(report: Report) -> str:
+    """A report as an indented list."""
+    return "\n".join(_lines(report, 0))
+
+
+def _lines(report: Report, depth: int) -> list[str]:
+    pad = "  " * depth
+    found: list[str] = []
+    for key, part in report.items():
+        match part:
+            case Mapping():
+                found += [f"{pad}{key}:", *_lines(cast(Report, part), depth + 1)]
+            case list():
+                found.append(f"{pad}{key}: {', '.join(cast('list[str]', part)) or '-'}")
+            case float() if part.is_integer():
+                found.append(f"{pad}{key}: {part:.0f}")
+            case _:
+                found.append(f"{pad}{key}: {part}")
+    return found
+
+
+def _name(position: Position) -> str:
+    op, index = position
+    return f"{op.instruction_name}{_index(index)}"
+
+
+def _index(index: ShapeIndex) -> str:
+    return "{" + ",".join(map(str, index)) + "}" if index else ""

@@ -28,13 +28,14 @@ from xdsl.dialects.utils import (
     parse_dynamic_index_list_without_types,
     print_dynamic_index_list,
 )
-from xdsl.ir import Attribute, Dialect, Operation
+from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
     ParsePropInAttrDict,
     VarConstraint,
     base,
+    irdl_attr_definition,
     irdl_op_definition,
     operand_def,
     opt_prop_def,
@@ -50,6 +51,13 @@ from xdsl.traits import Pure
 _FLOATS = AnyFloatConstr | VectorType.constr(AnyFloatConstr)
 _INTEGERS = SignlessIntegerConstraint | VectorType.constr(SignlessIntegerConstraint)
 _MASKS = base(IntegerType) | VectorType.constr(base(IntegerType))
+
+
+@irdl_attr_definition
+class LLVMX86AMXType(ParametrizedAttribute, TypeAttribute):
+    """`!llvm.x86_amx`: a tile register."""
+
+    name = "llvm.x86_amx"
 
 
 @irdl_op_definition
@@ -313,6 +321,6 @@ _NAMES = {op.name for op in _OWN}
 LLVM = Dialect(
     "llvm",
     [*(op for op in xllvm.LLVM.operations if op.name not in _NAMES), *_OWN],
-    list(xllvm.LLVM.attributes),
+    [*xllvm.LLVM.attributes, LLVMX86AMXType],
 )
 """The dialect to register in place of xDSL's."""

@@ -40,6 +40,7 @@ from xdsl.dialects.llvm import (
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirhlo.diagnostics import error
+from mlirhlo.dialects.llvm import LLVMX86AMXType
 from mlirhlo.lowering.intrinsics import OVERLOADED, mangled
 from mlirhlo.lowering.llvm_spelling import byte, float_text, symbol
 
@@ -110,6 +111,8 @@ class _Printer:
             return "{ " + ", ".join(self.type(t) for t in type_.types) + " }"
         if isinstance(type_, IndexType):
             return "i64"
+        if isinstance(type_, LLVMX86AMXType):
+            return "x86_amx"
         raise error("HLO0430", f"LLVM has no type for `{type_}`")
 
     def group(self, attributes: str) -> int:

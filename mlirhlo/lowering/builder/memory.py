@@ -8,6 +8,7 @@ from typing import Any, cast
 from xdsl.dialects import memref
 from xdsl.dialects import vector as xvector
 from xdsl.dialects.builtin import (
+    BFloat16Type,
     DenseArrayBase,
     IntegerAttr,
     IntegerType,
@@ -18,6 +19,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects import vector
+from mlirhlo.dialects.x86vector import DotBF16Op
 from mlirhlo.lowering.builder.arithmetic import ArithmeticBuilder
 from mlirhlo.lowering.builder.types import (
     EXACT,
@@ -54,6 +56,13 @@ class MemoryBuilder(ArithmeticBuilder):
             "fastmath": EXACT if isinstance(element_of(x.type), IntegerType) else REASSOCIATE,
         }
         return self.emit(xvector.ReductionOp, (x,), element_of(x.type), properties)
+
+    def dot_bf16(self, total: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
+        """`total + x * y` of pairs of bf16, given as their bits, in f32."""
+        lanes = lanes_of(total.type)
+        pairs = vector_of(BFloat16Type(), 2 * lanes)
+        factors = [self.emit(xvector.BitcastOp, (v,), pairs) for v in (x, y)]
+        return self.emit(DotBF16Op, (total, *factors), total.type)
 
     def extract(self, x: SSAValue, lane: int) -> SSAValue:
         """One lane."""

@@ -33,6 +33,7 @@ from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.builder import FunctionBuilder
 from mlirhlo.lowering.cpu.planner import Plan
 from mlirhlo.lowering.cpu.steps import Branch, Buffer, Callback, Copy, Kernel, Step, While
+from mlirhlo.lowering.hlo_to_loops.helpers import helpers_of
 
 BYTES = MemRefType(i8, [DYNAMIC_INDEX])
 """Memory of any size."""
@@ -50,7 +51,8 @@ def emit_module(plan: Plan) -> ModuleOp:
     emitter = _Emitter(plan)
     main = emitter.main()
     outside = [_callback_declaration()] if plan.sites else []
-    return ModuleOp([*emitter.globals, *outside, *plan.kernels.values(), main])
+    kernels = list(plan.kernels.values())
+    return ModuleOp([*emitter.globals, *outside, *helpers_of(kernels), *kernels, main])
 
 
 def _callback_declaration() -> FuncOp:

@@ -36,6 +36,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects import llvm
+from mlirhlo.dialects.amx import TileType
 from mlirhlo.dialects.quick import create_op
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -86,6 +87,8 @@ def converted(type_: Attribute) -> Attribute:
         return i64
     if isinstance(type_, MemRefType):
         return POINTER
+    if isinstance(type_, TileType):
+        return llvm.LLVMX86AMXType()
     if isinstance(type_, VectorType):
         vector = cast("VectorType[Attribute]", type_)
         return VectorType(i64, vector.shape) if vector.element_type == IndexType() else vector

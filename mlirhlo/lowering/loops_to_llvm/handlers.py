@@ -9,6 +9,7 @@ from mlirhlo.lowering.loops_to_llvm.control import HANDLERS as CONTROL
 from mlirhlo.lowering.loops_to_llvm.convert import Handler
 from mlirhlo.lowering.loops_to_llvm.memory import HANDLERS as MEMORY
 from mlirhlo.lowering.loops_to_llvm.vectors import HANDLERS as VECTORS
+from mlirhlo.lowering.loops_to_llvm.x86 import HANDLERS as X86
 
-HANDLERS: Mapping[str, Handler] = {**ARITH, **CONTROL, **MEMORY, **VECTORS}
+HANDLERS: Mapping[str, Handler] = {**ARITH, **CONTROL, **MEMORY, **VECTORS, **X86}
 """Every op of the loops stage that has a lowering."""

@@ -1,0 +1,36 @@
+"""Vector instructions of x86 that no other dialect has: MLIR's x86vector dialect, in part."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import VectorType
+from xdsl.ir import Dialect
+from xdsl.irdl import (
+    IRDLOperation,
+    VarConstraint,
+    base,
+    irdl_op_definition,
+    operand_def,
+    result_def,
+    traits_def,
+)
+from xdsl.traits import Pure
+
+
+@irdl_op_definition
+class DotBF16Op(IRDLOperation):
+    """`src[l] + a[2l] * b[2l] + a[2l + 1] * b[2l + 1]` of bf16 in f32; subnormal numbers are zero."""
+
+    name = "x86vector.avx512.dot"
+    A: ClassVar = VarConstraint("A", base(VectorType))
+    T: ClassVar = VarConstraint("T", base(VectorType))
+    src = operand_def(T)
+    a = operand_def(A)
+    b = operand_def(A)
+    dst = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$src `,` $a `,` $b attr-dict `:` type($a) `->` type($src)"
+
+
+X86Vector = Dialect("x86vector", [DotBF16Op], [])

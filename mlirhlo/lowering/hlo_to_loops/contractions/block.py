@@ -1,0 +1,285 @@
+"""One task of a contraction's kernel: a block of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from xdsl.dialects import arith as xarith
+from xdsl.dialects.builtin import i1
+from xdsl.ir import SSAValue
+
+from mlirhlo.lowering.builder import Index
+from mlirhlo.lowering.hlo_to_loops.contractions.packing import Packer, Span, runs_along_depth
+from mlirhlo.lowering.hlo_to_loops.contractions.tile_registers import RegisterTile
+from mlirhlo.lowering.hlo_to_loops.contractions.tiles import Tile
+
+if TYPE_CHECKING:
+    from mlirhlo.lowering.hlo_to_loops.contractions.blocked import BlockedKernel
+
+
+class Block:
+    """Emits the loops over blocks of the depth, panels and tiles."""
+
+    def __init__(
+        self,
+        kernel: BlockedKernel,
+        places: Mapping[int, Index],
+        room: Index,
+        first_row: Index,
+        rows: Index,
+        first_panel: Index,
+        panels: Index,
+    ) -> None:
+        self.k, self.b, self.q, self.c = kernel, kernel.b, kernel.blocking, kernel.c
+        self.places, self.room = places, room
+        self.first_row, self.rows = first_row, rows
+        self.first_panel, self.panels = first_panel, panels
+
+    def emit(self) -> None:
+        """All of it."""
+        k, b, q, c = self.k, self.b, self.q, self.c
+        self.lhs_reader = k.reader(c.lhs).at(self.places)
+        self._right()
+        self._left()
+        self._totals()
+        blocks = q.depth_blocks
+        if blocks == 1:
+            self._depth_block(Span.whole(q.depth), 0, b.constant(False, i1))
+        else:
+            with b.loop(0, blocks) as at:
+                self._depth_block(*self._span(at))
+        if k.keeps_block:
+            columns = b.mul(self.first_panel, q.columns)
+            width = b.integer(
+                xarith.MinSIOp,
+                b.index(b.mul(self.panels, q.columns)),
+                b.index(b.sub(k.columns, columns)),
+            )
+            k.finisher.finish(
+                self.places,
+                self.first_row,
+                self.rows,
+                columns,
+                width,
+                self.totals,
+                0,
+                k.block_width,
+            )
+
+    def _span(self, at: Index) -> tuple[Span, Index, SSAValue]:
+        """A block of the depth, the units before it, and whether there are some."""
+        b, q = self.b, self.q
+        more = b.cmpi("ne", b.index(at), b.index(0))
+        depth = q.depth
+        if q.unit_step < depth.inner_units:
+            chunks = -(-depth.inner_units // q.unit_step)
+            outer, unit = b.div(at, chunks), b.mul(b.rem(at, chunks), q.unit_step)
+            count = self.k.least(
+                q.unit_step, b.sub(depth.inner_units, unit), depth.inner_units % q.unit_step == 0
+            )
+            before = b.add(b.mul(outer, depth.inner_units), unit)
+            return Span(outer, 1, unit, count), before, more
+        outer = b.mul(at, q.outer_step)
+        count = self.k.least(
+            q.outer_step, b.sub(depth.outer_count, outer), depth.outer_count % q.outer_step == 0
+        )
+        return Span(outer, count, 0, depth.inner_units), b.mul(outer, depth.inner_units), more
+
+    # Operands
+
+    def _right(self) -> None:
+        """Where right factors are read."""
+        k, b, q, c = self.k, self.b, self.q, self.c
+        if k.shares_rhs:
+            self.rhs = k.view(0, k.unit)
+            batch: Index = 0
+            for axis in k.rhs_axes:
+                batch = b.add(b.mul(batch, c.sizes[axis]), self.places[axis])
+            self.rhs_at = b.mul(b.mul(batch, k.panels), k.panel_size)
+            self.rhs_at = b.add(self.rhs_at, b.mul(self.first_panel, k.panel_size))
+            self.rhs_stride: int = q.columns * k.parts
+        elif q.rhs_packed:
+            self.rhs = k.view(b.add(self.room, k.own_at), k.unit)
+            self.rhs_at, self.rhs_stride = 0, q.columns * k.parts
+            reader = k.reader(c.rhs).at(self.places)
+            if k.rhs_along():
+                with b.loop(0, self.panels) as panel:
+                    whole = Span.whole(q.depth)
+                    k.panel(reader, self.rhs, 0, self.first_panel, panel, whole, 0)
+            else:
+                with b.loop(0, k.chunks) as piece:
+                    k.chunk(reader, self.rhs, 0, self.first_panel, self.panels, piece)
+        else:
+            reader = k.reader(c.rhs).at(self.places)
+            assert reader.strides is not None
+            self.rhs = k.memory[c.rhs.value].units(k.unit)
+            self.rhs_at = b.add(reader.base, b.mul(self.first_panel, q.columns))
+            self.rhs_stride = reader.strides.get(c.depth[0], 0) if c.depth else 0
+
+    def _left(self) -> None:
+        k, b, q, c = self.k, self.b, self.q, self.c
+        if q.lhs_packed:
+            self.lhs = k.view(b.add(self.room, k.lhs_at), k.unit)
+            self.lhs_at: Index = 0
+            if q.lhs_packed == "rows":
+                self.row_stride, self.depth_stride = k.lhs_stride * k.parts, k.parts
+            else:
+                self.row_stride, self.depth_stride = 1, k.lhs_stride * k.parts
+            return
+        reader = self.lhs_reader
+        assert reader.strides is not None
+        group = c.arithmetic.group
+        self.lhs = k.memory[c.lhs.value].units(k.unit)
+        self.row_stride = reader.strides.get(c.rows[0], 0) * k.parts if c.rows else 0
+        self.depth_stride = reader.strides.get(c.depth[0], 0) * k.parts if c.depth else 0
+        at = b.add(b.mul(reader.base, k.parts), b.mul(self.first_row, self.row_stride))
+        if group > 1:
+            at, self.row_stride, self.depth_stride = b.div(at, group), self.row_stride // group, 1
+        self.lhs_at = at
+
+    def _pack_left(self, span: Span) -> None:
+        k, b, q, c = self.k, self.b, self.q, self.c
+        along = runs_along_depth(c.lhs, c)
+        packer = Packer(b, self.lhs_reader, q.depth, q.lanes, along_depth=along)
+        if q.lhs_packed == "depth":
+            vectors = -(-q.block_rows // q.lanes)
+            with b.loop(0, vectors) as v:
+                first = b.add(self.first_row, b.mul(v, q.lanes))
+                packer.by_depth(
+                    self.lhs,
+                    b.mul(v, q.lanes),
+                    c.rows[0] if c.rows else None,
+                    first,
+                    b.sub(k.rows, first),
+                    1,
+                    k.lhs_stride,
+                    span,
+                    edge=k.rows % q.lanes != 0 or k.rows % q.block_rows != 0,
+                )
+            return
+        if along or not c.arithmetic.tiles:
+            packer.by_rows(
+                self.lhs,
+                lambda row: k.places(c.rows, row),
+                self.first_row,
+                self.rows,
+                k.lhs_stride,
+                span,
+            )
+        else:
+            packer.by_rows_turned(
+                self.lhs,
+                c.rows[0] if c.rows else None,
+                self.first_row,
+                self.rows,
+                k.rows,
+                k.lhs_stride,
+                span,
+            )
+        if c.arithmetic.tiles and q.depth.units % 16:
+            self._clear_left(span)
+
+    def _clear_left(self, span: Span) -> None:
+        """Zeros up to a whole number of tile registers along the depth."""
+        k, b, q = self.k, self.b, self.q
+        high = -(-q.depth.units // 16) * 16
+        with b.loop(0, self.rows) as row:
+            start = b.mul(row, k.lhs_stride)
+            with b.loop(q.depth.units, high) as u:
+                b.store(b.constant(0, k.unit), self.lhs, [b.add(start, u)])
+        del span
+
+    # Tiles
+
+    def _totals(self) -> None:
+        k, b = self.k, self.b
+        if k.direct:
+            self.totals, self.totals_at, self.totals_stride = k.finisher.place(
+                self.places, self.first_row, b.mul(self.first_panel, self.q.columns)
+            )
+        else:
+            self.totals = k.view(b.add(self.room, k.totals_at), k.total)
+            self.totals_at, self.totals_stride = 0, k.block_width * k.parts
+
+    def _depth_block(self, span: Span, before: Index, more: SSAValue) -> None:
+        k, b, q = self.k, self.b, self.q
+        lhs_at = self.lhs_at
+        if q.lhs_packed:
+            self._pack_left(span)
+        else:
+            lhs_at = b.add(lhs_at, b.mul(before, self.depth_stride))
+        units = b.mul(span.outer_count, span.unit_count)
+        with b.loop(0, self.panels) as panel:
+            step = k.panel_size if q.rhs_packed else q.columns
+            rhs_at = b.add(b.add(self.rhs_at, b.mul(panel, step)), b.mul(before, self.rhs_stride))
+            full = b.div(self.rows, q.tile_rows)
+            with b.loop(0, full) as tile:
+                self._tile(q.tile_rows, panel, tile, rhs_at, lhs_at, units, more)
+            rest = k.rows % q.block_rows % q.tile_rows
+            if rest:
+                with b.if_(b.cmpi("ne", b.index(b.rem(self.rows, q.tile_rows)), b.index(0))):
+                    self._tile(rest, panel, full, rhs_at, lhs_at, units, more)
+
+    def _tile(
+        self,
+        rows: int,
+        panel: Index,
+        number: Index,
+        rhs_at: Index,
+        lhs_at: Index,
+        units: Index,
+        more: SSAValue,
+    ) -> None:
+        k, b, q = self.k, self.b, self.q
+        row = b.mul(number, q.tile_rows)
+        column = b.mul(panel, q.columns)
+        masked = not q.rhs_packed and k.columns % q.columns != 0
+        tile: Tile | RegisterTile
+        if self.c.arithmetic.tiles:
+            tile = RegisterTile(self.c.arithmetic, -(-rows // 16), q.vectors)
+            lhs_stride: Index | None = self.row_stride
+        else:
+            tile = Tile(
+                self.c.arithmetic,
+                rows,
+                q.vectors,
+                q.lanes,
+                self.row_stride,
+                self.depth_stride,
+                masked,
+            )
+            lhs_stride = None
+        k.tiles[tile.name] = tile.function
+        totals_at = self.totals_at
+        if k.direct or k.keeps_block:
+            totals_at = b.add(
+                totals_at, b.add(b.mul(row, self.totals_stride), b.mul(column, k.parts))
+            )
+        first = b.add(b.mul(self.first_panel, q.columns), column)
+        left = b.sub(k.columns, first)
+        width = k.least(q.columns, left, k.columns % q.columns == 0)
+        arguments = (
+            (self.lhs, b.add(lhs_at, b.mul(row, self.row_stride))),
+            (self.rhs, rhs_at),
+            self.rhs_stride,
+            (self.totals, totals_at),
+            self.totals_stride,
+            units,
+            more,
+        )
+        if isinstance(tile, RegisterTile):
+            tile.call(b, *arguments, cast(Index, lhs_stride))
+        else:
+            tile.call(b, *arguments, width if masked else None)
+        if not k.direct and not k.keeps_block:
+            k.finisher.finish(
+                self.places,
+                b.add(self.first_row, row),
+                rows,
+                first,
+                width,
+                self.totals,
+                totals_at,
+                k.block_width,
+            )

@@ -1,0 +1,313 @@
+"""The kernel of a contraction: packing, loops over blocks and tiles, and what comes after the sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.dialects import arith as xarith
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, i8
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, SSAValue
+
+from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.lowering.builder import FunctionBuilder, Index
+from mlirhlo.lowering.hlo_to_loops.contractions.block import Block
+from mlirhlo.lowering.hlo_to_loops.contractions.blocking import Blocking, choose_blocking
+from mlirhlo.lowering.hlo_to_loops.contractions.finish import Finisher
+from mlirhlo.lowering.hlo_to_loops.contractions.operands import Memory, Reader
+from mlirhlo.lowering.hlo_to_loops.contractions.packing import Packer, Span, runs_along_depth
+from mlirhlo.lowering.hlo_to_loops.contractions.problem import (
+    Contraction,
+    Factor,
+    merged,
+    oriented,
+    separated,
+    uses,
+)
+from mlirhlo.lowering.hlo_to_loops.contractions.tiles import unit_type
+from mlirhlo.lowering.hlo_to_loops.elements import register_type
+from mlirhlo.lowering.hlo_to_loops.helpers import call_helpers
+from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output
+from mlirhlo.lowering.target import current
+
+_LINE = 64
+_CHUNK = 16
+
+
+def blocked_kernel(
+    name: str, contraction: Contraction, operands: Sequence[SSAValue], outputs: Sequence[Output]
+) -> FuncOp:
+    """A function of the operands' buffers, then the outputs', that fills the outputs.
+
+    `outputs` have the dimensions of the contraction's result and are computed from it, element by
+    element; all share one layout.
+    """
+    target = current()
+    c = oriented(contraction)
+    lanes = target.vector_bytes * 8 // c.arithmetic.total.real.bits
+    c = separated(merged(c, lanes), runs_along_depth)
+    return BlockedKernel(name, c, operands, outputs, choose_blocking(c, target)).build()
+
+
+@dataclass(frozen=True)
+class _Room:
+    """A part of the workspace."""
+
+    start: int
+    size: int
+
+
+class BlockedKernel:
+    """Sizes of a kernel's parts, and its parts that tasks share."""
+
+    def __init__(
+        self,
+        name: str,
+        c: Contraction,
+        operands: Sequence[SSAValue],
+        outputs: Sequence[Output],
+        blocking: Blocking,
+    ) -> None:
+        self.c, self.blocking = c, blocking
+        shapes = [cast(ArrayShape, shape_of(v.type)) for v in operands]
+        shapes += [o.shape for o in outputs]
+        types = [MemRefType(i8, [s.element_count * s.element_type.byte_size]) for s in shapes]
+        self.b = b = FunctionBuilder(name, types, argument_attributes=[{} for _ in types])
+        memories = [Memory(b, x, s) for x, s in zip(b.arguments, shapes, strict=True)]
+        self.memory = dict(zip(operands, memories, strict=False))
+        self.buffers = {value: memory.array for value, memory in self.memory.items()}
+        self.tiles: dict[str, Callable[[], FuncOp]] = {}
+        self.unit = unit_type(c.arithmetic)
+        self.total = register_type(c.arithmetic.total)
+        self.parts = c.arithmetic.parts
+        self.rows, self.columns, self.batch = (c.count(x) for x in (c.rows, c.columns, c.batch))
+        self.finisher = Finisher(
+            b, c, outputs, memories[len(operands) :], self.buffers, blocking.lanes
+        )
+        self.direct = self.finisher.is_plain and self.columns % blocking.columns == 0
+        if c.arithmetic.tiles:
+            self.direct = self.direct and self.rows % 16 == 0
+        self._shape()
+
+    # Sizes
+
+    def _shape(self) -> None:
+        """The tasks, and what they need of the workspace."""
+        q, c = self.blocking, self.c
+        self.panels = -(-self.columns // q.columns)
+        self.row_blocks = -(-self.rows // q.block_rows)
+        self.column_blocks = -(-self.panels // q.block_panels)
+        self.tasks = self.batch * self.row_blocks * self.column_blocks
+        self.rounds = min(self.tasks, 64) if q.ns > 30_000 else 1
+        # Vectors may reach beyond the last unit.
+        self.padded_units = q.depth.units + q.lanes + (16 if c.arithmetic.tiles else 0)
+        if c.arithmetic.tiles:
+            self.padded_units = -(-q.depth.units // 16) * 16 + 16
+        self.panel_size = self.padded_units * q.columns * self.parts
+        self.rhs_axes = tuple(a for a in c.batch if _moves(c, c.rhs, a))
+        rhs_batch = c.count(self.rhs_axes)
+        self.shares_rhs = q.rhs_packed and (self.row_blocks > 1 or rhs_batch < self.batch)
+        unit_bytes = cast(Any, self.unit).size
+        total_bytes = cast(Any, self.total).size
+        shared = rhs_batch * self.panels * self.panel_size * unit_bytes if self.shares_rhs else 0
+        self.rhs_room = _Room(0, _up(shared))
+        units = q.block_units
+        if q.lhs_packed == "rows":
+            self.lhs_stride = -(-units // 16) * 16 + 16
+            lhs_size = (-(-q.block_rows // 16) * 16) * self.lhs_stride * self.parts
+        else:
+            self.lhs_stride = -(-q.block_rows // q.lanes) * q.lanes + q.lanes
+            lhs_size = (units + q.lanes) * self.lhs_stride * self.parts
+        lhs_bytes = _up(lhs_size * unit_bytes) if q.lhs_packed else 0
+        self.keeps_block = not self.direct and q.depth_blocks > 1
+        self.block_width = (q.block_panels if self.keeps_block else 1) * q.columns
+        kept_rows = q.block_rows if self.keeps_block else q.tile_rows
+        kept_rows = -(-kept_rows // 16) * 16 if c.arithmetic.tiles else kept_rows
+        totals = 0 if self.direct else kept_rows * self.block_width * self.parts * total_bytes
+        own = 0
+        if q.rhs_packed and not self.shares_rhs:
+            own = q.block_panels * self.panel_size * unit_bytes
+        self.lhs_at, self.totals_at = 0, lhs_bytes
+        self.own_at = lhs_bytes + _up(totals)
+        self.round_bytes = self.own_at + _up(own)
+
+    # Building
+
+    def build(self) -> FuncOp:
+        b, q = self.b, self.blocking
+        if not (self.rows and self.columns and self.batch):
+            return b.finish()
+        size = self.rhs_room.size + self.rounds * self.round_bytes
+        self.room = b.workspace(size) if size else None
+        if self.shares_rhs:
+            self._pack_shared()
+        if self.rounds == self.tasks:
+            with self._rounds(self.tasks, q.ns) as task:
+                self._task(task, task)
+        else:
+            with self._rounds(self.rounds, q.ns) as part:
+                low = b.div(b.mul(part, self.tasks), self.rounds)
+                high = b.div(b.mul(b.add(part, 1), self.tasks), self.rounds)
+                with b.loop(low, high) as task:
+                    self._task(part, task)
+        function = b.finish()
+        call_helpers(function, self.tiles)
+        return function
+
+    def _rounds(self, count: int, ns: float) -> Any:
+        return self.b.loop(0, 1) if count == 1 else self.b.parallel(count, work=ns)
+
+    def view(self, start: Index, element: Attribute) -> SSAValue:
+        """The workspace from a byte on."""
+        b = self.b
+        assert self.room is not None
+        type_ = MemRefType(element, [DYNAMIC_INDEX])
+        return b.emit(memref.ViewOp, [self.room, b.index(start), b.index(0)], type_)
+
+    def reader(self, factor: Factor) -> Reader:
+        """An operand, nothing fixed."""
+        a = self.c.arithmetic
+        element = a.lhs if factor is self.c.lhs else a.rhs
+        return Reader.of(self.b, self.c, factor, element, self.memory, self.buffers)
+
+    def _pack_shared(self) -> None:
+        """All panels of the right factors, once for all tasks."""
+        b, c = self.b, self.c
+        batches = c.count(self.rhs_axes)
+        target = self.view(0, self.unit)
+        pieces = self.panels if self.rhs_along() else self.chunks
+        ns = batches * self.panels * self.panel_size * (1.0 if self.rhs_along() else 0.4)
+        with self._pieces(batches * pieces, ns) as at:
+            batch, piece = b.div(at, pieces), b.rem(at, pieces)
+            reader = self.reader(c.rhs).at(self.places(self.rhs_axes, batch))
+            start = b.mul(batch, self.panels * self.panel_size)
+            if self.rhs_along():
+                self.panel(reader, target, start, 0, piece, Span.whole(self.blocking.depth), 0)
+            else:
+                self.chunk(reader, target, start, 0, self.panels, piece)
+
+    @contextmanager
+    def _pieces(self, count: int, ns: float) -> Generator[Index]:
+        """Rounds of small pieces, some of them at a time."""
+        b = self.b
+        rounds = min(count, 64)
+        if ns < 30_000 or rounds == 1:
+            with b.loop(0, count) as at:
+                yield at
+            return
+        with b.parallel(rounds, work=ns) as part:
+            low = b.div(b.mul(part, count), rounds)
+            with b.loop(low, b.div(b.mul(b.add(part, 1), count), rounds)) as at:
+                yield at
+
+    @property
+    def chunks(self) -> int:
+        """Pieces of the depth that are packed in one go, of all panels: rows of memory are read through."""
+        depth = self.blocking.depth
+        return depth.outer_count * -(-depth.inner_units // _CHUNK)
+
+    def chunk(
+        self,
+        reader: Reader,
+        target: SSAValue,
+        start: Index,
+        first_panel: Index,
+        panels: Index,
+        piece: Index,
+    ) -> None:
+        """One of `chunks`, of some panels."""
+        b, depth = self.b, self.blocking.depth
+        inner = -(-depth.inner_units // _CHUNK)
+        outer, unit = b.div(piece, inner), b.mul(b.rem(piece, inner), _CHUNK)
+        left = b.sub(depth.inner_units, unit)
+        span = Span(outer, 1, unit, self.least(_CHUNK, left, depth.inner_units % _CHUNK == 0))
+        before = b.add(b.mul(outer, depth.inner_units), unit)
+        with b.loop(0, panels) as panel:
+            self.panel(reader, target, start, first_panel, panel, span, before)
+
+    def rhs_along(self) -> bool:
+        """Whether the right operand's memory runs along the depth."""
+        return runs_along_depth(self.c.rhs, self.c)
+
+    def panel(
+        self,
+        reader: Reader,
+        target: SSAValue,
+        start: Index,
+        first_panel: Index,
+        number: Index,
+        span: Span,
+        before: Index,
+    ) -> None:
+        """The span of panel `first_panel + number`; panels stand one after the other from `start`."""
+        b, q = self.b, self.blocking
+        packer = Packer(b, reader, q.depth, q.lanes, along_depth=self.rhs_along())
+        axis = self.c.columns[0] if self.c.columns else None
+        first = b.mul(b.add(first_panel, number), q.columns)
+        stride = q.columns * self.parts
+        start = b.add(start, b.mul(number, self.panel_size))
+        packer.by_depth(
+            target,
+            b.add(start, b.mul(before, stride)),
+            axis,
+            first,
+            b.sub(self.columns, first),
+            q.vectors,
+            stride,
+            span,
+            edge=self.columns % q.columns != 0,
+        )
+        if self.c.arithmetic.tiles:
+            self._clear(target, start, q.depth.units, -(-q.depth.units // 16) * 16, q.columns)
+
+    def _clear(self, target: SSAValue, start: Index, low: int, high: int, width: int) -> None:
+        """Units that fill up the depth of tile registers."""
+        b, lanes = self.b, self.blocking.lanes
+        with b.loop(low, high) as u:
+            for at in range(0, width, lanes):
+                zero = b.broadcast(b.constant(0, self.unit), lanes)
+                b.vector_store(zero, target, [b.add(start, b.add(b.mul(u, width), at))])
+
+    def places(self, axes: Sequence[int], linear: Index) -> dict[int, Index]:
+        """Where a number of a round is on each of these axes."""
+        b, places = self.b, dict[int, Index]()
+        for axis in reversed(axes[1:]):
+            places[axis] = b.rem(linear, self.c.sizes[axis])
+            linear = b.div(linear, self.c.sizes[axis])
+        if axes:
+            places[axes[0]] = linear
+        return places
+
+    def _task(self, part: Index, task: Index) -> None:
+        b, q, c = self.b, self.blocking, self.c
+        rest, column_block = b.div(task, self.column_blocks), b.rem(task, self.column_blocks)
+        batch, row_block = b.div(rest, self.row_blocks), b.rem(rest, self.row_blocks)
+        places = self.places(c.batch, batch)
+        room = b.add(self.rhs_room.size, b.mul(part, self.round_bytes))
+        first_row = b.mul(row_block, q.block_rows)
+        rows = self.least(q.block_rows, b.sub(self.rows, first_row), self.rows % q.block_rows == 0)
+        first_panel = b.mul(column_block, q.block_panels)
+        panels = self.least(
+            q.block_panels, b.sub(self.panels, first_panel), self.panels % q.block_panels == 0
+        )
+        block = Block(self, places, room, first_row, rows, first_panel, panels)
+        block.emit()
+
+    def least(self, most: int, left: Index, is_whole: bool) -> Index:
+        """The lesser; `is_whole`: that is `most`."""
+        if is_whole or (isinstance(left, int) and left >= most):
+            return most
+        return self.b.integer(xarith.MinSIOp, self.b.index(left), self.b.index(most))
+
+
+def _moves(c: Contraction, factor: Factor, axis: int) -> bool:
+    return any(uses(factor, a) for a in c.origins.get(axis, (axis,)))
+
+
+def _up(size: int) -> int:
+    return -(-size // _LINE) * _LINE

@@ -1,0 +1,100 @@
+"""Convolutions by their axes: implicit matrix products.
+
+Rows are places of the result, the depth is taps of the window and features, columns are output features;
+feature and batch groups are batches. What padding and base dilation put around and between elements is
+zeros that packing makes, so that no padded input and no matrix of windows is ever in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from mlirhlo.dialects.hlo.attributes.dimensions import Window, WindowDimension
+from mlirhlo.dialects.hlo.ops import ConvolutionOp
+from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.lowering.hlo_to_loops.contractions.arithmetic import choose
+from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction, Factor, Index
+from mlirhlo.lowering.hlo_to_loops.loop_kernels import array
+from mlirhlo.lowering.target import current
+
+_FEWEST_COLUMNS = 4
+"""Output features of a group that are worth a product of matrices."""
+
+
+def of_convolution(
+    op: ConvolutionOp, in_memory: Sequence[SSAValue], result: ArrayShape | None = None
+) -> Contraction | None:
+    """The contraction of a convolution, None when its groups are too small (depthwise ones).
+
+    `in_memory`, `result`: as of `of_dot`.
+    """
+    lhs, rhs = op.inputs[:2]
+    left, right, own = array(lhs), array(rhs), array(op.output)
+    labels = op.dim_labels
+    assert labels is not None
+    window = op.window or Window((WindowDimension(),) * len(labels.input_spatial_dimensions))
+    groups = op.feature_group_count * op.batch_group_count
+    outputs = right.dimensions[labels.kernel_output_feature_dimension] // groups
+    if groups > 1 and outputs < _FEWEST_COLUMNS:
+        return None
+    sizes: list[int] = []
+
+    def axis(size: int) -> int:
+        sizes.append(size)
+        return len(sizes) - 1
+
+    group, feature, output = (
+        axis(groups),
+        axis(right.dimensions[labels.kernel_input_feature_dimension]),
+        axis(outputs),
+    )
+    batch = axis(own.dimensions[labels.output_batch_dimension])
+    source, weight, target = ([Index()] * s.rank for s in (left, right, own))
+    taps: list[int] = []
+    places: list[int] = []
+    for at, d in enumerate(window.dimensions):
+        here = labels.input_spatial_dimensions[at]
+        tap = axis(d.size)
+        place = axis(own.dimensions[labels.output_spatial_dimensions[at]])
+        taps.append(tap)
+        places.append(place)
+        source[here] = _moved(d, tap, place, left.dimensions[here], sizes[place])
+        reverse = d.window_reversal
+        weight[labels.kernel_spatial_dimensions[at]] = Index(
+            ((tap, -1 if reverse else 1),), d.size - 1 if reverse else 0
+        )
+        target[labels.output_spatial_dimensions[at]] = Index(((place, 1),))
+    of_group = ((group, outputs), (output, 1))
+    source[labels.input_feature_dimension] = Index(((feature, 1),))
+    source[labels.input_batch_dimension] = Index(((batch, 1),))
+    if op.feature_group_count > 1:
+        terms = ((group, sizes[feature]), (feature, 1))
+        source[labels.input_feature_dimension] = Index(terms)
+    if op.batch_group_count > 1:
+        source[labels.input_batch_dimension] = Index(((group, sizes[batch]), (batch, 1)))
+    weight[labels.kernel_input_feature_dimension] = Index(((feature, 1),))
+    weight[labels.kernel_output_feature_dimension] = Index(of_group)
+    target[labels.output_batch_dimension] = Index(((batch, 1),))
+    target[labels.output_feature_dimension] = Index(of_group)
+    return Contraction(
+        choose(left.element_type, right.element_type, own.element_type, "unset", current()),
+        sizes,
+        (group,),
+        (batch, *places),
+        (output,),
+        (*taps, feature),
+        Factor(lhs, left, tuple(source), lhs in in_memory),
+        Factor(rhs, right, tuple(weight), rhs in in_memory),
+        Factor(op.output, result or own, tuple(target), True),
+    )
+
+
+def _moved(d: WindowDimension, tap: int, place: int, size: int, count: int) -> Index:
+    """Where a tap of the window at a place falls."""
+    terms = ((place, d.stride), (tap, d.window_dilation))
+    last = (count - 1) * d.stride + (d.size - 1) * d.window_dilation - d.padding_low
+    reach = (size - 1) * d.base_dilation + 1
+    is_inside = d.padding_low <= 0 and last < reach and d.base_dilation == 1
+    return Index(terms, -d.padding_low, d.base_dilation, not is_inside)

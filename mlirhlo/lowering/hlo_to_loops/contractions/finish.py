@@ -1,0 +1,174 @@
+"""What comes after the sums: conversion to the result's type, fused instructions, the store.
+
+Tiles of sums are read back from L1, where they have just been written, and go through the instructions
+after the contraction in the lanes of their columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.ir import SSAValue
+
+from mlirhlo.dialects import vector
+from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.lowering.builder import FunctionBuilder, Index
+from mlirhlo.lowering.hlo_to_loops.contractions.operands import Memory, Reader
+from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction
+from mlirhlo.lowering.hlo_to_loops.elemental import Elements
+from mlirhlo.lowering.hlo_to_loops.elements import Value, to_memory
+from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
+from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output
+from mlirhlo.lowering.hlo_to_loops.places import Places
+
+
+class Finisher:
+    """Stores the results of one contraction."""
+
+    def __init__(
+        self,
+        b: FunctionBuilder,
+        c: Contraction,
+        outputs: Sequence[Output],
+        memories: Sequence[Memory],
+        buffers: Mapping[SSAValue, SSAValue],
+        lanes: int,
+    ) -> None:
+        self.b, self.c, self.outputs, self.memories = b, c, outputs, memories
+        self.buffers, self.lanes = buffers, lanes
+        self.base, strides = c.result.strides()
+        self.strides = {
+            axis: strides.get(c.origins.get(axis, (axis,))[-1], 0) for axis in range(len(c.sizes))
+        }
+        self.column = c.columns[0] if c.columns else None
+        self.is_contiguous = self.column is None or self.strides[self.column] == 1
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the sums are the results, and tiles of them are where results are."""
+        c, (output, *others) = self.c, self.outputs
+        total, element = c.arithmetic.total, output.shape.element_type
+        same = element is total or (
+            element.is_integer and total.is_integer and element.bits == total.bits
+        )
+        return (
+            not others
+            and output.value is c.result.value
+            and same
+            and not element.is_complex
+            and self.is_contiguous
+            and len(c.rows) <= 1
+        )
+
+    def _offset(self, places: Mapping[int, Index]) -> Index:
+        b, offset = self.b, cast(Index, self.base)
+        for axis, place in places.items():
+            offset = b.add(offset, b.mul(place, self.strides[axis]))
+        return offset
+
+    def place(
+        self, batch: Mapping[int, Index], row: Index, column: Index
+    ) -> tuple[SSAValue, Index, int]:
+        """Where plain results go: memory, the place of a tile's first one, the distance of rows."""
+        b = self.b
+        stride = self.strides[self.c.rows[0]] if self.c.rows else 0
+        start = b.add(b.add(self._offset(batch), b.mul(row, stride)), column)
+        flat = self.memories[0].flat
+        type_ = MemRefType(cast(Any, flat.type).element_type, [DYNAMIC_INDEX])
+        return b.emit(memref.CastOp, [flat], type_), start, stride
+
+    def _places(self, axes: Sequence[int], linear: Index) -> dict[int, Index]:
+        b, places = self.b, dict[int, Index]()
+        for axis in reversed(axes[1:]):
+            places[axis] = b.rem(linear, self.c.sizes[axis])
+            linear = b.div(linear, self.c.sizes[axis])
+        if axes:
+            places[axes[0]] = linear
+        return places
+
+    def finish(
+        self,
+        batch: Mapping[int, Index],
+        first_row: Index,
+        rows: Index,
+        first_column: Index,
+        columns: Index,
+        totals: SSAValue,
+        start: Index,
+        width: int,
+    ) -> None:
+        """A block of sums: `totals[start + row * width * parts + column]`.
+
+        Of complex ones, vectors of real and of imaginary parts take turns.
+        """
+        b, lanes, c = self.b, self.lanes, self.c
+        parts = c.arithmetic.parts
+        factor = replace(c.result, is_buffer=False)
+        reader = Reader.of(b, c, factor, c.arithmetic.total, {}, {}).at(batch)
+        before = self._offset(batch)
+        whole = c.count(c.columns) % lanes == 0
+        with b.loop(0, rows) as row:
+            places = self._places(c.rows, b.add(first_row, row))
+            of_row = reader.at(places)
+            offset = b.add(before, self._offset_of(places))
+            at = b.add(start, b.mul(row, width * parts))
+            with b.loop(0, columns, lanes) as j:
+                column = b.add(first_column, j)
+                mask = None if whole else b.mask(b.index(b.sub(columns, j)), lanes)
+                place, _ = of_row.place(-1 if self.column is None else self.column, column, lanes)
+                sums = tuple(
+                    b.vector_load(totals, [b.add(at, b.add(b.mul(j, parts), part * lanes))], lanes)
+                    for part in range(parts)
+                )
+                value = convert(b, sums, c.arithmetic.total, _element(c.result.value))
+                elements = Elements(Places(b, lanes, mask), self.buffers)
+                elements.know(c.result.value, place, value)
+                stride = 1 if self.column is None else self.strides[self.column]
+                target = b.add(offset, b.mul(column, stride))
+                for output, memory in zip(self.outputs, self.memories, strict=True):
+                    result = elements.at(output.value, place)
+                    self._store(memory, target, stride, result, mask)
+
+    def _offset_of(self, places: Mapping[int, Index]) -> Index:
+        return self.b.sub(self._offset(places), self.base)
+
+    def _store(
+        self, memory: Memory, target: Index, stride: int, value: Value, mask: SSAValue | None
+    ) -> None:
+        b, lanes = self.b, self.lanes
+        element = memory.shape.element_type
+        flat = memory.flat
+        if stride != 1:
+            steps = b.steps(lanes)
+            offsets = b.muli(steps, b.constant(stride * len(value), steps.type))
+            from xdsl.dialects.builtin import i1
+
+            from mlirhlo.lowering.builder import vector_of
+
+            full = mask or b.constant(1, vector_of(i1, lanes))
+            for part, x in enumerate(value):
+                stored = x if element.is_complex else to_memory(b, x, element)
+                at = b.index(b.add(b.mul(target, len(value)), part))
+                b.effect(vector.ScatterOp, [flat, at, offsets, full, stored])
+            return
+        if not element.is_complex:
+            b.vector_store(to_memory(b, value[0], element), flat, [target], mask)
+            return
+        pairs = [x for lane in range(lanes) for x in (lane, lanes + lane)]
+        for half in (0, 1):
+            picked = pairs[half * lanes : (half + 1) * lanes]
+            pair = b.shuffle(value[0], value[1], picked)
+            own = None
+            if mask is not None:
+                own = b.shuffle(mask, mask, [lane for x in picked[::2] for lane in (x, x)])
+            b.vector_store(pair, flat, [b.add(b.mul(target, 2), half * lanes)], own)
+
+
+def _element(value: SSAValue) -> Any:
+    from mlirhlo.dialects.hlo.types import shape_of
+
+    return cast(ArrayShape, shape_of(value.type)).element_type

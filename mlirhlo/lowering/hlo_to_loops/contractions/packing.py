@@ -1,0 +1,325 @@
+"""Copies of operands in the order in which micro-kernels read them.
+
+A packed operand is rows of units, one unit a group of neighbours along the depth: `by_depth` has a row
+for each unit of the depth (panels of right factors, left ones whose memory runs along the rows), the
+other form a row for each row of the operand. What is read along the other direction is turned in
+registers; what is outside of an operand becomes zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from xdsl.dialects import arith as xarith
+from xdsl.ir import SSAValue
+
+from mlirhlo.lowering.builder import FunctionBuilder, Index
+from mlirhlo.lowering.hlo_to_loops.contractions.operands import (
+    Reader,
+    as_units,
+    transposed,
+    unit_vector,
+)
+from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction, Factor
+from mlirhlo.lowering.hlo_to_loops.elements import physical_order
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """The depth as loops: the axes around, and units along the innermost."""
+
+    outer: tuple[int, ...]
+    inner: int | None
+    sizes: Sequence[int]
+    group: int
+
+    @staticmethod
+    def of(c: Contraction) -> Depth:
+        """Of a contraction."""
+        return Depth(c.depth[:-1], c.depth[-1] if c.depth else None, c.sizes, c.arithmetic.group)
+
+    @property
+    def inner_size(self) -> int:
+        """Elements along the innermost axis."""
+        return 1 if self.inner is None else self.sizes[self.inner]
+
+    @property
+    def inner_units(self) -> int:
+        """Units along the innermost axis; the last may be filled up with zeros."""
+        return -(-self.inner_size // self.group)
+
+    @property
+    def outer_count(self) -> int:
+        """Rounds of the loops around it."""
+        count = 1
+        for axis in self.outer:
+            count *= self.sizes[axis]
+        return count
+
+    @property
+    def units(self) -> int:
+        """All of them."""
+        return self.outer_count * self.inner_units
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Part of the depth: some rounds of the axes around and all units inside, or some units of one."""
+
+    outer: Index
+    outer_count: Index
+    unit: Index
+    unit_count: Index
+
+    @staticmethod
+    def whole(depth: Depth) -> Span:
+        """All of it."""
+        return Span(0, depth.outer_count, 0, depth.inner_units)
+
+
+def runs_along_depth(factor: Factor, c: Contraction) -> bool:
+    """Whether neighbours in the operand's memory differ in the innermost axis of the depth."""
+    order = [d for d in physical_order(factor.shape) if factor.shape.dimensions[d] != 1]
+    if not order or not c.depth:
+        return not order
+    inner = c.origins.get(c.depth[-1], (c.depth[-1],))[-1]
+    return any(axis == inner for axis, _ in factor.indices[order[-1]].terms)
+
+
+class Packer:
+    """Emits the loops that pack one operand."""
+
+    def __init__(
+        self, b: FunctionBuilder, reader: Reader, depth: Depth, lanes: int, *, along_depth: bool
+    ) -> None:
+        """`reader` with the batch fixed; `lanes`: units of a vector; `along_depth`: how memory runs."""
+        self.b, self.reader, self.depth, self.lanes = b, reader, depth, lanes
+        self.along_depth = along_depth
+        self.parts = reader.contraction.arithmetic.parts
+        self.group = depth.group
+
+    def _around(self, span: Span, body: Callable[[Reader, Index], None], reader: Reader) -> None:
+        """`body(reader, unit before)` for each round of the axes around."""
+        b, depth = self.b, self.depth
+        sizes = [depth.sizes[a] for a in depth.outer]
+        with ExitStack() as stack:
+            if depth.outer:
+                step = stack.enter_context(b.loop(0, span.outer_count))
+                rest: Index = b.add(span.outer, step)
+                places: dict[int, Index] = {}
+                for axis, size in zip(reversed(depth.outer[1:]), reversed(sizes[1:]), strict=True):
+                    places[axis] = b.rem(rest, size)
+                    rest = b.div(rest, size)
+                places[depth.outer[0]] = rest
+                body(reader.at(places), b.mul(step, depth.inner_units))
+            else:
+                body(reader, 0)
+
+    def by_depth(
+        self,
+        target: SSAValue,
+        start: Index,
+        axis: int | None,
+        first: Index,
+        count: Index,
+        vectors: int,
+        stride: int,
+        span: Span,
+        *,
+        edge: bool,
+    ) -> None:
+        """`target[start + unit * stride + lane]`: `vectors` vectors of the places `first…` of an axis.
+
+        `count` of them exist; `edge`: whether that may be fewer than lanes. Parts of complex numbers
+        stand behind each other in a row.
+        """
+        b, lanes = self.b, self.lanes
+
+        def whole(reader: Reader, before: Index) -> None:
+            if not self.along_depth or self.parts == 2 or axis is None:
+                self._straight(
+                    reader, before, target, start, axis, first, count, vectors, stride, span, edge
+                )
+                return
+            with b.loop(0, vectors) as v:
+                moved = b.mul(v, lanes)
+                place, left = b.add(first, moved), b.sub(count, moved)
+                at = b.add(start, moved)
+                self._turned(reader, before, target, at, axis, place, left, stride, span)
+
+        self._around(span, whole, self.reader)
+
+    def _units(self, span: Span, body: Callable[[Index, Index, int], None]) -> None:
+        """`body(unit of the axis, unit of the span, elements)` along the innermost axis."""
+        b, depth = self.b, self.depth
+        rest = depth.inner_size % self.group
+        count = span.unit_count
+        if rest == 0:
+            with b.loop(0, count) as u:
+                body(b.add(span.unit, u), u, self.group)
+            return
+        # The last unit of the axis is not full.
+        full = depth.inner_units - 1
+        end = b.integer(xarith.MinSIOp, b.index(b.sub(full, span.unit)), b.index(count))
+        with b.loop(0, end) as u:
+            body(b.add(span.unit, u), u, self.group)
+        with b.loop(end, count) as u:
+            body(b.add(span.unit, u), u, rest)
+
+    def _straight(
+        self,
+        reader: Reader,
+        before: Index,
+        target: SSAValue,
+        start: Index,
+        axis: int | None,
+        first: Index,
+        count: Index,
+        vectors: int,
+        stride: int,
+        span: Span,
+        edge: bool,
+    ) -> None:
+        """Lanes along the axis, in the order of the operand's memory."""
+        b, lanes, depth = self.b, self.lanes, self.depth
+
+        def one(unit: Index, of_span: Index, elements: int) -> None:
+            at = b.add(start, b.mul(b.add(before, of_span), stride))
+            fixed = [
+                reader
+                if depth.inner is None
+                else reader.at({depth.inner: b.add(b.mul(unit, self.group), e)})
+                for e in range(elements)
+            ]
+            for v in range(vectors):
+                left = b.sub(count, v * lanes) if edge else None
+                place = b.add(first, v * lanes)
+                loaded = [f.load(-1 if axis is None else axis, place, lanes, left) for f in fixed]
+                for part in range(self.parts):
+                    values = [x[part] for x in loaded]
+                    offset = (part * vectors + v) * lanes
+                    b.vector_store(unit_vector(b, values, self.group), target, [b.add(at, offset)])
+
+        self._units(span, one)
+
+    def _turned(
+        self,
+        reader: Reader,
+        before: Index,
+        target: SSAValue,
+        start: Index,
+        axis: int,
+        first: Index,
+        count: Index,
+        stride: int,
+        span: Span,
+    ) -> None:
+        """Squares of units, read along the depth."""
+        b, lanes = self.b, self.lanes
+        last = b.integer(xarith.MaxSIOp, b.index(b.sub(count, 1)), b.index(0))
+        rows = [
+            reader.at({axis: b.add(first, b.integer(xarith.MinSIOp, b.index(lane), last))})
+            for lane in range(lanes)
+        ]
+        with b.loop(0, span.unit_count, lanes) as u:
+            square = [self._along(row, b.add(span.unit, u))[0] for row in rows]
+            at = b.add(start, b.mul(b.add(before, u), stride))
+            for lane, column in enumerate(transposed(b, square)):
+                b.vector_store(column, target, [b.add(at, lane * stride)])
+
+    def _along(self, reader: Reader, unit: Index) -> list[SSAValue]:
+        """Units along the depth, zeros beyond its end."""
+        b, depth = self.b, self.depth
+        place = b.mul(unit, self.group)
+        if depth.inner is None:
+            values = reader.load(-1, place, self.lanes * self.group, 1)
+        else:
+            left = b.sub(depth.inner_size, place)
+            whole = depth.inner_size % (self.lanes * self.group) == 0
+            values = reader.load(
+                depth.inner, place, self.lanes * self.group, None if whole else left
+            )
+        return [as_units(b, value, self.group) for value in values]
+
+    def by_rows(
+        self,
+        target: SSAValue,
+        place_of: Callable[[Index], dict[int, Index]],
+        first: Index,
+        rows: Index,
+        stride: int,
+        span: Span,
+    ) -> None:
+        """`target[row * stride + unit]`: rows of units of the places `place_of(first + row)`.
+
+        What the operand does not fill of the last vector is zeros, `stride` has to have room for it.
+        """
+        b, lanes = self.b, self.lanes
+        with b.loop(0, rows) as row:
+            start = b.mul(row, stride)
+            reader = self.reader.at(place_of(b.add(first, row)))
+
+            def along(inner: Reader, before: Index, start: Index = start) -> None:
+                at = b.add(start, before)
+                with b.loop(0, span.unit_count, lanes) as u:
+                    values = self._along(inner, b.add(span.unit, u))
+                    place = b.mul(b.add(at, u), self.parts)
+                    for part, value in enumerate(_side_by_side(b, values, lanes)):
+                        b.vector_store(value, target, [b.add(place, part * lanes)])
+
+            self._around(span, along, reader)
+
+    def by_rows_turned(
+        self,
+        target: SSAValue,
+        axis: int | None,
+        first: Index,
+        rows: Index,
+        count: int,
+        stride: int,
+        span: Span,
+    ) -> None:
+        """As `by_rows` of places `first…` of one axis with `count`, whose memory runs along it."""
+        b, lanes = self.b, self.lanes
+
+        def each(reader: Reader, before: Index) -> None:
+            with b.loop(0, rows, lanes) as row, b.loop(0, span.unit_count, lanes) as u:
+                place = b.add(first, row)
+                square: list[SSAValue] = []
+                for unit in range(lanes):
+                    parts: list[SSAValue] = []
+                    for e in range(self.group):
+                        at = b.add(b.mul(b.add(b.add(span.unit, u), unit), self.group), e)
+                        value = self._element_row(reader, at, axis, place, b.sub(count, place))
+                        parts.append(value)
+                    square.append(unit_vector(b, parts, self.group))
+                start = b.add(b.add(b.mul(row, stride), before), u)
+                for lane, column in enumerate(transposed(b, square)):
+                    b.vector_store(column, target, [b.add(start, lane * stride)])
+
+        self._around(span, each, self.reader)
+
+    def _element_row(
+        self, reader: Reader, at: Index, axis: int | None, place: Index, left: Index
+    ) -> SSAValue:
+        """Neighbours along an axis at one place of the depth, zeros when that does not exist."""
+        b, depth = self.b, self.depth
+        if depth.inner is None:
+            (value,) = reader.load(-1 if axis is None else axis, place, self.lanes, left)
+            return value
+        exists = b.cmpi("ult", b.index(at), b.index(depth.inner_size))
+        clamped = b.select(exists, b.index(at), b.index(0))
+        fixed = reader.at({depth.inner: clamped})
+        (value,) = fixed.load(-1 if axis is None else axis, place, self.lanes, left)
+        return b.select(b.broadcast(exists, self.lanes), value, b.constant(0, value.type))
+
+
+def _side_by_side(b: FunctionBuilder, parts: list[SSAValue], lanes: int) -> list[SSAValue]:
+    """Real and imaginary parts in turns, as complex numbers stand in memory."""
+    if len(parts) == 1:
+        return parts
+    pairs = [x for lane in range(lanes) for x in (lane, lanes + lane)]
+    real, imag = parts
+    return [b.shuffle(real, imag, pairs[:lanes]), b.shuffle(real, imag, pairs[lanes:])]

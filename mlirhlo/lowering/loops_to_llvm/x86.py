@@ -1,0 +1,82 @@
+"""`amx` and `x86vector`: instructions of one processor family, by LLVM's intrinsics.
+
+Tile registers are values: LLVM gives them registers, and sets their sizes where a function starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from xdsl.dialects.builtin import i16
+from xdsl.ir import Operation, SSAValue
+
+from mlirhlo.dialects import amx
+from mlirhlo.dialects.llvm import LLVMX86AMXType
+from mlirhlo.dialects.x86vector import DotBF16Op
+from mlirhlo.lowering.loops_to_llvm.arith import intrinsic
+from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering
+
+_TILE = LLVMX86AMXType()
+_PRODUCTS = {
+    (False, False): "tdpbssd",
+    (False, True): "tdpbsud",
+    (True, False): "tdpbusd",
+    (True, True): "tdpbuud",
+}
+
+
+def _sizes(to: Lowering, type_: Any) -> list[SSAValue]:
+    return [to.constant(type_.rows, i16), to.constant(type_.row_bytes, i16)]
+
+
+def _zero(to: Lowering, op: amx.TileZeroOp) -> None:
+    to.values[op.res] = intrinsic(to, "llvm.x86.tilezero.internal", _sizes(to, op.res.type), _TILE)
+
+
+def _load(to: Lowering, op: amx.TileLoadOp) -> None:
+    place = [to.address(op.base, [op.index]), to.values[op.stride]]
+    operands = [*_sizes(to, op.res.type), *place]
+    to.values[op.res] = intrinsic(to, "llvm.x86.tileloadd64.internal", operands, _TILE)
+
+
+def _store(to: Lowering, op: amx.TileStoreOp) -> None:
+    place = [to.address(op.base, [op.index]), to.values[op.stride]]
+    operands = [*_sizes(to, op.val.type), *place, to.values[op.val]]
+    intrinsic(to, "llvm.x86.tilestored64.internal", operands, None)
+
+
+def _product(to: Lowering, op: Operation, name: str) -> None:
+    lhs, rhs, acc = op.operands
+    rows, row_bytes = _sizes(to, acc.type)
+    depth_bytes = to.constant(cast(amx.TileType, lhs.type).row_bytes, i16)
+    factors = [to.values[acc], to.values[lhs], to.values[rhs]]
+    operands = [rows, row_bytes, depth_bytes, *factors]
+    to.values[op.results[0]] = intrinsic(to, f"llvm.x86.{name}.internal", operands, _TILE)
+
+
+def _mulf(to: Lowering, op: amx.TileMulFOp) -> None:
+    _product(to, op, "tdpbf16ps")
+
+
+def _muli(to: Lowering, op: amx.TileMulIOp) -> None:
+    _product(to, op, _PRODUCTS[op.is_zext_lhs is not None, op.is_zext_rhs is not None])
+
+
+def _dot_bf16(to: Lowering, op: DotBF16Op) -> None:
+    operands = [to.values[o] for o in op.operands]
+    name = "llvm.x86.avx512bf16.dpbf16ps.512"
+    to.values[op.dst] = intrinsic(to, name, operands, op.dst.type)
+
+
+HANDLERS: Mapping[str, Handler] = cast(
+    "Mapping[str, Handler]",
+    {
+        "amx.tile_zero": _zero,
+        "amx.tile_load": _load,
+        "amx.tile_store": _store,
+        "amx.tile_mulf": _mulf,
+        "amx.tile_muli": _muli,
+        "x86vector.avx512.dot": _dot_bf16,
+    },
+)

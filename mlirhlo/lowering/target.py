@@ -1,0 +1,103 @@
+"""What generated code may count on: the facts of one processor.
+
+`current()` is the processor of this machine unless `using(...)` says otherwise; code made for another
+one is for reading and for machines that have what it names.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import platform
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A processor, as far as kernels are shaped by it. Sizes are those of one core, in bytes."""
+
+    vector_bytes: int
+    """Width of its widest vectors."""
+    registers: int
+    """Vector registers."""
+    features: frozenset[str] = frozenset()
+    """LLVM's names of what it can do: `fma`, `avx512bf16`, `amx-bf16`, …"""
+    l1_bytes: int = 32 << 10
+    l2_bytes: int = 1 << 20
+    l3_bytes: int = 8 << 20
+
+    def has(self, *features: str) -> bool:
+        """Whether it has all of them."""
+        return self.features.issuperset(features)
+
+
+GENERIC = Target(16, 16)
+"""The least: 128-bit vectors."""
+AVX2 = Target(32, 16, frozenset({"avx", "avx2", "fma", "f16c"}))
+AVX512 = Target(
+    64, 32, AVX2.features | {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, 48 << 10, 2 << 20
+)
+
+_current: ContextVar[Target | None] = ContextVar("target", default=None)
+
+
+def current() -> Target:
+    """The processor that code is made for."""
+    return _current.get() or host()
+
+
+@contextmanager
+def using(target: Target) -> Generator[Target]:
+    """Makes code for another processor."""
+    token = _current.set(target)
+    try:
+        yield target
+    finally:
+        _current.reset(token)
+
+
+@functools.cache
+def host() -> Target:
+    """The processor of this machine. Tile registers count when the system lets this process use them."""
+    llvm: Any = importlib.import_module("llvmlite.binding")
+    flat = cast(str, llvm.get_host_cpu_features().flatten())
+    features = frozenset(f[1:] for f in flat.split(",") if f.startswith("+"))
+    if "amx-tile" in features and not _may_use_tiles():
+        features = frozenset(f for f in features if not f.startswith("amx"))
+    if "avx512f" in features:
+        width, registers = 64, 32
+    elif "avx2" in features:
+        width, registers = 32, 16
+    else:
+        arm = platform.machine() in ("aarch64", "arm64")
+        width, registers = 16, 32 if arm else 16
+    return Target(width, registers, features, *_caches())
+
+
+def _may_use_tiles() -> bool:
+    """Asks Linux for the tile registers, for all threads of this process that start later too."""
+    if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
+        return False
+    arch_prctl, request_permission, tile_data = 158, 0x1023, 18
+    return ctypes.CDLL(None).syscall(arch_prctl, request_permission, tile_data) == 0
+
+
+def _caches() -> tuple[int, int, int]:
+    """Sizes of the data caches that Linux tells; of a shared one its whole size."""
+    sizes = {1: GENERIC.l1_bytes, 2: GENERIC.l2_bytes, 3: GENERIC.l3_bytes}
+    for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        try:
+            if (folder / "type").read_text().strip() == "Instruction":
+                continue
+            level = int((folder / "level").read_text())
+            sizes[level] = int((folder / "size").read_text().strip().removesuffix("K")) << 10
+        except (OSError, ValueError):
+            continue
+    return sizes[1], sizes[2], sizes[3]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase
 from xdsl.dialects.func import FuncOp
@@ -28,8 +28,8 @@ Set: TypeAlias = int
 Pairs: TypeAlias = "Mapping[str, Sequence[tuple[int, int]]]"
 """By kernel, numbers of arguments that may be one buffer."""
 
-_LOOP = 64
-"""A copy inside a loop counts as much as one outside of so many times the bytes."""
+_LOOP = 6
+"""A copy inside a loop counts as one outside of more bytes, by this power of two."""
 
 
 def share_buffers(
@@ -51,7 +51,7 @@ def share_buffers(
 
 
 def _pairs_of(function: FuncOp) -> Sequence[tuple[int, int]]:
-    given = cast("ArrayAttr[DenseArrayBase[object]] | None", function.attributes.get(IN_PLACE))
+    given = cast("ArrayAttr[DenseArrayBase[Any]] | None", function.attributes.get(IN_PLACE))
     found: list[tuple[int, int]] = []
     for pair in given or ():
         operand, result = cast("tuple[int, int]", pair.get_values())
@@ -223,7 +223,7 @@ class _Walk:
 
 
 def _worth(buffer: Buffer, depth: int) -> int:
-    return buffer.size * _LOOP**depth
+    return buffer.size << _LOOP * depth
 
 
 def _on_homes(steps: Sequence[Step]) -> list[Step]:

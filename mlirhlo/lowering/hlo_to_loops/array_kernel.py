@@ -74,15 +74,7 @@ class ArrayKernel:
 
     def start_as(self, operand: int, result: int) -> None:
         """The result begins as the operand: copied, unless both are one buffer."""
-        b = self.b
-        number = len(self.operands) + result
-        source, target = self.arguments[operand], self.arguments[number]
-        b.may_share(operand, number)
-        addresses = [
-            b.emit(memref.ExtractAlignedPointerAsIndexOp, [v], INDEX) for v in (source, target)
-        ]
-        with b.if_(b.cmpi("ne", *addresses)):
-            b.effect(memref.CopyOp, [source, target])
+        start_as(self.b, operand, len(self.operands) + result)
 
     @contextmanager
     def nest(self, sizes: Sequence[int]) -> Generator[list[Coordinate]]:
@@ -98,6 +90,17 @@ class ArrayKernel:
         return b.emit(
             memref.ViewOp, [memory, b.index(offset_bytes)], MemRefType(element, list(sizes))
         )
+
+
+def start_as(b: FunctionBuilder, operand: int, result: int) -> None:
+    """An argument begins as another one: copied, unless both are one buffer."""
+    source, target = b.arguments[operand], b.arguments[result]
+    b.may_share(operand, result)
+    addresses = [
+        b.emit(memref.ExtractAlignedPointerAsIndexOp, [v], INDEX) for v in (source, target)
+    ]
+    with b.if_(b.cmpi("ne", *addresses)):
+        b.effect(memref.CopyOp, [source, target])
 
 
 def _array(shape: Shape, op: Instruction) -> ArrayShape:

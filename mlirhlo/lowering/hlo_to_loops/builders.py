@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mlirhlo.lowering.hlo_to_loops import scatter
+from mlirhlo.lowering.hlo_to_loops import scatter, updates
 from mlirhlo.lowering.hlo_to_loops.kernels import build_kernel, kernel_key
 
 __all__ = ["build_kernel", "kernel_key"]
 
-del scatter
+del scatter, updates

@@ -6,11 +6,11 @@ element by element on arrays of one shape, the arrays are walked as if they had 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import prod
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import MemRefType, UnitAttr
 from xdsl.dialects.func import FuncOp
@@ -109,6 +109,17 @@ def _nest(
             store(b, target, [c.base for c in indices], value, output.shape, lanes, mask)
 
     work = estimated_ns([o.value for o, _ in outputs], buffers)
+    element_loops(b, sizes, most_lanes, work, body)
+
+
+Body: TypeAlias = "Callable[[Sequence[Coordinate], int, SSAValue | None], None]"
+"""What happens at a place, for that many lanes of the last dimension, under a mask."""
+
+
+def element_loops(
+    b: FunctionBuilder, sizes: Sequence[int], lanes: int, work: float, body: Body
+) -> None:
+    """Loops over all places, the last dimension in vectors; `work` is their time in nanoseconds."""
     if not sizes:
         body((), 0, None)
         return
@@ -119,7 +130,7 @@ def _nest(
             with b.loop(0, size) as i:
                 body([*outer, Coordinate(i)], 0, None)
         else:
-            _vectors(b, outer, size, most_lanes, body, work if len(sizes) == 1 else None)
+            _vectors(b, outer, size, lanes, body, work if len(sizes) == 1 else None)
 
 
 def _outer(
@@ -144,7 +155,7 @@ def _vectors(
     outer: Sequence[Coordinate],
     size: int,
     lanes: int,
-    body: Any,
+    body: Body,
     work: float | None,
 ) -> None:
     """The most minor dimension: whole vectors, then what is left under a mask.

@@ -79,8 +79,13 @@ ENTRY e {{
         ("  c = f32[64] add(a, b)\n  ROOT r = (s32[], f32[64], f32[64]) tuple(j, c, b)", 0),
         # The old `a` is read after the new one is made.
         (
-            "  c = f32[64] add(a, b)\n  d = f32[64] multiply(a, c)\n"
-            "  ROOT r = (s32[], f32[64], f32[64]) tuple(j, c, d)",
+            "\n".join(
+                [
+                    "  c = f32[64] add(a, b)",
+                    "  d = f32[64] multiply(a, c)",
+                    "  ROOT r = (s32[], f32[64], f32[64]) tuple(j, c, d)",
+                ]
+            ),
             1,
         ),
         # The two change places: through a third.
@@ -161,3 +166,90 @@ def test_a_value_that_two_results_want_is_copied_once() -> None:
 }"""
     assert copies(text) == 1
     agrees(text, np.arange(8, dtype=np.float32))
+
+
+UPDATES = """HloModule updates
+cond {{
+  s = (s32[], f32[64,33]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(5)
+  ROOT c = pred[] compare(i, n), direction=LT
+}}
+fused {{
+  a = f32[64,33] parameter(0)
+  i = s32[] parameter(1)
+  zero = s32[] parameter(2)
+{update}
+  ROOT u = f32[64,33] dynamic-update-slice(a, w, i, zero)
+}}
+body {{
+  s = (s32[], f32[64,33]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  a = f32[64,33] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  zero = s32[] constant(0)
+  j = s32[] add(i, one)
+  u = f32[64,33] fusion(a, i, zero), kind=kLoop, calls=fused
+  ROOT r = (s32[], f32[64,33]) tuple(j, u)
+}}
+ENTRY e {{
+  x = f32[64,33] parameter(0)
+  zero = s32[] constant(0)
+  s = (s32[], f32[64,33]) tuple(zero, x)
+  w = (s32[], f32[64,33]) while(s), condition=cond, body=body
+  ROOT p = f32[64,33] get-tuple-element(w), index=1
+}}
+"""
+
+
+def sliced(starts: str) -> str:
+    return f"  d = f32[2,33] dynamic-slice(a, {starts}), dynamic_slice_sizes={{2,33}}\n"
+
+
+@pytest.mark.parametrize(
+    ("update", "in_place"),
+    [
+        ("  c = f32[] constant(2)\n  w = f32[2,33] broadcast(c), dimensions={}", True),
+        # What is written was read at the same place.
+        (
+            sliced("i, zero") + "  w = f32[2,33] sine(d)",
+            True,
+        ),
+        # One row is written from another.
+        (
+            sliced("zero, i") + "  w = f32[2,33] sine(d)",
+            False,
+        ),
+        (
+            sliced("i, zero") + "  w = f32[2,33] reverse(d), dimensions={1}",
+            False,
+        ),
+    ],
+)
+def test_updates_of_a_loop_are_written_in_place(update: str, in_place: bool) -> None:
+    text = UPDATES.format(update=update)
+    (loop,) = [s for s in planned(text).steps if isinstance(s, While)]
+    large = [s for s in flat(loop.body) if isinstance(s, Copy) and s.source.size > 100]
+    assert bool(large) != in_place
+    agrees(text, np.random.default_rng(0).random((64, 33), np.float32))
+
+
+def test_an_update_of_a_parameter_copies_it() -> None:
+    text = (
+        "f32[5,70] dynamic-update-slice(f32[5,70] x, f32[2,40] u, s32[] i, s32[] j)",
+        "c64[5,70] dynamic-update-slice(c64[5,70] x, c64[2,40] u, u8[] i, u8[] j)",
+        "f32[5,70]{0,1} dynamic-update-slice(f32[5,70]{0,1} x, f32[2,40] u, s32[] i, s32[] j)",
+        "pred[] dynamic-update-slice(pred[] x, pred[] u)",
+        "s8[3] dynamic-update-slice(s8[3] x, s8[0] u, s32[] i)",
+    )
+    rng = np.random.default_rng(0)
+    for line in text:
+        module = mlirhlo.parse(line)
+        arguments: list[np.ndarray[tuple[int, ...], np.dtype[np.generic]]] = []
+        for parameter in module.hlo.entry.parameters:
+            shape = parameter.shape
+            numbers = rng.integers(0, 9, shape.dimensions)  # type: ignore[union-attr]
+            arguments.append(np.asarray(numbers, shape.element_type.dtype))  # type: ignore[union-attr]
+        before = arguments[0].copy()
+        np.testing.assert_array_equal(mlirhlo.compile(module)(*arguments), module(*arguments))
+        np.testing.assert_array_equal(before, arguments[0])

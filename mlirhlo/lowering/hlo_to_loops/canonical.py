@@ -86,7 +86,7 @@ class _Rewriter:
     ) -> Canonical:
         for number, operand in enumerate(operands):
             shape = _shape(operand, self.groups(operand))
-            properties = {"parameter_number": integer(number)}
+            properties: dict[str, Attribute] = {"parameter_number": integer(number)}
             self.new[operand] = self.make("parameter", [], shape, properties)
         parameters = [self.new[v] for v in operands]
         for op in self.merging.order:

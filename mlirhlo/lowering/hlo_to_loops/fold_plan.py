@@ -91,6 +91,10 @@ class FoldPlan:
     last_read: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     """Of operands that are read at their own places alone, the last round that does."""
 
+    def folds_of(self, at: int) -> list[Fold]:
+        """Those of a round."""
+        return [f for f in self.folds if f.round == at]
+
     @property
     def row(self) -> int:
         """Elements of a row."""

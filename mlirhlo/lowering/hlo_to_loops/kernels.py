@@ -18,6 +18,7 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.hlo_to_loops.canonical import canonical
+from mlirhlo.lowering.hlo_to_loops.columns import column_kernel
 from mlirhlo.lowering.hlo_to_loops.fold_plan import Declined, fold_plan
 from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output, loop_kernel
@@ -88,6 +89,7 @@ def computed(name: str, outputs: Sequence[Output], operands: Sequence[SSAValue])
         frame = Frame(name, found.outputs, found.operands)
         if plan.folded[-1] == len(plan.sizes) - 1:
             return row_kernel(frame, plan)
+        return column_kernel(frame, plan)
     return loop_kernel(name, [o for v in found.outputs for o in outputs_of(v)], found.operands)
 
 

@@ -130,7 +130,7 @@ class _Rows:
             for value, home in self.homes().items():
                 row.saved[value] = self.room_for(value, home)
             for at in range(self.plan.rounds):
-                folds = self.folds(at)
+                folds = self.plan.folds_of(at)
                 sets = self.nest(row.e, row, at, self.start(row, at), ())
                 for number_of_fold, fold in enumerate(folds):
                     total = self.joined(row, fold, [s[number_of_fold] for s in sets])
@@ -142,7 +142,7 @@ class _Rows:
         b, plan, rows = self.b, self.plan, self.plan.rows
         totals: dict[Fold, list[SSAValue]] = {}
         for at in range(plan.rounds):
-            folds = self.folds(at)
+            folds = self.plan.folds_of(at)
             unit = self.unroll(at) * self.lanes
             units = self.length // unit
             pieces = min(most, units)
@@ -218,13 +218,9 @@ class _Rows:
 
     # Rounds
 
-    def folds(self, at: int) -> list[Fold]:
-        """Those of a round."""
-        return [f for f in self.plan.folds if f.round == at]
-
     def unroll(self, at: int) -> int:
         """Vectors at once: enough to hide how long a sum takes, fewer where there is more to do."""
-        cost, width = self.plan.cost[at], sum(f.width for f in self.folds(at))
+        cost, width = self.plan.cost[at], sum(f.width for f in self.plan.folds_of(at))
         most = 4 if cost <= 6 and width <= 2 else 2 if cost <= 14 and width <= 4 else 1
         vectors = max(self.length // self.lanes, 1)
         while most > 1 and (vectors < most or (vectors % most and vectors < 8 * most)):
@@ -233,7 +229,7 @@ class _Rows:
 
     def start(self, row: _Row, at: int) -> States:
         """What the folds of a round start from, once for each vector that is worked on at once."""
-        states = [f.reducer.start(row.e, f.starts) for f in self.folds(at)]
+        states = [f.reducer.start(row.e, f.starts) for f in self.plan.folds_of(at)]
         return [states] * self.unroll(at)
 
     def nest(
@@ -340,7 +336,7 @@ class _Rows:
             if value in row.saved:
                 e.know(value, place, self.load(e, row.saved[value], value, place))
         after: list[Sequence[Value]] = []
-        for fold, state in zip(self.folds(at), before, strict=True):
+        for fold, state in zip(self.plan.folds_of(at), before, strict=True):
             elements = fold.reducer.taken(b, [e.at(v, place) for v in fold.inputs])
             more = fold.reducer.combined(e, state, elements)
             mask = e.places.mask

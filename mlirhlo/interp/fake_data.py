@@ -144,7 +144,10 @@ def _distinct(sizes: Sequence[int], dtype: np.dtype[Any], generator: Any) -> Arr
     if dtype.kind in "iu" or dtype.name.startswith(("int", "uint")):
         low, high = _integer_range(dtype)
         span = high - low + 1
-        return cast(Array, ((order % span) + max(low, -(count // 2))).astype(dtype).reshape(sizes))
+        return cast(
+            Array,
+            ((order % min(span, 1 << 62)) + max(low, -(count // 2))).astype(dtype).reshape(sizes),
+        )
     # Whole numbers around zero are exact in every float type that has room for them.
     return cast(Array, (order - count // 2).astype(np.float64).astype(dtype).reshape(sizes))
 

@@ -9,11 +9,14 @@ from xdsl.dialects import llvm as xllvm
 from xdsl.dialects import vector as xvector
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    BFloat16Type,
     DenseArrayBase,
+    Float16Type,
     IntegerAttr,
     IntegerType,
     UnitAttr,
     VectorType,
+    i16,
     i32,
     i64,
 )
@@ -27,6 +30,7 @@ from mlirhlo.lowering.loops_to_llvm.memory import access
 _LESS = IntegerAttr(2, i64)
 _DYNAMIC = DenseArrayBase.from_list(i32, [xllvm.GEP_USE_SSA_VAL])
 _NO_WRAP_FLAGS = IntegerAttr(0, i32)
+_HALVES = (BFloat16Type, Float16Type)
 
 
 def _element(value: SSAValue) -> Attribute:
@@ -68,12 +72,29 @@ def _masked_load(to: Lowering, op: xvector.MaskedLoadOp) -> None:
     mask, rest = op.operands[-2:]
     _contiguous(op, base)
     result = op.results[0]
-    to.values[result] = to.emit(
+    loaded = to.emit(
         llvm.MaskedLoadOp,
-        [to.address(base, indices), to.values[mask], to.values[rest]],
-        result.type,
+        [to.address(base, indices), to.values[mask], _bits(to, to.values[rest])],
+        _as_bits(result.type),
         {"alignment": _alignment(_element(result))},
     )
+    to.values[result] = _from_bits(to, loaded, result.type)
+
+
+def _as_bits(type_: Attribute) -> Attribute:
+    """The type in which masked lanes of a vector are moved: LLVM selects no masked moves of 16-bit
+    floats when it takes them apart, and ends the process."""
+    element = cast("VectorType[Attribute]", type_).element_type
+    return VectorType(i16, [_lanes(type_)]) if isinstance(element, _HALVES) else type_
+
+
+def _bits(to: Lowering, value: SSAValue) -> SSAValue:
+    type_ = _as_bits(value.type)
+    return value if type_ is value.type else to.emit(xllvm.BitcastOp, [value], type_)
+
+
+def _from_bits(to: Lowering, value: SSAValue, type_: Attribute) -> SSAValue:
+    return value if value.type == type_ else to.emit(xllvm.BitcastOp, [value], type_)
 
 
 def _masked_store(to: Lowering, op: xvector.MaskedStoreOp) -> None:
@@ -82,7 +103,7 @@ def _masked_store(to: Lowering, op: xvector.MaskedStoreOp) -> None:
     _contiguous(op, base)
     to.emit(
         llvm.MaskedStoreOp,
-        [to.values[value], to.address(base, indices), to.values[mask]],
+        [_bits(to, to.values[value]), to.address(base, indices), to.values[mask]],
         None,
         {"alignment": _alignment(_element(value))},
     )
@@ -115,19 +136,20 @@ def _addresses(
 
 def _gather(to: Lowering, op: vector.GatherOp) -> None:
     addresses = _addresses(to, op.base, op.indices, op.offsets)
-    to.values[op.result] = to.emit(
+    gathered = to.emit(
         llvm.MaskedGatherOp,
-        [addresses, to.values[op.mask], to.values[op.pass_thru]],
-        op.result.type,
+        [addresses, to.values[op.mask], _bits(to, to.values[op.pass_thru])],
+        _as_bits(op.result.type),
         {"alignment": _alignment(_element(op.result))},
     )
+    to.values[op.result] = _from_bits(to, gathered, op.result.type)
 
 
 def _scatter(to: Lowering, op: vector.ScatterOp) -> None:
     addresses = _addresses(to, op.base, op.indices, op.offsets)
     to.emit(
         llvm.MaskedScatterOp,
-        [to.values[op.value], addresses, to.values[op.mask]],
+        [_bits(to, to.values[op.value]), addresses, to.values[op.mask]],
         None,
         {"alignment": _alignment(_element(op.value))},
     )

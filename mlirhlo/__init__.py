@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from xdsl.dialects.builtin import ModuleOp
 
@@ -286,18 +286,29 @@ def run(module: Module | Source, *arguments: object) -> Any:
 
 
 def compile(  # noqa: A001  # numba's, torch's and re's word for it
-    module: Module | Source, platform: str = "cpu", *, level: int = 2, cached: bool = True
+    module: Module | Source,
+    platform: str = "cpu",
+    *,
+    level: int = 2,
+    cached: bool = True,
+    options: Mapping[str, object] | None = None,
 ) -> Executable:
     """The module as machine code for this machine, called as the module is.
 
     Code comes from the cache on disk when it is there (`MLIRHLO_CACHE_DIR`), unless `cached` is
-    False; `level` is LLVM's effort, 0 to 3. The interpreter never steps in: raises `HloError` HLO0432
-    and HLO0435 for what has no code, HLO0437 for an unknown platform.
+    False; `level` is LLVM's effort, 0 to 3. `options` are XLA's debug options, which go over the flags of
+    the environment (`{"xla_dump_to": "dumps"}`). The interpreter never steps in: raises `HloError` HLO0432
+    and HLO0435 for what has no code, HLO0437 for an unknown platform, HLO0524 for options that do
+    not fit, HLO0520 and HLO0521 for flags that do not.
     """
+    from mlirhlo.debug.dump import flags_for
     from mlirhlo.runtime.compiler import compile_module
 
     made = module if isinstance(module, Module) else load(module)
-    return compile_module(made.static_op, platform, level=level, cached=cached)
+    flags, program = flags_for(options), made.stablehlo
+    return compile_module(
+        made.static_op, platform, level=level, cached=cached, flags=flags, program=program
+    )
 
 
 def register_custom_call(target: str, function: Meaning) -> None:

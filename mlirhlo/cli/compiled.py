@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mlirhlo.cli.report import usage_error
+from mlirhlo.lowering.observer import SILENT, Observer
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from mlirhlo.debug.options import Flags
     from mlirhlo.debug.replay import Inputs
     from mlirhlo.interp.registry import Value
     from mlirhlo.runtime.executable import Executable
@@ -34,20 +36,25 @@ class Compiled:
     """What was compiled so far."""
 
     executables: dict[ModuleOp, Executable] = field(default_factory=dict["ModuleOp", "Executable"])
+    flags: Flags | None = None
+    """XLA's, of the command line."""
 
     def prepare(
-        self, module: ModuleOp, inputs: Inputs, seed: int = 42
+        self, module: ModuleOp, inputs: Inputs, seed: int = 42, observer: Observer = SILENT
     ) -> Callable[[], list[Value]]:
         """Compiles the module; what is returned runs it on each device's inputs.
 
-        `seed`: of `rng` instructions. Raises `HloError` HLO0432 and HLO0435 for what has no code.
+        `seed`: of `rng` instructions. `observer` is told of the compilation.
+        Raises `HloError` HLO0432 and HLO0435 for what has no code.
         """
         from mlirhlo.interp.machine import Machine
         from mlirhlo.runtime.compiler import compile_module
 
         executable = self.executables.get(module)
         if executable is None:
-            executable = self.executables[module] = compile_module(module)
+            executable = self.executables[module] = compile_module(
+                module, flags=self.flags, observer=observer
+            )
         per_device = inputs.per_device
         run = executable.run_on
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
+    from mlirhlo.debug.dump import CompilationDump
     from mlirhlo.debug.options import Flags
     from mlirhlo.formats import Loaded
     from mlirhlo.formats.hlo_text import PrintOptions
@@ -236,7 +237,10 @@ class Job:
 
     def __init__(self, options: Options, xla: Flags, passes: tuple[ModulePass, ...]) -> None:
         self.options = options
+        self.xla = xla
         self.passes = passes
+        self.dump: CompilationDump | None = None
+        """What the flags have dumped of the module at hand."""
         self.clock = Clock()
         self.rule_counts: dict[tuple[str, str], int] = {}
         self.text: PrintOptions = printing.print_options(options, xla)
@@ -292,7 +296,8 @@ class Job:
                     return "analysis", analyses.render(loaded, names, as_json=as_json)
             if self.options.stage != stages.HLO:
                 with self.clock.step("compile"):
-                    return self.options.stage, stages.render(loaded, self.options.stage)
+                    stage = self.options.stage
+                    return stage, stages.render(loaded, stage, self.dump, self.xla)
             return self._print(loaded)
         except UsageError:
             raise
@@ -324,10 +329,29 @@ class Job:
             if not produced and passes:
                 with self.clock.step("convert"):
                     loaded = inputs.as_hlo(loaded)
-        if passes and not produced:
+        if produced:
+            return loaded
+        if not inputs.is_stablehlo(loaded):
+            self._start_dump(loaded)
+        if passes:
             inputs.check_entry(loaded)
             self._run(loaded, passes, produced)
+        if self.dump is not None and self.options.stage == stages.HLO:
+            self.dump.optimized(loaded.module)
         return loaded if produced else inputs.for_format(loaded, self._format(loaded))
+
+    def _start_dump(self, loaded: Loaded) -> None:
+        """Dumps the module as it came, where the flags say so."""
+        from mlirhlo.debug.options import asks_for_dumps
+
+        if not asks_for_dumps(self.xla.options):
+            return
+        from mlirhlo.debug.dump import dumping
+
+        is_compiled = self.options.stage != stages.HLO
+        self.dump = dumping(loaded.module, self.xla, "cpu" if is_compiled else "")
+        if self.dump is not None:
+            self.dump.given(loaded.module)
 
     def _run(
         self, loaded: Loaded, passes: Sequence[ModulePass], produced: list[Diagnostic]
@@ -342,6 +366,8 @@ class Job:
             watchers.append(printer)
         if self.options.verify_each:
             watchers.append(_EachVerified(self, loaded))
+        if self.dump is not None:
+            watchers += self.dump.passes()
         result = run_pipeline(loaded.module, passes, watchers)
         for pass_name, seconds in result.seconds:
             self.clock.add(f"pass {pass_name}", seconds)

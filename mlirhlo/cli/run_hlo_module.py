@@ -21,10 +21,12 @@ from mlirhlo.cli.report import (
     usage_error,
 )
 from mlirhlo.diagnostics import HloError
+from mlirhlo.lowering.observer import SILENT
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from mlirhlo.debug.dump import CompilationDump
     from mlirhlo.debug.options import Flags
     from mlirhlo.debug.replay import Inputs
     from mlirhlo.formats import Loaded
@@ -274,6 +276,8 @@ class Replay:
     reference: str
     tally: Tally = field(default_factory=Tally)
     compiled: Compiled = field(default_factory=Compiled)
+    dump: CompilationDump | None = None
+    """What the flags have dumped of the tested module."""
 
     def run(self) -> Tally:
         """Runs every iteration. Raises `HloError`."""
@@ -286,6 +290,8 @@ class Replay:
             from mlirhlo.cli.isolated import run_isolated
 
             return run_isolated(self, module)
+        self.compiled.flags = self.xla
+        self.dump = self._dump(loaded)
         tested = self._transformed(loaded)
         archive = self._archive()
         literals = self._stored_iterations()
@@ -336,6 +342,7 @@ class Replay:
     def _transformed(self, loaded: Loaded) -> ModuleOp:
         """The module to test: another copy when passes shall change it."""
         if not self.options.passes:
+            self._tell_optimized(loaded.module)
             return loaded.module
         from mlirhlo.formats import load
         from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
@@ -347,8 +354,22 @@ class Replay:
         assert CURRENT_INPUT.data is not None
         copied = load(CURRENT_INPUT.data, self.options.input_format, name=loaded.name)
         copy = files.as_hlo(copied).module
-        run_pipeline(copy, passes)
+        run_pipeline(copy, passes, () if self.dump is None else self.dump.passes())
+        self._tell_optimized(copy)
         return copy
+
+    def _dump(self, loaded: Loaded) -> CompilationDump | None:
+        from mlirhlo.debug.dump import dumping
+
+        dump = dumping(loaded.module, self.xla, self.options.platform.lower())
+        if dump is not None:
+            dump.given(loaded.module)
+        return dump
+
+    def _tell_optimized(self, tested: ModuleOp) -> None:
+        """The interpreter runs the module as it is; what is compiled tells of itself."""
+        if self.dump is not None and self.options.platform != CPU:
+            self.dump.optimized(tested)
 
     # -------------------------------------------------------------- inputs
 
@@ -466,7 +487,11 @@ class Replay:
     ) -> list[Value]:
         """One run on all devices."""
         options = self.options
-        run = self.compiled.prepare(module, inputs, seed) if platform == CPU else None
+        dump = self.dump if watch else None
+        run = None
+        if platform == CPU:
+            run = self.compiled.prepare(module, inputs, seed, SILENT if dump is None else dump)
+        done = None if dump is None else dump.run_of(inputs)
         start = time.perf_counter()
         if run is not None:
             results = run()
@@ -477,6 +502,8 @@ class Replay:
             trace, step = watch and options.trace, watch and options.step
             with watching(module, trace=trace, step=step) as hook:
                 results = replay.run(module, inputs, seed=seed, hook=hook)
+        if done is not None:
+            done(results[0])
         if options.timing:
             print(f"ran in {time.perf_counter() - start:.3f} s", file=sys.stderr)
         return results

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from mlirhlo.debug.options import Flags
     from mlirhlo.formats import Loaded
+    from mlirhlo.lowering.observer import Observer
 
 HLO = "hlo"
 """The module itself, after the passes; every platform has this stage."""
@@ -29,17 +31,20 @@ def is_text(stage: str) -> bool:
     return stage != "obj"
 
 
-def render(loaded: Loaded, stage: str) -> bytes:
-    """An HLO module at a stage of the CPU compiler after `hlo`.
+def render(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags) -> bytes:
+    """An HLO module at a stage of the CPU compiler after `hlo`; `observer` is told of the stages.
 
     Raises `HloError` HLO0432 and HLO0435 for what has no code.
     """
     from mlirhlo.cli import inputs
-    from mlirhlo.lowering.cpu.compiler import lower
+    from mlirhlo.debug.options import wanted_passes
+    from mlirhlo.lowering.cpu.compiler import UNIT, lower
+    from mlirhlo.lowering.observer import SILENT
 
+    observer = SILENT if observer is None else observer
     loaded = inputs.as_hlo(loaded)
     inputs.check_entry(loaded)
-    stages = lower(loaded.module)
+    stages = lower(loaded.module, observer, wanted_passes(flags))
     if stage == "loops":
         return _text(stages.loops)
     if stage == "llvm-dialect":
@@ -50,7 +55,9 @@ def render(loaded: Loaded, stage: str) -> bytes:
 
     if stage == "asm":
         return jit.compile_assembly(stages.text).encode()
-    return jit.compile_object(stages.text)
+    code = jit.compile_object(stages.text)
+    observer.compiled(UNIT, stages.text, code)
+    return code
 
 
 def _text(module: ModuleOp) -> bytes:

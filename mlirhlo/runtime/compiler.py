@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from mlirhlo.debug.options import Flags
+    from mlirhlo.lowering.observer import Observer
 
 PLATFORMS = ("cpu",)
 """What modules are compiled for."""
@@ -31,23 +32,25 @@ def compile_module(
     cached: bool = True,
     flags: Flags | None = None,
     program: ModuleOp | None = None,
+    observer: Observer | None = None,
 ) -> Executable:
     """An HLO module as machine code.
 
     `level`: 0 to 3, LLVM's effort. `cached`: whether object code may come from the cache on disk,
     and goes there. `flags`: XLA's, those of the environment when None. `program`: the StableHLO that
-    the module was made of, for dumps. Raises `HloError` HLO0432 and HLO0435 for what has no code,
+    the module was made of, for dumps. `observer`: who is told of the stages instead of the dumps that
+    the flags ask for; it is not told of runs. Raises `HloError` HLO0432 and HLO0435 for what has no code,
     HLO0437 for an unknown platform, HLO0520 and HLO0521 for flags that cannot be understood.
     """
     check_platform(platform)
     flags = process_flags() if flags is None else flags
-    observer = observe(module, flags, "cpu", program)
-    stages = lower(module, observer, wanted_passes(flags))
+    told = observe(module, flags, "cpu", program) if observer is None else observer
+    stages = lower(module, told, wanted_passes(flags))
     code = (object_code if cached else compile_object)(stages.text, level=level)
-    observer.compiled(UNIT, stages.text, code)
+    told.compiled(UNIT, stages.text, code)
     externals = threads.externals(stages.text) | callbacks.externals(stages.text)
     executable = Executable(stages.plan, Library([code], [MAIN], externals), MAIN)
-    watcher = observer.runs()
+    watcher = told.runs() if observer is None else None
     if watcher is not None:
         executable.watch(watcher)
     return executable

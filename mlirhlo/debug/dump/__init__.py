@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlirhlo.debug.dump.compilation import CompilationDump, flags_for, observe
+from mlirhlo.debug.dump.compilation import CompilationDump, dumping, flags_for, observe
 from mlirhlo.debug.dump.writer import ModuleDump, start
 
-__all__ = ["CompilationDump", "ModuleDump", "flags_for", "observe", "start"]
+__all__ = ["CompilationDump", "ModuleDump", "dumping", "flags_for", "observe", "start"]

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mlirhlo.debug.dump import names
-from mlirhlo.debug.dump.execution import Executions
-from mlirhlo.debug.dump.inputs import dump_inputs
 from mlirhlo.debug.dump.passes import PassDumper
 from mlirhlo.debug.dump.writer import ModuleDump, start
 from mlirhlo.debug.options import Flags, process_flags
@@ -18,6 +16,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from mlirhlo.debug.dump.assignment import Assignment
+    from mlirhlo.debug.replay import Inputs
     from mlirhlo.lowering.cpu.planner import Plan, Values
     from mlirhlo.rewrites.pipeline import Instrumentation
 
@@ -40,7 +39,8 @@ def observe(
     target: str = "",
     program: ModuleOp | None = None,
 ) -> Observer:
-    """Who is told of the stages of a compilation for `target` (`cpu`, or empty for none).
+    """Who is told of the stages of a compilation for `target`: `cpu`, `interpreter`, or empty
+    for a tool that only runs passes.
 
     `flags` are those of the environment when None; `program` is the StableHLO that the module was
     made of. Raises `HloError` HLO0520, HLO0521.
@@ -66,8 +66,11 @@ class CompilationDump(Observer):
     """Writes what it is told of."""
 
     def __init__(self, dump: ModuleDump, target: str, program: ModuleOp | None = None) -> None:
+        from mlirhlo.debug.dump.execution import Executions
+
         self.dump, self.target, self.program = dump, target, program
         self.pass_dumper = PassDumper(dump)
+        self._is_given = False
         self.executions = Executions(dump, target)
 
     def passes(self) -> Sequence[Instrumentation]:
@@ -75,8 +78,14 @@ class CompilationDump(Observer):
         return (self.pass_dumper,)
 
     def given(self, module: ModuleOp) -> None:
-        """As `Observer`."""
-        dump_inputs(self.dump, module, self.program)
+        """As `Observer`; only the first one counts, which passes of a tool may precede."""
+        if self._is_given:
+            return
+        self._is_given = True
+        if self.target:
+            from mlirhlo.debug.dump.inputs import dump_inputs
+
+            dump_inputs(self.dump, module, self.program)
         self.executions.given(module)
         self.dump.fixed(module, names.BEFORE_OPTIMIZATIONS)
 
@@ -117,6 +126,14 @@ class CompilationDump(Observer):
         """As `Observer`."""
         executions = self.executions
         return (lambda given: executions.starting([given])) if executions.is_wanted else None
+
+    def run_of(self, inputs: Inputs) -> Callable[[object], None] | None:
+        """A run on several devices is about to start; what is returned takes the first's result."""
+        if not self.executions.is_wanted:
+            return None
+        sets = inputs.per_device
+        count = max(inputs.partitions, 1)
+        return self.executions.starting([sets[p if len(sets) > 1 else 0] for p in range(count)])
 
     def lowered(self, name: str, loops: ModuleOp, llvm: ModuleOp) -> None:
         """As `Observer`."""

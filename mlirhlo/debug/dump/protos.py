@@ -34,9 +34,9 @@ def hlo_proto(module: ModuleOp, number: int, assignment: Assignment | None) -> b
 def assignment_proto(assignment: Assignment, proto: HloProto) -> BufferAssignmentProto:
     """Which value lies where; instructions are named by their ids in `proto`."""
     ids: dict[tuple[str, str], int] = {}
-    for computation in proto.hlo_module.computations:
-        for instruction in computation.instructions:
-            ids[computation.name, instruction.name] = instruction.id
+    for message in proto.hlo_module.computations:
+        for instruction in message.instructions:
+            ids[message.name, instruction.name] = instruction.id
     result = BufferAssignmentProto()
     for value in assignment.values:
         logical = result.logical_buffers.add(id=value.number, size=value.size)
@@ -47,7 +47,7 @@ def assignment_proto(assignment: Assignment, proto: HloProto) -> BufferAssignmen
             alias.location.instruction_id = ids.get((computation, name), 0)
             alias.location.shape_index.extend(index)
     for allocation in assignment.allocations:
-        message = result.buffer_allocations.add(
+        block = result.buffer_allocations.add(
             index=allocation.index,
             size=allocation.size,
             is_entry_computation_parameter=allocation.parameter is not None,
@@ -55,10 +55,10 @@ def assignment_proto(assignment: Assignment, proto: HloProto) -> BufferAssignmen
             is_constant=allocation.is_constant,
         )
         if allocation.parameter is not None:
-            message.parameter_number, shape_index = allocation.parameter
-            message.parameter_shape_index.extend(shape_index)
+            block.parameter_number, shape_index = allocation.parameter
+            block.parameter_shape_index.extend(shape_index)
         for placed in allocation.placed:
-            message.assigned.add(
+            block.assigned.add(
                 logical_buffer_id=placed.value.number, offset=placed.offset, size=placed.value.size
             )
     return result

@@ -8,7 +8,6 @@ from __future__ import annotations
 import gzip
 import itertools
 import os
-import re
 import socket
 import threading
 import time
@@ -26,7 +25,7 @@ from mlirhlo.debug.dump.sink import (
     refuse,
     tell,
 )
-from mlirhlo.debug.options import DebugOptions, Flags, process_flags
+from mlirhlo.debug.options import DebugOptions, Flags, asks_for_dumps, process_flags
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -53,7 +52,7 @@ def start(
     """
     number = next(_numbers)
     flags = process_flags() if flags is None else flags
-    if not _may_dump(flags.options):
+    if not asks_for_dumps(flags.options):
         return None
     settings, problems = decide(flags.options)
     for problem in problems:
@@ -65,15 +64,6 @@ def start(
     if from_environment is None:
         from_environment = flags.origins.get("xla_dump_to") == "XLA_FLAGS"
     return ModuleDump(flags, settings, name, number, with_inputs=from_environment)
-
-
-_ASKING = re.compile(r"xla_dump_(?!hlo_as_long_text|buffer_|full_|enable_|max_|large_|disable_)")
-_ASKING_FIELDS = tuple(n for n in DebugOptions.__dataclass_fields__ if _ASKING.match(n))
-
-
-def _may_dump(options: DebugOptions) -> bool:
-    """Whether any flag asks for dumps at all; compilations without any pay nothing else."""
-    return any(getattr(options, name) for name in _ASKING_FIELDS)
 
 
 def _within_limit(options: DebugOptions, number: int) -> bool:

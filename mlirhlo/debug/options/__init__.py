@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mlirhlo.debug.options.fields import DebugOptions
+from mlirhlo.debug.options.fields import DebugOptions, asks_for_dumps
 from mlirhlo.debug.options.process import process_flags
 from mlirhlo.debug.options.sources import Flags, resolve, wanted_passes
 
-__all__ = ["DebugOptions", "Flags", "process_flags", "resolve", "wanted_passes"]
+__all__ = ["DebugOptions", "Flags", "asks_for_dumps", "process_flags", "resolve", "wanted_passes"]

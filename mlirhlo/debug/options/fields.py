@@ -7,6 +7,8 @@ Source: dumps reference, "Flag tables"; names of other times, "JAX, TensorFlow a
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, TypeVar
@@ -48,7 +50,7 @@ WHERE, WHAT, WHICH, FORM, GRAPHS, PASSES, OTHER_BACKENDS, GENERAL = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots: they cost a second class at start-up
 class DebugOptions:
     """XLA's debug options as this compiler knows them; made by `resolve`."""
 
@@ -271,6 +273,16 @@ class DebugOptions:
     )
 
 
+_ASKING = re.compile(r"xla_dump_(?!hlo_as_long_text|buffer_|full_|enable_|max_|large_|disable_)")
+
+
+@functools.cache
+def asks_for_dumps(options: DebugOptions) -> bool:
+    """Whether any flag that can lead to dumps is set; compilations without any pay nothing else."""
+    return any(getattr(options, name) for name in flag_fields() if _ASKING.match(name))
+
+
+@functools.cache
 def flag_fields() -> Mapping[str, Field[Any]]:
     """The fields by name, in the order of their declaration."""
     return {member.name: member for member in fields(DebugOptions)}

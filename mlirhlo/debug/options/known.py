@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
-from importlib import resources
 
 from mlirhlo.debug.options.fields import ALIASES, flag_fields, info_of
 from mlirhlo.debug.options.values import Value, from_text
@@ -31,6 +29,8 @@ class Row:
 @functools.cache
 def xla_rows() -> Mapping[str, Row]:
     """All fields of XLA's message by name, in the order in which dumps list them."""
+    from importlib import resources
+
     table = resources.files("mlirhlo.debug.options") / "xla_flags.tsv"
     rows: dict[str, Row] = {}
     for line in table.read_text().splitlines():
@@ -56,6 +56,8 @@ def is_of_other_compiler(name: str) -> bool:
 
 def nearest(name: str) -> str | None:
     """The known flag that is spelled most like `name`."""
+    from difflib import get_close_matches
+
     known = [
         *(n for n, member in flag_fields().items() if info_of(member).is_flag),
         *xla_rows(),

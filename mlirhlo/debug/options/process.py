@@ -5,14 +5,11 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 
 from mlirhlo.debug.options.sources import LIBTPU_INIT_ARGS, XLA_FLAGS, Flags, resolve
 from mlirhlo.diagnostics import Diagnostic, Severity
-
-LOG = logging.getLogger("mlirhlo.flags")
 
 _lock = threading.Lock()
 _read: list[tuple[tuple[str, str], Flags]] = []
@@ -46,13 +43,19 @@ def _tell_ignored(now: tuple[str, str]) -> None:
         _told.add(now)
         message = f"{XLA_FLAGS} has changed since it was read, which XLA ignores, and so do we"
         hint = "--xla_flags_reset=true in its first value has it read for every compilation"
-        LOG.warning("%s", Diagnostic("HLO0522", message, help=hint, severity=Severity.WARNING))
+        _log(Diagnostic("HLO0522", message, help=hint, severity=Severity.WARNING))
 
 
 def report(flags: Flags) -> None:
     """Logs what there is to say of flags."""
     for problem in flags.problems:
-        LOG.warning("%s", problem)
+        _log(problem)
+
+
+def _log(problem: Diagnostic) -> None:
+    import logging  # most programs have nothing to say
+
+    logging.getLogger("mlirhlo.flags").warning("%s", problem)
 
 
 def forget() -> None:

@@ -127,6 +127,38 @@ def first_reduce(outputs: Sequence[SSAValue], operands: Sequence[SSAValue]) -> R
     return None
 
 
+MAPPED = frozenset({"broadcast", "transpose", "reshape", "get-tuple-element", "map", "copy"})
+"""Instructions whose operands' places are known, besides element-wise ones."""
+
+
+def operand_places(op: Any, place: Symbols) -> list[tuple[SSAValue, Symbols]]:
+    """Where the operands of an instruction are read for its element at a place."""
+    name = op.opcode.name
+    if name == "broadcast":
+        along = cast("tuple[int, ...]", op.dimensions)
+        pairs = zip(along, sizes_of(op.operand), strict=True)
+        return [(op.operand, tuple(place[d] if n != 1 else UNIT for d, n in pairs))]
+    if name == "transpose":
+        moved = [UNIT] * len(place)
+        for at, d in enumerate(cast("tuple[int, ...]", op.dimensions)):
+            moved[d] = place[at]
+        return [(op.operand, tuple(moved))]
+    if name == "reshape":
+        return [(op.operand, _reshaped(op, place))]
+    if op.opcode.elementwise or name in MAPPED:
+        return [(v, place if sizes_of(v) else ()) for v in op.inputs]
+    return [(v, (OTHER,) * len(sizes_of(v))) for v in op.inputs]
+
+
+def _reshaped(op: Any, place: Symbols) -> Symbols:
+    """Through a reshape that adds or drops dimensions of one element."""
+    before, after = sizes_of(op.operand), sizes_of(op.output)
+    if [n for n in before if n != 1] != [n for n in after if n != 1]:
+        return (OTHER,) * len(before)
+    rest = iter([s for s, n in zip(place, after, strict=True) if n != 1])
+    return tuple(UNIT if n == 1 else next(rest) for n in before)
+
+
 class _Planner:
     def __init__(self, outputs: Sequence[SSAValue], operands: Sequence[SSAValue]) -> None:
         self.outputs, self.operands = outputs, set(operands)
@@ -231,34 +263,14 @@ class _Planner:
         """Nodes of the operands, and what the instruction itself costs."""
         if name == "reduce":
             return self.reduce(op, place), 0
-        if name == "broadcast":
-            along = cast("tuple[int, ...]", op.dimensions)
-            pairs = zip(along, sizes_of(op.operand), strict=True)
-            inner = tuple(place[d] if n != 1 else UNIT for d, n in pairs)
-            return [self.node(op.operand, inner)], 0
-        if name == "transpose":
-            moved = [UNIT] * len(place)
-            for at, d in enumerate(op.dimensions):
-                moved[d] = place[at]
-            return [self.node(op.operand, tuple(moved))], 0
-        if name == "reshape":
-            return [self.node(op.operand, self.reshaped(op, place))], 0
-        if name == "get-tuple-element":
-            return [self.node(op.operand, place)], 0
-        if op.opcode.elementwise or name in ("map", "copy"):
-            own = 1.0 if name in _PLAIN else 4.0 if name in _DEAR else 12.0
-            return [self.node(v, place if sizes_of(v) else ()) for v in op.inputs], own
         if name in _FOLDS:
             raise Declined
-        return [self.node(v, (OTHER,) * len(sizes_of(v))) for v in op.inputs], 4
-
-    def reshaped(self, op: Any, place: Symbols) -> Symbols:
-        """Through a reshape that adds or drops dimensions of one element."""
-        before, after = sizes_of(op.operand), sizes_of(op.output)
-        if [n for n in before if n != 1] != [n for n in after if n != 1]:
-            return (OTHER,) * len(before)
-        rest = iter([s for s, n in zip(place, after, strict=True) if n != 1])
-        return tuple(UNIT if n == 1 else next(rest) for n in before)
+        own = 0.0
+        if op.opcode.elementwise:
+            own = 1.0 if name in _PLAIN else 4.0 if name in _DEAR else 12.0
+        elif name not in MAPPED:
+            own = 4.0
+        return [self.node(v, inner) for v, inner in operand_places(op, place)], own
 
     def reduce(self, op: ReduceOp, place: Symbols) -> list[Node]:
         count = len(op.inputs) // 2

@@ -23,6 +23,7 @@ from mlirhlo.lowering.hlo_to_loops.fold_plan import Declined, fold_plan
 from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output, loop_kernel
 from mlirhlo.lowering.hlo_to_loops.rows import row_kernel
+from mlirhlo.lowering.hlo_to_loops.transposes import transpose_kernel, turned_reads
 
 Computations: TypeAlias = "Mapping[str, ComputationOp]"
 Builder: TypeAlias = "Callable[[str, Instruction], FuncOp]"
@@ -90,6 +91,9 @@ def computed(name: str, outputs: Sequence[Output], operands: Sequence[SSAValue])
         if plan.folded[-1] == len(plan.sizes) - 1:
             return row_kernel(frame, plan)
         return column_kernel(frame, plan)
+    across = turned_reads(found.outputs, found.operands)
+    if across is not None:
+        return transpose_kernel(Frame(name, found.outputs, found.operands), *across)
     return loop_kernel(name, [o for v in found.outputs for o in outputs_of(v)], found.operands)
 
 

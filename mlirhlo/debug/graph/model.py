@@ -159,6 +159,10 @@ class Graph:
         """Whether it is the root of its computation."""
         return self.computations[node.computation].root == node.index
 
+    def instructions_of(self, computation: int) -> Sequence[Instruction]:
+        """Instructions of a computation in block order, definitions before uses."""
+        return self.printer.lists[self.computations[computation].name]
+
     # -------------------------------------------------------------- texts
 
     def text(self, node: Node) -> str:

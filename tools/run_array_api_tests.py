@@ -20,7 +20,13 @@ from xml.etree import ElementTree as ET
 
 ROOT = Path(__file__).resolve().parent.parent
 
-XFAILS: Mapping[str, str] = {}
+XFAILS: Mapping[str, str] = {
+    "array_api_tests/test_special_cases.py::test_unary[sqrt(real(x_i) is +infinity and "
+    "isfinite(imag(x_i)) and imag(x_i) > 0) -> +0 + infinity j]": (
+        "the standard's text swaps the cases of +infinity and -infinity; C99, annex G.6.4.2, has "
+        "+infinity + 0j, as XLA and numpy"
+    ),
+}
 """Tests that must fail, with the reason; one that passes is an error."""
 
 SKIPS: Mapping[str, str] = {}
@@ -37,7 +43,7 @@ def arguments(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--max-examples", type=int, default=100, help="cases of each test")
     parser.add_argument("--only", default="", help="a part of the suite, as pytest's -k has it")
     parser.add_argument("modules", nargs="*", help="files of the suite; all by default")
-    return parser.parse_args(given)
+    return parser.parse_intermixed_args(given)
 
 
 def listed(directory: Path, name: str, tests: Mapping[str, str]) -> str:

@@ -142,7 +142,7 @@ def _sign(x: Array) -> Array:
     if dt.kind_of(x.dtype) == "u":
         return ops.convert(ops.compare("NE", x, ops.like(0, x)), x.dtype)
     found = ops.unary("sign", x)
-    if not is_float(x):
+    if not (is_float(x) or is_complex(x)):
         return found
     # HLO keeps the sign of a zero, the standard asks for +0.
     zero = ops.like(0, x)
@@ -178,7 +178,7 @@ conj = unary("conj", "numeric", _conj, "The complex conjugate.")
 cos = unary("cos", "float", opcode("cosine"), "The cosine.")
 cosh = unary("cosh", "float", elementwise_inverse.cosh, "The hyperbolic cosine.")
 exp = unary("exp", "float", opcode("exponential"), "e to the power of the elements.")
-expm1 = unary("expm1", "float", opcode("exponential-minus-one"), "exp(x) - 1, exact near 0.")
+expm1 = unary("expm1", "float", elementwise_inverse.expm1, "exp(x) - 1, exact near 0.")
 floor = unary("floor", "real", on_floats(opcode("floor")), "The greatest integer not above.")
 imag = unary("imag", "numeric", imaginary_part, "The imaginary part.")
 isfinite = unary("isfinite", "any", _isfinite, "Whether elements are neither infinite nor NaN.")

@@ -2,7 +2,8 @@
 
 XLA compiles no opcodes for them on the CPU, so they are written out, real ones so that nothing
 cancels or overflows on the way, complex ones after W. Kahan, "Branch cuts for complex elementary
-functions" (1987), which gets every branch cut and its sides right.
+functions" (1987), which gets every branch cut and its sides right. Infinite and undefined parts
+give what C99, annex G, and with it the standard, asks for.
 """
 
 from __future__ import annotations
@@ -137,21 +138,85 @@ def _real_atanh(x: Array) -> Array:
 # ------------------------------------------------------------------ complex numbers
 
 
+def _is_infinite(x: Array) -> Array:
+    return ops.compare("EQ", ops.unary("abs", x), ops.like(math.inf, x))
+
+
+def _is_undefined(x: Array) -> Array:
+    return ops.compare("NE", x, x)
+
+
+def _is_zero(x: Array) -> Array:
+    return ops.compare("EQ", x, ops.like(0, x))
+
+
+def _both(a: Array, b: Array) -> Array:
+    return ops.binary("and", a, b)
+
+
+def _either(a: Array, b: Array) -> Array:
+    return ops.binary("or", a, b)
+
+
 def _times(size: Array, wave: Array) -> Array:
     """A product in which a wave of 0 stays 0, however great the other factor."""
-    return ops.select(ops.compare("EQ", wave, ops.like(0, wave)), wave, _product(size, wave))
+    one = ops.like(1, size)
+    unit = ops.select(_is_undefined(size), one, _signed_as(one, size))
+    return _product(ops.select(_is_zero(wave), unit, size), wave)
 
 
 def _complex_sinh(z: Array) -> Array:
     x, y = _real(z), _imag(z)
     sine, cosine = ops.unary("sine", y), ops.unary("cosine", y)
-    return ops.complex_(_product(_real_sinh(x), cosine), _times(_real_cosh(x), sine))
+    size = _real_sinh(x)
+    # 0 and infinities need no direction: they stay what they are.
+    is_kept = _both(_is_undefined(sine), _either(_is_zero(x), _is_infinite(x)))
+    real = ops.select(is_kept, size, _product(size, cosine))
+    return ops.complex_(real, _times(_real_cosh(x), sine))
 
 
 def _complex_cosh(z: Array) -> Array:
     x, y = _real(z), _imag(z)
     sine, cosine = ops.unary("sine", y), ops.unary("cosine", y)
-    return ops.complex_(_product(_real_cosh(x), cosine), _times(_real_sinh(x), sine))
+    size, is_lost = _real_cosh(x), _is_undefined(sine)
+    real = ops.select(_both(is_lost, _is_infinite(x)), size, _product(size, cosine))
+    imag = ops.select(_both(is_lost, _is_zero(x)), x, _times(_real_sinh(x), sine))
+    return ops.complex_(real, imag)
+
+
+def _complex_expm1(z: Array) -> Array:
+    x, y = _real(z), _imag(z)
+    found = ops.unary("exponential-minus-one", z)
+    is_lost = _both(_is_infinite(x), ops.unary("not", ops.unary("is-finite", y, dt.bool)))
+    grown = ops.unary("exponential-minus-one", x)
+    zero, none = ops.like(0, x), ops.like(math.nan, x)
+    rest = ops.select(ops.compare("LT", x, zero), zero, none)
+    real = ops.select(is_lost, grown, _real(found))
+    real = ops.select(_is_zero(real), zero, real)  # The standard has 0 for -0 here.
+    return ops.complex_(real, ops.select(is_lost, rest, _imag(found)))
+
+
+def _directions(z: Array) -> tuple[Array, Array]:
+    """Both parts of the direction of an infinite number: infinities to 1, the finite ones to 0."""
+
+    def direction(x: Array) -> Array:
+        size = ops.select(_is_infinite(x), ops.like(1, x), ops.like(0, x))
+        return ops.select(_is_undefined(x), x, _signed_as(size, x))
+
+    return direction(_real(z)), direction(_imag(z))
+
+
+def _with_infinities(z: Array, found: Array, real: Array, imag: Array) -> Array:
+    """Another result where a part of `z` is infinite."""
+    is_far = _either(_is_infinite(_real(z)), _is_infinite(_imag(z)))
+    return ops.complex_(
+        ops.select(is_far, real, _real(found)), ops.select(is_far, imag, _imag(found))
+    )
+
+
+def _undefined_beside_zero(z: Array) -> Array:
+    """Whether the real part is 0 and the imaginary part undefined."""
+    return _both(_is_zero(_real(z)), _is_undefined(_imag(z)))
 
 
 def _around_one(z: Array) -> tuple[Array, Array, Array, Array]:
@@ -166,15 +231,23 @@ def _around_one(z: Array) -> tuple[Array, Array, Array, Array]:
 def _complex_asin(z: Array) -> Array:
     a, b, c, d = _around_one(z)
     real = ops.binary("atan2", _real(z), _difference(_product(a, c), _product(b, d)))
+    real = ops.select(_undefined_beside_zero(z), _real(z), real)
     imag = _real_asinh(_difference(_product(a, d), _product(b, c)))
-    return ops.complex_(real, imag)
+    u, v = _directions(z)
+    angle = ops.binary("atan2", u, ops.unary("abs", v))
+    height = _signed_as(ops.like(math.inf, v), _imag(z))
+    return _with_infinities(z, ops.complex_(real, imag), angle, height)
 
 
 def _complex_acos(z: Array) -> Array:
     a, b, c, d = _around_one(z)
     real = _scaled(ops.binary("atan2", a, c), 2)
+    real = ops.select(_undefined_beside_zero(z), ops.like(math.pi / 2, real), real)
     imag = _real_asinh(_difference(_product(c, b), _product(d, a)))
-    return ops.complex_(real, imag)
+    u, v = _directions(z)
+    angle = ops.binary("atan2", ops.unary("abs", v), u)
+    height = _negated(_signed_as(ops.like(math.inf, v), _imag(z)))
+    return _with_infinities(z, ops.complex_(real, imag), angle, height)
 
 
 def _complex_acosh(z: Array) -> Array:
@@ -184,7 +257,11 @@ def _complex_acosh(z: Array) -> Array:
     above = _root(ops.complex_(_sum(x, one), y))
     a, b, c, d = _real(below), _imag(below), _real(above), _imag(above)
     real = _real_asinh(_sum(_product(a, c), _product(b, d)))
-    return ops.complex_(real, _scaled(ops.binary("atan2", b, c), 2))
+    imag = _scaled(ops.binary("atan2", b, c), 2)
+    imag = ops.select(_undefined_beside_zero(z), ops.like(math.pi / 2, imag), imag)
+    u, v = _directions(z)
+    far = ops.like(math.inf, x)
+    return _with_infinities(z, ops.complex_(real, imag), far, ops.binary("atan2", v, u))
 
 
 def _turned(z: Array) -> Array:
@@ -207,7 +284,14 @@ def _complex_atanh(z: Array) -> Array:
     gap = _difference(one, size)
     square = _sum(_product(gap, gap), _product(y, y))
     ratio = ops.binary("divide", _scaled(size, 4), square)
-    real = _signed_as(_scaled(ops.unary("log-plus-one", ratio), 0.25), x)
+    near = _scaled(ops.unary("log-plus-one", ratio), 0.25)
+    # Where the square of what is left beside 1 and -1 loses digits, its logarithm does not.
+    loses = _both(
+        _is_zero(gap),
+        ops.compare("LT", square, ops.like(dt.finfo(x.dtype).smallest_normal * 4, x)),
+    )
+    log = ops.unary("log", _scaled(ops.unary("abs", y), 0.5))
+    real = _signed_as(ops.select(loses, _scaled(log, -0.5), near), x)
     # Both operands of the angle are differences that stay exact near 1.
     bottom = _difference(_product(gap, _sum(one, size)), _product(y, y))
     imag = _scaled(ops.binary("atan2", _scaled(y, 2), bottom), 0.5)
@@ -218,8 +302,10 @@ def _complex_atanh(z: Array) -> Array:
     )
     quarter = _signed_as(ops.like(math.pi / 2, y), y)
     inverse = _real(ops.binary("divide", ops.like(1, z), z))
-    real = ops.select(is_far, inverse, real)
-    return ops.complex_(real, ops.select(is_far, quarter, imag))
+    real = ops.select(is_far, _signed_as(ops.unary("abs", inverse), x), real)
+    is_kept = _both(_is_undefined(y), _either(_is_zero(x), _is_infinite(x)))
+    real = ops.select(is_kept, _signed_as(ops.like(0, x), x), real)
+    return ops.complex_(real, ops.select(_both(is_far, ops.compare("EQ", y, y)), quarter, imag))
 
 
 def _complex_atan(z: Array) -> Array:
@@ -230,6 +316,10 @@ def _real_atan(x: Array) -> Array:
     return ops.binary("atan2", x, ops.like(1, x))
 
 
+def _real_expm1(x: Array) -> Array:
+    return ops.unary("exponential-minus-one", x)
+
+
 acos = by_type(_real_acos, _complex_acos)
 acosh = by_type(_real_acosh, _complex_acosh)
 asin = by_type(_real_asin, _complex_asin)
@@ -237,4 +327,5 @@ asinh = by_type(_real_asinh, _complex_asinh)
 atan = by_type(_real_atan, _complex_atan)
 atanh = by_type(_real_atanh, _complex_atanh)
 cosh = by_type(_real_cosh, _complex_cosh)
+expm1 = by_type(_real_expm1, _complex_expm1)
 sinh = by_type(_real_sinh, _complex_sinh)

@@ -68,8 +68,8 @@ def masked(x: Array, direction: str, k: int = 0) -> Array:
 @kernel
 def _cholesky(x: Array, *, upper: bool) -> Array:
     # One triangle is read; the other one is filled from it, so that either may be given.
-    factor = masked(ops.cholesky(adjoint(x) if upper else x), "LE")
-    return adjoint(factor) if upper else factor
+    factor = ops.cholesky(adjoint(x) if upper else x)
+    return masked(adjoint(factor), "GE") if upper else masked(factor, "LE")
 
 
 def cholesky(x: Any, /, *, upper: bool = False) -> Array:

@@ -252,7 +252,8 @@ def _unique(x: Any, what: str) -> list[Array]:
     )
     values, indices, inverse, counts = found
     parts = (values, indices, inverse.reshape(data.shape), counts)
-    return [Array.concrete(np.ascontiguousarray(part)) for part in parts]
+    # `ascontiguousarray` would make a scalar's indices one-dimensional.
+    return [Array.concrete(np.asarray(part, order="C")) for part in parts]
 
 
 def unique_all(x: Any, /) -> UniqueAll:

@@ -201,6 +201,64 @@ def test_branches_of_complex_functions(name: str) -> None:
             assert not turned.any()
 
 
+def same_parts(got: Any, want: Any, rtol: float = 1e-13) -> Any:
+    """Where both parts agree, signs of zeros and infinities included; any NaN is as good as another."""
+
+    def same(a: Any, b: Any) -> Any:
+        is_close = np.isclose(a, b, rtol=rtol, atol=0) & (np.signbit(a) == np.signbit(b))
+        return (np.isnan(a) & np.isnan(b)) | is_close
+
+    return same(got.real, want.real) & same(got.imag, want.imag)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "sin", "sinh", "sqrt", "tan",
+     "tanh"],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_special_parts_of_complex_numbers(name: str, dtype: str) -> None:
+    parts = [0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan]
+    z = np.array([complex(a, b) for a in parts for b in parts], dtype)
+    # The standard leaves these signs open, and C libraries differ.
+    is_open = {
+        "sinh": np.isinf(z.real) & ~np.isfinite(z.imag),
+        "cosh": (z.real == 0) & ~np.isfinite(z.imag),
+        "sin": np.isinf(z.imag) & ~np.isfinite(z.real),
+        "cos": (z.imag == 0) & ~np.isfinite(z.real),
+    }.get(name, np.zeros(z.shape, bool))
+    with np.errstate(all="ignore"):
+        want = getattr(np, name)(z.astype("complex128"))
+    for got in map(np.asarray, both(name, z)):
+        right = same_parts(got, want, 1e-6 if dtype == "complex64" else 1e-13) | is_open
+        assert right.all(), list(zip(z[~right], got[~right], want[~right], strict=True))
+        for one, other in ((got.real, want.real), (got.imag, want.imag)):
+            np.testing.assert_array_equal(abs(one[is_open]), abs(other[is_open]))
+
+
+def test_complex_expm1_of_infinities() -> None:
+    """numpy has NaN there; the values are the standard's."""
+    inf, nan = np.inf, np.nan
+    wants = {
+        complex(-0.0, 0): 0j, complex(inf, 0): complex(inf, 0), complex(nan, 0): complex(nan, 0),
+        complex(-inf, inf): complex(-1, 0), complex(-inf, nan): complex(-1, 0),
+        complex(inf, inf): complex(inf, nan), complex(inf, nan): complex(inf, nan),
+        complex(-inf, 2): complex(-1, 0), complex(1, inf): complex(nan, nan),
+    }  # fmt: skip
+    for got in map(np.asarray, both("expm1", np.array(list(wants)))):
+        assert same_parts(got, np.array(list(wants.values()))).all(), got
+
+
+def test_complex_arc_tangent_at_its_poles() -> None:
+    near = np.array([1j, 1e-300 + 1j, -1e-200 - 1j, 1e-30 + 1j, 1e-3 + 1j, 1j * (1 + 1e-15)])
+    with np.errstate(all="ignore"):
+        want = np.arctan(near)
+    for got in map(np.asarray, both("atan", near)):
+        assert same_parts(got, want).all(), list(zip(near, got, want, strict=True))
+    for got in map(np.asarray, both("atan", near.astype("complex64"))):
+        np.testing.assert_allclose(got[3:5], want[3:5], rtol=1e-6)
+
+
 def test_complex_powers() -> None:
     values = [0j, 1 + 0j, -1 + 0j, 1j, 2 + 3j, -0.0 + 0j, 0.5 + 0j, -2 + 0j]
     powers = [0j, 1 + 0j, 2 + 0j, -1 + 0j, 0.5 + 0j, 1j, 2 + 1j, -2 + 1j, 5 - 5j]

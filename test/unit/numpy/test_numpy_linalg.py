@@ -54,6 +54,11 @@ def test_square_matrices(dtype: str, batch: tuple[int, ...]) -> None:
     for upper in (False, True):
         want = np.linalg.cholesky(positive, upper=upper)
         agree(lambda x, u=upper: hnp.linalg.cholesky(x, upper=u), want, positive)
+        factor = np.asarray(hnp.linalg.cholesky(positive, upper=upper))
+        beside = factor[..., ~np.tri(4, dtype=bool).T if upper else ~np.tri(4, dtype=bool)]
+        signed = np.concatenate([beside.real.ravel(), beside.imag.ravel()])
+        np.testing.assert_array_equal(np.copysign(1, signed), np.ones_like(signed))
+        assert not signed.any()
     agree(hnp.linalg.eigvalsh, np.linalg.eigvalsh(positive), positive)
     values, vectors = hnp.linalg.eigh(positive)
     rebuilt = vectors @ (values[..., :, None] * hnp.conj(vectors).mT)

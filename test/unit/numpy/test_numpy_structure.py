@@ -382,7 +382,7 @@ def test_sets_and_nonzero(x: Any) -> None:
         got, want = getattr(hnp, name)(hnp.asarray(x)), getattr(np, name)(x)
         assert got._fields == want._fields
         for one, other in zip(got, want, strict=True):
-            np.testing.assert_array_equal(np.asarray(one), other)
+            np.testing.assert_array_equal(np.asarray(one), other, strict=True)
     np.testing.assert_array_equal(np.asarray(hnp.unique_values(hnp.asarray(x))), np.unique(x))
     if x.ndim:
         for one, other in zip(hnp.nonzero(hnp.asarray(x)), np.nonzero(x), strict=True):

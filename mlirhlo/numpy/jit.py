@@ -13,13 +13,14 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from mlirhlo.debug.options.jax_era import jax_settings
 from mlirhlo.dialects.hlo.attributes.aliasing import (
     BufferDonors,
     BufferDonorsAttr,
@@ -27,6 +28,7 @@ from mlirhlo.dialects.hlo.attributes.aliasing import (
     InputOutputAliases,
     InputOutputAliasesAttr,
 )
+from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.numpy import dtypes as dt
@@ -47,7 +49,8 @@ LOG = logging.getLogger("mlirhlo.jit")
 OFTEN = 5
 """From so many compilations of one function on, each is a warning."""
 
-PLATFORMS = ("interpreter",)
+PLATFORMS = ("interpreter", "cpu")
+"""What jitted functions run on; `cpu` is machine code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,29 @@ Sorter = Callable[[tuple[Any, ...], dict[str, Any]], Call]
 """Sorts the arguments of a call."""
 
 
+Runner = Callable[[Sequence[Data]], Sequence[Data]]
+"""Runs a module on its arguments; the results one by one."""
+
+
+def _runner(op: ModuleOp, platform: str, options: Mapping[str, object] | None) -> Runner:
+    """What runs a module, with the dumps that XLA's flags and JAX's variables ask for."""
+    from mlirhlo.debug.dump import flags_for
+    from mlirhlo.debug.dump.jit_dumps import watched_runner, with_logging
+
+    flags = with_logging(op, flags_for(options))
+    if platform == "cpu":
+        from mlirhlo.runtime.compiler import compile_module
+
+        executable = compile_module(op, flags=flags)
+
+        def run(arguments: Sequence[Data]) -> Sequence[Data]:
+            result = executable(*arguments)
+            return cast("tuple[Data, ...]", result) if isinstance(result, tuple) else [result]
+
+        return run
+    return watched_runner(op, flags, Executable(op))
+
+
 class Lowered:
     """A function as a module, for arguments of certain shapes and types; see `Jitted.lower`."""
 
@@ -118,9 +144,16 @@ class Lowered:
             return converted
         return self.op
 
-    def compile(self) -> Compiled:
-        """The module, ready to run."""
-        return Compiled(self, self._sort, self._signature, self._result)
+    def compile(
+        self, compiler_options: Mapping[str, object] | None = None, *, platform: str = "interpreter"
+    ) -> Compiled:
+        """The module, ready to run on `platform`.
+
+        `compiler_options`: XLA's debug options, which go over the flags of the environment. Raises
+        `HloError` HLO0524 for options that do not fit, HLO0432 and HLO0435 for what has no code.
+        """
+        run = _runner(self.op, platform, compiler_options)
+        return Compiled(self, self._sort, self._signature, self._result, run)
 
     def __repr__(self) -> str:
         module = HloModule(self.op)
@@ -132,11 +165,16 @@ class Compiled:
     """A function ready to run on arguments of certain shapes and types."""
 
     def __init__(
-        self, lowered: Lowered, sort: Sorter, signature: Signature, result: Structure
+        self,
+        lowered: Lowered,
+        sort: Sorter,
+        signature: Signature,
+        result: Structure,
+        run: Runner,
     ) -> None:
         self._lowered, self._sort = lowered, sort
         self._signature, self._result = signature, result
-        self._run = Executable(lowered.op)
+        self._run = run
 
     def as_text(self, format: str = "hlo") -> str:
         """The module that runs, as text."""
@@ -216,8 +254,10 @@ class Jitted:
         static_argnums: int | Sequence[int] = (),
         static_argnames: str | Sequence[str] = (),
         donate_argnums: int | Sequence[int] = (),
-        platform: str = "interpreter",
+        platform: str | None = None,
+        compiler_options: Mapping[str, object] | None = None,
     ) -> None:
+        platform = platform or jax_settings().platform_name or "interpreter"
         if platform not in PLATFORMS:
             raise problem(
                 HloValueError,
@@ -227,6 +267,7 @@ class Jitted:
             )
         functools.update_wrapper(self, function)
         self.platform = platform
+        self._compiler_options = compiler_options
         self._function = function
         inner = function.func if isinstance(function, functools.partial) else function
         self._name: str = getattr(inner, "__name__", type(inner).__name__)
@@ -261,7 +302,9 @@ class Jitted:
         compiled = self._compiled.get(call.signature)
         if compiled is None:
             self._log(call)
-            compiled = self._compiled[call.signature] = self._lower(call).compile()
+            lowered = self._lower(call)
+            compiled = lowered.compile(self._compiler_options, platform=self.platform)
+            self._compiled[call.signature] = compiled
         return compiled.run(call.leaves)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -379,6 +422,13 @@ class Jitted:
             builder.add("main", trace.block, root, is_entry=True)
         op = builder.finish()
         _donate(op, call.donated, [v.type for v in values], is_single)
+        settings = jax_settings()
+        if settings.replica_count != 1:
+            HloModule(op).set("replica_count", integer(settings.replica_count))
+        if settings.writes:
+            from mlirhlo.debug.dump.jit_dumps import dump_program
+
+            dump_program(settings, op, self._name)
         return Lowered(op, self._sort_traced, signature, structure)
 
     # -------------------------------------------------------------- what the log says
@@ -477,12 +527,15 @@ def jit(
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
     donate_argnums: int | Sequence[int] = (),
-    platform: str = "interpreter",
+    platform: str | None = None,
+    compiler_options: Mapping[str, object] | None = None,
 ) -> Any:
     """The function, compiled for the shapes and types of each call; also as a decorator.
 
     `static_argnums`, `static_argnames`: arguments that are fixed while tracing, compared by value.
-    `donate_argnums`: arguments whose memory the program may use. Arguments and results are arrays
+    `donate_argnums`: arguments whose memory the program may use. `platform`: `interpreter`, or `cpu`
+    for machine code; `JAX_PLATFORM_NAME` says it when None. `compiler_options`: XLA's debug options
+    (`{"xla_dump_to": "dumps"}`). Arguments and results are arrays
     in dicts, lists, tuples and dataclasses. Raises `HloError` HLO062x.
     """
     options: dict[str, Any] = {
@@ -490,6 +543,7 @@ def jit(
         "static_argnames": static_argnames,
         "donate_argnums": donate_argnums,
         "platform": platform,
+        "compiler_options": compiler_options,
     }
     if function is None:
         return lambda f: Jitted(f, **options)  # pyright: ignore[reportUnknownLambdaType]

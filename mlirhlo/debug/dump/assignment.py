@@ -8,8 +8,9 @@ Source: dumps reference, "Buffer assignment", "Live range".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
@@ -119,7 +120,7 @@ class Assignment:
 
     def name_of(self, op: Instruction) -> str:
         """The name that an instruction is printed under."""
-        return _name(self.printer, op)
+        return printed_name(self.printer, op)
 
     @property
     def entry(self) -> str:
@@ -142,7 +143,13 @@ def assign(module: ModuleOp, plan: Plan, values: Values) -> Assignment:
     return _Maker(HloModule(module), plan, values).make()
 
 
-def _name(printer: ModulePrinter, op: Instruction) -> str:
+def instruction_names(module: ModuleOp) -> Callable[[Instruction], str]:
+    """The names that instructions of a module are printed under."""
+    return partial(printed_name, ModulePrinter(HloModule(module), PrintOptions()))
+
+
+def printed_name(printer: ModulePrinter, op: Instruction) -> str:
+    """The name of an instruction; passes leave some without one."""
     if printer.names is not None and (given := printer.names.get(id(op.results[0]))) is not None:
         return given
     return op.instruction_name or op.opcode.name
@@ -176,7 +183,7 @@ class _Maker:
         return Assignment(self.values, self._allocations(), self.sequence, self.printer)
 
     def _name(self, op: Instruction) -> str:
-        return _name(self.printer, op)
+        return printed_name(self.printer, op)
 
     def _positions(self, op: Instruction, tree: Tree) -> None:
         places = self.held[op] = {}

@@ -9,9 +9,10 @@ leaves out bytes that are the same everywhere.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
-from xdsl.dialects.builtin import IntegerType, i32, i64
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerType, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects import arith as casts
@@ -24,6 +25,8 @@ SHORT = 128
 """Rows up to this length are ordered by counting."""
 
 _RADIX = 256
+_MANY = 1 << 15
+"""Rows of that length do not stay in the nearest cache."""
 
 
 def key_bits(element: PrimitiveType) -> int:
@@ -169,20 +172,84 @@ class KeyedRow:
             count = b.load(table, [loop.index])
             b.store(loop.carried[0], table, [loop.index])
             loop.carry(b.addi(loop.carried[0], count))
+        lines = [
+            _Lines(b, table, source, target, self.length >= _MANY)
+            for source, target in zip(state[0::2], state[1::2], strict=True)
+        ]
         with b.loop(0, self.length) as at:
-            word = b.load(state[0], [at])
-            digit = self._digit(word, shift)
+            digit = self._digit(b.load(state[0], [at]), shift)
             place = b.load(table, [digit])
             b.store(b.addi(place, b.constant(1, i32)), table, [digit])
             to = b.cast_index(place, INDEX)
-            b.store(word, state[1], [to])
-            if len(state) > 2:
-                b.store(b.load(state[2], [at]), state[3], [to])
+            for line in lines:
+                line.move(at, digit, to)
+        for line in lines:
+            line.finish()
 
     def _digit(self, word: SSAValue, shift: int) -> SSAValue:
         b = self.b
         digit = b.shrui(word, b.constant(shift, i64)) if shift else word
         return b.cast_index(b.andi(digit, b.constant(_RADIX - 1, i64)), INDEX)
+
+
+class _Lines:
+    """Moves elements to the ends of buckets.
+
+    In long rows buckets lie powers of two apart and would throw each other out of the caches: there
+    each has a line in a small buffer, which goes to memory when it is full.
+    """
+
+    def __init__(
+        self, b: FunctionBuilder, ends: SSAValue, source: SSAValue, target: SSAValue, gathers: bool
+    ) -> None:
+        self.b, self.ends, self.source, self.target = b, ends, source, target
+        self.element = element = cast(Any, source.type).element_type
+        self.room = 64 // element.size
+        self.lines: SSAValue | None = None
+        if gathers:
+            self.lines = b.scratch([_RADIX * self.room], element)
+            self.starts = b.scratch([_RADIX], i32)
+            with b.loop(0, _RADIX) as bucket:
+                b.store(b.load(ends, [bucket]), self.starts, [bucket])
+
+    def move(self, at: SSAValue, digit: SSAValue, to: SSAValue) -> None:
+        """Moves the element at `at` to the place `to` of a bucket."""
+        b, lines = self.b, self.lines
+        value = b.load(self.source, [at])
+        if lines is None:
+            b.store(value, self.target, [to])
+            return
+        last = b.constant(self.room - 1, INDEX)
+        slot = b.andi(to, last)
+        line = b.mul(digit, self.room)
+        b.store(value, lines, [b.add(line, slot)])
+        with b.if_(b.cmpi("eq", slot, last)):
+            first = b.subi(to, last)
+            start = b.cast_index(b.load(self.starts, [digit]), INDEX)
+            whole = b.cmpi("sge", first, start)
+            with b.if_(whole):
+                full = b.vector_load(lines, [line], self.room)
+                b.vector_store(full, self.target, [first])
+            with b.if_(b.xori(whole, b.constant(True, i1))):
+                self._part(line, first, start, b.add(to, 1))
+
+    def finish(self) -> None:
+        """Moves what is left in lines."""
+        b = self.b
+        if self.lines is None:
+            return
+        with b.loop(0, _RADIX) as bucket:
+            end = b.cast_index(b.load(self.ends, [bucket]), INDEX)
+            start = b.cast_index(b.load(self.starts, [bucket]), INDEX)
+            first = b.subi(end, b.andi(end, b.constant(self.room - 1, INDEX)))
+            self._part(b.mul(bucket, self.room), first, start, end)
+
+    def _part(self, line: Index, first: SSAValue, start: SSAValue, end: Index) -> None:
+        """A line that begins at `first`, from the bucket's start on."""
+        b = self.b
+        assert self.lines is not None
+        with b.loop(b.integer(arith.MaxSIOp, first, start), end) as at:
+            b.store(b.load(self.lines, [b.add(line, b.sub(at, first))]), self.target, [at])
 
 
 def row_buffers(length: int, bits: int) -> list[tuple[int, Attribute]]:

@@ -73,6 +73,12 @@ def test_nan_without_a_place_ends() -> None:
     np.testing.assert_array_equal(np.sort(result), np.sort(x))
 
 
+@pytest.mark.parametrize("type_", ["f32", "s64"])
+def test_long_rows(type_: str) -> None:
+    """Longer than the nearest cache, and no multiple of a line."""
+    agree(one_array(type_, "[40001]", 0, LESS))
+
+
 BY_TWO = """c { a = f32[] parameter(0)
  b = f32[] parameter(1)
  p = s32[] parameter(2)

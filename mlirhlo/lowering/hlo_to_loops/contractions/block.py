@@ -176,6 +176,7 @@ class Block:
                 k.rows,
                 k.lhs_stride,
                 span,
+                k.view(b.add(self.room, k.turned_at), k.unit),
             )
         if c.arithmetic.tiles and q.depth.units % 16:
             self._clear_left(span)

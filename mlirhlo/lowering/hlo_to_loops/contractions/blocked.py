@@ -32,7 +32,7 @@ from mlirhlo.lowering.hlo_to_loops.contractions.problem import (
 from mlirhlo.lowering.hlo_to_loops.contractions.tiles import unit_type
 from mlirhlo.lowering.hlo_to_loops.elements import register_type
 from mlirhlo.lowering.hlo_to_loops.helpers import call_helpers
-from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output
+from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output, loop_kernel
 from mlirhlo.lowering.target import current
 
 _LINE = 64
@@ -47,6 +47,8 @@ def blocked_kernel(
     `outputs` have the dimensions of the contraction's result and are computed from it, element by
     element; all share one layout.
     """
+    if 0 in outputs[0].shape.dimensions:
+        return loop_kernel(name, outputs, operands)
     target = current()
     c = oriented(contraction)
     lanes = target.vector_bytes * 8 // c.arithmetic.total.real.bits
@@ -133,15 +135,18 @@ class BlockedKernel:
         if q.rhs_packed and not self.shares_rhs:
             own = q.block_panels * self.panel_size * unit_bytes
         self.lhs_at, self.totals_at = 0, lhs_bytes
-        self.own_at = lhs_bytes + _up(totals)
+        turned = 0
+        if c.arithmetic.tiles and q.lhs_packed and not runs_along_depth(c.lhs, c):
+            turned = (units + q.lanes) * q.lanes * unit_bytes
+        self.turned_at = lhs_bytes + _up(totals)
+        self.own_at = self.turned_at + _up(turned)
         self.round_bytes = self.own_at + _up(own)
 
     # Building
 
     def build(self) -> FuncOp:
+        """The function."""
         b, q = self.b, self.blocking
-        if not (self.rows and self.columns and self.batch):
-            return b.finish()
         size = self.rhs_room.size + self.rounds * self.round_bytes
         self.room = b.workspace(size) if size else None
         if self.shares_rhs:

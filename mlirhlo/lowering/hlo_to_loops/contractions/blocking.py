@@ -49,7 +49,7 @@ class Blocking:
     def depth_blocks(self) -> int:
         """Blocks of the depth."""
         outer = -(-self.depth.outer_count // self.outer_step)
-        return outer * -(-self.depth.inner_units // self.unit_step)
+        return max(1, outer * -(-self.depth.inner_units // self.unit_step))
 
     @property
     def block_units(self) -> int:

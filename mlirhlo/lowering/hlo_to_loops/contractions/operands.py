@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, SSAValue
 from mlirhlo.dialects import arith as casts
 from mlirhlo.dialects.hlo.element_types import F32, PrimitiveType
 from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.lowering.builder import FunctionBuilder, Index, vector_of
+from mlirhlo.lowering.builder import FunctionBuilder, Index, lanes_of, vector_of
 from mlirhlo.lowering.hlo_to_loops.contractions.arithmetic import rounding
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction, Factor
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import Index as DimensionIndex
@@ -178,6 +178,7 @@ class Reader:
             coordinate, here = self._dimension(dim, index, coordinates, lanes)
             place.append(coordinate)
             if here is not None:
+                here = here if lanes_of(here.type) else b.broadcast(here, lanes)
                 mask = here if mask is None else b.andi(mask, here)
         return tuple(place), mask
 

@@ -280,40 +280,26 @@ class Packer:
         count: int,
         stride: int,
         span: Span,
+        room: SSAValue,
     ) -> None:
-        """As `by_rows` of places `first…` of one axis with `count`, whose memory runs along it."""
-        b, lanes = self.b, self.lanes
+        """As `by_rows` of places `first…` of one axis with `count`, whose memory runs along it.
 
-        def each(reader: Reader, before: Index) -> None:
-            with b.loop(0, rows, lanes) as row, b.loop(0, span.unit_count, lanes) as u:
-                place = b.add(first, row)
-                square: list[SSAValue] = []
-                for unit in range(lanes):
-                    parts: list[SSAValue] = []
-                    for e in range(self.group):
-                        at = b.add(b.mul(b.add(b.add(span.unit, u), unit), self.group), e)
-                        value = self._element_row(reader, at, axis, place, b.sub(count, place))
-                        parts.append(value)
-                    square.append(unit_vector(b, parts, self.group))
-                start = b.add(b.add(b.mul(row, stride), before), u)
+        `room` is for as many rows as there are lanes, packed by depth before they are turned.
+        """
+        b, lanes = self.b, self.lanes
+        with b.loop(0, rows, lanes) as row:
+            place = b.add(first, row)
+            left = b.sub(count, place)
+            self.by_depth(room, 0, axis, place, left, 1, lanes, span, edge=count % lanes != 0)
+            units = b.mul(span.outer_count, span.unit_count)
+            with b.loop(0, units, lanes) as u:
+                square = [
+                    b.vector_load(room, [b.mul(b.add(u, unit), lanes)], lanes)
+                    for unit in range(lanes)
+                ]
+                start = b.add(b.mul(row, stride), u)
                 for lane, column in enumerate(transposed(b, square)):
                     b.vector_store(column, target, [b.add(start, lane * stride)])
-
-        self._around(span, each, self.reader)
-
-    def _element_row(
-        self, reader: Reader, at: Index, axis: int | None, place: Index, left: Index
-    ) -> SSAValue:
-        """Neighbours along an axis at one place of the depth, zeros when that does not exist."""
-        b, depth = self.b, self.depth
-        if depth.inner is None:
-            (value,) = reader.load(-1 if axis is None else axis, place, self.lanes, left)
-            return value
-        exists = b.cmpi("ult", b.index(at), b.index(depth.inner_size))
-        clamped = b.select(exists, b.index(at), b.index(0))
-        fixed = reader.at({depth.inner: clamped})
-        (value,) = fixed.load(-1 if axis is None else axis, place, self.lanes, left)
-        return b.select(b.broadcast(exists, self.lanes), value, b.constant(0, value.type))
 
 
 def _side_by_side(b: FunctionBuilder, parts: list[SSAValue], lanes: int) -> list[SSAValue]:

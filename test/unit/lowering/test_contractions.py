@@ -1,0 +1,342 @@
+"""Kernels of dots and convolutions as machine code, against the interpreter."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+
+import mlirhlo
+from mlirhlo.dialects.hlo.ops import TupleOp
+from mlirhlo.lowering import target as targets
+from mlirhlo.lowering.builder import WORKSPACE
+from mlirhlo.lowering.hlo_to_loops.contractions.kernels import contraction_kernel
+from mlirhlo.lowering.hlo_to_loops.helpers import helpers_of
+from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output, array
+from mlirhlo.lowering.llvm_text import print_llvm
+from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
+from mlirhlo.runtime.jit import Library, compile_object
+from mlirhlo.runtime.threads import externals
+
+pytest.importorskip("llvmlite")
+
+Array = np.ndarray[Any, Any]
+
+TOLERANCES = {
+    "float32": 3e-6,
+    "float64": 1e-13,
+    "complex64": 4e-6,
+    "complex128": 1e-13,
+    "float16": 2e-3,
+    "bfloat16": 1e-2,
+}
+"""Of the greatest absolute value: sums are made in another order."""
+
+
+def run(module: mlirhlo.Module, arguments: list[Array], like: list[Array]) -> list[Array]:
+    """Results of an entry that is one kernel; the memory it gets is full of NaN before."""
+    entry = module.hlo.entry
+    parts = entry.root.inputs if isinstance(entry.root, TupleOp) else [entry.root.output]
+    kernel = contraction_kernel(
+        "kernel", [Output(p, array(p)) for p in parts], [p.output for p in entry.parameters]
+    )
+    assert kernel is not None
+    loops = ModuleOp([*helpers_of([kernel]), kernel])
+    loops.verify()
+    code = convert_to_llvm(loops, features={"prefer-vector-width": "512"})
+    code.verify()
+    text = print_llvm(code)
+    library = Library([compile_object(text)], ["kernel"], externals(text))
+    size = kernel.attributes.get(WORKSPACE)
+    room = np.full((size.value.data if isinstance(size, IntegerAttr) else 0) + 128, 0xFF, np.uint8)
+    start = -(-room.ctypes.data // 64) * 64
+    orders = [array(p.output) for p in entry.parameters]
+    inputs = [_in_memory(a, s) for a, s in zip(arguments, orders, strict=True)]
+    results = [np.full(_physical(array(p)), 0x55, np.uint8) for p in parts]
+    pointers = [x.ctypes.data for x in (*inputs, *results)]
+    if isinstance(size, IntegerAttr):
+        pointers.append(start)
+    ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers))(library.address("kernel"))(*pointers)
+    return [
+        _out_of_memory(r, array(p), e.dtype) for r, p, e in zip(results, parts, like, strict=True)
+    ]
+
+
+def _order(shape: Any) -> tuple[int, ...]:
+    return (
+        tuple(reversed(shape.layout.minor_to_major)) if shape.layout else tuple(range(shape.rank))
+    )
+
+
+def _in_memory(values: Array, shape: Any) -> Array:
+    return np.ascontiguousarray(values.transpose(_order(shape)))
+
+
+def _physical(shape: Any) -> int:
+    return int(shape.element_count * shape.element_type.byte_size)
+
+
+def _out_of_memory(data: Array, shape: Any, dtype: Any) -> Array:
+    order = _order(shape)
+    physical = data.view(dtype).reshape([shape.dimensions[d] for d in order])
+    return physical.transpose(np.argsort(order))
+
+
+def draw(rng: np.random.Generator, shape: Any) -> Array:
+    dtype: Any = shape.element_type.dtype
+    size = shape.dimensions
+    if dtype == np.bool_:
+        return rng.integers(0, 2, size).astype(bool)
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return rng.integers(max(info.min, -1000), min(info.max, 1000), size).astype(dtype)
+    if dtype.name.startswith(("int", "uint")):
+        return rng.integers(0, 4, size).astype(dtype)
+    values = rng.normal(size=size)
+    return (values + 1j * rng.normal(size=size) if dtype.kind == "c" else values).astype(dtype)
+
+
+def agrees(text: str, seed: int = 0) -> None:
+    """Runs a module and compares."""
+    module = mlirhlo.parse(text)
+    rng = np.random.default_rng(seed)
+    arguments = [draw(rng, p.shape) for p in module.hlo.entry.parameters]
+    expected = module(*arguments)
+    wanted = [np.asarray(e) for e in (expected if isinstance(expected, tuple) else (expected,))]
+    for actual, want in zip(run(module, arguments, wanted), wanted, strict=True):
+        assert actual.shape == want.shape
+        tolerance = TOLERANCES.get(want.dtype.name)
+        if tolerance is None or not want.size:
+            assert np.array_equal(actual, want), text
+        else:
+            kind: Any = np.complex128 if want.dtype.kind == "c" else np.float64
+            apart = np.abs(actual.astype(kind) - want.astype(kind)).max()
+            assert apart <= tolerance * max(np.abs(want.astype(kind)).max(), 1e-30), text
+
+
+MATRICES = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+TYPES = ("f32", "f64", "c64", "c128", "s32", "s64", "u8", "s8", "u16", "pred", "f16", "bf16")
+
+
+def dot(element: str, rows: int, depth: int, columns: int) -> str:
+    shapes = f"{element}[{rows},{depth}] x, {element}[{depth},{columns}] y"
+    return f"{element}[{rows},{columns}] dot({shapes}), {MATRICES}"
+
+
+@pytest.mark.parametrize("element", TYPES)
+@pytest.mark.parametrize("sizes", [(5, 7, 3), (1, 50, 40), (67, 130, 70)])
+def test_dots_of_every_type(element: str, sizes: tuple[int, int, int]) -> None:
+    agrees(dot(element, *sizes))
+
+
+@pytest.mark.parametrize("element", ["f32", "c64", "s32", "bf16", "s8"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "E[33,40] dot(E[20,33] x, E[40,20] y), lhs_contracting_dims={0}, rhs_contracting_dims={1}",
+        "E[65,40] dot(E[65,37] x, E[40,37] y), lhs_contracting_dims={1}, rhs_contracting_dims={1}",
+        (
+            "E[3,65,40] dot(E[3,65,37] x, E[3,40,37] y), lhs_batch_dims={0}, rhs_batch_dims={0}, "
+            "lhs_contracting_dims={2}, rhs_contracting_dims={2}"
+        ),
+        (
+            "E[2,5,4,6] dot(E[5,2,7,3] x, E[2,4,7,3,6] y), lhs_batch_dims={1}, rhs_batch_dims={0}, "
+            "lhs_contracting_dims={2,3}, rhs_contracting_dims={2,3}"
+        ),
+        "E[33,40]{0,1} dot(E[33,70]{0,1} x, E[70,40]{0,1} y), " + MATRICES,
+        (
+            "E[33,5,40]{0,2,1} dot(E[33,5,70] x, E[70,40] y), lhs_contracting_dims={2}, "
+            "rhs_contracting_dims={0}"
+        ),
+        (
+            "E[3,20,24]{0,2,1} dot(E[3,20,9] x, E[3,9,24] y), lhs_batch_dims={0}, "
+            "rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}"
+        ),
+        "E[] dot(E[50] x, E[50] y), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+        "E[5,6] dot(E[5] x, E[6] y)",
+        "E[5,6] dot(E[5,0] x, E[0,6] y), " + MATRICES,
+        "E[0,6] dot(E[0,3] x, E[3,6] y), " + MATRICES,
+    ],
+)
+def test_dots_of_every_form(element: str, form: str) -> None:
+    agrees(form.replace("E", element))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s32[33,40] dot(u8[33,70] x, s8[70,40] y), " + MATRICES,
+        "f32[33,40] dot(bf16[33,70] x, bf16[70,40] y), " + MATRICES,
+        "f32[33,40] dot(f8e4m3fn[33,70] x, f8e5m2[70,40] y), " + MATRICES,
+        "s8[33,40] dot(s4[33,70] x, u4[70,40] y), " + MATRICES,
+        "f32[33,40] dot(s8[33,70] x, f32[70,40] y), " + MATRICES,
+        "f32[33,40] dot(f32[33,70] x, f32[70,40] y), algorithm=dot_bf16_bf16_f32, " + MATRICES,
+        "f32[33,40] dot(f32[33,70] x, f32[70,40] y), algorithm=dot_tf32_tf32_f32, " + MATRICES,
+        "f32[300,10] dot(f32[300,2100] x, f32[2100,10] y), " + MATRICES,
+        "f32[130,200] dot(f32[130,1024] x, f32[1024,200] y), " + MATRICES,
+    ],
+)
+def test_dots_of_mixed_types_algorithms_and_depths(text: str) -> None:
+    agrees(text)
+
+
+@pytest.mark.parametrize("element", ["f32", "bf16", "s8"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        (
+            "R[2,9,9,20] convolution(E[2,9,9,5] x, E[3,3,5,20] y), window={size=3x3 pad=1_1x1_1}, "
+            "dim_labels=b01f_01io->b01f"
+        ),
+        (
+            "R[2,4,4,20] convolution(E[2,9,9,33] x, E[3,3,33,20] y), window={size=3x3 stride=2x2}, "
+            "dim_labels=b01f_01io->b01f"
+        ),
+        (
+            "R[2,20,9,9] convolution(E[2,5,9,9] x, E[20,5,3,3] y), window={size=3x3 pad=1_1x1_1}, "
+            "dim_labels=bf01_oi01->bf01"
+        ),
+        (
+            "R[2,9,9,40] convolution(E[2,9,9,64] x, E[1,1,64,40] y), window={size=1x1}, "
+            "dim_labels=b01f_01io->b01f"
+        ),
+        (
+            "R[1,9,12] convolution(E[1,5,4] x, E[3,2,12] y), feature_group_count=2, "
+            "window={size=3 pad=1_1 lhs_dilate=2 rhs_reversal=1}, dim_labels=b0f_0io->b0f"
+        ),
+        (
+            "R[2,7,8] convolution(E[4,9,3] x, E[3,3,8] y), window={size=3}, "
+            "dim_labels=b0f_0io->b0f, batch_group_count=2"
+        ),
+        (
+            "R[3,3,5,20] convolution(E[2,9,9,5] x, E[2,9,9,20] y), "
+            "window={size=9x9 pad=1_1x1_1}, dim_labels=f01b_i01o->01bf"
+        ),
+        (
+            "R[2,7,7,7,18] convolution(E[2,9,9,9,3] x, E[3,3,3,3,18] y), window={size=3x3x3}, "
+            "dim_labels=b012f_012io->b012f"
+        ),
+        (
+            "R[2,8,20] convolution(E[2,9,9] x, E[3,9,20] y), window={size=3 pad=-1_2}, "
+            "dim_labels=b0f_0io->b0f"
+        ),
+        (
+            "R[2,5,20] convolution(E[2,9,9] x, E[3,9,20] y), window={size=3 rhs_dilate=2}, "
+            "dim_labels=b0f_0io->b0f"
+        ),
+    ],
+)
+def test_convolutions_of_every_form(element: str, form: str) -> None:
+    agrees(form.replace("R", "s32" if element == "s8" else element).replace("E", element))
+
+
+FUSED = """HloModule fused
+ENTRY e {
+  x = T[M,K] parameter(0)
+  y = T[K,N] parameter(1)
+  bias = T[N] parameter(2)
+  residual = T[M,N] parameter(3)
+  d = T[M,N] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  wide = T[M,N] broadcast(bias), dimensions={1}
+  s = T[M,N] add(d, wide)
+  t = T[M,N] tanh(s)
+  r = T[M,N] add(t, residual)
+  ROOT c = bf16[M,N] convert(r)
+}
+"""
+
+
+@pytest.mark.parametrize("element", ["f32", "bf16"])
+@pytest.mark.parametrize("sizes", [(7, 5, 40), (70, 600, 100)])
+def test_what_comes_after_a_dot(element: str, sizes: tuple[int, int, int]) -> None:
+    text = FUSED.replace("T[", f"{element}[")
+    for name, size in zip("MKN", sizes, strict=True):
+        text = text.replace(f"[{name},", f"[{size},").replace(f"{name}]", f"{size}]")
+    agrees(text)
+
+
+def test_several_results_share_the_sums() -> None:
+    agrees("""HloModule several
+ENTRY e {
+  x = f32[40,24] parameter(0)
+  y = f32[24,50] parameter(1)
+  d = f32[40,50] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  zero = f32[] constant(0)
+  zeros = f32[40,50] broadcast(zero), dimensions={}
+  positive = pred[40,50] compare(d, zeros), direction=GT
+  relu = f32[40,50] maximum(d, zeros)
+  ROOT t = (pred[40,50], f32[40,50]) tuple(positive, relu)
+}
+""")
+
+
+def test_what_comes_before_a_dot_is_packed() -> None:
+    agrees("""HloModule before
+ENTRY e {
+  x = s8[24,40] parameter(0)
+  scale = f32[40] parameter(1)
+  y = f32[50,2,12] parameter(2)
+  f = f32[24,40] convert(x)
+  wide = f32[24,40] broadcast(scale), dimensions={1}
+  scaled = f32[24,40] multiply(f, wide)
+  turned = f32[40,24] transpose(scaled), dimensions={1,0}
+  e = f32[50,2,12] exponential(y)
+  flat = f32[50,24] reshape(e)
+  ROOT d = f32[40,50] dot(turned, flat), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+}
+""")
+
+
+@pytest.mark.parametrize("target", [targets.GENERIC, targets.AVX2, targets.AVX512])
+@pytest.mark.parametrize("element", ["f32", "f64", "bf16", "s8", "c64"])
+def test_other_processors(target: targets.Target, element: str) -> None:
+    """Kernels for lesser processors run on this one too."""
+    if not target.features <= targets.host().features:
+        pytest.skip("this machine has less")
+    with targets.using(target):
+        agrees(dot(element, 33, 41, 37))
+        agrees(
+            f"{element}[2,6,6,20] convolution({element}[2,6,6,5] x, {element}[3,3,5,20] y), "
+            "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"
+        )
+
+
+def _shape(element: str, sizes: list[int], data: st.DataObject) -> str:
+    layout = ",".join(map(str, data.draw(st.permutations(range(len(sizes))))))
+    return f"{element}[{','.join(map(str, sizes))}]" + (f"{{{layout}}}" if layout else "")
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None, phases=(Phase.explicit, Phase.generate))
+@given(st.data())
+def test_any_dimension_numbers(data: st.DataObject) -> None:
+    """Batch, contracting and free dimensions in any order, operands and result in any layout."""
+    element = data.draw(st.sampled_from(["f32", "bf16", "s8", "c64", "s32"]))
+    sizes = st.sampled_from([1, 2, 3, 5, 8, 16, 17, 33])
+    batch = [data.draw(sizes.filter(lambda n: n < 9)) for _ in range(data.draw(st.integers(0, 2)))]
+    depth = [data.draw(sizes) for _ in range(data.draw(st.integers(0, 2)))]
+    free = [[data.draw(sizes) for _ in range(data.draw(st.integers(0, 2)))] for _ in range(2)]
+    operands: list[str] = []
+    attributes: list[str] = []
+    for number, side in enumerate(("lhs", "rhs")):
+        parts = [("b", i, n) for i, n in enumerate(batch)] + [
+            ("d", i, n) for i, n in enumerate(depth)
+        ]
+        parts += [("f", i, n) for i, n in enumerate(free[number])]
+        frees = [p for p in parts if p[0] == "f"]
+        order = data.draw(st.permutations(parts))
+        # Free dimensions of the result come in the operand's order.
+        free[number] = [p[2] for p in order if p in frees]
+        where = {p[:2]: at for at, p in enumerate(order)}
+        operands.append(f"{_shape(element, [p[2] for p in order], data)} p{number}")
+        for kind, name in (("b", "batch"), ("d", "contracting")):
+            numbers = [where[kind, i] for i in range(len(batch if kind == "b" else depth))]
+            if numbers:
+                attributes.append(f"{side}_{name}_dims={{{','.join(map(str, numbers))}}}")
+    shape = _shape(element, [*batch, *free[0], *free[1]], data)
+    agrees(", ".join([f"{shape} dot({', '.join(operands)})", *attributes]))

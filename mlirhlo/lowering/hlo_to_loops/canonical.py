@@ -60,7 +60,8 @@ def canonical(
 ) -> Canonical | None:
     """What computes `outputs` (values, or arrays of that number in them) from `operands`.
 
-    None when there is nothing to make simpler: where an array is empty, or a value is no array.
+    None when there is nothing to make simpler: where an array is empty, or a value is no array, or
+    several of different shapes.
     """
     merging = Merging([v for v, _ in outputs], operands)
     values = [*operands, *(op.output for op in merging.order)]
@@ -69,6 +70,8 @@ def canonical(
         parts = shape.elements if isinstance(shape, TupleShape) else (shape,)
         if not all(isinstance(p, ArrayShape) and 0 not in p.dimensions for p in parts):
             return None
+        if len({cast(ArrayShape, p).dimensions for p in parts}) > 1:
+            return None  # arrays of several shapes, as of LAPACK's routines, share no dimensions
     return _Rewriter(merging).run(outputs, operands)
 
 

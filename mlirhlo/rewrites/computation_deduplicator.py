@@ -1,0 +1,123 @@
+"""`computation-deduplicator`: computations that are the same become one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
+from xdsl.ir import Attribute
+
+from mlirhlo.analysis.call_graph import call_graph
+from mlirhlo.dialects.hlo.attributes.base import symbol
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops import ComputationOp, FusionOp
+from mlirhlo.rewrites.passes import HloPass, Trace
+
+_NAMES = frozenset({"metadata", "origin", "original_value", "proto_id", "proto_rest", "statistics"})
+"""Properties that say nothing of what is computed."""
+
+
+def computation_key(
+    computation: ComputationOp, names: Mapping[str, Hashable] | None = None
+) -> Hashable:
+    """Equal for computations of the same instructions in the same order.
+
+    `names`: what stands for called computations; their names by default.
+    """
+    numbers: dict[object, int] = {}
+    rows: list[Hashable] = []
+    for op in computation.instructions:
+        numbers[op.output] = len(numbers)
+        properties = tuple(
+            (key, _named(value, names)) for key, value in op.properties.items() if key not in _NAMES
+        )
+        operands = tuple(numbers[v] for v in op.operands)
+        rows.append((type(op), op.output.type, operands, frozenset(properties)))
+    return tuple(rows), numbers[computation.root.output], computation.thread
+
+
+def _named(value: Attribute, names: Mapping[str, Hashable] | None) -> Hashable:
+    if names is None:
+        return value
+    if isinstance(value, SymbolRefAttr):
+        name = value.root_reference.data
+        return names.get(name, name)
+    if isinstance(value, ArrayAttr):
+        return tuple(_named(part, names) for part in cast("ArrayAttr[Attribute]", value))
+    return value
+
+
+def same_computation(
+    one: ComputationOp, other: ComputationOp, computations: Mapping[str, ComputationOp]
+) -> bool:
+    """Whether two computations do the same, those they call included."""
+    return _deep(one, computations) == _deep(other, computations)
+
+
+def _deep(computation: ComputationOp, computations: Mapping[str, ComputationOp]) -> Hashable:
+    names: dict[str, Hashable] = {}
+    for op in computation.instructions:
+        for name in op.called_computations:
+            if name not in names and name in computations:
+                names[name] = _deep(computations[name], computations)
+    return computation_key(computation, names)
+
+
+@dataclass(frozen=True)
+class ComputationDeduplicatorPass(HloPass):
+    """Lets all instructions that call the same computation under different names call one.
+
+    Before and after:
+
+        %f { …add… }  %g { …add… }   reduce(…), to_apply=%f   reduce(…), to_apply=%g
+          =>   reduce(…), to_apply=%f   reduce(…), to_apply=%f
+
+    The first one met stays, callees being met before callers; the others go. Computations of
+    fusions stay their own unless `mark_fusion_duplications` is on.
+    Source: reference of the passes, "Other simplifiers", `computation-deduplicator`.
+    """
+
+    name = "computation-deduplicator"
+
+    mark_fusion_duplications: bool = False
+    """Merges the computations of fusions too."""
+
+    def run(self, module: HloModule, trace: Trace) -> bool:
+        """Merges; whether any two were the same."""
+        del trace
+        fused = {
+            op.calls
+            for op in module.instructions
+            if isinstance(op, FusionOp) and not self.mark_fusion_duplications
+        }
+        kept: dict[Hashable, str] = {}
+        instead: dict[str, str] = {}
+        for computation in call_graph(module.op).post_order():
+            name = computation.computation_name
+            if computation.is_entry is not None or name in fused:
+                continue
+            key = computation_key(computation, dict(instead))
+            first = kept.setdefault(key, name)
+            if first != name:
+                instead[name] = first
+        if not instead:
+            return False
+        for op in module.instructions:
+            for key in op.properties.keys() & set(op.calling_keys):
+                op.properties[key] = _renamed(op.properties[key], instead)
+        for computation in tuple(module.computations):
+            if computation.computation_name in instead:
+                computation.detach()
+                computation.erase(safe_erase=False)
+        return True
+
+
+def _renamed(value: Attribute, instead: Mapping[str, str]) -> Attribute:
+    if isinstance(value, SymbolRefAttr):
+        name = value.root_reference.data
+        return symbol(instead[name]) if name in instead else value
+    if isinstance(value, ArrayAttr):
+        return ArrayAttr([_renamed(part, instead) for part in cast("ArrayAttr[Attribute]", value)])
+    return value

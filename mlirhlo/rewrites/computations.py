@@ -1,0 +1,77 @@
+"""Computations that passes add to a module: functions of two scalars, and copies of others."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.ir import Block, Operation
+
+from mlirhlo.dialects.hlo.attributes.base import integer, symbol
+from mlirhlo.dialects.hlo.build import append, close, make
+from mlirhlo.dialects.hlo.element_types import PrimitiveType
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.names import NameUniquer
+from mlirhlo.dialects.hlo.ops import ComputationOp
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.shapes import ArrayShape
+
+
+def module_of(op: Operation) -> HloModule:
+    """The module that holds `op`. Raises `ValueError` for an op outside of one."""
+    here: Operation | None = op
+    while here is not None and not isinstance(here, ModuleOp):
+        here = here.parent_op()
+    if here is None:
+        raise ValueError("the instruction is in no module")
+    return HloModule(here)
+
+
+def called(op: Instruction, name: str) -> ComputationOp:
+    """The computation `name` of the module that holds `op`."""
+    return module_of(op).by_name()[name]
+
+
+def add_computation(op: Instruction, name: str, block: Block, root: Instruction) -> SymbolRefAttr:
+    """Puts the computation of `block` before the one of `op`, under `name` or one like it."""
+    module = module_of(op)
+    free = NameUniquer(c.computation_name for c in module.computations).unique(name)
+    computation = close(free, block, root.output)
+    here = op.parent_op()
+    assert isinstance(here, ComputationOp)
+    assert here.parent is not None
+    here.parent.insert_op_before(computation, here)
+    return symbol(free)
+
+
+def binary_computation(op: Instruction, opcode: str, type_: PrimitiveType) -> SymbolRefAttr:
+    """A computation `opcode` of two scalars of `type_`; one that is there already if any is."""
+    module = module_of(op)
+    for computation in module.computations:
+        if _is_binary(computation, opcode, type_):
+            return symbol(computation.computation_name)
+    scalar = ArrayShape(type_, ())
+    block = Block()
+    operands: list[Instruction] = []
+    for number in range(2):
+        parameter = make("parameter", (), scalar, {"parameter_number": integer(number)})
+        append(block, parameter)
+        operands.append(parameter)
+    root = make(opcode, [p.output for p in operands], scalar, {})
+    append(block, root)
+    return add_computation(op, f"{opcode}_{type_.name}", block, root)
+
+
+def _is_binary(computation: ComputationOp, opcode: str, type_: PrimitiveType) -> bool:
+    root = computation.root
+    parameters = computation.parameters
+    return (
+        root.opcode.name == opcode
+        and computation.is_entry is None
+        and len(parameters) == 2
+        and tuple(root.operands) == tuple(p.output for p in parameters)
+        and all(_is_scalar(part, type_) for part in (*parameters, root))
+    )
+
+
+def _is_scalar(op: Instruction, type_: PrimitiveType) -> bool:
+    shape = op.shape
+    return isinstance(shape, ArrayShape) and shape.element_type is type_ and not shape.dimensions

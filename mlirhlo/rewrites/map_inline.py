@@ -1,0 +1,75 @@
+"""`map-inline`: the computation of a map on whole arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.ir import SSAValue
+
+from mlirhlo.dialects.hlo.ops import ConstantOp, Instruction, MapOp, ParameterOp
+from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.rewrites.algsimp.common import Builder, array, typed
+from mlirhlo.rewrites.computations import called
+from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, rule
+
+
+@rule(MapOp)
+def map_of_elementwise_instructions(op: MapOp, rewriter: Rewriter) -> None:
+    """map(x, …), f => f's instructions on arrays, all of them element by element"""
+    computation = called(op, op.to_apply)
+    shape = array(op)
+    body = tuple(computation.instructions)
+    if shape.is_dynamic or not all(map(_is_elementwise, body)):
+        return
+    b = Builder(op, rewriter)
+    values: dict[SSAValue, SSAValue] = {}
+    for inner in body:
+        if isinstance(inner, ParameterOp):
+            values[inner.output] = op.inputs[inner.parameter_number]
+            continue
+        if isinstance(inner, ConstantOp):
+            assert inner.literal is not None
+            made: Instruction = b.spread(
+                b.constant(inner.literal), typed(shape, array(inner).element_type)
+            )
+        else:
+            properties = {
+                k: v for k, v in inner.properties.items() if k not in ("metadata", "sharding")
+            }
+            operands = [values[v] for v in inner.inputs]
+            made = b(
+                type(inner), *operands, shape=typed(shape, array(inner).element_type), **properties
+            )
+        values[inner.output] = made.output
+    root = values[computation.root.output].owner
+    if isinstance(root, Instruction) and root in b.made:
+        b.done(root)
+
+
+def _is_elementwise(op: Instruction) -> bool:
+    if isinstance(op, ParameterOp | ConstantOp):
+        return isinstance(op.shape, ArrayShape) and not op.shape.dimensions
+    return (
+        op.opcode.elementwise
+        and not op.control_predecessors
+        and isinstance(op.shape, ArrayShape)
+        and not op.shape.dimensions
+    )
+
+
+@dataclass(frozen=True)
+class MapInlinePass(RulePass):
+    """Computes maps by instructions on whole arrays.
+
+    Before and after:
+
+        %f { …  ROOT %r = f32[] add(%p, %q) }
+        %m = f32[4] map(%x, %y), dimensions={0}, to_apply=%f      =>   %m = f32[4] add(%x, %y)
+
+    Only computations of element-wise instructions and scalar constants are inlined.
+    Source: reference of the passes, "Other simplifiers", `map-inline`.
+    """
+
+    name = "map-inline"
+    rules: ClassVar[tuple[Rule, ...]] = (map_of_elementwise_instructions,)

@@ -1,0 +1,82 @@
+"""`zero_sized_hlo_elimination`: arrays without elements are constants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlirhlo.analysis.effects import SideEffects
+from mlirhlo.dialects.hlo.build import make
+from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops import CallOp, ConstantOp, FusionOp, Instruction, ParameterOp
+from mlirhlo.dialects.hlo.shapes import ArrayShape, default_layout
+from mlirhlo.rewrites.passes import HloPass, Trace
+from mlirhlo.rewrites.rules import inherit
+
+
+@dataclass(frozen=True)
+class ZeroSizedHloEliminationPass(HloPass):
+    """Replaces instructions whose result has no elements by empty constants.
+
+    Before and after:
+
+        %a = f32[0,4] add(%x, %y)      =>   %a = f32[0,4] constant({})
+
+    Parameters stay; their users read a constant. Side effects, control dependencies, dynamic shapes and the
+    bodies of fusions and composites are left alone. Source: reference of the passes, "ZeroSizedHloElimination".
+    """
+
+    name = "zero_sized_hlo_elimination"
+
+    def run(self, module: HloModule, trace: Trace) -> bool:
+        """Replaces; whether there was anything to replace."""
+        del trace
+        effects = SideEffects.of(module)
+        bodies = {
+            name
+            for op in module.instructions
+            if isinstance(op, FusionOp) or (isinstance(op, CallOp) and op.is_composite)
+            for name in op.called_computations
+        }
+        changed = False
+        for computation in module.computations:
+            if computation.computation_name in bodies:
+                continue
+            waited = {v for op in computation.instructions for v in op.control_predecessors}
+            for op in tuple(computation.instructions):
+                if _is_empty(op) and op.output not in waited and not effects.of_instruction(op):
+                    changed |= _replace(op)
+        return changed
+
+
+def _is_empty(op: Instruction) -> bool:
+    shape = op.shape
+    return (
+        isinstance(shape, ArrayShape)
+        and 0 in shape.dimensions
+        and not shape.is_dynamic
+        and not isinstance(op, ConstantOp)
+        and not op.control_predecessors
+    )
+
+
+def _replace(op: Instruction) -> bool:
+    shape = op.shape
+    assert isinstance(shape, ArrayShape)
+    if op.output.first_use is None:
+        return False
+    layout = shape.layout or default_layout(shape.rank)
+    empty = ArrayShape(shape.element_type, shape.dimensions, (), layout)
+    constant = make("constant", (), empty, {"literal": LiteralAttr(Literal(empty, b""))})
+    inherit(constant, op)
+    block = op.parent
+    assert block is not None
+    block.insert_op_before(constant, op)
+    op.output.replace_all_uses_with(constant.output)
+    if isinstance(op, ParameterOp):
+        constant.instruction_name = None  # xDSL hands the name on
+        return True
+    constant.instruction_name = op.instruction_name
+    op.detach()
+    op.erase()
+    return True

@@ -1,0 +1,207 @@
+"""Every rule of every pass that is a list of rules fires on its left sides and gives what they give.
+
+`algsimp` has a file of its own. A new rule without a case here fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from unit.rewrites.algsimp_data_cases import LESS_OF_TWO
+from unit.rewrites.algsimp_shape_cases import lines
+from unit.rewrites.rule_proofs import ALL, FLOATS, PRED, REAL, SIGNED, WIDE, Case, prove
+
+from mlirhlo.rewrites.registry import list_passes
+from mlirhlo.rewrites.rules import RulePass
+
+PASSES: Mapping[str, type[RulePass]] = {
+    name: cls
+    for name, info in list_passes(loaded=False).items()
+    if name != "algsimp" and issubclass(cls := info.factory(), RulePass) and cls.rules
+}
+
+SCALED = (
+    "f {\n  a = T[] parameter(0)\n  b = T[] parameter(1)\n  two = T[] constant(2)\n"
+    "  s = T[] add(a, b)\n  ROOT r = T[] multiply(s, two)\n}\n"
+)
+RANDOM = "f {\n  a = T[] parameter(0)\n  ROOT r = T[] rng(a, a), distribution=rng_uniform\n}\n"
+ORDERS = ("EQ", "NE", "LT", "LE", "GT", "GE")
+BATCH = "f32[4,3] batch-norm-inference(x, s, o, m, v), epsilon=0.1, feature_index=1"
+
+CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
+    "batchnorm_expander": {
+        "batch_norm_inference": (
+            lines(
+                "x: T[4,3]",
+                "s o m v: T[3]",
+                BATCH.replace("f32", "T"),
+                types=WIDE,
+                positive=True,
+            ),
+            lines(
+                "x: T[3,2,2]",
+                "s o m v: T[3]",
+                "T[3,2,2] batch-norm-inference(x, s, o, m, v), epsilon=0.5, feature_index=0",
+                types=WIDE,
+                positive=True,
+            ),
+        ),
+        "batch_norm_training": (
+            lines(
+                "x: T[4,3]",
+                "s o: T[3]",
+                "(T[4,3], T[3], T[3]) batch-norm-training(x, s, o), epsilon=0.5, feature_index=1",
+                types=WIDE,
+                positive=True,
+            ),
+        ),
+        "batch_norm_grad": (
+            lines(
+                "x: T[4,3]",
+                "s m v: T[3]",
+                "g: T[4,3]",
+                "(T[4,3], T[3], T[3]) batch-norm-grad(x, s, m, v, g), epsilon=0.5, feature_index=1",
+                types=WIDE,
+                positive=True,
+            ),
+        ),
+    },
+    "broadcast_canonicalizer": {
+        "broadcast_of_unsorted_dimensions": (
+            lines("x: T[2,3]", "T[3,2] broadcast(x), dimensions={1,0}", types=ALL),
+            lines("x: T[2,3,4]", "T[4,5,2,3] broadcast(x), dimensions={2,3,0}", types=("f32",)),
+            lines("x: T[2,3]", "T[2,5,3] broadcast(x), dimensions={0,2}", fires=False),
+        )
+    },
+    "comparison-expander": {
+        "compare_in_total_order": (
+            *tuple(
+                Case(
+                    f"x y: T[S]\npred[S] compare(x, y), direction={d}, type=TOTALORDER",
+                    types=FLOATS,
+                )
+                for d in ORDERS
+            ),
+            Case("x y: T[S]\npred[S] compare(x, y), direction=LT", types=FLOATS, fires=False),
+        )
+    },
+    "logistic-expander": {
+        "logistic_function": (Case("x: T[S]\nT[S] logistic(x)", types=FLOATS),),
+    },
+    "map-inline": {
+        "map_of_elementwise_instructions": (
+            lines(
+                "x y: T[4]",
+                "T[4] map(x, y), dimensions={0}, to_apply=f",
+                types=REAL,
+                computations=SCALED,
+            ),
+            lines(
+                "x: T[4]",
+                "T[4] map(x), dimensions={0}, to_apply=f",
+                computations=RANDOM,
+                fires=False,
+            ),
+        )
+    },
+    "simplify-sorts": {
+        "sort_of_unread_operands": (
+            lines(
+                "x: T[6]",
+                "i: s32[6]",
+                "s = (T[6], s32[6]) sort(x, i), dimensions={0}, is_stable=true, to_apply=f",
+                "T[6] get-tuple-element(s), index=0",
+                types=SIGNED,
+                computations=LESS_OF_TWO,
+            ),
+            lines(
+                "x: T[6]",
+                "i: s32[6]",
+                "s = (T[6], s32[6]) sort(x, i), dimensions={0}, is_stable=true, to_apply=f",
+                "s32[6] get-tuple-element(s), index=1",
+                computations=LESS_OF_TWO,
+                fires=False,
+            ),
+        )
+    },
+    "topk-decomposer": {
+        "topk_by_sort": tuple(
+            lines("x: T[3,6]", f"(T[3,2], s32[3,2]) topk(x), k=2, largest={way}", types=REAL)
+            for way in ("true", "false")
+        )
+    },
+    "transpose-folding": {
+        "dot_of_transpose": (
+            lines(
+                "x: T[2,3]",
+                "y: T[2,4]",
+                "t = T[3,2] transpose(x), dimensions={1,0}",
+                "T[3,4] dot(t, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+                types=REAL,
+            ),
+            lines(
+                "x: T[2,3,5]",
+                "y: T[5,2,4]",
+                "t = T[5,3,2] transpose(x), dimensions={2,1,0}",
+                "T[5,3,4] dot(t, y), lhs_batch_dims={0}, lhs_contracting_dims={2}, "
+                "rhs_batch_dims={0}, rhs_contracting_dims={1}",
+            ),
+            lines(
+                "x: T[2,3,5]",
+                "y: T[2,4]",
+                "t = T[2,5,3] transpose(x), dimensions={0,2,1}",
+                "T[5,3,4] dot(t, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+                fires=False,
+            ),
+        ),
+        "convolution_of_transpose": (
+            lines(
+                "x: T[2,3,8]",
+                "k: T[4,3,3]",
+                "t = T[2,8,3] transpose(x), dimensions={0,2,1}",
+                "u = T[3,3,4] transpose(k), dimensions={2,1,0}",
+                "T[2,6,4] convolution(t, u), window={size=3}, dim_labels=b0f_0io->b0f",
+                types=WIDE,
+            ),
+        ),
+    },
+    "tuple-simplifier": {
+        "get_tuple_element_of_tuple": (
+            lines(
+                "x: T[3]",
+                "p: pred[]",
+                "t = (T[3], pred[]) tuple(x, p)",
+                "T[3] get-tuple-element(t), index=0",
+                types=(*REAL, *PRED),
+            ),
+        ),
+        "tuple_of_get_tuple_elements": (
+            lines(
+                "x: T[3]",
+                "s = (T[3], T[3]) sort(x, x), dimensions={0}, to_apply=f",
+                "a = T[3] get-tuple-element(s), index=0",
+                "b = T[3] get-tuple-element(s), index=1",
+                "(T[3], T[3]) tuple(a, b)",
+                types=SIGNED,
+                computations=LESS_OF_TWO.replace("s32[]", "T[]"),
+            ),
+        ),
+    },
+}
+
+RULES = [(name, rule.name) for name, cls in PASSES.items() for rule in cls.rules]
+
+
+def test_every_rule_has_cases() -> None:
+    have = {(name, rule) for name, cases in CASES.items() for rule in cases}
+    assert have == set(RULES)
+
+
+@pytest.mark.parametrize(("name", "rule"), RULES)
+def test_both_sides_give_the_same(name: str, rule: str) -> None:
+    found = next(r for r in PASSES[name].rules if r.name == rule)
+    cases = CASES[name][rule]
+    assert any(case.fires for case in cases)
+    for case in cases:
+        assert prove(PASSES[name], found, case)

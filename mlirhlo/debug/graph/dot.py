@@ -20,7 +20,9 @@ from mlirhlo.debug.graph.texts import (
     escape,
     is_scalar,
     is_small,
+    label,
     parameter_scheme,
+    quoted,
     scheme_of,
     trivial_word,
 )
@@ -95,9 +97,8 @@ class _DotPrinter:
             title[-1] += f" (in fusion instruction {fusion})"
         if self.computation.is_entry:
             title.append("ENTRY computation")
-        label = "<br/>".join(map(escape, title))
         rules = "\n".join(self._hover_rules()).replace("#", "%23") if self.options.hover else ""
-        head = _HEADER.format(label=label, rules=rules)
+        head = _HEADER.format(label=label(map(escape, title)), rules=rules)
         return head + body + "\n".join(self.edges) + "\n}"
 
     # -------------------------------------------------------------- computations
@@ -155,7 +156,7 @@ class _DotPrinter:
         self.ends.append((start.index, caller.index))
         self.edges.append(
             f'{start.index + 1} -> {caller.index + 1} [ltail="cluster_{callee.index}",'
-            f' style="dashed" tooltip="{escape(callee.name)} -> {escape(caller.name)}"];'
+            f' style="dashed" tooltip="{quoted(callee.name)} -> {quoted(caller.name)}"];'
         )
 
     def _cluster_head(self, callee: Computation, caller: Node) -> str:
@@ -175,9 +176,8 @@ class _DotPrinter:
             name = escape(callee.name)
             lines = [f"Subcomputation for <b>{escape(caller.name)}</b>", name]
             style = "style=rounded; color=black;"
-        label = "<br/>".join(lines)
         return (
-            f"subgraph cluster_{callee.index} {{\n{style}\nlabel = <{label}>;\nlabelloc = t;\n"
+            f"subgraph cluster_{callee.index} {{\n{style}\nlabel = <{label(lines)}>;\nlabelloc = t;\n"
             'tooltip = " ";\n'
         )
 
@@ -267,7 +267,7 @@ class _DotPrinter:
         lines += self._inlined(node)
         lines += self._backend_config(node)
         return (
-            f"{node.index + 1} [label=<{'<br/>'.join(lines)}>, shape={shape},"
+            f"{node.index + 1} [label=<{label(lines)}>, shape={shape},"
             f' tooltip="{self._tooltip(node)}", {scheme.value.attributes}];\n'
         )
 
@@ -397,7 +397,8 @@ class _DotPrinter:
         lines = [escape(line) for line in lines]
         # A quoted string needs no `&lt;`; XLA writes frames as they are.
         lines += [
-            ":".join(map(str, frame)).replace('"', "&quot;") for frame in self.graph.stack(node)
+            ":".join(map(str, frame))[:1500].replace('"', "&quot;")
+            for frame in self.graph.stack(node)
         ]
         return "\n".join(lines).replace("\\", "\\\\")
 
@@ -428,12 +429,12 @@ class _DotPrinter:
             return
         is_numbered = len(node.operands) > 1
         for place, index in enumerate(node.operands):
-            label = f' headlabel="{place}", labeldistance=2' if is_numbered else ""
-            self._edge(self.graph.nodes[index], node, label)
+            mark = f' headlabel="{place}", labeldistance=2' if is_numbered else ""
+            self._edge(self.graph.nodes[index], node, mark)
         for index in node.control:
             self._edge(self.graph.nodes[index], node, 'style="dotted" color="gray" label="ctrl"')
 
-    def _edge(self, start: Node, end: Node, label: str) -> None:
+    def _edge(self, start: Node, end: Node, mark: str) -> None:
         start = self._drawn(start)
         if (
             not self._shows(start)
@@ -449,7 +450,7 @@ class _DotPrinter:
         arrow = "empty" if is_small(start.shape) else "normal"
         self.edges.append(
             f"{start.index + 1} -> {end.index + 1} [arrowhead={arrow}"
-            f' tooltip="{escape(start.name)} -> {escape(end.name)}" {label}];'
+            f' tooltip="{quoted(start.name)} -> {quoted(end.name)}" {mark}];'
         )
 
     def _hover_rules(self) -> Iterator[str]:

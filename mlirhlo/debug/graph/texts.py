@@ -5,6 +5,7 @@ Source: the graphs of XLA itself, which tests compare with.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 from mlirhlo.debug.graph.colors import SCHEME_OF_OPCODE, Scheme
@@ -14,6 +15,8 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape
 
 _SMALL = 4096
 """Elements from which on an array is drawn as a large one."""
+_MAX_PIECE, _MAX_LABEL = 1500, 15000
+"""Characters; Graphviz takes labels of 16384 bytes."""
 _MAX_LITERAL_ELEMENTS, _MAX_LITERAL_TEXT = 8, 64
 
 _TRIVIAL = {
@@ -36,10 +39,32 @@ _DIRECTIONS = {
 
 
 def escape(text: str) -> str:
-    """Text for Graphviz' HTML-like labels and its quoted strings."""
+    """Text for Graphviz' HTML-like labels and its quoted strings; no longer than those may be."""
+    if len(text) > _MAX_PIECE:
+        text = text[:_MAX_PIECE] + "..."
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = text.replace('"', "&quot;")
-    return "".join(c if c.isprintable() or c == "\n" else f"&#{ord(c):d};" for c in text)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def quoted(text: str) -> str:
+    """Text within a quoted string of dot."""
+    return escape(text).replace("\\", "\\\\")
+
+
+def label(lines: Iterable[str]) -> str:
+    """Lines of a label, as many as Graphviz takes."""
+    kept: list[str] = []
+    room = _MAX_LABEL
+    for line in lines:
+        room -= len(line) + len("<br/>")
+        if room < 0:
+            kept.append("...")
+            break
+        kept.append(line)
+    return "<br/>".join(kept)
 
 
 def trivial_word(graph: Graph, computation: Computation) -> str | None:

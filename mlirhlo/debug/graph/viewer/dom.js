@@ -27,8 +27,9 @@ function filled(node, attributes, children) {
   return node;
 }
 
-/** `text` cut in the middle to at most `length` characters. */
+/** `text` cut in the middle to at most `length` characters; what is no visible character shows as �. */
 export function shortened(text, length) {
+  text = text.slice(0, 4 * length).replace(/(?![\n\t])[\p{Cc}\p{Cf}]/gu, "\uFFFD") + text.slice(4 * length);
   if (text.length <= length) {
     return text;
   }

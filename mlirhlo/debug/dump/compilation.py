@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mlirhlo.debug.dump import names
@@ -93,6 +94,7 @@ class CompilationDump(Observer):
         """The module after the last pass, where no plan is made of it."""
         self.executions.compiled(module)
         self.dump.fixed(module, self._after)
+        self._fusions(module)
         self._metadata()
 
     def planned(self, module: ModuleOp, plan: Plan, values: Values) -> None:
@@ -107,11 +109,32 @@ class CompilationDump(Observer):
         self.executions.compiled(module)
         self.dump.fixed(module, self._after, reports)
         kernels.dump_thunks(self.dump, plan)
+        self._fusions(module)
         self._metadata()
 
     @property
     def _after(self) -> str:
         return "_".join(filter(None, (self.target, names.AFTER_OPTIMIZATIONS)))
+
+    def _fusions(self, module: ModuleOp) -> None:
+        """A page for each computation that has fusions: without them, and with them."""
+        before = self.pass_dumper.before_fusion
+        if before is None:
+            return
+        from mlirhlo.debug.graph import GraphOptions, Stage, render
+        from mlirhlo.dialects.hlo.module import HloModule
+        from mlirhlo.dialects.hlo.ops import FusionOp
+
+        known = HloModule(before).by_name()
+        for name, computation in HloModule(module).by_name().items():
+            fused = any(isinstance(op, FusionOp) for op in computation.instructions)
+            if not fused or name not in known:
+                continue
+            stem = self.dump.stem("_fusion", prefix=name)
+            options = GraphOptions(label=stem, stages=(Stage("before fusion", before),))
+            self.dump.write(
+                f"{stem}.html", partial(render, module, "html", options, name), is_text=False
+            )
 
     def _metadata(self) -> None:
         dump = self.dump

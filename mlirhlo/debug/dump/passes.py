@@ -49,6 +49,8 @@ class PassDumper:
         self.dump = dump
         self.runs: list[PassRun] = []
         """Every pass in order, and a `pipeline-start` for every pipeline."""
+        self.before_fusion: ModuleOp | None = None
+        """The module before the first pass that fuses, for pages about fusions."""
         self._pipelines: list[_Running] = []
 
     def started(self, pipeline: str, passes: Sequence[ModulePass], module: ModuleOp) -> None:
@@ -65,6 +67,9 @@ class PassDumper:
         """As `Instrumentation`."""
         pipeline = self._pipelines[-1].name if self._pipelines else ""
         self.runs.append(PassRun(pass_.name, pipeline, _now()))
+        wants_fusions = self.dump.options.xla_dump_fusion_visualization and self.dump.wants_files
+        if wants_fusions and "fusion" in pass_.name and self.before_fusion is None:
+            self.before_fusion = module.clone()
 
     def after(self, pass_: ModulePass, module: ModuleOp, changed: bool, seconds: float) -> None:
         """As `Instrumentation`."""

@@ -18,6 +18,7 @@ from mlirhlo.rewrites.call_inliner import CallInlinerPass
 from mlirhlo.rewrites.cloning import clone_module
 from mlirhlo.rewrites.cse import CsePass
 from mlirhlo.rewrites.dce import DcePass
+from mlirhlo.rewrites.declared_types import DeclaredTypesPass
 from mlirhlo.rewrites.defuser import DefuserPass
 from mlirhlo.rewrites.fusion import FusionPass
 from mlirhlo.rewrites.passes import HloPass
@@ -42,8 +43,8 @@ kernel's own, x * x is the nearest to pow(x, 2)."""
 
 
 @functools.cache
-def passes() -> tuple[HloPass, ...]:
-    """The passes in order."""
+def passes(*, has_layouts: bool = False) -> tuple[HloPass, ...]:
+    """The passes in order. `has_layouts`: whether the order of dimensions in memory was chosen."""
     rules = tuple(
         rule.name
         for rule in AlgebraicSimplifierPass.rules
@@ -52,8 +53,11 @@ def passes() -> tuple[HloPass, ...]:
     return (
         CallInlinerPass(),
         DefuserPass(),
+        DeclaredTypesPass(),
         TupleSimplifierPass(),
-        AlgebraicSimplifierPass(only=rules, executing_on_cpu=True),
+        AlgebraicSimplifierPass(
+            only=rules, executing_on_cpu=True, is_layout_sensitive=has_layouts
+        ),
         CsePass(is_layout_sensitive=True),
         DcePass(),
         FusionPass(multi_output=True),
@@ -72,3 +76,14 @@ def optimize(
     copy = clone_module(module)
     run_pipeline(copy, [p for p in passes() if wanted(p.name)], watchers, name=NAME)
     return copy
+
+
+def has_layouts(module: HloModule) -> bool:
+    """Whether any array has its dimensions in another order than the default."""
+    types = {op.output.type for op in module.instructions}
+    return any(
+        leaf.layout is not None and leaf.layout.minor_to_major != tuple(range(leaf.rank))[::-1]
+        for type_ in types
+        for _, leaf in leaves(shape_of(type_))
+        if isinstance(leaf, ArrayShape)
+    )

@@ -97,7 +97,7 @@ def test_hlo_opt_prints_stages(stage: str, expected: str, tmp_path: Path) -> Non
 def test_hlo_opt_says_what_has_no_stage() -> None:
     done = run("hlo-opt", "--platform=cpu", "--stage=ptx", "-", stdin=TEXT)
     assert done.code == 2
-    assert "its stages are hlo, loops, llvm-dialect, llvm, asm, obj" in done.err
+    assert "its stages are hlo, fused, loops, llvm-dialect, llvm, asm, obj" in done.err
     done = run("hlo-opt", "--platform=cpu", "--list-stages")
     assert done.out.split() == ["hlo", "loops", "llvm-dialect", "llvm", "asm", "obj"]
 

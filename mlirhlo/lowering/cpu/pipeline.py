@@ -74,7 +74,8 @@ def optimize(
     `wanted` says by name which passes run.
     """
     copy = clone_module(module)
-    run_pipeline(copy, [p for p in passes() if wanted(p.name)], watchers, name=NAME)
+    chosen = passes(has_layouts=has_layouts(HloModule(module)))
+    run_pipeline(copy, [p for p in chosen if wanted(p.name)], watchers, name=NAME)
     return copy
 
 

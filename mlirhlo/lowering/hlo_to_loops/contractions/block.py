@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from xdsl.dialects import arith as xarith
 from xdsl.dialects.builtin import i1
@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.hlo_to_loops.contractions.packing import Packer, Span, runs_along_depth
-from mlirhlo.lowering.hlo_to_loops.contractions.tile_registers import RegisterTile
+from mlirhlo.lowering.hlo_to_loops.contractions.tile_registers import UNITS, RegisterTile
 from mlirhlo.lowering.hlo_to_loops.contractions.tiles import Tile
 
 if TYPE_CHECKING:
@@ -214,13 +214,65 @@ class Block:
         with b.loop(0, self.panels) as panel:
             step = k.panel_size if q.rhs_packed else q.columns
             rhs_at = b.add(b.add(self.rhs_at, b.mul(panel, step)), b.mul(before, self.rhs_stride))
-            full = b.div(self.rows, q.tile_rows)
-            with b.loop(0, full) as tile:
-                self._tile(q.tile_rows, panel, tile, rhs_at, lhs_at, units, more)
-            rest = k.rows % q.block_rows % q.tile_rows
-            if rest:
-                with b.if_(b.cmpi("ne", b.index(b.rem(self.rows, q.tile_rows)), b.index(0))):
-                    self._tile(rest, panel, full, rhs_at, lhs_at, units, more)
+            if self.c.arithmetic.tiles:
+                self._registers(panel, rhs_at, lhs_at, units)
+            else:
+                self._vectors(panel, rhs_at, lhs_at, units, more)
+
+    def _vectors(
+        self, panel: Index, rhs_at: Index, lhs_at: Index, units: Index, more: SSAValue
+    ) -> None:
+        """All tiles of a panel, in vector registers."""
+        k, b, q = self.k, self.b, self.q
+        full = b.div(self.rows, q.tile_rows)
+        with b.loop(0, full) as tile:
+            self._tile(q.tile_rows, panel, tile, rhs_at, lhs_at, units, more)
+        rest = k.rows % q.block_rows % q.tile_rows
+        if rest:
+            with b.if_(b.cmpi("ne", b.index(b.rem(self.rows, q.tile_rows)), b.index(0))):
+                self._tile(rest, panel, full, rhs_at, lhs_at, units, more)
+
+    def _registers(self, panel: Index, rhs_at: Index, lhs_at: Index, units: Index) -> None:
+        """All tiles of a panel, in tile registers."""
+        k, b, q = self.k, self.b, self.q
+        height = q.tile_rows
+        totals_at = self.totals_at
+        if k.direct:
+            totals_at = b.add(totals_at, b.mul(panel, q.columns))
+        full = b.div(self.rows, height)
+        rest = -(-(k.rows % q.block_rows % height) // UNITS)
+
+        def call(registers: int, first: Index, count: Index) -> None:
+            tile = RegisterTile(self.c.arithmetic, registers, q.vectors)
+            k.tiles[tile.name] = tile.function
+            tile.call(
+                b,
+                (self.lhs, b.add(lhs_at, b.mul(first, self.row_stride))),
+                self.row_stride,
+                (self.rhs, rhs_at),
+                self.rhs_stride,
+                (self.totals, b.add(totals_at, b.mul(first, self.totals_stride))),
+                self.totals_stride,
+                units,
+                count,
+            )
+
+        call(height // UNITS, 0, full)
+        if rest:
+            with b.if_(b.cmpi("ne", b.index(b.rem(self.rows, height)), b.index(0))):
+                call(rest, b.mul(full, height), 1)
+        if not k.direct:
+            first, width = self._columns(panel)
+            k.finisher.finish(
+                self.places, self.first_row, self.rows, first, width, self.totals, 0, k.block_width
+            )
+
+    def _columns(self, panel: Index) -> tuple[Index, Index]:
+        """The first column of a panel, and how many it has."""
+        k, b, q = self.k, self.b, self.q
+        first = b.add(b.mul(self.first_panel, q.columns), b.mul(panel, q.columns))
+        left = b.sub(k.columns, first)
+        return first, k.least(q.columns, left, k.columns % q.columns == 0)
 
     def _tile(
         self,
@@ -236,31 +288,18 @@ class Block:
         row = b.mul(number, q.tile_rows)
         column = b.mul(panel, q.columns)
         masked = not q.rhs_packed and k.columns % q.columns != 0
-        tile: Tile | RegisterTile
-        if self.c.arithmetic.tiles:
-            tile = RegisterTile(self.c.arithmetic, -(-rows // 16), q.vectors)
-            lhs_stride: Index | None = self.row_stride
-        else:
-            tile = Tile(
-                self.c.arithmetic,
-                rows,
-                q.vectors,
-                q.lanes,
-                self.row_stride,
-                self.depth_stride,
-                masked,
-            )
-            lhs_stride = None
+        tile = Tile(
+            self.c.arithmetic, rows, q.vectors, q.lanes, self.row_stride, self.depth_stride, masked
+        )
         k.tiles[tile.name] = tile.function
         totals_at = self.totals_at
         if k.direct or k.keeps_block:
             totals_at = b.add(
                 totals_at, b.add(b.mul(row, self.totals_stride), b.mul(column, k.parts))
             )
-        first = b.add(b.mul(self.first_panel, q.columns), column)
-        left = b.sub(k.columns, first)
-        width = k.least(q.columns, left, k.columns % q.columns == 0)
-        arguments = (
+        first, width = self._columns(panel)
+        tile.call(
+            b,
             (self.lhs, b.add(lhs_at, b.mul(row, self.row_stride))),
             (self.rhs, rhs_at),
             self.rhs_stride,
@@ -268,11 +307,8 @@ class Block:
             self.totals_stride,
             units,
             more,
+            width if masked else None,
         )
-        if isinstance(tile, RegisterTile):
-            tile.call(b, *arguments, cast(Index, lhs_stride))
-        else:
-            tile.call(b, *arguments, width if masked else None)
         if not k.direct and not k.keeps_block:
             k.finisher.finish(
                 self.places,

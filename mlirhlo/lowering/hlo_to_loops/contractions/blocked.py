@@ -121,7 +121,7 @@ class BlockedKernel:
         units = q.block_units
         if q.lhs_packed == "rows":
             self.lhs_stride = -(-units // 16) * 16 + 16
-            lhs_size = (-(-q.block_rows // 16) * 16) * self.lhs_stride * self.parts
+            lhs_size = -(-q.block_rows // 32) * 32 * self.lhs_stride * self.parts
         else:
             self.lhs_stride = -(-q.block_rows // q.lanes) * q.lanes + q.lanes
             lhs_size = (units + q.lanes) * self.lhs_stride * self.parts
@@ -129,7 +129,8 @@ class BlockedKernel:
         self.keeps_block = not self.direct and q.depth_blocks > 1
         self.block_width = (q.block_panels if self.keeps_block else 1) * q.columns
         kept_rows = q.block_rows if self.keeps_block else q.tile_rows
-        kept_rows = -(-kept_rows // 16) * 16 if c.arithmetic.tiles else kept_rows
+        if c.arithmetic.tiles:
+            kept_rows = -(-q.block_rows // 32) * 32
         totals = 0 if self.direct else kept_rows * self.block_width * self.parts * total_bytes
         own = 0
         if q.rhs_packed and not self.shares_rhs:

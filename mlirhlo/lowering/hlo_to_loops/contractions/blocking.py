@@ -171,8 +171,10 @@ def _is_plain(factor: Factor, c: Contraction) -> bool:
 def _depth_step(
     depth: Depth, target: Target, row_bytes: int, tiles: bool, lanes: int
 ) -> tuple[int, int]:
-    """Blocks of the depth whose panel of right factors fills half of L1; of tiles, a quarter of L2."""
-    room = target.l2_bytes // 4 if tiles else target.l1_bytes * 2 // 3
+    """Blocks of the depth whose panel of right factors fills most of L1; tile registers see all of it."""
+    if tiles:
+        return max(1, depth.outer_count), max(1, depth.inner_units)
+    room = target.l1_bytes * 2 // 3
     most = max(4 * lanes, room // row_bytes // lanes * lanes)
     inner = depth.inner_units
     if inner > most:

@@ -85,7 +85,9 @@ def runs_along_depth(factor: Factor, c: Contraction) -> bool:
     if not order or not c.depth:
         return not order
     inner = c.origins.get(c.depth[-1], (c.depth[-1],))[-1]
-    return any(axis == inner for axis, _ in factor.indices[order[-1]].terms)
+    # A window moves by its taps and its places: what takes more neighbours counts.
+    moving = [axis for axis, step in factor.indices[order[-1]].terms if abs(step) == 1]
+    return max(moving, key=lambda axis: c.sizes[axis], default=None) == inner
 
 
 class Packer:

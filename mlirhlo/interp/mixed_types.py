@@ -19,29 +19,29 @@ from mlirhlo.interp.registry import Array, DynamicArray, Frame, Run, Value
 if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.ops.base import Instruction
 
-_KEEPS_TYPE = frozenset(
+KEEPS_TYPE = frozenset(
     {
         "broadcast", "concatenate", "dynamic-slice", "dynamic-update-slice", "gather", "pad",
         "reduce", "reduce-window", "reshape", "reverse", "scatter", "select-and-scatter", "slice",
         "transpose",
     }
 )  # fmt: skip
-_CHANGES_TYPE = frozenset(
+CHANGES_TYPE = frozenset(
     {
         "abs", "compare", "complex", "convert", "imag", "is-finite", "real", "reduce-precision",
         "stochastic-convert",
     }
 )  # fmt: skip
-_SECOND = frozenset({"clamp", "select"})
+SECOND = frozenset({"clamp", "select"})
 """Their first operand is not the data."""
 
 
 def with_declared_types(op: Instruction, run: Run) -> Run:
     """`run`, its result converted to the declared types where the operands have others."""
     opcode = op.opcode.name
-    if opcode not in _KEEPS_TYPE and (not op.opcode.elementwise or opcode in _CHANGES_TYPE):
+    if opcode not in KEEPS_TYPE and (not op.opcode.elementwise or opcode in CHANGES_TYPE):
         return run
-    data = op.input_shapes[1:] if opcode in _SECOND else op.input_shapes
+    data = op.input_shapes[1:] if opcode in SECOND else op.input_shapes
     declared = [leaf for _, leaf in leaves(op.shape)]
     if all(map(_same_type, data, declared)) and _are_uniform(op, data):
         return run

@@ -34,6 +34,7 @@ _BUILTIN: Mapping[str, str] = {
     "dce": "dce:DcePass",
     "flatten-call-graph": "flatten_call_graph:FlattenCallGraphPass",
     "declared-types": "declared_types:DeclaredTypesPass",
+    "declared-types": "declared_types:DeclaredTypesPass",
     "defuser": "defuser:DefuserPass",
     "fusion": "fusion:FusionPass",
     "hlo-legalize-to-stablehlo": "hlo_to_stablehlo:HloLegalizeToStablehloPass",

@@ -1,0 +1,195 @@
+"""`declared-types`: converts stand where XLA:TPU has folded them into other instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.ir import SSAValue
+
+from mlirhlo.dialects.hlo.build import create
+from mlirhlo.dialects.hlo.element_types import Kind, PrimitiveType
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.names import NameUniquer
+from mlirhlo.dialects.hlo.ops import ConvertOp, GetTupleElementOp, TupleOp
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+from mlirhlo.dialects.hlo.types import shape_of, type_of
+from mlirhlo.interp.mixed_types import CHANGES_TYPE, KEEPS_TYPE, SECOND
+from mlirhlo.rewrites.passes import HloPass, Trace
+from mlirhlo.rewrites.rules import inherit
+
+
+@dataclass(frozen=True)
+class DeclaredTypesPass(HloPass):
+    """Makes instructions work in one element type, with converts before and after.
+
+    Before:  `%s = bf16[8] select(%p, f32[8] %x, bf16[8] %y)`
+    After:   `%c = f32[8] convert(%y)   %s.1 = f32[8] select(%p, %x, %c)   %s = bf16[8] convert(%s.1)`
+
+    The work is done in the operands' type, of several the widest. Keeps: results, bit for bit.
+    Source: modules that XLA:TPU has optimised.
+    """
+
+    name = "declared-types"
+
+    def run(self, module: HloModule, trace: Trace) -> bool:
+        """Splits such instructions; whether there were any."""
+        del trace
+        names: NameUniquer | None = None
+        changed = False
+        for computation in module.computations:
+            for op in tuple(computation.instructions):
+                data = _data_operands(op)
+                if not data or _fits(op, data):
+                    continue
+                if names is None:
+                    names = NameUniquer(
+                        n for other in module.instructions if (n := other.instruction_name)
+                    )
+                _split(op, data, names)
+                computation.properties.pop("storage_order", None)
+                changed = True
+        return changed
+
+
+def _data_operands(op: Instruction) -> Sequence[int]:
+    """Numbers of the operands that hold what the result holds; none where types may differ."""
+    opcode = op.opcode.name
+    count = len(op.inputs)
+    if opcode in KEEPS_TYPE:
+        if opcode in ("concatenate", "pad", "dynamic-update-slice", "select-and-scatter"):
+            return range(2 if opcode == "dynamic-update-slice" else count)
+        if opcode in ("reduce", "reduce-window"):
+            return range(count)
+        if opcode == "scatter":
+            return [n for n in range(count) if n != count // 2]
+        return (0,)
+    if op.opcode.elementwise and opcode not in {*CHANGES_TYPE, "map", "bitcast-convert"} - {
+        "compare"
+    }:
+        return range(1 if opcode in SECOND else 0, count) if opcode != "clamp" else range(count)
+    return ()
+
+
+def _element(shape: Shape) -> PrimitiveType | None:
+    return shape.element_type if isinstance(shape, ArrayShape) else None
+
+
+def _parts(shape: Shape) -> Sequence[Shape]:
+    return shape.elements if isinstance(shape, TupleShape) else (shape,)
+
+
+def _groups(op: Instruction, data: Sequence[int]) -> list[list[int]]:
+    """Operands that have to be of one type: of several arrays, those of each."""
+    arrays = len(_parts(op.shape))
+    if arrays == 1:
+        return [list(data)]
+    return [list(data[n::arrays]) for n in range(arrays)]
+
+
+def _fits(op: Instruction, data: Sequence[int]) -> bool:
+    shapes = op.input_shapes
+    for group, part in zip(_groups(op, data), _parts(op.shape), strict=True):
+        types = {_element(shapes[n]) for n in group}
+        if op.opcode.name != "compare":
+            types.add(_element(part))
+        if len(types) > 1 and None not in types:
+            return False
+    return True
+
+
+def _widest(types: Sequence[PrimitiveType]) -> PrimitiveType:
+    order = (Kind.PRED, Kind.SIGNED, Kind.UNSIGNED)
+    return max(types, key=lambda t: (t.kind not in order, t.kind is not Kind.PRED, t.bits))
+
+
+def _split(op: Instruction, data: Sequence[int], names: NameUniquer) -> None:
+    block = op.parent
+    assert block is not None
+    shapes = op.input_shapes
+    operands = list(op.operands)
+    work: list[PrimitiveType | None] = []
+    for group in _groups(op, data):
+        known = [t for n in group if (t := _element(shapes[n])) is not None]
+        wide = _widest(known) if op.opcode.elementwise else known[0]
+        for n in group:
+            shape = shapes[n]
+            if isinstance(shape, ArrayShape) and shape.element_type is not wide:
+                convert = _convert(operands[n], shape, wide, names.unique("convert"))
+                inherit(convert, op)
+                block.insert_op_before(convert, op)
+                operands[n] = convert.output
+        work.append(wide)
+    name = op.instruction_name
+    if op.opcode.name == "compare":
+        work = [_element(op.shape)]
+    made = [_with_type(s, t) for s, t in zip(_parts(op.shape), work, strict=True)]
+    is_tuple = isinstance(op.shape, TupleShape)
+    shape = TupleShape(tuple(made)) if is_tuple else made[0]
+    if shape == op.shape:
+        copy = create(type(op), operands, type_of(op.shape), dict(op.properties), name)
+        inherit(copy, op)
+        block.insert_op_before(copy, op)
+        op.output.replace_all_uses_with(copy.output)
+        block.erase_op(op)
+        return
+    inner = create(
+        type(op), operands, type_of(shape), dict(op.properties), names.unique(name or "typed")
+    )
+    inherit(inner, op)
+    block.insert_op_before(inner, op)
+    result = _as_declared(inner, op, made, names) if is_tuple else _last(inner, op, name)
+    op.output.replace_all_uses_with(result)
+    block.erase_op(op)
+
+
+def _last(inner: Instruction, op: Instruction, name: str | None) -> SSAValue:
+    shape = cast(ArrayShape, op.shape)
+    convert = create(ConvertOp, [inner.output], type_of(shape), {}, name)
+    inherit(convert, op)
+    block = op.parent
+    assert block is not None
+    block.insert_op_before(convert, op)
+    return convert.output
+
+
+def _as_declared(
+    inner: Instruction, op: Instruction, made: Sequence[Shape], names: NameUniquer
+) -> SSAValue:
+    """The parts of a tuple, those converted that have to be."""
+    block = op.parent
+    assert block is not None
+    parts: list[SSAValue] = []
+    for number, (have, want) in enumerate(zip(made, _parts(op.shape), strict=True)):
+        from mlirhlo.dialects.hlo.attributes.base import integer
+
+        part: Instruction = create(
+            GetTupleElementOp,
+            [inner.output],
+            type_of(have),
+            {"index": integer(number)},
+            names.unique("part"),
+        )
+        block.insert_op_before(part, op)
+        if have != want:
+            part = create(ConvertOp, [part.output], type_of(want), {}, names.unique("convert"))
+            block.insert_op_before(part, op)
+        parts.append(part.output)
+    whole = create(TupleOp, parts, type_of(op.shape), {}, op.instruction_name)
+    inherit(whole, op)
+    block.insert_op_before(whole, op)
+    return whole.output
+
+
+def _with_type(shape: Shape, element: PrimitiveType | None) -> Shape:
+    if not isinstance(shape, ArrayShape) or element is None:
+        return shape
+    return ArrayShape(element, shape.dimensions, shape.dynamic, shape.layout)
+
+
+def _convert(value: SSAValue, shape: ArrayShape, element: PrimitiveType, name: str) -> Instruction:
+    layout = cast(ArrayShape, shape_of(value.type)).layout
+    made = ArrayShape(element, shape.dimensions, shape.dynamic, layout)
+    return create(ConvertOp, [value], type_of(made), {}, name)

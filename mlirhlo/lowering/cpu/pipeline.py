@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 
+from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.rewrites.algsimp import AlgebraicSimplifierPass
 from mlirhlo.rewrites.call_inliner import CallInlinerPass
 from mlirhlo.rewrites.cloning import clone_module

@@ -85,6 +85,7 @@ export function setUpSearch(currentStage, go) {
   const choose = (number) => {
     if (hits[number]) {
       close();
+      byId("canvas").focus(); // so that the next key is a command
       go(hits[number]);
     }
   };

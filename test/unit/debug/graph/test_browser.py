@@ -1,0 +1,299 @@
+"""The page in a browser: what clicks and keys do, no console message, no request, hostile names."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import Page, browser, needs_browser
+from large_modules import flat_module, layered_module
+from support import DATA
+
+from mlirhlo.debug.graph import GraphOptions, Stage, render
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.formats.hlo_text import parse_module
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, needs_browser]
+
+CPU = DATA / "dumps/cpu"
+STAGES = (
+    "module_0000.jit_mlp.before_optimizations.txt",
+    "module_0000.jit_mlp.0000.HLO_passes_after_layout_assignment.after_reshape-decomposer.before_fusion.txt",
+    "module_0000.jit_mlp.0001.HLO_passes_after_layout_assignment.after_fusion.before_fusion-wrapper.txt",
+    "module_0000.jit_mlp.cpu_after_optimizations.txt",
+)
+
+
+@pytest.fixture(scope="module")
+def shared_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(shared_page: Page) -> Iterator[Page]:
+    shared_page.requests()
+    yield shared_page
+    assert shared_page.messages() == [], "the console is silent"
+    addresses = shared_page.requests()
+    assert all(address.startswith("file:") for address in addresses), addresses
+
+
+def shown(page: Page, folder: Path, text: str, **options: object) -> Page:
+    path = folder / "page.html"
+    path.write_text(render(parse_module(text), "html", GraphOptions(**options)))
+    page.open(path)
+    return page
+
+
+@pytest.fixture
+def mlp(page: Page, tmp_path: Path) -> Page:
+    return shown(page, tmp_path, (CPU / STAGES[-1]).read_text())
+
+
+@pytest.fixture
+def staged(page: Page, tmp_path: Path) -> Page:
+    stages = tuple(Stage(name, parse_module((CPU / name).read_text()), name) for name in STAGES)
+    path = tmp_path / "page.html"
+    path.write_text(render(stages[-1].module, "html", GraphOptions(stages=stages)))
+    page.open(path)
+    return page
+
+
+def search(page: Page, query: str) -> None:
+    page.press("/")
+    page.run("document.getElementById('query').value = ''")
+    page.press(query, "\ue007")
+
+
+def selected(page: Page) -> str:
+    return page.text("#instruction h2")
+
+
+def test_first_view_is_the_entry(mlp: Page) -> None:
+    assert "0: x.1" in mlp.names()
+    assert "reduce_divide_fusion" in mlp.names()
+    assert mlp.count(".edge") == 9
+    inside = mlp.run(
+        "const c = document.getElementById('canvas').getBoundingClientRect();"
+        "return [...document.querySelectorAll('.place')].every((p) => { const r = p.getBoundingClientRect();"
+        "return r.left >= c.left && r.right <= c.right && r.top >= c.top && r.bottom <= c.bottom; })"
+    )
+    assert inside, "the picture is fitted to the window"
+
+
+def test_fusions_unfold_and_fold(mlp: Page) -> None:
+    count = len(mlp.names())
+    mlp.click('[data-key$="/reduce_divide_fusion"] .handle')
+    assert {"reduce_sum.0", "divide.1"} <= set(mlp.names())
+    mlp.click('[data-key$="/reduce_divide_fusion"] .handle')
+    assert len(mlp.names()) == count
+    mlp.click("#unfold")
+    assert mlp.count(".place.open") == 5
+    mlp.click("#fold")
+    assert mlp.count(".place.open") == 0
+
+
+def test_panel_says_what_is_known(mlp: Page) -> None:
+    search(mlp, "dot_general")
+    assert selected(mlp) == "dot_general.0"
+    panel = mlp.text("#instruction")
+    for fact in (
+        "f32[4,16]",
+        "{1,0}",
+        "256 B",
+        "1.0 k",
+        "sample_mlp.py:13",
+        "param_0",
+        "fused_computation",
+    ):
+        assert fact in panel, fact
+    assert "dot_general.0" in mlp.names(), "the fusion around it was unfolded"
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [("op:exponential", "exp.0"), ("sample_mlp.py:13 maximum", "max."), ("%divide.1", "divide.1")],
+)
+def test_search(mlp: Page, query: str, found: str) -> None:
+    search(mlp, query)
+    assert selected(mlp).startswith(found)
+
+
+def test_search_without_a_hit(mlp: Page) -> None:
+    search(mlp, "nothing-of-the-kind")
+    assert mlp.text("#hits") == "nothing found"
+    mlp.press("\ue00c")
+    assert mlp.run("return document.getElementById('hits').hidden")
+
+
+def test_neighbourhood(mlp: Page) -> None:
+    search(mlp, "%ynn_fusion")
+    mlp.press("n")
+    assert mlp.text("#focus").startswith("Neighbourhood of ynn_fusion, 2 hops")
+    mlp.press("-")
+    assert set(mlp.names()) == {
+        "0: x.1",
+        "ynn_fusion",
+        "maximum_reduce_fusion",
+        "subtract_exponential_fusion",
+    }
+    assert mlp.count(".cut") == 2, "what has more around it is dashed"
+    mlp.press("\ue00c")
+    assert mlp.run("return document.getElementById('focus').hidden")
+    assert "reduce_divide_fusion" in mlp.names()
+
+
+def test_paths_between_two(mlp: Page) -> None:
+    search(mlp, "%b.1")
+    mlp.press("p")
+    search(mlp, "%subtract_exponential_fusion")
+    mlp.press("p")
+    assert set(mlp.names()) == {"1: b.1", "maximum_reduce_fusion", "subtract_exponential_fusion"}
+
+
+def test_paths_out_of_a_fusion(mlp: Page) -> None:
+    search(mlp, "%dot_general.0")
+    mlp.press("p")
+    search(mlp, "%reduce_divide_fusion")
+    mlp.press("p")
+    assert set(mlp.names()) == {
+        "ynn_fusion", "maximum_reduce_fusion", "subtract_exponential_fusion", "reduce_divide_fusion",
+    }  # fmt: skip
+
+
+def test_arrows_follow_operands_and_users(mlp: Page) -> None:
+    search(mlp, "%reduce_divide_fusion")
+    mlp.press("\ue013")
+    assert selected(mlp) == "subtract_exponential_fusion"
+    mlp.press("\ue015", "\ue015")
+    assert selected(mlp) == "broadcast_multiply_fusion"
+    mlp.press("\ue007")
+    assert "multiply.1" in mlp.names(), "Enter unfolds"
+
+
+def test_colours(mlp: Page) -> None:
+    assert mlp.count(".category-gray") > 0
+    mlp.press("3")
+    assert mlp.count(".place[class*='heat-']") == len(mlp.names())
+    assert mlp.run("return document.getElementById('coloring').value") == "cost"
+    mlp.press("2")
+    assert "no instruction has a sharding" in mlp.text("#legend")
+
+
+def test_constants_are_shown_on_demand(mlp: Page) -> None:
+    assert "constant.9" not in mlp.names()
+    mlp.press("c")
+    assert "constant.9" in mlp.names()
+
+
+def test_text_is_linked(mlp: Page) -> None:
+    search(mlp, "%x.1")
+    mlp.press("t")
+    assert mlp.text(".line.selected").startswith("%x.1 = f32[4,8]{1,0} parameter(0)")
+    mlp.click(".line:last-child")
+    assert selected(mlp) == "broadcast_multiply_fusion"
+
+
+def test_slider_marks_what_a_pass_did(staged: Page) -> None:
+    assert staged.text("#stage").startswith("4 / 4")
+    staged.press("[")
+    assert staged.text("#stage").startswith("3 / 4")
+    assert staged.count(".place.added") > 0
+    assert staged.count(".place.removed") > 0
+    staged.click("#tab-changes")
+    assert "reduce_divide_fusion" in staged.text("#changes")
+    staged.press("g")
+    assert staged.count(".place.removed") == 0
+    staged.click("#before")
+    staged.click("#before")
+    assert staged.text("#stage").startswith("1 / 4")
+    assert "first stage" in staged.text("#changes")
+    staged.click("#tab-instruction")
+    staged.press("\ue00c")
+    assert (
+        staged.run("return document.querySelector('#instruction a').getAttribute('href')")
+        == f"./{STAGES[0]}"
+    )
+
+
+def test_open_groups_stay_open_over_stages(staged: Page) -> None:
+    staged.press("[")
+    staged.click('[data-key$="/reduce_divide_fusion"] .handle')
+    assert "divide.1" in staged.names()
+    staged.press("]")
+    assert "divide.1" in staged.names()
+
+
+def test_light_and_dark(mlp: Page, tmp_path: Path) -> None:
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    light = mlp.run(colour)
+    mlp.click("#theme")
+    assert mlp.run(colour) != light
+    with browser(tmp_path / "dark", dark=True) as dark:
+        dark.open(tmp_path / "page.html")
+        assert dark.run(colour) != light
+
+
+def test_help_names_the_keys(mlp: Page) -> None:
+    mlp.press("?")
+    assert "neighbourhood of N hops" in mlp.text("#keys")
+    mlp.press("\ue00c")
+
+
+@pytest.mark.parametrize(
+    "text", [layered_module(200), flat_module(12_000)], ids=["layered", "flat"]
+)
+def test_ten_thousand_instructions(page: Page, tmp_path: Path, text: str) -> None:
+    shown(page, tmp_path, text)
+    assert page.run(
+        "return document.querySelectorAll('#computations option')[0].textContent"
+    ).endswith(")")
+    assert 1 < len(page.names()) < 130, "folded so that one picture can be taken in"
+    name = "multiply" if "multiply.7" in text else "mlp.150.a7"
+    search(page, f"name:{name}")
+    assert selected(page).startswith(name)
+    assert page.run("return document.querySelector('.selected') !== null")
+    page.press("n")
+    assert 2 < len(page.names()) < 400
+    page.press("\ue00c")
+    page.click("#unfold")
+    assert len(page.names()) < 900, "unfolding stops before it is too much"
+
+
+def test_hostile_names_are_text(page: Page, tmp_path: Path) -> None:
+    names = (
+        "<script>document.title = 'owned'</script>",
+        "../../x",
+        "\"'`${1}&lt;</script><img src=x onerror=document.title='owned'>",
+        "n" * 100_000,
+        "\u202eabc\x07\x1b[31m",
+    )
+    module = parse_module(
+        """ENTRY e {
+          a = f32[2] parameter(0)
+          b = f32[2] add(a, a), metadata={op_name="</svg><script>document.title='owned'</script>/x"}
+          c = f32[2] multiply(b, a)
+          d = f32[2] negate(c)
+          ROOT t = (f32[2]) tuple(d) }"""
+    )
+    for op, name in zip(HloModule(module).entry.instructions, names, strict=True):
+        op.instruction_name = name
+    path = tmp_path / "hostile.html"
+    path.write_text(
+        render(
+            module, "html", GraphOptions(label="</title><script>document.title='owned'</script>")
+        )
+    )
+    page.open(path)
+    shown_names = page.names()
+    assert shown_names[0].startswith("0: <script>document")
+    assert "../../x" in shown_names
+    assert all(len(name) < 60 for name in shown_names)
+    for number in range(len(names)):
+        page.click(".leaf", number)
+        page.press("t", "i")
+    search(page, "script")
+    assert page.run("return document.querySelectorAll('img, iframe, object').length") == 0
+    assert page.run("return document.scripts.length") == 2
+    assert page.run("return document.title").startswith("</title><script>")
+    assert "\u202e" not in page.run("return document.body.innerText")

@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.shapes import ArrayShape, leaves
+from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.algsimp import AlgebraicSimplifierPass
 from mlirhlo.rewrites.call_inliner import CallInlinerPass
 from mlirhlo.rewrites.cloning import clone_module

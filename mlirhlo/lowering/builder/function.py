@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -19,11 +19,11 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     UnitAttr,
     i8,
-    i32,
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from mlirhlo.dialects.interned import integers32
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.builder.memory import MemoryBuilder
 from mlirhlo.lowering.builder.types import (
@@ -169,9 +169,7 @@ class FunctionBuilder(MemoryBuilder):
         self.block.add_op(create_op(scf.ReduceOp))
         _insert_heads(body, self._scratch)
         self.block, self._scratch = outer, scratch
-        properties: dict[str, Attribute] = {
-            "operandSegmentSizes": DenseArrayBase.from_list(i32, [1, 1, 1, 0])
-        }
+        properties: dict[str, Attribute] = {"operandSegmentSizes": integers32(1, 1, 1, 0)}
         attributes: dict[str, Attribute] = {}
         if work is not None:
             attributes[WORK] = IntegerAttr(int(work), i64)
@@ -187,14 +185,21 @@ class FunctionBuilder(MemoryBuilder):
         )
 
     @contextmanager
-    def if_(self, condition: SSAValue) -> Generator[None]:
-        """`if (condition) { … }`."""
-        body = Block()
+    def if_(
+        self, condition: SSAValue, otherwise: Callable[[], None] | None = None
+    ) -> Generator[None]:
+        """`if (condition) { … } else { otherwise() }`."""
+        body, other = Block(), Block()
         outer, self.block = self.block, body
         yield
         self.block.add_op(create_op(scf.YieldOp))
+        if otherwise is not None:
+            self.block = other
+            otherwise()
+            self.block.add_op(create_op(scf.YieldOp))
         self.block = outer
-        outer.add_op(create_op(scf.IfOp, [condition], regions=[Region(body), Region()]))
+        regions = [Region(body), Region() if otherwise is None else Region(other)]
+        outer.add_op(create_op(scf.IfOp, [condition], regions=regions))
 
     @contextmanager
     def otherwise(self, condition: SSAValue, values: Sequence[SSAValue]) -> Generator[Choice]:

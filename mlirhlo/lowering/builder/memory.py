@@ -9,16 +9,18 @@ from xdsl.dialects import memref
 from xdsl.dialects import vector as xvector
 from xdsl.dialects.builtin import (
     BFloat16Type,
-    DenseArrayBase,
+    BoolAttr,
     IntegerAttr,
     IntegerType,
     MemRefType,
     i1,
-    i64,
+    i32,
 )
 from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects import vector
+from mlirhlo.dialects.interned import integers64
+from mlirhlo.dialects.memref import PrefetchOp
 from mlirhlo.dialects.x86vector import DotBF16Op
 from mlirhlo.lowering.builder.arithmetic import ArithmeticBuilder
 from mlirhlo.lowering.builder.types import (
@@ -70,7 +72,7 @@ class MemoryBuilder(ArithmeticBuilder):
             xvector.ExtractOp,
             (x,),
             element_of(x.type),
-            {"static_position": DenseArrayBase.from_list(i64, [lane])},
+            {"static_position": integers64(lane)},
         )
 
     def shuffle(self, x: SSAValue, y: SSAValue, lanes: Sequence[int]) -> SSAValue:
@@ -79,7 +81,7 @@ class MemoryBuilder(ArithmeticBuilder):
             xvector.ShuffleOp,
             (x, y),
             vector_of(element_of(x.type), len(lanes)),
-            {"mask": DenseArrayBase.from_list(i64, list(lanes))},
+            {"mask": integers64(*lanes)},
         )
 
     def load(self, source: SSAValue, indices: Sequence[Index]) -> SSAValue:
@@ -122,6 +124,21 @@ class MemoryBuilder(ArithmeticBuilder):
             self.effect(xvector.StoreOp, [value, *operands], properties)
         else:
             self.effect(xvector.MaskedStoreOp, [*operands, mask, value])
+
+    def prefetch(self, source: SSAValue, indices: Sequence[Index], *, locality: int = 3) -> None:
+        """Asks for an element to come into the caches: 3 all of them, 2 all but the first."""
+        properties: dict[str, Attribute] = {
+            "isWrite": BoolAttr.from_bool(False),
+            "localityHint": IntegerAttr(locality, i32),
+            "isDataCache": BoolAttr.from_bool(True),
+        }
+        self.effect(PrefetchOp, [source, *map(self.index, indices)], properties)
+
+    def is_aligned(self, buffer: SSAValue, size_bytes: int) -> SSAValue:
+        """Whether a buffer starts at a multiple of a power of two."""
+        address = self.emit(memref.ExtractAlignedPointerAsIndexOp, [buffer], INDEX)
+        low = self.andi(address, self.constant(size_bytes - 1, INDEX))
+        return self.cmpi("eq", low, self.constant(0, INDEX))
 
     def gather(
         self,

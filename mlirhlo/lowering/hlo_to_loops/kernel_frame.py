@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import cast
 
 from xdsl.dialects.builtin import UnitAttr
@@ -10,12 +11,20 @@ from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.hlo.ops.base import Instruction
-from mlirhlo.lowering.builder import FunctionBuilder
-from mlirhlo.lowering.hlo_to_loops.elements import buffer_type
+from mlirhlo.lowering.builder import FunctionBuilder, Index
+from mlirhlo.lowering.hlo_to_loops.elements import Value, buffer_type, to_memory
+from mlirhlo.lowering.hlo_to_loops.loop_kernels import store
 from mlirhlo.lowering.hlo_to_loops.merging import arrays_in, sizes_of
+from mlirhlo.lowering.hlo_to_loops.places import Places
 from mlirhlo.lowering.hlo_to_loops.work import estimated_ns
+from mlirhlo.lowering.target import current
 
 _VECTOR_BITS = 512
+_LINE = 64
+"""Bytes of a cache line."""
+_STREAMED = 8
+"""Results of so many times the second cache go past the caches: what reads them finds them gone anyway,
+and lines need not be read before they are written."""
 _MOVES = frozenset(
     {
         "broadcast",
@@ -53,6 +62,42 @@ class Frame:
         self.lanes = vector_lanes(values_between(outputs, operands))
         self.work = estimated_ns(outputs, self.buffers)
         """Estimated nanoseconds on one core."""
+
+    def streams(self, numbers: Iterable[int]) -> dict[int, SSAValue]:
+        """For results too big for the caches, whether they may be written past them: a value of the
+        current block, for `store`."""
+        found: dict[int, SSAValue] = {}
+        for number in numbers:
+            shape = arrays_in(self.outputs[number])[0]
+            last = shape.dimensions[-1] if shape.rank > 1 else 0
+            whole_lines = last * shape.element_type.byte_size % _LINE == 0
+            if shape.byte_size >= _STREAMED * current().l2_bytes and whole_lines:
+                found[number] = self.b.is_aligned(self.targets[number], _LINE)
+        return found
+
+    def store(
+        self,
+        number: int,
+        indices: Sequence[Index],
+        value: Value,
+        places: Places,
+        stream: SSAValue | None = None,
+    ) -> None:
+        """Stores an element of a result, or a vector of them."""
+        shape = arrays_in(self.outputs[number])[0]
+        target = self.targets[number]
+        element = shape.element_type
+        line = places.lanes * element.byte_size == _LINE and not element.is_complex
+        if stream is None or places.mask is not None or not line:
+            store(self.b, target, indices, value, shape, places.lanes, places.mask)
+            return
+        memory = to_memory(self.b, value[0], element)
+        with self.b.if_(stream, partial(self.b.vector_store, memory, target, indices)):
+            self.b.vector_store(memory, target, indices, streaming=True)
+
+    def byte_size(self, value: SSAValue) -> int:
+        """Bytes of an element."""
+        return arrays_in(value)[0].element_type.byte_size
 
     def memory(self, value: SSAValue) -> tuple[object, tuple[int, ...]]:
         """What a buffer has to be to hold a value."""

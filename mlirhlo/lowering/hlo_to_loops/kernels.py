@@ -22,6 +22,7 @@ from mlirhlo.lowering.hlo_to_loops.columns import column_kernel
 from mlirhlo.lowering.hlo_to_loops.fold_plan import Declined, fold_plan
 from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output, loop_kernel
+from mlirhlo.lowering.hlo_to_loops.pointwise import pointwise_kernel
 from mlirhlo.lowering.hlo_to_loops.rows import row_kernel
 from mlirhlo.lowering.hlo_to_loops.transposes import transpose_kernel, turned_reads
 
@@ -94,7 +95,7 @@ def computed(name: str, outputs: Sequence[Output], operands: Sequence[SSAValue])
     across = turned_reads(found.outputs, found.operands)
     if across is not None:
         return transpose_kernel(Frame(name, found.outputs, found.operands), *across)
-    return loop_kernel(name, [o for v in found.outputs for o in outputs_of(v)], found.operands)
+    return pointwise_kernel(Frame(name, found.outputs, found.operands))
 
 
 def outputs_of(value: SSAValue) -> list[Output]:

@@ -35,6 +35,8 @@ from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 
 _SCRATCH_BYTES = 32 << 10
 """What is saved of a row on the stack; longer rows save in results or not at all."""
+_LEAST_AHEAD, _MOST_AHEAD = 1 << 10, 1 << 16
+"""Bytes of a row that is asked for while the one before it is worked on."""
 _PIECE = 1 << 15
 """Elements of a piece of a long row."""
 _FEW_ROWS = 16
@@ -77,6 +79,10 @@ class _Row:
     place: tuple[Coordinate, ...]
     """Of the row, among the kept dimensions."""
     saved: dict[SSAValue, _Saved] = field(default_factory=dict[SSAValue, _Saved])
+    streams: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
+    """Results that may be written past the caches, when their buffers are aligned."""
+    next: tuple[Coordinate, ...] | None = None
+    """Place of the row after it, to be brought into the cache meanwhile."""
 
 
 class _Rows:
@@ -127,8 +133,12 @@ class _Rows:
         """Rows in parallel, all rounds over one before the next."""
         with self.b.parallel(self.plan.rows, work=self.frame.work) as number:
             row = self.begin(number)
-            for value, home in self.homes().items():
+            homes = self.homes()
+            for value, home in homes.items():
                 row.saved[value] = self.room_for(value, home)
+            kept = set(homes.values())
+            row.streams = self.frame.streams(n for n, _ in self.plan.whole if n not in kept)
+            row.next = self.following(number)
             for at in range(self.plan.rounds):
                 folds = self.plan.folds_of(at)
                 sets = self.nest(row.e, row, at, self.start(row, at), ())
@@ -346,17 +356,48 @@ class _Rows:
                     for v, w in zip(more, state, strict=True)
                 ]
             after.append(more)
-        stores = [(frame.targets[n], frame.outputs[n]) for n, r in plan.whole if r == at]
-        stores += [
-            (saved.buffer, value)
-            for value, saved in row.saved.items()
-            if plan.saved[value] == at and not saved.is_stored
-        ]
-        values = [e.at(value, place) for _, value in stores]
-        for (target, value), element in zip(stores, values, strict=True):
-            bases = self.bases(target, place)
-            store(b, target, bases, element, arrays_in(value)[0], self.lanes, e.places.mask)
+        if row.next is not None and at == self.busiest():
+            self.prefetch(row.next, indices)
+        whole = [n for n, r in plan.whole if r == at]
+        values = [e.at(frame.outputs[n], place) for n in whole]
+        for value, saved in row.saved.items():
+            if plan.saved[value] == at and not saved.is_stored:
+                bases = self.bases(saved.buffer, place)
+                element = e.at(value, place)
+                store(
+                    b, saved.buffer, bases, element, arrays_in(value)[0], self.lanes, e.places.mask
+                )
+        for n, value in zip(whole, values, strict=True):
+            frame.store(n, [c.base for c in place], value, e.places, row.streams.get(n))
         return after
+
+    def busiest(self) -> int:
+        """The round after the first that computes most."""
+        return max(range(1, self.plan.rounds), key=lambda at: (self.plan.cost[at], -at))
+
+    def following(self, number: SSAValue) -> tuple[Coordinate, ...] | None:
+        """The place of the row after this one, where it is worth asking for early.
+
+        Later rounds read nothing from memory: it can bring the next row meanwhile.
+        """
+        plan = self.plan
+        bytes_ = plan.row * max(map(self.frame.byte_size, self.operands()), default=0)
+        if plan.rounds == 1 or not _LEAST_AHEAD <= bytes_ <= _MOST_AHEAD:
+            return None
+        sizes = [plan.sizes[d] for d in plan.kept]
+        after = Coordinate(self.b.minimum(self.b.add(number, 1), plan.rows - 1))
+        return tuple(Places(self.b, 0).unlinear(after, sizes))
+
+    def operands(self) -> list[SSAValue]:
+        """Those that are read row by row."""
+        return [v for v in self.frame.operands if v in self.plan.last_read]
+
+    def prefetch(self, row: Sequence[Coordinate], indices: Sequence[Coordinate]) -> None:
+        at_dims = dict(zip(self.plan.kept, row, strict=True))
+        at_dims |= dict(zip(self.plan.folded, indices, strict=True))
+        place = [at_dims[d].base for d in range(len(self.plan.sizes))]
+        for operand in self.operands():
+            self.b.prefetch(self.frame.buffers[operand], place)
 
     def bases(self, buffer: SSAValue, place: Sequence[Coordinate]) -> list[Index]:
         """Indices of a place in a result, or on the stack in a row of its own."""

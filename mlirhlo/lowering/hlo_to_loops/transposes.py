@@ -16,16 +16,14 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects import arith as casts
-from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.lowering.builder import FunctionBuilder, Index, element_of, lanes_of
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import to_register
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import element_type
-from mlirhlo.lowering.hlo_to_loops.fold_plan import OTHER, Symbols, operand_places
 from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
-from mlirhlo.lowering.hlo_to_loops.loop_kernels import store
-from mlirhlo.lowering.hlo_to_loops.merging import arrays_in, sizes_of
+from mlirhlo.lowering.hlo_to_loops.merging import sizes_of
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
+from mlirhlo.lowering.hlo_to_loops.symbols import OTHER, Symbols, reads_of
 
 _BLOCK = 4
 """Squares a side of a block."""
@@ -42,7 +40,7 @@ def turned_reads(
         return None
     last = len(sizes) - 1
     across: dict[int, dict[tuple[SSAValue, Symbols], None]] = {}
-    for value, place in _reads(outputs, operands):
+    for value, place in reads_of(outputs, operands):
         element = element_type(value)
         if last in place[:-1] and place[-1] not in (last, OTHER):
             if place[-1] < 0 or OTHER in place or element.is_complex:
@@ -54,27 +52,6 @@ def turned_reads(
     if min(sizes[dimension], sizes[last]) < _FEWEST:
         return None
     return dimension, reads
-
-
-def _reads(
-    outputs: Sequence[SSAValue], operands: Sequence[SSAValue]
-) -> list[tuple[SSAValue, Symbols]]:
-    """Every read of an operand, and its place."""
-    ends = set(operands)
-    whole = tuple(range(len(sizes_of(outputs[0]))))
-    seen: set[tuple[SSAValue, Symbols]] = set()
-    stack = [(v, whole) for v in outputs]
-    reads: list[tuple[SSAValue, Symbols]] = []
-    while stack:
-        value, place = stack.pop()
-        if (value, place) in seen:
-            continue
-        seen.add((value, place))
-        if value in ends:
-            reads.append((value, place))
-        else:
-            stack += operand_places(cast(Instruction, value.owner), place)
-    return reads
 
 
 def transpose_kernel(
@@ -94,19 +71,21 @@ class _Transpose:
         self.across, self.along = dimension, len(self.sizes) - 1
         self.reads = reads
         self.lanes = min(frame.lanes, 16)
+        self.streams: dict[int, SSAValue] = {}
         self.outer = [d for d in range(len(self.sizes)) if d not in (self.across, self.along)]
 
     def build(self) -> None:
         """Blocks of whole squares; then what is left along the one, the other, and both."""
-        b, lanes = self.b, self.lanes
+        b, lanes, frame = self.b, self.lanes, self.frame
         outer = prod(self.sizes[d] for d in self.outer)
         down, right = (self.sizes[d] // lanes for d in (self.across, self.along))
         rest_down, rest_right = (self.sizes[d] % lanes for d in (self.across, self.along))
         blocks_down, blocks_right = (-(-n // _BLOCK) for n in (down, right))
         blocks = blocks_down * blocks_right
-        work = self.frame.work
+        work = frame.work
         if blocks:
             with b.parallel(outer * blocks, work=work) as number:
+                self.streams = frame.streams(range(len(frame.outputs)))
                 place = self.place(b.div(number, blocks))
                 block = b.rem(number, blocks)
                 first = b.mul(b.div(block, blocks_right), _BLOCK)
@@ -114,6 +93,7 @@ class _Transpose:
                 ends = [self.end(start, count) for start, count in ((first, down), (second, right))]
                 with b.loop(first, ends[0]) as i, b.loop(second, ends[1]) as j:
                     self.square(place, b.mul(i, lanes), b.mul(j, lanes), lanes, lanes)
+        self.streams = {}
         share = work * lanes / prod(self.sizes[-1:])
         if down and rest_right:
             with b.parallel(outer * down, work=share) as number:
@@ -170,8 +150,8 @@ class _Transpose:
             place = [here[d] for d in range(len(self.sizes))]
             values = [e.at(v, place) for v in frame.outputs]
             bases = [c.base for c in place]
-            for target, output, value in zip(frame.targets, frame.outputs, values, strict=True):
-                store(b, target, bases, value, arrays_in(output)[0], lanes, masks[1])
+            for number, value in enumerate(values):
+                frame.store(number, bases, value, e.places, self.streams.get(number))
 
 
 def turned(b: FunctionBuilder, rows: Sequence[SSAValue], count: int) -> list[SSAValue]:

@@ -8,9 +8,11 @@ from typing import Any, cast
 
 from xdsl.dialects import llvm as xllvm
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType, UnitAttr, i1, i8, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType, i1, i8, i32, i64
 from xdsl.ir import Attribute, Operation
 
+from mlirhlo.dialects.interned import UNIT, integer64
+from mlirhlo.dialects.memref import PrefetchOp
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.loops_to_llvm.arith import intrinsic
 from mlirhlo.lowering.loops_to_llvm.convert import (
@@ -29,17 +31,17 @@ def access(op: Operation, element: Attribute) -> dict[str, Attribute]:
     """Properties of a load or store of `element`: aligned to it, streaming when the op says so."""
     size = byte_size(element)
     properties: dict[str, Attribute] = {
-        "alignment": IntegerAttr(size, i64),
+        "alignment": integer64(size),
         "ordering": _NOT_ATOMIC,
     }
     streaming = op.properties.get("nontemporal")
     if isinstance(streaming, IntegerAttr) and streaming.value.data:
-        properties["nontemporal"] = UnitAttr()
+        properties["nontemporal"] = UNIT
         # A streaming store of a vector has to be aligned to the whole of it.
         if (
             vector := next((o.type for o in op.operands if hasattr(o.type, "shape")), None)
         ) is not None:
-            properties["alignment"] = IntegerAttr(size * prod(cast(Any, vector).get_shape()), i64)
+            properties["alignment"] = integer64(size * prod(cast(Any, vector).get_shape()))
     return properties
 
 
@@ -110,6 +112,13 @@ def _address(to: Lowering, op: Operation) -> None:
     to.values[op.results[0]] = address
 
 
+def _prefetch(to: Lowering, op: PrefetchOp) -> None:
+    words = [a.value.data for a in (op.is_write, op.locality, op.is_data_cache)]
+    words = [abs(word) for word in words]  # true is -1
+    operands = [to.address(op.memref, op.indices), *(to.constant(w, i32) for w in words)]
+    intrinsic(to, "llvm.prefetch", operands, None)
+
+
 def _get_global(to: Lowering, op: memref.GetGlobalOp) -> None:
     made = create_op(xllvm.AddressOfOp, (), [POINTER], {"global_name": op.name_})
     to.entry.add_op(made)
@@ -145,5 +154,6 @@ HANDLERS: Mapping[str, Handler] = cast(
         "memref.memory_space_cast": _same,
         "memref.extract_aligned_pointer_as_index": _address,
         "memref.get_global": _get_global,
+        "memref.prefetch": _prefetch,
     },
 )

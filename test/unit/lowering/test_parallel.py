@@ -149,7 +149,7 @@ ENTRY e {
   ROOT r = (f32[301,1003], f32[1003,301]) tuple(a, t)
 }"""
     module = mlirhlo.parse(text)
-    assert str(lower(module.op).loops).count("scf.parallel") == 2
+    assert str(lower(module.op).loops).count("scf.parallel") >= 2
     rng = np.random.default_rng(0)
     x, y = rng.random((2, 301, 1003), np.float32)
     total, transposed = mlirhlo.compile(module)(x, y)

@@ -1,0 +1,133 @@
+"""Kernels whose results' elements are computed each on its own, in the order of memory.
+
+The last dimension goes in vectors, its rest under a mask; what does not change in a loop is computed in
+front of it. The first dimensions, or pieces of the only one, run in parallel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from math import prod
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+
+from mlirhlo.lowering.builder import Index
+from mlirhlo.lowering.hlo_to_loops.elemental import Elements
+from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
+from mlirhlo.lowering.hlo_to_loops.merging import sizes_of
+from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
+from mlirhlo.lowering.hlo_to_loops.symbols import reads_of
+
+_FEWEST = 4
+"""A shorter last dimension is not worth a vector."""
+_ROUNDS = 64
+"""Rounds that are enough to give every thread its share."""
+_PIECE_BYTES = 1 << 16
+"""Of a piece of an array of one dimension."""
+
+
+def pointwise_kernel(frame: Frame) -> FuncOp:
+    """A kernel of loops over the elements of results, those of one shape together."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for number, output in enumerate(frame.outputs):
+        groups.setdefault(sizes_of(output), []).append(number)
+    if len(groups) == 1:
+        _share(frame)
+    for sizes, numbers in groups.items():
+        _Pointwise(frame, sizes, numbers).build()
+    return frame.b.finish()
+
+
+def _share(frame: Frame) -> None:
+    """A result may be written over an operand that is read at its own places alone."""
+    outside: set[SSAValue] = set()
+    whole = tuple(range(len(sizes_of(frame.outputs[0]))))
+    for value, place in reads_of(frame.outputs, frame.operands):
+        if place != whole:
+            outside.add(value)
+    for at, operand in enumerate(frame.operands):
+        for number, output in enumerate(frame.outputs):
+            same = frame.sizes_and_bytes(operand) == frame.sizes_and_bytes(output)
+            if same and operand not in outside:
+                frame.b.may_share(at, len(frame.operands) + number)
+
+
+class _Pointwise:
+    def __init__(self, frame: Frame, sizes: tuple[int, ...], numbers: Sequence[int]) -> None:
+        self.frame, self.b, self.sizes, self.numbers = frame, frame.b, sizes, numbers
+        self.lanes = frame.lanes
+        self.streams: dict[int, SSAValue] = {}
+
+    def build(self) -> None:
+        """The loops."""
+        b, frame = self.b, self.frame
+        if not self.sizes:
+            self.element(Elements(Places(b, 0), frame.buffers), [])
+            return
+        *outer, last = self.sizes
+        if not outer and last >= 2 * self.lanes:
+            self.pieces(last)
+            return
+        depth = next((n for n in range(1, len(outer)) if prod(outer[:n]) >= _ROUNDS), len(outer))
+        with ExitStack() as stack:
+            place: list[Coordinate] = []
+            if outer:
+                rounds = prod(outer[:depth])
+                number = stack.enter_context(b.parallel(rounds, work=frame.work))
+                place = Places(b, 0).unlinear(Coordinate(number), outer[:depth])
+            self.streams = frame.streams(self.numbers)
+            lanes = self.lanes if last >= _FEWEST else 0
+            e = Elements(Places(b, lanes), frame.buffers)
+            for size in outer[depth:]:
+                place.append(Coordinate(stack.enter_context(b.loop(0, size))))
+                e = e.scope()
+            self.last(e, place, 0, last)
+
+    def pieces(self, size: int) -> None:
+        """The only dimension."""
+        b, frame = self.b, self.frame
+        bytes_ = max(frame.byte_size(v) for v in (*frame.outputs, *frame.operands))
+        piece = max(_PIECE_BYTES // bytes_, 4 * self.lanes)
+        whole = size - size % self.lanes
+        with b.parallel(-(-whole // piece), work=frame.work) as number:
+            self.streams = frame.streams(self.numbers)
+            low = b.mul(number, piece)
+            high: Index = (
+                b.minimum(b.add(low, piece), whole) if whole % piece else b.add(low, piece)
+            )
+            self.vectors(Elements(Places(b, self.lanes), frame.buffers), [], low, high)
+        self.streams = {}
+        self.rest(Elements(Places(b, self.lanes), frame.buffers), [], whole, size)
+
+    def last(self, e: Elements, place: Sequence[Coordinate], low: int, high: int) -> None:
+        """The last dimension, in vectors if there are lanes."""
+        if not e.lanes:
+            with self.b.loop(low, high) as i:
+                self.element(e.scope(), [*place, Coordinate(i)])
+            return
+        whole = high - high % self.lanes
+        if whole:
+            self.vectors(e, place, low, whole)
+        self.rest(e, place, whole, high)
+
+    def vectors(self, e: Elements, place: Sequence[Coordinate], low: Index, high: Index) -> None:
+        """Whole vectors."""
+        with self.b.loop(low, high, self.lanes) as i:
+            self.element(e.scope(), [*place, Coordinate(i, 1, None, self.lanes)])
+
+    def rest(self, e: Elements, place: Sequence[Coordinate], low: int, high: int) -> None:
+        """Less than a vector."""
+        if low < high:
+            mask = self.b.mask(self.b.index(high - low), self.lanes)
+            inner = e.scope(Places(self.b, self.lanes, mask))
+            self.element(inner, [*place, Coordinate(low, 1, None, self.lanes)])
+
+    def element(self, e: Elements, place: Sequence[Coordinate]) -> None:
+        """An element of each result, or a vector of them; all are computed before any is stored."""
+        values = [e.at(self.frame.outputs[n], place) for n in self.numbers]
+        for number, value in zip(self.numbers, values, strict=True):
+            indices = [c.base for c in place]
+            stream = self.streams.get(number)
+            self.frame.store(number, indices, value, e.places, stream)

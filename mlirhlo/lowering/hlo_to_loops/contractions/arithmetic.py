@@ -82,6 +82,11 @@ def choose(
     return Arithmetic(wide, wide, wide)
 
 
+def one_by_one(a: Arithmetic) -> Arithmetic:
+    """The same sums without groups: where memory is the limit, packing is what costs."""
+    return Arithmetic(a.total, a.total, a.total)
+
+
 def rounding(element: PrimitiveType, algorithm: str) -> PrimitiveType | str | None:
     """What `algorithm` rounds an operand to before it is multiplied; None for what stays."""
     if element not in (F32, F64) or "_x" in algorithm:

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from mlirhlo.lowering.builder import Index
+from mlirhlo.lowering.hlo_to_loops.contractions.operands import places_of
 from mlirhlo.lowering.hlo_to_loops.contractions.packing import Packer, Span, runs_along_depth
 from mlirhlo.lowering.hlo_to_loops.contractions.tile_registers import UNITS, RegisterTile
 from mlirhlo.lowering.hlo_to_loops.contractions.tiles import Tile
@@ -161,7 +162,7 @@ class Block:
         if along or not c.arithmetic.tiles:
             packer.by_rows(
                 self.lhs,
-                lambda row: k.places(c.rows, row),
+                lambda row: places_of(b, c, c.rows, row),
                 self.first_row,
                 self.rows,
                 k.lhs_stride,

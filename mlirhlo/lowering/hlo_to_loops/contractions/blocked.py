@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from xdsl.dialects import arith as xarith
@@ -16,10 +16,12 @@ from xdsl.ir import Attribute, SSAValue
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.builder import FunctionBuilder, Index
+from mlirhlo.lowering.hlo_to_loops.contractions.arithmetic import one_by_one
 from mlirhlo.lowering.hlo_to_loops.contractions.block import Block
 from mlirhlo.lowering.hlo_to_loops.contractions.blocking import Blocking, choose_blocking
 from mlirhlo.lowering.hlo_to_loops.contractions.finish import Finisher
-from mlirhlo.lowering.hlo_to_loops.contractions.operands import Memory, Reader
+from mlirhlo.lowering.hlo_to_loops.contractions.inner import FEW_ROWS, inner_kernel, is_inner
+from mlirhlo.lowering.hlo_to_loops.contractions.operands import Memory, Reader, places_of
 from mlirhlo.lowering.hlo_to_loops.contractions.packing import Packer, Span, runs_along_depth
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import (
     Contraction,
@@ -51,8 +53,12 @@ def blocked_kernel(
         return loop_kernel(name, outputs, operands)
     target = current()
     c = oriented(contraction)
+    if c.arithmetic.group > 1 and c.count(c.rows) <= FEW_ROWS:
+        c = replace(c, arithmetic=one_by_one(c.arithmetic))
     lanes = target.vector_bytes * 8 // c.arithmetic.total.real.bits
     c = separated(merged(c, lanes), runs_along_depth)
+    if is_inner(c):
+        return inner_kernel(name, c, operands, outputs, lanes)
     return BlockedKernel(name, c, operands, outputs, choose_blocking(c, target)).build()
 
 
@@ -190,7 +196,7 @@ class BlockedKernel:
         ns = batches * self.panels * self.panel_size * (1.0 if self.rhs_along() else 0.4)
         with self._pieces(batches * pieces, ns) as at:
             batch, piece = b.div(at, pieces), b.rem(at, pieces)
-            reader = self.reader(c.rhs).at(self.places(self.rhs_axes, batch))
+            reader = self.reader(c.rhs).at(places_of(b, c, self.rhs_axes, batch))
             start = b.mul(batch, self.panels * self.panel_size)
             if self.rhs_along():
                 self.panel(reader, target, start, 0, piece, Span.whole(self.blocking.depth), 0)
@@ -279,21 +285,11 @@ class BlockedKernel:
                 zero = b.broadcast(b.constant(0, self.unit), lanes)
                 b.vector_store(zero, target, [b.add(start, b.add(b.mul(u, width), at))])
 
-    def places(self, axes: Sequence[int], linear: Index) -> dict[int, Index]:
-        """Where a number of a round is on each of these axes."""
-        b, places = self.b, dict[int, Index]()
-        for axis in reversed(axes[1:]):
-            places[axis] = b.rem(linear, self.c.sizes[axis])
-            linear = b.div(linear, self.c.sizes[axis])
-        if axes:
-            places[axes[0]] = linear
-        return places
-
     def _task(self, part: Index, task: Index) -> None:
         b, q, c = self.b, self.blocking, self.c
         rest, column_block = b.div(task, self.column_blocks), b.rem(task, self.column_blocks)
         batch, row_block = b.div(rest, self.row_blocks), b.rem(rest, self.row_blocks)
-        places = self.places(c.batch, batch)
+        places = places_of(b, c, c.batch, batch)
         room = b.add(self.rhs_room.size, b.mul(part, self.round_bytes))
         first_row = b.mul(row_block, q.block_rows)
         rows = self.least(q.block_rows, b.sub(self.rows, first_row), self.rows % q.block_rows == 0)

@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 from mlirhlo.dialects import vector
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.lowering.builder import FunctionBuilder, Index
-from mlirhlo.lowering.hlo_to_loops.contractions.operands import Memory, Reader
+from mlirhlo.lowering.hlo_to_loops.contractions.operands import Memory, Reader, places_of
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import Value, to_memory
@@ -81,15 +81,6 @@ class Finisher:
         type_ = MemRefType(cast(Any, flat.type).element_type, [DYNAMIC_INDEX])
         return b.emit(memref.CastOp, [flat], type_), start, stride
 
-    def _places(self, axes: Sequence[int], linear: Index) -> dict[int, Index]:
-        b, places = self.b, dict[int, Index]()
-        for axis in reversed(axes[1:]):
-            places[axis] = b.rem(linear, self.c.sizes[axis])
-            linear = b.div(linear, self.c.sizes[axis])
-        if axes:
-            places[axes[0]] = linear
-        return places
-
     def finish(
         self,
         batch: Mapping[int, Index],
@@ -112,7 +103,7 @@ class Finisher:
         before = self._offset(batch)
         whole = c.count(c.columns) % lanes == 0
         with b.loop(0, rows) as row:
-            places = self._places(c.rows, b.add(first_row, row))
+            places = places_of(b, c, c.rows, b.add(first_row, row))
             of_row = reader.at(places)
             offset = b.add(before, self._offset_of(places))
             at = b.add(start, b.mul(row, width * parts))

@@ -7,7 +7,7 @@ value = reader.load(channel, k, 16)         # neighbours along an axis
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -297,3 +297,16 @@ def transposed(b: FunctionBuilder, rows: list[SSAValue]) -> list[SSAValue]:
         rows = cast("list[SSAValue]", following)
         step *= 2
     return rows
+
+
+def places_of(
+    b: FunctionBuilder, c: Contraction, axes: Sequence[int], linear: Index
+) -> dict[int, Index]:
+    """Where a number of a round is on each of these axes."""
+    places: dict[int, Index] = {}
+    for axis in reversed(axes[1:]):
+        places[axis] = b.rem(linear, c.sizes[axis])
+        linear = b.div(linear, c.sizes[axis])
+    if axes:
+        places[axes[0]] = linear
+    return places

@@ -19,6 +19,7 @@ from mlirhlo.lowering.builder import FunctionBuilder, Index
 from mlirhlo.lowering.hlo_to_loops.contractions.operands import (
     Reader,
     as_units,
+    places_of,
     transposed,
     unit_vector,
 )
@@ -105,16 +106,10 @@ class Packer:
     def _around(self, span: Span, body: Callable[[Reader, Index], None], reader: Reader) -> None:
         """`body(reader, unit before)` for each round of the axes around."""
         b, depth = self.b, self.depth
-        sizes = [depth.sizes[a] for a in depth.outer]
         with ExitStack() as stack:
             if depth.outer:
                 step = stack.enter_context(b.loop(0, span.outer_count))
-                rest: Index = b.add(span.outer, step)
-                places: dict[int, Index] = {}
-                for axis, size in zip(reversed(depth.outer[1:]), reversed(sizes[1:]), strict=True):
-                    places[axis] = b.rem(rest, size)
-                    rest = b.div(rest, size)
-                places[depth.outer[0]] = rest
+                places = places_of(b, reader.contraction, depth.outer, b.add(span.outer, step))
                 body(reader.at(places), b.mul(step, depth.inner_units))
             else:
                 body(reader, 0)

@@ -26,6 +26,14 @@ _BUILTIN: Mapping[str, str] = {
     "simplify-sorts": "simplify_sorts:SimplifySortsPass",
     "topk-decomposer": "topk_decomposer:TopkDecomposerPass",
     "transpose-folding": "transpose_folding:TransposeFoldingPass",
+    "simplify-while-loops": "simplify_while_loops:SimplifyWhileLoopsPass",
+    "while-loop-constant-sinking": "while_loop_constant_sinking:WhileLoopConstantSinkingPass",
+    "while-loop-invariant-code-motion": (
+        "while_loop_invariant_code_motion:WhileLoopInvariantCodeMotionPass"
+    ),
+    "while-loop-trip-count-annotator": (
+        "while_loop_trip_count_annotator:WhileLoopTripCountAnnotatorPass"
+    ),
     "zero_sized_hlo_elimination": "zero_sized_hlo_elimination:ZeroSizedHloEliminationPass",
     "algsimp": "algsimp:AlgebraicSimplifierPass",
     "call-inliner": "call_inliner:CallInlinerPass",
@@ -33,7 +41,6 @@ _BUILTIN: Mapping[str, str] = {
     "cse": "cse:CsePass",
     "dce": "dce:DcePass",
     "flatten-call-graph": "flatten_call_graph:FlattenCallGraphPass",
-    "declared-types": "declared_types:DeclaredTypesPass",
     "declared-types": "declared_types:DeclaredTypesPass",
     "defuser": "defuser:DefuserPass",
     "fusion": "fusion:FusionPass",

@@ -1,0 +1,142 @@
+"""`simplify-while-loops`: loops that run never or once, and state that loops do not need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlirhlo.analysis.effects import SideEffects
+from mlirhlo.analysis.trip_count import trip_count
+from mlirhlo.dialects.hlo.attributes.base import integer, symbol
+from mlirhlo.dialects.hlo.build import make
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops import ComputationOp, GetTupleElementOp, Instruction, WhileOp
+from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
+from mlirhlo.rewrites.call_inliner import CallInlinerPass
+from mlirhlo.rewrites.dce import DcePass
+from mlirhlo.rewrites.passes import HloPass, Trace
+from mlirhlo.rewrites.rules import Rewriter, inherit
+from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
+from mlirhlo.rewrites.while_loops import Loop, count_calls, keep_elements, understood
+
+
+@dataclass(frozen=True)
+class SimplifyWhileLoopsPass(HloPass):
+    """Removes loops that run never or once, and elements of the state that nobody needs.
+
+    Before and after:
+
+        %w = (s32[], f32[4]) while(%s), …counter from 0 while less than 1…
+          =>   …the instructions of the body on %s
+
+    An element that the body only hands on and nobody reads leaves the state; users of the result read
+    its initial value. Of two elements that start and change alike one stays. Loops with side effects in
+    the condition, control dependencies, or a computation that others call are left alone.
+    Source: reference of the passes, "WhileLoopSimplifier".
+    """
+
+    name = "simplify-while-loops"
+
+    def run(self, module: HloModule, trace: Trace) -> bool:
+        """Simplifies; whether anything changed."""
+        changed = inlined = False
+        effects = SideEffects.of(module)
+        computations = module.by_name()
+        calls = count_calls(tuple(module.instructions))
+        for computation in tuple(module.computations):
+            for op in tuple(computation.instructions):
+                if not isinstance(op, WhileOp) or op.parent is None:
+                    continue
+                if CONTROL_PREDECESSORS in op.properties or effects.of_computation(op.condition):
+                    continue
+                count = trip_count(op, computations)
+                if count == 0 and not effects.of_computation(op.body):
+                    Rewriter(op).replace_by_value(op, op.inputs[0])
+                    changed = True
+                elif count == 1:
+                    _run_once(op)
+                    changed = inlined = True
+                else:
+                    changed |= _shrink(understood(op, computations, calls))
+        if inlined:
+            CallInlinerPass().run(module, trace)
+        if changed:
+            TupleSimplifierPass().run(module, trace)
+            DcePass().run(module, trace)
+        return changed
+
+
+def _run_once(op: WhileOp) -> None:
+    call = make("call", [op.inputs[0]], op.shape, {"to_apply": symbol(op.body)})
+    inherit(call, op)
+    Rewriter(op).replace(op, call)
+
+
+def _shrink(loop: Loop | None) -> bool:
+    """Merges elements that are alike, then drops those that nobody reads."""
+    if loop is None:
+        return False
+    merged = _merge(loop)
+    unread = [k for k in range(len(loop.shape.elements)) if _is_unread(loop, k)]
+    if not unread:
+        return merged
+    keep_elements(loop, [k for k in range(len(loop.shape.elements)) if k not in unread])
+    return True
+
+
+def _is_unread(loop: Loop, index: int) -> bool:
+    """Whether the body hands the element on as it is, and nobody else reads it."""
+    if not loop.is_invariant(index):
+        return False
+    handed_on = loop.root.inputs[index].owner
+    for computation in (loop.body, loop.condition):
+        for read in loop.reads(computation):
+            if read.index != index:
+                continue
+            if read is not handed_on:
+                if read.output.first_use is not None:
+                    return False
+            elif not all(
+                use.operation is loop.root and use.index == index for use in read.output.uses
+            ):
+                return False
+    return True
+
+
+def _merge(loop: Loop) -> bool:
+    """Lets readers of an invariant element read an earlier one that starts with the same value."""
+    start = loop.op.inputs[0].owner
+    if not isinstance(start, Instruction) or start.opcode.name != "tuple":
+        return False
+    first: dict[object, int] = {}
+    changed = False
+    for index, value in enumerate(start.inputs):
+        if not loop.is_invariant(index):
+            continue
+        other = first.setdefault(value, index)
+        if other == index:
+            continue
+        for computation in (loop.body, loop.condition):
+            changed |= _read_instead(loop, computation, index, other)
+    return changed
+
+
+def _read_instead(loop: Loop, computation: ComputationOp, index: int, other: int) -> bool:
+    changed = False
+    handed_on = loop.root.inputs[index].owner
+    for read in loop.reads(computation):
+        if read.index != index:
+            continue
+        users = [
+            u for u in read.output.uses if u.operation is not loop.root or read is not handed_on
+        ]
+        if not users:
+            continue
+        copy = make("get-tuple-element", [read.operand], read.shape, {"index": integer(other)})
+        block = read.parent
+        assert block is not None
+        block.insert_op_before(copy, read)
+        assert isinstance(copy, GetTupleElementOp)
+        for use in users:
+            use.operation.operands[use.index] = copy.output
+        changed = True
+    return changed

@@ -1,0 +1,185 @@
+"""`while-loop-invariant-code-motion`: what is the same in every round is computed before the loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from mlirhlo.analysis.effects import SideEffects
+from mlirhlo.dialects.hlo.attributes.base import integer
+from mlirhlo.dialects.hlo.build import make
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops import GetTupleElementOp, Instruction, ParameterOp
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+from mlirhlo.rewrites.cloning import clone_instruction
+from mlirhlo.rewrites.passes import HloPass, Trace
+from mlirhlo.rewrites.rules import inherit
+from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
+from mlirhlo.rewrites.while_loops import Loop, count_calls, part, retype_parameter, understood
+
+_FREE = frozenset({"bitcast", "broadcast", "constant", "iota", "reshape", "transpose"})
+"""Opcodes that are hoisted only with a user."""
+
+_NEVER = frozenset(
+    {
+        "after-all",
+        "domain",
+        "get-tuple-element",
+        "parameter",
+        "partition-id",
+        "replica-id",
+        "rng",
+        "rng-get-and-update-state",
+        "tuple",
+    }
+)
+
+
+@dataclass(frozen=True)
+class WhileLoopInvariantCodeMotionPass(HloPass):
+    """Moves instructions that give the same in every round in front of the loop.
+
+    Before and after:
+
+        body:  %e = f32[4] exponential(%invariant)  …
+          =>   %e = f32[4] exponential(%initial) before the loop, as a new element of its state
+
+    An instruction moves when its operands are elements that the body hands on, constants, or instructions
+    that move. Constants, iotas, broadcasts, reshapes and transposes move with a user only. Side effects,
+    random numbers, control dependencies and the condition stay.
+    Source: reference of the passes, "WhileLoopInvariantCodeMotion".
+    """
+
+    name = "while-loop-invariant-code-motion"
+
+    size_inflation_ratio: int = 0
+    """Greatest ratio of a moved instruction's bytes to those of its operands; 0 = no limit."""
+
+    def run(self, module: HloModule, trace: Trace) -> bool:
+        """Moves; whether anything was."""
+        effects = SideEffects.of(module)
+        computations = module.by_name()
+        calls = count_calls(tuple(module.instructions))
+        changed = False
+        for computation in tuple(module.computations):
+            for op in tuple(computation.instructions):
+                loop = understood(op, computations, calls)
+                if loop is not None:
+                    moving = self._moving(loop, effects)
+                    if moving:
+                        _hoist(loop, moving)
+                        changed = True
+        if changed:
+            TupleSimplifierPass().run(module, trace)
+        return changed
+
+    def _moving(self, loop: Loop, effects: SideEffects) -> list[Instruction]:
+        """Instructions that move, operands first."""
+        fixed: set[SSAValue] = set()
+        found: list[Instruction] = []
+        waited = {v for op in loop.body.instructions for v in op.control_predecessors}
+        for op in loop.body.instructions:
+            if isinstance(op, GetTupleElementOp) and isinstance(op.operand.owner, ParameterOp):
+                if loop.is_invariant(op.index):
+                    fixed.add(op.output)
+                continue
+            if op.opcode.name in _NEVER or op is loop.root or op.control_predecessors:
+                continue
+            if op.output in waited or effects.of_instruction(op) or not self._is_small(op):
+                continue
+            if all(v in fixed for v in op.inputs) and isinstance(op.shape, ArrayShape):
+                fixed.add(op.output)
+                found.append(op)
+        return _with_users(found)
+
+    def _is_small(self, op: Instruction) -> bool:
+        if not self.size_inflation_ratio:
+            return True
+        operands = sum(_bytes(shape) for shape in op.input_shapes)
+        return _bytes(op.shape) <= self.size_inflation_ratio * operands
+
+
+def _with_users(found: list[Instruction]) -> list[Instruction]:
+    """Without what is free and would move alone."""
+    moving: list[Instruction] = []
+    wanted: set[Instruction] = set()
+    for op in reversed(found):
+        if op.opcode.name not in _FREE or op in wanted:
+            moving.append(op)
+            wanted.update(v.owner for v in op.inputs if isinstance(v.owner, Instruction))
+    return moving[::-1]
+
+
+def _bytes(shape: Shape) -> int:
+    return shape.byte_size if isinstance(shape, ArrayShape) else 0
+
+
+def _hoist(loop: Loop, moving: list[Instruction]) -> None:
+    """Puts copies before the loop, and those that the rest of the body reads into its state."""
+    op = loop.op
+    block = op.parent
+    assert block is not None
+    values: dict[SSAValue, SSAValue] = {}
+    for read in loop.reads(loop.body):
+        if loop.is_invariant(read.index):
+            element = part(op.inputs[0], read.index, read.shape)
+            block.insert_op_before(element, op)
+            values[read.output] = element.output
+    leaving: list[Instruction] = []
+    for inner in moving:
+        copy = clone_instruction(inner, values)
+        block.insert_op_before(copy, op)
+        values[inner.output] = copy.output
+        if any(use.operation not in moving for use in inner.output.uses):
+            leaving.append(inner)
+    old = loop.shape
+    shape = TupleShape((*old.elements, *(i.shape for i in leaving)))
+    parts: list[SSAValue] = []
+    for k, element_shape in enumerate(old.elements):
+        element = part(op.inputs[0], k, element_shape)
+        block.insert_op_before(element, op)
+        parts.append(element.output)
+    start = make("tuple", [*parts, *(values[i.output] for i in leaving)], shape)
+    inherit(start, op)
+    block.insert_op_before(start, op)
+    parameter = retype_parameter(loop.body, shape)
+    retype_parameter(loop.condition, shape)
+    body_block = loop.root.parent
+    assert body_block is not None
+    handed: list[SSAValue] = []
+    for number, inner in enumerate(leaving):
+        properties = {"index": integer(len(old.elements) + number)}
+        read = make("get-tuple-element", [parameter.output], inner.shape, properties)
+        inherit(read, inner)
+        body_block.insert_op_before(read, inner)
+        name = inner.instruction_name
+        inner.output.replace_all_uses_with(read.output)
+        read.instruction_name = name
+        handed.append(read.output)
+    for inner in reversed(moving):
+        inner.detach()
+        inner.erase()
+    root = make("tuple", [*loop.root.inputs, *handed], shape, name=loop.root.instruction_name)
+    inherit(root, loop.root)
+    body_block.insert_op_before(root, loop.root)
+    name = loop.root.instruction_name
+    loop.root.output.replace_all_uses_with(root.output)
+    root.instruction_name = name
+    loop.root.detach()
+    loop.root.erase()
+    new = make("while", [start], shape, dict(op.properties))
+    block.insert_op_before(new, op)
+    results: list[Instruction] = []
+    for k, element_shape in enumerate(old.elements):
+        element = part(new.output, k, element_shape)
+        block.insert_op_before(element, op)
+        results.append(element)
+    whole = make("tuple", results, old)
+    block.insert_op_before(whole, op)
+    name = op.instruction_name
+    op.output.replace_all_uses_with(whole.output)
+    whole.instruction_name = None
+    new.instruction_name = name
+    op.detach()
+    op.erase()

@@ -237,6 +237,12 @@ class _Maker:
         for value in self.held.get(self.root, {}).values():
             value.is_output = True
             value.end = last
+        for index, buffer, shape in _leaves(self.result_tree, self.root.shape):
+            if (buffer.home or buffer) not in self.by_buffer:
+                # A parameter or constant that is returned is copied there.
+                copy = self._define(self.root, index, buffer, shape)
+                copy.positions.append((_computation(self.root), self._name(self.root), index))
+                copy.is_output, copy.end = True, last
         for value in self.values:
             if value.is_parameter:
                 value.end = last

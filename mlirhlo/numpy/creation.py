@@ -10,6 +10,7 @@ Source: Python array API standard 2024.12, "Creation functions".
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -51,8 +52,14 @@ def asarray(
         if wanted is not None and wanted != obj.dtype:
             if copy is False:
                 raise _needs_copy()
+            from mlirhlo.numpy.elementwise import real
             from mlirhlo.numpy.manipulation import astype
 
+            if dt.kind_of(obj.dtype) == "c" and dt.kind_of(wanted) in "iuf":
+                # As numpy, also for its own arrays; `astype` is what the standard has raise.
+                message = f"asarray: {obj.dtype} to {wanted} discards the imaginary part"
+                warnings.warn(message, np.exceptions.ComplexWarning, stacklevel=2)
+                obj = real(obj)
             return astype(obj, wanted)
         return obj.snapshot() if copy else obj
     if isinstance(obj, (list, tuple)) and _has_traced(cast("Sequence[Any]", obj)):

@@ -129,6 +129,10 @@ def test_astype(x: Any, dtype: Any) -> None:
     if x.dtype.kind == "c" and dtype.kind not in "cb":
         with pytest.raises(mlirhlo.diagnostics.HloError, match="HLO0625"):
             hnp.astype(hnp.asarray(x), dtype)
+        with pytest.warns(np.exceptions.ComplexWarning):
+            got = hnp.asarray(hnp.asarray(x), dtype=dtype)
+        want = hnp.astype(hnp.asarray(x.real), dtype)
+        np.testing.assert_array_equal(np.asarray(got), np.asarray(want), strict=True)
         return
     if dtype.kind == "u":
         x = np.abs(x).astype(x.dtype) if x.dtype.kind != "b" else x

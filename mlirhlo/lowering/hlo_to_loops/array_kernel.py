@@ -11,7 +11,7 @@ from math import prod
 from typing import cast
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import MemRefType, UnitAttr
+from xdsl.dialects.builtin import DenseArrayBase, MemRefType, UnitAttr, i32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 
@@ -75,6 +75,22 @@ class ArrayKernel:
     def start_as(self, operand: int, result: int) -> None:
         """The result begins as the operand: copied, unless both are one buffer."""
         start_as(self.b, operand, len(self.operands) + result)
+
+    def flat(self, number: int) -> SSAValue:
+        """An argument as one dimension, in the order of memory."""
+        source = self.arguments[number]
+        type_ = cast("MemRefType[Attribute]", source.type)
+        count = prod(type_.get_shape())
+        statics = {"static_offsets": 0, "static_sizes": count, "static_strides": 1}
+        return self.b.emit(
+            memref.ReinterpretCastOp,
+            [source],
+            MemRefType(type_.element_type, [count]),
+            {
+                **{key: DenseArrayBase.from_list(i64, [n]) for key, n in statics.items()},
+                "operandSegmentSizes": DenseArrayBase.from_list(i32, [1, 0, 0, 0]),
+            },
+        )
 
     @contextmanager
     def nest(self, sizes: Sequence[int]) -> Generator[list[Coordinate]]:

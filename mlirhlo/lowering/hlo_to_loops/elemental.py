@@ -176,7 +176,9 @@ class Elements:
             if isinstance(owner, Block):
                 found = owner is self._block
             else:
-                found = bool(owner.regions) or any(map(self._is_moving, owner.operands))
+                # What was emitted in the loop is not there before it.
+                inside = owner.parent is self._block or bool(owner.regions)
+                found = inside or any(map(self._is_moving, owner.operands))
             self._moves[value] = found
         return found
 

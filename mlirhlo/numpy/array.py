@@ -205,7 +205,7 @@ class Array:
     ) -> Any:
         """A DLPack capsule."""
         data = self.known("its memory", "exchange arrays outside of jit")
-        if not data.flags.writeable and max_version is None:
+        if not data.flags.writeable and (max_version is None or max_version < (1, 0)):
             # A consumer of that age cannot be told read-only; a copy keeps our data ours.
             data = data.copy()
         options: dict[str, Any] = {"dl_device": dl_device, "copy": copy}

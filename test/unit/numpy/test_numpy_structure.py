@@ -459,6 +459,9 @@ def test_asarray() -> None:
     source[0] = 9
     assert kept.tolist() == [0, 1, 2]
     assert np.from_dlpack(kept).tolist() == [0, 1, 2]
+    fixed = hnp.broadcast_to(hnp.asarray(1.0), (3,))
+    for version in (None, (0, 0), (1, 0)):  # before 1.0 nobody can be told read-only
+        assert fixed.__dlpack__(max_version=version) is not None
     assert hnp.from_dlpack(np.arange(3.0)).tolist() == [0, 1, 2]
     stacked = mlirhlo.jit(lambda a, b: hnp.asarray([[a, b], [b, a]]))(1.0, 2.0)
     assert stacked.tolist() == [[1, 2], [2, 1]]

@@ -188,6 +188,7 @@ def read_folder(folder: str) -> Dump:
         )
     modules: dict[tuple[str, int | None, str, int | None], DumpedModule] = {}
     others: list[DumpFile] = []
+    named: list[DumpFile] = []
     for directory, entries in _walk(folder):
         known = _known_names(entries)
         loose: list[tuple[DumpFile, FileName]] = []
@@ -198,17 +199,18 @@ def read_folder(folder: str) -> Dump:
                 name = inputs
             file = DumpFile(entry[0], name, entry[1], entry[2])
             home = os.path.dirname(directory) if inputs is not None else directory
-            if name.module_id is not None or name.kind in ("kernel", "stablehlo"):
+            if name.module_id is not None or name.kind == "kernel":
                 loose.append((file, name))
                 key = _key(home, name)
                 # Code and options carry no timestamp though the module's texts do: they join below.
                 if key not in modules and (name.kind in _ORDER or name.module_id is None):
-                    modules[key] = DumpedModule(
-                        folder, home, name.module_id, _key(home, name)[2], key[3]
-                    )
+                    modules[key] = DumpedModule(folder, home, name.module_id, key[2], key[3])
+            elif name.module_name:
+                named.append(file)
             else:
                 others.append(file)
         _sort_in(loose, directory, folder, modules)
+    _sort_in_by_name(named, folder, modules)
     for module in modules.values():
         module.files.sort(key=lambda file: (file.name.step is None, file.name.step or 0, file.path))
     ordered = sorted(
@@ -253,6 +255,22 @@ def _sort_in(
             modules[key] = DumpedModule(folder, home, name.module_id, name.module_name, key[3])
             latest[key[:3]] = key
         modules[key].files.append(file)
+
+
+def _sort_in_by_name(
+    files: Sequence[DumpFile],
+    folder: str,
+    modules: dict[tuple[str, int | None, str, int | None], DumpedModule],
+) -> None:
+    """Files that say a module's name and not its id join the module of that name, or are one."""
+    by_name = {(module.directory, module.name): module for module in modules.values()}
+    for file in files:
+        place = home, name = os.path.dirname(file.path), file.name.module_name
+        if place not in by_name:
+            by_name[place] = modules[home, None, name, None] = DumpedModule(
+                folder, home, None, name, None
+            )
+        by_name[place].files.append(file)
 
 
 def _input_folder(directory: str) -> FileName | None:

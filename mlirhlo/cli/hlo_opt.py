@@ -66,6 +66,9 @@ class Options(WatchFlags, OutputFlags, InputFlags):
         metavar="NAMES",
         help="alias, call-graph, cost, dataflow, liveness in place of the module; --json",
     )
+    explain_fusion: bool = flag(
+        False, group="Output", help="what was not fused and why in place of the module; --json"
+    )
     verify_diagnostics: str = flag(
         "",
         group="Testing",
@@ -242,7 +245,9 @@ class Job:
         self.dump: CompilationDump | None = None
         """What the flags have dumped of the module at hand."""
         self.clock = Clock()
-        self.rule_counts: dict[tuple[str, str], int] = {}
+        from mlirhlo.rewrites.passes import Trace
+
+        self.trace = Trace(remarks=[] if options.explain_fusion else None)
         self.text: PrintOptions = printing.print_options(options, xla)
         self.checks = options.verify and not options.disable_verify
 
@@ -290,11 +295,15 @@ class Job:
             loaded = self._transform(loaded, produced)
             if produced:
                 return None
+            if self.options.explain_fusion or self.options.stage == stages.FUSED:
+                loaded = self._fused(loaded)
+            if self.options.explain_fusion:
+                return "analysis", stages.remarks(self.trace, as_json=self.options.json)
             if self.options.print_analysis is not None:
                 with self.clock.step("analyse"):
                     names, as_json = self.options.print_analysis, self.options.json
                     return "analysis", analyses.render(loaded, names, as_json=as_json)
-            if self.options.stage != stages.HLO:
+            if self.options.stage not in (stages.HLO, stages.FUSED):
                 with self.clock.step("compile"):
                     stage = self.options.stage
                     return stage, stages.render(loaded, stage, self.dump, self.xla)
@@ -360,6 +369,14 @@ class Job:
             return
         from mlirhlo.rewrites.pipeline import run_pipeline
 
+        result = run_pipeline(loaded.module, passes, self._watchers(loaded), trace=self.trace)
+        for pass_name, seconds in result.seconds:
+            self.clock.add(f"pass {pass_name}", seconds)
+        if not self.options.verify_each:
+            names = ", ".join(pass_.name for pass_ in passes)
+            produced += _blame(self.verify(loaded, "verify result"), names)
+
+    def _watchers(self, loaded: Loaded) -> list[Instrumentation]:
         watchers: list[Instrumentation] = []
         printer = IrPrinter(self.options, lambda module: self._shown(loaded, module))
         if printer.is_wanted:
@@ -368,14 +385,15 @@ class Job:
             watchers.append(_EachVerified(self, loaded))
         if self.dump is not None:
             watchers += self.dump.passes()
-        result = run_pipeline(loaded.module, passes, watchers)
-        for pass_name, seconds in result.seconds:
-            self.clock.add(f"pass {pass_name}", seconds)
-        for key, count in result.trace.rule_counts.items():
-            self.rule_counts[key] = self.rule_counts.get(key, 0) + count
-        if not self.options.verify_each:
-            names = ", ".join(pass_.name for pass_ in passes)
-            produced += _blame(self.verify(loaded, "verify result"), names)
+        return watchers
+
+    def _fused(self, loaded: Loaded) -> Loaded:
+        """The module as the CPU compiler plans it, unless the passes fused it already."""
+        if any(p.name.endswith("fusion") for p in self.passes) and self.options.explain_fusion:
+            return loaded
+        with self.clock.step("compile"):
+            watchers = self._watchers(loaded)
+            return stages.fused(loaded, watchers, self.xla, self.trace)
 
     def _format(self, loaded: Loaded) -> str:
         from mlirhlo.formats.sniff import Format
@@ -416,7 +434,7 @@ class Job:
 
     def _write(self, results: list[bytes], format: str) -> None:
         joins = format in ("hlo", "mlir", "mlir-generic", "analysis")
-        if self.options.stage != stages.HLO:
+        if self.options.stage not in (stages.HLO, stages.FUSED):
             joins = stages.is_text(self.options.stage)
         if len(results) > 1 and not joins:
             raise usage_error(
@@ -431,7 +449,7 @@ class Job:
         if self.options.timing:
             self.clock.report()
         if self.options.stats:
-            for (pass_name, rule), count in sorted(self.rule_counts.items()):
+            for (pass_name, rule), count in sorted(self.trace.rule_counts.items()):
                 print(f"{count:8}  {pass_name}: {rule}", file=sys.stderr)
 
 

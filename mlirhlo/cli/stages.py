@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,6 +13,8 @@ if TYPE_CHECKING:
     from mlirhlo.debug.options import Flags
     from mlirhlo.formats import Loaded
     from mlirhlo.lowering.observer import Observer
+    from mlirhlo.rewrites.passes import Trace
+    from mlirhlo.rewrites.pipeline import Instrumentation
 
 HLO = "hlo"
 """The module itself, after the passes; every platform has this stage."""
@@ -29,6 +34,31 @@ def stages_of(platform: str) -> tuple[str, ...]:
 def is_text(stage: str) -> bool:
     """Whether several modules of a stage may stand in one file."""
     return stage != "obj"
+
+
+def fused(
+    loaded: Loaded, watchers: Sequence[Instrumentation], flags: Flags, trace: Trace
+) -> Loaded:
+    """The module as the CPU compiler plans it; `trace` is told what the passes did."""
+    from mlirhlo.cli import inputs
+    from mlirhlo.debug.options import wanted_passes
+    from mlirhlo.lowering.cpu.pipeline import optimize
+
+    loaded = inputs.as_hlo(loaded)
+    inputs.check_entry(loaded)
+    module = optimize(loaded.module, watchers, wanted_passes(flags), trace)
+    return replace(loaded, module=module)
+
+
+def remarks(trace: Trace, *, as_json: bool) -> bytes:
+    """What was not fused and why: a line each, or a JSON list."""
+    found = trace.remarks or []
+    if as_json:
+        text = json.dumps([asdict(remark) for remark in found], indent=2) + "\n"
+    else:
+        text = "".join(f"{remark}\n" for remark in found)
+    trace.remarks = []
+    return text.encode()
 
 
 def render(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags) -> bytes:

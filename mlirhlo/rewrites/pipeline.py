@@ -104,12 +104,13 @@ def run_pipeline(
     context: Context | None = None,
     *,
     name: str = TRANSFORMS,
+    trace: Trace | None = None,
 ) -> PipelineResult:
     """Runs `passes` on `module` in place. xDSL's passes run too; they report a change always.
 
-    `name` is the pipeline's, for dumps.
+    `name` is the pipeline's, for dumps; `trace` is told what happens.
     """
-    result = PipelineResult()
+    result = PipelineResult(trace=trace or Trace())
     for watcher in instrumentation:
         watcher.started(name, passes, module)
     for pass_ in passes:

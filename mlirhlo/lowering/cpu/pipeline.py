@@ -24,7 +24,7 @@ from mlirhlo.rewrites.dce import DcePass
 from mlirhlo.rewrites.declared_types import DeclaredTypesPass
 from mlirhlo.rewrites.defuser import DefuserPass
 from mlirhlo.rewrites.fusion import FusionPass
-from mlirhlo.rewrites.passes import HloPass
+from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.pipeline import Instrumentation, run_pipeline
 from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
 
@@ -71,14 +71,15 @@ def optimize(
     module: ModuleOp,
     watchers: Sequence[Instrumentation] = (),
     wanted: Callable[[str], bool] = lambda name: True,
+    trace: Trace | None = None,
 ) -> ModuleOp:
     """A copy of an HLO module as it is planned: simplified and fused.
 
-    `wanted` says by name which passes run.
+    `wanted` says by name which passes run, `trace` is told what happens.
     """
     copy = clone_module(module)
     chosen = passes(has_layouts=has_layouts(HloModule(module)))
-    run_pipeline(copy, [p for p in chosen if wanted(p.name)], watchers, name=NAME)
+    run_pipeline(copy, [p for p in chosen if wanted(p.name)], watchers, name=NAME, trace=trace)
     return copy
 
 

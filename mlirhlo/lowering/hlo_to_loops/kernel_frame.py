@@ -63,14 +63,15 @@ class Frame:
         self.work = estimated_ns(outputs, self.buffers)
         """Estimated nanoseconds on one core."""
 
-    def streams(self, numbers: Iterable[int]) -> dict[int, SSAValue]:
+    def streams(self, numbers: Iterable[int], first: int = 0) -> dict[int, SSAValue]:
         """For results too big for the caches, whether they may be written past them: a value of the
-        current block, for `store`."""
+        current block, for `store`. Vectors start at index `first` of the last dimension."""
         found: dict[int, SSAValue] = {}
         for number in numbers:
             shape = arrays_in(self.outputs[number])[0]
             last = shape.dimensions[-1] if shape.rank > 1 else 0
-            whole_lines = last * shape.element_type.byte_size % _LINE == 0
+            bytes_ = shape.element_type.byte_size
+            whole_lines = last * bytes_ % _LINE == 0 and first * bytes_ % _LINE == 0
             if shape.byte_size >= _STREAMED * current().l2_bytes and whole_lines:
                 found[number] = self.b.is_aligned(self.targets[number], _LINE)
         return found

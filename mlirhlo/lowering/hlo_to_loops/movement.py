@@ -203,6 +203,12 @@ def _pad(e: Elements, op: PadOp, place: Place) -> Value:
         if edge.low == 0 and edge.high == 0 and edge.interior == 0:
             source.append(moved)
             continue
+        if moved.within is not None and step == 1:
+            if moved.within[0] >= 0 and moved.within[1] <= size:
+                source.append(moved)
+                continue
+            if moved.within[1] <= 0 or moved.within[0] >= size:
+                return e.at(op.padding_value, ())
         value = lane_values(e, moved)
         low = b.cmpi("sge", value, b.constant(0, value.type))
         if step > 1:
@@ -246,6 +252,12 @@ def _concatenate(e: Elements, op: ConcatenateOp, place: Place) -> Value:
     (d,) = op.dimensions
     b = e.b
     operands = [o for o in op.inputs if array(o).dimensions[d]]
+    start = 0
+    for operand in operands:
+        size, within = array(operand).dimensions[d], place[d].within
+        if within is not None and start <= within[0] and within[1] <= start + size:
+            return e.at(operand, [*place[:d], e.places.shifted(place[d], -start), *place[d + 1 :]])
+        start += size
     value = lane_values(e, place[d])
     result: Value | None = None
     start = sum(array(o).dimensions[d] for o in operands)

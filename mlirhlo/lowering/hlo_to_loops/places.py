@@ -29,6 +29,8 @@ class Coordinate:
     """`vector<lanes x index>`: all of them; then `base` and `stride` say nothing."""
     divisible: int = 1
     """A number that divides `base`."""
+    within: tuple[int, int] | None = None
+    """A range that it does not leave, in any lane whose mask is set."""
 
     @property
     def uniform(self) -> bool:
@@ -60,8 +62,11 @@ class Places:
         b = self.b
         if c.lanes is not None:
             return Coordinate(0, 0, b.addi(c.lanes, b.broadcast(b.index(by), self.lanes)))
-        known = isinstance(by, int) and by % c.divisible == 0
-        return Coordinate(b.add(c.base, by), c.stride, None, c.divisible if known else 1)
+        if not isinstance(by, int):
+            return Coordinate(b.add(c.base, by), c.stride)
+        divisible = c.divisible if by % c.divisible == 0 else 1
+        within = None if c.within is None else (c.within[0] + by, c.within[1] + by)
+        return Coordinate(b.add(c.base, by), c.stride, None, divisible, within)
 
     def scaled(self, c: Coordinate, factor: int) -> Coordinate:
         """`c * factor`."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from math import prod
+from math import gcd, prod
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from mlirhlo.lowering.builder import Index
+from mlirhlo.lowering.hlo_to_loops.cuts import Region, regions
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
 from mlirhlo.lowering.hlo_to_loops.merging import sizes_of
@@ -35,8 +36,12 @@ def pointwise_kernel(frame: Frame) -> FuncOp:
         groups.setdefault(sizes_of(output), []).append(number)
     if len(groups) == 1:
         _share(frame)
-    for sizes, numbers in groups.items():
-        _Pointwise(frame, sizes, numbers).build()
+    for numbers in groups.values():
+        outputs = [frame.outputs[n] for n in numbers]
+        found = regions(outputs, frame.operands)
+        for region in found:
+            share = prod(high - low for low, high in region) / prod(sizes_of(outputs[0]))
+            _Pointwise(frame, region, numbers, frame.work * share).build()
     return frame.b.finish()
 
 
@@ -55,74 +60,88 @@ def _share(frame: Frame) -> None:
 
 
 class _Pointwise:
-    def __init__(self, frame: Frame, sizes: tuple[int, ...], numbers: Sequence[int]) -> None:
-        self.frame, self.b, self.sizes, self.numbers = frame, frame.b, sizes, numbers
+    """A region of results of one shape."""
+
+    def __init__(self, frame: Frame, region: Region, numbers: Sequence[int], work: float) -> None:
+        self.frame, self.b, self.region, self.numbers = frame, frame.b, region, numbers
+        self.work = work
         self.lanes = frame.lanes
         self.streams: dict[int, SSAValue] = {}
 
     def build(self) -> None:
         """The loops."""
         b, frame = self.b, self.frame
-        if not self.sizes:
+        if not self.region:
             self.element(Elements(Places(b, 0), frame.buffers), [])
             return
-        *outer, last = self.sizes
-        if not outer and last >= 2 * self.lanes:
-            self.pieces(last)
+        *outer, (low, high) = self.region
+        if not outer and high - low >= 2 * self.lanes:
+            self.pieces(low, high)
             return
-        depth = next((n for n in range(1, len(outer)) if prod(outer[:n]) >= _ROUNDS), len(outer))
+        sizes = [end - begin for begin, end in outer]
+        depth = next((n for n in range(1, len(outer)) if prod(sizes[:n]) >= _ROUNDS), len(outer))
         with ExitStack() as stack:
             place: list[Coordinate] = []
             if outer:
-                rounds = prod(outer[:depth])
-                number = stack.enter_context(b.parallel(rounds, work=frame.work))
-                place = Places(b, 0).unlinear(Coordinate(number), outer[:depth])
-            self.streams = frame.streams(self.numbers)
-            lanes = self.lanes if last >= _FEWEST else 0
+                number = stack.enter_context(b.parallel(prod(sizes[:depth]), work=self.work))
+                found = Places(b, 0).unlinear(Coordinate(number), sizes[:depth])
+                place = [self.moved(c, r) for c, r in zip(found, outer[:depth], strict=True)]
+            self.streams = frame.streams(self.numbers, low)
+            lanes = self.lanes if high - low >= _FEWEST else 0
             e = Elements(Places(b, lanes), frame.buffers)
-            for size in outer[depth:]:
-                place.append(Coordinate(stack.enter_context(b.loop(0, size))))
+            for begin, end in outer[depth:]:
+                index = stack.enter_context(b.loop(begin, end))
+                place.append(Coordinate(index, 0, None, 1, (begin, end)))
                 e = e.scope()
-            self.last(e, place, 0, last)
+            self.last(e, place, low, high)
 
-    def pieces(self, size: int) -> None:
+    def moved(self, c: Coordinate, range_: tuple[int, int]) -> Coordinate:
+        """An index counted from the beginning of its range."""
+        return Coordinate(self.b.add(c.base, range_[0]), 0, None, 1, range_)
+
+    def along(self, index: Index) -> Coordinate:
+        """Neighbours along the last dimension."""
+        low = self.region[-1][0]
+        return Coordinate(index, 1, None, gcd(low, self.lanes), self.region[-1])
+
+    def pieces(self, first: int, last: int) -> None:
         """The only dimension."""
         b, frame = self.b, self.frame
         bytes_ = max(frame.byte_size(v) for v in (*frame.outputs, *frame.operands))
         piece = max(_PIECE_BYTES // bytes_, 4 * self.lanes)
+        size = last - first
         whole = size - size % self.lanes
-        with b.parallel(-(-whole // piece), work=frame.work) as number:
-            self.streams = frame.streams(self.numbers)
-            low = b.mul(number, piece)
-            high: Index = (
-                b.minimum(b.add(low, piece), whole) if whole % piece else b.add(low, piece)
-            )
+        with b.parallel(-(-whole // piece), work=self.work) as number:
+            self.streams = frame.streams(self.numbers, first)
+            low = b.add(b.mul(number, piece), first)
+            high: Index = b.add(low, piece)
+            if whole % piece:
+                high = b.minimum(high, first + whole)
             self.vectors(Elements(Places(b, self.lanes), frame.buffers), [], low, high)
         self.streams = {}
-        self.rest(Elements(Places(b, self.lanes), frame.buffers), [], whole, size)
+        self.rest(Elements(Places(b, self.lanes), frame.buffers), [], first + whole, last)
 
     def last(self, e: Elements, place: Sequence[Coordinate], low: int, high: int) -> None:
         """The last dimension, in vectors if there are lanes."""
         if not e.lanes:
             with self.b.loop(low, high) as i:
-                self.element(e.scope(), [*place, Coordinate(i)])
+                self.element(e.scope(), [*place, Coordinate(i, 0, None, 1, (low, high))])
             return
-        whole = high - high % self.lanes
-        if whole:
+        whole = high - (high - low) % self.lanes
+        if low < whole:
             self.vectors(e, place, low, whole)
         self.rest(e, place, whole, high)
 
     def vectors(self, e: Elements, place: Sequence[Coordinate], low: Index, high: Index) -> None:
         """Whole vectors."""
         with self.b.loop(low, high, self.lanes) as i:
-            self.element(e.scope(), [*place, Coordinate(i, 1, None, self.lanes)])
+            self.element(e.scope(), [*place, self.along(i)])
 
     def rest(self, e: Elements, place: Sequence[Coordinate], low: int, high: int) -> None:
         """Less than a vector."""
         if low < high:
             mask = self.b.mask(self.b.index(high - low), self.lanes)
-            inner = e.scope(Places(self.b, self.lanes, mask))
-            self.element(inner, [*place, Coordinate(low, 1, None, self.lanes)])
+            self.element(e.scope(Places(self.b, self.lanes, mask)), [*place, self.along(low)])
 
     def element(self, e: Elements, place: Sequence[Coordinate]) -> None:
         """An element of each result, or a vector of them; all are computed before any is stored."""

@@ -8,7 +8,7 @@ elements in `movement`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import i1
@@ -89,6 +89,7 @@ class Elements:
         self.flat = flat
         self._known: dict[tuple[SSAValue, Place], Value] = {}
         self._parts: dict[tuple[SSAValue, Place], Sequence[Value]] = {}
+        self._once: dict[tuple[Hashable, Place], SSAValue] = {}
         self._emitters = emitters()
 
     def at(self, value: SSAValue, place: Sequence[Coordinate]) -> Value:
@@ -146,6 +147,25 @@ class Elements:
                 return found
             scope = scope._outer
         return None
+
+    def once(
+        self, key: Hashable, place: Sequence[Coordinate], make: Callable[[Elements], SSAValue]
+    ) -> SSAValue:
+        """What `make` emits, that depends on `place` alone: made once for all rounds of loops in
+        which the place stays."""
+        full = (key, tuple(place))
+        scope: Elements | None = self
+        while scope is not None:
+            if (found := scope._once.get(full)) is not None:
+                return found
+            scope = scope._outer
+        if (outer := self._stays(full[1])) is not None:
+            here, self.b.block = self.b.block, outer._block
+            found = outer.once(key, place, make)
+            self.b.block = here
+        else:
+            found = self._once[full] = make(self)
+        return found
 
     def _find_parts(self, key: tuple[SSAValue, Place]) -> Sequence[Value] | None:
         scope: Elements | None = self

@@ -8,7 +8,7 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from mlirhlo.diagnostics import error
-from mlirhlo.dialects.hlo.element_types import S64, PrimitiveType
+from mlirhlo.dialects.hlo.element_types import S32, S64, PrimitiveType
 from mlirhlo.dialects.hlo.ops import (
     BitcastOp,
     BroadcastOp,
@@ -29,7 +29,7 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
-from mlirhlo.lowering.builder import INDEX
+from mlirhlo.lowering.builder import INDEX, FunctionBuilder
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements, Place, emits
 from mlirhlo.lowering.hlo_to_loops.elements import (
     Value,
@@ -156,12 +156,25 @@ def _iota(e: Elements, op: IotaOp, place: Place) -> Value:
     element = array(op.output).element_type
     c = place[op.iota_dimension]
     b = e.b
-    if e.lanes:
-        value = e.places.vector(c)
+    if not e.lanes:
+        bits = b.cast_index(b.index(c.base), register_type(S64))
+    elif c.lanes is None and c.stride in (0, 1) and not element.is_complex:
+        return _iota_lanes(e, c, element)
     else:
-        value = b.index(c.base)
-    bits = b.cast_index(value, register_type(S64))
+        bits = b.cast_index(e.places.vector(c), register_type(S64))
     return convert(b, (bits,), S64, element)
+
+
+def _iota_lanes(e: Elements, c: Coordinate, element: PrimitiveType) -> Value:
+    """Neighbours count on from the first one, in 32 bits where that is enough."""
+    b = e.b
+    wide = S64 if c.within is None or c.within[1] > 1 << 31 else S32
+    first = b.cast_index(b.index(c.base), register_type(wide))
+    lanes = b.broadcast(first, e.lanes)
+    if c.stride:
+        steps = b.cast_index(b.steps(e.lanes), register_type(wide))
+        lanes = b.addi(lanes, steps)
+    return convert(b, (lanes,), wide, element)
 
 
 @emits("constant")
@@ -276,17 +289,26 @@ def _concatenate(e: Elements, op: ConcatenateOp, place: Place) -> Value:
     return result
 
 
-def start_index(e: Elements, value: SSAValue, most: int) -> Any:
-    """A start index clamped into [0, most], the same for all lanes."""
-    b = e.b
-    scalar = Elements(type(e.places)(b, 0), e.buffers)
+def start_index(e: Elements, value: SSAValue, most: int, place: Place = ()) -> SSAValue:
+    """A start index, at a place that is the same for all lanes, clamped into [0, most]."""
     element = array(value).element_type
-    (x,) = scalar.at(value, ())
+
+    def make(inner: Elements) -> SSAValue:
+        b = inner.b
+        (x,) = Elements(type(e.places)(b, 0), e.buffers).at(value, place)
+        return _clamped_start(b, x, element, most)
+
+    return e.once((value, most), place, make)
+
+
+def _clamped_start(b: FunctionBuilder, x: SSAValue, element: PrimitiveType, most: int) -> SSAValue:
     index = b.cast_index(x, INDEX, signed=element.is_signed)
-    low = b.integer(arith.MaxSIOp, index, b.constant(0, INDEX))
+    type_ = index.type
+    low = b.integer(arith.MaxSIOp, index, b.constant(0, type_))
     if not element.is_signed and element.bits == 64:
-        low = b.select(b.cmpi("slt", index, b.constant(0, INDEX)), b.constant(most, INDEX), index)
-    return b.integer(arith.MinSIOp, low, b.constant(most, INDEX))
+        beyond = b.cmpi("slt", index, b.constant(0, type_))
+        low = b.select(beyond, b.constant(most, type_), index)
+    return b.integer(arith.MinSIOp, low, b.constant(most, type_))
 
 
 @emits("dynamic-slice")
@@ -332,7 +354,6 @@ def _dynamic_update_slice(e: Elements, op: DynamicUpdateSliceOp, place: Place) -
 @emits("gather")
 def _gather(e: Elements, op: GatherOp, place: Place) -> Value:
     """Slices at clamped start indices, as the interpreter's gather."""
-    b = e.b
     operand, indices = op.operand, op.start_indices
     sizes = array(operand).dimensions
     index_shape = array(indices)
@@ -364,9 +385,13 @@ def _gather(e: Elements, op: GatherOp, place: Place) -> Value:
         if d not in op.start_index_map or most == 0:
             source.append(inner)
             continue
-        (x,) = e.at(indices, index_place(list(op.start_index_map).index(d)))
-        index = b.cast_index(x, INDEX, signed=element.is_signed)
-        low = b.integer(arith.MaxSIOp, index, b.constant(0, index.type))
-        start = b.integer(arith.MinSIOp, low, b.constant(most, index.type))
+        at = index_place(list(op.start_index_map).index(d))
+        if all(c.uniform for c in at):
+            # One slice for all lanes, and for all of the loop along it.
+            start = start_index(e, indices, most, tuple(at))
+            source.append(e.places.sum(Coordinate(start), inner))
+            continue
+        (x,) = e.at(indices, at)
+        start = _clamped_start(e.b, x, element, most)
         source.append(e.places.sum(_coordinate(e, start), inner))
     return e.at(operand, source)

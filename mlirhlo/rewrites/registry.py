@@ -34,6 +34,15 @@ _BUILTIN: Mapping[str, str] = {
     "while-loop-trip-count-annotator": (
         "while_loop_trip_count_annotator:WhileLoopTripCountAnnotatorPass"
     ),
+    "dot_decomposer": "dot_decomposer:DotDecomposerPass",
+    "hlo-verifier": "hlo_verifier:HloVerifierPass",
+    "optimization_barrier_expander": (
+        "optimization_barrier_expander:OptimizationBarrierExpanderPass"
+    ),
+    "real_imag_expander": "real_imag_expander:RealImagExpanderPass",
+    "sharding-remover": "sharding_remover:ShardingRemoverPass",
+    "simplify-fp-conversions": "simplify_fp_conversions:SimplifyFpConversionsPass",
+    "stable-sort-expander": "stable_sort_expander:StableSortExpanderPass",
     "zero_sized_hlo_elimination": "zero_sized_hlo_elimination:ZeroSizedHloEliminationPass",
     "algsimp": "algsimp:AlgebraicSimplifierPass",
     "call-inliner": "call_inliner:CallInlinerPass",
@@ -42,6 +51,7 @@ _BUILTIN: Mapping[str, str] = {
     "dce": "dce:DcePass",
     "flatten-call-graph": "flatten_call_graph:FlattenCallGraphPass",
     "declared-types": "declared_types:DeclaredTypesPass",
+    "default-layouts": "default_layouts:DefaultLayoutsPass",
     "defuser": "defuser:DefuserPass",
     "fusion": "fusion:FusionPass",
     "hlo-legalize-to-stablehlo": "hlo_to_stablehlo:HloLegalizeToStablehloPass",

@@ -22,6 +22,7 @@ from mlirhlo.rewrites.cloning import clone_module
 from mlirhlo.rewrites.cse import CsePass
 from mlirhlo.rewrites.dce import DcePass
 from mlirhlo.rewrites.declared_types import DeclaredTypesPass
+from mlirhlo.rewrites.default_layouts import DefaultLayoutsPass
 from mlirhlo.rewrites.defuser import DefuserPass
 from mlirhlo.rewrites.fusion import FusionPass
 from mlirhlo.rewrites.passes import HloPass, Trace
@@ -78,7 +79,8 @@ def optimize(
     `wanted` says by name which passes run, `trace` is told what happens.
     """
     copy = clone_module(module)
-    chosen = passes(has_layouts=has_layouts(HloModule(module)))
+    DefaultLayoutsPass().run(HloModule(copy), Trace())
+    chosen = passes(has_layouts=has_layouts(HloModule(copy)))
     run_pipeline(copy, [p for p in chosen if wanted(p.name)], watchers, name=NAME, trace=trace)
     return copy
 

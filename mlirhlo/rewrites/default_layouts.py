@@ -1,0 +1,166 @@
+"""`default-layouts`: dimensions stand in memory as they are numbered, where nobody chose otherwise."""
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirhlo.dialects.hlo.attributes.base import integer
+from mlirhlo.dialects.hlo.build import create, make
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops import (
+    BitcastOp,
+    CopyOp,
+    CustomCallOp,
+    GetTupleElementOp,
+    ParameterOp,
+    TupleOp,
+)
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, default_layout
+from mlirhlo.dialects.hlo.types import shape_of, type_of
+from mlirhlo.rewrites.passes import HloPass, Trace
+
+
+@dataclass(frozen=True)
+class DefaultLayoutsPass(HloPass):
+    """Gives arrays of a program without assigned layouts the default order of dimensions.
+
+    Before and after:
+
+        %t = f32[3,2]{0,1} transpose(%x), dimensions={1,0}
+            =>   %t = f32[3,2]{1,0} transpose(%x), dimensions={1,0}
+
+    Front ends write some layouts that mean nothing. The entry's parameters and result keep theirs, and
+    so do operands and results of custom calls: copies stand between. Left alone: scheduled modules
+    and those with bitcasts, whose layouts a compiler has chosen.
+    """
+
+    name = "default-layouts"
+
+    def run(self, module: HloModule, trace: Trace) -> bool:
+        """Changes the types; whether any was another."""
+        del trace
+        if module.is_scheduled or any(isinstance(op, BitcastOp) for op in module.instructions):
+            return False
+        if all(_default(op.output.type) == op.output.type for op in module.instructions):
+            return False
+        result = module.program_layout.result
+        for computation in module.computations:
+            is_entry = computation.is_entry is not None
+            _change(computation, keep_parameters=is_entry)
+            if is_entry:
+                _give(computation, _with_layouts(result, computation.root.shape))
+        return True
+
+
+def _change(computation: ComputationOp, *, keep_parameters: bool) -> None:
+    fixed: set[SSAValue] = set()
+    for op in tuple(computation.instructions):
+        if isinstance(op, CustomCallOp):
+            _restore_operands(op)
+        is_fixed = isinstance(op, CustomCallOp) or (keep_parameters and isinstance(op, ParameterOp))
+        if not is_fixed and not (isinstance(op, GetTupleElementOp) and op.operand in fixed):
+            op.output._type = _default(op.output.type)
+            continue
+        fixed.add(op.output)
+        if isinstance(op.shape, ArrayShape):
+            _copy_for_readers(op)
+
+
+@functools.cache
+def _default(type_: Attribute) -> Attribute:
+    return type_of(_default_shape(shape_of(type_)))
+
+
+def _default_shape(shape: Shape) -> Shape:
+    if isinstance(shape, TupleShape):
+        return TupleShape(tuple(map(_default_shape, shape.elements)))
+    if not isinstance(shape, ArrayShape) or shape.layout is None:
+        return shape
+    order = default_layout(shape.rank).minor_to_major
+    return shape.with_layout(replace(shape.layout, minor_to_major=order))
+
+
+def _restore_operands(op: CustomCallOp) -> None:
+    """Lets a custom call read its operands in the layouts that it asks for."""
+    wanted = op.operand_layout_constraints
+    if wanted is None:
+        return
+    for number, (value, shape) in enumerate(zip(op.inputs, wanted, strict=False)):
+        type_ = type_of(shape)
+        if isinstance(shape, ArrayShape) and type_ != value.type:
+            copy = create(CopyOp, [value], type_, {})
+            _before(op, copy)
+            op.operands[number] = copy.output
+
+
+def _copy_for_readers(op: Instruction) -> None:
+    """Lets the users of `op` read it in the default layout."""
+    type_ = _default(op.output.type)
+    if type_ == op.output.type:
+        return
+    readers = tuple(op.output.uses)
+    copy = create(CopyOp, [op.output], type_, {})
+    block = op.parent
+    assert block is not None
+    block.insert_op_after(copy, op)
+    for use in readers:
+        user = use.operation
+        if not isinstance(user, Instruction) or use.index < len(user.inputs):
+            user.operands[use.index] = copy.output
+
+
+def _give(computation: ComputationOp, shape: Shape) -> None:
+    """Lets the root have a shape of other layouts."""
+    value = _as(computation.root.output, shape, computation.terminator)
+    if value is not computation.root.output:
+        computation.terminator.operands = [value]
+
+
+def _as(value: SSAValue, shape: Shape, before: Operation) -> SSAValue:
+    if type_of(shape) == value.type:
+        return value
+    if isinstance(shape, ArrayShape):
+        copy = create(CopyOp, [value], type_of(shape), {})
+        _before(before, copy)
+        return copy.output
+    if not isinstance(shape, TupleShape):
+        return value
+    owner = value.owner
+    parts: list[SSAValue] = []
+    for number, part in enumerate(shape.elements):
+        if isinstance(owner, TupleOp):
+            element = owner.inputs[number]
+        else:
+            have = shape_of(value.type)
+            assert isinstance(have, TupleShape)
+            got = make(
+                "get-tuple-element", [value], have.elements[number], {"index": integer(number)}
+            )
+            _before(before, got)
+            element = got.output
+        parts.append(_as(element, part, before))
+    made = make("tuple", parts, shape)
+    _before(before, made)
+    return made.output
+
+
+def _before(place: Operation, op: Instruction) -> None:
+    block = place.parent
+    assert block is not None
+    block.insert_op_before(op, place)
+
+
+def _with_layouts(wanted: Shape, have: Shape) -> Shape:
+    """The shape `have` with the layouts of `wanted`, where it has any."""
+    if isinstance(wanted, TupleShape) and isinstance(have, TupleShape):
+        pairs = zip(wanted.elements, have.elements, strict=True)
+        return TupleShape(tuple(_with_layouts(w, h) for w, h in pairs))
+    if isinstance(wanted, ArrayShape) and isinstance(have, ArrayShape) and wanted.layout:
+        return have.with_layout(wanted.layout)
+    return have

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from unit.rewrites.algsimp_data_cases import LESS_OF_TWO
+from unit.rewrites.algsimp_data_cases import LESS, LESS_OF_TWO
 from unit.rewrites.algsimp_shape_cases import lines
-from unit.rewrites.rule_proofs import ALL, FLOATS, PRED, REAL, SIGNED, WIDE, Case, prove
+from unit.rewrites.rule_proofs import ALL, FLOATS, INTEGERS, PRED, REAL, SIGNED, WIDE, Case, prove
 
 from mlirhlo.rewrites.registry import list_passes
 from mlirhlo.rewrites.rules import RulePass
@@ -165,6 +165,71 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
                 types=WIDE,
             ),
         ),
+    },
+    "dot_decomposer": {
+        "dot_of_any_dimensions": (
+            lines(
+                "x: T[2,3,5]",
+                "y: T[5,2,4]",
+                "T[3,4] dot(x, y), lhs_contracting_dims={0,2}, rhs_contracting_dims={1,0}",
+                types=INTEGERS,
+            ),
+            lines(
+                "x: T[2,3,5,7]",
+                "y: T[7,4,2]",
+                "T[2,3,5,4] dot(x, y), lhs_batch_dims={0}, lhs_contracting_dims={3}, "
+                "rhs_batch_dims={2}, rhs_contracting_dims={0}",
+                types=INTEGERS,
+            ),
+            lines("x y: T[6]", "T[6,6] dot(x, y)", types=INTEGERS),
+            lines(
+                "x: T[2,3]",
+                "y: T[3,4]",
+                "T[2,4] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+                fires=False,
+            ),
+        )
+    },
+    "real_imag_expander": {
+        "real_of_real": (Case("x: T[S]\nT[S] real(x)", types=FLOATS),),
+        "imag_of_real": (
+            Case("x: T[S]\nT[S] imag(x)", types=FLOATS),
+            Case("x: c64[S]\nf32[S] imag(x)", fires=False),
+        ),
+    },
+    "simplify-fp-conversions": {
+        "convert_of_widening": (
+            Case("x: T[S]\nw = f64[S] convert(x)\nT[S] convert(w)", types=("f32", "bf16", "f16")),
+            Case("x: bf16[S]\nw = f32[S] convert(x)\nf16[S] convert(w)"),
+            Case("x: f32[S]\nw = bf16[S] convert(x)\nf32[S] convert(w)", fires=False),
+        ),
+        "convert_of_narrowing": (
+            Case("x: bf16[S]\nw = f32[S] convert(x)\nbf16[S] convert(w)", fires=False),
+            Case("x: f64[S]\nw = f32[S] convert(x)\nbf16[S] convert(w)"),
+        ),
+    },
+    "stable-sort-expander": {
+        "stable_sort": (
+            lines(
+                "x: T[6]",
+                "i: s32[6]",
+                "(T[6], s32[6]) sort(x, i), dimensions={0}, is_stable=true, to_apply=f",
+                types=REAL,
+                computations=LESS_OF_TWO,
+            ),
+            lines(
+                "x: T[3,6]",
+                "T[3,6] sort(x), dimensions={1}, is_stable=true, to_apply=f",
+                types=SIGNED,
+                computations=LESS,
+            ),
+            lines(
+                "x: T[6]",
+                "T[6] sort(x), dimensions={0}, to_apply=f",
+                computations=LESS,
+                fires=False,
+            ),
+        )
     },
     "tuple-simplifier": {
         "get_tuple_element_of_tuple": (

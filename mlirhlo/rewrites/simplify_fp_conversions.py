@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.hlo.ops import ConvertOp
@@ -47,8 +47,8 @@ def _holds(wide: PrimitiveType, narrow: PrimitiveType) -> bool:
         return True
     if wide.bits <= narrow.bits or narrow.bits < 16:
         return False
-    a: Any = ml_dtypes.finfo(wide.dtype)
-    b: Any = ml_dtypes.finfo(narrow.dtype)
+    finfo: Any = cast(Any, ml_dtypes).finfo
+    a, b = finfo(wide.dtype), finfo(narrow.dtype)
     return bool(a.nmant >= b.nmant and a.maxexp >= b.maxexp and a.minexp <= b.minexp)
 
 

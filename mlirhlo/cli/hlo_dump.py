@@ -167,6 +167,7 @@ def _find(arguments: Sequence[str], options: Options) -> int:
         return DONE
     for hit in hits:
         print(f"{_shown(hit.file)}:{hit.line}: {_shown(hit.text)[:400]}")
+    sys.stdout.flush()
     rest = f", {count - len(hits)} not shown (--limit)" if count > len(hits) else ""
     print(
         f"{count} {'line' if count == 1 else 'lines'} with {mode} '{_shown(query)}'{rest}",

@@ -326,6 +326,7 @@ class _View:
                     return DONE
                 if words and not self._switched(words):
                     self.answer(words)
+                sys.stdout.flush()  # answers and errors in their order
             except ValueError as problem:
                 warn("HLO0502", f"cannot read that: {problem}")
             except HloError as problem:

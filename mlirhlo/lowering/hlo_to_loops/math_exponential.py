@@ -46,11 +46,14 @@ def _highest(n: Numbers) -> float:
 
 def exp(n: Numbers, x: SSAValue, *, rest: SSAValue | None = None, half: bool = False) -> SSAValue:
     """e**x, 1.1 ULP; `rest` is a small number added to x, `half` gives half of it."""
-    clamped = n.min(n.max(x, n.c(_lowest(n))), n.c(_highest(n)))
+    # Results that are zero are not computed by underflow: that takes the processor 100 times longer,
+    # and masks of attention are made of them.
+    gone = n.cmp("olt", x, _lowest(n))
+    clamped = n.min(n.select(gone, n.c(0.0), x), n.c(_highest(n)))
     tail, k = _reduced(n, clamped, rest)
     if half:
         k = n.b.subi(k, n.i(1 << n.mantissa))
-    return _scaled(n, n.add(tail, n.c(1.0)), k)
+    return n.select(gone, n.c(0.0), _scaled(n, n.add(tail, n.c(1.0)), k))
 
 
 def exp_normal(n: Numbers, x: SSAValue) -> SSAValue:

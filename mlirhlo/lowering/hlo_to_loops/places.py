@@ -8,7 +8,7 @@ neighbours (one vector load), the same element (a splat), a constant distance or
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.ir import SSAValue
 
@@ -36,6 +36,11 @@ class Coordinate:
     def uniform(self) -> bool:
         """Whether all lanes have the same index."""
         return self.lanes is None and self.stride == 0
+
+
+def ranged(place: Sequence[Coordinate], sizes: Sequence[int]) -> list[Coordinate]:
+    """A place in an array of these sizes, which it does not leave."""
+    return [replace(c, within=(0, size)) for c, size in zip(place, sizes, strict=True)]
 
 
 class Places:

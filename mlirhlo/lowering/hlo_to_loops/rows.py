@@ -31,7 +31,7 @@ from mlirhlo.lowering.hlo_to_loops.fold_plan import Fold, FoldPlan
 from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import store
 from mlirhlo.lowering.hlo_to_loops.merging import arrays_in
-from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
+from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places, ranged
 
 _SCRATCH_BYTES = 32 << 10
 """What is saved of a row on the stack; longer rows save in results or not at all."""
@@ -90,6 +90,7 @@ class _Rows:
         self.frame, self.plan, self.b = frame, plan, frame.b
         self.lanes = frame.lanes
         self.length = plan.sizes[plan.folded[-1]]
+        self.range = (0, self.length)
         self.share()
 
     def share(self) -> None:
@@ -202,7 +203,7 @@ class _Rows:
         b, frame, plan = self.b, self.frame, self.plan
         scalar = Elements(Places(b, 0), frame.buffers)
         sizes = [plan.sizes[d] for d in plan.kept]
-        place = scalar.places.unlinear(Coordinate(number), sizes)
+        place = ranged(scalar.places.unlinear(Coordinate(number), sizes), sizes)
         row = _Row(Elements(Places(b, self.lanes), frame.buffers), scalar, tuple(place))
         for fold, rooms in (totals or {}).items():
             self.know(row, fold, self.fetch(fold.reducer.elements, rooms, number))
@@ -303,7 +304,10 @@ class _Rows:
                     row,
                     at,
                     state,
-                    [*indices, Coordinate(self.b.add(i.base, n * lanes), 1, None, lanes)],
+                    [
+                        *indices,
+                        Coordinate(self.b.add(i.base, n * lanes), 1, None, lanes, self.range),
+                    ],
                 )
                 for n, state in enumerate(before)
             ]
@@ -325,7 +329,7 @@ class _Rows:
         if whole < self.length:
             mask = self.b.mask(self.b.index(self.length - whole), self.lanes)
             inner = e.scope(Places(self.b, self.lanes, mask))
-            last = Coordinate(whole, 1, None, self.lanes)
+            last = Coordinate(whole, 1, None, self.lanes, self.range)
             sets = [self.step(inner, row, at, sets[0], [*indices, last])]
         return sets
 

@@ -85,7 +85,9 @@ class Block:
         count = self.k.least(
             q.outer_step, b.sub(depth.outer_count, outer), depth.outer_count % q.outer_step == 0
         )
-        return Span(outer, count, 0, depth.inner_units), b.mul(outer, depth.inner_units), more
+        inside = depth.outer_count // (depth.sizes[depth.outer[0]] if depth.outer else 1)
+        span = Span(outer, count, 0, depth.inner_units, q.outer_step % inside == 0)
+        return span, b.mul(outer, depth.inner_units), more
 
     # Operands
 
@@ -144,20 +146,17 @@ class Block:
         along = runs_along_depth(c.lhs, c)
         packer = Packer(b, self.lhs_reader, q.depth, q.lanes, along_depth=along)
         if q.lhs_packed == "depth":
-            vectors = -(-q.block_rows // q.lanes)
-            with b.loop(0, vectors) as v:
-                first = b.add(self.first_row, b.mul(v, q.lanes))
-                packer.by_depth(
-                    self.lhs,
-                    b.mul(v, q.lanes),
-                    c.rows[0] if c.rows else None,
-                    first,
-                    b.sub(k.rows, first),
-                    1,
-                    k.lhs_stride,
-                    span,
-                    edge=k.rows % q.lanes != 0 or k.rows % q.block_rows != 0,
-                )
+            packer.by_depth(
+                self.lhs,
+                0,
+                c.rows[0] if c.rows else None,
+                self.first_row,
+                b.sub(k.rows, self.first_row),
+                -(-q.block_rows // q.lanes),
+                k.lhs_stride,
+                span,
+                edge=k.rows % q.block_rows != 0 or q.block_rows % q.lanes != 0,
+            )
             return
         if along or not c.arithmetic.tiles:
             packer.by_rows(

@@ -17,6 +17,8 @@ from mlirhlo.lowering.target import Target
 _TASK_NS = 40_000
 """A task should take about as long at least."""
 _MOST_TASKS = 64
+_STREAM_BYTES = 8 << 10
+"""Neighbours in memory that a task reads at least: prefetching goes by pages."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ def choose_blocking(c: Contraction, target: Target) -> Blocking:
     lanes = target.vector_bytes * 8 // bits
     width = -(-columns // lanes)
     work = 2.0 * batch * rows * columns * depth.units * a.group * a.parts**2
-    ns = work / (400 if a.tiles else 60 if bits == 32 else 30)
+    moved = sum(f.shape.element_count * f.shape.element_type.byte_size for f in c.factors)
+    ns = max(work / (400 if a.tiles else 60 if bits == 32 else 30), moved / 10)
     packs_rhs = _packs_rhs(c, rows)
     if a.tiles:
         vectors, height = min(2, width), 32 if rows > 16 else 16
@@ -82,12 +85,20 @@ def choose_blocking(c: Contraction, target: Target) -> Blocking:
     lhs_packed = _lhs_packing(c, rows)
     if a.tiles and not lhs_packed and rows % 16:
         lhs_packed = "rows"
-    outer_step, unit_step = _depth_step(
-        depth, target, vectors * lanes * a.parts * bits // 8, a.tiles, lanes
-    )
+    streams = not packs_rhs and moved > target.l2_bytes
+    if streams:
+        # Long stretches of a few rows of memory at a time: that is what prefetching sees through.
+        if 4 < rows <= best_rows(target, 3, 1) and width >= 3:
+            vectors, height = 3, rows
+        outer_step, unit_step = 1, 8 if rows <= 4 else 32
+    else:
+        row_bytes = vectors * lanes * a.parts * bits // 8
+        outer_step, unit_step = _depth_step(depth, target, row_bytes, a.tiles, lanes)
     panels = -(-width // vectors)
     wanted = max(1, min(_MOST_TASKS, int(ns / _TASK_NS)))
     block_rows, block_panels = _blocks(rows, height, panels, batch, wanted, target)
+    if streams:
+        block_panels = max(block_panels, min(panels, _STREAM_BYTES * 8 // (vectors * lanes * bits)))
     if lhs_packed == "depth":
         block_rows = -(-block_rows // lanes) * lanes
     return Blocking(
@@ -182,8 +193,13 @@ def _depth_step(
         step = -(-inner // parts)
         return 1, -(-step // lanes) * lanes
     outer = max(1, min(depth.outer_count, most // max(1, inner)))
+    whole = depth.outer_count // (depth.sizes[depth.outer[0]] if depth.outer else 1)
+    if outer >= whole:
+        # All of the inner axes: loops then need not take numbers apart.
+        outer = outer // whole * whole
     parts = -(-depth.outer_count // outer)
-    return -(-depth.outer_count // parts), max(1, inner)
+    step = -(-depth.outer_count // parts)
+    return (-(-step // whole) * whole if outer >= whole else step), max(1, inner)
 
 
 def _blocks(

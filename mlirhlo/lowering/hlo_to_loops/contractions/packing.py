@@ -9,13 +9,14 @@ registers; what is outside of an operand becomes zeros.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from xdsl.dialects import arith as xarith
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
 
-from mlirhlo.lowering.builder import FunctionBuilder, Index
+from mlirhlo.lowering.builder import FunctionBuilder, Index, vector_of
 from mlirhlo.lowering.hlo_to_loops.contractions.operands import (
     Reader,
     as_units,
@@ -25,6 +26,9 @@ from mlirhlo.lowering.hlo_to_loops.contractions.operands import (
 )
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction, Factor
 from mlirhlo.lowering.hlo_to_loops.elements import physical_order
+
+_UNROLLED = 8
+"""Vectors of a row that are not worth a loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +77,13 @@ class Span:
     outer_count: Index
     unit: Index
     unit_count: Index
+    is_aligned: bool = False
+    """Whether it is all rounds of the axes around but the outermost."""
 
     @staticmethod
     def whole(depth: Depth) -> Span:
         """All of it."""
-        return Span(0, depth.outer_count, 0, depth.inner_units)
+        return Span(0, depth.outer_count, 0, depth.inner_units, is_aligned=True)
 
 
 def runs_along_depth(factor: Factor, c: Contraction) -> bool:
@@ -104,15 +110,34 @@ class Packer:
         self.group = depth.group
 
     def _around(self, span: Span, body: Callable[[Reader, Index], None], reader: Reader) -> None:
-        """`body(reader, unit before)` for each round of the axes around."""
+        """`body(reader, units before)` for each round of the axes around."""
         b, depth = self.b, self.depth
-        with ExitStack() as stack:
-            if depth.outer:
-                step = stack.enter_context(b.loop(0, span.outer_count))
+        if not depth.outer:
+            body(reader, 0)
+        elif span.is_aligned:
+            self._nest(span, body, reader)
+        else:
+            with b.loop(0, span.outer_count) as step:
                 places = places_of(b, reader.contraction, depth.outer, b.add(span.outer, step))
                 body(reader.at(places), b.mul(step, depth.inner_units))
-            else:
-                body(reader, 0)
+
+    def _nest(self, span: Span, body: Callable[[Reader, Index], None], reader: Reader) -> None:
+        """A loop for each axis: what an axis decides is found once for all loops inside."""
+        b, depth = self.b, self.depth
+        first, *others = depth.outer
+        inside = depth.outer_count // depth.sizes[first]
+
+        def loops(axes: Sequence[int], fixed: Reader, before: Index) -> None:
+            if not axes:
+                body(fixed, b.mul(before, depth.inner_units))
+                return
+            with b.loop(0, depth.sizes[axes[0]]) as i:
+                linear = b.add(b.mul(before, depth.sizes[axes[0]]), i)
+                loops(axes[1:], fixed.at({axes[0]: i}), linear)
+
+        start = b.div(span.outer, inside)
+        with b.loop(0, b.div(span.outer_count, inside)) as i:
+            loops(others, reader.at({first: b.add(start, i)}), i)
 
     def by_depth(
         self,
@@ -253,20 +278,46 @@ class Packer:
 
         What the operand does not fill of the last vector is zeros, `stride` has to have room for it.
         """
-        b, lanes = self.b, self.lanes
+        b = self.b
         with b.loop(0, rows) as row:
             start = b.mul(row, stride)
             reader = self.reader.at(place_of(b.add(first, row)))
 
             def along(inner: Reader, before: Index, start: Index = start) -> None:
                 at = b.add(start, before)
-                with b.loop(0, span.unit_count, lanes) as u:
-                    values = self._along(inner, b.add(span.unit, u))
-                    place = b.mul(b.add(at, u), self.parts)
-                    for part, value in enumerate(_side_by_side(b, values, lanes)):
-                        b.vector_store(value, target, [b.add(place, part * lanes)])
+                if inner.inside is None:
+                    self._row(inner, target, at, span)
+                    return
+                with b.if_(inner.inside):
+                    self._row(replace(inner, inside=None), target, at, span)
+                with b.if_(b.xori(inner.inside, b.constant(True, inner.inside.type))):
+                    self._row(None, target, at, span)
 
             self._around(span, along, reader)
+
+    def _row(self, reader: Reader | None, target: SSAValue, at: Index, span: Span) -> None:
+        """One row at one place of the axes around; None: outside of the operand."""
+        b, lanes = self.b, self.lanes
+        count = span.unit_count
+        if isinstance(count, int) and count <= _UNROLLED * lanes:
+            for u in range(0, count, lanes):
+                self._row_vector(reader, target, at, span, u)
+            return
+        with b.loop(0, count, lanes) as u:
+            self._row_vector(reader, target, at, span, u)
+
+    def _row_vector(
+        self, reader: Reader | None, target: SSAValue, at: Index, span: Span, u: Index
+    ) -> None:
+        b, lanes = self.b, self.lanes
+        place = b.mul(b.add(at, u), self.parts)
+        if reader is None:
+            type_ = cast("MemRefType[Any]", target.type).element_type
+            values = [b.constant(0, vector_of(type_, lanes))] * self.parts
+        else:
+            values = self._along(reader, b.add(span.unit, u))
+        for part, value in enumerate(_side_by_side(b, values, lanes)):
+            b.vector_store(value, target, [b.add(place, part * lanes)])
 
     def by_rows_turned(
         self,

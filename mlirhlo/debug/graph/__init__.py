@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS", "GraphOptions", "Stage", "render"]
 
 FORMATS = ("dot", "svg", "html", "json", "url")
-"""What `render` writes. `url` is the html as one `data:` address."""
+"""What `render` writes. `url` is the html as one `data:` address, or a server's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,9 @@ class GraphOptions:
     """html only: the module after each pass, oldest first; the module rendered is the last one."""
     file: str = ""
     """html only: name of the file that holds the text of the module."""
+    server: str = ""
+    """url only: address of a Graphviz server that takes a dot text behind it, as in
+    `https://host/graphviz#`; without one the page itself is the address."""
 
 
 def render(
@@ -90,6 +93,10 @@ def render(
             from mlirhlo.debug.graph.explorer import print_json
 
             return print_json(graph, chosen.label)
+        case "url" if chosen.server:
+            from urllib.parse import quote
+
+            return chosen.server + quote(_dot(graph, replace(chosen, hover=False), computation))
         case "html" | "url":
             from mlirhlo.debug.graph.page import data_url, print_html
 

@@ -149,14 +149,15 @@ function moveView() {
 function fit() {
   const { clientWidth, clientHeight } = byId("canvas");
   const { width, height } = state.arrangement;
-  const room = clientHeight - byId("legend").offsetHeight - 16; // the legend stands at the bottom
-  const scale = Math.min(1.3, (clientWidth - 48) / Math.max(1, width), (room - 40) / Math.max(1, height));
+  const top = byId("focus").offsetHeight ? 52 : 20; // the focus bar stands there
+  const room = clientHeight - byId("legend").offsetHeight - 16 - top; // and the legend at the bottom
+  const scale = Math.min(1.3, (clientWidth - 48) / Math.max(1, width), (room - 8) / Math.max(1, height));
   const readable = Math.max(scale, SMALLEST);
   state.view = {
     scale: readable,
     x: (clientWidth - width * readable) / 2,
     // What does not fit starts at its top, where the parameters are.
-    y: height * readable > room ? 24 : (room - height * readable) / 2,
+    y: height * readable > room ? top : top + (room - height * readable) / 2,
   };
   moveView();
 }

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import re
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from support import DATA
@@ -124,6 +125,16 @@ def test_url_is_the_page() -> None:
     head, _, body = address.partition(",")
     assert head == "data:text/html;base64"
     assert base64.b64decode(body).decode() == render(parse_module(SMALL), "html")
+
+
+def test_url_of_a_server_carries_the_dot() -> None:
+    options = GraphOptions(server="graphs.invalid/#")
+    address = render(parse_module(SMALL), "url", options)
+    head, _, body = address.partition("#")
+    assert head == "graphs.invalid/"
+    assert unquote(body) == render(parse_module(SMALL), "dot", GraphOptions(hover=False))
+    assert " " not in body
+    assert "<" not in body
 
 
 def test_viewer_files_are_all_in() -> None:

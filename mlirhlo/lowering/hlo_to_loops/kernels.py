@@ -24,6 +24,7 @@ from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output, loop_kernel
 from mlirhlo.lowering.hlo_to_loops.pointwise import pointwise_kernel
 from mlirhlo.lowering.hlo_to_loops.rows import row_kernel
+from mlirhlo.lowering.hlo_to_loops.scans import scan_kernel, scan_of
 from mlirhlo.lowering.hlo_to_loops.transposes import transpose_kernel, turned_reads
 
 Computations: TypeAlias = "Mapping[str, ComputationOp]"
@@ -92,6 +93,8 @@ def computed(name: str, outputs: Sequence[Output], operands: Sequence[SSAValue])
         if plan.folded[-1] == len(plan.sizes) - 1:
             return row_kernel(frame, plan)
         return column_kernel(frame, plan)
+    if len(found.outputs) == 1 and (scan := scan_of(found.outputs[0])) is not None:
+        return scan_kernel(Frame(name, [scan.op.output], found.operands), scan)
     across = turned_reads(found.outputs, found.operands)
     if across is not None:
         return transpose_kernel(Frame(name, found.outputs, found.operands), *across)

@@ -360,15 +360,18 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
 
     a, b = as_array(x1, "cross"), as_array(x2, "cross")
     common_dtype("cross", "numeric", (a, b))
-    if a.ndim != b.ndim:
-        a, b = broadcast_arrays(a, b)
-    dim = axis_of(axis, a.ndim, "cross")
-    if a.shape[dim] != 3 or b.shape[dim] != 3:
+    rank = max(a.ndim, b.ndim)
+    dim = axis_of(axis, rank, "cross")
+    # The axis of the vectors does not broadcast; one that an array lacks counts as 1.
+    sizes = [((1,) * (rank - x.ndim) + x.shape)[dim] for x in (a, b)]
+    if sizes != [3, 3]:
         raise problem(
             HloTypeError,
             "HLO0626",
-            f"cross: takes vectors of 3 elements, not {a.shape[dim]} and {b.shape[dim]}",
+            f"cross: takes vectors of 3 elements, not {sizes[0]} and {sizes[1]}",
         )
+    if a.ndim != b.ndim:
+        a, b = broadcast_arrays(a, b)
     return roll(a, -1, axis=dim) * roll(b, -2, axis=dim) - (
         roll(a, -2, axis=dim) * roll(b, -1, axis=dim)
     )

@@ -192,6 +192,7 @@ def test_no_factor_gives_nan() -> None:
         (lambda: hnp.linalg.matrix_norm(hnp.eye(2), ord="x"), "HLO0626"),
         (lambda: hnp.linalg.qr(hnp.eye(2), mode="raw"), "HLO0626"),
         (lambda: hnp.linalg.cross(hnp.ones(2), hnp.ones(2)), "HLO0626"),
+        (lambda: hnp.linalg.cross(hnp.ones(1), hnp.ones((2, 3))), "HLO0626"),
         (lambda: hnp.fft.fft(hnp.ones(2), norm="x"), "HLO0626"),
         (lambda: hnp.fft.rfft(hnp.ones(2, dtype="complex64")), "HLO0625"),
     ],

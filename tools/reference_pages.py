@@ -1,9 +1,11 @@
-"""Writes the reference pages that follow from the code: docs/passes/*.md and docs/ops/*.md.
+"""Writes the reference pages that follow from the code: docs/passes/*.md, docs/ops/*.md, the table
+of flags in docs/dumps.md.
 
     python tools/reference_pages.py            # write them
     python tools/reference_pages.py --check    # exit status 1 when one is out of date
 
-A pass's page is its docstring, options and rules; an op's entry is its row of the opcode table.
+A pass's page is its docstring, options and rules; an op's entry is its row of the opcode table; a flag is a
+field of `DebugOptions`.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from pathlib import Path
 
 from xdsl.passes import get_pass_option_infos
 
+from mlirhlo.debug.options.fields import OTHER_BACKENDS, flag_fields, info_of
 from mlirhlo.dialects.hlo import table
 from mlirhlo.dialects.hlo.ops import OP_CLASSES
 from mlirhlo.dialects.hlo.table import Arity, AttrSpec, Opcode
@@ -142,7 +145,41 @@ def pages() -> dict[Path, str]:
     found |= {
         DOCS / "ops" / f"{name}.md": family_page(name, rows) for name, rows in FAMILIES.items()
     }
+    found[DOCS / "dumps.md"] = with_flags((DOCS / "dumps.md").read_text())
     return found
+
+
+FLAGS = "<!-- flags: written by tools/reference_pages.py -->\n", "<!-- end of flags -->\n"
+
+
+def with_flags(page: str) -> str:
+    """The page with the table of flags between its two marks."""
+    before, mark, rest = page.partition(FLAGS[0])
+    _, end, after = rest.partition(FLAGS[1])
+    return before + mark + flag_tables() + end + after
+
+
+def flag_tables() -> str:
+    """A table for each group of flags."""
+    groups: dict[str, list[str]] = {}
+    for name, member in flag_fields().items():
+        info = info_of(member)
+        value = member.default
+        default = str(value).lower() if isinstance(value, bool) else "" if value == () else value
+        only = "" if info.is_flag else " (compile option only)"
+        idle = "" if info.has_effect or info.group == OTHER_BACKENDS else " No effect here."
+        help_ = info.help.replace("|", "\\|")
+        row = f"| `{name}`{only} | {info.type} | {default} | {help_}{idle} |"
+        groups.setdefault(info.group, []).append(row)
+    parts: list[str] = []
+    for group, rows in groups.items():
+        parts += [
+            f"\n### {group}\n",
+            "| flag | type | default | effect |",
+            "|---|---|---|---|",
+            *rows,
+        ]
+    return "\n".join(parts) + "\n\n"
 
 
 def main() -> int:

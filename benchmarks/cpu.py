@@ -67,7 +67,7 @@ def started(word: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     count = len(os.sched_getaffinity(0)) if word == "all" else int(word)
     environment = dict(os.environ, JAX_PLATFORMS="cpu", OMP_NUM_THREADS=str(count))
     if count == 1:
-        flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+        flags = "--xla_cpu_multi_thread_eigen=false"
         environment["XLA_FLAGS"] = f"{environment.get('XLA_FLAGS', '')} {flags}".strip()
     command = [sys.executable, __file__, "--worker", f"--threads={count}"]
     command += [f"--rounds={options.rounds}", *(f"--only={name}" for name in options.only)]

@@ -9,10 +9,13 @@ from mlirhlo.debug.options import process_flags, wanted_passes
 from mlirhlo.diagnostics import error
 from mlirhlo.lowering.cpu.compiler import UNIT, lower
 from mlirhlo.lowering.cpu.emit import MAIN
+from mlirhlo.lowering.cpu.pipeline import passes
+from mlirhlo.lowering.observer import SILENT
 from mlirhlo.runtime import callbacks, threads
 from mlirhlo.runtime.cache import object_code
 from mlirhlo.runtime.executable import Executable
 from mlirhlo.runtime.jit import Library, compile_object
+from mlirhlo.runtime.modules import keep_module, kept_module, module_key
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -45,11 +48,23 @@ def compile_module(
     check_platform(platform)
     flags = process_flags() if flags is None else flags
     told = observe(module, flags, "cpu", program) if observer is None else observer
-    stages = lower(module, told, wanted_passes(flags))
-    code = (object_code if cached else compile_object)(stages.text, level=level)
-    told.compiled(UNIT, stages.text, code)
-    externals = threads.externals(stages.text) | callbacks.externals(stages.text)
-    executable = Executable(stages.plan, Library([code], [MAIN], externals), MAIN)
+    wanted = wanted_passes(flags)
+    # Who watches wants to see all stages.
+    off = ",".join(p.name for p in passes() if not wanted(p.name))
+    key = module_key(module, level, off) if cached and told is SILENT else None
+    kept = None if key is None else kept_module(key)
+    if kept is None:
+        stages = lower(module, told, wanted)
+        plan, text = stages.plan, stages.text
+        code = (object_code if cached and key is None else compile_object)(text, level=level)
+        told.compiled(UNIT, text, code)
+        externals = threads.externals(text) | callbacks.externals(text)
+        if key is not None:
+            keep_module(key, plan, list(externals), code)
+    else:
+        plan, code = kept.plan, kept.code
+        externals = threads.externals("".join(f"@{name}(" for name in kept.externals))
+    executable = Executable(plan, Library([code], [MAIN], externals), MAIN)
     watcher = told.runs() if observer is None else None
     if watcher is not None:
         executable.watch(watcher)

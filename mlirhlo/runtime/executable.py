@@ -13,15 +13,9 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TokenShape, TupleShap
 from mlirhlo.interp.registry import TOKEN, Value
 from mlirhlo.interp.values import describe, unflatten, value_from
 from mlirhlo.lowering.cpu.steps import (
-    Branch,
     Buffer,
-    Callback,
-    Copy,
     Held,
-    Kernel,
-    Step,
     Tree,
-    While,
 )
 from mlirhlo.lowering.cpu.steps import held as held_leaves
 from mlirhlo.lowering.hlo_to_loops.elements import physical_order
@@ -39,9 +33,6 @@ Array = np.ndarray[Any, Any]
 
 Watcher: TypeAlias = "Callable[[Sequence[object]], Callable[[object], None]]"
 """Takes the arguments of a run; returns what takes its result."""
-
-_SHORT_BYTES = 32 << 10
-"""What straight code moves in a few microseconds; taking turns with other threads costs about one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,27 +146,8 @@ def _signature(plan: Plan) -> Signature:
         plan.results,
         isinstance(plan.result_shape, TupleShape),
         plan.arena_size,
-        _is_long(plan.steps),
+        plan.is_long,
     )
-
-
-def _is_long(steps: Sequence[Step]) -> bool:
-    """Whether a run may take more than some ten microseconds, going by the bytes it moves."""
-    moved = 0
-    for step in steps:
-        match step:
-            case Kernel():
-                if step.name.startswith(("dot", "convolution", "sort", "reduce_window")):
-                    return True
-                moved += sum(b.size for b in (*step.reads, *step.writes))
-            case Copy():
-                moved += step.source.size
-            case While() | Callback():
-                return True
-            case Branch():
-                if any(map(_is_long, step.branches)):
-                    return True
-    return moved > _SHORT_BYTES
 
 
 class _Slow:

@@ -9,13 +9,13 @@ from xdsl.dialects import arith as xarith
 from xdsl.dialects import math
 from xdsl.dialects.builtin import (
     IndexType,
-    IntegerAttr,
     i1,
     i64,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects import arith
+from mlirhlo.dialects.interned import integer64
 from mlirhlo.lowering.builder.base import BlockBuilder
 from mlirhlo.lowering.builder.types import (
     EXACT,
@@ -126,15 +126,13 @@ class ArithmeticBuilder(BlockBuilder):
             arith.CmpfOp,
             (x, y),
             like(x.type, i1),
-            {"predicate": IntegerAttr(number, i64), "fastmath": EXACT},
+            {"predicate": integer64(number), "fastmath": EXACT},
         )
 
     def cmpi(self, predicate: str, x: SSAValue, y: SSAValue) -> SSAValue:
         """Compares integers: `eq`, `slt`, `ult`, …"""
         number = arith.CmpiOp.PREDICATES.index(predicate)
-        return self.emit(
-            arith.CmpiOp, (x, y), like(x.type, i1), {"predicate": IntegerAttr(number, i64)}
-        )
+        return self.emit(arith.CmpiOp, (x, y), like(x.type, i1), {"predicate": integer64(number)})
 
     def select(self, mask: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
         """`x` where the mask is set, else `y`."""

@@ -9,18 +9,15 @@ from xdsl.dialects import arith as xarith
 from xdsl.dialects import memref
 from xdsl.dialects import vector as xvector
 from xdsl.dialects.builtin import (
-    DenseArrayBase,
     DenseIntOrFPElementsAttr,
     FloatAttr,
     IndexType,
-    IntegerAttr,
     IntegerType,
     MemRefType,
-    i32,
-    i64,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from mlirhlo.dialects.interned import integer, integer64, integers32
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.builder.types import (
     INDEX,
@@ -80,7 +77,7 @@ class BlockBuilder:
                 number: Any = int(value)
                 if not isinstance(element, IndexType):
                     number = _wrapped(number, cast(Any, element).width.data)
-                attribute = cast(Attribute, IntegerAttr(number, cast(Any, element)))
+                attribute = cast(Attribute, integer(number, element))
             else:
                 number = float(value)
                 attribute = FloatAttr(number, cast(Any, element))
@@ -173,8 +170,8 @@ def _alloca(shape: Sequence[int], element: Attribute, heads: list[Operation]) ->
         (),
         (MemRefType(element, shape),),
         {
-            "alignment": IntegerAttr(64, i64),
-            "operandSegmentSizes": DenseArrayBase.from_list(i32, [0, 0]),
+            "alignment": integer64(64),
+            "operandSegmentSizes": integers32(0, 0),
         },
     )
     heads.append(op)

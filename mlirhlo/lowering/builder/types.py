@@ -17,6 +17,8 @@ WORK = "mlirhlo.work"
 """Attribute of parallel loops: estimated nanoseconds of all rounds."""
 WORKSPACE = "mlirhlo.workspace"
 """Attribute of kernels: bytes of their last argument."""
+SELDOM = "mlirhlo.seldom"
+"""Attribute of functions whose own time does not count: LLVM makes them quickly."""
 IN_PLACE = "mlirhlo.in_place"
 """Attribute of kernels: pairs of arguments, an operand and a result, that may share a buffer."""
 

@@ -29,8 +29,9 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirhlo.dialects.hlo.element_types import Kind
+from mlirhlo.dialects.interned import UNIT
 from mlirhlo.dialects.quick import create_op
-from mlirhlo.lowering.builder import FunctionBuilder
+from mlirhlo.lowering.builder import SELDOM, FunctionBuilder
 from mlirhlo.lowering.cpu.planner import Plan
 from mlirhlo.lowering.cpu.steps import Branch, Buffer, Callback, Copy, Kernel, Step, While
 from mlirhlo.lowering.hlo_to_loops.helpers import helpers_of
@@ -41,6 +42,9 @@ POINTERS = MemRefType(BYTES, [DYNAMIC_INDEX])
 """An array of pointers."""
 
 MAIN = "main"
+
+_MANY_STEPS = 100
+"""As many calls are not worth LLVM's effort."""
 
 CALLBACK = "mlirhlo_callback"
 """Function outside that runs a site in Python: `(site, pointers to its buffers) -> 1 if it failed`."""
@@ -91,7 +95,10 @@ class _Emitter:
         for buffer in self.plan.buffers:
             self.bases[buffer] = self._at(arena, buffer.offset, BYTES)
         self.steps(self.plan.steps)
-        return b.finish()
+        main = b.finish()
+        if len(self.plan.steps) > _MANY_STEPS:
+            main.attributes[SELDOM] = UNIT
+        return main
 
     def _at(self, source: SSAValue, offset: int, type_: Attribute) -> SSAValue:
         return self.b.emit(

@@ -51,10 +51,11 @@ from mlirhlo.lowering.cpu.steps import (
     Tree,
     While,
     held,
+    is_long,
     leaves,
 )
-from mlirhlo.lowering.hlo_to_loops.elements import buffer_type, physical_order
 from mlirhlo.lowering.hlo_to_loops.builders import build_kernel, kernel_key
+from mlirhlo.lowering.hlo_to_loops.elements import buffer_type, physical_order
 
 _SAME = frozenset({"opt-barrier", "optimization-barrier", "after-all", "domain", "add-dependency"})
 """Instructions whose value is their first operand's."""
@@ -80,6 +81,8 @@ class Plan:
     """Values that Python holds during a run."""
     parameter_trees: Sequence[Tree] = ()
     result_tree: Tree = ()
+    is_long: bool = False
+    """Whether a run may take more than some ten microseconds."""
 
 
 Values: TypeAlias = list[tuple[Instruction, Tree]]
@@ -143,6 +146,7 @@ class _Planner:
             self.slots,
             trees,
             result_tree,
+            is_long(steps),
         )
 
     def _parameters(self, shape: Shape, found: list[Buffer]) -> Tree:

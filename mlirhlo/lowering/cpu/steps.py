@@ -144,3 +144,25 @@ class Callback:
 
 
 Step: TypeAlias = Kernel | Copy | While | Branch | Callback
+
+_SHORT_BYTES = 32 << 10
+"""What straight code moves in a few microseconds; taking turns with other threads costs about one."""
+
+
+def is_long(steps: Sequence[Step]) -> bool:
+    """Whether a run may take more than some ten microseconds, going by the bytes it moves."""
+    moved = 0
+    for step in steps:
+        match step:
+            case Kernel():
+                if step.name.startswith(("dot", "convolution", "sort", "reduce_window")):
+                    return True
+                moved += sum(b.size for b in (*step.reads, *step.writes))
+            case Copy():
+                moved += step.source.size
+            case While() | Callback():
+                return True
+            case Branch():
+                if any(map(is_long, step.branches)):
+                    return True
+    return moved > _SHORT_BYTES

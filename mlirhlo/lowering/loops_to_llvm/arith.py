@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     IntegerType,
-    StringAttr,
     VectorType,
     i1,
     i32,
@@ -21,6 +20,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects import llvm
+from mlirhlo.dialects.interned import integers32, string
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering
 
@@ -88,10 +88,10 @@ def intrinsic(
 ) -> SSAValue:
     """A call of an LLVM intrinsic."""
     properties: dict[str, Attribute] = {
-        "intrin": StringAttr(name),
+        "intrin": string(name),
         "fastmathFlags": flags,
         "op_bundle_sizes": _NO_BUNDLES,
-        "operandSegmentSizes": DenseArrayBase.from_list(i32, [len(operands), 0]),
+        "operandSegmentSizes": integers32(len(operands), 0),
     }
     return to.emit(xllvm.CallIntrinsicOp, operands, result_type, properties)
 

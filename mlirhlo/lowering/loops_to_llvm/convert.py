@@ -37,13 +37,16 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects import llvm
 from mlirhlo.dialects.amx import TileType
+from mlirhlo.dialects.interned import UNIT, integer, integer64, integers32
 from mlirhlo.dialects.quick import create_op
+from mlirhlo.lowering.builder import SELDOM
 
 OpT = TypeVar("OpT", bound=Operation)
 
 POINTER = xllvm.LLVMPointerType()
 _LESS = IntegerAttr(2, i64)
 """`slt`."""
+_SELDOM = (StringAttr("noinline"), StringAttr("optnone"))
 _NO_FAST_MATH = xllvm.FastMathAttr(None)
 _NO_FLAGS = IntegerAttr(0, i32)
 _NO_OVERFLOW = xllvm.OverflowAttr(None)
@@ -134,12 +137,15 @@ class Lowering:
         """Globals and functions made on the way, by their names."""
         self.name = name
         self.passthrough = passthrough
+        self.is_seldom = False
+        """Whether its own time does not count beside LLVM's."""
         self.is_task = is_task
         """Whether the thread pool calls it: then nothing in it is cut again."""
         self.values: dict[SSAValue, SSAValue] = {}
         self.known: dict[SSAValue, int] = {}
         """Integers that are constants, by their value in the llvm dialect."""
-        self.constants: dict[tuple[int, Attribute], SSAValue] = {}
+        self._integers: dict[int, SSAValue] = {}
+        self._others: dict[Attribute, dict[int, SSAValue]] = {}
         self.types: dict[Attribute, Attribute] = {}
         self.argument_attributes: dict[SSAValue, DictionaryAttr] = {}
         """Of the function's arguments, in the llvm dialect."""
@@ -160,6 +166,7 @@ class Lowering:
             DictionaryAttr({k: v for k, v in a.data.items() if k.startswith("llvm.")})
             for a in op.arg_attrs or ()
         ]
+        self.is_seldom = SELDOM in op.attributes
         if op.body.blocks:
             first = op.body.blocks[0]
             arguments = self.begin(inputs)
@@ -197,8 +204,9 @@ class Lowering:
         if attributes:
             properties["arg_attrs"] = ArrayAttr(attributes)
         if self.body.blocks:
-            if self.passthrough.data:
-                properties["passthrough"] = self.passthrough
+            words = [*self.passthrough, *(_SELDOM if self.is_seldom else ())]
+            if words:
+                properties["passthrough"] = ArrayAttr(words)
             self.entry.add_op(create_op(xllvm.BrOp, successors=[self.body.blocks[1]]))
         return create_op(xllvm.FuncOp, properties=properties, regions=[self.body])
 
@@ -262,7 +270,7 @@ class Lowering:
         other_values: Sequence[SSAValue] = (),
     ) -> None:
         """Ends the current block by a jump to `then` where `condition` holds, else to `other`."""
-        sizes = DenseArrayBase.from_list(i32, [1, len(then_values), len(other_values)])
+        sizes = integers32(1, len(then_values), len(other_values))
         self.block.add_op(
             create_op(
                 xllvm.CondBrOp,
@@ -274,14 +282,13 @@ class Lowering:
 
     def constant(self, number: int, type_: Attribute = i64) -> SSAValue:
         """An integer constant, one for a function."""
-        value = self.constants.get((number, type_))
+        known = self._integers if type_ is i64 else self._others.setdefault(type_, {})
+        value = known.get(number)
         if value is None:
-            op = create_op(
-                xllvm.ConstantOp, (), (type_,), {"value": IntegerAttr(number, cast(Any, type_))}
-            )
+            op = create_op(xllvm.ConstantOp, (), (type_,), {"value": integer(number, type_)})
             self.entry.add_op(op)
-            value = self.constants[number, type_] = op.results[0]
-            if type_ == i64:
+            value = known[number] = op.results[0]
+            if type_ is i64 or type_ == i64:
                 self.known[value] = number
         return value
 
@@ -319,7 +326,7 @@ class Lowering:
             xllvm.AllocaOp,
             [self.constant(size_bytes)],
             [POINTER],
-            {"elem_type": i8, "alignment": IntegerAttr(64, i64)},
+            {"elem_type": i8, "alignment": integer64(64)},
         )
         self.entry.add_op(made)
         return made.results[0]
@@ -347,7 +354,7 @@ class Lowering:
                 "elem_type": element,
                 "rawConstantIndices": _DYNAMIC,
                 "noWrapFlags": _NO_FLAGS,
-                "inbounds": UnitAttr(),
+                "inbounds": UNIT,
             },
         )
 
@@ -383,8 +390,8 @@ def llvm_call(
         "callee": SymbolRefAttr(name),
         "fastmathFlags": _NO_FAST_MATH,
         "CConv": xllvm.CallingConventionAttr("ccc"),
-        "op_bundle_sizes": DenseArrayBase.from_list(i32, ()),
-        "operandSegmentSizes": DenseArrayBase.from_list(i32, [len(operands), 0]),
+        "op_bundle_sizes": integers32(),
+        "operandSegmentSizes": integers32(len(operands), 0),
         "TailCallKind": xllvm.TailCallKindAttr(xllvm.TailCallKind.NONE),
     }
     made = create_op(xllvm.CallOp, operands, types, properties)

@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
+from mlirhlo.dialects.interned import integer64
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.builder import WORK
 from mlirhlo.lowering.loops_to_llvm.convert import (
@@ -62,11 +63,12 @@ def lower_parallel(to: Lowering, op: scf.ParallelOp) -> None:
     if to.is_task or stride is None or few or (work is not None and work < _LEAST_NS):
         _nest(to, op, 0)
         return
-    captured = _captured(to, op)
+    outside = _read_outside(op)
+    captured = [v for v in outside if not _is_constant(v) and to.known.get(to.values[v]) is None]
     passed = [to.values[v] for v in captured]
     number = to.next_number()
     rounds, task = f"{to.name}_rounds_{number}", f"{to.name}_task_{number}"
-    to.top[rounds] = _rounds_function(to, op, rounds, captured, stride)
+    to.top[rounds] = _rounds_function(to, op, rounds, outside, captured, stride)
     places, size = _places(v.type for v in passed)
     to.top[task] = _task_function(to, task, rounds, [v.type for v in passed], places)
     args = to.scratch(size)
@@ -103,17 +105,9 @@ def _rounds(to: Lowering, lower: SSAValue, upper: SSAValue, step: int) -> SSAVal
     return to.emit(xllvm.SDivOp, (to.add(span, to.constant(step - 1)), to.constant(step)), i64)
 
 
-def _captured(to: Lowering, op: scf.ParallelOp) -> list[SSAValue]:
-    """Values from outside that the loop reads, in the order it does, but for constants."""
-    found: dict[SSAValue, None] = {}
-    for value in _read_outside(op):
-        if not _is_constant(value) and to.known.get(to.values[value]) is None:
-            found[value] = None
-    return list(found)
-
-
-def _read_outside(op: scf.ParallelOp) -> Iterator[SSAValue]:
-    yield from op.operands
+def _read_outside(op: scf.ParallelOp) -> Sequence[SSAValue]:
+    """Values from outside that the loop reads, in the order it does."""
+    found: dict[SSAValue, None] = dict.fromkeys(op.operands)
     inside = {b: None for region in _regions(op) for b in region.blocks}
     for block in inside:
         for inner in block.ops:
@@ -121,7 +115,8 @@ def _read_outside(op: scf.ParallelOp) -> Iterator[SSAValue]:
                 owner = value.owner
                 home = owner.parent if isinstance(owner, Operation) else owner
                 if home not in inside:
-                    yield value
+                    found[value] = None
+    return list(found)
 
 
 def _regions(op: Operation) -> Iterator[Region]:
@@ -162,12 +157,17 @@ def _bytes(type_: Attribute) -> int:
 
 
 def _access(type_: Attribute) -> dict[str, Attribute]:
-    alignment = IntegerAttr(min(64, max(8, _bytes(type_))), i64)
+    alignment = integer64(min(64, max(8, _bytes(type_))))
     return {"alignment": alignment, "ordering": _NOT_ATOMIC}
 
 
 def _rounds_function(
-    to: Lowering, op: scf.ParallelOp, name: str, captured: Sequence[SSAValue], step: int
+    to: Lowering,
+    op: scf.ParallelOp,
+    name: str,
+    outside: Sequence[SSAValue],
+    captured: Sequence[SSAValue],
+    step: int,
 ) -> Operation:
     """The rounds from `begin` up to `end`."""
     inner = Lowering(to.handlers, to.top, name, to.passthrough, is_task=True)
@@ -175,7 +175,7 @@ def _rounds_function(
     *arguments, begin, end = inner.begin(types)
     attributes = [to.argument_attributes.get(to.values[v], _NONE) for v in captured]
     inner.values.update(zip(captured, arguments, strict=True))
-    for value in _read_outside(op):
+    for value in outside:
         if value in inner.values:
             continue
         if _is_constant(value):
@@ -198,6 +198,7 @@ def _task_function(
 ) -> Operation:
     """What the pool calls: takes the captured values out of memory."""
     inner = Lowering(to.handlers, to.top, name, to.passthrough, is_task=True)
+    inner.is_seldom = True
     inputs = [POINTER, i64, i64, i64]
     args, begin, end, _ = inner.begin(inputs)
     values: list[SSAValue] = []

@@ -14,7 +14,6 @@ from xdsl.dialects.builtin import (
     Float16Type,
     IntegerAttr,
     IntegerType,
-    UnitAttr,
     VectorType,
     i16,
     i32,
@@ -23,12 +22,14 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects import llvm, vector
+from mlirhlo.dialects.interned import UNIT, integer32, integers32
 from mlirhlo.lowering.loops_to_llvm.arith import flags_of, intrinsic
 from mlirhlo.lowering.loops_to_llvm.convert import POINTER, Handler, Lowering, no_lowering, strides
 from mlirhlo.lowering.loops_to_llvm.memory import access
 
 _LESS = IntegerAttr(2, i64)
 _DYNAMIC = DenseArrayBase.from_list(i32, [xllvm.GEP_USE_SSA_VAL])
+_EXACT = xllvm.FastMathAttr(None)
 _NO_WRAP_FLAGS = IntegerAttr(0, i32)
 _HALVES = (BFloat16Type, Float16Type)
 
@@ -64,7 +65,7 @@ def _contiguous(op: Operation, base: SSAValue) -> None:
 
 
 def _alignment(element: Attribute) -> IntegerAttr[IntegerType]:
-    return IntegerAttr(cast(int, cast(Any, element).size), i32)
+    return integer32(cast(int, cast(Any, element).size))
 
 
 def _masked_load(to: Lowering, op: xvector.MaskedLoadOp) -> None:
@@ -129,7 +130,7 @@ def _addresses(
             "elem_type": type_.element_type,
             "rawConstantIndices": _DYNAMIC,
             "noWrapFlags": _NO_WRAP_FLAGS,
-            "inbounds": UnitAttr(),
+            "inbounds": UNIT,
         },
     )
 
@@ -159,7 +160,7 @@ def _splat(to: Lowering, value: SSAValue, type_: Attribute) -> SSAValue:
     """All lanes are `value`."""
     empty = to.emit(xllvm.UndefOp, (), type_)
     first = to.emit(xllvm.InsertElementOp, [empty, value, to.constant(0)], type_)
-    mask = DenseArrayBase.from_list(i32, [0] * _lanes(type_))
+    mask = integers32(*[0] * _lanes(type_))
     return to.emit(xllvm.ShuffleVectorOp, [first, empty], type_, {"mask": mask})
 
 
@@ -212,7 +213,7 @@ def _insert(to: Lowering, op: xvector.InsertOp) -> None:
 
 
 def _shuffle(to: Lowering, op: xvector.ShuffleOp) -> None:
-    mask = DenseArrayBase.from_list(i32, list(cast(Any, op).mask.get_values()))
+    mask = integers32(*cast(Any, op).mask.get_values())
     result = op.results[0]
     to.values[result] = to.emit(
         xllvm.ShuffleVectorOp,
@@ -232,7 +233,7 @@ def _fma(to: Lowering, op: xvector.FMAOp) -> None:
         xllvm.FMAOp,
         [to.values[o] for o in op.operands],
         result.type,
-        {"fastmathFlags": xllvm.FastMathAttr(None)},
+        {"fastmathFlags": _EXACT},
     )
 
 

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""How long compiling takes, beside XLA:CPU: transformers of more and more layers.
+
+    python benchmarks/cpu_compile.py                       # forward and train step, 1, 4, 12, 24 layers
+    python benchmarks/cpu_compile.py --layers 1,4 --train no
+
+Processor time of all threads, in seconds, from the HLO module to code that can be called. "cold" compiles
+everything, "cached" finds the module in the cache; "kernels" are the distinct ones. Needs jax.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+
+def transformer(layers: int, *, train: bool) -> tuple[Callable[..., Any], Sequence[Any]]:
+    """A function of tokens and parameters, each layer with its own, and its inputs."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+    from cpu_programs import LAYER, cross_entropy, transformer_layer
+
+    rng = np.random.default_rng(0)
+    shapes = [(1000, 512), *[s for _ in range(layers) for s in LAYER.values()]]
+    parameters = [rng.standard_normal(s, np.float32) * np.float32(0.02) for s in shapes]
+    tokens = rng.integers(0, 1000, (2, 128)).astype("int32")
+
+    def forward(tokens: Any, values: Sequence[Any]) -> Any:
+        table, *rest = values
+        x = table[tokens]
+        for at in range(0, len(rest), len(LAYER)):
+            x = transformer_layer(x, dict(zip(LAYER, rest[at : at + len(LAYER)], strict=True)))
+        return x.reshape(-1, 512) @ table.T
+
+    def step(tokens: Any, values: Sequence[Any]) -> Any:
+        def loss(values: Sequence[Any]) -> Any:
+            return cross_entropy(forward(tokens, values), jnp.roll(tokens.reshape(-1), -1))
+
+        value, gradients = jax.value_and_grad(loss)(values)
+        return value, [p - 0.01 * g for p, g in zip(values, gradients, strict=True)]
+
+    return (step if train else forward), (tokens, parameters)
+
+
+def measure(layers: int, *, train: bool) -> None:
+    """Prints one row."""
+    import jax
+    import numpy as np
+
+    import mlirhlo
+    from mlirhlo.lowering.cpu.compiler import lower
+
+    function, inputs = transformer(layers, train=train)
+    lowered = jax.jit(function).lower(*inputs)
+    start = time.process_time()
+    theirs = lowered.compile()
+    xla = time.process_time() - start
+    text = lowered.compiler_ir("hlo").as_hlo_text()  # type: ignore[union-attr]
+    parsed = time.process_time()
+    module = mlirhlo.parse(text)
+    parsed = time.process_time() - parsed
+    kernels = len(lower(module.op).plan.kernels)
+    times: list[float] = []
+    for cached in (False, True, True):
+        start = time.process_time()
+        executable = mlirhlo.compile(module, cached=cached)
+        times.append(time.process_time() - start)
+    expected = jax.tree.leaves(theirs(*inputs))
+    found = executable(*jax.tree.leaves(inputs))
+    found = found if isinstance(found, tuple) else (found,)
+    off = max(
+        float(np.max(np.abs(a - b)) / np.max(np.abs(b)))
+        for a, b in zip(found, expected, strict=True)
+    )
+    cold, _, warm = times
+    print(
+        f"{'train' if train else 'forward':9}{layers:7}{xla:9.2f}{cold:9.2f}{cold / xla:9.2f}"
+        f"{warm:9.3f}{warm / cold:9.3f}{kernels:9}{parsed:9.2f}{off:10.1e}",
+        flush=True,
+    )
+
+
+def main() -> None:
+    """Runs the benchmark."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--layers", default="1,4,12,24")
+    parser.add_argument("--train", choices=["no", "yes", "both"], default="both")
+    options = parser.parse_args()
+    print(
+        f"{'':9}{'layers':>7}{'XLA s':>9}{'cold s':>9}{'÷ XLA':>9}"
+        f"{'cached s':>9}{'÷ cold':>9}{'kernels':>9}{'parse s':>9}{'apart':>10}"
+    )
+    with tempfile.TemporaryDirectory() as directory:
+        os.environ["MLIRHLO_CACHE_DIR"] = directory
+        os.chmod(directory, 0o700)
+        for train in (False, True):
+            if options.train in ("both", "yes" if train else "no"):
+                for layers in map(int, options.layers.split(",")):
+                    measure(layers, train=train)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""Compiled modules out of the cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mlirhlo
+from mlirhlo.runtime import compiler, modules
+
+pytest.importorskip("llvmlite")
+
+LARGE = 1 << 16
+TEXT = """HloModule kept
+ENTRY e {
+  x = (f32[2,3]{0,1}, s32[]) parameter(0)
+  y = f32[65536] parameter(1)
+  a = f32[2,3]{0,1} get-tuple-element(x), index=0
+  n = s32[] get-tuple-element(x), index=1
+  c = f32[2,3] constant({{1, 2, 3}, {4, 5, 6}})
+  b = f32[2,3]{0,1} add(a, c)
+  z = f32[65536] sine(y)
+  r = f32[65536] reverse(z), dimensions={0}
+  w = f32[65536] multiply(r, z)
+  p = (f32[2,3]{0,1}, s32[]) tuple(b, n)
+  ROOT t = ((f32[2,3]{0,1}, s32[]), f32[65536]) tuple(p, w)
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MLIRHLO_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def forbid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on nothing may be lowered."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("lowered again")
+
+    monkeypatch.setattr(compiler, "lower", refuse)
+
+
+def test_a_kept_module_is_neither_lowered_nor_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = mlirhlo.compile(mlirhlo.parse(TEXT))
+    forbid(monkeypatch)
+    again = mlirhlo.compile(mlirhlo.parse(TEXT.replace("HloModule kept", "HloModule other_name")))
+    rng = np.random.default_rng(0)
+    x = (rng.random((2, 3), np.float32), np.int32(7))
+    y = rng.random(LARGE, np.float32)
+    for executable in (first, again):
+        (a, n), w = executable(x, y)
+        np.testing.assert_allclose(a, x[0] + np.arange(1, 7).reshape(2, 3))
+        assert n == 7
+        np.testing.assert_allclose(w, np.sin(y)[::-1] * np.sin(y), rtol=1e-5)
+    assert first.memory == again.memory
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("{{1, 2, 3}", "{{1, 2, 4}"), ("sine", "cosine"), ("f32[2,3]{0,1} add", "f32[2,3]{1,0} add")],
+)
+def test_what_changes_code_changes_the_key(before: str, after: str) -> None:
+    keys = [
+        modules.module_key(mlirhlo.parse(t).op, 2, "")
+        for t in (TEXT, TEXT.replace(before, after, 1))
+    ]
+    assert None not in keys
+    assert keys[0] != keys[1]
+
+
+def test_large_constants_are_not_kept() -> None:
+    numbers = ", ".join(["1"] * 5000)
+    large = f"ENTRY e {{ ROOT c = f32[5000] constant({{{numbers}}}) }}"
+    assert modules.module_key(mlirhlo.parse(large).op, 2, "") is None
+
+
+def test_without_a_cache_there_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLIRHLO_CACHE_DIR", "off")
+    assert modules.module_key(mlirhlo.parse(TEXT).op, 2, "") is None

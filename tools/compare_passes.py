@@ -72,7 +72,9 @@ def cleaned(text: str, pipeline: str) -> tuple[str, int]:
 
 def verdict(pair: Pair, pipeline: str, layouts: bool) -> tuple[str, int, int]:
     """agree, better, worse or differs; our count and XLA's."""
-    options = "{is-layout-sensitive=true}" if layouts else ""
+    (pass_,) = parse_pipeline(pipeline)
+    sees_layouts = layouts and hasattr(pass_, "is_layout_sensitive")
+    options = "{is-layout-sensitive=true}" if sees_layouts else ""
     ours, mine = cleaned(pair.before, f"{pipeline}{options},dce")
     theirs, other = cleaned(pair.after, "dce")
     if ours == theirs:

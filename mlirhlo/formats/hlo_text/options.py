@@ -46,7 +46,8 @@ class PrintOptions:
     """`metadata={…}`, metadata of shardings and the stack-frame tables."""
     metadata_only_op_name: bool = False
     inline_stack_frames: bool = False
-    """Write a frame's file and line in place of `stack_frame_id`, and no tables."""
+    """Write a frame's file, line and column in place of `stack_frame_id`; the tables stay, as in XLA's
+    dumps."""
     backend_config: bool = True
     sorted_backend_config: bool = False
     """Sort the keys of a backend_config that is JSON."""

@@ -113,7 +113,7 @@ class ModulePrinter:
         options = self.options
         pad = "  " * options.indent
         pieces = [pad + print_header(self.module, options), "\n\n"]
-        if options.metadata and not options.inline_stack_frames:
+        if options.metadata:
             frames = self.module.stack_frames
             if frames is not None and frames.stack_frames:
                 pieces += [str(frames), "\n"]

@@ -126,9 +126,7 @@ class AttributeWriter:
             metadata,
             source_file=frames.file_names[name - 1] if 0 < name <= len(frames.file_names) else "",
             source_line=row.line,
-            source_end_line=row.end_line,
             source_column=row.column,
-            source_end_column=row.end_column,
             stack_frame_id=0,
         )
 

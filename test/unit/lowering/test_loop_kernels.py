@@ -10,8 +10,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import mlirhlo
-from mlirhlo.lowering.hlo_to_loops.kernels import outputs_of
-from mlirhlo.lowering.hlo_to_loops.loop_kernels import loop_kernel
+from mlirhlo.lowering.hlo_to_loops.kernels import computed, outputs_of
 from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
 from mlirhlo.runtime.jit import Library, compile_object
@@ -25,9 +24,7 @@ Array = np.ndarray[Any, Any]
 def run(module: mlirhlo.Module, arguments: list[Array], like: Array) -> Array:
     """Result of a module that is one kernel, from machine code."""
     entry = module.hlo.entry
-    kernel = loop_kernel(
-        "kernel", outputs_of(entry.root.output), [p.output for p in entry.parameters]
-    )
+    kernel = computed("kernel", outputs_of(entry.root.output), [p.output for p in entry.parameters])
     loops = ModuleOp([kernel])
     loops.verify()
     code = convert_to_llvm(loops)

@@ -1,0 +1,229 @@
+"""Kernels of rows and columns against the interpreter: types, shapes, layouts, reducers, threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from unit.lowering.kernel_support import agrees, draw, loops_of, reducer
+
+import mlirhlo
+from mlirhlo.lowering.hlo_to_loops.canonical import canonical
+from mlirhlo.lowering.hlo_to_loops.fold_plan import Declined, fold_plan
+
+pytest.importorskip("llvmlite")
+
+EPSILON = {"f64": 1e-13, "f32": 1e-5, "bf16": 1.5e-2, "f16": 2e-3, "c64": 1e-5}
+
+
+def text_of(body: str, *computations: str) -> str:
+    return "".join(computations) + "ENTRY e {\n" + body + "\n}\n"
+
+
+def softmax(type_: str, sizes: str, kept: str, dims: str, folded: str) -> str:
+    """Softmax along `folded`, with what is folded as results too."""
+    return text_of(
+        f"""  x = {type_}[{sizes}] parameter(0)
+  low = {type_}[] constant(-inf)
+  zero = {type_}[] constant(0)
+  m = {type_}[{kept}] reduce(x, low), dimensions={{{folded}}}, to_apply=most
+  mb = {type_}[{sizes}] broadcast(m), dimensions={{{dims}}}
+  d = {type_}[{sizes}] subtract(x, mb)
+  e = {type_}[{sizes}] exponential(d)
+  s = {type_}[{kept}] reduce(e, zero), dimensions={{{folded}}}, to_apply=sum
+  sb = {type_}[{sizes}] broadcast(s), dimensions={{{dims}}}
+  r = {type_}[{sizes}] divide(e, sb)
+  l = {type_}[{kept}] log(s)
+  ROOT t = ({type_}[{sizes}], {type_}[{kept}]) tuple(r, l)""",
+        reducer("most", type_, "maximum"),
+        reducer("sum", type_, "add"),
+    )
+
+
+LENGTHS = [1, 2, 3, 15, 16, 17, 31, 64, 101, 130, 1027]
+
+
+@pytest.mark.parametrize("type_", ["f32", "f64", "bf16", "f16"])
+@pytest.mark.parametrize("length", LENGTHS)
+def test_softmax_of_rows(type_: str, length: int) -> None:
+    x = draw(np.random.default_rng(length), type_, (3, length))
+    text = softmax(type_, f"3,{length}", "3", "0", "1")
+    agrees(text, [x], tolerance=EPSILON[type_])
+
+
+@pytest.mark.parametrize("type_", ["f32", "f64", "bf16"])
+@pytest.mark.parametrize("width", [1, 3, 16, 33, 130])
+def test_softmax_of_columns(type_: str, width: int) -> None:
+    x = draw(np.random.default_rng(width), type_, (9, width))
+    agrees(softmax(type_, f"9,{width}", f"{width}", "1", "0"), [x], tolerance=EPSILON[type_])
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_long_rows_and_high_columns_in_pieces(threads: int) -> None:
+    rng = np.random.default_rng(0)
+    x = draw(rng, "f32", (2, 70001))
+    agrees(softmax("f32", "2,70001", "2", "0", "1"), [x], tolerance=2e-5, threads=threads)
+    y = draw(rng, "f32", (3001, 50))
+    agrees(softmax("f32", "3001,50", "50", "1", "0"), [y], tolerance=2e-5, threads=threads)
+
+
+def test_results_do_not_depend_on_threads() -> None:
+    """Pieces are cut by the size alone."""
+    from unit.lowering.kernel_support import run
+
+    module = mlirhlo.parse(
+        text_of(
+            "  x = f32[300001] parameter(0)\n  zero = f32[] constant(0)\n"
+            "  ROOT s = f32[] reduce(x, zero), dimensions={0}, to_apply=sum",
+            reducer("sum", "f32", "add"),
+        )
+    )
+    x = draw(np.random.default_rng(0), "f32", (300001,))
+    one, two = (run(module, [x], threads)[0] for threads in (1, 2))
+    assert one.tobytes() == two.tobytes()
+
+
+@st.composite
+def _folds(draw_: st.DrawFn) -> tuple[str, str, tuple[int, ...], list[int], list[int], str]:
+    type_ = draw_(st.sampled_from(["f32", "f64", "bf16", "s32", "u8", "s64", "pred", "c64", "s4"]))
+    sizes = tuple(draw_(st.lists(st.sampled_from([1, 2, 3, 5, 16, 33]), min_size=1, max_size=4)))
+    rank = len(sizes)
+    folded = sorted(draw_(st.sets(st.integers(0, rank - 1), max_size=rank)))
+    layout = draw_(st.permutations(range(rank)))
+    words = ["add", "multiply", "maximum", "minimum"]
+    if type_ == "c64":
+        words = ["add", "multiply"]
+    elif type_ in ("s32", "u8", "s64", "pred", "s4"):
+        words += ["and", "or", "xor"] if type_ != "pred" else ["and", "or"]
+    word = draw_(st.sampled_from(words))
+    epilogue = draw_(st.sampled_from(["no", "kept", "whole"]))
+    return type_, word, sizes, folded, list(layout), epilogue
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(_folds())
+@pytest.mark.slow
+def test_any_fold(case: tuple[str, str, tuple[int, ...], list[int], list[int], str]) -> None:
+    type_, word, sizes, folded, layout, epilogue = case
+    kept = [d for d in range(len(sizes)) if d not in folded]
+    whole = f"{type_}[{','.join(map(str, sizes))}]"
+    layout_text = "{" + ",".join(map(str, layout)) + "}"
+    part = f"{type_}[{','.join(str(sizes[d]) for d in kept)}]"
+    dims = ",".join(map(str, folded))
+    combine = "or" if type_ == "pred" else "add"
+    root = {
+        "no": f"ROOT o = {part} copy(r)",
+        "kept": f"ROOT o = {part} {combine}(r, r)",
+        "whole": (
+            f"b = {whole} broadcast(r), dimensions={{{','.join(map(str, kept))}}}\n"
+            f"  ROOT o = {whole}{layout_text} {combine}(b, x)"
+        ),
+    }[epilogue]
+    body = (
+        f"  x = {whole}{layout_text} parameter(0)\n  i = {type_}[] parameter(1)\n"
+        f"  r = {part} reduce(x, i), dimensions={{{dims}}}, to_apply=f\n  {root}"
+    )
+    rng = np.random.default_rng(len(body))
+    arguments = [draw(rng, type_, sizes), draw(rng, type_, ())]
+    tolerance = EPSILON.get(type_, 0.0) * (20 if word == "multiply" else 1)
+    agrees(text_of(body, reducer("f", type_, word)), arguments, tolerance=tolerance)
+
+
+ARGMAX = """pick {
+  x = f32[] parameter(0)
+  i = s32[] parameter(1)
+  y = f32[] parameter(2)
+  j = s32[] parameter(3)
+  above = pred[] compare(x, y), direction=DIRECTION
+  none = pred[] compare(x, x), direction=NE
+  first = pred[] or(above, none)
+  v = f32[] select(first, x, y)
+  same = pred[] compare(x, y), direction=EQ
+  before = pred[] compare(i, j), direction=LT
+  tie = pred[] and(same, before)
+  takes = pred[] or(first, tie)
+  n = s32[] select(takes, i, j)
+  ROOT t = (f32[], s32[]) tuple(v, n)
+}
+"""
+
+
+@pytest.mark.parametrize("direction", ["GT", "LT"])
+@pytest.mark.parametrize(("sizes", "along"), [((5, 100), 1), ((100, 5), 0), ((3, 40000), 1)])
+def test_argmax(direction: str, sizes: tuple[int, int], along: int) -> None:
+    """Ties go to the first, and so do NaNs."""
+    m, n = sizes
+    kept = sizes[1 - along]
+    body = f"""  x = f32[{m},{n}] parameter(0)
+  i = s32[{m},{n}] iota(), iota_dimension={along}
+  low = f32[] constant({"-inf" if direction == "GT" else "inf"})
+  zero = s32[] constant(0)
+  r = (f32[{kept}], s32[{kept}]) reduce(x, i, low, zero), dimensions={{{along}}}, to_apply=pick
+  ROOT a = s32[{kept}] get-tuple-element(r), index=1"""
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 50, sizes).astype("f4")
+    x[rng.random(sizes) < 2 / sizes[along]] = np.nan
+    agrees(text_of(body, ARGMAX.replace("DIRECTION", direction)), [x])
+
+
+def test_what_has_an_order_keeps_it() -> None:
+    """A reducer that neither commutes nor associates is no row kernel, and folds in order."""
+    text = text_of(
+        "  x = s32[3,50] parameter(0)\n  i = s32[] constant(7)\n"
+        "  ROOT r = s32[3] reduce(x, i), dimensions={1}, to_apply=f",
+        "f {\n  a = s32[] parameter(0)\n  b = s32[] parameter(1)\n  ROOT c = s32[] subtract(a, b)\n}\n",
+    )
+    entry = mlirhlo.parse(text).hlo.entry
+    found = canonical([(entry.root.output, None)], [p.output for p in entry.parameters])
+    assert found is not None
+    with pytest.raises(Declined):
+        fold_plan(found.outputs, found.operands)
+    agrees(text, [draw(np.random.default_rng(0), "s32", (3, 50))])
+
+
+def test_layer_norm_with_a_residual_as_a_second_result() -> None:
+    text = text_of(
+        """  x = f32[4,6,50] parameter(0)
+  y = f32[4,6,50] parameter(1)
+  g = f32[50] parameter(2)
+  z = f32[4,6,50] add(x, y)
+  zero = f32[] constant(0)
+  n = f32[] constant(0.02)
+  nb = f32[4,6] broadcast(n), dimensions={}
+  s = f32[4,6] reduce(z, zero), dimensions={2}, to_apply=sum
+  m = f32[4,6] multiply(s, nb)
+  mb = f32[4,6,50] broadcast(m), dimensions={0,1}
+  d = f32[4,6,50] subtract(z, mb)
+  q = f32[4,6,50] multiply(d, d)
+  v = f32[4,6] reduce(q, zero), dimensions={2}, to_apply=sum
+  r = f32[4,6] rsqrt(v)
+  rb = f32[4,6,50] broadcast(r), dimensions={0,1}
+  gb = f32[4,6,50] broadcast(g), dimensions={2}
+  a = f32[4,6,50] multiply(d, rb)
+  o = f32[4,6,50] multiply(a, gb)
+  ROOT t = (f32[4,6,50], f32[4,6,50]) tuple(o, z)""",
+        reducer("sum", "f32", "add"),
+    )
+    rng = np.random.default_rng(0)
+    arguments = [draw(rng, "f32", s) for s in ((4, 6, 50), (4, 6, 50), (50,))]
+    agrees(text, arguments, tolerance=1e-5)
+
+
+def test_the_sum_of_a_product_writes_nothing_between() -> None:
+    """`reduce_sum(x + y * z)` is one walk over three arrays."""
+    text = text_of(
+        """  x = f32[64,100] parameter(0)
+  y = f32[64,100] parameter(1)
+  z = f32[64,100] parameter(2)
+  p = f32[64,100] multiply(y, z)
+  a = f32[64,100] add(x, p)
+  zero = f32[] constant(0)
+  ROOT s = f32[] reduce(a, zero), dimensions={0,1}, to_apply=sum""",
+        reducer("sum", "f32", "add"),
+    )
+    rng = np.random.default_rng(0)
+    agrees(text, [draw(rng, "f32", (64, 100)) for _ in range(3)], tolerance=1e-5)
+    loops = str(loops_of(mlirhlo.parse(text)))
+    assert "alloca" not in loops
+    assert loops.count("store") == 1

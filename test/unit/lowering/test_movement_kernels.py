@@ -1,0 +1,144 @@
+"""Kernels that move elements, and running sums, against the interpreter: types, shapes, layouts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from unit.lowering.kernel_support import agrees, draw, loops_of, reducer
+
+import mlirhlo
+from mlirhlo.lowering.hlo_to_loops import kernel_frame
+
+pytest.importorskip("llvmlite")
+
+TYPES = ["f32", "f64", "bf16", "u8", "pred", "c64", "s4", "s16"]
+
+
+@st.composite
+def _transposes(draw_: st.DrawFn) -> tuple[str, tuple[int, ...], list[int], list[int]]:
+    sizes = tuple(
+        draw_(st.lists(st.sampled_from([1, 2, 5, 16, 17, 33, 70]), min_size=2, max_size=4))
+    )
+    order = draw_(st.permutations(range(len(sizes))))
+    layout = draw_(st.permutations(range(len(sizes))))
+    return draw_(st.sampled_from(TYPES)), sizes, list(order), list(layout)
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(_transposes())
+@pytest.mark.slow
+def test_any_transpose(case: tuple[str, tuple[int, ...], list[int], list[int]]) -> None:
+    type_, sizes, order, layout = case
+    if np.prod(sizes) > 100_000:
+        return
+    to = [sizes[d] for d in order]
+    whole = f"{type_}[{','.join(map(str, sizes))}]{{{','.join(map(str, layout))}}}"
+    result = f"{type_}[{','.join(map(str, to))}]"
+    combine = "or" if type_ == "pred" else "add"
+    text = (
+        f"ENTRY e {{\n  x = {whole} parameter(0)\n  y = {result} parameter(1)\n"
+        f"  t = {result} transpose(x), dimensions={{{','.join(map(str, order))}}}\n"
+        f"  ROOT r = {result} {combine}(t, y)\n}}\n"
+    )
+    rng = np.random.default_rng(0)
+    agrees(text, [draw(rng, type_, sizes), draw(rng, type_, tuple(to))])
+
+
+def test_a_transpose_is_turned_in_registers() -> None:
+    module = mlirhlo.parse("f32[64,48] transpose(f32[48,64] x), dimensions={1,0}")
+    loops = str(loops_of(module))
+    assert loops.count("vector.shuffle") == 64
+    assert "vector.gather" not in loops
+
+
+MOVES = {
+    "columns side by side": "f32[9,80] concatenate(f32[9,30] x, f32[9,50] y), dimensions={1}",
+    "rows below each other": "f32[16,30] concatenate(f32[9,30] x, f32[7,30] y), dimensions={0}",
+    "many": (
+        "s32[10] concatenate(s32[1] a, s32[2] b, s32[1] c, s32[1] d, s32[3] e, s32[2] f), dimensions={0}"
+    ),
+    "edges": "f32[9,40] pad(f32[5,30] x, f32[] z), padding=1_3x4_6",
+    "edges that crop": "f32[6,28] pad(f32[5,30] x, f32[] z), padding=-1_2x3_-5",
+    "edges inside": "f32[12,30] pad(f32[5,30] x, f32[] z), padding=1_2_1x0_0",
+    "nothing but edges": "f32[4,30] pad(f32[5,30] x, f32[] z), padding=-5_4x0_0",
+    "backwards": "bf16[7,33] reverse(bf16[7,33] x), dimensions={0,1}",
+    "rows of a table": (
+        "f32[6,4,20] gather(f32[9,20] x, s32[6,4] i), offset_dims={2}, collapsed_slice_dims={0}, "
+        "start_index_map={0}, index_vector_dim=2, slice_sizes={1,20}"
+    ),
+    "columns of a table": (
+        "f32[9,6] gather(f32[9,20] x, u8[6] i), offset_dims={0}, collapsed_slice_dims={1}, "
+        "start_index_map={1}, index_vector_dim=1, slice_sizes={9,1}"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_moves(name: str) -> None:
+    module = mlirhlo.parse(MOVES[name])
+    rng = np.random.default_rng(0)
+    shapes = [p.shape for p in module.hlo.entry.parameters]
+    arguments = [draw(rng, str(s).split("[")[0], s.dimensions) for s in shapes]
+    agrees(MOVES[name], arguments)
+
+
+def test_blocks_through_a_chain() -> None:
+    """Between the edges nothing is chosen element by element."""
+    text = """ENTRY e {
+  x = f32[9,30] parameter(0)
+  y = f32[9,50] parameter(1)
+  z = f32[] parameter(2)
+  c = f32[9,80] concatenate(x, y), dimensions={1}
+  n = f32[9,80] negate(c)
+  s = f32[9,60] slice(n), slice={[0:9],[10:70]}
+  ROOT p = f32[11,64] pad(s, z), padding=1_1x3_1
+}
+"""
+    rng = np.random.default_rng(0)
+    agrees(text, [draw(rng, "f32", s) for s in ((9, 30), (9, 50), ())])
+    assert "select" not in str(loops_of(mlirhlo.parse(text)))
+
+
+@pytest.mark.parametrize("type_", ["f32", "f64", "s32", "u8", "bf16"])
+@pytest.mark.parametrize("word", ["add", "maximum"])
+@pytest.mark.parametrize("is_reverse", [False, True])
+@pytest.mark.parametrize(
+    ("sizes", "along"), [((3, 70), 1), ((3, 16), 1), ((40, 32), 0), ((5, 9, 3), 1), ((33,), 0)]
+)
+def test_scans(type_: str, word: str, is_reverse: bool, sizes: tuple[int, ...], along: int) -> None:
+    size = sizes[along]
+    shape = f"{type_}[{','.join(map(str, sizes))}]"
+    windows = "x".join(str(n) if d == along else "1" for d, n in enumerate(sizes))
+    edge = f"0_{size - 1}" if is_reverse else f"{size - 1}_0"
+    edges = "x".join(edge if d == along else "0_0" for d in range(len(sizes)))
+    text = reducer("f", type_, word) + (
+        f"ENTRY e {{\n  x = {shape} parameter(0)\n  i = {type_}[] parameter(1)\n"
+        f"  ROOT r = {shape} reduce-window(x, i), window={{size={windows} pad={edges}}}, to_apply=f\n}}\n"
+    )
+    rng = np.random.default_rng(0)
+    tolerance = {"f32": 1e-5, "f64": 1e-13, "bf16": 1e-2}.get(type_, 0.0)
+    agrees(text, [draw(rng, type_, sizes), draw(rng, type_, ())], tolerance=tolerance)
+
+
+STREAMED = {
+    "flat": "f32[1000] add(f32[1000] x, f32[1000] y)",
+    "rows": "f32[7,64] concatenate(f32[3,64] x, f32[4,64] y), dimensions={0}",
+    "columns": "f32[7,64] concatenate(f32[7,16] x, f32[7,48] y), dimensions={1}",
+    "turned": "f32[64,48] transpose(f32[48,64] x), dimensions={1,0}",
+    "narrow": "bf16[4,64] add(bf16[4,64] x, bf16[4,64] y)",
+}
+
+
+@pytest.mark.parametrize("name", STREAMED)
+@pytest.mark.parametrize("offset", [0, 16])
+def test_results_past_the_caches(name: str, offset: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As results too big for the caches are written, wherever they start."""
+    monkeypatch.setattr(kernel_frame, "_STREAMED", 0)
+    module = mlirhlo.parse(STREAMED[name])
+    assert name == "narrow" or "nontemporal = true" in str(loops_of(module))
+    rng = np.random.default_rng(0)
+    shapes = [p.shape for p in module.hlo.entry.parameters]
+    arguments = [draw(rng, str(s).split("[")[0], s.dimensions) for s in shapes]
+    agrees(STREAMED[name], arguments, offset=offset)

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
+from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.attributes.annotations import Metadata
 from mlirhlo.dialects.hlo.attributes.header import StackFrames
 from mlirhlo.dialects.hlo.module import HloModule
@@ -89,7 +90,7 @@ class Computation:
 
 
 class Graph:
-    """Nodes and computations of a module. Raises nothing: calls of unknown computations are left out."""
+    """Nodes and computations of a module. Calls of unknown computations are left out."""
 
     def __init__(self, module: ModuleOp) -> None:
         self.module = HloModule(module)
@@ -137,7 +138,12 @@ class Graph:
 
     @cached_property
     def entry(self) -> Computation:
-        """The entry; the last computation of a module that marks none."""
+        """The entry; the last computation of a module that marks none.
+
+        Raises `HloError` HLO0541 for a module without computations.
+        """
+        if not self.computations:
+            raise error("HLO0541", "the module has no computations, so there is nothing to draw")
         marked = [c for c in self.computations if c.is_entry]
         return marked[0] if marked else self.computations[-1]
 

@@ -45,6 +45,7 @@ def print_html(graph: Graph, options: GraphOptions, computation: str | None = No
     stages = [(Graph(stage.module), stage.label, stage.file) for stage in options.stages]
     if not stages or stages[-1][0].module.op is not graph.module.op:
         stages.append((graph, "the module" if stages else "", options.file))
+    _ = graph.entry  # a module without computations is nothing to look at
     title = options.label or graph.module.name or "module"
     data = write_stages(stages, title, graph.module.name)
     # What to look at first.

@@ -12,6 +12,7 @@ from mlirhlo.diagnostics import HloError
 
 _LINE = re.compile(r"^[ \t]+(?:ROOT )?%?(?P<name>[^\s=(]+) = (?P<text>.*)$", re.MULTILINE)
 _OPCODE = re.compile(r"^(?:\((?:[^()]|\([^()]*\))*\)|\S+) (?P<opcode>[a-z][a-z0-9-]*)\(")
+_MLIR_OPCODE = re.compile(r'^"?(?P<opcode>[a-z_]\w*\.[\w.]+)')
 _METADATA = re.compile(r", metadata=\{[^}]*\}")
 
 
@@ -92,8 +93,8 @@ def _compared(
 
 
 def opcode_of(text: str) -> str:
-    """The opcode of an instruction's text, `f32[4]{0} add(…)`."""
-    match = _OPCODE.match(text)
+    """The opcode of an instruction's text, `f32[4]{0} add(…)`, or the name of an MLIR operation."""
+    match = _OPCODE.match(text) or _MLIR_OPCODE.match(text)
     return match["opcode"] if match else "?"
 
 

@@ -64,7 +64,7 @@ def _files(module: DumpedModule, all_files: bool) -> Sequence[DumpFile]:
     if all_files:
         return texts
     ends = [file for file in texts if file.name.kind in ("before", "after")]
-    modules = [file for file in texts if file.name.is_text_of_hlo]
+    modules = [file for file in texts if file.name.is_text]
     return ends or ([modules[0], modules[-1]] if len(modules) > 1 else modules or texts)
 
 

@@ -109,7 +109,7 @@ class DumpedModule:
     def _counted(self) -> int:
         for files in sorted(self.stages, key=lambda files: files[0].name.kind != "after"):
             for file in files:
-                if file.name.is_text_of_hlo:
+                if file.name.is_text:
                     return count_instructions(self.read(file))
         return -1
 

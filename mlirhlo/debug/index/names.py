@@ -51,10 +51,10 @@ class FileName:
     """Each part of the name and what it means."""
 
     @property
-    def is_text_of_hlo(self) -> bool:
-        """Whether it holds HLO text of the whole module."""
-        holds_module = self.kind in ("before", "after", "boundary", "during", "stage")
-        return holds_module and self.extension.removesuffix(".gz") in (".txt", ".hlo")
+    def is_text(self) -> bool:
+        """Whether it holds the text of a whole module or kernel."""
+        holds_it = self.kind in ("before", "after", "boundary", "during", "stage", "kernel")
+        return holds_it and self.extension.removesuffix(".gz") in (".txt", ".hlo")
 
 
 _MODULE = re.compile(
@@ -62,7 +62,7 @@ _MODULE = re.compile(
 )
 _STEP = re.compile(r"\.(?P<step>\d{4,})(?=\.[^.])")
 _CHANGE = re.compile(r"\.(cl_\d+)(?=\.|$)")
-_MOSAIC = re.compile(r"(?P<time>\d{16,20})-(?P<step>\d{4})-mosaic-dump-(?P<rest>.*)")
+_MOSAIC = re.compile(r"(?:(?P<time>\d{16,20})-)?(?P<step>\d{4})-mosaic-dump-(?P<rest>.*)")
 _LOW_LEVEL = re.compile(
     r"(?P<time>\d{16,20})-(?P<program>.+?)-(?:(?P<step>\d{2,3})-)?(?P<stage>[^-].*)"
 )
@@ -264,9 +264,11 @@ def _foreign(name: str, stem: str, extension: str) -> FileName:
 
     if match := _MOSAIC.fullmatch(stem):
         module, _, stage = match["rest"].partition("-")
-        when = _when(int(match["time"]) / 1e9)
+        time = int(match["time"]) if match["time"] else None
+        if time is not None:
+            when = f"when the kernel was compiled, {_when(time / 1e9)} (nanoseconds)"
+            parts.append((match["time"], when))
         parts += [
-            (match["time"], f"when the kernel was compiled, {when} (nanoseconds)"),
             (match["step"], f"stage {int(match['step'])} of the kernel compiler"),
             ("mosaic-dump", "written by --xla_mosaic_dump_to"),
             (module, "symbol name of the kernel's module; JAX's have none"),
@@ -279,7 +281,7 @@ def _foreign(name: str, stem: str, extension: str) -> FileName:
             step=int(match["step"]),
             after=stage,
             platform="TPU",
-            timestamp_us=int(match["time"]) // 1000,
+            timestamp_us=None if time is None else time // 1000,
         )
     if match := _LOW_LEVEL.fullmatch(stem):
         step = int(match["step"]) if match["step"] else None

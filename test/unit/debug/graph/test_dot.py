@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from support import DATA
+from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.debug.graph import FORMATS, GraphOptions, render
 from mlirhlo.debug.graph.colors import SCHEME_OF_OPCODE
@@ -112,6 +113,12 @@ def test_computation_by_name() -> None:
 def test_unknown_names(options: dict[str, object], code: str) -> None:
     with pytest.raises(HloError, match=code):
         dot(CHAIN, **options)
+
+
+@pytest.mark.parametrize("wanted", ["dot", "html", "json"])
+def test_nothing_to_draw(wanted: str) -> None:
+    with pytest.raises(HloError, match="HLO0541"):
+        render(ModuleOp([]), wanted)
 
 
 def test_unknown_format() -> None:

@@ -208,12 +208,28 @@ def test_graphs_alone_are_compared_by_their_nodes(tmp_path: Path) -> None:
     assert [(c.added, c.removed) for c in changes(module)] == [(0, 0), (1, 1)]
 
 
+def test_stages_of_a_kernel_are_compared(tmp_path: Path) -> None:
+    body = "module {{\n  func.func @k() {{\n    %0 = arith.{} %1, %2 : f32\n  }}\n}}\n"
+    stages = {"0001": "original", "0002": "post-canonicalize"}
+    for (step, stage), opcode in zip(stages.items(), ("addf", "mulf"), strict=True):
+        name = f"1795192028328795832-{step}-mosaic-dump-anonymous-{stage}.txt"
+        write(tmp_path, {name: body.format(opcode)})
+    (kernel,) = read_folder(str(tmp_path)).modules
+    assert (kernel.name, kernel.platform, kernel.instructions) == ("anonymous", "TPU", 1)
+    assert [(c.name, c.changed) for c in changes(kernel)] == [
+        ("original", 0),
+        ("post-canonicalize", 1),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "opcode"),
     [
         ("f32[4]{0} add(%a, %b)", "add"),
         ("(f32[4]{0:T(8)}, (s32[], u8[2])) while(%a), condition=%c", "while"),
         ("f32[] get-tuple-element(%t), index=0", "get-tuple-element"),
+        ('"tpu.matmul"(%3, %4) : (vector<8x8xf32>) -> vector<8x8xf32>', "tpu.matmul"),
+        ("arith.addf %0, %1 : vector<8xf32>", "arith.addf"),
         ("garbage", "?"),
     ],
 )

@@ -74,6 +74,7 @@ OTHERS = {
     "1795192028328795832-0015-mosaic-dump-anonymous-post-apply-vector-layout.txt": (
         "kernel", "anonymous", "TPU",
     ),
+    "0015-mosaic-dump-kernel-post-infer-vector-layout.txt": ("kernel", "kernel", "TPU"),
     "1795191972464348011-fusion.1-04-original.txt": ("kernel", "", "TPU"),
     "jit_mlp.triton_softmax_2.triton-to-llvm.txt": ("ir", "jit_mlp", "GPU"),
     "jax_ir0000_jit_mlp_compile.mlir": ("stablehlo", "jit_mlp", ""),

@@ -8,6 +8,8 @@ zeros that packing makes, so that no padded input and no matrix of windows is ev
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 from xdsl.ir import SSAValue
 
@@ -16,6 +18,7 @@ from mlirhlo.dialects.hlo.ops import ConvolutionOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.lowering.hlo_to_loops.contractions.arithmetic import choose
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction, Factor, Index
+from mlirhlo.lowering.hlo_to_loops.elements import physical_order
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import array
 from mlirhlo.lowering.target import current
 
@@ -78,7 +81,7 @@ def of_convolution(
     weight[labels.kernel_output_feature_dimension] = Index(of_group)
     target[labels.output_batch_dimension] = Index(((batch, 1),))
     target[labels.output_feature_dimension] = Index(of_group)
-    return Contraction(
+    contraction = Contraction(
         choose(left.element_type, right.element_type, own.element_type, "unset", current()),
         sizes,
         (group,),
@@ -89,6 +92,46 @@ def of_convolution(
         Factor(rhs, right, tuple(weight), rhs in in_memory),
         Factor(op.output, result or own, tuple(target), True),
     )
+    return in_runs(contraction, feature)
+
+
+def in_runs(c: Contraction, feature: int) -> Contraction:
+    """The innermost taps and the features as one axis, where they are neighbours in both memories.
+
+    A row of the window is then one stretch of memory, which crosses an edge of the input at most at
+    its ends.
+    """
+    if not (c.lhs.is_buffer and c.rhs.is_buffer) or c.sizes[feature] == 1:
+        return c
+    for tap in c.depth[:-1]:
+        parts = [_joined(f, tap, feature, len(c.sizes), c.sizes[feature]) for f in (c.lhs, c.rhs)]
+        left, right = parts
+        if c.sizes[tap] > 1 and left is not None and right is not None:
+            sizes = (*c.sizes, c.sizes[tap] * c.sizes[feature])
+            depth = (*(a for a in c.depth[:-1] if a != tap), len(c.sizes))
+            return replace(c, sizes=sizes, depth=depth, lhs=left, rhs=right)
+    return c
+
+
+def _joined(factor: Factor, tap: int, feature: int, run: int, features: int) -> Factor | None:
+    """An operand with two neighbouring dimensions as one that `run` moves through."""
+    order = physical_order(factor.shape)
+    for outer, inner in pairwise(order):
+        window, other = factor.indices[outer], factor.indices[inner]
+        size = factor.shape.dimensions[inner]
+        if other != Index(((feature, 1),)) or size != features or (tap, 1) not in window.terms:
+            continue
+        if window.dilation != 1:
+            return None
+        terms = [(run if a == tap else a, f if a == tap else f * size) for a, f in window.terms]
+        joined = Index(tuple(terms), window.offset * size, 1, window.is_checked)
+        indices = [joined if d == outer else factor.indices[d] for d in order if d != inner]
+        dimensions = [
+            factor.shape.dimensions[d] * (size if d == outer else 1) for d in order if d != inner
+        ]
+        shape = ArrayShape(factor.shape.element_type, tuple(dimensions))
+        return Factor(factor.value, shape, tuple(indices), is_buffer=True)
+    return None
 
 
 def _moved(d: WindowDimension, tap: int, place: int, size: int, count: int) -> Index:

@@ -91,6 +91,10 @@ class Reader:
     strides: Mapping[int, int] | None = None
     """Of a linear operand by axis, those of merged ones too."""
     flat: SSAValue | None = None
+    array: SSAValue | None = None
+    """An operand in memory that is not linear, in the factor's shape."""
+    is_inside: bool = False
+    """Whether what is read is known to be inside."""
 
     @staticmethod
     def of(
@@ -111,6 +115,9 @@ class Reader:
                 strides[new] = strides.get(parts[-1], 0)
             flat = memory[factor.value].flat
             reader = replace(reader, base=base, strides=strides, flat=flat)
+        elif factor.is_buffer and factor.value in memory:
+            array = memory[factor.value].view(buffer_type(factor.shape))
+            reader = replace(reader, array=array)
         # Dimensions that no axis moves through are known from the start.
         return reader.at({})
 
@@ -155,11 +162,35 @@ class Reader:
         place, inside = self.place(axis, start, lanes)
         if inside is not None:
             mask = inside if mask is None else b.andi(mask, inside)
-        elements = Elements(Places(b, lanes, mask), self.buffers)
-        value = self._as_multiplied(elements.at(self.factor.value, place), source)
+        places = Places(b, lanes, mask)
+        if self.array is not None:
+            value = places.load(self.array, self.factor.shape, place)
+        else:
+            value = Elements(places, self.buffers).at(self.factor.value, place)
+        value = self._as_multiplied(value, source)
         if mask is not None and not self.factor.is_buffer:
             value = tuple(b.select(mask, v, b.constant(0, v.type)) for v in value)
         return value
+
+    def span_inside(self, axis: int, count: int) -> SSAValue | None:
+        """i1: whether `count` neighbours from the start of an axis are inside; None: always, or not
+        worth asking."""
+        if self.strides is not None or axis in self.contraction.origins:
+            return None
+        b, found = self.b, cast("SSAValue | None", None)
+        for dim, index in enumerate(self.factor.indices):
+            if dim in self.dimensions or not index.is_checked:
+                continue
+            if index.dilation != 1 or (axis, 1) not in index.terms:
+                return None
+            first, _ = replace(self, is_inside=True)._dimension(
+                dim, index, {**self.coordinates, axis: Coordinate(0, 1)}, 1
+            )
+            last = self.factor.shape.dimensions[dim] - count
+            if last < 0:
+                return None
+            found = b.cmpi("ult", b.index(first.base), b.index(last + 1))
+        return found
 
     def place(
         self, axis: int, start: Index, lanes: int
@@ -223,7 +254,7 @@ class Reader:
             total = places.sum(total, scaled)
         if index.offset:
             total = places.shifted(total, index.offset)
-        if not index.is_checked:
+        if not index.is_checked or (self.is_inside and not total.uniform):
             return total, None
         size = self.factor.shape.dimensions[dim]
         return _checked(b, places, total, size, index.dilation)

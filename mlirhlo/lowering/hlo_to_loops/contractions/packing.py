@@ -286,14 +286,30 @@ class Packer:
             def along(inner: Reader, before: Index, start: Index = start) -> None:
                 at = b.add(start, before)
                 if inner.inside is None:
-                    self._row(inner, target, at, span)
+                    self._part_row(inner, target, at, span)
                     return
                 with b.if_(inner.inside):
-                    self._row(replace(inner, inside=None), target, at, span)
-                with b.if_(b.xori(inner.inside, b.constant(True, inner.inside.type))):
+                    self._part_row(replace(inner, inside=None), target, at, span)
+                with b.if_(self._not(inner.inside)):
                     self._row(None, target, at, span)
 
             self._around(span, along, reader)
+
+    def _not(self, x: SSAValue) -> SSAValue:
+        return self.b.xori(x, self.b.constant(True, x.type))
+
+    def _part_row(self, reader: Reader, target: SSAValue, at: Index, span: Span) -> None:
+        """A row that may reach over an edge of the operand: that takes masks, others do without."""
+        b, depth = self.b, self.depth
+        inner = depth.inner
+        whole = None if inner is None else reader.span_inside(inner, depth.inner_size)
+        if whole is None:
+            self._row(reader, target, at, span)
+            return
+        with b.if_(whole):
+            self._row(replace(reader, is_inside=True), target, at, span)
+        with b.if_(self._not(whole)):
+            self._row(reader, target, at, span)
 
     def _row(self, reader: Reader | None, target: SSAValue, at: Index, span: Span) -> None:
         """One row at one place of the axes around; None: outside of the operand."""

@@ -121,7 +121,11 @@ ENTRY e {
 
 def test_temporaries_share_memory() -> None:
     lines = ["  x0 = f32[1024] parameter(0)"]
-    lines += [f"  x{n + 1} = f32[1024] negate(x{n})" for n in range(20)]
+    for n in range(20):  # the barriers keep it from being one kernel
+        lines += [
+            f"  b{n} = f32[1024] opt-barrier(x{n})",
+            f"  x{n + 1} = f32[1024] negate(b{n})",
+        ]
     module = mlirhlo.parse(
         "ENTRY e {\n" + "\n".join(lines) + "\n  ROOT r = f32[1024] abs(x20)\n}\n"
     )

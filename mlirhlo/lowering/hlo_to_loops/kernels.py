@@ -25,6 +25,7 @@ from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output, loop_kernel
 from mlirhlo.lowering.hlo_to_loops.pointwise import pointwise_kernel
 from mlirhlo.lowering.hlo_to_loops.rows import row_kernel
 from mlirhlo.lowering.hlo_to_loops.scans import scan_kernel, scan_of
+from mlirhlo.lowering.hlo_to_loops.short_rows import are_short_rows, short_row_kernel
 from mlirhlo.lowering.hlo_to_loops.transposes import transpose_kernel, turned_reads
 
 Computations: TypeAlias = "Mapping[str, ComputationOp]"
@@ -90,9 +91,9 @@ def computed(name: str, outputs: Sequence[Output], operands: Sequence[SSAValue])
         pass
     else:
         frame = Frame(name, found.outputs, found.operands)
-        if plan.folded[-1] == len(plan.sizes) - 1:
-            return row_kernel(frame, plan)
-        return column_kernel(frame, plan)
+        if plan.folded[-1] < len(plan.sizes) - 1:
+            return column_kernel(frame, plan)
+        return (short_row_kernel if are_short_rows(frame, plan) else row_kernel)(frame, plan)
     if len(found.outputs) == 1 and (scan := scan_of(found.outputs[0])) is not None:
         return scan_kernel(Frame(name, [scan.op.output], found.operands), scan)
     across = turned_reads(found.outputs, found.operands)

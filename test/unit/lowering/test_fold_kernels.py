@@ -53,6 +53,16 @@ def test_softmax_of_rows(type_: str, length: int) -> None:
 
 
 @pytest.mark.parametrize("type_", ["f32", "f64", "bf16"])
+@pytest.mark.parametrize("length", [1, 2, 7, 8, 10, 16])
+@pytest.mark.parametrize("rows", [16, 40])
+def test_softmax_of_many_short_rows(type_: str, length: int, rows: int) -> None:
+    """Rows that go in the lanes of vectors."""
+    x = draw(np.random.default_rng(length), type_, (3, rows, length))
+    text = softmax(type_, f"3,{rows},{length}", f"3,{rows}", "0,1", "2")
+    agrees(text, [x], tolerance=EPSILON[type_])
+
+
+@pytest.mark.parametrize("type_", ["f32", "f64", "bf16"])
 @pytest.mark.parametrize("width", [1, 3, 16, 33, 130])
 def test_softmax_of_columns(type_: str, width: int) -> None:
     x = draw(np.random.default_rng(width), type_, (9, width))
@@ -150,7 +160,9 @@ ARGMAX = """pick {
 
 
 @pytest.mark.parametrize("direction", ["GT", "LT"])
-@pytest.mark.parametrize(("sizes", "along"), [((5, 100), 1), ((100, 5), 0), ((3, 40000), 1)])
+@pytest.mark.parametrize(
+    ("sizes", "along"), [((5, 100), 1), ((50, 6), 1), ((100, 5), 0), ((3, 40000), 1)]
+)
 def test_argmax(direction: str, sizes: tuple[int, int], along: int) -> None:
     """Ties go to the first, and so do NaNs."""
     m, n = sizes

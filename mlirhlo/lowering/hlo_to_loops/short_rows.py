@@ -1,0 +1,124 @@
+"""Kernels of rows that are no longer than a vector: as many rows at once as a vector has lanes.
+
+The rows are turned in registers, so that every lane has a row of its own; folds go through the vectors
+one after the other, nothing is saved, and results are turned back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.dialects.func import FuncOp
+
+from mlirhlo.dialects.hlo.shapes import TupleShape
+from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.lowering.builder import Index
+from mlirhlo.lowering.hlo_to_loops.elemental import Elements
+from mlirhlo.lowering.hlo_to_loops.elements import Value, to_memory, to_register
+from mlirhlo.lowering.hlo_to_loops.elementwise_convert import element_type
+from mlirhlo.lowering.hlo_to_loops.fold_plan import Fold, FoldPlan
+from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
+from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places, ranged
+from mlirhlo.lowering.hlo_to_loops.symbols import reads_of
+from mlirhlo.lowering.hlo_to_loops.transposes import turned
+
+_MOST = 16
+"""Elements of a row, and lanes."""
+
+
+def are_short_rows(frame: Frame, plan: FoldPlan) -> bool:
+    """Whether the rows of a plan are worth turning."""
+    values = [*frame.outputs, *(v for v in frame.operands if v in plan.last_read)]
+    return (
+        len(plan.folded) == 1
+        and len(plan.kept) > 0
+        and plan.row <= min(frame.lanes, _MOST)
+        and plan.sizes[plan.kept[-1]] >= min(frame.lanes, _MOST)
+        and not any(element_type(v).is_complex for v in values)
+    )
+
+
+def short_row_kernel(frame: Frame, plan: FoldPlan) -> FuncOp:
+    """The kernel of a plan with short rows."""
+    _ShortRows(frame, plan).build()
+    return frame.b.finish()
+
+
+class _ShortRows:
+    def __init__(self, frame: Frame, plan: FoldPlan) -> None:
+        self.frame, self.plan, self.b = frame, plan, frame.b
+        self.lanes = min(frame.lanes, _MOST)
+        self.length = plan.row
+        every = tuple(range(len(plan.sizes)))
+        whole = [v for f in plan.folds for v in f.inputs]
+        whole += [frame.outputs[n] for n, _ in plan.whole]
+        reads = reads_of(whole, frame.operands)
+        self.turned_operands = list(dict.fromkeys(v for v, place in reads if place == every))
+
+    def build(self) -> None:
+        """Rows along the last of the kept dimensions in vectors, and the rest of them."""
+        b, plan, lanes = self.b, self.plan, self.lanes
+        *outer, last = [plan.sizes[d] for d in plan.kept]
+        vectors = last // lanes
+        with b.parallel(prod(outer) * vectors, work=self.frame.work) as number:
+            before = self.place(b.div(number, vectors), outer)
+            self.rows(before, b.mul(b.rem(number, vectors), lanes), lanes)
+        if last % lanes:
+            share = self.frame.work * lanes / last
+            with b.parallel(prod(outer), work=share) as number:
+                self.rows(self.place(number, outer), vectors * lanes, last % lanes)
+
+    def place(self, number: Index, sizes: Sequence[int]) -> list[Coordinate]:
+        """Of the kept dimensions but the last."""
+        return ranged(Places(self.b, 0).unlinear(Coordinate(number), sizes), sizes)
+
+    def rows(self, before: Sequence[Coordinate], first: Index, count: int) -> None:
+        """`count` rows from `first` on."""
+        b, plan, frame, lanes = self.b, self.plan, self.frame, self.lanes
+        row_mask = None if self.length == lanes else b.mask(b.index(self.length), lanes)
+        mask = None if count == lanes else b.mask(b.index(count), lanes)
+        e = Elements(Places(b, lanes, mask), frame.buffers)
+        kept = (*before, Coordinate(first, 1, None, 1, (0, plan.sizes[plan.kept[-1]])))
+        for value in self.turned_operands:
+            rows = [
+                b.vector_load(frame.buffers[value], self.bases(before, first, n), lanes, row_mask)
+                for n in range(count)
+            ]
+            for at, vector in enumerate(turned(b, rows, self.length)):
+                found = to_register(b, vector, element_type(value))
+                e.know(value, self.whole(kept, at), (found,))
+        for fold in plan.folds:
+            self.fold(e, fold, kept)
+        places = [self.whole(kept, at) for at in range(self.length)]
+        whole = [[e.at(frame.outputs[n], place) for place in places] for n, _ in plan.whole]
+        of_rows = [e.at(frame.outputs[n], kept) for n in plan.of_rows]
+        for (n, _), values in zip(plan.whole, whole, strict=True):
+            element = element_type(frame.outputs[n])
+            columns = [to_memory(b, v[0], element) for v in values]
+            for at, row in enumerate(turned(b, columns, count)):
+                b.vector_store(row, frame.targets[n], self.bases(before, first, at), row_mask)
+        for n, value in zip(plan.of_rows, of_rows, strict=True):
+            frame.store(n, [c.base for c in kept], value, e.places)
+
+    def fold(self, e: Elements, fold: Fold, kept: tuple[Coordinate, ...]) -> None:
+        """A fold of all rows at once, in order."""
+        reducer = fold.reducer
+        state: list[Value] = reducer.start(e, fold.starts)
+        for at in range(self.length):
+            place = self.whole(kept, at)
+            taken = reducer.taken(self.b, [e.at(v, place) for v in fold.inputs])
+            state = reducer.combined(e, state, taken)
+        results = reducer.finished(e, state, fold.starts)
+        if isinstance(shape_of(fold.op.output.type), TupleShape):
+            e.know_parts(fold.op.output, kept, results)
+        else:
+            e.know(fold.op.output, kept, results[0])
+
+    def whole(self, kept: Sequence[Coordinate], at: int) -> list[Coordinate]:
+        """The place of element `at` of every row; a row is the last dimension."""
+        return [*kept, Coordinate(at)]
+
+    def bases(self, before: Sequence[Coordinate], first: Index, at: int) -> list[Index]:
+        """Indices of the beginning of a row."""
+        return [*(c.base for c in before), self.b.add(first, at), 0]

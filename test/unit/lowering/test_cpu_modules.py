@@ -129,7 +129,7 @@ def test_temporaries_share_memory() -> None:
     module = mlirhlo.parse(
         "ENTRY e {\n" + "\n".join(lines) + "\n  ROOT r = f32[1024] abs(x20)\n}\n"
     )
-    assert lower(module.op).plan.arena_size == 2 * 4096
+    assert lower(module.op).plan.arena_size <= 2 * 4096
     x = np.arange(1024, dtype="f4")
     assert same(compiled(module)(x), x)
 

@@ -27,7 +27,7 @@ class Instruction {
   /** Whether it is written into its users rather than drawn. */
   get isMinor() {
     const isPart = this.opcode === "constant" || this.opcode === "get-tuple-element";
-    return isPart && this.computation.root !== this && this.status !== "removed";
+    return isPart && this.status !== "removed" && this.computation.root !== this;
   }
 
   /** Whether it calls something worth unfolding. */

@@ -202,6 +202,10 @@ def test_slider_marks_what_a_pass_did(staged: Page) -> None:
     assert staged.count(".place.removed") > 0
     staged.click("#tab-changes")
     assert "reduce_divide_fusion" in staged.text("#changes")
+    for status in ("added", "removed"):
+        for number in range(0, staged.count(f".changes-{status} .link"), 4):
+            staged.click(f".changes-{status} .link", number)
+            assert status in staged.text("#instruction .badge")
     staged.press("g")
     assert staged.count(".place.removed") == 0
     staged.click("#before")

@@ -27,7 +27,8 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.rewrites.algsimp.common import Builder, array
 from mlirhlo.rewrites.computations import binary_computation
-from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, rule
+from mlirhlo.rewrites.expander import ExpanderPass
+from mlirhlo.rewrites.rules import Rewriter, Rule, rule
 
 _Normalisation = BatchNormInferenceOp | BatchNormTrainingOp | BatchNormGradOp
 
@@ -146,7 +147,7 @@ def batch_norm_grad(op: BatchNormGradOp, rewriter: Rewriter) -> None:
 
 
 @dataclass(frozen=True)
-class BatchNormExpanderPass(RulePass):
+class BatchNormExpanderPass(ExpanderPass):
     """Writes batch normalisation by sums, products and a reciprocal square root.
 
     Before and after:

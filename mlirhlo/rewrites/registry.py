@@ -49,6 +49,8 @@ _BUILTIN: Mapping[str, str] = {
     "float-normalization-f8e4m3fn": "float_normalization:F8e4m3fnNormalizationPass",
     "float-normalization-f8e5m2": "float_normalization:F8e5m2NormalizationPass",
     "reshape-mover": "reshape_mover:ReshapeMoverPass",
+    "gather_expander": "gather_expander:GatherExpanderPass",
+    "scatter_expander": "scatter_expander:ScatterExpanderPass",
     "zero_sized_hlo_elimination": "zero_sized_hlo_elimination:ZeroSizedHloEliminationPass",
     "algsimp": "algsimp:AlgebraicSimplifierPass",
     "call-inliner": "call_inliner:CallInlinerPass",

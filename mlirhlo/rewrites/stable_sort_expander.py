@@ -17,7 +17,8 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.rewrites.algsimp.common import Builder, array, typed
 from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.computations import add_computation, called
-from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, rule
+from mlirhlo.rewrites.expander import ExpanderPass
+from mlirhlo.rewrites.rules import Rewriter, Rule, rule
 
 S32 = PRIMITIVE_TYPES["s32"]
 PRED = PRIMITIVE_TYPES["pred"]
@@ -88,7 +89,7 @@ def _copy(block: Block, op: SortOp, *, swapped: bool) -> Instruction:
 
 
 @dataclass(frozen=True)
-class StableSortExpanderPass(RulePass):
+class StableSortExpanderPass(ExpanderPass):
     """Makes stable sorts of sorts that are not, by comparing places where keys are equal.
 
     Before and after:

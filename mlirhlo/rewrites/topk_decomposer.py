@@ -23,7 +23,8 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.rewrites.algsimp.common import Builder, array, slices, typed
 from mlirhlo.rewrites.computations import add_computation
-from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, rule
+from mlirhlo.rewrites.expander import ExpanderPass
+from mlirhlo.rewrites.rules import Rewriter, Rule, rule
 
 S32 = PRIMITIVE_TYPES["s32"]
 
@@ -82,7 +83,7 @@ def _comparator(op: Instruction, type_: PrimitiveType, *, largest: bool) -> Symb
 
 
 @dataclass(frozen=True)
-class TopkDecomposerPass(RulePass):
+class TopkDecomposerPass(ExpanderPass):
     """Finds the greatest elements by sorting all with their places.
 
     Before and after:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from unit.rewrites.algsimp_data_cases import LESS, LESS_OF_TWO
+from unit.rewrites.algsimp_data_cases import ADD, LESS, LESS_OF_TWO
 from unit.rewrites.algsimp_shape_cases import lines
 from unit.rewrites.rule_proofs import ALL, FLOATS, INTEGERS, PRED, REAL, SIGNED, WIDE, Case, prove
 
@@ -26,6 +26,11 @@ SCALED = (
     "  s = T[] add(a, b)\n  ROOT r = T[] multiply(s, two)\n}\n"
 )
 RANDOM = "f {\n  a = T[] parameter(0)\n  ROOT r = T[] rng(a, a), distribution=rng_uniform\n}\n"
+TWO_SUMS = (
+    "f {\n  a = T[] parameter(0)\n  b = T[] parameter(1)\n  c = T[] parameter(2)\n"
+    "  d = T[] parameter(3)\n  s = T[] add(a, c)\n  t = T[] subtract(b, d)\n"
+    "  ROOT r = (T[], T[]) tuple(s, t)\n}\n"
+)
 ORDERS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 BATCH = "f32[4,3] batch-norm-inference(x, s, o, m, v), epsilon=0.1, feature_index=1"
 
@@ -85,6 +90,85 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
             ),
             Case("x y: T[S]\npred[S] compare(x, y), direction=LT", types=FLOATS, fires=False),
         )
+    },
+    "gather_expander": {
+        "gather_of_any": (
+            lines(
+                "x: T[5,4]",
+                "i: s32[3,1]",
+                "T[3,4] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, "
+                "start_index_map={0}, index_vector_dim=1, slice_sizes={1,4}",
+                types=REAL,
+            ),
+            lines(
+                "x: T[5,4,3]",
+                "i: u8[2,2,2]",
+                "T[2,2,2,3] gather(x, i), offset_dims={0,3}, collapsed_slice_dims={1}, "
+                "start_index_map={1,0}, index_vector_dim=1, slice_sizes={2,1,3}",
+            ),
+            lines(
+                "x: T[5]",
+                "i: s64[3]",
+                "T[3] gather(x, i), offset_dims={}, collapsed_slice_dims={0}, "
+                "start_index_map={0}, index_vector_dim=1, slice_sizes={1}",
+            ),
+        ),
+        "gather_of_one_slice": (
+            lines(
+                "x: T[5,4]",
+                "i: s32[2]",
+                "T[2,2] gather(x, i), offset_dims={0,1}, collapsed_slice_dims={}, "
+                "start_index_map={0,1}, index_vector_dim=0, slice_sizes={2,2}",
+            ),
+            lines(
+                "x: T[5,4]",
+                "i: s32[3,1]",
+                "T[3,4] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, "
+                "start_index_map={0}, index_vector_dim=1, slice_sizes={1,4}",
+                fires=False,
+            ),
+        ),
+    },
+    "scatter_expander": {
+        "scatter_of_any": (
+            lines(
+                "x: T[5,4]",
+                "i: s32[3,1]",
+                "u: T[3,4]",
+                "T[5,4] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0}, "
+                "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f",
+                types=REAL,
+                computations=ADD,
+            ),
+            lines(
+                "x: T[5,4]",
+                "i: u8[2,3]",
+                "u: T[2,3,2]",
+                "T[5,4] scatter(x, i, u), update_window_dims={0,2}, inserted_window_dims={}, "
+                "scatter_dims_to_operand_dims={1,0}, index_vector_dim=0, to_apply=f",
+                computations=ADD,
+            ),
+            lines(
+                "x y: T[5]",
+                "i: s64[3]",
+                "u v: T[3]",
+                "(T[5], T[5]) scatter(x, y, i, u, v), update_window_dims={}, "
+                "inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, "
+                "to_apply=f",
+                types=REAL,
+                computations=TWO_SUMS,
+            ),
+        ),
+        "scatter_of_one_window": (
+            lines(
+                "x: T[5,4]",
+                "i: s32[2]",
+                "u: T[2,2]",
+                "T[5,4] scatter(x, i, u), update_window_dims={0,1}, inserted_window_dims={}, "
+                "scatter_dims_to_operand_dims={0,1}, index_vector_dim=0, to_apply=f",
+                computations=ADD,
+            ),
+        ),
     },
     "logistic-expander": {
         "logistic_function": (Case("x: T[S]\nT[S] logistic(x)", types=FLOATS),),

@@ -1,0 +1,106 @@
+"""`gather_expander`: gathers as loops over dynamic slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar
+
+from mlirhlo.dialects.hlo.attributes.base import integers
+from mlirhlo.dialects.hlo.ops import GatherOp, Instruction, TransposeOp
+from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.rewrites.algsimp.common import Builder, array
+from mlirhlo.rewrites.expander import ExpanderPass
+from mlirhlo.rewrites.indexed_loops import S32, Writer, loop, plain, rows_of_indices, shape_at
+from mlirhlo.rewrites.rules import Rewriter, Rule, rule
+
+
+@rule(GatherOp, needs=("!simple_only",))
+def gather_of_any(op: GatherOp, rewriter: Rewriter) -> None:
+    """gather(x, i) => a loop: row by row of i, dynamic-slice of x into the result"""
+    _expand(op, rewriter)
+
+
+@rule(GatherOp, needs=("simple_only",))
+def gather_of_one_slice(op: GatherOp, rewriter: Rewriter) -> None:
+    """gather(x, i) => a loop of one round, i holding one index"""
+    if isinstance(op.shape, ArrayShape) and _rounds(op) == 1:
+        _expand(op, rewriter)
+
+
+def _rounds(op: GatherOp) -> int:
+    return prod(n for d, n in enumerate(array(op).dimensions) if d not in op.offset_dims)
+
+
+def _expand(op: GatherOp, rewriter: Rewriter) -> None:
+    operand, indices = op.inputs
+    shapes = (op.shape, *op.input_shapes)
+    if any(not isinstance(s, ArrayShape) or s.is_dynamic for s in shapes):
+        return
+    if op.operand_batching_dims or 0 in array(op).dimensions or _rounds(op) >= 1 << 31:
+        return
+    b = Builder(op, rewriter)
+    write = Writer(b.made.append)
+    source, result = array(operand), array(op)
+    rows = rows_of_indices(write, indices, op.index_vector_dim)
+    rounds = shape_at(rows).dimensions[0]
+    sizes = op.slice_sizes
+    empty = write.spread(write.scalar(source.element_type, 0), (rounds, *sizes))
+
+    def step(
+        own: Writer, number: Instruction, state: Sequence[Instruction]
+    ) -> Sequence[Instruction]:
+        values, table, found = state
+        starts = own.starts(own.row(table, number), op.start_index_map, source.rank)
+        part = own(
+            "dynamic-slice",
+            values,
+            *starts,
+            shape=plain(source.element_type, sizes),
+            dynamic_slice_sizes=integers(sizes),
+        )
+        zero = own.scalar(S32, 0)
+        places = [number, *(zero for _ in sizes)]
+        update = own.reshape(part, (1, *sizes))
+        return values, table, own("dynamic-update-slice", found, update, *places, shape=found.shape)
+
+    *_, found = loop(op, write, rounds, (operand, rows, empty), step)
+    batch = [n for d, n in enumerate(result.dimensions) if d not in op.offset_dims]
+    window = [n for d, n in enumerate(sizes) if d not in op.collapsed_slice_dims]
+    parts = write.reshape(found, (*batch, *window))
+    # Batch dimensions and window dimensions to the places that the result has them at.
+    order = [0] * result.rank
+    at_batch, at_window = 0, len(batch)
+    for dim in range(result.rank):
+        if dim in op.offset_dims:
+            order[dim], at_window = at_window, at_window + 1
+        else:
+            order[dim], at_batch = at_batch, at_batch + 1
+    b.like(TransposeOp, parts, dimensions=integers(tuple(order)))
+    b.done()
+
+
+@dataclass(frozen=True)
+class GatherExpanderPass(ExpanderPass):
+    """Expands gathers into loops that copy one slice a round.
+
+    Before and after:
+
+        %g = f32[5,4] gather(%x, %i), …
+          =>   %w = (s32[], f32[9,4], s32[5,1], f32[5,1,4]) while(…)   %g = reshape(get-tuple-element(%w), index=3)
+
+    Indices out of range are clamped, as those of dynamic-slice are. Dynamic shapes, results without elements
+    and gathers with batching dimensions stay. Source: reference of the passes, "GatherExpander".
+    """
+
+    name = "gather_expander"
+    rules: ClassVar[tuple[Rule, ...]] = (gather_of_any, gather_of_one_slice)
+
+    simple_only: bool = False
+    """Expands gathers of one slice only, as XLA's pipelines of CPU and GPU do."""
+
+    def selected(self) -> tuple[Rule, ...]:
+        """Rules that the options leave."""
+        wanted = "simple_only" if self.simple_only else "!simple_only"
+        return tuple(r for r in super().selected() if wanted in r.needs)

@@ -96,6 +96,8 @@ class ModuleDump:
         self.stages: list[Stage] = []
         """The module after each recorded pass, for the slider of html pages."""
         self._timestamp = ""
+        self._printed: tuple[list[object], str] | None = None
+        """The last text, and the state of the module that it is of."""
 
     # -------------------------------------------------------------- files
 
@@ -194,9 +196,13 @@ class ModuleDump:
             yield self.write(f"{stem}.fdo_profile", lambda: b"", is_text=False)
 
     def _text(self, module: ModuleOp) -> str:
+        from mlirhlo.debug.dump.state import state_of
         from mlirhlo.formats.hlo_text import print_module
 
-        return print_module(module, print_options(self.options))
+        state = state_of(module)
+        if self._printed is None or self._printed[0] != state:
+            self._printed = state, print_module(module, print_options(self.options))
+        return self._printed[1]
 
     def _reports(self, stem: str, assignment: Assignment) -> Iterator[str | None]:
         from mlirhlo.debug.dump import live_range, reports

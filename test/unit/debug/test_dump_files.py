@@ -9,17 +9,21 @@ import os
 import re
 import socket
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import mlirhlo
-from mlirhlo.debug.dump import writer
-from mlirhlo.debug.options import process
+from mlirhlo.debug.dump import observe, writer
+from mlirhlo.debug.options import process, resolve
+from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.formats.proto.buffer_assignment_pb2 import MemoryUsageReportProto
 from mlirhlo.formats.proto.containers_pb2 import HloProto
 from mlirhlo.lowering.cpu import pipeline
+from mlirhlo.rewrites.passes import HloPass, Trace
+from mlirhlo.rewrites.pipeline import run_pipeline
 
 TEXT = """\
 HloModule m, entry_computation_layout={(f32[4,8]{1,0}, f32[8]{0})->f32[4]{0}}
@@ -403,6 +407,31 @@ def test_metadata_has_every_pass(tmp_path: Path) -> None:
     names_ = re.findall(r'pass_name: "(.*)"', text)
     assert names_ == ["pipeline-start", *(name for name, _ in passes())]
     assert text.count("dump_filenames: ") == 2
+
+
+@dataclass(frozen=True)
+class SilentPass(HloPass):
+    """Changes the module and says it has not."""
+
+    name = "silent"
+
+    def run(self, module: HloModule, trace: Trace) -> bool:
+        next(iter(module.entry.instructions)).instruction_name = "renamed"
+        return False
+
+
+def test_what_a_pass_hides_is_shown_at_every_boundary(tmp_path: Path) -> None:
+    """Texts are printed again only for modules that differ, which passes do not decide."""
+    flags = resolve(environ={}).with_compile_options(
+        {"xla_dump_to": str(tmp_path), "xla_dump_hlo_pass_re": ".+"}
+    )
+    module = mlirhlo.parse(TEXT).op
+    dump = observe(module, flags)
+    run_pipeline(module, [SilentPass(), SilentPass()], dump.passes())
+    start, changed, same = (p.read_text() for p in sorted(tmp_path.glob("*transforms*")))
+    assert "%x = " in start
+    assert "%renamed = " in changed
+    assert changed == same
 
 
 def test_options_are_written_as_they_are(tmp_path: Path) -> None:

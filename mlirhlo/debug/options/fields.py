@@ -79,6 +79,7 @@ class DebugOptions:
         "",
         "Directory of the stages of kernels (Mosaic). Here also taken from XLA_FLAGS.",
         WHERE,
+        has_effect=False,
         from_libtpu=True,
     )
     # ---------------------------------------------------------------- what

@@ -51,6 +51,7 @@ _BUILTIN: Mapping[str, str] = {
     "reshape-mover": "reshape_mover:ReshapeMoverPass",
     "gather_expander": "gather_expander:GatherExpanderPass",
     "scatter_expander": "scatter_expander:ScatterExpanderPass",
+    "convert-mover": "convert_mover:ConvertMoverPass",
     "zero_sized_hlo_elimination": "zero_sized_hlo_elimination:ZeroSizedHloEliminationPass",
     "algsimp": "algsimp:AlgebraicSimplifierPass",
     "call-inliner": "call_inliner:CallInlinerPass",

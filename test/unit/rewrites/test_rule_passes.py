@@ -250,6 +250,38 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
             ),
         ),
     },
+    "convert-mover": {
+        "move_of_widening": (
+            lines(
+                "x: bf16[2,3]", "w = f32[2,3] convert(x)", "f32[3,2] transpose(w), dimensions={1,0}"
+            ),
+            lines("x: s8[2,3]", "w = s32[2,3] convert(x)", "s32[6] reshape(w)"),
+            lines("x: f16[6]", "w = f64[6] convert(x)", "f64[2] slice(w), slice={[1:5:2]}"),
+            lines("x: f32[2,3]", "w = bf16[2,3] convert(x)", "bf16[6] reshape(w)", fires=False),
+        ),
+        "concatenate_of_widening": (
+            lines(
+                "x y: u8[2]",
+                "a = u16[2] convert(x)",
+                "b = u16[2] convert(y)",
+                "u16[4] concatenate(a, b), dimensions={0}",
+            ),
+            lines(
+                "x: u8[2]",
+                "y: s8[2]",
+                "a = u16[2] convert(x)",
+                "b = u16[2] convert(y)",
+                "u16[4] concatenate(a, b), dimensions={0}",
+                fires=False,
+            ),
+        ),
+        "narrowing_of_move": (
+            lines(
+                "x: f32[2,3]", "t = f32[3,2] transpose(x), dimensions={1,0}", "bf16[3,2] convert(t)"
+            ),
+            lines("x: bf16[2,3]", "t = bf16[6] reshape(x)", "f32[6] convert(t)", fires=False),
+        ),
+    },
     "dot_decomposer": {
         "dot_of_any_dimensions": (
             lines(

@@ -291,12 +291,15 @@ def compile(  # noqa: A001  # numba's, torch's and re's word for it
     *,
     level: int = 2,
     cached: bool = True,
+    debug: bool = False,
     options: Mapping[str, object] | None = None,
 ) -> Executable:
     """The module as machine code for this machine, called as the module is.
 
     Code comes from the cache on disk when it is there (`MLIRHLO_CACHE_DIR`), unless `cached` is
-    False; `level` is LLVM's effort, 0 to 3. `options` are XLA's debug options, which go over the flags of
+    False; `level` is LLVM's effort, 0 to 3. With `debug`, every access of memory is checked, and
+    whether results depend on memory that was never written: runs are slow then and raise HLO0439 and
+    HLO0440. `options` are XLA's debug options, which go over the flags of
     the environment (`{"xla_dump_to": "dumps"}`). The interpreter never steps in: raises `HloError` HLO0432
     and HLO0435 for what has no code, HLO0437 for an unknown platform, HLO0524 for options that do
     not fit, HLO0520 and HLO0521 for flags that do not.
@@ -307,7 +310,13 @@ def compile(  # noqa: A001  # numba's, torch's and re's word for it
     made = module if isinstance(module, Module) else load(module)
     flags, program = flags_for(options), made.stablehlo
     return compile_module(
-        made.static_op, platform, level=level, cached=cached, flags=flags, program=program
+        made.static_op,
+        platform,
+        level=level,
+        cached=cached,
+        debug=debug,
+        flags=flags,
+        program=program,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mlirhlo.debug.dump import observe
@@ -11,7 +12,7 @@ from mlirhlo.lowering.cpu.compiler import UNIT, lower
 from mlirhlo.lowering.cpu.emit import MAIN
 from mlirhlo.lowering.cpu.pipeline import passes
 from mlirhlo.lowering.observer import SILENT
-from mlirhlo.runtime import callbacks, threads
+from mlirhlo.runtime import callbacks, checked, threads
 from mlirhlo.runtime.cache import object_code
 from mlirhlo.runtime.executable import Executable
 from mlirhlo.runtime.jit import Library, compile_object
@@ -33,17 +34,20 @@ def compile_module(
     *,
     level: int = 2,
     cached: bool = True,
+    debug: bool = False,
     flags: Flags | None = None,
     program: ModuleOp | None = None,
     observer: Observer | None = None,
 ) -> Executable:
     """An HLO module as machine code.
 
-    `level`: 0 to 3, LLVM's effort. `cached`: whether object code may come from the cache on disk,
-    and goes there. `flags`: XLA's, those of the environment when None. `program`: the StableHLO that
-    the module was made of, for dumps. `observer`: who is told of the stages instead of the dumps that
-    the flags ask for; it is not told of runs. Raises `HloError` HLO0432 and HLO0435 for what has no code,
-    HLO0437 for an unknown platform, HLO0520 and HLO0521 for flags that cannot be understood.
+    `level`: 0 to 3, LLVM's effort. `debug`: code that checks every access, run with checks of what it
+    writes and reads (`checked.py`); slow, and never cached. `cached`: whether object code may come
+    from the cache on disk, and goes there. `flags`: XLA's, those of the environment when None.
+    `program`: the StableHLO that the module was made of, for dumps. `observer`: who is told of the
+    stages instead of the dumps that the flags ask for; it is not told of runs.
+
+    Raises `HloError` HLO0432 and HLO0435 for what has no code, HLO0437 for an unknown platform, HLO0520 and HLO0521 for flags that cannot be understood.
     """
     check_platform(platform)
     flags = process_flags() if flags is None else flags
@@ -51,20 +55,27 @@ def compile_module(
     wanted = wanted_passes(flags)
     # Who watches wants to see all stages.
     off = ",".join(p.name for p in passes() if not wanted(p.name))
+    cached = cached and not debug
     key = module_key(module, level, off) if cached and told is SILENT else None
+    sites: Sequence[str] | None = None
     kept = None if key is None else kept_module(key)
     if kept is None:
-        stages = lower(module, told, wanted)
+        stages = lower(module, told, wanted, checked=debug)
+        sites = stages.sites if debug else None
         plan, text = stages.plan, stages.text
         code = (object_code if cached and key is None else compile_object)(text, level=level)
         told.compiled(UNIT, text, code)
-        externals = threads.externals(text) | callbacks.externals(text)
+        externals = {
+            **threads.externals(text),
+            **callbacks.externals(text),
+            **checked.externals(text),
+        }
         if key is not None:
             keep_module(key, plan, list(externals), code)
     else:
         plan, code = kept.plan, kept.code
         externals = threads.externals("".join(f"@{name}(" for name in kept.externals))
-    executable = Executable(plan, Library([code], [MAIN], externals), MAIN)
+    executable = Executable(plan, Library([code], [MAIN], externals), MAIN, sites)
     watcher = told.runs() if observer is None else None
     if watcher is not None:
         executable.watch(watcher)

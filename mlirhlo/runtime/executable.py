@@ -21,6 +21,7 @@ from mlirhlo.lowering.cpu.steps import held as held_leaves
 from mlirhlo.lowering.hlo_to_loops.elements import physical_order
 from mlirhlo.runtime.callbacks import Callbacks, logical
 from mlirhlo.runtime.calls import Runner, Signature
+from mlirhlo.runtime.checked import CheckedRunner
 from mlirhlo.runtime.jit import Library
 
 if TYPE_CHECKING:
@@ -58,13 +59,18 @@ class Executable:
     # running a line of Python. It does not refer back to the executable.
     __slots__ = ("__weakref__", "_plan", "_slow", "_watcher", *_CALL)
 
-    def __init__(self, plan: Plan, library: Library, function: str) -> None:
+    def __init__(
+        self, plan: Plan, library: Library, function: str, checks: Sequence[str] | None = None
+    ) -> None:
+        """`checks`: the sites of code that was made with checks; every run is checked then."""
         self._plan = plan
-        runner = Runner(library, library.address(function), _signature(plan))
+        address = library.address(function)
+        plain = Runner(library, address, _signature(plan))
+        runner = plain if checks is None else CheckedRunner(plan, library, address, checks)
         self._slow = _Slow(plan, runner, Callbacks(plan) if plan.sites else None)
         self._watcher: Watcher | None = None
         slow = self._slow.call
-        fast = runner.fast(slow) if _is_plain(plan) else None
+        fast = plain.fast(slow) if _is_plain(plan) and checks is None else None
         object.__setattr__(self, "__call__", slow if fast is None else fast)
 
     def watch(self, watcher: Watcher) -> None:
@@ -155,7 +161,9 @@ class _Slow:
 
     __slots__ = ("callbacks", "plan", "runner")
 
-    def __init__(self, plan: Plan, runner: Runner, callbacks: Callbacks | None) -> None:
+    def __init__(
+        self, plan: Plan, runner: Runner | CheckedRunner, callbacks: Callbacks | None
+    ) -> None:
         self.plan = plan
         self.runner = runner
         self.callbacks = callbacks

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.dialects.hlo.build import paused_gc
+from mlirhlo.lowering.checking import add_checks
 from mlirhlo.lowering.cpu.emit import emit_module
 from mlirhlo.lowering.cpu.pipeline import optimize
 from mlirhlo.lowering.cpu.planner import Plan, Values, plan_module
@@ -33,14 +34,20 @@ class Stages:
     llvm: ModuleOp
     text: str
     """LLVM assembly."""
+    sites: Sequence[str] = ()
+    """Accesses that are checked, by number."""
 
 
 def lower(
     module: ModuleOp,
     observer: Observer = SILENT,
     wanted: Callable[[str], bool] = lambda name: True,
+    *,
+    checked: bool = False,
 ) -> Stages:
     """All stages of an HLO module; `wanted` says by name which passes run.
+
+    `checked`: every access of a buffer is tested before it is made (`checking.py`).
 
     Raises `HloError` HLO0432 or HLO0435 for what has no code.
     """
@@ -51,8 +58,9 @@ def lower(
         plan = plan_module(fused, values)
         observer.planned(fused, plan, values)
         loops = emit_module(plan)
+        sites = add_checks(loops) if checked else []
         llvm = convert_to_llvm(loops, features=FEATURES)
         observer.lowered(UNIT, loops, llvm)
         text = print_llvm(llvm)
         observer.assembled(UNIT, text)
-        return Stages(fused, plan, loops, llvm, text)
+        return Stages(fused, plan, loops, llvm, text, sites)

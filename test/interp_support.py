@@ -2,18 +2,49 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import ModuleOp
 
+from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.formats.hlo_text import parse_module
 from mlirhlo.interp import run_module
+from mlirhlo.interp.machine import Machine
+from mlirhlo.interp.values import results_of
+
+PLATFORM = os.environ.get("MLIRHLO_TEST_PLATFORM", "interpreter")
+"""`cpu`: these tests compile their programs, and so hold machine code against what they expect."""
 
 
 def run(text: str, *inputs: Any, **options: Any) -> list[np.ndarray]:
     """Outputs of a module, every result held against its declared shape."""
-    return run_module(parse_module(text, "m.hlo"), inputs, check=True, **options)
+    module = parse_module(text, "m.hlo")
+    if PLATFORM == "cpu":
+        return compiled(module, *inputs, **options)
+    return run_module(module, inputs, check=True, **options)
+
+
+def compiled(
+    module: ModuleOp,
+    *inputs: Any,
+    machine: Machine | None = None,
+    replica: int = 0,
+    partition: int = 0,
+) -> list[np.ndarray]:
+    """Outputs of a module as machine code."""
+    from mlirhlo.runtime.compiler import compile_module
+
+    executable = compile_module(module, cached=False)
+    machine = machine or Machine.for_module(module)
+    if machine.must_run_all(HloModule(module)):
+        every = machine.run_devices(lambda r, p: executable.run_on(machine, r, p, inputs))
+        value = every[machine.device(replica, partition)]
+    else:
+        value = executable.run_on(machine, replica, partition, inputs)
+    return results_of(value)
 
 
 def one(line: str, parameters: Sequence[str], *inputs: Any, computations: str = "") -> Any:

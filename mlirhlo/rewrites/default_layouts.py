@@ -64,12 +64,17 @@ def _change(computation: ComputationOp, *, keep_parameters: bool) -> None:
         if isinstance(op, CustomCallOp):
             _restore_operands(op)
         is_fixed = isinstance(op, CustomCallOp) or (keep_parameters and isinstance(op, ParameterOp))
-        if not is_fixed and not (isinstance(op, GetTupleElementOp) and op.operand in fixed):
+        if not is_fixed and not (_takes_a_part(op) and op.inputs[0] in fixed):
             op.output._type = _default(op.output.type)
             continue
         fixed.add(op.output)
         if isinstance(op.shape, ArrayShape):
             _copy_for_readers(op)
+
+
+def _takes_a_part(op: Instruction) -> bool:
+    """Whether the result is a part of the first operand, as it lies there."""
+    return isinstance(op, GetTupleElementOp) or op.opcode.name.endswith("-done")
 
 
 @functools.cache

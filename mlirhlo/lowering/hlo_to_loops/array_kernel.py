@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from math import prod
-from typing import cast
+from typing import Any, cast
 
-from xdsl.dialects import memref
+from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import DenseArrayBase, MemRefType, UnitAttr, i32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
@@ -23,6 +23,8 @@ from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import Value, buffer_type, physical_order
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import store
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
+
+_MOST_PARTS = 16
 
 
 class ArrayKernel:
@@ -97,6 +99,32 @@ class ArrayKernel:
         """Loops over `sizes`, the last one inside; gives the place."""
         with ExitStack() as stack:
             yield [Coordinate(stack.enter_context(self.b.loop(0, n))) for n in sizes]
+
+    @contextmanager
+    def each(
+        self, sizes: Sequence[int], buffers: Sequence[tuple[int, Attribute]], work: float
+    ) -> Generator[tuple[list[Coordinate], list[SSAValue]]]:
+        """A loop over places in `sizes`, in parallel parts; gives a place, and memory of the part.
+
+        `buffers`: lengths and element types. `work`: nanoseconds of all of it.
+        """
+        b, count = self.b, prod(sizes)
+        bytes_ = [-(-n * cast(Any, t).size // 64) * 64 for n, t in buffers]
+        parts = min(count, _MOST_PARTS)
+        per_part = -(-count // parts)
+        memory = b.workspace(max(sum(bytes_) * parts, 64))
+        with b.parallel(parts, work=work) as part:
+            first = b.mul(part, per_part)
+            end = b.integer(
+                arith.MinSIOp, b.index(b.add(first, per_part)), b.constant(count, INDEX)
+            )
+            offset = b.mul(part, sum(bytes_))
+            views: list[SSAValue] = []
+            for size, (length, type_) in zip(bytes_, buffers, strict=True):
+                views.append(self.view(memory, offset, [length], type_))
+                offset = b.add(offset, size)
+            with b.loop(first, end) as number:
+                yield Places(b, 0).unlinear(Coordinate(number), sizes), views
 
     def view(
         self, memory: SSAValue, offset_bytes: Index, sizes: Sequence[int], element: Attribute

@@ -10,8 +10,8 @@ NaNs under an order that has no place for them, runs a merge sort of the element
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from math import prod
 from typing import Any, cast
 
@@ -38,7 +38,6 @@ from mlirhlo.lowering.hlo_to_loops.sort_keys import KeyedRow, key_bits, ordered_
 _LANES = 16
 _ELEMENT_NS = 20.0
 """Time that ordering takes for an element, about."""
-_MOST_PARTS = 16
 
 
 class Rows:
@@ -51,28 +50,12 @@ class Rows:
         self.outer = [n for d, n in enumerate(sizes) if d != dim]
         self.count = prod(self.outer)
 
-    @contextmanager
     def each(
         self, buffers: Sequence[tuple[int, Attribute]]
-    ) -> Generator[tuple[list[Coordinate], list[SSAValue]]]:
+    ) -> AbstractContextManager[tuple[list[Coordinate], list[SSAValue]]]:
         """A loop over all rows: gives the place of a row but for `dim`, and buffers of these sizes."""
-        b = self.b
-        bytes_ = [-(-n * cast(Any, t).size // 64) * 64 for n, t in buffers]
-        parts = min(self.count, _MOST_PARTS)
-        per_part = -(-self.count // parts)
-        memory = b.workspace(max(sum(bytes_) * parts, 64))
-        with b.parallel(parts, work=self.count * self.length * _ELEMENT_NS) as part:
-            first = b.mul(part, per_part)
-            end = b.integer(
-                arith.MinSIOp, b.index(b.add(first, per_part)), b.constant(self.count, INDEX)
-            )
-            offset = b.mul(part, sum(bytes_))
-            views: list[SSAValue] = []
-            for size, (length, type_) in zip(bytes_, buffers, strict=True):
-                views.append(self.k.view(memory, offset, [length], type_))
-                offset = b.add(offset, size)
-            with b.loop(first, end) as row:
-                yield Places(b, 0).unlinear(Coordinate(row), self.outer), views
+        work = self.count * self.length * _ELEMENT_NS
+        return self.k.each(self.outer, buffers, work)
 
     def at(self, row: Sequence[Coordinate], c: Coordinate) -> list[Coordinate]:
         """A place in a row."""

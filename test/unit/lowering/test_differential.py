@@ -1,0 +1,78 @@
+"""Instructions that hypothesis draws: machine code against the interpreter.
+
+The generators are those of `test/unit/interp/test_differential.py`, which holds the interpreter against XLA.
+`MLIRHLO_SEED` and `MLIRHLO_DIFFERENTIAL` (a factor) make other and longer runs of the same tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from strategies.choices import examples, strategy_of
+from strategies.every import elementwise
+from strategies.instructions import GENERATORS, Case, batches
+from strategies.running import build, difference, leaves
+
+import mlirhlo
+from mlirhlo.diagnostics import HloError
+
+pytest.importorskip("llvmlite")
+
+QUICK = ("f32", "bf16", "s32", "pred")
+EACH_TYPE = [
+    t if t in QUICK else pytest.param(t, marks=pytest.mark.slow) for t in elementwise.TYPES
+]
+BY_SHAPE = sorted(set(GENERATORS) - set(elementwise.OPCODES))
+OFTEN = ("dot", "reduce", "gather", "scatter", "sort", "pad", "concatenate", "while")
+
+
+def wrong(cases: Sequence[Case]) -> list[str]:
+    """What machine code does otherwise than the interpreter, case by case."""
+    text, inputs = build(cases)
+    module = mlirhlo.parse(text)
+    try:
+        expected = module(*inputs)
+    except HloError:
+        return [] if len(cases) == 1 else [p for case in cases for p in wrong([case])]
+    found: list[str] = []
+    got = mlirhlo.compile(module, cached=False)(*inputs)
+    results = iter(zip(got, expected, strict=True))
+    for case in cases:
+        for shape in leaves(case):
+            mine, other = next(results)
+            problem = difference(case, shape, np.asarray(mine), np.asarray(other))
+            if problem is not None:
+                alone, _ = build([case])
+                found.append(alone + problem.replace("here", "compiled").replace("XLA", "Python"))
+    return found
+
+
+@pytest.mark.parametrize("name", EACH_TYPE)
+def test_elementwise(name: str) -> None:
+    """Most opcodes at once, on all combinations of special and other values."""
+
+    @examples(1)
+    @given(strategy_of(lambda c: elementwise.every_form(c, name)))
+    def compare(cases: list[Case]) -> None:
+        problems = wrong(cases)
+        assert not problems, "\n".join(problems)
+
+    compare()
+
+
+@pytest.mark.parametrize(
+    "opcode", [o if o in OFTEN else pytest.param(o, marks=pytest.mark.slow) for o in BY_SHAPE]
+)
+def test_instructions(opcode: str) -> None:
+    """An opcode in many shapes and with many attributes."""
+
+    @examples(2)
+    @given(batches(opcode))
+    def compare(cases: list[Case]) -> None:
+        problems = wrong(cases)
+        assert not problems, "\n".join(problems)
+
+    compare()

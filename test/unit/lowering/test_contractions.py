@@ -235,6 +235,59 @@ def test_convolutions_of_every_form(element: str, form: str) -> None:
     agrees(form.replace("R", "s32" if element == "s8" else element).replace("E", element))
 
 
+@pytest.mark.parametrize("padding", ["1_1", "2_1", "-1_3"])
+@pytest.mark.parametrize(
+    ("lhs_dilate", "rhs_dilate", "size", "reverse"),
+    [(2, 1, 3, 0), (2, 2, 3, 0), (3, 1, 2, 1), (2, 1, 1, 0), (4, 3, 5, 1), (3, 2, 4, 0)],
+)
+def test_dilated_inputs_go_by_phases(
+    padding: str, lhs_dilate: int, rhs_dilate: int, size: int, reverse: int
+) -> None:
+    low, high = map(int, padding.split("_"))
+    out = 5 * lhs_dilate + 1 + low + high - (size - 1) * rhs_dilate
+    window = (
+        f"size={size}x{size} pad={padding}x{padding} lhs_dilate={lhs_dilate}x{lhs_dilate} "
+        f"rhs_dilate={rhs_dilate}x{rhs_dilate} rhs_reversal={reverse}x{reverse}"
+    )
+    agrees(
+        f"f32[2,{out},{out},20] convolution(f32[2,6,6,5] x, f32[{size},{size},5,20] y), "
+        f"window={{{window}}}, dim_labels=b01f_01io->b01f"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        (
+            "f32[2,20,11,6] convolution(f32[2,5,6,6] x, f32[20,5,3,3] y), "
+            "window={size=3x3 pad=1_1x1_1 lhs_dilate=2x1}, dim_labels=bf01_oi01->bf01"
+        ),
+        (
+            "f32[2,3,20] convolution(f32[2,0,5] x, f32[2,5,20] y), window={size=2 pad=2_2}, "
+            "dim_labels=b0f_0io->b0f"
+        ),
+    ],
+)
+def test_convolutions_of_other_inputs(text: str) -> None:
+    agrees(text)
+
+
+@pytest.mark.parametrize("element", ["f32", "f64", "bf16", "s32", "s8"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "E[37] dot(E[37,100] x, E[100] y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        "E[37] dot(E[100] x, E[100,37] y), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+        (
+            "E[3,2,21] dot(E[3,2,150] x, E[3,21,150] y), lhs_batch_dims={0}, rhs_batch_dims={0}, "
+            "lhs_contracting_dims={2}, rhs_contracting_dims={2}"
+        ),
+    ],
+)
+def test_few_rows(element: str, form: str) -> None:
+    agrees(form.replace("E", element))
+
+
 FUSED = """HloModule fused
 ENTRY e {
   x = T[M,K] parameter(0)

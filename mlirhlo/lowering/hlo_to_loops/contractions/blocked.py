@@ -9,19 +9,18 @@ from typing import Any, cast
 
 from xdsl.dialects import arith as xarith
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, i8
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 
-from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.dialects.hlo.types import shape_of
-from mlirhlo.lowering.builder import FunctionBuilder, Index
+from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.hlo_to_loops.contractions.arithmetic import one_by_one
 from mlirhlo.lowering.hlo_to_loops.contractions.block import Block
 from mlirhlo.lowering.hlo_to_loops.contractions.blocking import Blocking, choose_blocking
 from mlirhlo.lowering.hlo_to_loops.contractions.finish import Finisher
+from mlirhlo.lowering.hlo_to_loops.contractions.function import KernelFunction
 from mlirhlo.lowering.hlo_to_loops.contractions.inner import FEW_ROWS, inner_kernel, is_inner
-from mlirhlo.lowering.hlo_to_loops.contractions.operands import Memory, Reader, places_of
+from mlirhlo.lowering.hlo_to_loops.contractions.operands import Reader, places_of
 from mlirhlo.lowering.hlo_to_loops.contractions.packing import Packer, Span, runs_along_depth
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import (
     Contraction,
@@ -42,24 +41,39 @@ _CHUNK = 16
 
 
 def blocked_kernel(
-    name: str, contraction: Contraction, operands: Sequence[SSAValue], outputs: Sequence[Output]
+    name: str,
+    contractions: Sequence[Contraction],
+    operands: Sequence[SSAValue],
+    outputs: Sequence[Output],
 ) -> FuncOp:
     """A function of the operands' buffers, then the outputs', that fills the outputs.
 
-    `outputs` have the dimensions of the contraction's result and are computed from it, element by
-    element; all share one layout.
+    `outputs` have the elements of the contractions' results and are computed from them, one from
+    one; all share one layout. Several contractions fill a part of the result each.
     """
     if 0 in outputs[0].shape.dimensions:
         return loop_kernel(name, outputs, operands)
     target = current()
-    c = oriented(contraction)
-    if c.arithmetic.group > 1 and c.count(c.rows) <= FEW_ROWS:
-        c = replace(c, arithmetic=one_by_one(c.arithmetic))
-    lanes = target.vector_bytes * 8 // c.arithmetic.total.real.bits
-    c = separated(merged(c, lanes), runs_along_depth)
-    if is_inner(c):
-        return inner_kernel(name, c, operands, outputs, lanes)
-    return BlockedKernel(name, c, operands, outputs, choose_blocking(c, target)).build()
+    function = KernelFunction.of(name, operands, outputs)
+    kernels: list[BlockedKernel] = []
+    for contraction in contractions:
+        c = oriented(contraction)
+        if c.arithmetic.group > 1 and c.count(c.rows) <= FEW_ROWS:
+            c = replace(c, arithmetic=one_by_one(c.arithmetic))
+        lanes = target.vector_bytes * 8 // c.arithmetic.total.real.bits
+        c = separated(merged(c, lanes), runs_along_depth)
+        if is_inner(c) and len(contractions) == 1:
+            return inner_kernel(function, c, lanes)
+        kernels.append(BlockedKernel(function, c, choose_blocking(c, target)))
+    size = max(kernel.room_bytes for kernel in kernels)
+    room = function.b.workspace(size) if size else None
+    tiles: dict[str, Callable[[], FuncOp]] = {}
+    for kernel in kernels:
+        kernel.emit(room)
+        tiles |= kernel.tiles
+    built = function.b.finish()
+    call_helpers(built, tiles)
+    return built
 
 
 @dataclass(frozen=True)
@@ -75,28 +89,19 @@ class BlockedKernel:
 
     def __init__(
         self,
-        name: str,
+        function: KernelFunction,
         c: Contraction,
-        operands: Sequence[SSAValue],
-        outputs: Sequence[Output],
         blocking: Blocking,
     ) -> None:
         self.c, self.blocking = c, blocking
-        shapes = [cast(ArrayShape, shape_of(v.type)) for v in operands]
-        shapes += [o.shape for o in outputs]
-        types = [MemRefType(i8, [s.element_count * s.element_type.byte_size]) for s in shapes]
-        self.b = b = FunctionBuilder(name, types, argument_attributes=[{} for _ in types])
-        memories = [Memory(b, x, s) for x, s in zip(b.arguments, shapes, strict=True)]
-        self.memory = dict(zip(operands, memories, strict=False))
-        self.buffers = {value: memory.array for value, memory in self.memory.items()}
+        self.b, self.memory, self.buffers = function.b, function.memory, function.buffers
+        self.room: SSAValue | None = None
         self.tiles: dict[str, Callable[[], FuncOp]] = {}
         self.unit = unit_type(c.arithmetic)
         self.total = register_type(c.arithmetic.total)
         self.parts = c.arithmetic.parts
         self.rows, self.columns, self.batch = (c.count(x) for x in (c.rows, c.columns, c.batch))
-        self.finisher = Finisher(
-            b, c, outputs, memories[len(operands) :], self.buffers, blocking.lanes
-        )
+        self.finisher = Finisher(function, c, blocking.lanes)
         self.direct = self.finisher.is_plain and self.columns % blocking.columns == 0
         if c.arithmetic.tiles:
             self.direct = self.direct and self.rows % 16 == 0
@@ -151,11 +156,15 @@ class BlockedKernel:
 
     # Building
 
-    def build(self) -> FuncOp:
-        """The function."""
+    @property
+    def room_bytes(self) -> int:
+        """What it needs of the workspace."""
+        return self.rhs_room.size + self.rounds * self.round_bytes
+
+    def emit(self, room: SSAValue | None) -> None:
+        """All of it, in a workspace."""
         b, q = self.b, self.blocking
-        size = self.rhs_room.size + self.rounds * self.round_bytes
-        self.room = b.workspace(size) if size else None
+        self.room = room
         if self.shares_rhs:
             self._pack_shared()
         if self.rounds == self.tasks:
@@ -167,9 +176,6 @@ class BlockedKernel:
                 high = b.div(b.mul(b.add(part, 1), self.tasks), self.rounds)
                 with b.loop(low, high) as task:
                     self._task(part, task)
-        function = b.finish()
-        call_helpers(function, self.tiles)
-        return function
 
     def _rounds(self, count: int, ns: float) -> Any:
         return self.b.loop(0, 1) if count == 1 else self.b.parallel(count, work=ns)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
+from math import gcd, prod
 
 from xdsl.ir import SSAValue
 
@@ -22,26 +23,50 @@ from mlirhlo.lowering.hlo_to_loops.elements import physical_order
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import array
 from mlirhlo.lowering.target import current
 
+_MOST_PHASES = 8
 _FEWEST_COLUMNS = 4
 """Output features of a group that are worth a product of matrices."""
 
 
 def of_convolution(
     op: ConvolutionOp, in_memory: Sequence[SSAValue], result: ArrayShape | None = None
-) -> Contraction | None:
-    """The contraction of a convolution, None when its groups are too small (depthwise ones).
+) -> Sequence[Contraction]:
+    """The contractions of a convolution, none when its groups are too small (depthwise ones).
 
-    `in_memory`, `result`: as of `of_dot`.
+    Where the input is dilated, places of the result that meet the same taps are a contraction of
+    their own: none multiplies the zeros between elements. `in_memory`, `result`: as of `of_dot`.
     """
-    lhs, rhs = op.inputs[:2]
-    left, right, own = array(lhs), array(rhs), array(op.output)
+    right, own = array(op.inputs[1]), array(op.output)
     labels = op.dim_labels
     assert labels is not None
     window = op.window or Window((WindowDimension(),) * len(labels.input_spatial_dimensions))
     groups = op.feature_group_count * op.batch_group_count
     outputs = right.dimensions[labels.kernel_output_feature_dimension] // groups
     if groups > 1 and outputs < _FEWEST_COLUMNS:
-        return None
+        return []
+    phases = [_phases(d) for d in window.dimensions]
+    if prod(map(len, phases)) > _MOST_PHASES:
+        phases = [[None] for _ in phases]
+    found = [
+        _contraction(op, window, chosen, in_memory, result or own) for chosen in product(*phases)
+    ]
+    return [c for c in found if c.count(c.rows)] or found[:1]
+
+
+def _contraction(
+    op: ConvolutionOp,
+    window: Window,
+    phases: Sequence[int | None],
+    in_memory: Sequence[SSAValue],
+    stored: ArrayShape,
+) -> Contraction:
+    """Places of the result of one phase in each dimension, None for all of them."""
+    lhs, rhs = op.inputs[:2]
+    left, right, own = array(lhs), array(rhs), array(op.output)
+    labels = op.dim_labels
+    assert labels is not None
+    groups = op.feature_group_count * op.batch_group_count
+    outputs = right.dimensions[labels.kernel_output_feature_dimension] // groups
     sizes: list[int] = []
 
     def axis(size: int) -> int:
@@ -57,18 +82,28 @@ def of_convolution(
     source, weight, target = ([Index()] * s.rank for s in (left, right, own))
     taps: list[int] = []
     places: list[int] = []
-    for at, d in enumerate(window.dimensions):
-        here = labels.input_spatial_dimensions[at]
-        tap = axis(d.size)
-        place = axis(own.dimensions[labels.output_spatial_dimensions[at]])
+    for at, (d, phase) in enumerate(zip(window.dimensions, phases, strict=True)):
+        here, there = labels.input_spatial_dimensions[at], labels.output_spatial_dimensions[at]
+        count = own.dimensions[there]
+        first, step, number = (0, 1, d.size) if phase is None else _taps(d, phase)
+        tap = axis(number)
+        place = axis(count if phase is None else -(-(count - phase) // d.base_dilation))
         taps.append(tap)
         places.append(place)
-        source[here] = _moved(d, tap, place, left.dimensions[here], sizes[place])
+        size = left.dimensions[here]
+        source[here] = (
+            _moved(d, tap, place, size, count)
+            if phase is None
+            else _moved_in_phase(
+                d, (phase, first, step), (tap, number), (place, sizes[place]), size
+            )
+        )
         reverse = d.window_reversal
         weight[labels.kernel_spatial_dimensions[at]] = Index(
-            ((tap, -1 if reverse else 1),), d.size - 1 if reverse else 0
+            ((tap, -step if reverse else step),), d.size - 1 - first if reverse else first
         )
-        target[labels.output_spatial_dimensions[at]] = Index(((place, 1),))
+        every = 1 if phase is None else d.base_dilation
+        target[there] = Index(((place, every),), phase or 0)
     of_group = ((group, outputs), (output, 1))
     source[labels.input_feature_dimension] = Index(((feature, 1),))
     source[labels.input_batch_dimension] = Index(((batch, 1),))
@@ -90,7 +125,7 @@ def of_convolution(
         (*taps, feature),
         Factor(lhs, left, tuple(source), lhs in in_memory),
         Factor(rhs, right, tuple(weight), rhs in in_memory),
-        Factor(op.output, result or own, tuple(target), True),
+        Factor(op.output, stored, tuple(target), True),
     )
     return in_runs(contraction, feature)
 
@@ -141,3 +176,32 @@ def _moved(d: WindowDimension, tap: int, place: int, size: int, count: int) -> I
     reach = (size - 1) * d.base_dilation + 1
     is_inside = d.padding_low <= 0 and last < reach and d.base_dilation == 1
     return Index(terms, -d.padding_low, d.base_dilation, not is_inside)
+
+
+def _phases(d: WindowDimension) -> Sequence[int | None]:
+    """Places of the result, by the remainder that says which taps fall on elements."""
+    return range(d.base_dilation) if d.base_dilation > 1 and d.stride == 1 else [None]
+
+
+def _taps(d: WindowDimension, phase: int) -> tuple[int, int, int]:
+    """The first tap that falls on an element, the next ones' distance, and how many there are."""
+    step = d.base_dilation // gcd(d.window_dilation, d.base_dilation)
+    for tap in range(min(step, d.size)):
+        if (phase + tap * d.window_dilation - d.padding_low) % d.base_dilation == 0:
+            return tap, step, -(-(d.size - tap) // step)
+    return 0, step, 0
+
+
+def _moved_in_phase(
+    d: WindowDimension,
+    phase: tuple[int, int, int],
+    taps: tuple[int, int],
+    places: tuple[int, int],
+    size: int,
+) -> Index:
+    """As `_moved`, counting elements: those taps skip what is between."""
+    (place_phase, first, step), (tap, number), (place, count) = phase, taps, places
+    factor = step * d.window_dilation // d.base_dilation
+    offset = (place_phase + first * d.window_dilation - d.padding_low) // d.base_dilation
+    last = offset + count - 1 + (number - 1) * factor
+    return Index(((place, 1), (tap, factor)), offset, 1, offset < 0 or last >= size)

@@ -6,7 +6,7 @@ after the contraction in the lanes of their columns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -16,30 +16,23 @@ from xdsl.ir import SSAValue
 
 from mlirhlo.dialects import vector
 from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.lowering.builder import FunctionBuilder, Index
+from mlirhlo.lowering.builder import Index
+from mlirhlo.lowering.hlo_to_loops.contractions.function import KernelFunction
 from mlirhlo.lowering.hlo_to_loops.contractions.operands import Memory, Reader, places_of
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import Value, to_memory
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
-from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output
 from mlirhlo.lowering.hlo_to_loops.places import Places
 
 
 class Finisher:
     """Stores the results of one contraction."""
 
-    def __init__(
-        self,
-        b: FunctionBuilder,
-        c: Contraction,
-        outputs: Sequence[Output],
-        memories: Sequence[Memory],
-        buffers: Mapping[SSAValue, SSAValue],
-        lanes: int,
-    ) -> None:
-        self.b, self.c, self.outputs, self.memories = b, c, outputs, memories
-        self.buffers, self.lanes = buffers, lanes
+    def __init__(self, function: KernelFunction, c: Contraction, lanes: int) -> None:
+        self.b, self.c, self.lanes = function.b, c, lanes
+        self.outputs, self.memories = function.outputs, function.results
+        self.buffers = function.buffers
         self.base, strides = c.result.strides()
         self.strides = {
             axis: strides.get(c.origins.get(axis, (axis,))[-1], 0) for axis in range(len(c.sizes))

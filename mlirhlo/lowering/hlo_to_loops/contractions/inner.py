@@ -9,19 +9,17 @@ from typing import cast
 
 from xdsl.dialects import arith as xarith
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, i8
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
-from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.builder import FunctionBuilder, Index, Loop, vector_of
 from mlirhlo.lowering.hlo_to_loops.contractions.finish import Finisher
-from mlirhlo.lowering.hlo_to_loops.contractions.operands import Memory, Reader, places_of
+from mlirhlo.lowering.hlo_to_loops.contractions.function import KernelFunction
+from mlirhlo.lowering.hlo_to_loops.contractions.operands import Reader, places_of
 from mlirhlo.lowering.hlo_to_loops.contractions.packing import runs_along_depth
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction
 from mlirhlo.lowering.hlo_to_loops.elements import register_type
-from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output
 
 FEW_ROWS = 4
 """Rows that are not worth packing the right operand for."""
@@ -43,22 +41,10 @@ def is_inner(c: Contraction) -> bool:
     )
 
 
-def inner_kernel(
-    name: str,
-    c: Contraction,
-    operands: Sequence[SSAValue],
-    outputs: Sequence[Output],
-    lanes: int,
-) -> FuncOp:
-    """As `blocked_kernel`, of a contraction that `is_inner`."""
-    shapes = [cast(ArrayShape, shape_of(v.type)) for v in operands]
-    shapes += [o.shape for o in outputs]
-    types = [MemRefType(i8, [s.element_count * s.element_type.byte_size]) for s in shapes]
-    b = FunctionBuilder(name, types, argument_attributes=[{} for _ in types])
-    memories = [Memory(b, x, s) for x, s in zip(b.arguments, shapes, strict=True)]
-    memory = dict(zip(operands, memories, strict=False))
-    buffers = {value: m.array for value, m in memory.items()}
-    finisher = Finisher(b, c, outputs, memories[len(operands) :], buffers, lanes)
+def inner_kernel(function: KernelFunction, c: Contraction, lanes: int) -> FuncOp:
+    """The function, filled and finished, of a contraction that `is_inner`."""
+    b, memory, buffers = function.b, function.memory, function.buffers
+    finisher = Finisher(function, c, lanes)
     blocks = -(-c.count(c.columns) // lanes)
     count = c.count(c.batch) * blocks
     depth = c.sizes[c.depth[0]]

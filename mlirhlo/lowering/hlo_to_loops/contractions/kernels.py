@@ -14,7 +14,6 @@ from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.hlo_to_loops.contractions.blocked import blocked_kernel
 from mlirhlo.lowering.hlo_to_loops.contractions.convolution import of_convolution
 from mlirhlo.lowering.hlo_to_loops.contractions.dot import of_dot
-from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction
 from mlirhlo.lowering.hlo_to_loops.elements import physical_order
 from mlirhlo.lowering.hlo_to_loops.kernels import (
     Computations,
@@ -69,13 +68,11 @@ def contraction_kernel(
         if physical_order(output.shape) != physical_order(shape):
             return None
     stored = ArrayShape(own.element_type, shape.dimensions, layout=shape.layout)
-    contraction: Contraction | None
     if isinstance(op, DotOp):
-        contraction = of_dot(op, operands, stored)
+        contractions = [of_dot(op, operands, stored)]
     else:
-        assert isinstance(op, ConvolutionOp)
-        contraction = of_convolution(op, operands, stored)
-    return None if contraction is None else blocked_kernel(name, contraction, operands, outputs)
+        contractions = of_convolution(op, operands, stored)
+    return blocked_kernel(name, contractions, operands, outputs) if contractions else None
 
 
 def the_contraction(

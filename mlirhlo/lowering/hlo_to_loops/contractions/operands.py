@@ -106,8 +106,14 @@ class Reader:
         buffers: Mapping[SSAValue, SSAValue],
     ) -> Reader:
         """Nothing fixed. `memory` holds the HLO values in memory, `buffers` their memrefs."""
-        # No loop walks an axis of one round.
-        known = {a: Coordinate(0) for a, size in enumerate(contraction.sizes) if size == 1}
+        # No loop walks an axis of one round, or others of a depth that is empty.
+        c = contraction
+        walked = {
+            origin
+            for axis in (*c.batch, *c.rows, *c.columns, *c.depth)
+            for origin in c.origins.get(axis, (axis,))
+        }
+        known = {a: Coordinate(0) for a in range(len(c.sizes)) if a not in walked}
         reader = Reader(b, contraction, factor, element, buffers, known, {})
         if factor.is_linear:
             base, strides = factor.strides()

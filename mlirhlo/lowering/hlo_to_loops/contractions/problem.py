@@ -163,6 +163,8 @@ def merged(c: Contraction, lanes: int) -> Contraction:
             done.append(inner)
         return tuple(reversed(done))
 
+    # Sums of nothing are zero whatever the other axes.
+    empty = tuple(a for a in c.depth if sizes[a] == 0)[:1]
     columns = merge(_by_stride(c, c.columns), "columns")
     batch = merge((*c.batch, *columns[:-1]), "batch")
     return replace(
@@ -172,7 +174,7 @@ def merged(c: Contraction, lanes: int) -> Contraction:
         batch=batch,
         rows=merge(_by_stride(c, c.rows), "rows"),
         columns=columns[-1:],
-        depth=merge(_depth_order(c), "depth"),
+        depth=empty or merge(_depth_order(c), "depth"),
     )
 
 

@@ -36,11 +36,14 @@ class StageWriter:
 
     def add(self, graph: Graph, label: str, file: str) -> None:
         """Adds the module at one moment."""
-        costs = _costs(graph)
         numbers: list[int] = []
+        by_index: dict[int, int] = {}
+        fresh: list[tuple[int, Node]] = []
         for computation in graph.computations:
+            # What an instruction costs depends on what it calls, though its text be the same.
             places = tuple(
-                self._record(graph, graph.nodes[index], costs) for index in computation.nodes
+                self._number(graph, graph.nodes[index], by_index, fresh)
+                for index in computation.nodes
             )
             key = (
                 computation.name,
@@ -49,30 +52,29 @@ class StageWriter:
                 trivial_word(graph, computation) or "",
                 places,
             )
-            numbers.append(_intern(key, self._computation_numbers, self.computations))
+            number = _intern(key, self._computation_numbers, self.computations)
+            by_index[computation.index] = number
+            numbers.append(number)
+        costs = _costs(graph) if fresh else {}
+        for place, node in fresh:
+            self.records[place] = _record(graph, node, costs)
         self.stages.append({"label": label, "file": file, "computations": numbers})
 
-    def _record(self, graph: Graph, node: Node, costs: Costs) -> int:
-        names = graph.nodes
-        flops, accessed = costs.get(node.index, (0, 0))
-        record = (
-            node.name,
-            node.opcode,
+    def _number(
+        self, graph: Graph, node: Node, called: dict[int, int], fresh: list[tuple[int, Node]]
+    ) -> int:
+        """The number of an instruction's record; the record of a new one is written later."""
+        key = (
             graph.text(node),
-            str(node.shape),
-            tuple(names[index].name for index in node.operands),
-            tuple(names[index].name for index in node.control),
-            tuple(graph.computations[index].name for index in node.calls),
-            node.metadata.op_name,
             graph.source(node),
-            str(node.op.sharding) if node.op.sharding is not None else "",
-            scheme_of(graph, node).name.lower().replace("_", "-"),
-            byte_size(node.shape),
-            flops,
-            accessed,
-            _note(node),
+            _category(graph, node),
+            *(called.get(index, -1) for index in node.calls),
         )
-        return _intern(record, self._record_numbers, self.records)
+        number = self._record_numbers.setdefault(key, len(self.records))
+        if number == len(self.records):
+            self.records.append(())
+            fresh.append((number, node))
+        return number
 
     def data(self, title: str, module: str) -> dict[str, object]:
         """What the page carries."""
@@ -84,6 +86,31 @@ class StageWriter:
             "computations": self.computations,
             "stages": self.stages,
         }
+
+
+def _record(graph: Graph, node: Node, costs: Costs) -> Record:
+    flops, accessed = costs.get(node.index, (0, 0))
+    return (
+        node.name,
+        node.opcode,
+        graph.text(node),
+        str(node.shape),
+        tuple(graph.nodes[index].name for index in node.operands),
+        tuple(graph.nodes[index].name for index in node.control),
+        tuple(graph.computations[index].name for index in node.calls),
+        node.metadata.op_name,
+        graph.source(node),
+        str(node.op.sharding) if node.op.sharding is not None else "",
+        _category(graph, node),
+        byte_size(node.shape),
+        flops,
+        accessed,
+        _note(node),
+    )
+
+
+def _category(graph: Graph, node: Node) -> str:
+    return scheme_of(graph, node).name.lower().replace("_", "-")
 
 
 Costs: TypeAlias = dict[int, tuple[float, float]]

@@ -12,11 +12,10 @@ export async function readData() {
 
 /** One instruction of one stage. */
 class Instruction {
-  constructor(record, number, fields) {
+  constructor(record, fields) {
     fields.forEach((field, place) => {
       this[field] = record[place];
     });
-    this.number = number; // of the record: equal numbers mean the same text
     this.computation = null;
     this.inputs = []; // instructions, in operand order; control predecessors follow
     this.users = [];
@@ -45,7 +44,6 @@ class Computation {
     this.nodes = [];
     this.root = null;
     this.callers = [];
-    this.numbers = null;
   }
 }
 
@@ -60,9 +58,8 @@ export class Stage {
     for (const number of computations) {
       const [name, isEntry, root, word, records] = data.computations[number];
       const computation = new Computation(name, isEntry === 1, word);
-      computation.numbers = records;
       for (const record of records) {
-        const instruction = new Instruction(data.records[record], record, data.fields);
+        const instruction = new Instruction(data.records[record], data.fields);
         instruction.computation = computation;
         computation.nodes.push(instruction);
         this.instructions.set(instruction.name, instruction);
@@ -96,7 +93,7 @@ export class Stage {
       instruction.earlier = earlier ?? null;
       if (!earlier) {
         instruction.status = "added";
-      } else if (earlier.number !== instruction.number || earlier.computation.name !== instruction.computation.name) {
+      } else if (earlier.text !== instruction.text || earlier.computation.name !== instruction.computation.name) {
         instruction.status = "changed";
       }
       if (instruction.status !== "same") {

@@ -84,10 +84,10 @@ def started(word: str, options: argparse.Namespace) -> list[dict[str, Any]]:
 
 def work(only: Sequence[str], threads: int, rounds: int, file: Path | None) -> None:
     """Measures in this process and prints a table."""
-    from cpu_limits import limits
     from cpu_programs import programs
 
     from mlirhlo.diagnostics import HloError
+    from mlirhlo.runtime.limits import limits
     from mlirhlo.runtime.threads import set_thread_count
 
     if threads == 1:
@@ -151,7 +151,7 @@ def measure(program: Program, rounds: int, *, wall: bool) -> dict[str, Any]:
     start = time.process_time()
     theirs = lowered.compile()
     xla_compile_s = time.process_time() - start
-    text = lowered.compiler_ir("hlo").as_hlo_text()
+    text = lowered.compiler_ir("hlo").as_hlo_text()  # type: ignore[union-attr]
     start = time.process_time()
     ours = mlirhlo.compile(mlirhlo.parse(text), cached=False)
     compile_s = time.process_time() - start

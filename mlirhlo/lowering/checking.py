@@ -35,8 +35,13 @@ VIOLATION = "mlirhlo_violation"
 
 _WITH_OFFSETS = frozenset({"vector.gather", "vector.scatter"})
 _MASKED = _WITH_OFFSETS | {"vector.maskedload", "vector.maskedstore"}
-_BUFFER_AT = {"memref.load": 0, "memref.store": 1, "vector.load": 0, "vector.store": 1}
-_BUFFER_AT |= dict.fromkeys(_MASKED, 0)
+_BUFFER_AT = {
+    "memref.load": 0,
+    "memref.store": 1,
+    "vector.load": 0,
+    "vector.store": 1,
+    **dict.fromkeys(_MASKED, 0),
+}
 """Which operand the buffer is; indices follow."""
 
 

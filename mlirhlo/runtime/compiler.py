@@ -47,7 +47,8 @@ def compile_module(
     `program`: the StableHLO that the module was made of, for dumps. `observer`: who is told of the
     stages instead of the dumps that the flags ask for; it is not told of runs.
 
-    Raises `HloError` HLO0432 and HLO0435 for what has no code, HLO0437 for an unknown platform, HLO0520 and HLO0521 for flags that cannot be understood.
+    Raises `HloError` HLO0432 and HLO0435 for what has no code, HLO0437 for an unknown platform, HLO0520
+    and HLO0521 for flags that cannot be understood.
     """
     check_platform(platform)
     flags = process_flags() if flags is None else flags

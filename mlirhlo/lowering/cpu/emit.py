@@ -50,21 +50,28 @@ CALLBACK = "mlirhlo_callback"
 """Function outside that runs a site in Python: `(site, pointers to its buffers) -> 1 if it failed`."""
 
 
-def emit_module(plan: Plan) -> ModuleOp:
-    """All kernels and `main`."""
-    emitter = _Emitter(plan)
+MARK = "mlirhlo_mark"
+"""Function outside that is told of every kernel: `(number of the step, 1 before and 0 after it)`."""
+
+
+def emit_module(plan: Plan, *, marks: list[Kernel] | None = None) -> ModuleOp:
+    """All kernels and `main`. With `marks`, `main` tells of every kernel, and they are listed there."""
+    emitter = _Emitter(plan, marks)
     main = emitter.main()
-    outside = [_callback_declaration()] if plan.sites else []
+    outside = [_declaration(CALLBACK, [i64, POINTERS], [i8])] if plan.sites else []
+    outside += [_declaration(MARK, [i64, i64])] if marks is not None else []
     kernels = list(plan.kernels.values())
     return ModuleOp([*emitter.globals, *outside, *helpers_of(kernels), *kernels, main])
 
 
-def _callback_declaration() -> FuncOp:
+def _declaration(
+    name: str, inputs: Sequence[Attribute], outputs: Sequence[Attribute] = ()
+) -> FuncOp:
     return create_op(
         FuncOp,
         properties={
-            "sym_name": StringAttr(CALLBACK),
-            "function_type": FunctionType.from_lists([i64, POINTERS], [i8]),
+            "sym_name": StringAttr(name),
+            "function_type": FunctionType.from_lists(inputs, outputs),
             "sym_visibility": StringAttr("private"),
         },
         regions=[Region()],
@@ -72,8 +79,9 @@ def _callback_declaration() -> FuncOp:
 
 
 class _Emitter:
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, marks: list[Kernel] | None) -> None:
         self.plan = plan
+        self.marks = marks
         self.globals: list[Operation] = []
         self.b = FunctionBuilder(MAIN, [POINTERS, POINTERS, BYTES])
         self.bases: dict[Buffer, SSAValue] = {}
@@ -147,7 +155,9 @@ class _Emitter:
                     types = function.function_type.inputs.data
                     buffers = [*step.reads, *step.writes]
                     arguments = [self.view(b, t) for b, t in zip(buffers, types, strict=True)]
+                    self._mark(1)
                     self.b.call(step.name, arguments)
+                    self._mark(0, step)
                 case Callback():
                     self._callback(step)
                 case Copy():
@@ -156,6 +166,13 @@ class _Emitter:
                     self._while(step)
                 case Branch():
                     self._branch(step)
+
+    def _mark(self, begins: int, step: Kernel | None = None) -> None:
+        if self.marks is not None:
+            b = self.b
+            b.call(MARK, [b.constant(len(self.marks), i64), b.constant(begins, i64)])
+            if step is not None:
+                self.marks.append(step)
 
     def _callback(self, step: Callback) -> None:
         b, failed = self.b, self.failed

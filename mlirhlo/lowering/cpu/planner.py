@@ -7,7 +7,7 @@ the end of each round. Everything else becomes a kernel, one for all instruction
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import TypeAlias, cast
@@ -81,6 +81,8 @@ class Plan:
     """Values that Python holds during a run."""
     parameter_trees: Sequence[Tree] = ()
     result_tree: Tree = ()
+    instructions: Mapping[str, Instruction] = field(default_factory=dict[str, Instruction])
+    """The first one that each kernel was made for."""
     is_long: bool = False
     """Whether a run may take more than some ten microseconds."""
 
@@ -109,6 +111,7 @@ class _Planner:
         self.values = values
         self.computations = module.by_name()
         self.kernels: dict[str, FuncOp] = {}
+        self.instructions: dict[str, Instruction] = {}
         self.names: dict[object, str] = {}
         """Kernels by what they compute."""
         self.buffers: list[Buffer] = []
@@ -146,6 +149,7 @@ class _Planner:
             self.slots,
             trees,
             result_tree,
+            self.instructions,
             is_long(steps),
         )
 
@@ -239,7 +243,7 @@ class _Planner:
             return operands[0] if operands else ()
         if (started := self._asynchronous(op, operands, steps)) is not None:
             return started
-        if any(map(_is_held, (*operands, op.shape))):
+        if any(map(_is_held, (*operands, op.shape))) or _crops(op):
             return self._by_python(op, trees, steps)
         if name == "bitcast" or (name in ("reshape", "copy") and _is_same_memory(op)):
             return _retyped(operands[0], op.shape)
@@ -346,6 +350,7 @@ class _Planner:
                     raise
                 name = ""
             self.names[key] = name
+            self.instructions[name] = op
         if not name:
             return self._by_python(op, trees, steps)
         room = self.kernels[name].attributes.get(WORKSPACE)
@@ -447,6 +452,14 @@ def _is_held(value: Tree | Shape) -> bool:
     if isinstance(value, TupleShape):
         return any(map(_is_held, value.elements))
     return not isinstance(value, TokenShape) and _in_memory(value) is None
+
+
+def _crops(op: Instruction) -> bool:
+    """Whether this is a bitcast that leaves out the padding of tiles."""
+    if op.opcode.name != "bitcast":
+        return False
+    before, after = (cast(ArrayShape, shape_of(v.type)) for v in (op.inputs[0], op.output))
+    return byte_size(before) != byte_size(after)
 
 
 def _is_same_memory(op: Instruction) -> bool:

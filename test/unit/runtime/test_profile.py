@@ -1,0 +1,49 @@
+"""Profiles: every kernel is timed and counted."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import mlirhlo
+from mlirhlo.runtime.profile import profile
+
+pytest.importorskip("llvmlite")
+
+TEXT = """HloModule profiled
+cond { s = (s32[], f32[64]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(3)
+  ROOT c = pred[] compare(i, n), direction=LT }
+body { s = (s32[], f32[64]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[64] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  y = f32[64] sine(x)
+  ROOT r = (s32[], f32[64]) tuple(j, y) }
+ENTRY e { x = f32[64] parameter(0)
+  zero = s32[] constant(0)
+  s = (s32[], f32[64]) tuple(zero, x)
+  w = (s32[], f32[64]) while(s), condition=cond, body=body
+  ROOT r = f32[64] get-tuple-element(w), index=1 }
+"""
+
+
+def test_kernels_of_a_loop() -> None:
+    module = mlirhlo.parse(TEXT)
+    x = np.linspace(0, 1, 64, dtype=np.float32)
+    found = profile(module.op, [x], runs=2)
+    np.testing.assert_allclose(found.result, np.sin(np.sin(np.sin(x))), rtol=1e-5)
+    by_calls = {row.calls for row in found.rows}
+    assert by_calls == {3, 4}  # the condition runs once more
+    (sine,) = [row for row in found.rows if row.bytes == 3 * 2 * 64 * 4]
+    assert sine.flops == 3 * 64
+    assert sum(row.nanoseconds for row in found.rows) > 0
+    table = found.table().splitlines()
+    assert len(table) == 2 + len(found.rows)
+    events = json.loads(found.chrome_trace())["traceEvents"]
+    assert len(events) == sum(row.calls for row in found.rows)
+    assert all(e["dur"] >= 0 and e["ph"] == "X" for e in events)

@@ -263,6 +263,8 @@ for _name, _function in FUNCTIONS.items():
 @emits("popcnt", "count-leading-zeros")
 def _count(e: Elements, op: Instruction, place: Place) -> Value:
     ((x,),) = _operands(e, op, place)
+    if not element_type(op.inputs[0]).is_integer:
+        raise no_meaning(op, element_type(op.inputs[0]))
     cls = math.CtPopOp if op.opcode.name == "popcnt" else math.CountLeadingZerosOp
     return (e.b.emit(cls, (x,), x.type),)
 
@@ -291,7 +293,7 @@ def _compare(e: Elements, op: Any, place: Place) -> Value:
     x, y = lhs[0], rhs[0]
     if element.is_float:
         x, y = (widened(b, v, element) if element.bits < 16 else v for v in (x, y))
-        if (op.comparison_type or "") == "TOTALORDER":
+        if op.comparison_type == "TOTALORDER" or op.order == "TOTAL":
             return (b.cmpi(_integer_word(direction, True), _total_key(b, x), _total_key(b, y)),)
         if element.bits == 16:
             x, y = widened(b, x, element), widened(b, y, element)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, cast
 
 from xdsl.dialects import math
-from xdsl.dialects.builtin import IntegerType, f32
+from xdsl.dialects.builtin import IntegerType, bf16, f16, f32, i16, i32
 from xdsl.ir import SSAValue
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects import arith as casts
-from mlirhlo.dialects.hlo.element_types import F32, PRED, Kind, PrimitiveType
+from mlirhlo.dialects.hlo.element_types import BF16, F16, F32, PRED, Kind, PrimitiveType
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
@@ -45,7 +45,23 @@ def narrowed(b: FunctionBuilder, x: SSAValue, element: PrimitiveType) -> SSAValu
     if is_narrow(element):
         return to_narrow(b, x, element)
     type_ = register_type(element)
+    if element is BF16 and element_of(x.type) == f32:
+        return _rounded_to_bf16(b, x)
     return x if element_of(x.type) == type_ else b.cast(casts.TruncFOp, x, type_)
+
+
+def _rounded_to_bf16(b: FunctionBuilder, x: SSAValue) -> SSAValue:
+    """To nearest even by integers: the instruction for it takes subnormal numbers for zero."""
+    bits = b.bitcast(x, i32)
+
+    def word(number: int) -> SSAValue:
+        return b.constant(number, bits.type)
+
+    odd = b.andi(b.shrui(bits, word(16)), word(1))
+    rounded = b.addi(bits, b.addi(odd, word(0x7FFF)))
+    # A NaN could be rounded to infinity.
+    kept = b.select(b.cmpf("uno", x, x), b.ori(bits, word(0x400000)), rounded)
+    return b.bitcast(b.cast(casts.TruncIOp, b.shrui(kept, word(16)), i16), bf16)
 
 
 @emits("copy", "optimization-barrier", "convert")
@@ -109,7 +125,7 @@ def _between_floats(b: FunctionBuilder, x: SSAValue, bits: int, target: Primitiv
         x, bits = b.cast(casts.ExtFOp, x, f32), 32
     if bits == 64 and target.bits < 32:
         x = b.cast(casts.TruncFOp, x, f32) if target.name == "bf16" else _rounded_to_odd(b, x)
-    return b.cast(casts.TruncFOp, x, type_)
+    return narrowed(b, x, target)
 
 
 def _rounded_to_odd(b: FunctionBuilder, x: SSAValue) -> SSAValue:
@@ -212,6 +228,32 @@ def from_bits(b: FunctionBuilder, bits: SSAValue, element: PrimitiveType) -> SSA
 def _reduce_precision(e: Elements, op: Any, place: Place) -> Value:
     element = element_type(op.inputs[0])
     (x,) = e.at(op.inputs[0], place)
+    if element is F16:
+        return (_less_precise_f16(e.b, x, op.exponent_bits, op.mantissa_bits),)
     wide = widened(e.b, x, element)
     less = reduce_precision(Numbers(e.b, wide.type), wide, op.exponent_bits, op.mantissa_bits)
     return (narrowed(e.b, less, element),)
+
+
+def _less_precise_f16(b: FunctionBuilder, x: SSAValue, exponent: int, mantissa: int) -> SSAValue:
+    """f16 is rounded in its own bits: a denormal keeps its unit."""
+    bits = b.bitcast(x, i16)
+
+    def word(number: int) -> SSAValue:
+        return b.constant(number, bits.type)
+
+    result, dropped = bits, 10 - mantissa
+    if dropped > 0:
+        odd = b.andi(b.shrui(bits, word(dropped)), word(1))
+        up = b.addi(odd, word((1 << (dropped - 1)) - 1))
+        result = b.andi(b.addi(bits, up), word(-(1 << dropped)))
+    if exponent < 5:
+        bias, small = 15, (1 << (exponent - 1)) - 1
+        power, sign = b.andi(result, word(0x7C00)), b.andi(bits, word(0x8000))
+        over = b.cmpi("ugt", power, word((bias + small) << 10))
+        under = b.cmpi("ule", power, word((bias - small) << 10))
+        result = b.select(under, sign, result)
+        result = b.select(over, b.ori(sign, word(0x7C00)), result)
+    magnitude = b.andi(bits, word(0x7FFF))
+    is_nan = b.cmpi("ugt", magnitude, word(0x7C00))
+    return b.bitcast(b.select(is_nan, bits, result), f16)

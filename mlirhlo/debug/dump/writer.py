@@ -12,6 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlirhlo.debug.dump import names
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from mlirhlo.debug.dump.assignment import Assignment
     from mlirhlo.debug.graph import GraphOptions, Stage
     from mlirhlo.formats.hlo_text import PrintOptions
+
+SERVER = "MLIRHLO_GRAPHVIZ_SERVER"
+"""Variable with the address of a server that draws the dot text behind it, for `--xla_dump_hlo_as_url`."""
 
 _numbers = itertools.count()
 """Ids of modules: unique in the process, one for every compilation."""
@@ -246,12 +250,15 @@ class ModuleDump:
     def _graph_options(self, stem: str, *, fusions: bool = True) -> GraphOptions:
         from mlirhlo.debug.graph import GraphOptions
 
+        # Every page with all stages before it would make a dump quadratic.
+        is_last = names.AFTER_OPTIMIZATIONS in stem and fusions
         return GraphOptions(
             label=stem,
             sharding_color=self.options.xla_hlo_graph_sharding_color,
             addresses=self.options.xla_hlo_graph_addresses,
             fusions=fusions,
-            stages=tuple(self.stages),
+            stages=tuple(self.stages) if is_last else (),
+            server=os.environ.get(SERVER, ""),
             file=f"{names.sanitized(stem)}.txt" if self.settings.text else "",
         )
 
@@ -267,22 +274,23 @@ class ModuleDump:
         )
 
     def _url(self, module: ModuleOp, stem: str) -> str | None:
-        """The address of the graph: of the page beside it, or of everything it says."""
+        """The address of the graph: a server's, of the page beside it, or one that is the page."""
         from mlirhlo.debug.graph import render
 
-        made = attempt(f"{stem}.url", lambda: render(module, "url", self._graph_options(stem)))
-        if made is None:
-            return None
-        url = made.decode()
-        directory = self._directory() if self.settings.directory not in ("", "-") else None
-        if directory is not None and self.settings.html:
-            folder = os.path.join(directory.path, *map(names.sanitized, self._subfolder()))
-            page = os.path.join(folder, names.sanitized(f"{stem}.html"))
-            url = "file://" + os.path.abspath(page)
+        directory = (
+            None if self.settings.to_stdout or not self.settings.directory else (self._directory())
+        )
+        if directory is not None and self.settings.html and not os.environ.get(SERVER):
+            folder = Path(directory.path, *map(names.sanitized, self._subfolder()))
+            url = (folder / names.sanitized(f"{stem}.html")).absolute().as_uri()
+        else:
+            options = self._graph_options(stem)
+            made = attempt(f"{stem}.url", lambda: render(module, "url", options))
+            if made is None:
+                return None
+            url = made.decode()
         print_line(f"{stem} --> {url}")
-        if directory is None:
-            return None
-        return self.write(f"{stem}.url", lambda: url, is_text=False)
+        return None if directory is None else self.write(f"{stem}.url", lambda: url, is_text=False)
 
 
 def print_options(options: DebugOptions) -> PrintOptions:

@@ -11,6 +11,8 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlparse
+from urllib.request import url2pathname
 
 import numpy as np
 import pytest
@@ -468,6 +470,22 @@ def test_url_alone_says_nothing_else(capsys: pytest.CaptureFixture[str]) -> None
     assert [line.split(" --> ")[0] for line in lines] == [
         "module_0000.m.before_optimizations", "module_0000.m.cpu_after_optimizations",
     ]  # fmt: skip
+
+
+def test_addresses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flags = {"xla_dump_to": str(tmp_path / "a b"), "xla_dump_hlo_as_url": True}
+    dump(flags)
+    assert capsys.readouterr().out.count(" --> data:text/html") == 2
+    dump({**flags, "xla_dump_hlo_as_html": True})
+    (line, _) = capsys.readouterr().out.splitlines()
+    url = line.split(" --> ")[1]
+    assert url == (tmp_path / "a b" / "module_0001.m.before_optimizations.html").as_uri()
+    assert Path(url2pathname(urlparse(url).path)).exists()
+    monkeypatch.setenv("MLIRHLO_GRAPHVIZ_SERVER", "https://graphs.test/#")
+    dump(flags)
+    assert capsys.readouterr().out.count(" --> https://graphs.test/#digraph%20G") == 2
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def _run(argv: Sequence[str]) -> int:
         print(f"hlo-dump of mlirhlo {mlirhlo.__version__}")
         return DONE
     if options.help or not parsed.files:
-        print(help_text(Options, PURPOSE, USAGE, EXAMPLES))
+        print(help_text(Options, PURPOSE, USAGE, EXAMPLES, xla=False))
         return DONE if options.help else 2
     command, *arguments = parsed.files
     action = _COMMANDS.get(command)

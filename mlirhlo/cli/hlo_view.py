@@ -74,8 +74,12 @@ def _run(argv: Sequence[str]) -> int:
     if options.help or not parsed.files:
         print(help_text(Options, PURPOSE, USAGE, EXAMPLES))
         return DONE if options.help else 2
+    from mlirhlo.cli.xla_flags import read_flags
+
+    xla = read_flags(parsed.xla).options
+    options.sharding_color |= xla.xla_hlo_graph_sharding_color
     path, *words = parsed.files
-    view = _View(path, options)
+    view = _View(path, options, addresses=xla.xla_hlo_graph_addresses)
     if words == ["prompt"]:
         return view.prompt()
     view.answer(words)
@@ -92,8 +96,8 @@ class _Loaded:
 class _View:
     """A module and the switches under which it is looked at."""
 
-    def __init__(self, path: str, options: Options) -> None:
-        self.options = options
+    def __init__(self, path: str, options: Options, *, addresses: bool = False) -> None:
+        self.options, self.addresses = options, addresses
         self.loaded = _folder(path, options) if os.path.isdir(path) else _file(path, options)
         self.graph = self.loaded.graph
 
@@ -233,6 +237,7 @@ class _View:
         return GraphOptions(
             label=self.loaded.label,
             sharding_color=options.sharding_color,
+            addresses=self.addresses,
             fusions=options.fusions,
             backend_config=options.backend_config,
             max_nodes=options.max_nodes,

@@ -203,9 +203,18 @@ def split_commas(text: str) -> list[str]:
 
 
 def help_text(
-    cls: type[Any], purpose: str, usage: str, examples: Sequence[str], *, everything: bool = False
+    cls: type[Any],
+    purpose: str,
+    usage: str,
+    examples: Sequence[str],
+    *,
+    everything: bool = False,
+    xla: bool = True,
 ) -> str:
-    """The page of `--help`: purpose, examples, options by group with their defaults."""
+    """The page of `--help`: purpose, examples, options by group with their defaults.
+
+    `xla` says whether the tool reads XLA's flags too.
+    """
     lines = [purpose, "", f"usage: {usage}", "", "examples:", *(f"  {e}" for e in examples)]
     groups: dict[str, list[Field[Any]]] = {group: [] for group in _GROUPS}
     for member in fields(cls):
@@ -215,10 +224,10 @@ def help_text(
     for group, members in groups.items():
         if members:
             lines += ["", f"{group}:", *map(_help_line, members)]
-    lines += ["", "XLA's flags (--xla_...) and XLA_FLAGS are read too."]
+    notes = ["XLA's flags (--xla_...) and XLA_FLAGS are read too."] if xla else []
     if not everything and any(_info(m).rare for m in fields(cls)):
-        lines[-1] += " --help-all shows rarer options."
-    return "\n".join(lines)
+        notes.append("--help-all shows rarer options.")
+    return "\n".join([*lines, "", " ".join(notes)] if notes else lines)
 
 
 def _help_line(member: Field[Any]) -> str:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mlirhlo.dialects.hlo.ops.base import Instruction
-
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
@@ -20,19 +18,13 @@ def state_of(module: ModuleOp) -> list[object]:
     The list keeps what it names alive, so that nothing new can be taken for something old.
     """
     found: list[object] = [*module.attributes.items(), *module.properties.items()]
-    add, extend = found.append, found.extend
     for computation in module.ops:
-        add(computation)
-        extend(computation.properties.items())
+        found += computation, computation.properties.copy()
         for region in computation.regions:
             for block in region.blocks:
                 for op in block.ops:
-                    add(op)
-                    extend(op.operands)
-                    extend(op.properties.values())
-                    extend(op.properties)
+                    # Operands are a tuple, new for every change; only properties have to be copied.
+                    found += op, op._operands, op.properties.copy()  # pyright: ignore[reportPrivateUsage]
                     for value in op.results:
-                        add(value.type)
-                    if isinstance(op, Instruction):
-                        add(op.instruction_name)
+                        found += value.type, value._name  # pyright: ignore[reportPrivateUsage]
     return found

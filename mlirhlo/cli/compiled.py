@@ -38,6 +38,8 @@ class Compiled:
     executables: dict[ModuleOp, Executable] = field(default_factory=dict["ModuleOp", "Executable"])
     flags: Flags | None = None
     """XLA's, of the command line."""
+    debug: bool = False
+    """Whether every access of memory is checked."""
 
     def prepare(
         self, module: ModuleOp, inputs: Inputs, seed: int = 42, observer: Observer = SILENT
@@ -53,7 +55,7 @@ class Compiled:
         executable = self.executables.get(module)
         if executable is None:
             executable = self.executables[module] = compile_module(
-                module, flags=self.flags, observer=observer
+                module, debug=self.debug, flags=self.flags, observer=observer
             )
         per_device = inputs.per_device
         run = executable.run_on

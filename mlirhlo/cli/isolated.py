@@ -13,13 +13,13 @@ from mlirhlo.dialects.hlo.module import HloModule
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from mlirhlo.cli.run_hlo_module import Replay, Tally
+    from mlirhlo.cli.replays import Replay, Tally
 
 
 def run_isolated(replay: Replay, module: ModuleOp) -> Tally:
     """Runs each instruction on fake data as a module of its own; one that cannot run is reported
     and counted like a wrong result."""
-    from mlirhlo.cli.run_hlo_module import joined
+    from mlirhlo.cli.replays import joined
 
     view = HloModule(module)
     for op in candidates(view):

@@ -16,7 +16,8 @@ _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: 2px 12px 2px 0; vertical-align: top; }
-th, td { border-bottom: 1px solid #8883; overflow-wrap: anywhere; }
+th, td { border-bottom: 1px solid #8883; }
+a { display: inline-block; max-width: 56ch; overflow-wrap: break-word; vertical-align: top; }
 th { font-weight: 600; position: sticky; top: 0; background: Canvas; }
 td.n, th.n { text-align: right; white-space: nowrap; }
 details { margin: .6rem 0; border: 1px solid #8884; border-radius: 8px; padding: .4rem 1rem; }

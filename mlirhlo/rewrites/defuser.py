@@ -15,7 +15,7 @@ from mlirhlo.dialects.hlo.ops import (
     ParameterOp,
     TupleOp,
 )
-from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
+from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.dce import callers_first
 from mlirhlo.rewrites.passes import HloPass, Trace
@@ -54,16 +54,18 @@ class DefuserPass(HloPass):
                     continue
                 if CONTROL_PREDECESSORS in op.properties or op.output in controlling:
                     continue
-                _defuse(op, computations[op.calls], names)
+                defuse(op, computations[op.calls], names)
                 changed = True
             if changed:
                 computation.properties.pop("storage_order", None)
         if changed:
-            _drop_uncalled(module)
+            drop_uncalled(module)
         return changed
 
 
-def _defuse(fusion: FusionOp, body: ComputationOp, names: NameUniquer) -> None:
+def defuse(fusion: FusionOp, body: ComputationOp, names: NameUniquer) -> list[Instruction]:
+    """Puts copies of a computation's instructions in the place of a fusion; returns them."""
+    made: list[Instruction] = []
     block = fusion.parent
     assert block is not None
     values: dict[SSAValue, SSAValue] = {}
@@ -82,6 +84,7 @@ def _defuse(fusion: FusionOp, body: ComputationOp, names: NameUniquer) -> None:
         inherit(copy, fusion)
         values[op.output] = copy.output
         block.insert_op_before(copy, fusion)
+        made.append(copy)
     if root.output in values:
         fusion.output.replace_all_uses_with(values[root.output])
     else:
@@ -93,13 +96,15 @@ def _defuse(fusion: FusionOp, body: ComputationOp, names: NameUniquer) -> None:
             user.erase()
     fusion.detach()
     fusion.erase()
+    return made
 
 
 def _is_plain_part(user: Operation) -> bool:
     return isinstance(user, GetTupleElementOp) and CONTROL_PREDECESSORS not in user.properties
 
 
-def _drop_uncalled(module: HloModule) -> None:
+def drop_uncalled(module: HloModule) -> None:
+    """Erases computations that the entry does not reach."""
     called = {c.computation_name for c in callers_first(module, from_entry=True)}
     for computation in tuple(module.computations):
         if computation.computation_name not in called:

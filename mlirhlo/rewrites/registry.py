@@ -63,6 +63,8 @@ _BUILTIN: Mapping[str, str] = {
     "default-layouts": "default_layouts:DefaultLayoutsPass",
     "defuser": "defuser:DefuserPass",
     "fusion": "fusion:FusionPass",
+    "multi_output_fusion": "fusion:MultiOutputFusionPass",
+    "priority-fusion": "fusion:PriorityFusionPass",
     "hlo-legalize-to-stablehlo": "hlo_to_stablehlo:HloLegalizeToStablehloPass",
     "hlo-module-dce": "hlo_module_dce:HloModuleDcePass",
     "stablehlo-canonicalize-dynamism": "stablehlo_refine_shapes:StablehloCanonicalizeDynamismPass",

@@ -2,7 +2,7 @@
 
 `graph` reads a computation, `planning` walks it from the end and grows groups, `joining` holds the
 rules for each kind of kernel, `order` keeps them free of cycles, `cost` has the numbers, `building`
-makes the fusions, `remarks` says what was not fused and why.
+makes the fusions. `priority` and `regrouping` are for the passes that grow groups in other ways.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from dataclasses import dataclass
 
 from mlirhlo.analysis.call_graph import call_graph
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import AsyncStartOp
+from mlirhlo.dialects.hlo.ops import AsyncStartOp, ComputationOp
+from mlirhlo.rewrites.defuser import drop_uncalled
 from mlirhlo.rewrites.fusion.building import Builder
 from mlirhlo.rewrites.fusion.graph import graph_of
 from mlirhlo.rewrites.fusion.joining import Kinds
 from mlirhlo.rewrites.fusion.planning import Planner
+from mlirhlo.rewrites.fusion.priority import PriorityQueue
+from mlirhlo.rewrites.fusion.regrouping import take_apart
 from mlirhlo.rewrites.passes import HloPass, Trace
 
 
@@ -52,25 +55,114 @@ class FusionPass(HloPass):
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Fuses in every computation that runs as a whole; whether anything was fused."""
         kinds = Kinds(self.rows, self.columns, self.products)
-        embedded = call_graph(module.op).embedded()
-        asynchronous = {
-            name
-            for op in module.instructions
-            if isinstance(op, AsyncStartOp)
-            for name in op.called_computations
-        }
         builder = Builder(module)
         changed = False
         fuel = self.fuel
-        for computation in tuple(module.computations):
-            name = computation.computation_name
-            if name in embedded or name in asynchronous:
-                continue
+        for computation in running(module):
             planner = Planner(
-                name, kinds, self.multi_output, module.is_scheduled, fuel, trace.remarks
+                computation.computation_name,
+                kinds,
+                multi_output=self.multi_output,
+                is_scheduled=module.is_scheduled,
+                fuel=fuel,
+                remarks=trace.remarks,
             )
             groups = planner.plan(graph_of(computation))
             fuel = None if fuel is None else fuel - planner.joined
             trace.rule_counts[self.name, "joined"] += planner.joined
             changed |= builder.build(computation, groups)
         return changed
+
+
+@dataclass(frozen=True)
+class MultiOutputFusionPass(HloPass):
+    """Merges fusions and instructions that read the same array, or one of which reads the other.
+
+    Before and after:
+
+        %e = f32[4] exponential(%x)
+        %n = f32[4] negate(%e)
+        ROOT %t = (f32[4], f32[4]) tuple(%e, %n)
+            =>   %f = (f32[4], f32[4]) fusion(%x), kind=kLoop, calls=%fused_negate
+
+    All that the parts wrote is still written. Fusions that this compiler would not have formed stay as
+    they are. Source: reference of the passes, "Multi-output fusion".
+    """
+
+    name = "multi_output_fusion"
+
+    columns: bool = True
+    """Merges reduces of columns."""
+
+    def run(self, module: HloModule, trace: Trace) -> bool:
+        """Merges; whether anything was merged."""
+        kinds = Kinds(columns=self.columns)
+        builder = Builder(module)
+        changed = False
+        for computation in running(module):
+            tags = take_apart(module, computation, kinds, builder.instructions)
+            planner = Planner(
+                computation.computation_name,
+                kinds,
+                multi_output=True,
+                is_scheduled=module.is_scheduled,
+                tags=tags,
+                remarks=trace.remarks,
+            )
+            groups = planner.plan(graph_of(computation))
+            builder.build(computation, groups)
+            merged = sum(len({tags.get(o.op, o.op) for o in g.outputs}) - 1 for g in groups)
+            trace.rule_counts[self.name, "merged"] += merged
+            changed |= merged > 0
+        drop_uncalled(module)
+        return changed
+
+
+@dataclass(frozen=True)
+class PriorityFusionPass(HloPass):
+    """Fuses the producer that saves most first, into all that read it or none.
+
+    Before and after:
+
+        %m = f32[4] multiply(%y, %z)
+        ROOT %s = f32[4] add(%x, %m)
+            =>   ROOT %r = f32[4] fusion(%y, %z, %x), kind=kLoop, calls=%fused_add
+
+    The rules are those of `fusion`; what is different is the order, which matters where one fusion
+    rules out another. Source: reference of the passes, "PriorityFusion".
+    """
+
+    name = "priority-fusion"
+
+    fuel: int | None = None
+    """At most so many producers are fused."""
+
+    def run(self, module: HloModule, trace: Trace) -> bool:
+        """Fuses in every computation that runs as a whole; whether anything was fused."""
+        builder = Builder(module)
+        changed = False
+        fuel = self.fuel
+        for computation in running(module):
+            queue = PriorityQueue(computation.computation_name, Kinds(), fuel, trace.remarks)
+            groups = queue.plan(graph_of(computation))
+            fuel = None if fuel is None else fuel - queue.fused
+            trace.rule_counts[self.name, "fused"] += queue.fused
+            changed |= builder.build(computation, groups)
+        return changed
+
+
+def running(module: HloModule) -> tuple[ComputationOp, ...]:
+    """Computations whose instructions are kernels: no reducers, no fusions, nothing asynchronous."""
+    embedded = call_graph(module.op).embedded()
+    asynchronous = {
+        name
+        for op in module.instructions
+        if isinstance(op, AsyncStartOp)
+        for name in op.called_computations
+    }
+    return tuple(
+        computation
+        for computation in module.computations
+        if computation.computation_name not in embedded
+        and computation.computation_name not in asynchronous
+    )

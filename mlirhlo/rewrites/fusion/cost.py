@@ -37,6 +37,9 @@ MOST_INPUTS = 48
 MOST_PLACES = 16
 """Different places at which a fusion computes one instruction."""
 
+SMALLEST_SHARED_BYTES = 4096
+"""Two kernels are made one for the sake of an array that both read, from this size on."""
+
 SEARCH_LIMIT = 96
 """Kernels looked at to show that fusing two closes no cycle."""
 

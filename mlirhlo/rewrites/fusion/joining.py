@@ -89,6 +89,31 @@ def admit_output(group: Group, node: Node, found: Admission, kinds: Kinds) -> Re
     return Refusal("shape", f"a {kind.value} fusion cannot write it beside its other outputs")
 
 
+def admit_beside(group: Group, node: Node, kinds: Kinds) -> Admission | None:
+    """How what `group` does not read can be one more output of it, walked with the others."""
+    form = group.form
+    if node.barrier != group.outputs[0].barrier or len(group.outputs) >= cost.MOST_OUTPUTS:
+        return None
+    if len(group.members) >= cost.LARGEST_GROUP or any(o in group.members for o in node.operands):
+        return None
+    if node.role is Role.REDUCE:
+        same = node.fold is not None and form.fold is not None
+        if same and kinds.columns and form.kind is Kind.COLUMN and node.shape is not None:
+            wanted, have = node.fold, form.fold
+            assert wanted is not None
+            assert have is not None
+            if (wanted.space, wanted.dimensions) == (have.space, have.dimensions):
+                return Admission(form, ((AFTER, node.elements),))
+        if form.kind is Kind.ROW and node.fold is not None and node.fold.rows == form.rows:
+            if node.shape is not None:
+                return Admission(form, ((EACH_ROW, node.elements),))
+        return None
+    if form.kind in (Kind.LOOP, Kind.ROW) and form.space == node.space:
+        if form.kind is Kind.ROW or form.is_simple:
+            return Admission(form, ((FULL, node.elements),))
+    return None
+
+
 def _never(group: Group, node: Node) -> Refusal | None:
     kind = group.form.kind
     if kind is Kind.ALONE:

@@ -7,13 +7,21 @@ one more output of the first of them, or begins a group of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.rewrites.fusion import cost
 from mlirhlo.rewrites.fusion.graph import FREE, Node, Role
 from mlirhlo.rewrites.fusion.groups import Form, Group, Kind, start
-from mlirhlo.rewrites.fusion.joining import Admission, Kinds, Refusal, admit, admit_output
+from mlirhlo.rewrites.fusion.joining import (
+    Admission,
+    Kinds,
+    Refusal,
+    admit,
+    admit_beside,
+    admit_output,
+)
 from mlirhlo.rewrites.fusion.order import move_behind, reached
 from mlirhlo.rewrites.passes import Remark
 
@@ -31,6 +39,8 @@ class Planner:
     """Whether a fusion may have several outputs."""
     is_scheduled: bool
     """Whether instructions have to keep their order."""
+    tags: Mapping[Instruction, int] | None = None
+    """Where only whole fusions are merged: the fusion that each instruction was in."""
     fuel: int | None = None
     """At most so many instructions join a group."""
     remarks: list[Remark] | None = None
@@ -60,20 +70,22 @@ class Planner:
             else:
                 found[group] = answer
         if not found:
-            self._begin(node)
+            if not self._beside(node, readers):
+                self._begin(node)
             return
         everyone = len(found) == len(readers) and not node.is_root
+        everyone = everyone and all(self._is_of(node, group) for group in found)
         if everyone and (len(found) == 1 or self._copies_are_cheaper(node, list(found))):
             for group, admission in found.items():
                 self._join(group, node, admission)
             return
         main = self._as_output(node, readers, found)
-        if main is None:
+        if main is None and not self._beside(node, readers):
             self._begin(node)
         for group, admission in found.items():
             if group is main:
                 continue
-            if node.role in FREE or self._is_at_hand(node, group):
+            if (node.role in FREE or self._is_at_hand(node, group)) and self._is_of(node, group):
                 self._join(group, node, admission)
             else:
                 why = "other users read it from memory"
@@ -90,6 +102,14 @@ class Planner:
         if self.fuel is not None and self.joined >= self.fuel:
             return Refusal("fuel", "the limit on fusions is reached")
         return admit(group, node, self.kinds)
+
+    def _is_of(self, node: Node, group: Group) -> bool:
+        """Whether an instruction may be inside a group without being an output."""
+        tags = self.tags
+        if tags is None or node.role is Role.CONSTANT:
+            return True
+        tag = tags.get(node.op)
+        return tag is not None and any(tags.get(o.op) == tag for o in group.outputs)
 
     def _begin(self, node: Node) -> None:
         group = start(node)
@@ -152,9 +172,42 @@ class Planner:
             self._remark(node, group, refusal)
         return None
 
+    def _beside(self, node: Node, readers: Iterable[Group]) -> bool:
+        """Makes it an output of a group that does not read it, but what it reads."""
+        if not self.multi_output or node.role not in (Role.ELEMENTWISE, Role.REDUCE):
+            return False
+        if node.has_control or node.barrier is not None or node.from_product:
+            return False
+        readers = dict.fromkeys(readers)
+        for group in self._siblings(node):
+            form = None if group in readers else admit_beside(group, node, self.kinds)
+            if form is None or (self.fuel is not None and self.joined >= self.fuel):
+                continue
+            refusal = self._before_others(group, readers)
+            if refusal is None:
+                self._join(group, node, form, is_output=True)
+                return True
+            self._remark(node, group, refusal)
+        return False
+
+    def _siblings(self, node: Node) -> list[Group]:
+        """Some groups that read a large operand of it."""
+        found: dict[Group, None] = {}
+        for operand in node.operands:
+            if operand.role in FREE or 2 * operand.size_bytes < node.size_bytes:
+                continue
+            if operand.size_bytes < cost.SMALLEST_SHARED_BYTES:
+                continue
+            for user in operand.users:
+                if user.index > node.index and len(found) < _ATTEMPTS:
+                    for group in self.owners[user]:
+                        if operand in group.inputs and not group.outputs[0].has_control:
+                            found[group] = None
+        return list(found)
+
     def _before_others(self, group: Group, readers: Iterable[Group]) -> Refusal | None:
         """Puts a group before all others that read what it will write."""
-        early = [r for r in readers if r is not group and r.order < group.order]
+        early = [r for r in dict.fromkeys(readers) if r is not group and r.order < group.order]
         if not early:
             return None
         if self.is_scheduled:
@@ -198,4 +251,3 @@ def _read_bytes(node: Node) -> int:
     if node.role is Role.BROADCAST:
         return node.operands[0].size_bytes
     return 0 if node.role in (Role.CONSTANT, Role.IOTA) else node.size_bytes
-

@@ -86,7 +86,8 @@ def _may_use_tiles() -> bool:
     if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
         return False
     arch_prctl, request_permission, tile_data = 158, 0x1023, 18
-    return ctypes.CDLL(None).syscall(arch_prctl, request_permission, tile_data) == 0
+    denied: int = ctypes.CDLL(None).syscall(arch_prctl, request_permission, tile_data)
+    return denied == 0
 
 
 def _caches() -> tuple[int, int, int]:

@@ -177,6 +177,11 @@ def test_dots_of_every_form(element: str, form: str) -> None:
         "f32[33,40] dot(s8[33,70] x, f32[70,40] y), " + MATRICES,
         "f32[33,40] dot(f32[33,70] x, f32[70,40] y), algorithm=dot_bf16_bf16_f32, " + MATRICES,
         "f32[33,40] dot(f32[33,70] x, f32[70,40] y), algorithm=dot_tf32_tf32_f32, " + MATRICES,
+        (
+            "c64[2,9,7]{0,2,1} dot(c64[5,2,6]{1,2,0} x, c64[6,9,2,5,7]{3,0,2,1,4} y), "
+            "lhs_batch_dims={1}, lhs_contracting_dims={0,2}, rhs_batch_dims={2}, "
+            "rhs_contracting_dims={3,0}"
+        ),
         "f32[300,10] dot(f32[300,2100] x, f32[2100,10] y), " + MATRICES,
         "f32[130,200] dot(f32[130,1024] x, f32[1024,200] y), " + MATRICES,
     ],
@@ -326,6 +331,26 @@ ENTRY e {
   ROOT t = (pred[40,50], f32[40,50]) tuple(positive, relu)
 }
 """)
+
+
+@pytest.mark.parametrize("after", ["t", "r"])
+def test_a_result_is_stored_transposed(after: str) -> None:
+    agrees(
+        """HloModule turned
+ENTRY e {
+  x = f32[3,20,24] parameter(0)
+  y = f32[3,24,50] parameter(1)
+  bias = f32[50] parameter(2)
+  d = f32[3,20,50] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2},
+    rhs_contracting_dims={1}
+  ROOT t = f32[20,50,3] transpose(d), dimensions={1,2,0}
+  w = f32[3,20,50] broadcast(bias), dimensions={2}
+  s = f32[3,20,50] add(d, w)
+  u = f32[20,3,50] transpose(s), dimensions={1,0,2}
+  r = f32[20,3,50] tanh(u)
+}
+""".replace("ROOT ", "").replace(f"  {after} =", f"  ROOT {after} =")
+    )
 
 
 def test_what_comes_before_a_dot_is_packed() -> None:

@@ -157,7 +157,7 @@ def _lhs_packing(c: Contraction, rows: int) -> str:
                 return ""
         elif along and step == 1 and c.count(c.depth) % (a.group * 16) == 0 and row % a.group == 0:
             return ""
-    return "rows" if along or a.tiles else "depth"
+    return "rows" if along or a.tiles or a.parts > 1 else "depth"
 
 
 def _stride(c: Contraction, factor: Factor, strides: dict[int, int], axis: int) -> int:

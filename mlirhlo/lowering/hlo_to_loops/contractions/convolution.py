@@ -28,15 +28,13 @@ _FEWEST_COLUMNS = 4
 """Output features of a group that are worth a product of matrices."""
 
 
-def of_convolution(
-    op: ConvolutionOp, in_memory: Sequence[SSAValue], result: ArrayShape | None = None
-) -> Sequence[Contraction]:
+def of_convolution(op: ConvolutionOp, in_memory: Sequence[SSAValue]) -> Sequence[Contraction]:
     """The contractions of a convolution, none when its groups are too small (depthwise ones).
 
     Where the input is dilated, places of the result that meet the same taps are a contraction of
-    their own: none multiplies the zeros between elements. `in_memory`, `result`: as of `of_dot`.
+    their own: none multiplies the zeros between elements. `in_memory`: as of `of_dot`.
     """
-    right, own = array(op.inputs[1]), array(op.output)
+    right = array(op.inputs[1])
     labels = op.dim_labels
     assert labels is not None
     window = op.window or Window((WindowDimension(),) * len(labels.input_spatial_dimensions))
@@ -47,9 +45,7 @@ def of_convolution(
     phases = [_phases(d) for d in window.dimensions]
     if prod(map(len, phases)) > _MOST_PHASES:
         phases = [[None] for _ in phases]
-    found = [
-        _contraction(op, window, chosen, in_memory, result or own) for chosen in product(*phases)
-    ]
+    found = [_contraction(op, window, chosen, in_memory) for chosen in product(*phases)]
     return [c for c in found if c.count(c.rows)] or found[:1]
 
 
@@ -58,7 +54,6 @@ def _contraction(
     window: Window,
     phases: Sequence[int | None],
     in_memory: Sequence[SSAValue],
-    stored: ArrayShape,
 ) -> Contraction:
     """Places of the result of one phase in each dimension, None for all of them."""
     lhs, rhs = op.inputs[:2]
@@ -125,7 +120,7 @@ def _contraction(
         (*taps, feature),
         Factor(lhs, left, tuple(source), lhs in in_memory),
         Factor(rhs, right, tuple(weight), rhs in in_memory),
-        Factor(op.output, stored, tuple(target), True),
+        Factor(op.output, own, tuple(target), True),
     )
     return in_runs(contraction, feature)
 

@@ -7,20 +7,14 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.ops import DotOp
-from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.lowering.hlo_to_loops.contractions.arithmetic import choose
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction, Factor, Index
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import array
 from mlirhlo.lowering.target import current
 
 
-def of_dot(
-    op: DotOp, in_memory: Sequence[SSAValue], result: ArrayShape | None = None
-) -> Contraction:
-    """The contraction of a dot; `in_memory`: values that are buffers, `result`: what is stored.
-
-    Element types are the dot's; `result` has its dimensions and the layout of the memory.
-    """
+def of_dot(op: DotOp, in_memory: Sequence[SSAValue]) -> Contraction:
+    """The contraction of a dot; `in_memory`: values that are buffers."""
     lhs, rhs = op.inputs[:2]
     left, right, own = array(lhs), array(rhs), array(op.output)
     sizes: list[int] = []
@@ -53,7 +47,7 @@ def of_dot(
         _factor(rhs, [rhs_axes[d] for d in range(right.rank)], in_memory),
         Factor(
             op.output,
-            result or own,
+            own,
             tuple(Index(((a, 1),)) for a in (*batch, *rows, *columns)),
             True,
         ),

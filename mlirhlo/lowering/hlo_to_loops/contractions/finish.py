@@ -6,7 +6,7 @@ after the contraction in the lanes of their columns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects import vector
+from mlirhlo.dialects.hlo.ops import TransposeOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.hlo_to_loops.contractions.function import KernelFunction
@@ -23,7 +24,7 @@ from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import Value, to_memory
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
-from mlirhlo.lowering.hlo_to_loops.places import Places
+from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 
 
 class Finisher:
@@ -50,7 +51,7 @@ class Finisher:
         )
         return (
             not others
-            and output.value is c.result.value
+            and _moved_only(output.value) is c.result.value
             and same
             and not element.is_complex
             and self.is_contiguous
@@ -110,12 +111,17 @@ class Finisher:
                 )
                 value = convert(b, sums, c.arithmetic.total, _element(c.result.value))
                 elements = Elements(Places(b, lanes, mask), self.buffers)
-                elements.know(c.result.value, place, value)
+                elements.know(c.result.value, self._own(place), value)
                 stride = 1 if self.column is None else self.strides[self.column]
                 target = b.add(offset, b.mul(column, stride))
                 for output, memory in zip(self.outputs, self.memories, strict=True):
                     result = elements.at(output.value, place)
                     self._store(memory, target, stride, result, mask)
+
+    def _own(self, place: Sequence[Coordinate]) -> Sequence[Coordinate]:
+        """A place of the results as one of the instruction's."""
+        own = dict(zip(self.c.order, place, strict=False))
+        return [own[d] for d in range(len(place))] if own else place
 
     def _offset_of(self, places: Mapping[int, Index]) -> Index:
         return self.b.sub(self._offset(places), self.base)
@@ -156,3 +162,10 @@ def _element(value: SSAValue) -> Any:
     from mlirhlo.dialects.hlo.types import shape_of
 
     return cast(ArrayShape, shape_of(value.type)).element_type
+
+
+def _moved_only(value: SSAValue) -> SSAValue:
+    """What a value is, transposed."""
+    while isinstance(op := value.owner, TransposeOp):
+        value = op.operand
+    return value

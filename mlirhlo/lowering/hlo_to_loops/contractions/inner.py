@@ -53,7 +53,8 @@ def inner_kernel(function: KernelFunction, c: Contraction, lanes: int) -> FuncOp
     right = Reader.of(b, c, c.rhs, c.arithmetic.rhs, memory, buffers)
     rounds = min(count, 64)
     with b.loop(0, 1) if rounds == 1 or ns < 30_000 else b.parallel(rounds, work=ns) as part:
-        low, high = (0, count)
+        low: Index = 0
+        high: Index = count
         if not (rounds == 1 or ns < 30_000):
             low = b.div(b.mul(part, count), rounds)
             high = b.div(b.mul(b.add(part, 1), count), rounds)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
-from mlirhlo.dialects.hlo.ops import ComputationOp, ConvolutionOp, DotOp, TupleOp
+from mlirhlo.dialects.hlo.ops import ComputationOp, ConvolutionOp, DotOp, TransposeOp, TupleOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.hlo_to_loops.contractions.blocked import blocked_kernel
 from mlirhlo.lowering.hlo_to_loops.contractions.convolution import of_convolution
 from mlirhlo.lowering.hlo_to_loops.contractions.dot import of_dot
+from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction
 from mlirhlo.lowering.hlo_to_loops.elements import physical_order
 from mlirhlo.lowering.hlo_to_loops.kernels import (
     Computations,
@@ -57,31 +59,37 @@ def contraction_kernel(
 
     None for everything else: see the conditions in the package's docstring.
     """
-    op = the_contraction([o.value for o in outputs], operands)
-    if op is None:
+    found = the_contraction([o.value for o in outputs], operands)
+    if found is None:
         return None
-    own = array(op.output)
+    op, order = found
     shape = outputs[0].shape
-    for output in outputs:
-        if output.shape.dimensions != own.dimensions:
-            return None
-        if physical_order(output.shape) != physical_order(shape):
-            return None
-    stored = ArrayShape(own.element_type, shape.dimensions, layout=shape.layout)
+    if any(physical_order(o.shape) != physical_order(shape) for o in outputs):
+        return None
+    stored = ArrayShape(array(op.output).element_type, shape.dimensions, layout=shape.layout)
     if isinstance(op, DotOp):
-        contractions = [of_dot(op, operands, stored)]
+        contractions: Sequence[Contraction] = [of_dot(op, operands)]
     else:
-        contractions = of_convolution(op, operands, stored)
-    return blocked_kernel(name, contractions, operands, outputs) if contractions else None
+        contractions = of_convolution(op, operands)
+    if not contractions:
+        return None
+    turned = [_stored(c, order, stored) for c in contractions]
+    return blocked_kernel(name, turned, operands, outputs)
+
+
+def _stored(c: Contraction, order: Sequence[int], shape: ArrayShape) -> Contraction:
+    """With a result whose dimension i, of what is stored, is dimension `order[i]`."""
+    indices = tuple(c.result.indices[d] for d in order)
+    return replace(c, result=replace(c.result, shape=shape, indices=indices), order=tuple(order))
 
 
 def the_contraction(
     outputs: Sequence[SSAValue], operands: Sequence[SSAValue]
-) -> DotOp | ConvolutionOp | None:
-    """The one dot or convolution that outputs come from, element by element; None else."""
+) -> tuple[DotOp | ConvolutionOp, Sequence[int]] | None:
+    """The one dot or convolution that outputs come from, element by element, and which of its
+    dimension each of theirs is; None else."""
     found: DotOp | ConvolutionOp | None = None
     inputs = set(operands)
-    after: set[SSAValue] = set()
     seen: set[SSAValue] = set()
     stack = list(outputs)
     while stack:
@@ -102,41 +110,55 @@ def the_contraction(
         stack += op.inputs
     if found is None:
         return None
-    # From the contraction on, all is element by element on its dimensions.
-    for value in seen:
-        if not _leads_to(value, found, inputs, after):
-            continue
-        op = value.owner
-        assert isinstance(op, Instruction)
-        if op is not found and not (op.opcode.elementwise or op.opcode.name in ("copy", "convert")):
-            return None
-        if array(value).dimensions != array(found.output).dimensions:
-            return None
-    if any(v in after for v in found.inputs) or not all(
-        v is found.output or _leads_to(v, found, inputs, after) for v in outputs
-    ):
+    orders = _Orders(found, inputs)
+    if any(orders.of(v) is not None for v in found.inputs):
         return None
-    return found
+    ends = {orders.of(v) for v in outputs}
+    if len(ends) != 1 or orders.is_lost:
+        return None
+    (order,) = ends
+    return None if order is None else (found, order)
 
 
-def _leads_to(
-    value: SSAValue, found: Instruction, inputs: set[SSAValue], after: set[SSAValue]
-) -> bool:
-    """Whether a value is computed from the contraction; remembered in `after`."""
-    stack, seen = [value], set[SSAValue]()
-    while stack:
-        here = stack.pop()
-        if here is found.output or here in after:
-            after.add(value)
-            return True
-        if here in seen or here in inputs:
-            continue
-        seen.add(here)
-        op = here.owner
-        assert isinstance(op, Instruction)
-        if op is not found:
-            stack += op.inputs
-    return False
+class _Orders:
+    """For values after a contraction, which dimension of it each of theirs is."""
+
+    def __init__(self, found: Instruction, inputs: set[SSAValue]) -> None:
+        self.known: dict[SSAValue, tuple[int, ...] | None] = dict.fromkeys(inputs)
+        self.known[found.output] = tuple(range(array(found.output).rank))
+        self.first = found
+        self.is_lost = False
+        """Whether something after it is not element by element."""
+
+    def of(self, value: SSAValue) -> tuple[int, ...] | None:
+        """None for a value that does not come from it."""
+        if value in self.known:
+            return self.known[value]
+        stack = [value]
+        while stack:
+            here = stack[-1]
+            op = here.owner
+            assert isinstance(op, Instruction)
+            missing = [v for v in op.inputs if v not in self.known]
+            if missing:
+                stack += missing
+                continue
+            stack.pop()
+            if here not in self.known:
+                self.known[here] = self._next(op)
+        return self.known[value]
+
+    def _next(self, op: Instruction) -> tuple[int, ...] | None:
+        orders = {order for v in op.inputs if (order := self.known[v]) is not None}
+        if not orders:
+            return None
+        order = orders.pop()
+        if isinstance(op, TransposeOp):
+            return tuple(order[d] for d in op.dimensions)
+        same = op.opcode.elementwise or op.opcode.name in ("copy", "convert")
+        if orders or not same or array(op.output).rank != len(order):
+            self.is_lost = True
+        return order
 
 
 def _has_more(op: DotOp | ConvolutionOp) -> bool:

@@ -66,7 +66,7 @@ class Memory:
 
 
 def _count_of(shape: ArrayShape, unit: Attribute) -> int:
-    return shape.element_count * shape.element_type.byte_size // cast(Any, unit).size
+    return shape.element_count * shape.element_type.byte_size // cast(int, cast(Any, unit).size)
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,8 @@ class Contraction:
     result: Factor
     """What is stored; its value is the instruction's."""
     algorithm: str = "unset"
+    order: Sequence[int] = ()
+    """Dimensions of the instruction in the order of those of `result`; none: the same."""
     origins: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, "tuple[int, ...]"])
     """Axes that a merged axis stands for, the innermost last."""
 

@@ -59,6 +59,7 @@ _BUILTIN: Mapping[str, str] = {
     "cse": "cse:CsePass",
     "dce": "dce:DcePass",
     "flatten-call-graph": "flatten_call_graph:FlattenCallGraphPass",
+    "custom-call-expander": "custom_call_expander:CustomCallExpanderPass",
     "declared-types": "declared_types:DeclaredTypesPass",
     "default-layouts": "default_layouts:DefaultLayoutsPass",
     "defuser": "defuser:DefuserPass",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.ops.control_flow import CustomCallOp
 
 
-@computes(
+ANNOTATIONS = (
     "AssumeGatherIndicesInBound",
     "GatherScatterIndicesBitpacked",
     "LayoutConstraint",
@@ -31,6 +31,13 @@ if TYPE_CHECKING:
     "xla.sdy.PropagationBarrier",
     "xla.sdy.ShardingGroup",
 )
+"""Targets of calls that hand on their operand."""
+
+NEW_BUFFERS = ("AllocateBuffer", "CreateBuffer", "AllocatePersistentBuffer")
+"""Targets of calls that make memory without defined contents."""
+
+
+@computes(*ANNOTATIONS)
 def annotation(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     """The operands as they are; nothing where the call has no result."""
     if isinstance(op.shape, TupleShape):
@@ -41,7 +48,7 @@ def annotation(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     return inputs[0] if inputs else zeros(op.shape)
 
 
-@computes("AllocateBuffer", "CreateBuffer", "AllocatePersistentBuffer")
+@computes(*NEW_BUFFERS)
 def new_buffer(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     """A buffer without defined contents: zeros."""
     return zeros(op.shape)

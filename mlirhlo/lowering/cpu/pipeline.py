@@ -17,9 +17,11 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.shapes import ArrayShape, leaves
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.algsimp import AlgebraicSimplifierPass
+from mlirhlo.rewrites.batchnorm_expander import BatchNormExpanderPass
 from mlirhlo.rewrites.call_inliner import CallInlinerPass
 from mlirhlo.rewrites.cloning import clone_module
 from mlirhlo.rewrites.cse import CsePass
+from mlirhlo.rewrites.custom_call_expander import CustomCallExpanderPass
 from mlirhlo.rewrites.dce import DcePass
 from mlirhlo.rewrites.declared_types import DeclaredTypesPass
 from mlirhlo.rewrites.default_layouts import DefaultLayoutsPass
@@ -58,10 +60,10 @@ def passes(*, has_layouts: bool = False) -> tuple[HloPass, ...]:
         CallInlinerPass(),
         DefuserPass(),
         DeclaredTypesPass(),
+        BatchNormExpanderPass(),
+        CustomCallExpanderPass(),
         TupleSimplifierPass(),
-        AlgebraicSimplifierPass(
-            only=rules, executing_on_cpu=True, is_layout_sensitive=has_layouts
-        ),
+        AlgebraicSimplifierPass(only=rules, executing_on_cpu=True, is_layout_sensitive=has_layouts),
         CsePass(is_layout_sensitive=True),
         DcePass(),
         FusionPass(multi_output=True),

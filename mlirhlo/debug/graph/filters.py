@@ -29,7 +29,7 @@ class Show(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What is shown of the nodes of one computation; those of others are, unless `only` is set."""
+    """What is shown of the nodes of one computation; those of others are shown all."""
 
     computation: int | None = None
     """None: everything is shown."""

@@ -2,30 +2,19 @@
 
 import { amount, byId, bytes, element, shortened } from "./dom.js";
 import { Stages, readData } from "./data.js";
-import { Item, Tree } from "./tree.js";
+import { Item } from "./tree.js";
 import { arrange } from "./layout.js";
 import { between, callSite, drawnUsers, neighbours } from "./select.js";
 import { Coloring, draw, drawLegend } from "./draw.js";
 import { setUpSearch } from "./search.js";
 import { showChanges, showInstruction, showText } from "./panel.js";
+import { center, fit, keepInView, moveView, onScreen, state, toast, zoom } from "./view.js";
+import { showKeys } from "./help.js";
+import { setUpPointer } from "./pointer.js";
 
 const MOST_BOXES = 700;
 const MOST_IN_FOCUS = 400;
 const FIRST_BOXES = 45;
-const SMALLEST = 0.7;
-
-const KEYS = [
-  ["/", "search"], ["arrows", "go to an operand, a user, the instruction beside"], ["Enter", "unfold or fold"],
-  ["n, then + and −", "neighbourhood of N hops"], ["p, p", "all paths between two instructions"], ["Esc", "back to the whole"],
-  ["u, o", "unfold one level, fold everything"], ["f", "fit to the window"], ["+ −", "zoom; also wheel, and dragging moves"],
-  ["[ ]", "stage before, after"], ["g", "show what a pass has removed"], ["c", "constants and tuple elements as boxes"],
-  ["1 … 5", "colour by category, sharding, operations, bytes accessed, size"], ["t", "text of the computation"],
-];
-
-const state = {
-  data: null, stages: null, place: 0, stage: null, tree: new Tree(), computation: "", selected: null, focus: null,
-  start: null, coloring: null, shown: new Map(), arrangement: null, view: { x: 0, y: 0, scale: 1 }, border: null,
-};
 
 // ---------------------------------------------------------------- showing
 
@@ -126,62 +115,6 @@ function unfocus() {
   state.focus = null;
   refresh();
   state.selected ? reveal(state.selected) : fit();
-}
-
-function toast(text) {
-  byId("toast").textContent = text;
-  clearTimeout(toast.timer);
-  toast.timer = setTimeout(() => { byId("toast").textContent = ""; }, 3500);
-}
-
-// ---------------------------------------------------------------- view
-
-function onScreen(box) {
-  const { x, y, scale } = state.view;
-  return { x: box.x * scale + x, y: box.y * scale + y };
-}
-
-function moveView() {
-  const { x, y, scale } = state.view;
-  byId("world").setAttribute("transform", `translate(${x.toFixed(2)},${y.toFixed(2)}) scale(${scale.toFixed(4)})`);
-}
-
-function fit() {
-  const { clientWidth, clientHeight } = byId("canvas");
-  const { width, height } = state.arrangement;
-  const top = byId("focus").offsetHeight ? 52 : 20; // the focus bar stands there
-  const room = clientHeight - byId("legend").offsetHeight - 16 - top; // and the legend at the bottom
-  const scale = Math.min(1.3, (clientWidth - 48) / Math.max(1, width), (room - 8) / Math.max(1, height));
-  const readable = Math.max(scale, SMALLEST);
-  state.view = {
-    scale: readable,
-    x: (clientWidth - width * readable) / 2,
-    // What does not fit starts at its top, where the parameters are.
-    y: height * readable > room ? top : top + (room - height * readable) / 2,
-  };
-  moveView();
-}
-
-function zoom(factor, x = byId("canvas").clientWidth / 2, y = byId("canvas").clientHeight / 2) {
-  const { view } = state;
-  const scale = Math.max(0.02, Math.min(4, view.scale * factor));
-  view.x = x - ((x - view.x) * scale) / view.scale;
-  view.y = y - ((y - view.y) * scale) / view.scale;
-  view.scale = scale;
-  moveView();
-}
-
-function center(key) {
-  const box = state.shown.get(key);
-  if (!box) {
-    return;
-  }
-  const { clientWidth, clientHeight } = byId("canvas");
-  const { view } = state;
-  view.scale = Math.max(view.scale, 0.75);
-  view.x = clientWidth / 2 - (box.x + box.width / 2) * view.scale;
-  view.y = clientHeight / 2 - (box.y + Math.min(box.height, 200) / 2) * view.scale;
-  moveView();
 }
 
 // ---------------------------------------------------------------- selecting
@@ -445,15 +378,6 @@ function step(direction) {
   }
 }
 
-function keepInView(key) {
-  const box = state.shown.get(key);
-  const { x, y } = onScreen(box);
-  const { clientWidth, clientHeight } = byId("canvas");
-  if (x < 0 || y < 0 || x + box.width * state.view.scale > clientWidth || y + box.height * state.view.scale > clientHeight) {
-    center(key);
-  }
-}
-
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select, dialog")) {
     return;
@@ -486,74 +410,10 @@ function onKey(event) {
   }
 }
 
-function showKeys() {
-  const table = element("dl");
-  KEYS.forEach(([key, text]) => table.append(element("dt", {}, key), element("dd", {}, text)));
-  const close = element("button", { onclick: () => byId("keys").close() }, "Close");
-  byId("keys").replaceChildren(element("h2", {}, "Keys"), table, close);
-  byId("keys").showModal();
-}
-
 function toggleGhosts() {
   state.tree.showsGhosts = !state.tree.showsGhosts;
   byId("ghosts").setAttribute("aria-pressed", String(state.tree.showsGhosts));
   refresh();
-}
-
-function setUpPointer() {
-  const canvas = byId("canvas");
-  let drag = null;
-  canvas.addEventListener("wheel", (event) => {
-    event.preventDefault();
-    const { left, top } = canvas.getBoundingClientRect();
-    zoom(Math.exp(-event.deltaY * 0.0016), event.clientX - left, event.clientY - top);
-  }, { passive: false });
-  canvas.addEventListener("pointerdown", (event) => {
-    drag = { x: event.clientX, y: event.clientY, moved: false };
-  });
-  canvas.addEventListener("pointermove", (event) => {
-    if (!drag || !event.buttons) {
-      return;
-    }
-    const [dx, dy] = [event.clientX - drag.x, event.clientY - drag.y];
-    if (!drag.moved && Math.abs(dx) + Math.abs(dy) < 4) {
-      return;
-    }
-    canvas.setPointerCapture(event.pointerId);
-    state.view.x += dx;
-    state.view.y += dy;
-    drag = { x: event.clientX, y: event.clientY, moved: true };
-    canvas.classList.add("dragging");
-    moveView();
-  });
-  canvas.addEventListener("click", (event) => {
-    const wasMoved = drag?.moved;
-    drag = null;
-    canvas.classList.remove("dragging");
-    canvas.focus();
-    if (wasMoved) {
-      return;
-    }
-    const box = state.shown.get(event.target.closest?.("[data-key]")?.dataset.key);
-    if (!box) {
-      select(null);
-      return;
-    }
-    const { item } = box.place;
-    if (event.target.closest(".handle") || !item.instruction) {
-      toggle(item);
-    } else if (item.kind === "stub") {
-      reveal(item.instruction);
-    } else {
-      select(item.instruction);
-    }
-  });
-  canvas.addEventListener("dblclick", (event) => {
-    const box = state.shown.get(event.target.closest?.("[data-key]")?.dataset.key);
-    if (box?.place.item.instruction && !event.target.closest(".handle")) {
-      toggle(box.place.item);
-    }
-  });
 }
 
 function setUp() {
@@ -583,7 +443,7 @@ function setUp() {
   byId("slider").addEventListener("input", (event) => showStage(Number(event.target.value)));
   document.addEventListener("keydown", onKey);
   addEventListener("resize", () => moveView());
-  setUpPointer();
+  setUpPointer({ select, toggle, reveal });
   setUpSearch(() => state.stage, actions.go);
 }
 

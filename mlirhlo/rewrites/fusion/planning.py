@@ -19,10 +19,10 @@ from mlirhlo.rewrites.fusion.joining import (
     Kinds,
     Refusal,
     admit,
-    admit_beside,
     admit_output,
 )
 from mlirhlo.rewrites.fusion.order import move_behind, reached
+from mlirhlo.rewrites.fusion.siblings import merge_siblings
 from mlirhlo.rewrites.passes import Remark
 
 _ATTEMPTS = 4
@@ -53,6 +53,11 @@ class Planner:
         """All groups, those of one instruction too, in an order in which they can run."""
         for node in reversed(nodes):
             self._place(node)
+        if self.multi_output and not self.is_scheduled and self.fuel is None:
+            merge_siblings(
+                nodes, self._reading, self._after, self._before, self._take, self._remark
+            )
+            self.groups = [group for group in self.groups if group.outputs]
         for group in self.groups:
             form = group.form
             if form.kind is Kind.ROW and all(m.role is not Role.REDUCE for m in group.members):
@@ -70,8 +75,7 @@ class Planner:
             else:
                 found[group] = answer
         if not found:
-            if not self._beside(node, readers):
-                self._begin(node)
+            self._begin(node)
             return
         everyone = len(found) == len(readers) and not node.is_root
         everyone = everyone and all(self._is_of(node, group) for group in found)
@@ -80,7 +84,7 @@ class Planner:
                 self._join(group, node, admission)
             return
         main = self._as_output(node, readers, found)
-        if main is None and not self._beside(node, readers):
+        if main is None:
             self._begin(node)
         for group, admission in found.items():
             if group is main:
@@ -172,39 +176,6 @@ class Planner:
             self._remark(node, group, refusal)
         return None
 
-    def _beside(self, node: Node, readers: Iterable[Group]) -> bool:
-        """Makes it an output of a group that does not read it, but what it reads."""
-        if not self.multi_output or node.role not in (Role.ELEMENTWISE, Role.REDUCE):
-            return False
-        if node.has_control or node.barrier is not None or node.from_product:
-            return False
-        readers = dict.fromkeys(readers)
-        for group in self._siblings(node):
-            form = None if group in readers else admit_beside(group, node, self.kinds)
-            if form is None or (self.fuel is not None and self.joined >= self.fuel):
-                continue
-            refusal = self._before_others(group, readers)
-            if refusal is None:
-                self._join(group, node, form, is_output=True)
-                return True
-            self._remark(node, group, refusal)
-        return False
-
-    def _siblings(self, node: Node) -> list[Group]:
-        """Some groups that read a large operand of it."""
-        found: dict[Group, None] = {}
-        for operand in node.operands:
-            if operand.role in FREE or 2 * operand.size_bytes < node.size_bytes:
-                continue
-            if operand.size_bytes < cost.SMALLEST_SHARED_BYTES:
-                continue
-            for user in operand.users:
-                if user.index > node.index and len(found) < _ATTEMPTS:
-                    for group in self.owners[user]:
-                        if operand in group.inputs and not group.outputs[0].has_control:
-                            found[group] = None
-        return list(found)
-
     def _before_others(self, group: Group, readers: Iterable[Group]) -> Refusal | None:
         """Puts a group before all others that read what it will write."""
         early = [r for r in dict.fromkeys(readers) if r is not group and r.order < group.order]
@@ -231,6 +202,21 @@ class Planner:
             owner = self.owners[node][0]
             if node in owner.outputs and owner is not group:
                 yield owner
+
+    def _reading(self, node: Node) -> list[Group]:
+        owners = (group for user in node.users for group in self.owners[user])
+        return [group for group in dict.fromkeys(owners) if node in group.inputs]
+
+    def _take(self, group: Group, other: Group) -> None:
+        """Puts all of another group into one that walks alike."""
+        members = {**group.members, **other.members}
+        group.members = dict(sorted(members.items(), key=lambda item: -item[0].index))
+        group.outputs += other.outputs
+        group.inputs.update(other.inputs)
+        for member in other.members:
+            owners = [group if g is other else g for g in self.owners[member]]
+            self.owners[member] = list(dict.fromkeys(owners))
+        other.outputs = []
 
     def _remark(self, node: Node, group: Group, refusal: Refusal) -> None:
         if self.remarks is not None and node.role is not Role.OTHER:

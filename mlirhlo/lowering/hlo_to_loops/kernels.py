@@ -74,9 +74,9 @@ def build_kernel(name: str, op: Instruction, computations: Computations) -> Func
     else:
         operands = list(op.inputs)
         outputs = outputs_of(op.output)
-    for value in operands:
-        if not isinstance(shape_of(value.type), ArrayShape):
-            raise error("HLO0432", f"`{op.opcode.name}` of tuples has no lowering to a loop")
+    shapes = [*(shape_of(value.type) for value in operands), *(o.shape for o in outputs)]
+    if not all(isinstance(shape, ArrayShape) for shape in shapes):
+        raise error("HLO0432", f"`{op.opcode.name}` of tuples has no lowering to a loop")
     return computed(name, outputs, operands)
 
 

@@ -153,6 +153,21 @@ def test_devices_meet() -> None:
         np.testing.assert_array_equal(result, factor * x)
 
 
+def test_tuples_in_tuples_go_through_python() -> None:
+    text = """HloModule m, replica_count=2
+ENTRY e {
+  x = f32[2] parameter(0)
+  y = f32[3] parameter(1)
+  s = ((f32[2], f32[3]), (f32[4], f32[6])) all-gather-start(x, y), replica_groups={{0,1}}, dimensions={0}
+  ROOT d = (f32[4], f32[6]) all-gather-done(s)
+}
+"""
+    x, y = np.arange(2, dtype="f4"), np.arange(3, dtype="f4")
+    first, second = compiled(text)(x, y)
+    np.testing.assert_array_equal(first, np.tile(x, 2))
+    np.testing.assert_array_equal(second, np.tile(y, 2))
+
+
 def test_constants_that_are_tuples() -> None:
     text = """HloModule m
 ENTRY e {

@@ -180,7 +180,11 @@ class _Maker:
         for op in self.sequence:
             self._uses(op)
         self._results()
-        return Assignment(self.values, self._allocations(), self.sequence, self.printer)
+        allocations = self._allocations()
+        placed = {id(p.value) for allocation in allocations for p in allocation.placed}
+        # What nothing reads has no memory, such as the context of an asynchronous copy.
+        values = [value for value in self.values if id(value) in placed]
+        return Assignment(values, allocations, self.sequence, self.printer)
 
     def _name(self, op: Instruction) -> str:
         return printed_name(self.printer, op)

@@ -64,7 +64,7 @@ class Options(WatchFlags, OutputFlags, InputFlags):
         None,
         group="Output",
         metavar="NAMES",
-        help="alias, call-graph, cost, dataflow, liveness in place of the module; --json",
+        help="print cost, alias, dataflow, liveness, call-graph",
     )
     explain_fusion: bool = flag(
         False, group="Output", help="what was not fused and why in place of the module; --json"
@@ -169,15 +169,6 @@ def _check_platform(options: Options) -> None:
         )
     if options.stage != stages.HLO and options.verify_roundtrip:
         raise usage_error("--verify-roundtrip goes with --stage=hlo")
-    asks_nothing = not options.passes and options.pass_pipeline is None
-    lists = options.list_passes or options.help_passes or options.list_stages
-    if len(known_stages) > 1:
-        return
-    if platform in _OTHER_PLATFORMS and asks_nothing and not lists:
-        raise usage_error(
-            f"there is no pipeline of platform '{options.platform}'",
-            help="name the passes with --passes, or leave --platform out to print the module",
-        )
 
 
 def _with_passes(parsed: Parsed[Options]) -> int:
@@ -209,7 +200,7 @@ def _passes(options: Options, xla: Flags) -> tuple[ModulePass, ...]:
             pipeline = pipeline.removeprefix("builtin.module(").removesuffix(")")
         text = f"{text},{pipeline}" if text and pipeline else text or pipeline
     if not text:
-        return ()
+        return _platform_passes(options)
     from mlirhlo.rewrites.pipeline import parse_pipeline
 
     try:
@@ -223,6 +214,19 @@ def _passes(options: Options, xla: Flags) -> tuple[ModulePass, ...]:
 
     wanted = wanted_passes(xla)
     return tuple(_with_fuel(p, xla) for p in passes if wanted(p.name))
+
+
+def _platform_passes(options: Options) -> tuple[ModulePass, ...]:
+    """What the compiler of the platform does before it leaves HLO; nothing for no platform, and for
+    later stages, whose compiler runs passes of its own."""
+    if options.platform.lower() in _PLATFORMS or options.stage != stages.HLO:
+        return ()
+    from mlirhlo.rewrites.pipelines import pipelines_of
+
+    try:
+        return tuple(pipelines_of(options.platform))
+    except HloError as problem:
+        raise UsageError(*problem.diagnostics) from None
 
 
 def _with_fuel(pass_: ModulePass, xla: Flags) -> ModulePass:

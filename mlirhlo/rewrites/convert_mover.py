@@ -75,7 +75,7 @@ def _widens(op: ConvertOp) -> bool:
 
 @dataclass(frozen=True)
 class ConvertMoverPass(RulePass):
-    """Moves conversions to wider types behind moves of data, and those to narrower ones in front of them.
+    """Moves widening conversions behind moves of data, and narrowing ones in front of them.
 
     Before and after:
 

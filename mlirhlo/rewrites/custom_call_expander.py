@@ -84,7 +84,7 @@ def size_that_is_known(op: GetDimensionSizeOp, rewriter: Rewriter) -> None:
 
 @dataclass(frozen=True)
 class CustomCallExpanderPass(RulePass):
-    """Writes custom calls that only say something, or that have an instruction of their own, by instructions.
+    """Writes custom calls that say nothing, or that an instruction says too, by instructions.
 
     Before and after:
 

@@ -21,7 +21,6 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.registry import list_passes
 
-
 TRANSFORMS = "transforms_pipeline"
 """Name of a pipeline that was put together by hand, as in XLA's hlo-opt."""
 
@@ -117,7 +116,9 @@ def run_pipeline(
         for watcher in instrumentation:
             watcher.before(pass_, module)
         start = time.perf_counter()
-        if isinstance(pass_, HloPass):
+        if isinstance(pass_, PipelinePass):
+            changed = pass_.run_watched(module, instrumentation, context, result)
+        elif isinstance(pass_, HloPass):
             changed = pass_.run(HloModule(module), result.trace)
         else:
             pass_.apply(context or Context(), module)
@@ -128,3 +129,48 @@ def run_pipeline(
         for watcher in instrumentation:
             watcher.after(pass_, module, changed, seconds)
     return result
+
+
+MOST_ROUNDS = 25
+"""Rounds of a pipeline that runs until nothing changes, as in XLA."""
+
+
+class PipelinePass(ModulePass):
+    """Several passes under one name, a pass itself: XLA's `HloPassPipeline` and `HloPassFix`."""
+
+    passes: tuple[ModulePass, ...]
+    fix_point: bool
+    """Whether it runs until nothing changes, 25 times at most."""
+
+    def __init__(self, name: str, passes: Sequence[ModulePass], fix_point: bool = False) -> None:
+        """`passes` may be pipelines too."""
+        vars(self)["name"] = name  # each has its own, where xDSL has one a class
+        self.passes, self.fix_point = tuple(passes), fix_point
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """As xDSL calls a pass."""
+        self.run_watched(op, (), ctx, PipelineResult())
+
+    def run_watched(
+        self,
+        module: ModuleOp,
+        instrumentation: Sequence[Instrumentation],
+        context: Context | None,
+        result: PipelineResult,
+    ) -> bool:
+        """Runs the passes, telling the watchers; whether anything changed."""
+        changed = False
+        for _ in range(MOST_ROUNDS if self.fix_point else 1):
+            inner = run_pipeline(
+                module,
+                self.passes,
+                instrumentation,
+                context,
+                name=self.name,
+                trace=result.trace,
+            )
+            result.seconds += inner.seconds
+            changed |= inner.changed
+            if not inner.changed:
+                break
+        return changed

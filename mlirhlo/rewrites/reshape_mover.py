@@ -25,7 +25,7 @@ from mlirhlo.rewrites.rules import Rewriter, inherit
 
 @dataclass(frozen=True)
 class ReshapeMoverPass(HloPass):
-    """Moves reshapes and transposes of all operands behind the element-wise instruction that reads them.
+    """Moves reshapes and transposes behind the element-wise instruction that reads them.
 
     Before and after:
 

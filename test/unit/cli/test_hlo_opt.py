@@ -172,7 +172,7 @@ def test_switches_of_the_printer(tool: Tool) -> None:
         (["--container=HloProt", "--emit=pb"], UNUSED, 2, "unknown message 'HloProt'"),
         (["--print=metadat"], UNUSED, 2, "did you mean 'metadata'?"),
         (["--platform=quantum", "-pdce"], UNUSED, 2, "provider not found"),
-        (["--platform=gpu"], UNUSED, 2, "no pipeline of platform 'gpu'"),
+        (["--platform=xpu"], UNUSED, 2, "no pipeline of platform 'xpu'"),
         (["--stage=llvm"], UNUSED, 2, "has no stage 'llvm'"),
         (["--xla_fuel=dce"], UNUSED, 2, "takes PASS=NUMBER"),
         (["--explain=HLO9999"], "", 2, "no error code"),

@@ -1,0 +1,111 @@
+"""The pipelines of the platforms: names as XLA's, results kept, watchers told of every level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from support import DATA, needs_shared
+from unit.rewrites.test_passes_keep_meaning import (
+    CANNOT_RUN,
+    _close,
+    outputs,
+    programs,
+    recorded_inputs,
+)
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from mlirhlo.analysis.verifier import verify_module
+from mlirhlo.diagnostics import HloError
+from mlirhlo.formats.hlo_text import parse_module
+from mlirhlo.interp.fake_data import make_fake_arguments
+from mlirhlo.rewrites.pipeline import PipelinePass, parse_pipeline, run_pipeline
+from mlirhlo.rewrites.pipelines import pipelines_of
+
+PLATFORMS = ("cpu", "gpu", "tpu")
+
+
+class Watcher:
+    """Writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def started(self, pipeline: str, passes: Sequence[ModulePass], module: ModuleOp) -> None:
+        self.told.append(f"{pipeline}: {','.join(p.name for p in passes)}")
+
+    def before(self, pass_: ModulePass, module: ModuleOp) -> None:
+        self.told.append(f"before {pass_.name}")
+
+    def after(self, pass_: ModulePass, module: ModuleOp, changed: bool, seconds: float) -> None:
+        self.told.append(f"after {pass_.name} {changed}")
+
+
+TEXT = """HloModule m
+ENTRY e {
+  x = f32[4] parameter(0)
+  zero = f32[] constant(0)
+  z = f32[4] broadcast(zero), dimensions={}
+  n = f32[4] negate(x)
+  a = f32[4] negate(n)
+  ROOT s = f32[4] subtract(a, z)
+}
+"""
+
+
+def test_a_pipeline_in_a_pipeline_is_a_pass_and_runs_until_nothing_changes() -> None:
+    inner = PipelinePass("inner", parse_pipeline("algsimp,dce"), fix_point=True)
+    watcher = Watcher()
+    result = run_pipeline(parse_module(TEXT), [inner], [watcher], name="outer")
+    assert result.changed
+    assert watcher.told[:4] == [
+        "outer: inner",
+        "before inner",
+        "inner: algsimp,dce",
+        "before algsimp",
+    ]
+    assert watcher.told.count("inner: algsimp,dce") == 2
+    assert watcher.told[-1] == "after inner True"
+
+
+def check(path: Path, platform: str, arguments: list[object]) -> None:
+    text = path.read_text()
+    module, changed = parse_module(text, path.name), parse_module(text, path.name)
+    run_pipeline(changed, pipelines_of(platform))
+    assert verify_module(changed) == []
+    try:
+        before = outputs(module, arguments)
+    except HloError as problem:
+        if problem.code not in CANNOT_RUN:
+            raise
+        pytest.skip(f"does not run here: {problem.code}")
+    after = outputs(changed, arguments)
+    assert [(a.dtype, a.shape) for a in before] == [(a.dtype, a.shape) for a in after]
+    for a, b in zip(before, after, strict=True):
+        assert a.tobytes() == b.tobytes() or _close(a, b)
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize(
+    "path",
+    [p for p in sorted(DATA.glob("programs/*/*.hlo")) if "spmd" not in p.name],
+    ids=lambda p: p.name,
+)
+def test_the_programs_of_the_repository(path: Path, platform: str) -> None:
+    check(path, platform, list(make_fake_arguments(parse_module(path.read_text()), 7)))
+
+
+@needs_shared
+@pytest.mark.slow
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("path", list(programs("hlo")), ids=lambda p: p.name.removesuffix(".hlo"))
+def test_the_programs_of_the_corpus(path: Path, platform: str) -> None:
+    check(path, platform, recorded_inputs(path))
+
+
+def test_an_unknown_platform_is_refused() -> None:
+    with pytest.raises(HloError) as caught:
+        pipelines_of("abacus")
+    assert caught.value.code == "HLO0406"

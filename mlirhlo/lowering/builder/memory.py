@@ -134,11 +134,16 @@ class MemoryBuilder(ArithmeticBuilder):
         }
         self.effect(PrefetchOp, [source, *map(self.index, indices)], properties)
 
+    def until_aligned(self, buffer: SSAValue, size_bytes: int) -> SSAValue:
+        """Bytes from the start of a buffer to a multiple of a power of two."""
+        address = self.emit(memref.ExtractAlignedPointerAsIndexOp, [buffer], INDEX)
+        negative = self.subi(self.constant(0, INDEX), address)
+        return self.andi(negative, self.constant(size_bytes - 1, INDEX))
+
     def is_aligned(self, buffer: SSAValue, size_bytes: int) -> SSAValue:
         """Whether a buffer starts at a multiple of a power of two."""
-        address = self.emit(memref.ExtractAlignedPointerAsIndexOp, [buffer], INDEX)
-        low = self.andi(address, self.constant(size_bytes - 1, INDEX))
-        return self.cmpi("eq", low, self.constant(0, INDEX))
+        rest = self.until_aligned(buffer, size_bytes)
+        return self.cmpi("eq", rest, self.constant(0, INDEX))
 
     def gather(
         self,

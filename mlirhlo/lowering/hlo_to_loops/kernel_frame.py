@@ -66,15 +66,26 @@ class Frame:
     def streams(self, numbers: Iterable[int], first: int = 0) -> dict[int, SSAValue]:
         """For results too big for the caches, whether they may be written past them: a value of the
         current block, for `store`. Vectors start at index `first` of the last dimension."""
-        found: dict[int, SSAValue] = {}
-        for number in numbers:
-            shape = arrays_in(self.outputs[number])[0]
-            last = shape.dimensions[-1] if shape.rank > 1 else 0
-            bytes_ = shape.element_type.byte_size
-            whole_lines = last * bytes_ % _LINE == 0 and first * bytes_ % _LINE == 0
-            if shape.byte_size >= _STREAMED * current().l2_bytes and whole_lines:
-                found[number] = self.b.is_aligned(self.targets[number], _LINE)
-        return found
+        return {
+            number: self.b.is_aligned(self.targets[number], _LINE)
+            for number in numbers
+            if self.is_streamed(number)
+            and first * self.byte_size(self.outputs[number]) % _LINE == 0
+        }
+
+    def is_streamed(self, number: int) -> bool:
+        """Whether a result is too big for the caches, and has whole lines along its last dimension."""
+        shape = arrays_in(self.outputs[number])[0]
+        last = shape.dimensions[-1] if shape.rank > 1 else 0
+        whole_lines = last * shape.element_type.byte_size % _LINE == 0
+        return shape.byte_size >= _STREAMED * current().l2_bytes and whole_lines
+
+    def lead(self, number: int) -> tuple[SSAValue, dict[int, SSAValue]]:
+        """Elements of a result in front of its first whole line, and `streams` for vectors from there."""
+        bytes_ = self.byte_size(self.outputs[number])
+        target = self.targets[number]
+        lead = self.b.div(self.b.until_aligned(target, _LINE), bytes_)
+        return self.b.index(lead), {number: self.b.is_aligned(target, bytes_)}
 
     def store(
         self,

@@ -2,7 +2,8 @@
 
 A square of as many elements a side as a vector has lanes is read in vectors along the one dimension,
 turned in registers by shuffles, and used in vectors along the other; everything around is element by
-element. Squares go in blocks that stay in the first cache.
+element. Squares go in strips that are read along their lines. Large results are written in whole lines,
+past the caches: what is in front of the first line, where a buffer starts within one, goes on its own.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ from mlirhlo.lowering.hlo_to_loops.merging import sizes_of
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 from mlirhlo.lowering.hlo_to_loops.symbols import OTHER, Symbols, reads_of
 
-_BLOCK = 4
-"""Squares a side of a block."""
+_SIDE = 16
+"""Most elements a side of a square: more vectors would not stay in registers."""
+_STRIP = 64
+"""Squares of a strip: it is read along its lines."""
 _FEWEST = 4
 """A side that is shorter is not worth turning."""
 
@@ -70,50 +73,62 @@ class _Transpose:
         self.sizes = sizes_of(frame.outputs[0])
         self.across, self.along = dimension, len(self.sizes) - 1
         self.reads = reads
-        self.lanes = min(frame.lanes, 16)
+        self.lanes = min(frame.lanes, _SIDE)
         self.streams: dict[int, SSAValue] = {}
         self.outer = [d for d in range(len(self.sizes)) if d not in (self.across, self.along)]
 
     def build(self) -> None:
-        """Blocks of whole squares; then what is left along the one, the other, and both."""
+        """Strips of whole squares; then what is left along the one, the other, and both."""
         b, lanes, frame = self.b, self.lanes, self.frame
         outer = prod(self.sizes[d] for d in self.outer)
-        down, right = (self.sizes[d] // lanes for d in (self.across, self.along))
-        rest_down, rest_right = (self.sizes[d] % lanes for d in (self.across, self.along))
-        blocks_down, blocks_right = (-(-n // _BLOCK) for n in (down, right))
-        blocks = blocks_down * blocks_right
-        work = frame.work
-        if blocks:
-            with b.parallel(outer * blocks, work=work) as number:
+        down, rest_down = divmod(self.sizes[self.across], lanes)
+        right, rest_right = divmod(self.sizes[self.along], lanes)
+        is_led = len(frame.outputs) == 1 and frame.is_streamed(0) and right > 1
+        squares = right - is_led
+        strips = -(-down // _STRIP)
+        if strips and squares:
+            with b.parallel(outer * squares * strips, work=frame.work) as number:
+                place = self.place(b.div(number, squares * strips))
+                strip = b.rem(number, squares * strips)
                 self.streams = frame.streams(range(len(frame.outputs)))
-                place = self.place(b.div(number, blocks))
-                block = b.rem(number, blocks)
-                first = b.mul(b.div(block, blocks_right), _BLOCK)
-                second = b.mul(b.rem(block, blocks_right), _BLOCK)
-                ends = [self.end(start, count) for start, count in ((first, down), (second, right))]
-                with b.loop(first, ends[0]) as i, b.loop(second, ends[1]) as j:
-                    self.square(place, b.mul(i, lanes), b.mul(j, lanes), lanes, lanes)
+                lead: Index = 0
+                if is_led:
+                    lead, self.streams = frame.lead(0)
+                first = b.mul(b.div(strip, squares), _STRIP)
+                second = b.add(lead, b.mul(b.rem(strip, squares), lanes))
+                last = (
+                    b.minimum(b.add(first, _STRIP), down) if down % _STRIP else b.add(first, _STRIP)
+                )
+                with b.loop(first, last) as i:
+                    self.square(place, b.mul(i, lanes), second, lanes, lanes)
         self.streams = {}
-        share = work * lanes / prod(self.sizes[-1:])
-        if down and rest_right:
-            with b.parallel(outer * down, work=share) as number:
-                place = self.place(b.div(number, down))
-                first = b.mul(b.rem(number, down), lanes)
-                self.square(place, first, right * lanes, lanes, rest_right)
-        if right and rest_down:
-            with b.parallel(outer * right, work=share) as number:
-                place = self.place(b.div(number, right))
-                second = b.mul(b.rem(number, right), lanes)
-                self.square(place, down * lanes, second, rest_down, lanes)
-        if rest_down and rest_right:
-            with b.parallel(outer, work=share) as number:
-                self.square(self.place(number), down * lanes, right * lanes, rest_down, rest_right)
+        heights = [(0, down, lanes)] if down else []
+        heights += [(down * lanes, 1, rest_down)] if rest_down else []
+        edges = 3 if is_led else int(rest_right > 0)
+        share = frame.work / max(down, right, 1)
+        for start, count, height in heights:
+            if height < lanes and squares:
+                with b.parallel(outer * squares, work=share) as number:
+                    lead = frame.lead(0)[0] if is_led else 0
+                    second = b.add(lead, b.mul(b.rem(number, squares), lanes))
+                    self.square(self.place(b.div(number, squares)), start, second, height, lanes)
+            if edges:
+                with b.parallel(outer * count * edges, work=share) as number:
+                    place = self.place(b.div(number, count * edges))
+                    first = b.add(b.mul(b.rem(b.div(number, edges), count), lanes), start)
+                    second, width = right * lanes, rest_right
+                    if is_led:
+                        second, width = self.edge(b.index(b.rem(number, edges)), squares)
+                    self.square(place, first, second, height, width)
 
-    def end(self, start: Index, count: int) -> Index:
-        """The end of a block's squares."""
-        if count % _BLOCK == 0:
-            return self.b.add(start, _BLOCK)
-        return self.b.minimum(self.b.add(start, _BLOCK), count)
+    def edge(self, number: SSAValue, squares: int) -> tuple[Index, Index]:
+        """Start and width of what is in front of the first line (0), and behind the squares (1, 2)."""
+        b, size = self.b, self.sizes[self.along]
+        lead = b.index(self.frame.lead(0)[0])
+        is_front = b.cmpi("eq", number, b.index(0))
+        behind = b.add(lead, b.mul(b.add(number, squares - 1), self.lanes))
+        start = b.select(is_front, b.index(0), b.index(behind))
+        return start, b.select(is_front, lead, b.index(b.sub(size, behind)))
 
     def place(self, number: Index) -> dict[int, Coordinate]:
         """Coordinates of the dimensions that are neither turned nor turned to."""
@@ -122,25 +137,24 @@ class _Transpose:
         return dict(zip(self.outer, found, strict=True))
 
     def square(
-        self, outer: dict[int, Coordinate], first: Index, second: Index, down: int, right: int
+        self, outer: dict[int, Coordinate], first: Index, second: Index, down: int, right: Index
     ) -> None:
         """`down` by `right` elements from `first`, `second` on."""
         b, lanes, frame = self.b, self.lanes, self.frame
-        masks = [None if n == lanes else b.mask(b.index(n), lanes) for n in (down, right)]
-        e = Elements(Places(b, lanes, masks[1]), frame.buffers)
+        height = None if down == lanes else b.mask(b.index(down), self.lanes)
+        width = None if right == lanes else b.mask(b.index(right), lanes)
+        e = Elements(Places(b, lanes, width), frame.buffers)
         along = Coordinate(second, 1, None, lanes)
         rows = [Coordinate(b.add(first, n)) for n in range(down)]
         for value, symbols in self.reads:
             vectors: list[SSAValue] = []
-            for n in range(right):
-                here = {
-                    **outer,
-                    self.across: Coordinate(first),
-                    self.along: Coordinate(b.add(second, n)),
-                }
+            for n in range(right if isinstance(right, int) else lanes):
+                index = b.add(second, n)
+                if not isinstance(right, int):
+                    index = b.minimum(index, self.sizes[self.along] - 1)
+                here = {**outer, self.across: Coordinate(first), self.along: Coordinate(index)}
                 bases = [here[s].base if s >= 0 else 0 for s in symbols]
-                buffer = frame.buffers[value]
-                vectors.append(b.vector_load(buffer, bases, lanes, masks[0]))
+                vectors.append(b.vector_load(frame.buffers[value], bases, lanes, height))
             for row, vector in zip(rows, turned(b, vectors, down), strict=True):
                 here = {**outer, self.across: row, self.along: along}
                 place = [here.get(s, Coordinate(0)) for s in symbols]

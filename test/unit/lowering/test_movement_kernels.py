@@ -127,12 +127,13 @@ STREAMED = {
     "rows": "f32[7,64] concatenate(f32[3,64] x, f32[4,64] y), dimensions={0}",
     "columns": "f32[7,64] concatenate(f32[7,16] x, f32[7,48] y), dimensions={1}",
     "turned": "f32[64,48] transpose(f32[48,64] x), dimensions={1,0}",
+    "turned, with edges": "f32[2,70,64] transpose(f32[2,64,70] x), dimensions={0,2,1}",
     "narrow": "bf16[4,64] add(bf16[4,64] x, bf16[4,64] y)",
 }
 
 
 @pytest.mark.parametrize("name", STREAMED)
-@pytest.mark.parametrize("offset", [0, 16])
+@pytest.mark.parametrize("offset", [0, 4, 16, 60])
 def test_results_past_the_caches(name: str, offset: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As results too big for the caches are written, wherever they start."""
     monkeypatch.setattr(kernel_frame, "_STREAMED", 0)

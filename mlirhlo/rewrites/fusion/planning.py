@@ -83,7 +83,8 @@ class Planner:
             for group, admission in found.items():
                 self._join(group, node, admission)
             return
-        main = self._as_output(node, readers, found)
+        refused: set[Group] = set()
+        main = self._as_output(node, readers, found, refused)
         if main is None:
             self._begin(node)
         for group, admission in found.items():
@@ -91,7 +92,7 @@ class Planner:
                 continue
             if (node.role in FREE or self._is_at_hand(node, group)) and self._is_of(node, group):
                 self._join(group, node, admission)
-            else:
+            elif group not in refused:
                 why = "other users read it from memory"
                 self._remark(node, group, Refusal("users", why))
 
@@ -159,9 +160,16 @@ class Planner:
         return fresh == 0 or 2 * fresh < node.size_bytes
 
     def _as_output(
-        self, node: Node, readers: Iterable[Group], found: dict[Group, Admission]
+        self,
+        node: Node,
+        readers: Iterable[Group],
+        found: dict[Group, Admission],
+        refused: set[Group],
     ) -> Group | None:
-        """Makes it one more output of a group that reads it; None when none can."""
+        """Makes it one more output of a group that reads it; None when none can.
+
+        `refused` takes the groups of which it was said why they cannot.
+        """
         if not self.multi_output or node.role in FREE:
             return None
         if self.kinds.products and node.from_product:
@@ -174,6 +182,7 @@ class Planner:
                 self._join(group, node, found[group], is_output=True)
                 return group
             self._remark(node, group, refusal)
+            refused.add(group)
         return None
 
     def _before_others(self, group: Group, readers: Iterable[Group]) -> Refusal | None:

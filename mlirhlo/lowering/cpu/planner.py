@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
+from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.literal import Literal
@@ -38,6 +39,7 @@ from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.builder import WORKSPACE
 from mlirhlo.lowering.cpu.arena import assign_offsets
+from mlirhlo.lowering.cpu.schedule import in_order
 from mlirhlo.lowering.cpu.sharing import share_buffers
 from mlirhlo.lowering.cpu.steps import (
     Branch,
@@ -112,6 +114,8 @@ class _Planner:
         self.computations = module.by_name()
         self.kernels: dict[str, FuncOp] = {}
         self.instructions: dict[str, Instruction] = {}
+        self.effects = SideEffects.of(module)
+        self.orders: dict[ComputationOp, Sequence[Instruction]] = {}
         self.names: dict[object, str] = {}
         """Kernels by what they compute."""
         self.buffers: list[Buffer] = []
@@ -216,12 +220,20 @@ class _Planner:
         trees: dict[SSAValue, Tree] = {}
         for parameter, tree in zip(computation.parameters, arguments, strict=True):
             trees[parameter.output] = tree
-        for op in computation.instructions:
+        for op in self._order(computation):
             if not isinstance(op, ParameterOp):
                 trees[op.output] = self._instruction(op, trees, steps)
             if self.values is not None:
                 self.values.append((op, trees[op.output]))
         return trees[computation.root.output]
+
+    def _order(self, computation: ComputationOp) -> Sequence[Instruction]:
+        order = self.orders.get(computation)
+        if order is None:
+            order = self.orders[computation] = in_order(
+                computation, is_scheduled=self.module.is_scheduled, effects=self.effects
+            )
+        return order
 
     def _instruction(self, op: Instruction, trees: dict[SSAValue, Tree], steps: list[Step]) -> Tree:
         operands = [trees[v] for v in op.inputs]
@@ -360,7 +372,8 @@ class _Planner:
         return result
 
     def _workspace(self, size_bytes: int) -> Buffer:
-        buffer = Buffer(ArrayShape(PRIMITIVE_TYPES["u8"], (size_bytes,)), size_bytes)
+        shape = ArrayShape(PRIMITIVE_TYPES["u8"], (size_bytes,))
+        buffer = Buffer(shape, size_bytes, workspace=True)
         self.buffers.append(buffer)
         return buffer
 

@@ -28,6 +28,8 @@ class Buffer:
     """Number among the leaves of the result."""
     literal: Literal | None = None
     """Of constants."""
+    workspace: bool = False
+    """Whether a kernel uses it within one call, to pack operands in, say."""
     donated: bool = False
     """Of a parameter that may be written."""
     home: Buffer | None = None

@@ -8,6 +8,11 @@ from mlirhlo.lowering.cpu.planner import plan_module
 from mlirhlo.lowering.cpu.schedule import in_order
 
 WIDE = """HloModule wide{header}
+sum {{
+  p = f32[] parameter(0)
+  q = f32[] parameter(1)
+  ROOT s = f32[] add(p, q)
+}}
 ENTRY e {{
   x = f32[1000] parameter(0)
   a = f32[1000] sine(x)
@@ -21,7 +26,6 @@ ENTRY e {{
   rd = f32[] reduce(d, zero), dimensions={{0}}, to_apply=sum
   ROOT t = (f32[], f32[], f32[], f32[]) tuple(ra, rb, rc, rd)
 }}
-sum {{ p = f32[] parameter(0) q = f32[] parameter(1) ROOT s = f32[] add(p, q) }}
 """
 
 

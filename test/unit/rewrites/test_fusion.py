@@ -1,0 +1,144 @@
+"""Fusion on random programs: results bit for bit, valid, the same every time, nothing expensive twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlirhlo.analysis.verifier import verify_module
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops import FusionOp
+from mlirhlo.formats.hlo_text import parse_module, print_module
+from mlirhlo.interp import run_module
+from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
+
+ROWS, COLUMNS = 8, 16
+SHAPES = {"full": f"f32[{ROWS},{COLUMNS}]", "row": f"f32[{ROWS}]", "column": f"f32[{COLUMNS}]"}
+REDUCERS = """sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+most {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] maximum(a, b)
+}
+"""
+PIPELINES = (
+    "fusion",
+    "fusion{multi-output=true}",
+    "fusion,multi_output_fusion",
+    "priority-fusion",
+    "multi_output_fusion",
+    "fusion{multi-output=true},defuser",
+)
+EXPENSIVE = ("tanh", "exponential")
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> str:
+    """A program of elementwise instructions, reduces of rows and columns, spreads, moves, products."""
+    kinds = {"full": ["x", "y"], "row": ["r"], "column": ["c"]}
+    lines: list[str] = []
+
+    def add(kind: str, text: str) -> None:
+        name = f"v{len(lines)}"
+        lines.append(f"  {name} = {SHAPES[kind]} {text}")
+        kinds[kind].append(name)
+
+    def pick(kind: str) -> str:
+        # Values made lately are read more often, so that chains come about.
+        names = kinds[kind]
+        return draw(st.sampled_from([*names, *names[-3:]]))
+
+    for _ in range(draw(st.integers(3, 24))):
+        kind = draw(st.sampled_from(("full", "full", "full", "row", "column")))
+        what = draw(st.integers(0, 9))
+        if what <= 2:
+            opcode = draw(st.sampled_from(("add", "multiply", "subtract", "maximum")))
+            add(kind, f"{opcode}({pick(kind)}, {pick(kind)})")
+        elif what <= 4:
+            add(kind, f"{draw(st.sampled_from(('negate', 'abs', *EXPENSIVE)))}({pick(kind)})")
+        elif what <= 6 and kind != "full":
+            dimension = 1 if kind == "row" else 0
+            reducer = draw(st.sampled_from(("sum", "most")))
+            text = f"reduce({pick('full')}, zero), dimensions={{{dimension}}}, to_apply={reducer}"
+            add(kind, text)
+        elif what <= 7:
+            source = draw(st.sampled_from(("row", "column")))
+            dimension = 0 if source == "row" else 1
+            add("full", f"broadcast({pick(source)}), dimensions={{{dimension}}}")
+        elif what == 8:
+            add("full", f"reverse({pick('full')}), dimensions={{1}}")
+        else:
+            numbers = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+            add("full", f"dot({pick('full')}, w), {numbers}")
+    names = [n for names in kinds.values() for n in names]
+    results = draw(st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True))
+    shapes = [next(SHAPES[k] for k, v in kinds.items() if n in v) for n in results]
+    body = "\n".join(lines)
+    return f"""HloModule random
+{REDUCERS}ENTRY e {{
+  x = {SHAPES["full"]} parameter(0)
+  y = {SHAPES["full"]} parameter(1)
+  r = {SHAPES["row"]} parameter(2)
+  c = {SHAPES["column"]} parameter(3)
+  w = f32[{COLUMNS},{COLUMNS}] parameter(4)
+  zero = f32[] constant(0)
+{body}
+  ROOT t = ({", ".join(shapes)}) tuple({", ".join(results)})
+}}
+"""
+
+
+def inputs() -> list[object]:
+    rng = np.random.default_rng(3)
+    sizes = [(ROWS, COLUMNS), (ROWS, COLUMNS), (ROWS,), (COLUMNS,), (COLUMNS, COLUMNS)]
+    return [rng.standard_normal(size).astype("f4") for size in sizes]
+
+
+def expensive(module: HloModule) -> Counter[str]:
+    return Counter(
+        op.opcode.name for op in module.instructions if op.opcode.name in (*EXPENSIVE, "dot")
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pipeline", PIPELINES)
+@given(text=programs())
+@settings(max_examples=20, deadline=None)
+def test_random_programs_compute_the_same(pipeline: str, text: str) -> None:
+    module = parse_module(text)
+    run_pipeline(module, parse_pipeline("dce"))
+    before = expensive(HloModule(module))
+    expected = [np.asarray(a) for a in run_module(module, inputs())]
+    run_pipeline(module, parse_pipeline(pipeline))
+    assert verify_module(module) == []
+    assert expensive(HloModule(module)) == before
+    for a, b in zip(run_module(module, inputs()), expected, strict=True):
+        assert np.asarray(a).tobytes() == b.tobytes()
+    again = parse_module(text)
+    run_pipeline(again, parse_pipeline(f"dce,{pipeline}"))
+    assert print_module(again) == print_module(module)
+
+
+def chain(length: int) -> str:
+    """A chain that is too long for one fusion."""
+    lines = ["  x0 = f32[8] parameter(0)"]
+    lines += [f"  x{n + 1} = f32[8] add(x{n}, x{max(n - 3, 0)})" for n in range(length)]
+    return "ENTRY e {\n" + "\n".join(lines) + f"\n  ROOT r = f32[8] negate(x{length})\n}}\n"
+
+
+def test_a_fusion_has_a_size() -> None:
+    module = parse_module(chain(1000))
+    before = np.asarray(run_module(module, [np.full(8, 1e-30, "f4")])[0])
+    run_pipeline(module, parse_pipeline("fusion{multi-output=true}"))
+    fusions = [op for op in HloModule(module).instructions if isinstance(op, FusionOp)]
+    assert 2 < len(fusions) < 100
+    after = np.asarray(run_module(module, [np.full(8, 1e-30, "f4")])[0])
+    assert before.tobytes() == after.tobytes()

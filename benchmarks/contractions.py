@@ -143,8 +143,8 @@ def main() -> None:
 def work(only: Sequence[str], threads: int, rounds: int) -> None:
     """Measures in this process and prints a table."""
     from cpu import HEAD, line, measure, share
-    from cpu_limits import limits
 
+    from mlirhlo.runtime.limits import limits
     from mlirhlo.runtime.threads import set_thread_count
 
     if threads == 1:

@@ -86,7 +86,7 @@ class Outcome:
 def library() -> Any:
     """The corpus' own way to read and compare arrays."""
     sys.path.insert(0, str(CORPUS / "gen"))
-    import corpuslib  # pyright: ignore[reportMissingImports]
+    import corpuslib  # type: ignore[import-not-found]  # it comes with the corpus
 
     return corpuslib
 

@@ -145,8 +145,8 @@ def triangular_solve(name: str, op: Any) -> FuncOp:
             pivot = t.load(i, i)
             with b.loop(0, padded(columns), _LANES) as j:
                 start = x.load(i, j, _LANES)
-                known = (0, i) if lower else (b.add(i, 1), size)
-                with b.loop(*known, 1, start) as loop:
+                first, end = (0, i) if lower else (b.add(i, 1), size)
+                with b.loop(first, end, 1, start) as loop:
                     factor = tuple(b.broadcast(p, _LANES) for p in t.load(i, loop.index))
                     row = x.load(loop.index, j, _LANES)
                     loop.carry(*_less_product(b, tuple(loop.carried), factor, row))

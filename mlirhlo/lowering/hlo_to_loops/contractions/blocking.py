@@ -17,6 +17,8 @@ from mlirhlo.lowering.target import Target
 _TASK_NS = 40_000
 """A task should take about as long at least."""
 _MOST_TASKS = 64
+_MANY_PANELS = 16
+"""Panels from which on reading them, not the left factors, is what blocks are made for."""
 _STREAM_BYTES = 8 << 10
 """Neighbours in memory that a task reads at least: prefetching goes by pages."""
 
@@ -93,7 +95,10 @@ def choose_blocking(c: Contraction, target: Target) -> Blocking:
         outer_step, unit_step = 1, 8 if rows <= 4 else 32
     else:
         row_bytes = vectors * lanes * a.parts * bits // 8
-        outer_step, unit_step = _depth_step(depth, target, row_bytes, a.tiles, lanes)
+        # A panel of right factors fills L1; where there are few, left ones need some of it.
+        share = 1 if width >= _MANY_PANELS * vectors else 2 / 3
+        room = int(target.l1_bytes * share)
+        outer_step, unit_step = _depth_step(depth, room, row_bytes, a.tiles, lanes)
     panels = -(-width // vectors)
     wanted = max(1, min(_MOST_TASKS, int(ns / _TASK_NS)))
     block_rows, block_panels = _blocks(rows, height, panels, batch, wanted, target)
@@ -180,12 +185,11 @@ def _is_plain(factor: Factor, c: Contraction) -> bool:
 
 
 def _depth_step(
-    depth: Depth, target: Target, row_bytes: int, tiles: bool, lanes: int
+    depth: Depth, room: int, row_bytes: int, tiles: bool, lanes: int
 ) -> tuple[int, int]:
-    """Blocks of the depth whose panel of right factors fills most of L1; tile registers see all of it."""
+    """Blocks of the depth whose panel of right factors fits `room`; tile registers see all of it."""
     if tiles:
         return max(1, depth.outer_count), max(1, depth.inner_units)
-    room = target.l1_bytes * 2 // 3
     most = max(4 * lanes, room // row_bytes // lanes * lanes)
     inner = depth.inner_units
     if inner > most:
@@ -207,11 +211,13 @@ def _blocks(
 ) -> tuple[int, int]:
     """Rows and panels of a task's block, for about as many tasks as are wanted."""
     tiles = -(-rows // height)
-    block_tiles = min(tiles, max(1, 128 // height))
+    # Each block reads all panels again: large ones where there are enough of them.
+    most = max(1, (256 if rows >= 1024 and panels >= _MANY_PANELS else 128) // height)
+    block_tiles = min(tiles, most)
     if -(-tiles // block_tiles) * batch < min(wanted, 16):
         each = max(1, min(wanted, 16) // batch)
         block_tiles = max(min(tiles, 4), -(-tiles // each))
-        block_tiles = min(block_tiles, max(1, 128 // height))
+        block_tiles = min(block_tiles, most)
     row_blocks = -(-tiles // block_tiles)
     column_blocks = max(1, min(panels, -(-wanted // (row_blocks * batch))))
     if row_blocks * batch >= min(wanted, 16):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from mlirhlo.cli import analyses, inputs, printing, stages
+from mlirhlo.cli import analyses, inputs, printing, stage_files, stages
 from mlirhlo.cli.inputs import InputFlags
 from mlirhlo.cli.options import Parsed, flag, help_text, parse
 from mlirhlo.cli.printing import OutputFlags
@@ -292,6 +292,11 @@ class Job:
     ) -> tuple[str, bytes] | None:
         """One module from bytes to format and bytes; what goes wrong is added to `produced`."""
         try:
+            if self.options.stage not in (stages.HLO, stages.FUSED):
+                given = stage_files.stage_of(data)
+                if given is not None:
+                    stage = self.options.stage
+                    return stage, stage_files.continued(data, given, stage, name)
             loaded = self._load(data, name)
             produced += self.verify(loaded, "verify")
             if produced:

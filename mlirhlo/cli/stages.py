@@ -76,9 +76,9 @@ def render(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags) 
     inputs.check_entry(loaded)
     stages = lower(loaded.module, observer, wanted_passes(flags))
     if stage == "loops":
-        return _text(stages.loops)
+        return render_module(stages.loops)
     if stage == "llvm-dialect":
-        return _text(stages.llvm)
+        return render_module(stages.llvm)
     if stage == "llvm":
         return stages.text.encode()
     from mlirhlo.runtime import jit
@@ -90,7 +90,8 @@ def render(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags) 
     return code
 
 
-def _text(module: ModuleOp) -> bytes:
+def render_module(module: ModuleOp) -> bytes:
+    """A module of a stage as its file holds it."""
     from io import StringIO
 
     from xdsl.printer import Printer

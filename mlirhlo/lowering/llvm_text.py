@@ -326,8 +326,10 @@ def _argument_attributes(given: Mapping[str, Attribute]) -> Iterable[str]:
 
 def _function_attributes(op: FuncOp) -> str:
     words = ["nounwind"]
-    if op.passthrough is not None:
-        for item in op.passthrough:
+    # Read from text, it is where xDSL's reader puts what follows `attributes`.
+    given = op.passthrough or cast("ArrayAttr[Attribute] | None", op.attributes.get("passthrough"))
+    if given is not None:
+        for item in given:
             if isinstance(item, ArrayAttr):
                 key, value = (cast(StringAttr, x).data for x in cast("ArrayAttr[Attribute]", item))
                 words.append(f'"{key}"="{value}"')

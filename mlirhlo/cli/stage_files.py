@@ -1,0 +1,118 @@
+"""Files of later stages as input of `hlo-opt --platform=cpu --stage=…`: loops, llvm-dialect, llvm."""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import TYPE_CHECKING
+
+from mlirhlo.diagnostics import error
+
+if TYPE_CHECKING:
+    from xdsl.context import Context
+    from xdsl.dialects.builtin import ModuleOp
+
+_STAGES = ("loops", "llvm-dialect", "llvm", "asm", "obj")
+_LLVM = re.compile(rb"^(define|declare) ", re.MULTILINE)
+_PROGRAM = re.compile(rb"^\s*HloModule\b|(?<![a-z])(?:stablehlo|hlo)\.")
+_DENSE = re.compile(r'dense<([^>"]*\b0x[^>"]*)> : vector<(\d+)x(bf16|f16|f32|f64)>')
+_DIALECT = re.compile(rb'^\s*"?llvm\.func"?\b', re.MULTILINE)
+_LOOPS = re.compile(rb'^\s*"?func\.func"?\b', re.MULTILINE)
+
+
+def stage_of(data: bytes) -> str | None:
+    """The stage whose print this is, by its content; None for a program that is still HLO."""
+    if _PROGRAM.search(data):
+        return None
+    if _DIALECT.search(data):
+        return "llvm-dialect"
+    if _LOOPS.search(data) and b"memref<" in data:
+        return "loops"
+    return "llvm" if _LLVM.search(data) and b"builtin.module" not in data else None
+
+
+def continued(data: bytes, given: str, wanted: str, name: str) -> bytes:
+    """The wanted stage of what was printed at a given one.
+
+    Raises `HloError` HLO0430, HLO0431 and HLO0433 for what the following stages refuse, HLO0502 for
+    a stage in front of the given one.
+    """
+    from mlirhlo.cli.stages import render_module
+    from mlirhlo.lowering.cpu.compiler import FEATURES
+    from mlirhlo.lowering.llvm_text import print_llvm
+    from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
+    from mlirhlo.runtime import jit
+
+    if _STAGES.index(wanted) < _STAGES.index(given):
+        raise error("HLO0502", f"{name} is of stage '{given}': nothing makes '{wanted}' of it")
+    text = data.decode()
+    if given != "llvm":
+        module = _parsed(text, name)
+        if given == "loops" and wanted != "loops":
+            module = convert_to_llvm(module, features=FEATURES)
+            given = "llvm-dialect"
+        if wanted == given:
+            return render_module(module)
+        text = print_llvm(module)
+    if wanted == "llvm":
+        return text.encode()
+    return jit.compile_assembly(text).encode() if wanted == "asm" else jit.compile_object(text)
+
+
+def _parsed(text: str, name: str) -> ModuleOp:
+    from xdsl.parser import Parser
+    from xdsl.utils.exceptions import ParseError, VerifyException
+
+    try:
+        module = Parser(_context(), _with_bits(text), name).parse_module()
+        module.verify()
+    except ParseError as problem:
+        line = text.count("\n", 0, problem.span.start) + 1
+        raise error("HLO0430", f"{name}:{line}: {problem.msg}") from None
+    except VerifyException as problem:
+        raise error("HLO0430", f"{name} does not verify: {str(problem).splitlines()[0]}") from None
+    return module
+
+
+def _with_bits(text: str) -> str:
+    """Vectors of floats whose bits are spelled, as bytes: xDSL 0.74 prints `dense<0xFF800000>` for minus
+    infinity and for what has no digits behind the point, and reads it as an integer."""
+
+    def as_bytes(match: re.Match[str]) -> str:
+        listed, count, element = match.groups()
+        width = {"f64": 8, "f32": 4}.get(element, 2)
+        words = [w.strip() for w in listed.strip("[]").split(",")]
+        found = b"".join(_bits(word, element, width) for word in words)
+        if len(words) == 1:
+            found *= int(count)
+        return f'dense<"0x{found.hex().upper()}"> : vector<{count}x{element}>'
+
+    return _DENSE.sub(as_bytes, text)
+
+
+def _bits(word: str, element: str, width: int) -> bytes:
+    if word.startswith("0x"):
+        return int(word, 16).to_bytes(width, "little")
+    if element == "bf16":
+        return struct.pack("<f", float(word))[2:]
+    return struct.pack({"f64": "<d", "f32": "<f", "f16": "<e"}[element], float(word))
+
+
+def _context() -> Context:
+    from xdsl.context import Context
+    from xdsl.dialects.builtin import Builtin
+    from xdsl.dialects.func import Func
+    from xdsl.dialects.math import Math
+    from xdsl.dialects.scf import Scf
+
+    from mlirhlo.dialects.amx import AMX
+    from mlirhlo.dialects.arith import Arith
+    from mlirhlo.dialects.llvm import LLVM
+    from mlirhlo.dialects.memref import MemRef
+    from mlirhlo.dialects.vector import Vector
+    from mlirhlo.dialects.x86vector import X86Vector
+
+    context = Context()
+    for dialect in (Builtin, Func, Scf, MemRef, Math, Arith, Vector, AMX, X86Vector, LLVM):
+        context.load_dialect(dialect)
+    return context

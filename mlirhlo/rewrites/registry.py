@@ -31,6 +31,7 @@ _BUILTIN: Mapping[str, str] = {
     "while-loop-invariant-code-motion": (
         "while_loop_invariant_code_motion:WhileLoopInvariantCodeMotionPass"
     ),
+    "while-loop-unroller": "while_loop_unroller:WhileLoopUnrollerPass",
     "while-loop-trip-count-annotator": (
         "while_loop_trip_count_annotator:WhileLoopTripCountAnnotatorPass"
     ),

@@ -13,21 +13,23 @@ from mlirhlo.runtime.profile import profile
 pytest.importorskip("llvmlite")
 
 TEXT = """HloModule profiled
-cond { s = (s32[], f32[64]) parameter(0)
+cond { s = (s32[], f32[64], s32[]) parameter(0)
   i = s32[] get-tuple-element(s), index=0
-  n = s32[] constant(3)
+  n = s32[] get-tuple-element(s), index=2
   ROOT c = pred[] compare(i, n), direction=LT }
-body { s = (s32[], f32[64]) parameter(0)
+body { s = (s32[], f32[64], s32[]) parameter(0)
   i = s32[] get-tuple-element(s), index=0
   x = f32[64] get-tuple-element(s), index=1
+  n = s32[] get-tuple-element(s), index=2
   one = s32[] constant(1)
   j = s32[] add(i, one)
   y = f32[64] sine(x)
-  ROOT r = (s32[], f32[64]) tuple(j, y) }
+  ROOT r = (s32[], f32[64], s32[]) tuple(j, y, n) }
 ENTRY e { x = f32[64] parameter(0)
+  n = s32[] parameter(1)
   zero = s32[] constant(0)
-  s = (s32[], f32[64]) tuple(zero, x)
-  w = (s32[], f32[64]) while(s), condition=cond, body=body
+  s = (s32[], f32[64], s32[]) tuple(zero, x, n)
+  w = (s32[], f32[64], s32[]) while(s), condition=cond, body=body
   ROOT r = f32[64] get-tuple-element(w), index=1 }
 """
 
@@ -35,7 +37,7 @@ ENTRY e { x = f32[64] parameter(0)
 def test_kernels_of_a_loop() -> None:
     module = mlirhlo.parse(TEXT)
     x = np.linspace(0, 1, 64, dtype=np.float32)
-    found = profile(module.op, [x], runs=2)
+    found = profile(module.op, [x, np.int32(3)], runs=2)
     np.testing.assert_allclose(found.result, np.sin(np.sin(np.sin(x))), rtol=1e-5)
     by_calls = {row.calls for row in found.rows}
     assert by_calls == {3, 4}  # the condition runs once more

@@ -12,6 +12,7 @@ import argparse
 import statistics
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -19,6 +20,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "test")]
 
 from browser import Page, browser  # noqa: E402
 from large_modules import flat_module, layered_module  # noqa: E402
+from support import CORPUS  # noqa: E402
+from xdsl.dialects.builtin import ModuleOp  # noqa: E402
 
 from mlirhlo.debug.graph import GraphOptions, render  # noqa: E402
 from mlirhlo.debug.graph.recorded import dumped_stages  # noqa: E402
@@ -29,6 +32,8 @@ from mlirhlo.formats.hlo_text import parse_module  # noqa: E402
 DATA = ROOT / "test/data"
 PICTURES = ROOT / "docs/viewer"
 SIZE = (1240, 760)
+LARGEST = 2_000_000
+"""Bytes of the corpus files that are opened, as they lie there, compressed."""
 
 
 def written(folder: Path, html: str) -> Path:
@@ -77,13 +82,19 @@ def neighbourhood(page: Page, folder: Path) -> None:
     page.press("n")
 
 
+def large_modules() -> Iterator[tuple[str, ModuleOp]]:
+    """Made-up modules, and those of the corpus where it is."""
+    yield "10,202 instructions in scopes", parse_module(layered_module(200))
+    yield "12,000 instructions without metadata", parse_module(flat_module(12_000))
+    for path in sorted(CORPUS.glob("programs/big_*/*.hlo.gz")):
+        if path.stat().st_size < LARGEST:
+            yield path.name, load(str(path)).module
+
+
 def times(page: Page, folder: Path) -> None:
     """Milliseconds from the page's first script to its first picture, median and worst of five."""
-    for name, text in (
-        ("10,202 instructions in scopes", layered_module(200)),
-        ("12,000 instructions without metadata", flat_module(12_000)),
-    ):
-        path = written(folder, render(parse_module(text), "html"))
+    for name, module in large_modules():
+        path = written(folder, render(module, "html"))
         took: list[int] = []
         for _ in range(5):
             page.open(path)

@@ -6,6 +6,7 @@ ops propose names for what they yield, and a name that is taken gets a number of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -74,12 +75,13 @@ class Namer:
     def _number_region(self, region: Region) -> None:
         counters, values = self._counters, self.names.values
         parent = region.parent
-        proposed: dict[SSAValue, str] = {}
+        proposed: dict[SSAValue, str | None] = {}
         if not self._is_generic and parent is not None:
             arguments = region.blocks[0].args if region.blocks else ()
-            proposed.update(zip(arguments, _argument_names(parent, region), strict=False))
+            proposed.update(zip(arguments, self.argument_names(parent, region), strict=False))
         for value, name in proposed.items():
-            values[value] = "%" + self._unique(name)
+            if name is not None:
+                values[value] = "%" + self._unique(name)
         for number, block in enumerate(region.blocks):
             self.names.blocks[block] = f"^bb{number}"
             for argument in block.args:
@@ -99,7 +101,7 @@ class Namer:
         results = op.results
         if not results:
             return
-        proposed = [] if self._is_generic else _result_names(op)
+        proposed = [] if self._is_generic else self.result_names(op)
         values = self.names.values
         if not proposed or proposed[0][0] != 0:
             proposed = [(0, None), *proposed]
@@ -125,6 +127,14 @@ class Namer:
                     values[results[index]] = f"%{name}#{index - begin}"
                 shown.append(f"%{name}:{end - begin}")
         self.names.packs[op] = ", ".join(shown)
+
+    def argument_names(self, op: Operation, region: Region) -> Sequence[str | None]:
+        """Names an op proposes for the arguments of the entry block of a region."""
+        return _argument_names(op, region)
+
+    def result_names(self, op: Operation) -> list[tuple[int, str | None]]:
+        """Names an op proposes for its results: index and name."""
+        return _result_names(op)
 
     def _unique(self, name: str) -> str:
         used = self._used

@@ -107,13 +107,17 @@ class Printer:
         pack = self.names.packs.get(op)
         if pack is not None:
             out.append(f"{pack} = ")
-        printer = None if self.is_generic else _printer_of(op)
+        printer = None if self.is_generic else self.printer_of(op)
         if printer is not None:
             printer(self, op, indent)
         else:
             self.generic(op, indent)
         if self.with_locations:
             out.append(self.location(op.location))
+
+    def printer_of(self, op: Operation) -> OpPrinter | None:
+        """What prints the pretty form of an op; None for ops that have none."""
+        return _printer_of(op)
 
     def generic(self, op: Operation, indent: str) -> None:
         """Prints the generic form."""

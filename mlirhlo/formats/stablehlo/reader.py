@@ -265,8 +265,12 @@ def parse_module(text: str, file: str = "<string>", first_line: int = 1) -> Modu
     Raises `HloError`: HLO0030 syntax, HLO0031 unknown names, HLO0032 parts that do not go together,
     HLO0033 nesting too deep, HLO0036 constants.
     """
-    source = SourceText(file, text, first_line)
-    reader = Reader(source, context())
+    return read_program(Reader(SourceText(file, text, first_line), context()))
+
+
+def read_program(reader: Reader) -> ModuleOp:
+    """The module a reader's text spells; whatever goes wrong becomes `HloError` with a place."""
+    source = reader.source
     with paused_gc():
         _check_characters(source)
         _check_nesting(source)
@@ -332,4 +336,4 @@ def _check_nesting(source: SourceText) -> None:
             depth = max(0, depth - 1)
 
 
-__all__ = ["UNKNOWN", "Reader", "parse_module"]
+__all__ = ["UNKNOWN", "Reader", "parse_module", "read_program"]

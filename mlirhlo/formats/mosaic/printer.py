@@ -1,0 +1,291 @@
+"""Prints kernel modules exactly as the real printer does: pretty, generic and stable form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, cast
+
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    DenseArrayBase,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    ModuleOp,
+    Signedness,
+    TensorType,
+    UnregisteredOp,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirhlo.dialects.stablehlo.elements import DenseAttr, dense
+from mlirhlo.dialects.tpu.op_classes import SEGMENTS, groups
+from mlirhlo.dialects.tpu.rows import Row
+from mlirhlo.dialects.tpu.table import ROWS
+from mlirhlo.formats.mosaic.names import KernelNamer, numbered
+from mlirhlo.formats.mosaic.reader import default_of
+from mlirhlo.formats.mosaic.reading import DYNAMIC
+from mlirhlo.formats.mosaic.spellings import spelling
+from mlirhlo.formats.mosaic.templates import (
+    AllTypes,
+    Dict,
+    Group,
+    Node,
+    Spelled,
+    Text,
+    Types,
+    Values,
+    nodes_of,
+    shown_in,
+)
+from mlirhlo.formats.stablehlo.alias_order import AliasFinder
+from mlirhlo.formats.stablehlo.aliases import Aliases, Visitor, find_aliases
+from mlirhlo.formats.stablehlo.attribute_text import AttributeTexts
+from mlirhlo.formats.stablehlo.names import Names
+from mlirhlo.formats.stablehlo.printer import OpPrinter, Printer
+
+Form: TypeAlias = Literal["pretty", "generic", "stable"]
+"""How ops are printed. The stable form has all attributes in one dictionary."""
+STABLE = "stable_mosaic."
+
+
+class _Unspellable(Exception):
+    """The pretty form has no way to say this; the op is printed in generic form."""
+
+
+class _BitTexts(AttributeTexts):
+    """Numbers by their bits, as bytecode has them: nothing is lost, whoever reads it."""
+
+    def spelled(self, attribute: Attribute) -> str:
+        """An attribute in full."""
+        if isinstance(attribute, FloatAttr):
+            number = cast("FloatAttr[Any]", attribute)
+            splat = dense(number.value.data, TensorType(number.type, [1]))
+            return f"{_bits(splat)} : {self.text(number.type)}"
+        if isinstance(attribute, IntegerAttr):
+            type_ = cast("IntegerAttr[Any]", attribute).type
+            value = cast("IntegerAttr[Any]", attribute).value.data
+            if isinstance(type_, IntegerType) and value < 0 and 1 < type_.width.data < 64:
+                if type_.signedness.data is Signedness.SIGNLESS:
+                    return f"{value + (1 << type_.width.data)} : {self.text(type_)}"
+        if isinstance(attribute, DenseAttr) and attribute.data.is_splat:
+            if isinstance(attribute.data.element_type, AnyFloat):
+                return f"dense<{_bits(attribute)}> : {self.text(attribute.type)}"
+        return super().spelled(attribute)
+
+
+def _bits(splat: DenseAttr) -> str:
+    return f"0x{splat.data.raw[::-1].hex().upper()}"
+
+
+class KernelPrinter(Printer):
+    """Prints one module."""
+
+    def __init__(
+        self,
+        form: Form,
+        *,
+        with_locations: bool,
+        names: Names,
+        aliases: Aliases | None,
+        prefix: str = "",
+    ) -> None:
+        super().__init__(
+            is_generic=form != "pretty",
+            with_locations=with_locations,
+            names=names,
+            aliases=aliases,
+        )
+        self._is_stable = form == "stable"
+        if self._is_stable:
+            self.attributes = _BitTexts(aliases)
+        self._prefix = prefix
+
+    def printer_of(self, op: Operation) -> OpPrinter | None:
+        """The printer of the op's pretty form; None for ops that have none."""
+        from mlirhlo.formats.mosaic.structured_printers import PRINTERS
+
+        row = ROWS.get(op.name)
+        if row is None or row.form is None:
+            return None
+        return PRINTERS[row.form] if row.form.startswith("!") else _print_form
+
+    def generic(self, op: Operation, indent: str) -> None:
+        """Prints the generic form."""
+        out = self.out
+        name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
+        if self._prefix and name != "builtin.module":
+            name = self._prefix + name
+        attributes = {key: value for key, value in op.attributes.items() if key != "op_name__"}
+        properties = op.properties
+        if self._is_stable:
+            attributes, properties = {**properties, **attributes}, {}
+        out.append(f'"{name}"({", ".join([self.value(v) for v in op.operands])})')
+        if op.successors:
+            out.append(f"[{', '.join(self.names.blocks[b] for b in op.successors)}]")
+        if properties:
+            out.append(f" <{self.attributes.dictionary(properties)}>")
+        if op.regions:
+            out.append(" (")
+            for number, region in enumerate(op.regions):
+                if number:
+                    out.append(", ")
+                self.dialects.append("")
+                self.region(region, indent)
+                self.dialects.pop()
+            out.append(")")
+        if attributes:
+            out.append(f" {self.attributes.dictionary(attributes)}")
+        out.append(f" : {self.functional_type(op)}")
+
+    # ------------------------------------------------------------ pieces for pretty forms
+
+    def values(self, values: tuple[SSAValue, ...]) -> str:
+        """`%a, %b`."""
+        return ", ".join([self.value(value) for value in values])
+
+    def types(self, values: tuple[SSAValue, ...]) -> str:
+        """Their types, with commas between."""
+        return ", ".join([self.type(value.type) for value in values])
+
+    def rest(self, op: Operation, row: Row, shown: frozenset[str] = frozenset()) -> str:
+        """The dictionary of what a pretty form does not show, with a blank in front."""
+        entries = dict(op.attributes)
+        defaults = {a.name: a.default for a in row.attributes if a.default is not None}
+        for name, value in op.properties.items():
+            if name in shown or name == SEGMENTS:
+                continue
+            default = defaults.get(name)
+            if default is None or value != default_of(default):
+                entries[name] = value
+        return f" {self.attributes.dictionary(entries)}" if entries else ""
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What one op's template refers to."""
+
+    printer: KernelPrinter
+    op: Operation
+    row: Row
+    operands: dict[str, tuple[SSAValue, ...]]
+    results: dict[str, tuple[SSAValue, ...]]
+
+    def text(self, node: Node) -> str:
+        """What a node prints."""
+        printer = self.printer
+        match node:
+            case Text(text):
+                return text
+            case Values(name):
+                return printer.values(self.operands[name])
+            case Types(name):
+                found = self.operands.get(name)
+                return printer.types(self.results[name] if found is None else found)
+            case Spelled(name, "mixed", operands):
+                return self._mixed(self.op.properties.get(name), operands)
+            case Spelled(name, kind):
+                return self._spelled(name, kind)
+            case Dict():
+                return printer.rest(self.op, self.row, shown_in(self.row.form or ""))
+            case AllTypes():
+                return printer.functional_type(self.op)
+            case Group(nodes, anchor):
+                return "".join([self.text(n) for n in nodes]) if self._stands(anchor) else ""
+
+    def _stands(self, anchor: Values | Spelled) -> bool:
+        if isinstance(anchor, Values):
+            return bool(self.operands[anchor.name])
+        value = self.op.properties.get(anchor.name)
+        if value is None:
+            return False
+        default = self.row.by_name[anchor.name].default
+        return default is None or value != default_of(default)
+
+    def _spelled(self, name: str, kind: str) -> str:
+        value = self.op.properties.get(name)
+        text = spelling(kind).text(self.printer, value) if value is not None else None
+        if text is None:
+            raise _Unspellable
+        return text
+
+    def _mixed(self, numbers: Attribute | None, operands: str) -> str:
+        if not isinstance(numbers, DenseArrayBase):
+            raise _Unspellable
+        values = iter(self.operands[operands])
+        shown: list[str] = []
+        for number in cast("tuple[int, ...]", numbers.get_values()):
+            value = next(values, None) if number == DYNAMIC else None
+            shown.append(str(number) if value is None else self.printer.value(value))
+        return ", ".join(shown)
+
+
+def _print_form(printer: Printer, op: Operation, indent: str) -> None:
+    kernel = cast(KernelPrinter, printer)
+    row = ROWS[op.name]
+    operands = cast("tuple[SSAValue, ...]", tuple(op.operands))
+    results = cast("tuple[SSAValue, ...]", tuple(op.results))
+    shown = _Shown(
+        kernel,
+        op,
+        row,
+        groups(op, row, row.operands, operands),
+        groups(op, row, row.results, results),
+    )
+    try:
+        text = "".join([shown.text(node) for node in nodes_of(row.form or "")])
+    except _Unspellable:
+        kernel.generic(op, indent)
+        return
+    kernel.out.append(op.name + text)
+
+
+class _KernelAliasFinder(AliasFinder):
+    """As for programs; kernels have affine maps in the types of their values as well."""
+
+    def walk(self, visitor: Visitor) -> None:
+        """Hands every attribute to the visitor."""
+        for op in self.module.walk():
+            for value in op.results:
+                _visit_type(value.type, visitor)
+            for region in op.regions:
+                for block in region.blocks:
+                    for argument in block.args:
+                        _visit_type(argument.type, visitor)
+        super().walk(visitor)
+
+
+def _visit_type(type_: Attribute, visitor: Visitor) -> None:
+    layout = getattr(type_, "layout", None)
+    if isinstance(layout, Attribute):
+        visitor.visit_others(layout)
+
+
+def print_kernel(
+    module: ModuleOp,
+    *,
+    form: Form = "pretty",
+    debug_info: bool = False,
+    keep_names: bool = True,
+    prefix: str | None = None,
+) -> str:
+    """The module as MLIR prints it, with a line end.
+
+    `debug_info` adds source places. The pretty form keeps the names that a program gave its values,
+    unless `keep_names` is off. `prefix` stands before the names of ops, by default `stable_mosaic.`
+    in the stable form.
+    """
+    generic = form != "pretty"
+    if form == "stable":
+        names = numbered(module)
+    else:
+        names = KernelNamer(is_generic=generic, keep_names=keep_names).name(module)
+    aliases = find_aliases(_KernelAliasFinder(module, debug_info=debug_info, generic=generic))
+    if prefix is None:
+        prefix = STABLE if form == "stable" else ""
+    printer = KernelPrinter(
+        form, with_locations=debug_info, names=names, aliases=aliases, prefix=prefix
+    )
+    printer.op(module, "")
+    before, after = aliases.definitions(printer.attributes)
+    return f"{before}{''.join(printer.out)}\n{after}"

@@ -1,0 +1,271 @@
+"""Reads the pretty form of an op by its template, and finds the types that the text leaves out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IndexType,
+    MemRefType,
+    VectorType,
+    i1,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirhlo.dialects.tpu.op_classes import SEGMENTS
+from mlirhlo.dialects.tpu.rows import Row, Slot
+from mlirhlo.formats.mosaic.spellings import spelling
+from mlirhlo.formats.mosaic.templates import (
+    AllTypes,
+    Dict,
+    Group,
+    Node,
+    Spelled,
+    Text,
+    Types,
+    Values,
+    nodes_of,
+)
+from mlirhlo.formats.stablehlo.scan import BAD_VALUE, UNKNOWN
+
+if TYPE_CHECKING:
+    from mlirhlo.formats.mosaic.reader import KernelReader
+    from mlirhlo.formats.stablehlo.reader_ops import Use
+
+DYNAMIC = -(1 << 63)
+"""Stands in an array of numbers where an operand has the number."""
+_FIXED: dict[str, Attribute] = {"index": IndexType(), "i1": i1, "i32": i32}
+_MAX_RULES = 8
+
+
+@dataclass(slots=True)
+class Draft:
+    """What has been read of an op so far."""
+
+    row: Row
+    start: int
+    uses: dict[str, list[Use]] = field(default_factory=dict[str, "list[Use]"])
+    types: dict[str, list[Attribute]] = field(default_factory=dict[str, list[Attribute]])
+    properties: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
+    attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
+    result_count: int = 0
+
+    def slot(self, name: str) -> Slot | None:
+        """The operand of that name."""
+        return next((slot for slot in self.row.operands if slot.name == name), None)
+
+
+def read_form(reader: KernelReader, row: Row, start: int) -> Operation:
+    """Reads what follows the name of an op that has a template."""
+    assert row.form is not None
+    draft = Draft(row, start)
+    for node in nodes_of(row.form):
+        _read(reader, node, draft)
+    return finish(reader, draft)
+
+
+def finish(reader: KernelReader, draft: Draft) -> Operation:
+    """The op of a draft."""
+    row = draft.row
+    operands: list[SSAValue] = []
+    sizes: list[int] = []
+    for slot in row.operands:
+        uses = draft.uses.get(slot.name, [])
+        sizes.append(len(uses))
+        types = draft.types.get(slot.name)
+        if types is None and uses:
+            types = _types_by_rule(reader, draft, slot, len(uses))
+        operands += reader.resolve(uses, types or [], draft.start)
+    if row.has_segments:
+        draft.properties[SEGMENTS] = DenseArrayBase.from_list(i32, sizes)
+    results: list[Attribute] = []
+    for slot in row.results:
+        found = draft.types.get(slot.name)
+        if found is None:
+            found = [_by_rule(reader, draft, slot.rule or "", 0)] if slot.rule else []
+        results += found
+    return reader.make_row(
+        row, operands, results, draft.properties, draft.attributes, draft.start
+    )
+
+
+def _read(reader: KernelReader, node: Node, draft: Draft) -> None:
+    match node:
+        case Text(tokens=tokens):
+            for token in tokens:
+                if token[0].isalpha():
+                    reader.need_word(token)
+                else:
+                    reader.need(token)
+        case Values(name):
+            _read_values(reader, name, draft)
+        case Types(name):
+            _read_types(reader, name, draft)
+        case Spelled(name, kind, operands):
+            if kind == "mixed":
+                _read_mixed(reader, name, operands, draft)
+            else:
+                draft.properties[name] = spelling(kind).read(reader)
+        case Dict():
+            draft.attributes = reader.optional_dictionary()
+        case AllTypes():
+            _read_all_types(reader, draft)
+        case Group(nodes):
+            if _stands(reader, nodes[0]):
+                for inner in nodes:
+                    _read(reader, inner, draft)
+
+
+def _stands(reader: KernelReader, node: Node) -> bool:
+    """Whether an optional part that begins with `node` stands here."""
+    if isinstance(node, Text) and node.tokens:
+        before = reader.pos
+        for token in node.tokens:
+            found = reader.accept_word(token) if token[0].isalpha() else reader.accept(token)
+            if not found:
+                reader.pos = before
+                return False
+        reader.pos = before
+        return True
+    if isinstance(node, Spelled):
+        return reader.text[reader.skip() : reader.pos + 1].isalpha()
+    return reader.at("%")
+
+
+def _read_values(reader: KernelReader, name: str, draft: Draft) -> None:
+    slot = draft.slot(name)
+    assert slot is not None, name
+    if slot.is_variadic:
+        draft.uses[name] = reader.uses()
+        return
+    use = reader.optional_value()
+    if use is None:
+        reader.expected("a value")
+    draft.uses[name] = [use]
+
+
+def _read_types(reader: KernelReader, name: str, draft: Draft) -> None:
+    slot = draft.slot(name)
+    if slot is None:
+        slot = next(slot for slot in draft.row.results if slot.name == name)
+        count = -1 if slot.is_variadic else 1
+    else:
+        count = len(draft.uses.get(name, ()))
+    if count == 0:
+        draft.types[name] = []
+        return
+    found = [reader.type()]
+    while (count < 0 or len(found) < count) and reader.accept(","):
+        found.append(reader.type())
+    draft.types[name] = found
+
+
+def _read_mixed(reader: KernelReader, name: str, operands: str, draft: Draft) -> None:
+    """Numbers and operands in one list; its brackets belong to the template."""
+    uses: list[Use] = []
+    numbers: list[int] = []
+    if not reader.at("]"):
+        while True:
+            use = reader.optional_value()
+            if use is not None:
+                uses.append(use)
+            numbers.append(DYNAMIC if use is not None else _number(reader))
+            if not reader.accept(","):
+                break
+    draft.uses[operands] = uses
+    draft.properties[name] = DenseArrayBase.from_list(i64, numbers)
+
+
+def _number(reader: KernelReader) -> int:
+    at = reader.skip()
+    value = reader.integer()
+    if not DYNAMIC < value < -DYNAMIC:
+        reader.fail("this number does not fit into 64 bits", at, code=BAD_VALUE)
+    return value
+
+
+def _read_all_types(reader: KernelReader, draft: Draft) -> None:
+    at = reader.skip()
+    inputs, outputs = reader.function_types()
+    if sum(len(draft.uses.get(slot.name, ())) for slot in draft.row.operands) != len(inputs):
+        reader.fail(f"{len(inputs)} types for another number of operands", at, code=BAD_VALUE)
+    begin = 0
+    for slot in draft.row.operands:
+        count = len(draft.uses.get(slot.name, ()))
+        draft.types[slot.name] = inputs[begin : begin + count]
+        begin += count
+    if len(outputs) != len(draft.row.results):
+        reader.fail(
+            f"{draft.row.name} has {len(draft.row.results)} results", at, code=BAD_VALUE
+        )
+    for slot, type_ in zip(draft.row.results, outputs, strict=True):
+        draft.types[slot.name] = [type_]
+
+
+# ---------------------------------------------------------------- types left out
+
+
+def _types_by_rule(reader: KernelReader, draft: Draft, slot: Slot, count: int) -> list[Attribute]:
+    if slot.rule is not None:
+        return [_by_rule(reader, draft, slot.rule, 0)] * count
+    return [known_type(reader, use) for use in draft.uses[slot.name]]
+
+
+def known_type(reader: KernelReader, use: Use) -> Attribute:
+    """The type of a value that is defined already."""
+    name, index, at = use
+    values = reader.values.get(name)
+    if values is None or index >= len(values):
+        reader.fail(f"%{name} is not defined", at, length=len(name) + 1, code=UNKNOWN)
+    return values[index].type
+
+
+def _of(reader: KernelReader, draft: Draft, name: str, depth: int) -> Attribute:
+    """The type of the first value of an entry."""
+    found = draft.types.get(name)
+    if found:
+        return found[0]
+    uses = draft.uses.get(name)
+    if uses:
+        return known_type(reader, uses[0])
+    slots = (*draft.row.operands, *draft.row.results)
+    rule = next((slot.rule for slot in slots if slot.name == name), None)
+    if rule is None or depth > _MAX_RULES:
+        reader.fail(f"the type of '{name}' cannot be told", draft.start, code=BAD_VALUE)
+    return _by_rule(reader, draft, rule, depth + 1)
+
+
+def _by_rule(reader: KernelReader, draft: Draft, rule: str, depth: int) -> Attribute:
+    fixed = _FIXED.get(rule)
+    if fixed is not None:
+        return fixed
+    function, is_call, argument = rule.rstrip(")").partition("(")
+    if not is_call:
+        return _of(reader, draft, rule, depth)
+    type_ = _of(reader, draft, argument, depth)
+    if function == "i1":
+        return like(type_, i1)
+    if not isinstance(type_, MemRefType | VectorType):
+        reader.fail(
+            f"'{argument}' is {reader.show(type_)}, no memref or vector",
+            draft.start,
+            code=BAD_VALUE,
+        )
+    if function == "element":
+        return cast("VectorType[Any]", type_).element_type
+    assert function == "shuffled"
+    mask = cast("DenseArrayBase[Any]", draft.properties["mask"])
+    shape = cast("VectorType[Any]", type_).get_shape()
+    return VectorType(cast("VectorType[Any]", type_).element_type, [len(mask.get_values()), *shape[1:]])
+
+
+def like(type_: Attribute, element: Attribute) -> Attribute:
+    """`element`, or the vector type with these elements and the shape of `type_`."""
+    if not isinstance(type_, VectorType):
+        return element
+    vector = cast("VectorType[Any]", type_)
+    return VectorType(cast(Any, element), vector.get_shape(), vector.scalable_dims)

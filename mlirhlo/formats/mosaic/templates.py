@@ -1,0 +1,114 @@
+"""Pretty forms of ops as rows spell them, taken apart once. See `dialects/tpu/rows.py`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TypeAlias
+
+_TOKEN = re.compile(r"\{(:?)(\w*)(?::([\w.]+))?\}|\(\?|\?\)")
+_MARK = re.compile(r"[A-Za-z_]\w*|->|[^\s\w]")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Words and marks, blanks as they are printed."""
+
+    text: str
+    tokens: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """`{name}`: operands."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Types:
+    """`{:name}`: types."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """`{name:kind}`: an attribute. A `mixed` one has operands where the numbers are not known."""
+
+    name: str
+    kind: str
+    operands: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Dict:
+    """`{dict}`: the other attributes."""
+
+
+@dataclass(frozen=True, slots=True)
+class AllTypes:
+    """`{fn}`: `(types) -> types`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """`(? … ?)`; `anchor` is what decides whether it stands there."""
+
+    nodes: tuple[Node, ...]
+    anchor: Values | Spelled
+
+
+Node: TypeAlias = "Text | Values | Types | Spelled | Dict | AllTypes | Group"
+
+
+@cache
+def nodes_of(form: str) -> tuple[Node, ...]:
+    """The parts of a form."""
+    stack: list[list[Node]] = [[]]
+    begin = 0
+    for match in _TOKEN.finditer(form):
+        if match.start() > begin:
+            stack[-1].append(_text(form[begin : match.start()]))
+        begin = match.end()
+        if match[0] == "(?":
+            stack.append([])
+        elif match[0] == "?)":
+            inner = tuple(stack.pop())
+            anchor = next(node for node in inner if isinstance(node, Values | Spelled))
+            stack[-1].append(Group(inner, anchor))
+        else:
+            stack[-1].append(_field(match[1], match[2], match[3]))
+    if begin < len(form):
+        stack[-1].append(_text(form[begin:]))
+    return tuple(stack[0])
+
+
+def _text(text: str) -> Text:
+    return Text(text, tuple(_MARK.findall(text)))
+
+
+def _field(mark: str, name: str, kind: str | None) -> Node:
+    if mark:
+        return Types(name)
+    if kind is None:
+        return Dict() if name == "dict" else AllTypes() if name == "fn" else Values(name)
+    if kind.startswith("mixed."):
+        return Spelled(name, "mixed", kind.removeprefix("mixed."))
+    return Spelled(name, kind)
+
+
+def _walk(nodes: tuple[Node, ...]) -> Iterator[Node]:
+    for node in nodes:
+        if isinstance(node, Group):
+            yield from _walk(node.nodes)
+        else:
+            yield node
+
+
+@cache
+def shown_in(form: str) -> frozenset[str]:
+    """Attributes that a form shows outside its dictionary."""
+    return frozenset(node.name for node in _walk(nodes_of(form)) if isinstance(node, Spelled))

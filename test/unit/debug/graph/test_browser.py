@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from browser import Page, browser, needs_browser
 from large_modules import flat_module, layered_module
-from support import DATA
+from support import CORPUS, DATA, needs_shared
 
 from mlirhlo.debug.graph import GraphOptions, Stage, render
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.formats import load
 from mlirhlo.formats.hlo_text import parse_module
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, needs_browser]
@@ -262,6 +263,23 @@ def test_ten_thousand_instructions(page: Page, tmp_path: Path, text: str) -> Non
     page.press("\ue00c")
     page.click("#unfold")
     assert len(page.names()) < 900, "unfolding stops before it is too much"
+
+
+@needs_shared
+@pytest.mark.parametrize("name", ["big_resnet101", "big_gpt24"])
+def test_a_large_module_of_the_corpus(page: Page, tmp_path: Path, name: str) -> None:
+    """12,634 and 15,085 instructions: folded first, every one found, its surroundings drawn."""
+    module = load(str(CORPUS / f"programs/{name}/{name}.hlo.gz")).module
+    path = tmp_path / "page.html"
+    path.write_text(render(module, "html"))
+    page.open(path)
+    assert 1 < len(page.names()) < 130
+    last = [op for op in HloModule(module).entry.instructions if op.opcode.name == "add"][-1]
+    assert last.instruction_name is not None
+    search(page, f"name:{last.instruction_name}")
+    assert selected(page).startswith(last.instruction_name.split(".")[0])
+    page.press("n")
+    assert 2 < len(page.names()) < 900
 
 
 def test_hostile_names_are_text(page: Page, tmp_path: Path) -> None:

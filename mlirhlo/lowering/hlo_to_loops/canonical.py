@@ -30,7 +30,7 @@ from mlirhlo.dialects.hlo.attributes.dimensions import (
     SliceDimension,
 )
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
-from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, default_layout
 from mlirhlo.dialects.hlo.types import shape_of, type_of
@@ -178,7 +178,9 @@ class _Rewriter:
         self, op: Instruction, operands: Sequence[SSAValue], shape: Shape, **changed: Attribute
     ) -> SSAValue:
         """The same instruction on new operands."""
-        new = build.create(type(op), operands, type_of(shape), {**op.properties, **changed})
+        properties = {**op.properties, **changed}
+        properties.pop(CONTROL_PREDECESSORS, None)  # its last operands, which do not come along
+        new = build.create(type(op), operands, type_of(shape), properties)
         build.append(self.block, new)
         return new.output
 

@@ -42,3 +42,13 @@ def test_a_bitcast_crops_the_padding_of_tiles() -> None:
     x = np.arange(64, dtype=np.float32).reshape(8, 8)
     text = "f32[8,3]{1,0:T(8,128)} bitcast(f32[8,8]{1,0:T(8,128)} x)"
     agree(text, x)
+
+
+def test_control_predecessors_are_no_operands() -> None:
+    text = """HloModule m
+ENTRY e { x = f32[5] parameter(0)
+ s = f32[5] sine(x)
+ ROOT c = f32[5] add(x, x), control-predecessors={s}
+}
+"""
+    agree(text, np.arange(5, dtype=np.float32))

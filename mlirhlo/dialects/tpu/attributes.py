@@ -267,13 +267,13 @@ class DotDimensionNumbersAttr(_ValueAttr[DotDimensionNumbers]):
 
 @irdl_attr_definition
 class ElementWindowAttr(_ValueAttr[ElementWindow]):
-    """`#tpu.element_window<[0,0],[4,0]>`."""
+    """`#tpu.element_window<[0, 0], [4, 0]>`."""
 
     name = "tpu.element_window"
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> ElementWindow:
-        """Reads `<[low],[high]>`."""
+        """Reads `<[low], [high]>`."""
         with parser.in_angle_brackets():
             low = _list(parser, parser.Delimiter.SQUARE)
             parser.parse_punctuation(",")

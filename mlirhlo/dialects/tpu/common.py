@@ -76,7 +76,7 @@ _ARITH = [
         "arith.trunci",
         "input -> result",
         f" {{input}}{_OVERFLOW}{{dict}} : {{:input}} to {{:result}}",
-        _WRAPS.replace("=", "~", 1),
+        _WRAPS,
     ),
     row(
         "arith.extf",
@@ -196,14 +196,14 @@ _VECTOR = [
     row(
         "vector.extract_strided_slice",
         "vector -> result",
-        " {vector}(? offsets = {offsets:list}, sizes = {sizes:list}, strides = {strides:list}?){dict}"
+        " {vector}(! offsets = {offsets:list}, sizes = {sizes:list}, strides = {strides:list}?){dict}"
         " : {:vector} to {:result}",
         "offsets, sizes, strides",
     ),
     row(
         "vector.insert_strided_slice",
         "value, dest -> result=dest",
-        " {value}, {dest}(? offsets = {offsets:list}, strides = {strides:list}?){dict}"
+        " {value}, {dest}(! offsets = {offsets:list}, strides = {strides:list}?){dict}"
         " : {:value} into {:dest}",
         "offsets, strides",
     ),
@@ -216,8 +216,8 @@ _VECTOR = [
     row(
         "vector.contract",
         "lhs, rhs, acc -> result=acc",
-        "{dict} {lhs}, {rhs}, {acc} : {:lhs}, {:rhs} into {:acc}",
-        "indexing_maps, iterator_types, kind",
+        "!contract",
+        f"indexing_maps, iterator_types, kind=#vector.kind<add>, {_FAST}",
     ),
     row("vector.create_mask", "*operands=index -> result", " {operands}{dict} : {:result}"),
     row("vector.constant_mask", "-> result", " {mask_dim_sizes:i64s}{dict} : {:result}", "mask_dim_sizes"),

@@ -10,7 +10,8 @@ A pretty form is text with fields in braces, which says where blanks are printed
 * `{base}` the operands of an entry, `{:base}` their types;
 * `{dimension:i32}` an attribute, and how it is spelled there (`formats/mosaic/spellings.py`);
 * `{dict}` all other attributes; `{fn}` the types of all operands and results;
-* `(? … ?)` what is left out where the first field in it is absent or has its default.
+* `(? … ?)` what is left out where the first field in it is absent or has its default;
+* `(! … ?)` what is read, and printed in the dictionary.
 
 A form that starts with `!` has code of its own (`formats/mosaic/structured.py`).
 """

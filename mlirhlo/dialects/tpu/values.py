@@ -122,7 +122,7 @@ class ElementWindow:
     high: tuple[int, ...]
 
     def __str__(self) -> str:
-        return f"[{_numbers(self.low)}],[{_numbers(self.high)}]"
+        return f"{list(self.low)}, {list(self.high)}"
 
 
 @dataclass(frozen=True, slots=True)

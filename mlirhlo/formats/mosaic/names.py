@@ -15,6 +15,18 @@ from mlirhlo.formats.stablehlo.names import Namer, Names
 _NUMBERED = re.compile(r"(.+?)_\d+\Z")
 
 
+_OWN_NAMES = {
+    "memref.alloc": "alloc",
+    "memref.alloca": "alloca",
+    "memref.cast": "cast",
+    "memref.dim": "dim",
+    "memref.extract_aligned_pointer_as_index": "intptr",
+    "memref.memory_space_cast": "memspacecast",
+    "memref.subview": "subview",
+}
+"""What ops call their results where the program gives no name."""
+
+
 def _hint(value: Any) -> str | None:
     """The name a program gave, without the number that made it unique."""
     name = cast("str | None", value.name_hint)
@@ -53,8 +65,9 @@ def _proposed(op: Operation) -> list[tuple[int, str | None]]:
         return []
     if op.name == "arith.constant":
         return [(0, _constant_name(op))]
-    if op.name in ("memref.alloca", "memref.alloc"):
-        return [(0, op.name.partition(".")[2])]
+    own = _OWN_NAMES.get(op.name)
+    if own is not None:
+        return [(0, own)]
     if len(row.results) > 1 and not any(slot.is_variadic for slot in row.results):
         return [(index, slot.name) for index, slot in enumerate(row.results)]
     return []

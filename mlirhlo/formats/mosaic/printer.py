@@ -53,7 +53,17 @@ class _Unspellable(Exception):
     """The pretty form has no way to say this; the op is printed in generic form."""
 
 
-class _BitTexts(AttributeTexts):
+class _Texts(AttributeTexts):
+    """Attributes of kernels as MLIR prints them."""
+
+    def spelled(self, attribute: Attribute) -> str:
+        """An attribute in full."""
+        text = super().spelled(attribute)
+        # MLIR has a blank between these flags, unlike between those of fastmath; xDSL has none.
+        return text.replace(",", ", ") if attribute.name == "arith.overflow" else text
+
+
+class _BitTexts(_Texts):
     """Numbers by their bits, as bytecode has them: nothing is lost, whoever reads it."""
 
     def spelled(self, attribute: Attribute) -> str:
@@ -97,8 +107,7 @@ class KernelPrinter(Printer):
             aliases=aliases,
         )
         self._is_stable = form == "stable"
-        if self._is_stable:
-            self.attributes = _BitTexts(aliases)
+        self.attributes = _BitTexts(aliases) if self._is_stable else _Texts(aliases)
         self._prefix = prefix
 
     def printer_of(self, op: Operation) -> OpPrinter | None:
@@ -190,8 +199,9 @@ class _Shown:
                 return printer.rest(self.op, self.row, shown_in(self.row.form or ""))
             case AllTypes():
                 return printer.functional_type(self.op)
-            case Group(nodes, anchor):
-                return "".join([self.text(n) for n in nodes]) if self._stands(anchor) else ""
+            case Group(nodes, anchor, is_printed):
+                stands = is_printed and self._stands(anchor)
+                return "".join([self.text(n) for n in nodes]) if stands else ""
 
     def _stands(self, anchor: Values | Spelled) -> bool:
         if isinstance(anchor, Values):
@@ -253,6 +263,11 @@ class _KernelAliasFinder(AliasFinder):
                     for argument in block.args:
                         _visit_type(argument.type, visitor)
         super().walk(visitor)
+
+    def dictionaries(self, op: Operation, visitor: Visitor) -> None:
+        """Hands the attributes of an op to the visitor; simple bounds are numbers in pretty form."""
+        if self.generic or op.name != "affine.for":
+            super().dictionaries(op, visitor)
 
 
 def _visit_type(type_: Attribute, visitor: Visitor) -> None:

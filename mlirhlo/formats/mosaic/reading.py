@@ -115,14 +115,15 @@ def _read(reader: KernelReader, node: Node, draft: Draft) -> None:
         case AllTypes():
             _read_all_types(reader, draft)
         case Group(nodes):
-            if _stands(reader, nodes[0]):
+            if _stands(reader, nodes):
                 for inner in nodes:
                     _read(reader, inner, draft)
 
 
-def _stands(reader: KernelReader, node: Node) -> bool:
-    """Whether an optional part that begins with `node` stands here."""
-    if isinstance(node, Text) and node.tokens:
+def _stands(reader: KernelReader, nodes: tuple[Node, ...]) -> bool:
+    """Whether an optional part stands here."""
+    node = next(node for node in nodes if not isinstance(node, Text) or node.tokens)
+    if isinstance(node, Text):
         before = reader.pos
         for token in node.tokens:
             found = reader.accept_word(token) if token[0].isalpha() else reader.accept(token)
@@ -132,7 +133,7 @@ def _stands(reader: KernelReader, node: Node) -> bool:
         reader.pos = before
         return True
     if isinstance(node, Spelled):
-        return reader.text[reader.skip() : reader.pos + 1].isalpha()
+        return spelling(node.kind).begins(reader)
     return reader.at("%")
 
 

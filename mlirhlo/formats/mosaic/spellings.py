@@ -38,6 +38,15 @@ class Spelling:
 
     read: Callable[[KernelReader], Attribute]
     text: Callable[[KernelPrinter, Attribute], str | None]
+    words: Sequence[str] = ()
+    """The words it may begin with, where it is optional."""
+
+    def begins(self, reader: KernelReader) -> bool:
+        """Whether one of its words stands here."""
+        before = reader.pos
+        found = reader.optional_keyword() in self.words
+        reader.pos = before
+        return found
 
 
 _CASE = re.compile(r"<([^<>]*)>")
@@ -98,7 +107,7 @@ def _words(words: Sequence[str], type_: IntegerType) -> Spelling:
         number = cast("IntegerAttr[Any]", attribute).value.data
         return words[number] if 0 <= number < len(words) else None
 
-    return Spelling(lambda reader: _word(reader, words, type_), text)
+    return Spelling(lambda reader: _word(reader, words, type_), text, words)
 
 
 def _comma_list(reader: KernelReader, item: Callable[[], int]) -> list[int]:

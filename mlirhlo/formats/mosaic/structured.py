@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     AffineMapAttr,
+    ArrayAttr,
     DenseArrayBase,
     IndexType,
     IntegerAttr,
+    StringAttr,
     UnitAttr,
     i1,
     i32,
@@ -307,6 +309,34 @@ def _read_affine_for(reader: KernelReader, row: Row, start: int) -> Operation:
     return reader.make_row(row, operands, results, properties, attributes, start, [region])
 
 
+def _read_contract(reader: KernelReader, row: Row, start: int) -> Operation:
+    """`{indexing_maps = …, iterator_types = ["parallel"], kind = …} %a, %b, %c : A, B into C`."""
+    entries = reader.dictionary()
+    kinds = entries.get("iterator_types")
+    if isinstance(kinds, ArrayAttr):
+        items = cast("ArrayAttr[Attribute]", kinds).data
+        entries["iterator_types"] = ArrayAttr(
+            [
+                reader.small_attribute(f"#vector.iterator_type<{item.data}>", start)
+                if isinstance(item, StringAttr)
+                else item
+                for item in items
+            ]
+        )
+    draft = Draft(row, start, properties=entries)
+    for number, slot in enumerate(row.operands):
+        if number:
+            reader.need(",")
+        draft.uses[slot.name] = [_use(reader)]
+    reader.need(":")
+    draft.types["lhs"] = [reader.type()]
+    reader.need(",")
+    draft.types["rhs"] = [reader.type()]
+    reader.need_word("into")
+    draft.types["acc"] = [reader.type()]
+    return finish(reader, draft)
+
+
 def _successor(reader: KernelReader) -> tuple[Block, list[Use], list[Attribute]]:
     """`^bb1(%a, %b : types)`."""
     reader.need("^")
@@ -366,6 +396,7 @@ READERS: Mapping[str, FormReader] = {
     "!parallel": _read_parallel,
     "!reduce": _read_reduce,
     "!affine_for": _read_affine_for,
+    "!contract": _read_contract,
     "!branch": _read_branch,
     "!cond_branch": _read_cond_branch,
 }

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import AffineMapAttr, DenseArrayBase, IndexType, IntegerAttr, i1
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    ArrayAttr,
+    DenseArrayBase,
+    IndexType,
+    IntegerAttr,
+    StringAttr,
+    i1,
+)
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirhlo.dialects.tpu.op_classes import SEGMENTS, groups
 from mlirhlo.dialects.tpu.table import ROWS
 from mlirhlo.formats.mosaic.printer import KernelPrinter
+from mlirhlo.formats.mosaic.reader import default_of
 from mlirhlo.formats.stablehlo.pretty_printers import printer_of
 from mlirhlo.formats.stablehlo.printer import OpPrinter, Printer
+
+
+_ITERATOR = re.compile(r"#vector\.iterator_type<(\w+)>")
 
 
 def _program_form(printer: Printer, op: Operation, indent: str) -> None:
@@ -133,13 +146,13 @@ def _print_while(printer: Printer, op: Operation, indent: str) -> None:
 def _print_index_switch(printer: Printer, op: Operation, indent: str) -> None:
     out = printer.out
     arrow = _arrow(printer, op, bare=True)
-    out.append(f"{op.name} {printer.value(op.operands[0])}{_rest(printer, op, 'cases')}{arrow}")
+    out.append(f"{op.name} {printer.value(op.operands[0])}{_rest(printer, op, 'cases')}{arrow} ")
     cases = cast("DenseArrayBase[Any]", op.properties["cases"]).get_values()
     for number, case in enumerate(cases):
         out.append(f"\n{indent}case {case} ")
         _region(printer, op, number + 1, indent)
     out.append(f"\n{indent}default ")
-    _region(printer, op, 0, indent)
+    _region(printer, op, 0, indent, terminator=bool(op.results))
 
 
 def _print_execute_region(printer: Printer, op: Operation, indent: str) -> None:
@@ -221,6 +234,24 @@ def _successor(printer: Printer, block: Block, operands: Sequence[SSAValue]) -> 
     return f"{name}({_values(printer, operands)} : {_types(printer, operands)})"
 
 
+def _print_contract(printer: Printer, op: Operation, indent: str) -> None:
+    del indent
+    entries = {**op.properties, **op.attributes}
+    if entries.get("fastmath") == default_of("#arith.fastmath<none>"):
+        del entries["fastmath"]
+    kinds = entries.get("iterator_types")
+    if isinstance(kinds, ArrayAttr):
+        items = cast("ArrayAttr[Attribute]", kinds).data
+        words = [_ITERATOR.fullmatch(printer.attribute(item)) for item in items]
+        if all(words):
+            entries["iterator_types"] = ArrayAttr([StringAttr(w[1]) for w in words if w])
+    lhs, rhs, acc = op.operands
+    printer.out.append(
+        f"{op.name} {printer.attributes.dictionary(entries)} {_values(printer, (lhs, rhs, acc))}"
+        f" : {_types(printer, (lhs, rhs))} into {printer.type(acc.type)}"
+    )
+
+
 def _print_branch(printer: Printer, op: Operation, indent: str) -> None:
     del indent
     target = _successor(printer, op.successors[0], tuple(op.operands))
@@ -254,6 +285,7 @@ PRINTERS: Mapping[str, OpPrinter] = {
     "!parallel": _print_parallel,
     "!reduce": _print_reduce,
     "!affine_for": _print_affine_for,
+    "!contract": _print_contract,
     "!branch": _print_branch,
     "!cond_branch": _print_cond_branch,
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
 
-_TOKEN = re.compile(r"\{(:?)(\w*)(?::([\w.]+))?\}|\(\?|\?\)")
+_TOKEN = re.compile(r"\{(:?)(\w*)(?::([\w.]+))?\}|\([?!]|\?\)")
 _MARK = re.compile(r"[A-Za-z_]\w*|->|[^\s\w]")
 
 
@@ -55,10 +55,11 @@ class AllTypes:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """`(? … ?)`; `anchor` is what decides whether it stands there."""
+    """`(? … ?)`; `anchor` is what decides whether it stands there. `(! … ?)` is only read."""
 
     nodes: tuple[Node, ...]
     anchor: Values | Spelled
+    is_printed: bool = True
 
 
 Node: TypeAlias = "Text | Values | Types | Spelled | Dict | AllTypes | Group"
@@ -68,17 +69,19 @@ Node: TypeAlias = "Text | Values | Types | Spelled | Dict | AllTypes | Group"
 def nodes_of(form: str) -> tuple[Node, ...]:
     """The parts of a form."""
     stack: list[list[Node]] = [[]]
+    opened: list[str] = []
     begin = 0
     for match in _TOKEN.finditer(form):
         if match.start() > begin:
             stack[-1].append(_text(form[begin : match.start()]))
         begin = match.end()
-        if match[0] == "(?":
+        if match[0] in ("(?", "(!"):
+            opened.append(match[0])
             stack.append([])
         elif match[0] == "?)":
             inner = tuple(stack.pop())
             anchor = next(node for node in inner if isinstance(node, Values | Spelled))
-            stack[-1].append(Group(inner, anchor))
+            stack[-1].append(Group(inner, anchor, opened.pop() == "(?"))
         else:
             stack[-1].append(_field(match[1], match[2], match[3]))
     if begin < len(form):
@@ -103,7 +106,7 @@ def _field(mark: str, name: str, kind: str | None) -> Node:
 def _walk(nodes: tuple[Node, ...]) -> Iterator[Node]:
     for node in nodes:
         if isinstance(node, Group):
-            yield from _walk(node.nodes)
+            yield from _walk(node.nodes) if node.is_printed else ()
         else:
             yield node
 

@@ -31,11 +31,11 @@ class AliasFinder:
         if self.debug_info:
             visitor.visit(cast(Attribute, op.location), may_be_deferred=True)
         if not self.generic and op.name == "stablehlo.reduce" and applied_op(op) is not None:
-            self._dictionaries(op, visitor)
+            self.dictionaries(op, visitor)
             return
         is_function = isinstance(op, FuncOp)
         if not is_function and not isinstance(op, ModuleOp):
-            self._dictionaries(op, visitor)
+            self.dictionaries(op, visitor)
         for region in op.regions:
             shows = self.generic or op.name not in ("stablehlo.while", "func.func")
             for number, block in enumerate(region.blocks):
@@ -45,7 +45,7 @@ class AliasFinder:
                 for inner in block.ops:
                     self._op(inner, visitor)
         if is_function or isinstance(op, ModuleOp):
-            self._dictionaries(op, visitor)
+            self.dictionaries(op, visitor)
 
     def _arguments(self, block: Block, visitor: Visitor, *, in_pairs: bool) -> None:
         if self.debug_info:
@@ -57,8 +57,8 @@ class AliasFinder:
                 place: Any = getattr(argument, "location", None) or UNKNOWN_LOC
                 visitor.visit(place)
 
-    @staticmethod
-    def _dictionaries(op: Operation, visitor: Visitor) -> None:
+    def dictionaries(self, op: Operation, visitor: Visitor) -> None:
+        """Hands the attributes of an op to the visitor."""
         for entries in (op.properties, op.attributes):
             for value in entries.values():
                 visitor.visit_others(value)

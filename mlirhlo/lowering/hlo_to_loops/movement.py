@@ -385,13 +385,13 @@ def _gather(e: Elements, op: GatherOp, place: Place) -> Value:
         if d not in op.start_index_map or most == 0:
             source.append(inner)
             continue
-        at = index_place(list(op.start_index_map).index(d))
-        if all(c.uniform for c in at):
+        index_at = index_place(list(op.start_index_map).index(d))
+        if all(c.uniform for c in index_at):
             # One slice for all lanes, and for all of the loop along it.
-            start = start_index(e, indices, most, tuple(at))
+            start = start_index(e, indices, most, tuple(index_at))
             source.append(e.places.sum(Coordinate(start), inner))
             continue
-        (x,) = e.at(indices, at)
+        (x,) = e.at(indices, index_at)
         start = _clamped_start(e.b, x, element, most)
         source.append(e.places.sum(_coordinate(e, start), inner))
     return e.at(operand, source)

@@ -150,8 +150,8 @@ def _opcodes(computation: ComputationOp, count: int) -> list[str] | None:
         if op.opcode.name not in _OPCODES:
             return None
         owners = [_unconverted(v).owner for v in op.inputs]
-        numbers = {o.parameter_number for o in owners if isinstance(o, ParameterOp)}
-        if numbers != {number, number + count}:
+        read = {o.parameter_number for o in owners if isinstance(o, ParameterOp)}
+        if read != {number, number + count}:
             return None
         opcodes.append(op.opcode.name)
     return opcodes if len(opcodes) == count else None

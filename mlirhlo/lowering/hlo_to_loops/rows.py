@@ -371,8 +371,8 @@ class _Rows:
                 store(
                     b, saved.buffer, bases, element, arrays_in(value)[0], self.lanes, e.places.mask
                 )
-        for n, value in zip(whole, values, strict=True):
-            frame.store(n, [c.base for c in place], value, e.places, row.streams.get(n))
+        for n, result in zip(whole, values, strict=True):
+            frame.store(n, [c.base for c in place], result, e.places, row.streams.get(n))
         return after
 
     def busiest(self) -> int:

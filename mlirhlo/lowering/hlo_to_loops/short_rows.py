@@ -98,8 +98,8 @@ class _ShortRows:
             columns = [to_memory(b, v[0], element) for v in values]
             for at, row in enumerate(turned(b, columns, count)):
                 b.vector_store(row, frame.targets[n], self.bases(before, first, at), row_mask)
-        for n, value in zip(plan.of_rows, of_rows, strict=True):
-            frame.store(n, [c.base for c in kept], value, e.places)
+        for n, result in zip(plan.of_rows, of_rows, strict=True):
+            frame.store(n, [c.base for c in kept], result, e.places)
 
     def fold(self, e: Elements, fold: Fold, kept: tuple[Coordinate, ...]) -> None:
         """A fold of all rows at once, in order."""

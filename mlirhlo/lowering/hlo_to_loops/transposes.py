@@ -116,10 +116,10 @@ class _Transpose:
                 with b.parallel(outer * count * edges, work=share) as number:
                     place = self.place(b.div(number, count * edges))
                     first = b.add(b.mul(b.rem(b.div(number, edges), count), lanes), start)
-                    second, width = right * lanes, rest_right
+                    edge: tuple[Index, Index] = (right * lanes, rest_right)
                     if is_led:
-                        second, width = self.edge(b.index(b.rem(number, edges)), squares)
-                    self.square(place, first, second, height, width)
+                        edge = self.edge(b.index(b.rem(number, edges)), squares)
+                    self.square(place, first, edge[0], height, edge[1])
 
     def edge(self, number: SSAValue, squares: int) -> tuple[Index, Index]:
         """Start and width of what is in front of the first line (0), and behind the squares (1, 2)."""
@@ -164,8 +164,8 @@ class _Transpose:
             place = [here[d] for d in range(len(self.sizes))]
             values = [e.at(v, place) for v in frame.outputs]
             bases = [c.base for c in place]
-            for number, value in enumerate(values):
-                frame.store(number, bases, value, e.places, self.streams.get(number))
+            for number, element in enumerate(values):
+                frame.store(number, bases, element, e.places, self.streams.get(number))
 
 
 def turned(b: FunctionBuilder, rows: Sequence[SSAValue], count: int) -> list[SSAValue]:

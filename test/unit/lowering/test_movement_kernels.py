@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -79,7 +81,7 @@ MOVES = {
 def test_moves(name: str) -> None:
     module = mlirhlo.parse(MOVES[name])
     rng = np.random.default_rng(0)
-    shapes = [p.shape for p in module.hlo.entry.parameters]
+    shapes: list[Any] = [p.shape for p in module.hlo.entry.parameters]
     arguments = [draw(rng, str(s).split("[")[0], s.dimensions) for s in shapes]
     agrees(MOVES[name], arguments)
 
@@ -140,6 +142,6 @@ def test_results_past_the_caches(name: str, offset: int, monkeypatch: pytest.Mon
     module = mlirhlo.parse(STREAMED[name])
     assert name == "narrow" or "nontemporal = true" in str(loops_of(module))
     rng = np.random.default_rng(0)
-    shapes = [p.shape for p in module.hlo.entry.parameters]
+    shapes: list[Any] = [p.shape for p in module.hlo.entry.parameters]
     arguments = [draw(rng, str(s).split("[")[0], s.dimensions) for s in shapes]
     agrees(STREAMED[name], arguments, offset=offset)

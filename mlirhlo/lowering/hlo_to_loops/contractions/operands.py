@@ -144,8 +144,8 @@ class Reader:
             if dim in known or any(axis not in coordinates for axis, _ in index.terms):
                 continue
             known[dim], here = self._dimension(dim, index, coordinates, 0)
-            inside = here if inside is None or here is None else b.andi(inside, here)
-            inside = inside if inside is not None else here
+            if here is not None:
+                inside = here if inside is None else b.andi(inside, here)
         return replace(self, coordinates=coordinates, dimensions=known, inside=inside)
 
     def load(self, axis: int, start: Index, lanes: int, count: Index | None = None) -> Value:

@@ -13,18 +13,21 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnregisteredOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnregisteredOp, i64
 from xdsl.ir import Operation
-from xdsl.utils.exceptions import ParseError
 
-from mlirhlo.diagnostics import HloError, Place, error
+from mlirhlo.diagnostics import HloError, error
+from mlirhlo.dialects.tpu.op_classes import class_of
+from mlirhlo.formats.bytecode.dialects import default_codecs
+from mlirhlo.formats.bytecode.tables import Tables
+from mlirhlo.formats.bytecode.writing import AsItIs, OpForm, WriteOptions, Writer
+from mlirhlo.formats.mosaic.printer import STABLE_VERSION, VERSION
+from mlirhlo.formats.mosaic.reader import PREFIX, context, finish_module, parse_kernel
 from mlirhlo.mosaic.upgrades import upgrade
 
 if TYPE_CHECKING:
     from xdsl.context import Context
 
-VERSION = "stable_mosaic.version"
-PREFIX = "stable_mosaic."
 NEWEST = 18
 """Newest version of the stable form that readers are known to take."""
 
@@ -73,15 +76,15 @@ def config_of(options: Mapping[str, Any], name: str = "kernel") -> KernelConfig:
 
 
 def read_kernel(data: bytes, file: str = "<kernel>") -> ModuleOp:
-    """The module of a body, bytecode or text in generic form; in plain names, upgraded.
+    """The module of a body, bytecode or text in any form; in plain names, upgraded.
 
-    Raises `HloError` HLO0700 for text that does not parse and versions nobody knows, HLO0220 to
+    Raises `HloError` HLO0700 for versions nobody knows, HLO0710 to HLO0713 for text, HLO0220 to
     HLO0226 for faults of the bytecode.
     """
     if data.startswith(b"ML\xefR"):
         from mlirhlo.formats.bytecode import read_module
 
-        module = read_module(data, file, op_class=_op_class)
+        module = read_module(data, file, context=_bytecode_context(), op_class=_op_class)
     else:
         module = _read_text(data, file)
     stated = module.attributes.get(VERSION)
@@ -90,57 +93,60 @@ def read_kernel(data: bytes, file: str = "<kernel>") -> ModuleOp:
         if not 1 <= version <= NEWEST:
             raise _unreadable(file, f"version {version} of the stable form, {NEWEST} is the newest")
         upgrade(module, version)
+    finish_module(module)
     return module
+
+
+class _StableForm(AsItIs):
+    """Names with the prefix, all attributes in one dictionary."""
+
+    def __call__(self, op: Operation) -> OpForm:
+        """The stable form of one operation."""
+        form = super().__call__(op)
+        attributes = {**form.properties, **form.attributes}
+        if form.name == "builtin.module":
+            attributes[VERSION] = IntegerAttr(STABLE_VERSION, i64)
+            return OpForm(form.name, {}, attributes)
+        return OpForm(PREFIX + form.name, {}, attributes)
+
+
+def write_stable(module: ModuleOp) -> bytes:
+    """The module as MLIR bytecode in the stable form: what `body` of a call holds.
+
+    Raises `HloError` HLO0227 for what bytecode cannot hold.
+    """
+    options = WriteOptions(version=0, producer="MLIR")
+    return Writer(options, Tables(default_codecs(), 0), _StableForm()).write(module)
 
 
 def _unreadable(name: str, problem: str) -> HloError:
     return error(
         "HLO0700",
         f"the kernel of {name} cannot be read: {problem}",
-        help="lower the program again; the body has to be MLIR bytecode or generic MLIR text",
+        help="lower the program again; the body has to be MLIR bytecode or MLIR text",
     )
 
 
-@cache
 def _op_class(name: str) -> type[Operation]:
     plain = name.removeprefix(PREFIX)
-    return ModuleOp if plain == "builtin.module" else UnregisteredOp.with_name(plain)
+    return class_of(plain) or _unregistered(plain)
 
 
-def _text_context() -> Context:
-    from xdsl.context import Context
-    from xdsl.dialects.builtin import Builtin
+@cache
+def _unregistered(name: str) -> type[Operation]:
+    return UnregisteredOp.with_name(name)
 
-    context = Context(allow_unregistered=True)
-    context.load_dialect(Builtin)
-    return context
+
+@cache
+def _bytecode_context() -> Context:
+    found = context().clone()
+    found.allow_unregistered = True
+    return found
 
 
 def _read_text(data: bytes, file: str) -> ModuleOp:
-    from xdsl.parser import Parser
-
     try:
         text = data.decode()
     except UnicodeDecodeError:
         raise _unreadable(file, "it is neither bytecode nor text") from None
-    try:
-        module = Parser(_text_context(), text, file).parse_module()
-    except ParseError as problem:
-        span = problem.span
-        before = text[: span.start]
-        line, column = before.count("\n") + 1, span.start - (before.rfind("\n") + 1) + 1
-        lines = text.splitlines()
-        place = Place(
-            file, line, column, source_line=lines[line - 1] if line <= len(lines) else None
-        )
-        raise error(
-            "HLO0700",
-            f"the kernel's text cannot be read: {str(problem.args[-1]).strip().splitlines()[-1]}",
-            place,
-            help='write the operations in generic form: "tpu.iota"() {…} : () -> …',
-        ) from None
-    for op in module.walk():
-        if isinstance(op, UnregisteredOp):
-            stated = op.op_name
-            op.attributes["op_name__"] = type(stated)(stated.data.removeprefix(PREFIX))
-    return module
+    return parse_kernel(text, file, is_raw=True)

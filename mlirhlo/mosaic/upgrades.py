@@ -1,8 +1,8 @@
 """What changed between the versions of the stable form of kernels, as rules on old operations.
 
 `upgrade(module, version)` applies every rule newer than `version`, in order. A rule sees an operation
-in plain names. Defaults that readers fill in themselves (`priority`, `strict_ordering`, `add`,
-`transpose_lhs_hint`) need none.
+in plain names. Defaults that readers fill in themselves (`priority`, `strict_ordering`, `add`)
+need none.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, i32, i64
+from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, ModuleOp, i32, i64
 from xdsl.ir import Operation
 
 from mlirhlo.mosaic.attributes import attribute_of, integers, integers_of, name_of
@@ -86,6 +86,10 @@ def _reinterpret_segments(op: Operation) -> None:
         _set_segments(op, [1, len(op.operands) - 1, 0])
 
 
+def _transpose_hint(op: Operation) -> None:
+    op.attributes.setdefault("transpose_lhs_hint", BoolAttr.from_bool(False))
+
+
 UPGRADES = (
     Upgrade(
         2,
@@ -97,6 +101,7 @@ UPGRADES = (
     Upgrade(5, "tpu.dynamic_gather", _renamed("dimension", "dimensions")),
     Upgrade(6, "tpu.iota", _renamed("dimension", "dimensions")),
     Upgrade(7, "tpu.wait_dma2", _segments_by_count({3: [1, 1, 1, 0, 0]})),
+    Upgrade(13, "tpu.matmul", _transpose_hint),
     Upgrade(14, "tpu.enqueue_dma", _one_more_segment(7)),
     Upgrade(14, "tpu.wait_dma", _one_more_segment(7)),
     Upgrade(14, "tpu.sem_signal", _one_more_segment(5)),

@@ -311,5 +311,3 @@ class TpuVectorLayoutAttr(LayoutText):
     """`#tpu.vpad<"32,{0,0},(8,128)">`, as jaxlib prints it."""
 
     name = "tpu.vpad"
-
-

@@ -51,7 +51,12 @@ _ARITH = [
         "lhs=sum, rhs=sum -> sum, overflow=i1(sum)",
         " {lhs}, {rhs}{dict} : {:sum}, {:overflow}",
     ),
-    row("arith.negf", "input=result -> result", f" {{input}}{_FASTMATH}{{dict}} : {{:result}}", _FAST),
+    row(
+        "arith.negf",
+        "input=result -> result",
+        f" {{input}}{_FASTMATH}{{dict}} : {{:result}}",
+        _FAST,
+    ),
     row(
         "arith.cmpi",
         "lhs, rhs=lhs -> result=i1(lhs)",
@@ -220,7 +225,12 @@ _VECTOR = [
         f"indexing_maps, iterator_types, kind=#vector.kind<add>, {_FAST}",
     ),
     row("vector.create_mask", "*operands=index -> result", " {operands}{dict} : {:result}"),
-    row("vector.constant_mask", "-> result", " {mask_dim_sizes:i64s}{dict} : {:result}", "mask_dim_sizes"),
+    row(
+        "vector.constant_mask",
+        "-> result",
+        " {mask_dim_sizes:i64s}{dict} : {:result}",
+        "mask_dim_sizes",
+    ),
     row(
         "vector.from_elements",
         "*elements=element(result) -> result",
@@ -256,7 +266,9 @@ _MEMREF = [
         for name in ("alloca", "alloc")
     ),
     row("memref.dealloc", "memref", " {memref}{dict} : {:memref}"),
-    row("memref.dim", "source, index=index -> result=index", " {source}, {index}{dict} : {:source}"),
+    row(
+        "memref.dim", "source, index=index -> result=index", " {source}, {index}{dict} : {:source}"
+    ),
     row("memref.cast", "input -> result", _CAST),
     row("memref.memory_space_cast", "input -> result", _CAST),
     row("memref.copy", "source, target", " {source}, {target}{dict} : {:source} to {:target}"),
@@ -273,7 +285,12 @@ _MEMREF = [
         " {source}{dict} : {:source} -> {:result}",
     ),
     row("memref.alloca_scope", "-> *results", "!alloca_scope", regions=1),
-    row("memref.alloca_scope.return", "*results", "{dict}(? {results} : {:results}?)", terminator=True),
+    row(
+        "memref.alloca_scope.return",
+        "*results",
+        "{dict}(? {results} : {:results}?)",
+        terminator=True,
+    ),
 ]
 
 _CONTROL = [
@@ -285,7 +302,9 @@ _CONTROL = [
         "sym_name, function_type, sym_visibility?, arg_attrs?, res_attrs?, no_inline?",
         regions=1,
     ),
-    row("func.call", "*operands -> *results", "!call", "callee, arg_attrs?, res_attrs?, no_inline?"),
+    row(
+        "func.call", "*operands -> *results", "!call", "callee, arg_attrs?, res_attrs?, no_inline?"
+    ),
     row("func.return", "*operands", "!return", terminator=True),
     row("scf.yield", "*results", "{dict}(? {results} : {:results}?)", terminator=True),
     row(
@@ -299,16 +318,34 @@ _CONTROL = [
     row("scf.while", "*initial -> *results", "!while", regions=2),
     row("scf.index_switch", "argument=index -> *results", "!index_switch", "cases", regions=-1),
     row("scf.execute_region", "-> *results", "!execute_region", "no_inline?", regions=1),
-    row("scf.parallel", "*lower, *upper, *step, *initial -> *results", "!parallel", segments=True, regions=1),
+    row(
+        "scf.parallel",
+        "*lower, *upper, *step, *initial -> *results",
+        "!parallel",
+        segments=True,
+        regions=1,
+    ),
     row("scf.reduce", "*operands", "!reduce", regions=-1, terminator=True),
     row("scf.reduce.return", "result", " {result}{dict} : {:result}", terminator=True),
-    row("affine.for", "*lower, *upper, *initial -> *results", "!affine_for",
-        "lowerBoundMap, upperBoundMap, step", segments=True, regions=1),
+    row(
+        "affine.for",
+        "*lower, *upper, *initial -> *results",
+        "!affine_for",
+        "lowerBoundMap, upperBoundMap, step",
+        segments=True,
+        regions=1,
+    ),
     row("affine.yield", "*operands", "{dict}(? {operands} : {:operands}?)", terminator=True),
     row("cf.assert", "condition=i1", " {condition}, {msg:text}{dict}", "msg"),
     row("cf.br", "*operands", "!branch", terminator=True),
-    row("cf.cond_br", "condition=i1, *on_true, *on_false", "!cond_branch", "branch_weights?",
-        segments=True, terminator=True),
+    row(
+        "cf.cond_br",
+        "condition=i1, *on_true, *on_false",
+        "!cond_branch",
+        "branch_weights?",
+        segments=True,
+        terminator=True,
+    ),
     row("ub.poison", "-> result", "{dict} : {:result}", "value?"),
 ]
 

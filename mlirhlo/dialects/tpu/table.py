@@ -48,8 +48,7 @@ _MEMORY = [
     row(
         "tpu.vector_load_idx",
         "base, *indices, ?mask -> result",
-        " {base}[{indices}](? masked {mask}?){dict}"
-        " : {:base}[{:indices}], {:result}, {:mask}",
+        " {base}[{indices}](? masked {mask}?){dict} : {:base}[{:indices}], {:result}, {:mask}",
         segments=True,
     ),
     row(
@@ -81,7 +80,9 @@ _MEMORY = [
         _LOAD,
         "sublane_mask, sublane_offsets",
     ),
-    row("tpu.shuffled_store", "value, base, *indices=index", _STORE, "sublane_mask, sublane_offsets"),
+    row(
+        "tpu.shuffled_store", "value, base, *indices=index", _STORE, "sublane_mask, sublane_offsets"
+    ),
 ]
 
 _VECTORS = [
@@ -158,7 +159,9 @@ _VECTORS = [
     ),
     row("tpu.roll_vectors", "*inputs -> result", " {inputs}{dict} : {:inputs} -> {:result}"),
     row("tpu.unroll_vectors", "input -> *outputs", " {input}{dict} : {:input} -> {:outputs}"),
-    row("tpu.create_mask", "*low=index, *high=index -> result", "[{low}] [{high}]{dict} : {:result}"),
+    row(
+        "tpu.create_mask", "*low=index, *high=index -> result", "[{low}] [{high}]{dict} : {:result}"
+    ),
     row(
         "tpu.create_subelement_mask",
         "-> result",
@@ -210,7 +213,12 @@ _ARITHMETIC = [
         " {rhs}{dict} : {:rhs}",
         "mxu_index, staging_register=0 : i32, transpose=false",
     ),
-    row("tpu.matmul_acc_lhs", "lhs", " {acc:i32}, {lhs}{dict} : {:lhs}", "acc, mxu_index, load_staged_rhs?"),
+    row(
+        "tpu.matmul_acc_lhs",
+        "lhs",
+        " {acc:i32}, {lhs}{dict} : {:lhs}",
+        "acc, mxu_index, load_staged_rhs?",
+    ),
     row("tpu.matmul_pop", "-> result", " {acc:i32}{dict} : {:result}", "acc, mxu_index"),
     row("tpu.matmul_lhs_fifo", "lhs", None, "mxu_index?, load_staged_rhs?"),
     row("tpu.matmul_pop_fifo", "-> result", None, "mxu_index?"),
@@ -279,7 +287,13 @@ _REFERENCES = [
 ]
 
 _CONTROL = [
-    row("tpu.enqueue_dma", _COPY_OPERANDS, _COPY, "priority=0 : i32, strict_ordering=false", segments=True),
+    row(
+        "tpu.enqueue_dma",
+        _COPY_OPERANDS,
+        _COPY,
+        "priority=0 : i32, strict_ordering=false",
+        segments=True,
+    ),
     row(
         "tpu.wait_dma",
         _COPY_OPERANDS,

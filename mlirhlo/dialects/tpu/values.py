@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Self
 
-_LAYOUT = re.compile(
-    r"(\d+),\{(\*|\d+),(\*|\d+)\},\((\d+),(\d+)\)((?:,-2,-1)|(?:,-1)|(?:,-2)|)\Z"
-)
+_LAYOUT = re.compile(r"(\d+),\{(\*|\d+),(\*|\d+)\},\((\d+),(\d+)\)((?:,-2,-1)|(?:,-1)|(?:,-2)|)\Z")
 SUBLANES, LANES = 8, 128
 """Rows and columns of a vector register; each entry has 32 bits."""
 

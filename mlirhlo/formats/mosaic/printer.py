@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
     Signedness,
     TensorType,
     UnregisteredOp,
+    i64,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -23,7 +24,7 @@ from mlirhlo.dialects.tpu.op_classes import SEGMENTS, groups
 from mlirhlo.dialects.tpu.rows import Row
 from mlirhlo.dialects.tpu.table import ROWS
 from mlirhlo.formats.mosaic.names import KernelNamer, numbered
-from mlirhlo.formats.mosaic.reader import default_of
+from mlirhlo.formats.mosaic.reader import PREFIX, default_of
 from mlirhlo.formats.mosaic.reading import DYNAMIC
 from mlirhlo.formats.mosaic.spellings import spelling
 from mlirhlo.formats.mosaic.templates import (
@@ -46,7 +47,9 @@ from mlirhlo.formats.stablehlo.printer import OpPrinter, Printer
 
 Form: TypeAlias = Literal["pretty", "generic", "stable"]
 """How ops are printed. The stable form has all attributes in one dictionary."""
-STABLE = "stable_mosaic."
+VERSION = "stable_mosaic.version"
+STABLE_VERSION = 15
+"""The version of the stable form that is written: what jaxlib writes."""
 
 
 class _Unspellable(Exception):
@@ -129,6 +132,8 @@ class KernelPrinter(Printer):
         properties = op.properties
         if self._is_stable:
             attributes, properties = {**properties, **attributes}, {}
+            if self._prefix and name == "builtin.module":
+                attributes[VERSION] = IntegerAttr(STABLE_VERSION, i64)
         out.append(f'"{name}"({", ".join([self.value(v) for v in op.operands])})')
         if op.successors:
             out.append(f"[{', '.join(self.names.blocks[b] for b in op.successors)}]")
@@ -297,7 +302,7 @@ def print_kernel(
         names = KernelNamer(is_generic=generic, keep_names=keep_names).name(module)
     aliases = find_aliases(_KernelAliasFinder(module, debug_info=debug_info, generic=generic))
     if prefix is None:
-        prefix = STABLE if form == "stable" else ""
+        prefix = PREFIX if form == "stable" else ""
     printer = KernelPrinter(
         form, with_locations=debug_info, names=names, aliases=aliases, prefix=prefix
     )

@@ -1,8 +1,8 @@
 """Reads kernel modules: MLIR text of the `tpu` dialect and of those it is used with.
 
 Any mixture of pretty and generic form is read, with plain names or those of the stable form
-(`"stable_mosaic.tpu.load"`), which stay unregistered ops; `mlirhlo.formats.mosaic.stable` turns one
-into the other.
+(`"stable_mosaic.tpu.load"`), which stay unregistered ops; `mlirhlo.mosaic.decode` gives them plain
+names and the newest form.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import Builtin, ModuleOp, StringAttr, UnregisteredOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from mlirhlo.diagnostics import HloError, SourceText
+from mlirhlo.diagnostics import HloError, SourceText, error
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.dialects.tpu import MOSAIC_TC, ROWS, TPU
 from mlirhlo.dialects.tpu.op_classes import SEGMENTS, attribute_names, class_of
@@ -31,6 +31,8 @@ from mlirhlo.formats.stablehlo.scan import (
     UNKNOWN,
 )
 
+PREFIX = "stable_mosaic."
+"""Before the names of ops in the stable form."""
 CODES = {
     SYNTAX: "HLO0710",
     UNKNOWN: "HLO0711",
@@ -54,7 +56,18 @@ def context() -> Context:
 
 
 class KernelReader(Reader):
-    """A reader of one text."""
+    """A reader of one text.
+
+    A raw one takes the prefix of the stable form away, and leaves ops in generic form as they stand,
+    for rules that mend those of former versions; `finish_module` does the rest.
+    """
+
+    def __init__(self, source: SourceText, ctx: Context, *, is_raw: bool = False) -> None:
+        super().__init__(source, ctx)
+        self._is_raw = is_raw
+
+    def _plain(self, name: str) -> str:
+        return name.removeprefix(PREFIX) if self._is_raw else name
 
     def read_lines(self, block: Block) -> bool:
         """Lines are read one by one: kernels are short, and their values keep their names."""
@@ -71,6 +84,7 @@ class KernelReader(Reader):
         """The class of an op; what nobody knows is kept in generic form."""
         if "." not in name:
             self.fail(f"'{name}' is no name of an op: it has no dialect", at, length=len(name) or 1)
+        name = self._plain(name)
         found = class_of(name)
         if found is not None:
             return found
@@ -118,9 +132,9 @@ class KernelReader(Reader):
         successors: list[Block] | None = None,
     ) -> Operation:
         """An op with its attributes sorted into inherent and others, defaults filled in."""
-        name = self._generic_name
+        name = self._plain(self._generic_name)
         row = ROWS.get(name)
-        if row is not None:
+        if row is not None and not self._is_raw:
             return self.make_row(
                 row, operands, result_types, properties, attributes, start, regions, successors
             )
@@ -175,6 +189,20 @@ class KernelReader(Reader):
             self.fail(first.message, at, code=first.code)
 
 
+def finish_module(module: ModuleOp) -> None:
+    """Settles every op of a module that was read raw, or from bytecode. Raises HLO0712."""
+    for op in module.walk():
+        row = ROWS.get(op.name)
+        if row is None:
+            continue
+        settle(op)
+        problem = count_problem(op, row)
+        if problem is not None:
+            source: Any = getattr(op, "text_source", None)
+            place = source[0].place(source[1], len(row.name)) if source is not None else None
+            raise error("HLO0712", problem, place)
+
+
 def settle(op: Operation) -> None:
     """Moves attributes that belong to the op among its properties, and fills in the defaults."""
     row = ROWS.get(op.name)
@@ -223,13 +251,15 @@ def count_problem(op: Operation, row: Row) -> str | None:
     return None
 
 
-def parse_kernel(text: str, file: str = "<kernel>", first_line: int = 1) -> ModuleOp:
-    """The module that `text` spells, in pretty, generic or stable form.
+def parse_kernel(
+    text: str, file: str = "<kernel>", first_line: int = 1, *, is_raw: bool = False
+) -> ModuleOp:
+    """The module that `text` spells, in pretty, generic or stable form; `is_raw` as in `KernelReader`.
 
     Raises `HloError`: HLO0710 syntax, HLO0711 unknown names, HLO0712 parts that do not go together,
     HLO0713 nesting too deep.
     """
-    reader = KernelReader(SourceText(file, text, first_line), context())
+    reader = KernelReader(SourceText(file, text, first_line), context(), is_raw=is_raw)
     try:
         return read_program(reader)
     except HloError as problem:

@@ -88,9 +88,7 @@ def finish(reader: KernelReader, draft: Draft) -> Operation:
         if found is None:
             found = [_by_rule(reader, draft, slot.rule or "", 0)] if slot.rule else []
         results += found
-    return reader.make_row(
-        row, operands, results, draft.properties, draft.attributes, draft.start
-    )
+    return reader.make_row(row, operands, results, draft.properties, draft.attributes, draft.start)
 
 
 def _read(reader: KernelReader, node: Node, draft: Draft) -> None:
@@ -200,9 +198,7 @@ def _read_all_types(reader: KernelReader, draft: Draft) -> None:
         draft.types[slot.name] = inputs[begin : begin + count]
         begin += count
     if len(outputs) != len(draft.row.results):
-        reader.fail(
-            f"{draft.row.name} has {len(draft.row.results)} results", at, code=BAD_VALUE
-        )
+        reader.fail(f"{draft.row.name} has {len(draft.row.results)} results", at, code=BAD_VALUE)
     for slot, type_ in zip(draft.row.results, outputs, strict=True):
         draft.types[slot.name] = [type_]
 
@@ -261,7 +257,9 @@ def _by_rule(reader: KernelReader, draft: Draft, rule: str, depth: int) -> Attri
     assert function == "shuffled"
     mask = cast("DenseArrayBase[Any]", draft.properties["mask"])
     shape = cast("VectorType[Any]", type_).get_shape()
-    return VectorType(cast("VectorType[Any]", type_).element_type, [len(mask.get_values()), *shape[1:]])
+    return VectorType(
+        cast("VectorType[Any]", type_).element_type, [len(mask.get_values()), *shape[1:]]
+    )
 
 
 def like(type_: Attribute, element: Attribute) -> Attribute:

@@ -93,9 +93,7 @@ def _word(reader: KernelReader, words: Sequence[str], type_: IntegerType) -> Att
     at = reader.skip()
     word = reader.keyword()
     if word not in words:
-        reader.fail(
-            f"'{word}' is none of {', '.join(words)}", at, length=len(word), code=BAD_VALUE
-        )
+        reader.fail(f"'{word}' is none of {', '.join(words)}", at, length=len(word), code=BAD_VALUE)
     return IntegerAttr(words.index(word), type_)
 
 

@@ -244,9 +244,7 @@ def _read_parallel(reader: KernelReader, row: Row, start: int) -> Operation:
     region = _region(reader, arguments, "scf.reduce")
     attributes = reader.optional_dictionary()
     sizes = DenseArrayBase.from_list(i32, [rank, rank, rank, len(initial)])
-    return reader.make_row(
-        row, operands, results, {SEGMENTS: sizes}, attributes, start, [region]
-    )
+    return reader.make_row(row, operands, results, {SEGMENTS: sizes}, attributes, start, [region])
 
 
 def _read_reduce(reader: KernelReader, row: Row, start: int) -> Operation:

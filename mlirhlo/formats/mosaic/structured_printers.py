@@ -24,7 +24,6 @@ from mlirhlo.formats.mosaic.reader import default_of
 from mlirhlo.formats.stablehlo.pretty_printers import printer_of
 from mlirhlo.formats.stablehlo.printer import OpPrinter, Printer
 
-
 _ITERATOR = re.compile(r"#vector\.iterator_type<(\w+)>")
 
 
@@ -70,9 +69,7 @@ def _region(
     terminator: bool = True,
 ) -> None:
     printer.dialects.append("")
-    printer.region(
-        op.regions[number], indent, with_arguments=arguments, with_terminator=terminator
-    )
+    printer.region(op.regions[number], indent, with_arguments=arguments, with_terminator=terminator)
     printer.dialects.pop()
 
 
@@ -101,9 +98,7 @@ def _print_if(printer: Printer, op: Operation, indent: str) -> None:
     out.append(_rest(printer, op))
 
 
-def _pairs(
-    printer: Printer, arguments: Sequence[SSAValue], initial: Sequence[SSAValue]
-) -> str:
+def _pairs(printer: Printer, arguments: Sequence[SSAValue], initial: Sequence[SSAValue]) -> str:
     pairs = zip(arguments, initial, strict=False)
     return ", ".join([f"{printer.value(a)} = {printer.value(v)}" for a, v in pairs])
 

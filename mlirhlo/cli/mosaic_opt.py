@@ -1,0 +1,85 @@
+"""`mosaic-opt`: kernels in, kernels out, in any of their forms."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from mlirhlo.cli import inputs
+from mlirhlo.cli.options import flag, help_text, parse
+from mlirhlo.cli.report import DONE, run_tool, usage_error
+
+PURPOSE = "mosaic-opt: read a kernel of the tpu dialect and print it"
+USAGE = "mosaic-opt [options] [FILE|-]    (FILE: MLIR text, or the bytecode of a tpu_custom_call)"
+EXAMPLES = (
+    "mosaic-opt kernel.mlir",
+    "mosaic-opt --emit=stable kernel.mlir",
+    "mosaic-opt --emit=bytecode kernel.mlir -o kernel.bc",
+    "mosaic-opt --verify-roundtrip TS-0012-mosaic-dump-anonymous-post-tiling-propagation.txt",
+)
+FORMS = ("pretty", "generic", "stable", "bytecode")
+
+
+@dataclass
+class Options:
+    """The command line of mosaic-opt."""
+
+    output: str = flag("-", "o", group="Output", metavar="FILE", help="where to write")
+    emit: str = flag("pretty", group="Output", choices=FORMS, help="the form to print")
+    keep_names: bool = flag(
+        True, group="Output", help="values keep the names of the text: --no-keep-names numbers them"
+    )
+    mlir_print_debuginfo: bool = flag(False, group="Output", help="print source places")
+    verify_roundtrip: bool = flag(
+        False, group="Checks", help="every form of the kernel has to be read as the same kernel"
+    )
+    help: bool = flag(False, "h", group="Help", help="")
+    help_all: bool = flag(False, group="Help", help="", rare=True)
+    version: bool = flag(False, "v", group="Help", help="")
+    debug: bool = flag(False, group="Help", help="Python traceback of an error")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The console script."""
+    return run_tool("mosaic-opt", _run, argv)
+
+
+def _run(argv: Sequence[str]) -> int:
+    from mlirhlo.mosaic.decode import read_kernel
+    from mlirhlo.mosaic.forms import check_roundtrip, render
+
+    parsed = parse(Options, argv, lambda options, name, value: False)
+    options = parsed.options
+    if options.help or options.help_all:
+        print(help_text(Options, PURPOSE, USAGE, EXAMPLES, everything=options.help_all))
+        return DONE
+    if options.version:
+        import mlirhlo
+
+        print(f"mosaic-opt of mlirhlo {mlirhlo.__version__}")
+        return DONE
+    data, name = inputs.read_input(inputs.single_file(parsed.files))
+    module = read_kernel(data, name)
+    if options.verify_roundtrip:
+        check_roundtrip(module, name)
+    written = render(
+        module,
+        options.emit,
+        keep_names=options.keep_names,
+        debug_info=options.mlir_print_debuginfo,
+    )
+    if options.output != "-":
+        from mlirhlo.formats import write_file
+
+        write_file(options.output, written)
+        return DONE
+    if options.emit == "bytecode" and sys.stdout.isatty():
+        raise usage_error("a binary file does not go to a terminal", help="use -o FILE")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(written)
+    sys.stdout.buffer.flush()
+    return DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

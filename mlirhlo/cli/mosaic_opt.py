@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+
 from mlirhlo.cli import inputs
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import DONE, run_tool, usage_error

@@ -21,9 +21,7 @@ def render(
     """The module in one of `FORMS`."""
     if form == "bytecode":
         return write_stable(module)
-    text = print_kernel(
-        module, form=cast(Form, form), keep_names=keep_names, debug_info=debug_info
-    )
+    text = print_kernel(module, form=cast(Form, form), keep_names=keep_names, debug_info=debug_info)
     return text.encode("utf-8", "surrogateescape")
 
 

@@ -230,12 +230,12 @@ def _offset(layout: TiledLayout, rank: int) -> AffineExpr:
     inner: list[tuple[AffineExpr, int]] = []
     for dim, size in enumerate(first):
         inner.append((index[plain + dim] % size, size))
-        index[plain + dim] = index[plain + dim].floor_div(size)
+        index[plain + dim] = index[plain + dim] // size
         scale *= size
     for tile in layout.tiles[1:]:
         at = len(inner) - len(tile)
         pairs = list(zip(inner[at:], tile, strict=True))
-        inner[at:] = [(e.floor_div(t), s // t) for (e, s), t in pairs]
+        inner[at:] = [(e // t, s // t) for (e, s), t in pairs]
         inner += [(e % t, t) for (e, _), t in pairs]
     total: AffineExpr = AffineExpr.constant(0)
     for expression, stride in zip(index, layout.strides, strict=True):

@@ -12,14 +12,13 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     ModuleOp,
-    Signedness,
     TensorType,
     UnregisteredOp,
     i64,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from mlirhlo.dialects.stablehlo.elements import DenseAttr, dense
+from mlirhlo.dialects.stablehlo.elements import DenseAttr, dense, integer_width
 from mlirhlo.dialects.tpu.op_classes import SEGMENTS, groups
 from mlirhlo.dialects.tpu.rows import Row
 from mlirhlo.dialects.tpu.table import ROWS
@@ -76,15 +75,14 @@ class _BitTexts(_Texts):
             splat = dense(number.value.data, TensorType(number.type, [1]))
             return f"{_bits(splat)} : {self.text(number.type)}"
         if isinstance(attribute, IntegerAttr):
-            type_ = cast("IntegerAttr[Any]", attribute).type
-            value = cast("IntegerAttr[Any]", attribute).value.data
-            if isinstance(type_, IntegerType) and value < 0 and 1 < type_.width.data < 64:
-                if type_.signedness.data is Signedness.SIGNLESS:
-                    return f"{value + (1 << type_.width.data)} : {self.text(type_)}"
+            number = cast("IntegerAttr[Any]", attribute)
+            value, width = number.value.data, integer_width(number.type)
+            if value < 0 and number.type == IntegerType(width) and 1 < width < 64:
+                return f"{value + (1 << width)} : {self.text(number.type)}"
         if isinstance(attribute, DenseAttr) and attribute.data.is_splat:
             if isinstance(attribute.data.element_type, AnyFloat):
                 return f"dense<{_bits(attribute)}> : {self.text(attribute.type)}"
-        return super().spelled(attribute)
+        return super().spelled(cast(Attribute, attribute))
 
 
 def _bits(splat: DenseAttr) -> str:
@@ -229,7 +227,7 @@ class _Shown:
             raise _Unspellable
         values = iter(self.operands[operands])
         shown: list[str] = []
-        for number in cast("tuple[int, ...]", numbers.get_values()):
+        for number in numbers.get_values():
             value = next(values, None) if number == DYNAMIC else None
             shown.append(str(number) if value is None else self.printer.value(value))
         return ", ".join(shown)
@@ -238,8 +236,8 @@ class _Shown:
 def _print_form(printer: Printer, op: Operation, indent: str) -> None:
     kernel = cast(KernelPrinter, printer)
     row = ROWS[op.name]
-    operands = cast("tuple[SSAValue, ...]", tuple(op.operands))
-    results = cast("tuple[SSAValue, ...]", tuple(op.results))
+    operands = tuple(op.operands)
+    results = tuple(op.results)
     shown = _Shown(
         kernel,
         op,

@@ -144,7 +144,7 @@ def _read_list(reader: KernelReader) -> Attribute:
 
 
 def _list_text(printer: KernelPrinter, attribute: Attribute) -> str | None:
-    return printer.attribute(attribute) if isinstance(attribute, ArrayAttr) else None
+    return printer.attribute(attribute) if attribute.name == "array" else None
 
 
 def _text_text(printer: KernelPrinter, attribute: Attribute) -> str | None:
@@ -153,7 +153,7 @@ def _text_text(printer: KernelPrinter, attribute: Attribute) -> str | None:
 
 
 def _bool_text(printer: KernelPrinter, attribute: Attribute) -> str | None:
-    return printer.attribute(attribute) if isinstance(attribute, IntegerAttr) else None
+    return printer.attribute(attribute) if attribute.name == "integer" else None
 
 
 def _case(name: str) -> Spelling:

@@ -36,7 +36,7 @@ def _program_form(printer: Printer, op: Operation, indent: str) -> None:
 
 def _parts(op: Operation) -> dict[str, tuple[SSAValue, ...]]:
     row = ROWS[op.name]
-    return groups(op, row, row.operands, cast("tuple[SSAValue, ...]", tuple(op.operands)))
+    return groups(op, row, row.operands, tuple(op.operands))
 
 
 def _rest(printer: Printer, op: Operation, *shown: str) -> str:

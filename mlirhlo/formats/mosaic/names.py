@@ -77,7 +77,7 @@ def _constant_name(op: Operation) -> str:
     value = op.properties.get("value")
     if not isinstance(value, IntegerAttr):
         return "cst"
-    integer = cast("IntegerAttr[Any]", value)
+    integer: Any = cast(Any, value)
     number = integer.value.data
     if integer.type == i1:
         return "true" if number else "false"

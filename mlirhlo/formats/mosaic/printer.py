@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
@@ -19,6 +20,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects.stablehlo.elements import DenseAttr, dense, integer_width
+from mlirhlo.dialects.stablehlo.opaque import OpaqueAttr
 from mlirhlo.dialects.tpu.op_classes import SEGMENTS, groups
 from mlirhlo.dialects.tpu.rows import Row
 from mlirhlo.dialects.tpu.table import ROWS
@@ -70,19 +72,18 @@ class _BitTexts(_Texts):
 
     def spelled(self, attribute: Attribute) -> str:
         """An attribute in full."""
+        number: Any = attribute
         if isinstance(attribute, FloatAttr):
-            number = cast("FloatAttr[Any]", attribute)
             splat = dense(number.value.data, TensorType(number.type, [1]))
             return f"{_bits(splat)} : {self.text(number.type)}"
         if isinstance(attribute, IntegerAttr):
-            number = cast("IntegerAttr[Any]", attribute)
             value, width = number.value.data, integer_width(number.type)
             if value < 0 and number.type == IntegerType(width) and 1 < width < 64:
                 return f"{value + (1 << width)} : {self.text(number.type)}"
-        if isinstance(attribute, DenseAttr) and attribute.data.is_splat:
-            if isinstance(attribute.data.element_type, AnyFloat):
-                return f"dense<{_bits(attribute)}> : {self.text(attribute.type)}"
-        return super().spelled(cast(Attribute, attribute))
+        if isinstance(number, DenseAttr) and number.data.is_splat:
+            if isinstance(number.data.element_type, AnyFloat):
+                return f"dense<{_bits(number)}> : {self.text(number.type)}"
+        return super().spelled(number)
 
 
 def _bits(splat: DenseAttr) -> str:
@@ -279,6 +280,30 @@ def _visit_type(type_: Attribute, visitor: Visitor) -> None:
         visitor.visit_others(layout)
 
 
+_LOOP = re.compile(r"#llvm\.(loop_\w+)<[^<>]*>")
+
+
+def _alias_loops(module: ModuleOp, aliases: Aliases) -> str:
+    """Gives hints for loops the aliases of LLVM's dialect; their definitions, inner ones first."""
+    names: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    for op in module.walk():
+        for attribute in (*op.properties.values(), *op.attributes.values()):
+            if not isinstance(attribute, OpaqueAttr) or not attribute.data.startswith(
+                "#llvm.loop_"
+            ):
+                continue
+            text = attribute.data
+            while (match := _LOOP.search(text)) is not None:
+                if match[0] not in names:
+                    number = counts.get(match[1], 0)
+                    counts[match[1]] = number + 1
+                    names[match[0]] = f"#{match[1]}{number or ''}"
+                text = text.replace(match[0], names[match[0]])
+            aliases.names[attribute] = text
+    return "".join(f"{alias} = {spelled}\n" for spelled, alias in names.items())
+
+
 def print_kernel(
     module: ModuleOp,
     *,
@@ -299,6 +324,7 @@ def print_kernel(
     else:
         names = KernelNamer(is_generic=generic, keep_names=keep_names).name(module)
     aliases = find_aliases(_KernelAliasFinder(module, debug_info=debug_info, generic=generic))
+    loops = _alias_loops(module, aliases)
     if prefix is None:
         prefix = PREFIX if form == "stable" else ""
     printer = KernelPrinter(
@@ -306,4 +332,4 @@ def print_kernel(
     )
     printer.op(module, "")
     before, after = aliases.definitions(printer.attributes)
-    return f"{before}{''.join(printer.out)}\n{after}"
+    return f"{loops}{before}{''.join(printer.out)}\n{after}"

@@ -7,6 +7,7 @@ names and the newest form.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -18,10 +19,12 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirhlo.diagnostics import HloError, SourceText, error
 from mlirhlo.dialects.quick import create_op
+from mlirhlo.dialects.stablehlo.opaque import OpaqueAttr
 from mlirhlo.dialects.tpu import MOSAIC_TC, ROWS, TPU
 from mlirhlo.dialects.tpu.op_classes import SEGMENTS, attribute_names, class_of
 from mlirhlo.dialects.tpu.rows import Row
 from mlirhlo.formats.mosaic.reading import read_form
+from mlirhlo.formats.stablehlo.attribute_text import AttributeTexts
 from mlirhlo.formats.stablehlo.reader import Reader, read_program
 from mlirhlo.formats.stablehlo.scan import (
     BAD_CONSTANT,
@@ -31,6 +34,7 @@ from mlirhlo.formats.stablehlo.scan import (
     UNKNOWN,
 )
 
+_INNER = re.compile(r"#[A-Za-z_][\w$]*(?![\w.<$])")
 PREFIX = "stable_mosaic."
 """Before the names of ops in the stable form."""
 CODES = {
@@ -79,6 +83,17 @@ class KernelReader(Reader):
         super().define(name, values, at)
         if not name[0].isdigit() and not (name.startswith("arg") and name[3:].isdigit()):
             values[0].name_hint = name
+
+    def _new_of_dialect(self, mark: str, name: str, spelled: str) -> Attribute:
+        found = super()._new_of_dialect(mark, name, spelled)
+        if isinstance(found, OpaqueAttr) and "#" in spelled[1:]:
+            return OpaqueAttr(spelled[0] + _INNER.sub(self._inner, spelled[1:]))
+        return found
+
+    def _inner(self, match: re.Match[str]) -> str:
+        """The text behind an alias in an attribute that is kept as it is spelled."""
+        known = self.alias(match[0], self.pos)
+        return match[0] if known is None else AttributeTexts().text(known)
 
     def op_class(self, name: str, at: int, *, is_generic: bool) -> type[Operation]:
         """The class of an op; what nobody knows is kept in generic form."""

@@ -252,19 +252,17 @@ def _by_rule(reader: KernelReader, draft: Draft, rule: str, depth: int) -> Attri
             draft.start,
             code=BAD_VALUE,
         )
+    element = cast(Attribute, type_.element_type)
     if function == "element":
-        return cast("VectorType[Any]", type_).element_type
+        return element
     assert function == "shuffled"
     mask = cast("DenseArrayBase[Any]", draft.properties["mask"])
-    shape = cast("VectorType[Any]", type_).get_shape()
-    return VectorType(
-        cast("VectorType[Any]", type_).element_type, [len(mask.get_values()), *shape[1:]]
-    )
+    return VectorType(cast(Any, element), [len(mask.get_values()), *type_.get_shape()[1:]])
 
 
 def like(type_: Attribute, element: Attribute) -> Attribute:
     """`element`, or the vector type with these elements and the shape of `type_`."""
     if not isinstance(type_, VectorType):
         return element
-    vector = cast("VectorType[Any]", type_)
+    vector: Any = cast(Any, type_)
     return VectorType(cast(Any, element), vector.get_shape(), vector.scalable_dims)

@@ -84,7 +84,7 @@ def _integer(type_: IntegerType) -> Spelling:
         del printer
         if not isinstance(attribute, IntegerAttr):
             return None
-        return str(cast("IntegerAttr[Any]", attribute).value.data)
+        return str(cast(Any, attribute).value.data)
 
     return Spelling(read, text)
 
@@ -102,7 +102,7 @@ def _words(words: Sequence[str], type_: IntegerType) -> Spelling:
         del printer
         if not isinstance(attribute, IntegerAttr):
             return None
-        number = cast("IntegerAttr[Any]", attribute).value.data
+        number: int = cast(Any, attribute).value.data
         return words[number] if 0 <= number < len(words) else None
 
     return Spelling(lambda reader: _word(reader, words, type_), text, words)
@@ -132,7 +132,7 @@ def _array(element: IntegerType) -> Spelling:
         del printer
         if not isinstance(attribute, DenseArrayBase):
             return None
-        values: tuple[Any, ...] = cast("DenseArrayBase[Any]", attribute).get_values()
+        values: tuple[Any, ...] = cast(Any, attribute).get_values()
         shown = ("true" if v else "false" for v in values) if element == i1 else map(str, values)
         return f"[{', '.join(shown)}]"
 

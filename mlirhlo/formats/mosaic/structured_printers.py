@@ -210,7 +210,7 @@ def _print_affine_for(printer: Printer, op: Operation, indent: str) -> None:
     if lower is None or upper is None or not isinstance(stated, IntegerAttr):
         cast(KernelPrinter, printer).generic(op, indent)
         return
-    step = cast("IntegerAttr[Any]", stated).value.data
+    step: int = cast(Any, stated).value.data
     induction, *carried = _arguments(op)
     out.append(f"{op.name} {printer.value(induction)} = {lower} to {upper}")
     out.append(f" step {step}" if step != 1 else "")

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, Region
-from xdsl.ir.affine import AffineMap
+from xdsl.ir.affine import AffineExpr, AffineMap
 
 from mlirhlo.dialects.hlo.build import append
 from mlirhlo.dialects.quick import create_op
@@ -271,7 +271,7 @@ def _bound(reader: KernelReader) -> tuple[AffineMap, list[Use]]:
     """A number, or one value."""
     use = reader.optional_value()
     if use is not None:
-        return AffineMap.from_callable(lambda i: (i,)), [use]
+        return AffineMap(0, 1, (AffineExpr.symbol(0),)), [use]
     if reader.at("affine_map") or reader.at("min") or reader.at("max") or reader.at("#"):
         reader.fail('such bounds are read in generic form only: "affine.for"(…)', code=BAD_VALUE)
     return AffineMap.constant_map(reader.integer()), []

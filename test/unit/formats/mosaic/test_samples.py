@@ -105,6 +105,7 @@ def cases() -> list[dict[str, str]]:
     return [json.loads(line) for line in lines]
 
 
+@pytest.mark.slow
 def test_small_kernels_come_back_in_every_form() -> None:
     for case in cases():
         come_back(parse_kernel(case["mlir"], case["name"]))

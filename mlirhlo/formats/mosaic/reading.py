@@ -252,12 +252,13 @@ def _by_rule(reader: KernelReader, draft: Draft, rule: str, depth: int) -> Attri
             draft.start,
             code=BAD_VALUE,
         )
-    element = cast(Attribute, type_.element_type)
+    shaped: Any = cast(Any, type_)
+    element: Attribute = shaped.element_type
     if function == "element":
         return element
     assert function == "shuffled"
     mask = cast("DenseArrayBase[Any]", draft.properties["mask"])
-    return VectorType(cast(Any, element), [len(mask.get_values()), *type_.get_shape()[1:]])
+    return VectorType(cast(Any, element), [len(mask.get_values()), *shaped.get_shape()[1:]])
 
 
 def like(type_: Attribute, element: Attribute) -> Attribute:

@@ -150,13 +150,13 @@ def _hoist(loop: Loop, moving: list[Instruction]) -> None:
     handed: list[SSAValue] = []
     for number, inner in enumerate(leaving):
         properties = {"index": integer(len(old.elements) + number)}
-        read = make("get-tuple-element", [parameter.output], inner.shape, properties)
-        inherit(read, inner)
-        body_block.insert_op_before(read, inner)
+        element = make("get-tuple-element", [parameter.output], inner.shape, properties)
+        inherit(element, inner)
+        body_block.insert_op_before(element, inner)
         name = inner.instruction_name
-        inner.output.replace_all_uses_with(read.output)
-        read.instruction_name = name
-        handed.append(read.output)
+        inner.output.replace_all_uses_with(element.output)
+        element.instruction_name = name
+        handed.append(element.output)
     for inner in reversed(moving):
         inner.detach()
         inner.erase()

@@ -78,7 +78,12 @@ def test_small_kernels_print_as_jaxlib_prints_them(jaxlib_prints: Any) -> None:
         if wanted is None:
             continue
         module = parse_kernel(text, name)
-        pretty, generic = print_kernel(module, keep_names=False), print_kernel(module, form="generic")
-        assert (pretty.rstrip("\n"), generic.rstrip("\n")) == tuple(w.rstrip("\n") for w in wanted), name
+        pretty, generic = (
+            print_kernel(module, keep_names=False),
+            print_kernel(module, form="generic"),
+        )
+        assert (pretty.rstrip("\n"), generic.rstrip("\n")) == tuple(
+            w.rstrip("\n") for w in wanted
+        ), name
         compared += 1
     assert compared > len(texts()) * 0.95

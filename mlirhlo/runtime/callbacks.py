@@ -232,7 +232,7 @@ def _kept(value: Any) -> Value:
     if isinstance(value, DynamicArray):
         return DynamicArray(np.array(value.data), value.sizes)
     if isinstance(value, tuple):
-        return tuple(_kept(part) for part in value)
+        return tuple(_kept(part) for part in cast("tuple[Any, ...]", value))
     is_array = isinstance(value, (np.ndarray, np.generic))
     return cast(Array, np.array(cast(Any, value))) if is_array else value
 

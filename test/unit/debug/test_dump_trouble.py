@@ -136,12 +136,19 @@ sys.stdin.read()
 
 def test_two_processes_with_one_directory(tmp_path: Path) -> None:
     command = [sys.executable, "-c", PROGRAM, str(tmp_path)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    first = subprocess.Popen(command, **pipes, text=True, env=environment())
+
+    def started() -> subprocess.Popen[str]:
+        pipe = subprocess.PIPE
+        return subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment()
+        )
+
+    first = started()
+    assert first.stdout is not None
     assert first.stdout.readline() == "done\n"
     before = {p.name: (p.stat().st_ino, p.read_bytes()) for p in tmp_path.iterdir()}
     # While it lives, another one keeps away.
-    second = subprocess.Popen(command, **pipes, text=True, env=environment())
+    second = started()
     _, said = second.communicate("", timeout=120)
     assert f"another process dumps to {tmp_path}: this one writes to" in said
     own = tmp_path / f"process_{second.pid}"

@@ -32,7 +32,7 @@ ENTRY e {{
 def names(header: str = "") -> list[str]:
     module = mlirhlo.parse(WIDE.format(header=header)).hlo
     order = in_order(module.entry, is_scheduled=module.is_scheduled, effects=SideEffects.of(module))
-    return [op.instruction_name for op in order]
+    return [op.instruction_name or "" for op in order]
 
 
 def test_values_are_read_soon() -> None:

@@ -99,7 +99,7 @@ def test_hlo_opt_says_what_has_no_stage() -> None:
     assert done.code == 2
     assert "its stages are hlo, fused, loops, llvm-dialect, llvm, asm, obj" in done.err
     done = run("hlo-opt", "--platform=cpu", "--list-stages")
-    assert done.out.split() == ["hlo", "loops", "llvm-dialect", "llvm", "asm", "obj"]
+    assert done.out.split() == ["hlo", "fused", "loops", "llvm-dialect", "llvm", "asm", "obj"]
 
 
 def test_stages_of_several_modules() -> None:

@@ -282,6 +282,32 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
             lines("x: bf16[2,3]", "t = bf16[6] reshape(x)", "f32[6] convert(t)", fires=False),
         ),
     },
+    "custom-call-expander": {
+        "annotation_of_a_value": (
+            lines(
+                "x: T[4,3]", 'T[4,3] custom-call(x), custom_call_target="MoveToHost"', types=REAL
+            ),
+            lines(
+                "x: T[4,3]",
+                'T[4,3]{0,1} custom-call(x), custom_call_target="LayoutConstraint"',
+                types=REAL,
+            ),
+        ),
+        "buffer_without_contents": (
+            lines('T[4,3] custom-call(), custom_call_target="AllocateBuffer"', types=REAL),
+        ),
+        "best_of_a_row": (
+            lines(
+                "x: T[3,6]",
+                '(T[3,2], s32[3,2]) custom-call(x), custom_call_target="TopK", '
+                "api_version=API_VERSION_TYPED_FFI, backend_config={largest = false}",
+                types=SIGNED,
+            ),
+        ),
+        "size_that_is_known": (
+            lines("x: T[3,6]", "s32[] get-dimension-size(x), dimensions={1}", types=REAL),
+        ),
+    },
     "dot_decomposer": {
         "dot_of_any_dimensions": (
             lines(

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from mlirhlo.diagnostics import error
+from mlirhlo.lowering import target as targets
 
 _numbers = itertools.count()
 _lock = threading.RLock()
@@ -46,9 +47,15 @@ def _binding() -> Any:
 
 @functools.cache
 def host() -> Cpu:
-    """The processor of this machine."""
+    """The processor of this machine, less what the system keeps from this process.
+
+    Every process has to ask for the tile registers, also one that finds all its code in the cache.
+    """
     llvm = _binding()
-    return Cpu(llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    allowed = targets.host().features
+    given = llvm.get_host_cpu_features().flatten().split(",")
+    kept = [f for f in given if f.startswith("-") or f[1:] in allowed]
+    return Cpu(llvm.get_host_cpu_name(), ",".join(kept))
 
 
 @functools.cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +60,27 @@ def test_a_kept_module_is_neither_lowered_nor_compiled(monkeypatch: pytest.Monke
         assert n == 7
         np.testing.assert_allclose(w, np.sin(y)[::-1] * np.sin(y), rtol=1e-5)
     assert first.memory == again.memory
+
+
+@pytest.mark.slow
+def test_a_process_that_only_loads_may_use_all_registers() -> None:
+    """Tile registers have to be asked for by every process."""
+    program = """if True:
+        import mlirhlo, numpy as np
+        from mlirhlo.runtime import compiler
+        module = mlirhlo.parse("bf16[32,64] dot(bf16[32,64] x, bf16[64,64] y),"
+            " lhs_contracting_dims={1}, rhs_contracting_dims={0}")
+        from mlirhlo.dialects.hlo.element_types import BF16
+        x = np.ones((32, 64), BF16.dtype)
+        y = np.ones((64, 64), BF16.dtype)
+        if LOADS:
+            compiler.lower = None
+        print(float(np.asarray(mlirhlo.compile(module)(x, y)).astype("f4").sum()))
+    """
+    for loads in ("False", "True"):
+        command = [sys.executable, "-c", program.replace("LOADS", loads)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.stdout.strip() == str(64.0 * 64 * 32), (loads, done.returncode, done.stderr)
 
 
 @pytest.mark.parametrize(

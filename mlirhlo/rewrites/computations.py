@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 
 from mlirhlo.dialects.hlo.attributes.base import integer, symbol
 from mlirhlo.dialects.hlo.build import append, close, make
@@ -13,6 +13,7 @@ from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops import ComputationOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.rewrites.cloning import clone_instruction
 
 
 def module_of(op: Operation) -> HloModule:
@@ -40,6 +41,21 @@ def add_computation(op: Instruction, name: str, block: Block, root: Instruction)
     assert here.parent is not None
     here.parent.insert_op_before(computation, here)
     return symbol(free)
+
+
+def add_rerooted(op: Instruction, computation: ComputationOp, root: SSAValue) -> SymbolRefAttr:
+    """A copy of `computation` that returns `root`, one of its values; put as `add_computation` does."""
+    values: dict[SSAValue, SSAValue] = {}
+    block = Block()
+    for inner in computation.instructions:
+        if inner.output is not root and inner.output is computation.terminator.root:
+            continue
+        copy = clone_instruction(inner, values, inner.instruction_name)
+        values[inner.output] = copy.output
+        append(block, copy)
+    last = values[root].owner
+    assert isinstance(last, Instruction)
+    return add_computation(op, computation.computation_name, block, last)
 
 
 def binary_computation(op: Instruction, opcode: str, type_: PrimitiveType) -> SymbolRefAttr:

@@ -29,7 +29,7 @@ from mlirhlo.analysis.shape_inference import infer
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.module import HloModule, set_source, source_of
-from mlirhlo.dialects.hlo.ops import ParameterOp
+from mlirhlo.dialects.hlo.ops import ComputationOp, ParameterOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import Shape
 from mlirhlo.dialects.hlo.types import shape_of
@@ -63,6 +63,13 @@ class Rewriter(PatternRewriter):
         super().__init__(op)
         self.options = options
         self._effects: Callable[[], SideEffects] = effects or (lambda: effects_around(op))
+
+    def computation(self, name: str) -> ComputationOp | None:
+        """The computation `name` of the module; found once for all rewrites."""
+        known = self._effects().computations.get(name)
+        if known is not None and known.parent is not None:
+            return known
+        return effects_around(self.current_operation).computations.get(name)
 
     def build(
         self,

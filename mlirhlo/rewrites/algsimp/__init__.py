@@ -22,6 +22,7 @@ from mlirhlo.rewrites.algsimp import (
     mapping,
     minmax,
     multiply,
+    reduce,
     reshape,
     select,
     slicing,
@@ -50,6 +51,7 @@ _FAMILIES = (
     concatenate,
     dynamic_slice,
     data,
+    reduce,
     dot,
     mapping,
 )

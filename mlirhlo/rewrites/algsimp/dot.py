@@ -20,7 +20,7 @@ _LHS_RHS = (
 )
 
 
-def _plain(op: DotOp) -> bool:
+def is_plain(op: DotOp) -> bool:
     """Two operands, neither sparse nor scaled, no algorithm asked for."""
     known = ("algorithm", "sparsity", "block_scaling_config")
     return len(op.inputs) == 2 and not any(key in op.properties for key in known)
@@ -28,7 +28,7 @@ def _plain(op: DotOp) -> bool:
 
 def swapped(op: DotOp, order: Sequence[int]) -> dict[str, Attribute] | None:
     """Properties of dot(b, a) that equals the transpose of dot(a, b) by `order`, if there is one."""
-    if not _plain(op):
+    if not is_plain(op):
         return None
     batch = len(op.lhs_batch_dims)
     left = array(op.inputs[0]).rank - batch - len(op.lhs_contracting_dims)
@@ -65,7 +65,7 @@ def dot_of_empty(op: DotOp, rewriter: Rewriter) -> None:
 @rule(DotOp, contract="rounding", needs=("enable_dot_to_multiply_rewrite", *LI))
 def dot_without_contraction(op: DotOp, rewriter: Rewriter) -> None:
     """dot(a, b) => bc(a) * bc(b), no dimension contracted"""
-    if op.lhs_contracting_dims or not _plain(op) or array(op).is_dynamic:
+    if op.lhs_contracting_dims or not is_plain(op) or array(op).is_dynamic:
         return
     batch = len(op.lhs_batch_dims)
     left = array(op.inputs[0]).rank - batch
@@ -96,7 +96,7 @@ def dot_without_contraction(op: DotOp, rewriter: Rewriter) -> None:
 @rule(DotOp, contract="rounding", needs=LI)
 def dot_with_dimensions_of_one(op: DotOp, rewriter: Rewriter) -> None:
     """dot(a, b) => reshape(dot(reshape(a), reshape(b))), dimensions of size 1 gone"""
-    if not _plain(op) or any(array(v).is_dynamic for v in (op.output, *op.inputs)):
+    if not is_plain(op) or any(array(v).is_dynamic for v in (op.output, *op.inputs)):
         return
     if not any(1 in array(v).dimensions for v in op.inputs):
         return

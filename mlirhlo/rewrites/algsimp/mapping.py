@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation
-
 from mlirhlo.dialects.hlo.ops import (
-    ComputationOp,
     ConstantOp,
     Instruction,
     MapOp,
@@ -16,35 +13,39 @@ from mlirhlo.rewrites.algsimp.common import Builder, array, forward, literal_of
 from mlirhlo.rewrites.rules import Rewriter, rule
 
 
-def called(op: Instruction, name: str) -> ComputationOp | None:
-    """The computation called `name` in the module of `op`."""
-    here: Operation | None = op.parent_op()
-    block = here.parent if here is not None else None
-    for other in block.ops if block is not None else ():
-        if isinstance(other, ComputationOp) and other.computation_name == name:
-            return other
-    return None
-
-
-def _root(op: MapOp) -> Instruction | None:
-    computation = called(op, op.to_apply)
+def reducer(name: str, rewriter: Rewriter) -> type[Instruction] | None:
+    """Class of the element-wise instruction that computation `name` is, on its two parameters."""
+    computation = rewriter.computation(name)
     if computation is None:
         return None
-    owner = computation.terminator.root.owner
-    return owner if isinstance(owner, Instruction) else None
+    root, parameters = computation.root, computation.parameters
+    if len(parameters) != 2 or root.control_predecessors:
+        return None
+    if {*root.operands} != {p.output for p in parameters} or len(root.operands) != 2:
+        return None
+    return type(root) if root.opcode.name in COMMUTATIVE else None
+
+
+def _root(op: MapOp, rewriter: Rewriter) -> Instruction | None:
+    computation = rewriter.computation(op.to_apply)
+    return None if computation is None else computation.root
+
+
+COMMUTATIVE = frozenset({"add", "and", "maximum", "minimum", "multiply", "or", "xor"})
+"""Opcodes of two operands that reductions are made of."""
 
 
 @rule(MapOp)
 def map_of_parameter(op: MapOp, rewriter: Rewriter) -> None:
     """map(x, …) => x, the computation returning that parameter"""
-    if isinstance(root := _root(op), ParameterOp):
+    if isinstance(root := _root(op, rewriter), ParameterOp):
         forward(op, rewriter, op.inputs[root.parameter_number])
 
 
 @rule(MapOp)
 def map_of_constant(op: MapOp, rewriter: Rewriter) -> None:
     """map(x, …) => bc(C), the computation returning the constant C"""
-    root = _root(op)
+    root = _root(op, rewriter)
     if not isinstance(root, ConstantOp) or array(op).is_dynamic:
         return
     literal = literal_of(root.output)
@@ -58,7 +59,7 @@ def map_of_constant(op: MapOp, rewriter: Rewriter) -> None:
 @rule(MapOp)
 def map_of_elementwise(op: MapOp, rewriter: Rewriter) -> None:
     """map(x, …) => f(x, …), the computation returning f of its parameters, f element-wise"""
-    root = _root(op)
+    root = _root(op, rewriter)
     if root is None or root.opcode.name not in ELEMENTWISE or root.control_predecessors:
         return
     parameters = [v.owner for v in root.inputs]

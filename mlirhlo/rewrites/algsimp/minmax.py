@@ -51,7 +51,8 @@ def _ends(type_: PrimitiveType) -> tuple[int, int]:
     return 0, (1 << type_.bits) - 1
 
 
-def _is_end(value: SSAValue, high: bool) -> bool:
+def is_end(value: SSAValue, high: bool) -> bool:
+    """Whether every element is known to be the highest (lowest) value of its type."""
     type_ = element(value)
     if type_.is_complex or (number := splat_of(value)) is None:
         return False
@@ -67,9 +68,9 @@ def extreme_of_end(op: _Extreme, rewriter: Rewriter) -> None:
     if element(op).is_float and not options_of(rewriter).minmax_propagate_nan:
         return
     high = isinstance(op, MinimumOp)
-    if _is_end(op.rhs, high):
+    if is_end(op.rhs, high):
         forward(op, rewriter, op.lhs)
-    elif _is_end(op.lhs, high):
+    elif is_end(op.lhs, high):
         forward(op, rewriter, op.rhs)
 
 

@@ -10,6 +10,7 @@ from unit.rewrites import (
     algsimp_arithmetic_cases,
     algsimp_cases,
     algsimp_data_cases,
+    algsimp_reduce_cases,
     algsimp_shape_cases,
 )
 from unit.rewrites.rule_proofs import Case, prove
@@ -21,6 +22,7 @@ CASES: Mapping[str, tuple[Case, ...]] = {
     **algsimp_arithmetic_cases.CASES,
     **algsimp_shape_cases.CASES,
     **algsimp_data_cases.CASES,
+    **algsimp_reduce_cases.CASES,
 }
 RULES = {rule.name: rule for rule in AlgebraicSimplifierPass.rules}
 PROVED: Counter[str] = Counter()

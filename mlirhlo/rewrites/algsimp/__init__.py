@@ -23,6 +23,7 @@ from mlirhlo.rewrites.algsimp import (
     minmax,
     multiply,
     reduce,
+    reduce_window,
     reshape,
     select,
     slicing,
@@ -52,6 +53,7 @@ _FAMILIES = (
     dynamic_slice,
     data,
     reduce,
+    reduce_window,
     dot,
     mapping,
 )

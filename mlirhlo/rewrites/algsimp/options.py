@@ -45,6 +45,8 @@ class AlgsimpOptions(RulePass):
     """Converts constants to no wider types at compile time."""
     disable_dynamic_slice_to_slice_conversion: bool = False
     """Leaves dynamic slices at constant places dynamic."""
+    enable_window_reduce_to_reduce_replacement: bool = True
+    """Makes a reduce of windows that are whole."""
     executing_on_cpu: bool = False
     """Does what only pays off on a CPU."""
     very_small_gather_size: int = 4

@@ -11,18 +11,23 @@ from unit.rewrites import (
     algsimp_cases,
     algsimp_data_cases,
     algsimp_reduce_cases,
+    algsimp_reduce_window_cases,
     algsimp_shape_cases,
 )
 from unit.rewrites.rule_proofs import Case, prove
 
 from mlirhlo.rewrites.algsimp import AlgebraicSimplifierPass
 
+FAMILIES = (
+    algsimp_cases,
+    algsimp_arithmetic_cases,
+    algsimp_shape_cases,
+    algsimp_data_cases,
+    algsimp_reduce_cases,
+    algsimp_reduce_window_cases,
+)
 CASES: Mapping[str, tuple[Case, ...]] = {
-    **algsimp_cases.CASES,
-    **algsimp_arithmetic_cases.CASES,
-    **algsimp_shape_cases.CASES,
-    **algsimp_data_cases.CASES,
-    **algsimp_reduce_cases.CASES,
+    name: cases for family in FAMILIES for name, cases in family.CASES.items()
 }
 RULES = {rule.name: rule for rule in AlgebraicSimplifierPass.rules}
 PROVED: Counter[str] = Counter()

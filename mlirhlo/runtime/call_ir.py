@@ -7,7 +7,8 @@ an array (parameters, then results), then their dimensions:
     1 parameters      4 bytes of the arena  7 type of arrays
     2 results         5 its class           8 the string "out"
     9 NumPy's handler of large results' memory, a capsule
-    row: dtype, rank, offset of the dimensions in bytes, bytes of the data
+    row: dtype, rank, offset of the dimensions in bytes, bytes of the data,
+         of a result 1 + the number of the parameter that it may lie over, else 0
 
 `run(descriptor, parameters, results)` takes an arena out of the pool, calls `main` and puts it back;
 false when there is no memory. `call` is a METH_FASTCALL|METH_KEYWORDS function whose self is a tuple:
@@ -17,7 +18,7 @@ Layouts of objects: CPython's object.h, tupleobject.h, bytesobject.h; NumPy's nd
 
 from __future__ import annotations
 
-HEAD, ROW = 16, 4
+HEAD, ROW = 16, 5
 """Words in front of the rows; words of a row."""
 
 CLASSES, SLOTS = 64, 4
@@ -424,10 +425,12 @@ place:
   %output_at = getelementptr i64, ptr %outputs, i64 %g
   store i64 %start, ptr %output_at
   br label %next_other
-; no result may lie over a parameter or an earlier result
+; no result may lie over an earlier result, or a parameter that is not its own
 next_other:
   %j = phi i64 [ 0, %place ], [ %j1, %other_apart ]
   %others = add i64 %p, %g
+  %own_at = getelementptr i64, ptr %g_row, i64 4
+  %own = load i64, ptr %own_at
   %more_others = icmp slt i64 %j, %others
   br i1 %more_others, label %other, label %apart
 other:
@@ -444,10 +447,14 @@ other:
   %j_end = add i64 %j_start, %j_bytes
   %below = icmp ule i64 %end, %j_start
   %above = icmp ule i64 %j_end, %start
-  %clear = or i1 %below, %above
+  %j1 = add i64 %j, 1
+  %is_own = icmp eq i64 %own, %j1
+  %same_start = icmp eq i64 %j_start, %start
+  %over_own = and i1 %is_own, %same_start
+  %beside = or i1 %below, %above
+  %clear = or i1 %beside, %over_own
   br i1 %clear, label %other_apart, label %slow
 other_apart:
-  %j1 = add i64 %j, 1
   br label %next_other
 apart:
   %g1 = add i64 %g, 1

@@ -70,7 +70,8 @@ def descriptor(main: int, signature: Signature) -> bytes:
     sizes: list[int] = []
     for buffer in buffers:
         dimensions = buffer.shape.dimensions
-        words += [id(_dtype(buffer)), len(dimensions), offset + 8 * len(sizes), buffer.size]
+        alias = 0 if buffer.alias is None else 1 + signature.parameters.index(buffer.alias)
+        words += [id(_dtype(buffer)), len(dimensions), offset + 8 * len(sizes), buffer.size, alias]
         sizes += dimensions
     return struct.pack(f"{len(words) + len(sizes)}Q", *words, *sizes)
 

@@ -93,8 +93,9 @@ class Executable:
             """The module's result: arrays in logical order, tuples for tuples.
 
             `arguments`: one for each parameter, or one for each leaf of tuples. `out`: arrays to
-            write the result to, which are returned. Raises `HloError` HLO0303 for what does not fit a
-            parameter or the result, MemoryError.
+            write the result to, which are returned; the array of an argument may be one of them,
+            and is updated in place where the module's `input_output_alias` allows it. Raises
+            `HloError` HLO0303 for what does not fit a parameter or the result, MemoryError.
             """
             ...
 
@@ -114,6 +115,17 @@ class Executable:
         """How often machine code called back into Python, by what had no code."""
         callbacks = self._slow.callbacks
         return {} if callbacks is None else dict(callbacks.counts)
+
+    @property
+    def aliases(self) -> Mapping[int, int]:
+        """By leaf of the result, the leaf of the parameters that it may lie over: given as `out`, such
+        an argument is updated in place."""
+        plan = self._plan
+        return {
+            number: plan.parameters.index(result.alias)
+            for number, result in enumerate(plan.results)
+            if result.alias is not None
+        }
 
     @property
     def temp_bytes(self) -> int:

@@ -81,6 +81,8 @@ def kept_module(key: str) -> Kept | None:
     results: list[Buffer] = []
     trees = [_tree(s, parameters, is_result=False) for s in shapes]
     result_tree = _tree(result_shape, results, is_result=True)
+    for number, alias in about["aliases"]:
+        results[number].alias = parameters[alias]
     size = int(about["constants"])
     constants = [Buffer(ArrayShape(PRIMITIVE_TYPES["u8"], (size,)), size)]
     plan = Plan(
@@ -110,6 +112,9 @@ def keep_module(key: str, plan: Plan, externals: Sequence[str], code: bytes) -> 
         "constants": sum(b.size for b in plan.constants),
         "arena": plan.arena_size,
         "long": plan.is_long,
+        "aliases": [
+            (n, plan.parameters.index(r.alias)) for n, r in enumerate(plan.results) if r.alias
+        ],
         "externals": list(externals),
     }
     cache.put(key, json.dumps(about).encode() + b"\n" + code)

@@ -31,7 +31,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from mlirhlo.dialects.hlo.element_types import Kind
 from mlirhlo.dialects.interned import UNIT
 from mlirhlo.dialects.quick import create_op
-from mlirhlo.lowering.builder import SELDOM, FunctionBuilder
+from mlirhlo.lowering.builder import INDEX, SELDOM, FunctionBuilder
 from mlirhlo.lowering.cpu.planner import Plan
 from mlirhlo.lowering.cpu.steps import Branch, Buffer, Callback, Copy, Kernel, Step, While
 from mlirhlo.lowering.hlo_to_loops.helpers import helpers_of
@@ -190,7 +190,15 @@ class _Emitter:
             return
         type_ = MemRefType(i8, [step.source.size])
         source, target = (self.view(x, type_) for x in (step.source, step.target))
-        self.b.effect(memref.CopyOp, [source, target])
+        b = self.b
+        if step.target.alias is not step.source:
+            b.effect(memref.CopyOp, [source, target])
+            return
+        addresses = [
+            b.emit(memref.ExtractAlignedPointerAsIndexOp, [v], INDEX) for v in (source, target)
+        ]
+        with b.if_(b.cmpi("ne", *addresses)):
+            b.effect(memref.CopyOp, [source, target])
 
     def _test(self, buffer: Buffer) -> SSAValue:
         byte = self.b.load(self.view(buffer, MemRefType(i8, [1])), [0])

@@ -90,6 +90,9 @@ class Plan:
     """Whether a run may take more than some ten microseconds."""
 
 
+ShapeIndex: TypeAlias = "tuple[int, ...]"
+"""Numbers of parts, from the outermost tuple inwards."""
+
 Values: TypeAlias = list[tuple[Instruction, Tree]]
 """Where the values of instructions are, in the order in which they run; last the entry's root again,
 with the buffers of the results."""
@@ -131,7 +134,7 @@ class _Planner:
         trees = [self._parameters(p.shape, parameters) for p in entry.parameters]
         steps: list[Step] = []
         tree = self._computation(entry, trees, steps)
-        results, result_tree = self._results(tree, entry.root.shape, steps)
+        results, result_tree = self._results(tree, entry.root.shape, self._aliases(trees), steps)
         if self.values is not None:
             self.values.append((entry.root, result_tree))
         steps = share_buffers(steps, self.kernels, results)
@@ -174,32 +177,60 @@ class _Planner:
         self.slots += 1
         return Held(self.slots - 1)
 
-    def _results(self, tree: Tree, shape: Shape, steps: list[Step]) -> tuple[list[Buffer], Tree]:
+    def _aliases(self, parameters: Sequence[Tree]) -> dict[ShapeIndex, Buffer]:
+        """Where results may lie, by their index in the result."""
+        aliases = self.module.input_output_alias
+        found: dict[ShapeIndex, Buffer] = {}
+        for entry in aliases.entries if aliases is not None else ():
+            tree = parameters[entry.parameter_number]
+            for at in entry.parameter_index:
+                tree = cast("tuple[Tree, ...]", tree)[at]
+            if isinstance(tree, Buffer):
+                found[entry.output_index] = tree
+        return found
+
+    def _results(
+        self,
+        tree: Tree,
+        shape: Shape,
+        aliases: Mapping[ShapeIndex, Buffer],
+        steps: list[Step],
+    ) -> tuple[list[Buffer], Tree]:
         """Temporaries become results where they are; all else is copied.
 
         A buffer may have been made for a value of another shape (before a bitcast): as a result it
-        has the result's.
+        has the result's. Results that may lie over a parameter are copied at the very end, when
+        parameters have been read; sharing spares the copies that nothing stands against.
         """
         results: list[Buffer] = []
+        last: list[tuple[Buffer, Buffer]] = []
 
-        def given(tree: Tree, shape: Shape) -> Tree:
+        def given(tree: Tree, shape: Shape, index: ShapeIndex) -> Tree:
             if isinstance(tree, Held):
                 return tree
             if isinstance(tree, tuple):
                 shapes = shape.elements if isinstance(shape, TupleShape) else ()
-                return tuple(given(t, s) for t, s in zip(tree, shapes, strict=True))
+                parts = enumerate(zip(tree, shapes, strict=True))
+                return tuple(given(t, s, (*index, n)) for n, (t, s) in parts)
             wanted = _in_memory(shape)
             assert wanted is not None
-            if tree.in_arena:
-                tree.result, tree.shape = len(results), wanted
-                results.append(tree)
-                return tree
-            target = Buffer(wanted, tree.size, result=len(results))
-            steps.append(Copy(tree, target))
+            alias = aliases.get(index)
+            if alias is None or alias.size != tree.size:
+                if tree.in_arena:
+                    tree.result, tree.shape = len(results), wanted
+                    results.append(tree)
+                    return tree
+                target = Buffer(wanted, tree.size, result=len(results))
+                steps.append(Copy(tree, target))
+            else:
+                target = Buffer(wanted, tree.size, result=len(results), alias=alias)
+                last.append((tree, target))
             results.append(target)
             return target
 
-        return results, given(tree, shape)
+        placed = given(tree, shape, ())
+        steps += self._parallel_copies(*zip(*last, strict=True)) if last else ()
+        return results, placed
 
     def _new(self, shape: Shape) -> Tree:
         """Buffers for a new value."""
@@ -419,18 +450,20 @@ class _Planner:
         given = self._in_layout(state, op.shape, callee.parameters[0].shape, steps)
         return self._computation(callee, [given], steps)
 
-    def _parallel_copies(self, sources: list[Buffer], targets: list[Buffer]) -> list[Step]:
+    def _parallel_copies(self, sources: Sequence[Buffer], targets: Sequence[Buffer]) -> list[Step]:
         """Copies as if all at once: what would be overwritten before it is read is saved first."""
         steps: list[Step] = []
         pending = [(s, t) for s, t in zip(sources, targets, strict=True) if s is not t]
-        written = {id(t) for _, t in pending}
+        written = {id(b) for _, t in pending for b in (t, t.alias)}
         saved: dict[int, Buffer] = {}
-        for source, _ in pending:
+        for source, target in pending:
+            if source is target.alias:
+                continue
             if id(source) in written and id(source) not in saved:
                 copy = cast(Buffer, self._new(source.shape))
                 steps.append(Copy(source, copy))
                 saved[id(source)] = copy
-        steps += [Copy(saved.get(id(s), s), t) for s, t in pending]
+        steps += [Copy(s if s is t.alias else saved.get(id(s), s), t) for s, t in pending]
         return steps
 
     def _conditional(self, op: ConditionalOp, operands: list[Tree], steps: list[Step]) -> Tree:

@@ -6,6 +6,9 @@ and largest first, those between buffers that are not apart go; then kernels tha
 (`mlirhlo.in_place`) write their result over an operand that nobody reads any more. What is only ever a
 copy of a parameter or of a constant is read there.
 
+A result that may lie over a parameter (`Buffer.alias`) is one group with it from the start. Nothing of it is
+written while the parameter is still to be read, so that the code is right wherever the result lies.
+
 So a loop's state is copied where its old value is needed beside the new one, and nowhere else.
 Source: XLA's copy insertion and buffer assignment, whose aims these are.
 """
@@ -93,8 +96,7 @@ class _Group:
     @property
     def is_constant(self) -> bool:
         """Whether nothing may be written there."""
-        fixed = self.fixed
-        return fixed is not None and fixed.result is None and not fixed.donated
+        return self.fixed is not None and self.fixed.result is None
 
 
 class _Groups:
@@ -104,6 +106,12 @@ class _Groups:
         self.groups = [
             _Group(1 << at, fixed=None if b.in_arena else b) for at, b in enumerate(self.buffers)
         ]
+        for result in self.buffers:
+            alias = result.alias
+            if alias is not None and alias in self.number:
+                group = self.of(result)
+                group.members |= 1 << self.number[alias]
+                self.groups[self.number[alias]] = group
 
     def set_of(self, buffers: Iterable[Buffer]) -> Set:
         found = 0
@@ -137,13 +145,14 @@ class _Groups:
             self.groups[at] = one
 
     def settle(self) -> None:
-        """Says at every buffer which one it is."""
+        """Says at every buffer which one it is. A parameter with a result over it stays itself: what
+        it held at first is read there, whether it was given away or not."""
         homes: dict[int, Buffer] = {}
         for buffer, group in zip(self.buffers, self.groups, strict=True):
             home = homes.get(id(group))
             if home is None:
                 home = homes[id(group)] = group.fixed or buffer
-            buffer.home = home
+            buffer.home = home if buffer.parameter is None else buffer
 
 
 def _bits(numbers: Set) -> Iterator[int]:

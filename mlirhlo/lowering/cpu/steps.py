@@ -30,8 +30,8 @@ class Buffer:
     """Of constants."""
     workspace: bool = False
     """Whether a kernel uses it within one call, to pack operands in, say."""
-    donated: bool = False
-    """Of a parameter that may be written."""
+    alias: Buffer | None = None
+    """Of a result: the parameter whose memory it may be given, by the module's `input_output_alias`."""
     home: Buffer | None = None
     """The buffer whose memory this one has, once buffers share."""
     offset: int = 0

@@ -1,7 +1,7 @@
 """dynamic-update-slice, alone or at the root of a fusion: the slice is written, the rest stays.
 
-The result begins as the operand, which costs nothing where both are one buffer. That is forbidden when
-the update reads the operand elsewhere than where it writes; then the operand is copied first.
+The result begins as the operand, which costs nothing where both are one buffer. An update that reads the
+operand elsewhere than where it writes is computed to its end before any of it is written.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.builder import NOALIAS, FunctionBuilder
 from mlirhlo.lowering.hlo_to_loops.array_kernel import start_as
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
-from mlirhlo.lowering.hlo_to_loops.elements import buffer_type, physical_order
+from mlirhlo.lowering.hlo_to_loops.elements import Value, buffer_type, physical_order
 from mlirhlo.lowering.hlo_to_loops.kernels import Computations, builds, builds_fusions
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import array, element_loops, lanes_for, store
 from mlirhlo.lowering.hlo_to_loops.movement import start_index
@@ -66,26 +66,47 @@ def _kernel(name: str, op: DynamicUpdateSliceOp, operands: Sequence[SSAValue]) -
         start_index(outer, s, n - m) if n != m else 0
         for s, n, m in zip(starts, sizes, taken, strict=True)
     ]
-    number = list(operands).index(target)
-    if _is_read_where_written(op):
-        start_as(b, number, len(operands))
-    else:
-        b.effect(memref.CopyOp, [sources[number], result])
+    start_as(b, list(operands).index(target), len(operands))
     if 0 in taken:
         return b.finish()
-    order = physical_order(array(op.output))
+    shape, order = array(op.output), physical_order(array(op.output))
+    block = ArrayShape(shape.element_type, tuple(taken[d] for d in order))
 
-    def body(indices: Sequence[Coordinate], lanes: int, mask: SSAValue | None) -> None:
+    def computed(indices: Sequence[Coordinate], lanes: int, mask: SSAValue | None) -> Value:
         place = [Coordinate(0)] * len(order)
         for index, d in zip(indices, order, strict=True):
             place[d] = index
-        value = Elements(Places(b, lanes, mask), buffers).at(update, place)
+        return Elements(Places(b, lanes, mask), buffers).at(update, place)
+
+    def written(
+        value: Value, indices: Sequence[Coordinate], lanes: int, mask: SSAValue | None
+    ) -> None:
         at = [b.add(first[d], index.base) for index, d in zip(indices, order, strict=True)]
-        store(b, result, at, value, array(op.output), lanes, mask)
+        store(b, result, at, value, shape, lanes, mask)
 
     lanes = lanes_for([array(update), *map(array, _reached(update, operands))])
     work = estimated_ns([update], set(operands) - {target})
-    element_loops(b, [taken[d] for d in order], lanes, work, body)
+    if _is_read_where_written(op):
+        element_loops(
+            b, block.dimensions, lanes, work, lambda i, n, m: written(computed(i, n, m), i, n, m)
+        )
+        return b.finish()
+    size = max(block.element_count * block.element_type.byte_size, 1)
+    room = b.emit(memref.ViewOp, [b.workspace(size), b.index(0)], buffer_type(block))
+    element_loops(
+        b,
+        block.dimensions,
+        lanes,
+        work,
+        lambda i, n, m: store(b, room, [c.base for c in i], computed(i, n, m), block, n, m),
+    )
+    element_loops(
+        b,
+        block.dimensions,
+        lanes_for([block]),
+        estimated_ns([update], [update]),
+        lambda i, n, m: written(Places(b, n, m).load(room, block, i), i, n, m),
+    )
     return b.finish()
 
 

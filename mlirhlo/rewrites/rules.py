@@ -64,6 +64,10 @@ class Rewriter(PatternRewriter):
         self.options = options
         self._effects: Callable[[], SideEffects] = effects or (lambda: effects_around(op))
 
+    def has_side_effect(self, op: Instruction) -> bool:
+        """Whether `op`, or anything it calls, has a side effect."""
+        return self._effects().of_instruction(op)
+
     def computation(self, name: str) -> ComputationOp | None:
         """The computation `name` of the module; found once for all rewrites."""
         known = self._effects().computations.get(name)
@@ -128,7 +132,7 @@ class Rewriter(PatternRewriter):
                 continue
             if op.output.first_use is not None or op.control_predecessors:
                 continue
-            if isinstance(op, ParameterOp) or self._effects().of_instruction(op):
+            if isinstance(op, ParameterOp) or self.has_side_effect(op):
                 continue
             stack += [operand.owner for operand in op.operands]
             self.erase(op)

@@ -1,4 +1,4 @@
-"""Rules of constant, iota, get-tuple-element, sort and gather."""
+"""Rules of constant, iota, get-tuple-element and sort."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.literal import Literal
 from mlirhlo.dialects.hlo.ops import (
     ConstantOp,
-    GatherOp,
     GetTupleElementOp,
     IotaOp,
     MultiplyOp,
@@ -14,7 +13,6 @@ from mlirhlo.dialects.hlo.ops import (
     TupleOp,
 )
 from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.rewrites.algsimp.broadcast import LI
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
@@ -95,29 +93,6 @@ def sort_of_one(op: SortOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(GatherOp)
-def gather_of_empty(op: GatherOp, rewriter: Rewriter) -> None:
-    """gather(x, i) => bc(0), x empty"""
-    if array(op.operand).element_count or array(op).is_dynamic or not array(op).dimensions:
-        return
-    b = Builder(op, rewriter)
-    b.splat(array(op), 0)
-    b.done()
-
-
-@rule(GatherOp, needs=LI)
-def gather_of_one_element(op: GatherOp, rewriter: Rewriter) -> None:
-    """gather(x, i) => bc(x), x of one element"""
-    source = array(op.operand)
-    if source.element_count != 1 or array(op).is_dynamic:
-        return
-    b = Builder(op, rewriter)
-    scalar = b.reshape(op.operand, sized(source, ())) if source.dimensions else None
-    if scalar is not None:
-        b.spread(scalar, array(op))
-        b.done()
-
-
 @rule(ConstantOp)
 def constant_of_scaled_iota(op: ConstantOp, rewriter: Rewriter) -> None:
     """constant({0, s, 2 s, …}) => iota * bc(s), s more than 1"""
@@ -146,6 +121,4 @@ RULES = (
     iota_of_one,
     get_tuple_element_of_tuple,
     sort_of_one,
-    gather_of_empty,
-    gather_of_one_element,
 )

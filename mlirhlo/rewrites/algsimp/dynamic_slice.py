@@ -5,12 +5,17 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.attributes.base import integers
+from mlirhlo.dialects.hlo.element_types import S32, U32
 from mlirhlo.dialects.hlo.ops import (
     AddOp,
     BroadcastOp,
     ClampOp,
     DynamicSliceOp,
     DynamicUpdateSliceOp,
+    IotaOp,
+    MultiplyOp,
+    PadOp,
+    ReshapeOp,
     SliceOp,
     TransposeOp,
 )
@@ -22,9 +27,11 @@ from mlirhlo.rewrites.algsimp.common import (
     forward,
     is_all,
     is_constant,
+    is_scalar_broadcast,
     literal_of,
     made_by,
     options_of,
+    paddings,
     sized,
     slices,
 )
@@ -182,6 +189,102 @@ def update_by_empty(op: DynamicUpdateSliceOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, op.inputs[0])
 
 
+@rule(DynamicSliceOp, needs=LI)
+def dynamic_slice_of_degenerate_reshape(op: DynamicSliceOp, rewriter: Rewriter) -> None:
+    """dynamic-slice(reshape(x), i) => reshape(dynamic-slice(x, i)), only ones inserted or removed"""
+    inner = made_by(op.inputs[0], ReshapeOp)
+    if inner is None or array(inner).is_dynamic or len(op.inputs) - 1 != array(inner).rank:
+        return
+    outer, source = array(inner).dimensions, array(inner.operand).dimensions
+    if [n for n in outer if n != 1] != [n for n in source if n != 1] or not op.inputs[1:]:
+        return
+    wide = iter([d for d, n in enumerate(outer) if n != 1])
+    places = [None if n == 1 else next(wide) for n in source]
+    b = Builder(op, rewriter)
+    zero = b.scalar(element(op.inputs[1]), 0).output if None in places else None
+    starts = [zero if place is None else op.inputs[1 + place] for place in places]
+    sizes = tuple(1 if place is None else array(op).dimensions[place] for place in places)
+    cut = b(
+        DynamicSliceOp,
+        inner.operand,
+        *(start for start in starts if start is not None),
+        shape=sized(array(op), sizes),
+        dynamic_slice_sizes=integers(sizes),
+    )
+    b.reshape(cut, op.shape)
+    b.done()
+
+
+@rule(DynamicSliceOp, needs=LI)
+def dynamic_slice_of_iota(op: DynamicSliceOp, rewriter: Rewriter) -> None:
+    """dynamic-slice(iota * bc(C), i) => reshape(clamp(0, i, n - 1) * C), one element of a vector"""
+    source = array(op.inputs[0])
+    if source.rank != 1 or array(op).dimensions != (1,) or len(op.inputs) != 2:
+        return
+    if element(op) not in (S32, U32) or element(op.inputs[1]) is not element(op):
+        return
+    product = made_by(op.inputs[0], MultiplyOp)
+    if product is None:
+        return
+    for iota, scale in ((product.lhs, product.rhs), (product.rhs, product.lhs)):
+        spread = is_scalar_broadcast(scale)
+        if made_by(iota, IotaOp) is None or spread is None or not is_constant(spread.operand):
+            continue
+        b = Builder(op, rewriter)
+        ends = b.scalar(element(op), 0), b.scalar(element(op), source.dimensions[0] - 1)
+        place = b(ClampOp, ends[0], op.inputs[1], ends[1], shape=array(op.inputs[1]))
+        b.reshape(b.on(MultiplyOp, place, spread.operand), op.shape)
+        b.done()
+        return
+
+
+@rule(DynamicUpdateSliceOp, needs=("enable_dynamic_update_slice_to_pad",))
+def update_of_scalar_broadcast(op: DynamicUpdateSliceOp, rewriter: Rewriter) -> None:
+    """dynamic-update-slice(bc(v), u, C) => pad(u, v), v a scalar"""
+    spread = is_scalar_broadcast(op.inputs[0])
+    starts = constant_starts(op.inputs[2:])
+    update = array(op.inputs[1])
+    if spread is None or starts is None or array(op).is_dynamic or update.is_dynamic:
+        return
+    if len(starts) != update.rank:
+        return
+    config: list[tuple[int, int, int]] = []
+    for start, size, part in zip(starts, array(op).dimensions, update.dimensions, strict=True):
+        low = min(max(start, 0), size - part)
+        config.append((low, size - part - low, 0))
+    b = Builder(op, rewriter)
+    b.like(PadOp, op.inputs[1], spread.operand, padding=paddings(config))
+    b.done()
+
+
+@rule(DynamicUpdateSliceOp)
+def update_of_updated_slice(op: DynamicUpdateSliceOp, rewriter: Rewriter) -> None:
+    """dus(a, dus(ds(a, i), c, j), i) => dus(a, c, clamp(i) + clamp(j))"""
+    whole, outer, *starts = op.inputs
+    inner = made_by(outer, DynamicUpdateSliceOp)
+    if inner is None or inner.control_predecessors or len(starts) != array(whole).rank:
+        return
+    part, update, *offsets = inner.inputs
+    cut = made_by(part, DynamicSliceOp)
+    if cut is None or cut.control_predecessors or cut.inputs != (whole, *starts):
+        return
+    pairs = list(zip(starts, offsets, strict=True))
+    if array(whole).is_dynamic or any(element(i) is not element(j) for i, j in pairs):
+        return
+    if any(element(i).bits < 32 for i in starts):
+        return
+    b = Builder(op, rewriter)
+    new: list[SSAValue] = []
+    shapes = (array(whole), array(part), array(update))
+    for (i, j), n, m, k in zip(pairs, *(s.dimensions for s in shapes), strict=True):
+        zero = b.scalar(element(i), 0)
+        low = b(ClampOp, zero, i, b.scalar(element(i), n - m), shape=array(i))
+        more = b(ClampOp, zero, j, b.scalar(element(i), m - k), shape=array(j))
+        new.append(b.on(AddOp, low, more).output)
+    b.like(DynamicUpdateSliceOp, whole, update, *new)
+    b.done()
+
+
 RULES = (
     dynamic_slice_of_all,
     full_dimension_starts_at_zero,
@@ -189,6 +292,10 @@ RULES = (
     dynamic_slice_of_broadcast,
     dynamic_slice_of_transpose,
     dynamic_slice_of_dynamic_slice,
+    dynamic_slice_of_degenerate_reshape,
+    dynamic_slice_of_iota,
     update_of_all,
     update_by_empty,
+    update_of_scalar_broadcast,
+    update_of_updated_slice,
 )

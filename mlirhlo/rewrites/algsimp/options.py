@@ -47,6 +47,8 @@ class AlgsimpOptions(RulePass):
     """Leaves dynamic slices at constant places dynamic."""
     enable_window_reduce_to_reduce_replacement: bool = True
     """Makes a reduce of windows that are whole."""
+    enable_dynamic_update_slice_to_pad: bool = False
+    """Makes a pad of an update, at a constant place, of equal numbers."""
     executing_on_cpu: bool = False
     """Does what only pays off on a CPU."""
     very_small_gather_size: int = 4

@@ -21,7 +21,7 @@ from mlirhlo.dialects.hlo import HloModule
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, PrimitiveType
 from mlirhlo.dialects.hlo.shapes import ArrayShape, parse_shape
 from mlirhlo.formats.hlo_text import parse_module, print_module
-from mlirhlo.interp import run_module
+from mlirhlo.interp import run_module, run_spmd
 from mlirhlo.rewrites.passes import Trace
 from mlirhlo.rewrites.rules import Rule, RulePass
 
@@ -117,8 +117,12 @@ def _compare(rule: Rule, case: Case, text: str, before: Any, after: Any) -> None
             _values(rule, case, parse_shape(str(p.shape)), special, rng) for p in parameters
         ]
         with np.errstate(all="ignore"):
-            want = run_module(before, arguments)
-            got = run_module(after, arguments, check=True)
+            if case.header:  # several devices, all given the same
+                want = [out for device in run_spmd(before, [arguments]) for out in device]
+                got = [out for device in run_spmd(after, [arguments], check=True) for out in device]
+            else:
+                want = run_module(before, arguments)
+                got = run_module(after, arguments, check=True)
         assert len(want) == len(got)
         for a, b in zip(want, got, strict=True):
             x, y = np.asarray(a), np.asarray(b)

@@ -10,6 +10,7 @@ from unit.rewrites import (
     algsimp_arithmetic_cases,
     algsimp_cases,
     algsimp_data_cases,
+    algsimp_indexed_cases,
     algsimp_reduce_cases,
     algsimp_reduce_window_cases,
     algsimp_shape_cases,
@@ -23,6 +24,7 @@ FAMILIES = (
     algsimp_arithmetic_cases,
     algsimp_shape_cases,
     algsimp_data_cases,
+    algsimp_indexed_cases,
     algsimp_reduce_cases,
     algsimp_reduce_window_cases,
 )

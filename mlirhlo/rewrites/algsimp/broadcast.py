@@ -23,6 +23,7 @@ from mlirhlo.rewrites.algsimp.common import (
     is_array,
     is_scalar_broadcast,
     made_by,
+    own_properties,
     sized,
     typed,
 )
@@ -177,13 +178,8 @@ def _sink(user: Instruction, rewriter: Rewriter) -> bool:
     if small.element_count >= array(user).element_count:
         return False
     b = Builder(user, rewriter)
-    properties = {
-        k: v
-        for k, v in user.properties.items()
-        if k not in ("metadata", "sharding", "frontend_attributes", "proto_id")
-    }
     shape = typed(small, array(user).element_type)
-    inner = b(type(user), *(s.operand for s in found), shape=shape, **properties)
+    inner = b(type(user), *(s.operand for s in found), shape=shape, **own_properties(user))
     b.broadcast(inner, first.dimensions, user.shape)
     b.done()
     return True

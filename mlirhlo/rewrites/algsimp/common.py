@@ -137,6 +137,16 @@ def is_scalar_broadcast(value: SSAValue) -> BroadcastOp | None:
     return None
 
 
+_NOT_OWN = frozenset(
+    {"metadata", "sharding", "frontend_attributes", "proto_id", "origin", CONTROL_PREDECESSORS}
+)
+
+
+def own_properties(op: Instruction) -> dict[str, Attribute]:
+    """Properties that say what an instruction computes, for another one that computes the same."""
+    return {key: value for key, value in op.properties.items() if key not in _NOT_OWN}
+
+
 # ---------------------------------------------------------------- putting in
 
 

@@ -9,7 +9,7 @@ from mlirhlo.dialects.hlo.ops import (
     ParameterOp,
 )
 from mlirhlo.rewrites.algsimp.broadcast import ELEMENTWISE
-from mlirhlo.rewrites.algsimp.common import Builder, array, forward, literal_of
+from mlirhlo.rewrites.algsimp.common import Builder, array, forward, literal_of, own_properties
 from mlirhlo.rewrites.rules import Rewriter, rule
 
 
@@ -66,13 +66,8 @@ def map_of_elementwise(op: MapOp, rewriter: Rewriter) -> None:
     numbers = [p.parameter_number for p in parameters if isinstance(p, ParameterOp)]
     if len(numbers) != len(parameters):
         return
-    kept = {
-        key: value
-        for key, value in root.properties.items()
-        if key not in ("metadata", "sharding", "frontend_attributes", "proto_id", "origin")
-    }
     b = Builder(op, rewriter)
-    b.like(type(root), *(op.inputs[n] for n in numbers), **kept)
+    b.like(type(root), *(op.inputs[n] for n in numbers), **own_properties(root))
     b.done()
 
 

@@ -49,6 +49,8 @@ class AlgsimpOptions(RulePass):
     """Makes a reduce of windows that are whole."""
     enable_dynamic_update_slice_to_pad: bool = False
     """Makes a pad of an update, at a constant place, of equal numbers."""
+    rewrite_no_op_bitcast_convert_to_bitcast: bool = False
+    """Makes a bitcast of a bitcast-convert that moves no byte, where layouts count."""
     executing_on_cpu: bool = False
     """Does what only pays off on a CPU."""
     very_small_gather_size: int = 4

@@ -11,6 +11,7 @@ from unit.rewrites import (
     algsimp_cases,
     algsimp_data_cases,
     algsimp_indexed_cases,
+    algsimp_physical_cases,
     algsimp_reduce_cases,
     algsimp_reduce_window_cases,
     algsimp_shape_cases,
@@ -25,6 +26,7 @@ FAMILIES = (
     algsimp_shape_cases,
     algsimp_data_cases,
     algsimp_indexed_cases,
+    algsimp_physical_cases,
     algsimp_reduce_cases,
     algsimp_reduce_window_cases,
 )

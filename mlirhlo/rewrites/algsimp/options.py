@@ -51,6 +51,10 @@ class AlgsimpOptions(RulePass):
     """Makes a pad of an update, at a constant place, of equal numbers."""
     rewrite_no_op_bitcast_convert_to_bitcast: bool = False
     """Makes a bitcast of a bitcast-convert that moves no byte, where layouts count."""
+    enable_hoist_transpose_of_reshape: bool = False
+    """Transposes last where a reshape merges what a transpose of a reshape moves as one."""
+    rewrite_reshape_transpose_as_slice_concatenate: bool = True
+    """Makes slices and a concatenation of a transpose that moves few parts of a dimension."""
     executing_on_cpu: bool = False
     """Does what only pays off on a CPU."""
     very_small_gather_size: int = 4

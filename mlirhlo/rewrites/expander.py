@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from xdsl.dialects.builtin import SymbolRefAttr
+
+from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import FusionOp
+from mlirhlo.dialects.hlo.ops import FusionOp, Instruction
 from mlirhlo.rewrites.passes import Trace
-from mlirhlo.rewrites.rules import RulePass, apply_rules
+from mlirhlo.rewrites.rules import Rewriter, RulePass, apply_rules
+
+if TYPE_CHECKING:
+    from mlirhlo.rewrites.client import Graph, Value
 
 
 @dataclass(frozen=True)
@@ -18,10 +26,68 @@ class ExpanderPass(RulePass):
         """Applies the rules outside of fusions; whether anything changed."""
         fused = {op.calls for op in module.instructions if isinstance(op, FusionOp)}
         rules = self.selected()
+        callees = Callees(self)
         changed = False
         for computation in tuple(module.computations):
             if computation.computation_name not in fused:
                 changed |= apply_rules(
-                    computation, rules, fuel=self.fuel, trace=trace, name=self.name
+                    computation,
+                    rules,
+                    fuel=self.fuel,
+                    trace=trace,
+                    name=self.name,
+                    options=callees,
                 )
         return changed
+
+
+@dataclass
+class Callees:
+    """Computations that one run of an expander made, each once for all its callers."""
+
+    expander: ExpanderPass
+    """Whose options count."""
+    made: dict[object, SymbolRefAttr] = field(default_factory=dict[object, SymbolRefAttr])
+
+
+def expand_to_call(
+    op: Instruction, rewriter: Rewriter, key: object, name: str, build: Callable[[Graph], Value]
+) -> None:
+    """Replaces `op` by a call of what `build` writes; instructions of one `key` share a callee."""
+    from mlirhlo.rewrites.client import Graph
+    from mlirhlo.rewrites.computations import add_computation
+
+    options = rewriter.options
+    made = options.made if isinstance(options, Callees) else {}
+    callee = made.get(key)
+    if callee is None:
+        graph, block = Graph.of(op)
+        root = build(graph)
+        callee = made[key] = add_computation(op, name, block, root.op)
+    call = make("call", op.inputs, op.shape, {"to_apply": callee})
+    for kept in ("sharding", "frontend_attributes"):
+        if kept in op.properties:
+            call.properties[kept] = op.properties[kept]
+    if op.control_predecessors:
+        call = make(
+            "call",
+            op.inputs,
+            op.shape,
+            dict(call.properties),
+            control_predecessors=op.control_predecessors,
+        )
+    rewriter.replace(op, call)
+
+
+def expand_in_place(op: Instruction, rewriter: Rewriter, build: Callable[..., Value]) -> None:
+    """Replaces `op` by what `build(graph, *operands)` writes on its operands."""
+    from typing import cast
+
+    from mlirhlo.rewrites.algsimp.common import Builder
+    from mlirhlo.rewrites.client import Graph, Value
+    from mlirhlo.rewrites.indexed_loops import Writer
+
+    b = Builder(op, rewriter)
+    graph = Graph(op, Writer(b.made.append))
+    root = build(graph, *(Value(graph, cast(Instruction, v.owner)) for v in op.inputs))
+    b.done(root.op)

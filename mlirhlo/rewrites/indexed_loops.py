@@ -58,8 +58,8 @@ class Writer:
         self.emit(made)
         return made
 
-    def scalar(self, type_: PrimitiveType, number: int) -> Instruction:
-        """A scalar constant."""
+    def scalar(self, type_: PrimitiveType, number: complex) -> Instruction:
+        """A scalar constant; `number` is rounded to the type."""
         import numpy as np
 
         shape = ArrayShape(type_, ())

@@ -35,13 +35,22 @@ _BUILTIN: Mapping[str, str] = {
     "while-loop-trip-count-annotator": (
         "while_loop_trip_count_annotator:WhileLoopTripCountAnnotatorPass"
     ),
+    "bitcast_dtypes_expander": "bitcast_dtypes_expander:BitcastDtypesExpanderPass",
+    "cholesky_expander": "cholesky_expander:CholeskyExpanderPass",
     "dot_decomposer": "dot_decomposer:DotDecomposerPass",
+    "eigh_expander": "eigh_expander:EighExpanderPass",
+    "qr_expander": "qr_expander:QrExpanderPass",
+    "triangular_solve_expander": "triangular_solve_expander:TriangularSolveExpanderPass",
+    "rng-bit-generator-expander": "rng_bit_generator_expander:RngBitGeneratorExpanderPass",
     "hlo-verifier": "hlo_verifier:HloVerifierPass",
     "optimization_barrier_expander": (
         "optimization_barrier_expander:OptimizationBarrierExpanderPass"
     ),
     "real_imag_expander": "real_imag_expander:RealImagExpanderPass",
     "sharding-remover": "sharding_remover:ShardingRemoverPass",
+    "sharding-propagation": "spmd.sharding_propagation:ShardingPropagationPass",
+    "shardy-xla": "spmd.shardy_xla:ShardyXlaPass",
+    "spmd-partitioning": "spmd.spmd_partitioning:SpmdPartitioningPass",
     "simplify-fp-conversions": "simplify_fp_conversions:SimplifyFpConversionsPass",
     "stable-sort-expander": "stable_sort_expander:StableSortExpanderPass",
     "bf16-mixed-precision-removal": "float_normalization:Bf16MixedPrecisionRemovalPass",

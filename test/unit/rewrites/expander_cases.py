@@ -1,0 +1,154 @@
+"""Left sides for the rules of the expanders that write calls, products and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from unit.rewrites.algsimp_shape_cases import lines
+from unit.rewrites.rule_proofs import COMPLEX, WIDE, Case
+
+POSITIVE = (
+    "x: T[2,4,4]",
+    "n = T[] constant(8)",
+    "nn = T[4,4] broadcast(n), dimensions={}",
+    "i = s32[4,4] iota(), iota_dimension=0",
+    "j = s32[4,4] iota(), iota_dimension=1",
+    "e = pred[4,4] compare(i, j), direction=EQ",
+    "z = T[] constant(0)",
+    "zz = T[4,4] broadcast(z), dimensions={}",
+    "d = T[4,4] select(e, nn, zz)",
+    "dd = T[2,4,4] broadcast(d), dimensions={1,2}",
+    "a = T[2,4,4] add(x, dd)",
+)
+"""A matrix with large numbers on its diagonal."""
+LOWER = "T[2,4,4] cholesky(a), lower=true"
+
+
+def _states(data: str, algorithm: str, numbers: int = 2) -> Case:
+    body = f"(u64[{numbers}], {data}) rng-bit-generator(s), algorithm={algorithm}"
+    return lines(f"s: u64[{numbers}]", body, types=("f32",))
+
+
+def _solve(sizes: str, left: bool, lower: bool, kind: str, unit: bool = False) -> Case:
+    flags = f"left_side={left}, lower={lower}, unit_diagonal={unit}".lower()
+    body = f"T[{sizes}] triangular-solve(a, b), {flags}, transpose_a={kind}"
+    return lines(f"b: T[{sizes}]", *POSITIVE, body, types=(*WIDE, *COMPLEX))
+
+
+CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
+    "rng-bit-generator-expander": {
+        "threefry_bits": (
+            *(
+                _states(d, "rng_three_fry")
+                for d in ("u32[3,5]", "u32[4,3]", "u32[]", "u64[3]", "s8[7]", "f32[2]", "u16[0,2]")
+            ),
+            lines(
+                "s: u64[2]",
+                "(u64[2], u32[3]) rng-bit-generator(s), algorithm=rng_philox",
+                types=("f32",),
+                fires=False,
+            ),
+        ),
+        "philox_bits": (
+            *(_states(d, "rng_philox") for d in ("u32[3,5]", "u64[3]", "s32[]", "f16[7]", "u8[0]")),
+            _states("u32[6]", "rng_philox", 3),
+            _states("u64[5]", "rng_default", 3),
+        ),
+    },
+    "bitcast_dtypes_expander": {
+        "bitcast_convert_to_narrow": (
+            lines("x: u64[3]", "u32[3,2] bitcast-convert(x)", types=("f32",)),
+            lines("x: f64[]", "s8[8] bitcast-convert(x)", types=("f32",)),
+            lines("x: f32[2]", "bf16[2,2] bitcast-convert(x)", types=("f32",)),
+            lines("x: f32[2]", "s32[2] bitcast-convert(x)", types=("f32",), fires=False),
+        ),
+        "bitcast_convert_to_wide": (
+            lines("x: u32[3,2]", "u64[3] bitcast-convert(x)", types=("f32",)),
+            lines("x: s8[8]", "f64[] bitcast-convert(x)", types=("f32",)),
+            lines("x: f16[0,2]", "u32[0] bitcast-convert(x)", types=("f32",)),
+        ),
+    },
+    "cholesky_expander": {
+        "cholesky_by_columns": (
+            lines(
+                *POSITIVE,
+                "t = T[2,4,4] transpose(a), dimensions={0,2,1}",
+                "p = T[2,4,4] dot(a, t), lhs_batch_dims={0}, rhs_batch_dims={0}, "
+                "lhs_contracting_dims={2}, rhs_contracting_dims={1}",
+                "l = T[2,4,4] cholesky(p), lower=true",
+                "u = T[2,4,4] cholesky(p), lower=false",
+                "T[2,4,4] subtract(l, u)",
+                types=WIDE,
+            ),
+            lines("x: T[1,1]", "T[1,1] cholesky(x), lower=true", types=WIDE, positive=True),
+            # Without a factor: NaN everywhere.
+            lines(*POSITIVE, "m = T[2,4,4] negate(a)", LOWER.replace("(a)", "(m)"), types=WIDE),
+        )
+    },
+    "triangular_solve_expander": {
+        "triangular_solve_by_substitution": (
+            _solve("2,4,3", True, True, "NO_TRANSPOSE"),
+            _solve("2,4,3", True, False, "NO_TRANSPOSE", True),
+            _solve("2,4,3", True, True, "TRANSPOSE"),
+            _solve("2,4,1", True, False, "ADJOINT"),
+            _solve("2,3,4", False, True, "NO_TRANSPOSE"),
+            _solve("2,3,4", False, False, "ADJOINT"),
+            _solve("2,1,4", False, True, "TRANSPOSE"),
+            lines(
+                "a: T[0,0]",
+                "b: T[0,3]",
+                "T[0,3] triangular-solve(a, b), left_side=true, transpose_a=NO_TRANSPOSE",
+                types=WIDE,
+            ),
+        )
+    },
+    "qr_expander": {
+        "qr_by_reflections": (
+            lines(
+                "x: T[2,4,3]",
+                '(T[2,4,3], T[2,3]) custom-call(x), custom_call_target="Qr"',
+                types=(*WIDE, *COMPLEX),
+            ),
+            lines(
+                "x: T[2,3]", '(T[2,3], T[2]) custom-call(x), custom_call_target="Qr"', types=WIDE
+            ),
+            lines(
+                "x: T[2,3]", '(T[2,3], T[2]) custom-call(x), custom_call_target="Lq"', fires=False
+            ),
+        ),
+        "product_of_reflectors": (
+            lines(
+                "x: T[2,4,3]",
+                "t: T[2,3]",
+                "h = T[] constant(0.25)",
+                "hh = T[2,4,3] broadcast(h), dimensions={}",
+                "y = T[2,4,3] multiply(x, hh)",
+                'T[2,4,3] custom-call(y, t), custom_call_target="ProductOfElementaryHouseholderReflectors"',
+                types=(*WIDE, *COMPLEX),
+            ),
+        ),
+    },
+    "eigh_expander": {
+        "eigh_by_rotations": (
+            # Vectors are free up to their sign or phase: magnitudes are compared.
+            *(
+                lines(
+                    f"x: T[{n},{n}]",
+                    f'q = (T[{n},{n}], R[{n}]) custom-call(x), custom_call_target="Eigh", '
+                    f'backend_config="{lower},1,100,1e-{digits}"',
+                    f"v = T[{n},{n}] get-tuple-element(q), index=0",
+                    f"w = R[{n}] get-tuple-element(q), index=1",
+                    f"a = R[{n},{n}] abs(v)",
+                    f"(R[{n},{n}], R[{n}]) tuple(a, w)",
+                    types=types,
+                )
+                for n, lower, digits, types in (
+                    (4, 1, 14, ("f64", "c128")),
+                    (3, 0, 14, ("f64", "c128")),
+                    (1, 1, 6, ("f32",)),
+                    (2, 1, 7, ("f32",)),
+                )
+            ),
+        )
+    },
+}

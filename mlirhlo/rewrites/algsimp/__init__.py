@@ -19,6 +19,8 @@ from mlirhlo.rewrites.algsimp import (
     data,
     divide,
     dot,
+    dot_cost,
+    dot_operands,
     dynamic_slice,
     gather,
     logic,
@@ -67,6 +69,8 @@ _FAMILIES = (
     reduce,
     reduce_window,
     dot,
+    dot_operands,
+    dot_cost,
     mapping,
 )
 

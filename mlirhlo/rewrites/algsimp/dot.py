@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import cast
 
@@ -21,9 +22,46 @@ _LHS_RHS = (
 
 
 def is_plain(op: DotOp) -> bool:
-    """Two operands, neither sparse nor scaled, no algorithm asked for."""
+    """Whether it has two operands, neither sparse nor scaled, and no algorithm is asked for."""
     known = ("algorithm", "sparsity", "block_scaling_config")
     return len(op.inputs) == 2 and not any(key in op.properties for key in known)
+
+
+def batch_of(op: DotOp, side: int) -> tuple[int, ...]:
+    """Batch dimensions of operand 0 or 1."""
+    return op.rhs_batch_dims if side else op.lhs_batch_dims
+
+
+def contracted_of(op: DotOp, side: int) -> tuple[int, ...]:
+    """Contracting dimensions of operand 0 or 1."""
+    return op.rhs_contracting_dims if side else op.lhs_contracting_dims
+
+
+def free_of(op: DotOp, side: int) -> tuple[int, ...]:
+    """Dimensions of operand 0 or 1 that only the result has, in its order."""
+    taken = (*batch_of(op, side), *contracted_of(op, side))
+    return tuple(d for d in range(array(op.inputs[side]).rank) if d not in taken)
+
+
+def flops_of(op: DotOp) -> int:
+    """Multiplications."""
+    sizes = array(op.inputs[0]).dimensions
+    return array(op).element_count * math.prod(sizes[d] for d in op.lhs_contracting_dims)
+
+
+def numbers(
+    op: DotOp,
+    batch: tuple[Sequence[int], Sequence[int]] | None,
+    contracted: tuple[Sequence[int], Sequence[int]],
+) -> dict[str, Attribute]:
+    """Properties of a dot with the precision of `op` and these dimensions of its two sides."""
+    found: dict[str, Attribute] = {}
+    for (lhs, rhs), dims in zip(_LHS_RHS, (batch or ((), ()), contracted), strict=True):
+        if dims[0]:
+            found[lhs], found[rhs] = integers(tuple(dims[0])), integers(tuple(dims[1]))
+    if (precision := op.properties.get("operand_precision")) is not None:
+        found["operand_precision"] = precision
+    return found
 
 
 def swapped(op: DotOp, order: Sequence[int]) -> dict[str, Attribute] | None:
@@ -36,10 +74,11 @@ def swapped(op: DotOp, order: Sequence[int]) -> dict[str, Attribute] | None:
     wanted = (*range(batch), *range(batch + left, rank), *range(batch, batch + left))
     if tuple(order) != wanted or not 0 < left < rank - batch:
         return None
-    return _swapped_properties(op)
+    return swapped_properties(op)
 
 
-def _swapped_properties(op: DotOp) -> dict[str, Attribute]:
+def swapped_properties(op: DotOp) -> dict[str, Attribute]:
+    """Properties of the dot of the operands of `op` in the other order."""
     found: dict[str, Attribute] = {}
     for lhs, rhs in _LHS_RHS:
         for mine, other in ((lhs, rhs), (rhs, lhs)):

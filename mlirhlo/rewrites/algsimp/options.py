@@ -55,6 +55,16 @@ class AlgsimpOptions(RulePass):
     """Transposes last where a reshape merges what a transpose of a reshape moves as one."""
     rewrite_reshape_transpose_as_slice_concatenate: bool = True
     """Makes slices and a concatenation of a transpose that moves few parts of a dimension."""
+    enable_move_dot_param_to_rhs: bool = False
+    """Swaps the operands of a dot whose left one alone comes from a parameter."""
+    use_associative_reordering: bool = False
+    """Orders chains of dots, and moves reverses, pads and broadcasts to the other operand, to save flops."""
+    associative_reordering_threshold: float = 2.0
+    """By how many times the flops or elements must fall for that."""
+    raise_slice_and_reduce_through_dot: bool = False
+    """Slices and sums the operands of a dot in place of its result."""
+    raise_slice_and_reduce_through_dot_threshold: float = 2.0
+    """By how many times the flops must fall for that."""
     executing_on_cpu: bool = False
     """Does what only pays off on a CPU."""
     very_small_gather_size: int = 4

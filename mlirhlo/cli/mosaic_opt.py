@@ -5,10 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mlirhlo.cli import inputs
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import DONE, run_tool, usage_error
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
 
 PURPOSE = "mosaic-opt: read a kernel of the tpu dialect and print it"
 USAGE = "mosaic-opt [options] [FILE|-]    (FILE: MLIR text, or the bytecode of a tpu_custom_call)"
@@ -16,6 +20,7 @@ EXAMPLES = (
     "mosaic-opt kernel.mlir",
     "mosaic-opt --emit=stable kernel.mlir",
     "mosaic-opt --emit=bytecode kernel.mlir -o kernel.bc",
+    "mosaic-opt --target=v5e --memory kernel.mlir",
     "mosaic-opt --verify-roundtrip TS-0012-mosaic-dump-anonymous-post-tiling-propagation.txt",
 )
 FORMS = ("pretty", "generic", "stable", "bytecode")
@@ -34,6 +39,21 @@ class Options:
     verify_roundtrip: bool = flag(
         False, group="Checks", help="every form of the kernel has to be read as the same kernel"
     )
+    target: str = flag(
+        "",
+        group="Checks",
+        metavar="GENERATION",
+        help="refuse what v4, v5e, v5p, v6e or tpu7x does not take",
+    )
+    memory: bool = flag(
+        False, group="Checks", help="with --target: print who uses which memory, to standard error"
+    )
+    collective_id: int = flag(
+        -1, group="Checks", rare=True, metavar="N", help="with --target: the call's collective_id"
+    )
+    vmem_limit_bytes: int = flag(
+        0, group="Checks", rare=True, metavar="BYTES", help="with --target: the call's VMEM limit"
+    )
     help: bool = flag(False, "h", group="Help", help="")
     help_all: bool = flag(False, group="Help", help="", rare=True)
     version: bool = flag(False, "v", group="Help", help="")
@@ -43,6 +63,21 @@ class Options:
 def main(argv: Sequence[str] | None = None) -> int:
     """The console script."""
     return run_tool("mosaic-opt", _run, argv)
+
+
+def _check(module: ModuleOp, options: Options) -> None:
+    """Raises what the target does not take."""
+    from mlirhlo.mosaic.target import check_target
+
+    report = check_target(
+        module,
+        options.target,
+        collective_id=options.collective_id if options.collective_id >= 0 else None,
+        vmem_limit_bytes=options.vmem_limit_bytes or None,
+    )
+    if options.memory:
+        sys.stderr.write(report.memory.table(report.generation) + "\n")
+    report.require()
 
 
 def _run(argv: Sequence[str]) -> int:
@@ -63,6 +98,8 @@ def _run(argv: Sequence[str]) -> int:
     module = read_kernel(data, name)
     if options.verify_roundtrip:
         check_roundtrip(module, name)
+    if options.target:
+        _check(module, options)
     written = render(
         module,
         options.emit,

@@ -1,0 +1,126 @@
+"""Whether the compiler of a TPU generation takes a kernel, said before anything is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from mlirhlo.diagnostics import Diagnostic, HloError, Place
+from mlirhlo.mosaic.attributes import attribute_of, case_of, integers_of, name_of
+from mlirhlo.mosaic.interpreter.problems import place_of
+from mlirhlo.mosaic.target.budget import MemoryUse, memory_use, over_budget
+from mlirhlo.mosaic.target.generations import Generation, generation_of
+from mlirhlo.mosaic.target.rules import RULES, Question, Refusal
+from mlirhlo.mosaic.target.structure import entry_of, structure_problems
+from mlirhlo.mosaic.target.windows import window_problems
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Operation
+
+_FAMILIES = (
+    "elements",
+    "casts",
+    "vectors",
+    "reductions",
+    "matmul",
+    "memory",
+    "copies",
+    "structure",
+)
+"""The modules with rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetReport:
+    """The verdict on one kernel for one generation."""
+
+    generation: Generation
+    problems: tuple[Diagnostic, ...]
+    memory: MemoryUse
+    """What the kernel puts into which memory."""
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether nothing speaks against the kernel."""
+        return not self.problems
+
+    def require(self) -> None:
+        """Raises `HloError` with all problems, if there are any."""
+        if self.problems:
+            raise HloError(*self.problems)
+
+
+def check_target(
+    module: ModuleOp,
+    generation: str,
+    *,
+    operands: Sequence[tuple[int, ...]] | None = None,
+    collective_id: int | None = None,
+    vmem_limit_bytes: int | None = None,
+) -> TargetReport:
+    """What speaks against `module` on a generation: `v4`, `v5e`, `v5p`, `v6e` or `tpu7x`.
+
+    `operands` are the shapes of the call's operands, then of its results, where they are known;
+    without them the least array that the grid needs is assumed. `collective_id` and
+    `vmem_limit_bytes` are those of the call.
+
+    Raises `HloError` HLO0749 for other generations.
+    """
+    for family in _FAMILIES:
+        import_module(f"mlirhlo.mosaic.target.{family}")
+    target = generation_of(generation)
+    kernel = entry_of(module)
+    question = Question(
+        target,
+        collective_id,
+        has_grid=kernel is not None and bool(integers_of(kernel, "iteration_bounds")),
+    )
+    found: list[tuple[Operation, Refusal]] = list(structure_problems(module, kernel))
+    is_sparse = kernel is not None and case_of(attribute_of(kernel, "tpu.core_type")) not in (
+        "",
+        "tc",
+    )
+    # The rules are those of TensorCores; a SparseCore's compiler is another one.
+    for function in () if is_sparse else module.body.ops:
+        found += _of_ops(function, question)
+    if kernel is not None and not found:
+        found += window_problems(kernel, module, operands)
+    use = memory_use(kernel)
+    if kernel is not None:
+        limit = target.scoped_vmem_bytes if vmem_limit_bytes is None else vmem_limit_bytes
+        found += ((kernel, refusal) for refusal in over_budget(use, target, limit))
+    problems = tuple(_diagnostic(op, refusal, target) for op, refusal in found)
+    return TargetReport(target, problems, use)
+
+
+def _of_ops(function: Operation, question: Question) -> list[tuple[Operation, Refusal]]:
+    found: list[tuple[Operation, Refusal]] = []
+    for op in function.walk():
+        for rule in RULES.get(name_of(op), ()):
+            refusal = rule(op, question)
+            if refusal is not None:
+                found.append((op, refusal))
+                break
+    return found
+
+
+def _diagnostic(op: Operation, refusal: Refusal, target: Generation) -> Diagnostic:
+    name = "the kernel" if name_of(op) in ("func.func", "builtin.module") else name_of(op)
+    return Diagnostic(
+        refusal.code,
+        f"{target.name} does not take {name}: {refusal.problem}",
+        source_place(op),
+        help=refusal.help,
+    )
+
+
+def source_place(op: Operation) -> Place:
+    """Where the operation stands in the text it was read from; else its number in the kernel."""
+    source: Any = getattr(op, "text_source", None)
+    if source is None:
+        return place_of(op)
+    text, offset = source
+    return text.place(offset, len(name_of(op)))

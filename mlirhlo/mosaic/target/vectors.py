@@ -1,0 +1,136 @@
+"""Operations that move elements of vectors: iota, gathers, rotations, reshapes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlirhlo.dialects.tpu.values import LANES, SUBLANES
+from mlirhlo.mosaic.attributes import attribute_of, integer_of, integers_of
+from mlirhlo.mosaic.target.rules import ELEMENTS, SHAPE, Question, Refusal, refuses
+from mlirhlo.mosaic.target.tiling import element_name, shape_in, width_in_bits
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
+
+
+@refuses("tpu.iota")
+def iota_counts_in_integers(op: Operation, question: Question) -> Refusal | None:
+    """i32 everywhere; i16 along rows of several registers from generation 6 on."""
+    type_ = op.results[0].type
+    element, shape = element_name(type_), shape_in(type_)
+    bits = width_in_bits(element)
+    if element not in ("i32", "i16", "i8"):
+        return Refusal(ELEMENTS, f"it counts in i32, not {element}", "make an i32 iota and cast it")
+    if len(shape) < 2:
+        return Refusal(SHAPE, "a vector of rank 1 has no iota", "make it of rank 2 and reshape it")
+    along_rows = any(dim < len(shape) - 1 for dim in integers_of(op, "dimensions") or ())
+    if bits == 16 and along_rows and question.generation.number < 6:
+        return Refusal(
+            ELEMENTS,
+            "it counts rows in i16 with an addition of i16, which this generation has not",
+            "make an i32 iota and cast it",
+        )
+    return None
+
+
+@refuses("tpu.dynamic_gather")
+def gathers_stay_in_registers(op: Operation, question: Question) -> Refusal | None:
+    """A gather picks within one register along its dimension."""
+    source, indices = op.operands[0].type, op.operands[1].type
+    shape, bits = shape_in(source), width_in_bits(element_name(source))
+    dims = integers_of(op, "dimensions") or ()
+    if bits not in (32, 16, 8):
+        return Refusal(ELEMENTS, f"{element_name(source)} is not gathered", "cast it before")
+    if width_in_bits(element_name(indices)) != bits:
+        return Refusal(
+            ELEMENTS,
+            f"indices of {element_name(indices)} pick elements of {bits} bits",
+            f"cast the indices to i{bits}",
+        )
+    if len(dims) != 1 or len(shape) < 2 or dims[0] < len(shape) - 2:
+        return Refusal(
+            SHAPE, "it gathers along one of the last two dimensions", "transpose the vector before"
+        )
+    lanes = dims[0] == len(shape) - 1
+    most = LANES if lanes else SUBLANES * (32 // bits)
+    if shape[dims[0]] > most:
+        return Refusal(
+            SHAPE,
+            f"dimension {dims[0]} has {shape[dims[0]]} elements, and a register {most}",
+            f"gather pieces of {most} and select among them",
+        )
+    if lanes and bits == 16 and not question.generation.permutes_packed:
+        return Refusal(ELEMENTS, "lanes of 16-bit elements are not picked", "cast to 32 bits")
+    if not lanes and not question.generation.permutes_sublanes:
+        return Refusal(SHAPE, "rows of a register are not picked by indices", "gather lanes")
+    if not lanes and bits < 32 and not question.generation.permutes_packed:
+        return Refusal(ELEMENTS, "rows of packed elements are not picked", "cast to 32 bits")
+    return None
+
+
+@refuses("tpu.dynamic_rotate")
+def rotations_with_strides(op: Operation, question: Question) -> Refusal | None:
+    """Rows rotate by different amounts from generation 5 on."""
+    if attribute_of(op, "stride") is None:
+        return None
+    element = element_name(op.operands[0].type)
+    bits = width_in_bits(element)
+    if not question.generation.rotates_by_rows:
+        return Refusal(SHAPE, "rows do not rotate by different amounts", "rotate row by row")
+    if bits < 16 and question.generation.number < 6:
+        return Refusal(ELEMENTS, f"rows of {element} rotate by one amount", "cast to 32 bits")
+    rank = len(shape_in(op.operands[0].type))
+    if integer_of(op, "dimension") != rank - 1:
+        return Refusal(SHAPE, "with a stride it rotates the last dimension", "transpose before")
+    return None
+
+
+@refuses("tpu.stochastic_convert", "tpu.stochastic_convert_elementwise")
+def random_rounding(op: Operation, question: Question) -> Refusal | None:
+    """Stochastic rounding came with generation 5."""
+    if question.generation.number >= 5:
+        return None
+    return Refusal(
+        ELEMENTS,
+        "random rounding is not there before generation 5",
+        "add the random bits below the kept ones, mask, and truncate",
+    )
+
+
+@refuses("vector.shape_cast", "tpu.reshape")
+def columns_become_rows(op: Operation, question: Question) -> Refusal | None:
+    """Nx1 to N picks rows of a register, which generation 4 cannot."""
+    if question.generation.permutes_sublanes:
+        return None
+    before, after = shape_in(op.operands[0].type), shape_in(op.results[0].type)
+    is_column = len(before) >= 2 and before[-1:] == (1,) and before[-2:-1] != (1,)
+    if is_column and after[-1:] == before[-2:-1]:
+        return Refusal(SHAPE, "a column does not become a row", "keep the dimension of size one")
+    return None
+
+
+@refuses("vector.shape_cast", "tpu.reshape")
+def lanes_become_rows(op: Operation, question: Question) -> Refusal | None:
+    """Lanes spread over rows of one lane each: 8-bit elements from generation 6 on, 4-bit never."""
+    before, after = shape_in(op.operands[0].type), shape_in(op.results[0].type)
+    if len(before) < 2 or not after or after[-1] != 1 or before[-1] == 1:
+        return None
+    bits = width_in_bits(element_name(op.operands[0].type))
+    if bits >= 16 or (bits == 8 and question.generation.number >= 6):
+        return None
+    return Refusal(
+        SHAPE, f"lanes of {bits}-bit elements do not become rows", "cast to 32 bits before"
+    )
+
+
+@refuses("vector.extract")
+def scalars_are_words(op: Operation, question: Question) -> Refusal | None:
+    """A scalar that leaves a vector has 32 bits."""
+    result = op.results[0].type
+    if shape_in(result) or width_in_bits(element_name(result)) == 32:
+        return None
+    return Refusal(
+        ELEMENTS,
+        f"a scalar of {element_name(result)} does not leave a vector",
+        "cast the vector to 32 bits before",
+    )

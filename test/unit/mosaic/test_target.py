@@ -1,0 +1,175 @@
+"""Target checks: one case a rule, and the real compiler's verdicts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from support import SHARED, needs_shared
+
+from mlirhlo.diagnostics import HloError
+from mlirhlo.formats.mosaic import parse_kernel
+from mlirhlo.mosaic.target import GENERATIONS, check_target
+
+ROOT = Path(__file__).parents[3]
+SAMPLES = SHARED / "reference" / "mosaic_samples"
+VMEM, SMEM = "#tpu.memory_space<vmem>", "#tpu.memory_space<smem>"
+
+
+def kernel(body: str, *arguments: str) -> str:
+    """A kernel of `body` on references `%x0`, `%x1`, … of the types given."""
+    named = ", ".join(f"%x{at}: {type_}" for at, type_ in enumerate(arguments))
+    return f"""module @k {{
+  func.func @main({named}) attributes {{dimension_semantics = [], scalar_prefetch = 0 : i64,
+      scratch_operands = 0 : i64, tpu.core_type = #tpu.core_type<tc>}} {{
+    %c0 = arith.constant 0 : index
+    %z = arith.constant 0 : i32
+    {body}
+    return
+  }}
+}}
+"""
+
+
+def gridded(block: int, bound: int, index: str = "%i") -> str:
+    """A kernel that copies blocks of `block` rows."""
+    ref = f"memref<{block}x128xf32, {VMEM}>"
+    window = f"window_bounds = array<i64: {block}, 128>"
+    return f"""module @k {{
+  func.func @main(%i: i32, %x: {ref}, %y: {ref}) attributes {{
+      dimension_semantics = [#tpu.dimension_semantics<arbitrary>],
+      iteration_bounds = array<i64: {bound}>, scalar_prefetch = 0 : i64, scratch_operands = 0 : i64,
+      tpu.core_type = #tpu.core_type<tc>, window_params = [
+        {{transform_indices = @t, {window}}}, {{transform_indices = @t, {window}}}]}} {{
+    return
+  }}
+  func.func @t(%i: i32) -> (i32, i32) {{
+    %c = arith.constant 0 : i32
+    return {index}, %c : i32, i32
+  }}
+}}
+"""
+
+
+V = "vector<8x128xf32>"
+REF = f"memref<8x128xf32, {VMEM}>"
+WIDE = f"memref<64x128xbf16, {VMEM}>"
+LOAD = f"%v = vector.load %x0[%c0, %c0] : {REF}, {V}\n    "
+CASES = {
+    "an operation nobody lowers": ("HLO0740", kernel(f"{LOAD}%r = math.asin %v : {V}", REF)),
+    "a sort": ("HLO0740", kernel("%k = tpu.core_id : i32")),
+    "narrow arithmetic": (
+        "HLO0741",
+        kernel(
+            "%a = arith.constant dense<1> : vector<32x128xi8>\n"
+            "    %r = arith.addi %a, %a : vector<32x128xi8>"
+        ),
+    ),
+    "a minimum in disguise": (
+        "HLO0741",
+        kernel(
+            "%a = arith.constant dense<1> : vector<16x128xi16>\n"
+            "    %b = arith.constant dense<2> : vector<16x128xi16>\n"
+            "    %m = arith.cmpi slt, %a, %b : vector<16x128xi16>\n"
+            "    %r = arith.select %m, %a, %b : vector<16x128xi1>, vector<16x128xi16>"
+        ),
+    ),
+    "a scalar in VMEM": ("HLO0742", kernel(f"%s = memref.load %x0[%c0, %c0] : {REF}", REF)),
+    "an unknown row": (
+        "HLO0743",
+        kernel(
+            f"%i = memref.load %x1[%c0] : memref<4xi32, {SMEM}>\n"
+            "    %d = arith.index_cast %i : i32 to index\n"
+            f"    %v = vector.load %x0[%d, %c0] : {WIDE}, vector<16x128xbf16>",
+            WIDE,
+            f"memref<4xi32, {SMEM}>",
+        ),
+    ),
+    "an odd block": ("HLO0744", gridded(5, 4)),
+    "too large blocks": ("HLO0745", gridded(16384, 4)),
+    "a plain semaphore": (
+        "HLO0746",
+        kernel(
+            f"tpu.enqueue_dma source(%x0 : {REF}) target(%x1 : {REF}) target_semaphore(%x2 : "
+            "memref<!tpu.semaphore, #tpu.memory_space<semaphore_mem>>)",
+            REF,
+            REF,
+            "memref<!tpu.semaphore, #tpu.memory_space<semaphore_mem>>",
+        ),
+    ),
+    "a barrier without an id": (
+        "HLO0746",
+        kernel("%b = tpu.sem_barrier : memref<!tpu.semaphore, #tpu.memory_space<semaphore_mem>>"),
+    ),
+    "a table of constants": (
+        "HLO0747",
+        kernel("%t = arith.constant dense<[[1.0, 2.0]]> : vector<1x2xf32>"),
+    ),
+    "a bound without a grid": ("HLO0747", kernel("%t = tpu.iteration_bound 0 : i32")),
+    "a gather over registers": (
+        "HLO0748",
+        kernel(
+            "%a = arith.constant dense<1> : vector<16x256xi32>\n"
+            "    %r = tpu.dynamic_gather %a[%a] in [1] "
+            ": vector<16x256xi32>, vector<16x256xi32> -> vector<16x256xi32>"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_rule_refuses_at_the_line(name: str) -> None:
+    code, text = CASES[name]
+    problems = check_target(parse_kernel(text, "k.mlir"), "v5e").problems
+    assert {problem.code for problem in problems} == {code}
+    place = problems[0].place
+    assert place is not None
+    assert place.file == "k.mlir"
+    assert place.line > 0
+    assert problems[0].help
+
+
+def test_good_kernels_are_taken() -> None:
+    for text in (gridded(8, 4), gridded(5, 1), kernel(f"{LOAD}%r = math.tanh %v : {V}", REF)):
+        for generation in GENERATIONS:
+            report = check_target(parse_kernel(text), generation)
+            assert report.is_accepted, (generation, report.problems)
+
+
+def test_what_the_call_says_counts() -> None:
+    barrier = parse_kernel(CASES["a barrier without an id"][1])
+    assert check_target(barrier, "v5e", collective_id=3).is_accepted
+    large = parse_kernel(CASES["too large blocks"][1])
+    assert check_target(large, "v5e", vmem_limit_bytes=40 << 20).is_accepted
+    whole = parse_kernel(gridded(5, 1))
+    assert not check_target(whole, "v5e", operands=[(20, 128), (20, 128)]).is_accepted
+
+
+def test_the_table_of_memory_names_its_users() -> None:
+    report = check_target(parse_kernel(gridded(16, 4)), "v6e")
+    assert report.memory.total("vmem") == 2 * 2 * 16 * 128 * 4
+    assert "operand 0" in report.memory.table(report.generation)
+
+
+def test_other_generations_are_refused() -> None:
+    with pytest.raises(HloError, match="v9") as caught:
+        check_target(parse_kernel(gridded(8, 4)), "v9")
+    assert caught.value.code == "HLO0749"
+
+
+@needs_shared
+@pytest.mark.slow
+def test_the_real_compiler_says_the_same() -> None:
+    sys.path.insert(0, str(ROOT / "tools"))
+    from target_agreement import read_cases, verdicts
+
+    found = [v for case in read_cases(SAMPLES / "acceptance.jsonl") for v in verdicts(case)]
+    assert not [v for v in found if v.is_fatal]
+    differing = {(v.name, v.generation) for v in found if not v.agrees}
+    assert len(differing) <= 0.01 * len(found)
+    listed = ROOT / "test" / "data" / "mosaic" / "target_disagreements.jsonl"
+    entries = [json.loads(line) for line in listed.read_text().splitlines()]
+    assert {(entry["name"], entry["generation"]) for entry in entries} == differing
+    assert all(entry["reason"] for entry in entries)

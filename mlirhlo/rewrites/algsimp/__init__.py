@@ -16,6 +16,7 @@ from mlirhlo.rewrites.algsimp import (
     concatenate,
     control,
     convert,
+    convolution,
     data,
     divide,
     dot,
@@ -71,6 +72,7 @@ _FAMILIES = (
     dot,
     dot_operands,
     dot_cost,
+    convolution,
     mapping,
 )
 

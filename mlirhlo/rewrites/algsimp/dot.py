@@ -84,10 +84,14 @@ def swapped_properties(op: DotOp) -> dict[str, Attribute]:
         for mine, other in ((lhs, rhs), (rhs, lhs)):
             if mine in op.properties:
                 found[other] = op.properties[mine]
-    precision = op.properties.get("operand_precision")
-    if isinstance(precision, ArrayAttr):
-        found["operand_precision"] = ArrayAttr(cast("ArrayAttr[Attribute]", precision).data[::-1])
+    if (precision := op.properties.get("operand_precision")) is not None:
+        found["operand_precision"] = swapped_precision(precision)
     return found
+
+
+def swapped_precision(precision: Attribute) -> Attribute:
+    """Precisions of two operands, for the operands in the other order."""
+    return ArrayAttr(cast("ArrayAttr[Attribute]", precision).data[::-1])
 
 
 @rule(DotOp, needs=LI)

@@ -52,7 +52,7 @@ def _is_static(op: DotOp) -> bool:
     return is_plain(op) and not any(array(v).is_dynamic for v in (op.output, *op.inputs))
 
 
-def _accumulator(type_: PrimitiveType) -> PrimitiveType:
+def accumulator(type_: PrimitiveType) -> PrimitiveType:
     """The type in which products of numbers of `type_` are added up."""
     return F32 if type_.is_float and type_ is not F64 else type_
 
@@ -68,7 +68,7 @@ def dot_of_vector(op: DotOp, rewriter: Rewriter) -> None:
         return
     if not all(array(v).element_count for v in (op.output, *op.inputs)):
         return
-    batch, type_ = len(op.lhs_batch_dims), _accumulator(element(op))
+    batch, type_ = len(op.lhs_batch_dims), accumulator(element(op))
     summed = [array(op.inputs[0]).dimensions[d] for d in op.lhs_contracting_dims]
     shape = typed(sized(array(op), [*array(op).dimensions, *summed]), type_)
     last = tuple(range(array(op).rank, shape.rank))

@@ -55,6 +55,14 @@ class AlgsimpOptions(RulePass):
     """Transposes last where a reshape merges what a transpose of a reshape moves as one."""
     rewrite_reshape_transpose_as_slice_concatenate: bool = True
     """Makes slices and a concatenation of a transpose that moves few parts of a dimension."""
+    enable_conv_simplification: bool = True
+    """Makes dots and products of convolutions that are such."""
+    enable_conv_operand_swap: bool = True
+    """Lets the larger of input and kernel be the input."""
+    enable_conv_add_multiply_reorder: bool = False
+    """Scales a constant kernel in place of a biased convolution."""
+    enable_scalar_multiply_reduction: bool = False
+    """Multiplies by a scalar where there are fewest elements: input, kernel or result."""
     enable_move_dot_param_to_rhs: bool = False
     """Swaps the operands of a dot whose left one alone comes from a parameter."""
     use_associative_reordering: bool = False

@@ -9,6 +9,7 @@ import pytest
 from unit.rewrites import (
     algsimp_arithmetic_cases,
     algsimp_cases,
+    algsimp_convolution_cases,
     algsimp_data_cases,
     algsimp_dot_cases,
     algsimp_indexed_cases,
@@ -24,6 +25,7 @@ from mlirhlo.rewrites.algsimp import AlgebraicSimplifierPass
 
 FAMILIES = (
     algsimp_cases,
+    algsimp_convolution_cases,
     algsimp_arithmetic_cases,
     algsimp_shape_cases,
     algsimp_data_cases,

@@ -1,0 +1,392 @@
+"""Spreading shardings: from what the user annotated to every value that should follow.
+
+The values of a module are nodes, each with axes by dimension; instructions tie the dimensions of nodes
+together by factors (`factors`), control flow and tuples tie whole nodes. A factor that is cut in one node
+is cut in the others where their dimensions are still open and the axes free. Sweeps forward and backward
+go on until nothing changes: first along instructions that keep every element, then along the others, last
+also where proposals conflict. Cuts only ever grow, so it ends.
+Source: reference of the passes, "ShardingPropagation"; Shardy's propagation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from xdsl.ir import SSAValue
+
+from mlirhlo.dialects.hlo.attributes.sharding import Sharding, ShardingAttr, ShardingKind
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops import (
+    CallOp,
+    ConditionalOp,
+    CustomCallOp,
+    GetTupleElementOp,
+    ParameterOp,
+    TupleOp,
+    WhileOp,
+)
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
+from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.rewrites.spmd.factors import (
+    Dims,
+    Factors,
+    factors_of,
+    gathered,
+    leaves,
+    spread,
+)
+from mlirhlo.rewrites.spmd.grid import Axes, Grids, Placement
+
+KEEPS_ELEMENTS, ALL, CONFLICTS = 0, 1, 2
+"""Levels of sweeps."""
+_MOVES = ("transpose", "reshape", "copy", "reverse", "convert")
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """One array of the module."""
+
+    sizes: tuple[int, ...]
+    placement: Placement | None = None
+    """None: nothing known, as good as whole."""
+    open: tuple[bool, ...] = ()
+    """Dimensions that may be cut further."""
+
+    def axes(self, dim: int) -> Axes:
+        """Axes of a dimension."""
+        return () if self.placement is None else self.placement.dims[dim]
+
+    @property
+    def elements(self) -> int:
+        """Size, to weigh proposals."""
+        count = 1
+        for n in self.sizes:
+            count *= n
+        return count
+
+
+@dataclass(slots=True, eq=False)
+class Tie:
+    """Nodes whose dimensions belong together."""
+
+    nodes: list[Node]
+    dims: list[Dims]
+    factors: Factors
+    level: int
+
+
+@dataclass(slots=True)
+class _Graph:
+    nodes: dict[tuple[SSAValue, int], Node] = field(
+        default_factory=dict[tuple[SSAValue, int], Node]
+    )
+    ties: list[Tie] = field(default_factory=list[Tie])
+
+
+class Propagation:
+    """Shardings of a module under propagation."""
+
+    def __init__(self, module: HloModule, grids: Grids) -> None:
+        """Reads what is annotated."""
+        self.module: HloModule = module
+        self.grids: Grids = grids
+        self.by_name: Mapping[str, ComputationOp] = module.by_name()
+        self.graph: _Graph = _Graph()
+        self.groups: dict[int, Node] = {}
+        self.reached: list[ComputationOp] = []
+        self._reach(module.entry)
+        for computation in self.reached:
+            for op in computation.instructions:
+                self._nodes(op)
+        for computation in self.reached:
+            for op in computation.instructions:
+                self.graph.ties += self._ties(op)
+
+    def _reach(self, computation: ComputationOp) -> None:
+        """Computations in which arrays live, not those of scalars that reductions apply."""
+        if computation in self.reached:
+            return
+        self.reached.append(computation)
+        for op in computation.instructions:
+            if isinstance(op, CallOp | WhileOp | ConditionalOp):
+                for name in op.called_computations:
+                    self._reach(self.by_name[name])
+
+    # -------------------------------------------------------------- nodes
+
+    def _nodes(self, op: Instruction) -> None:
+        shapes = leaves(op.shape)
+        given = self._given(op, len(shapes))
+        is_entry = op.parent_op() is self.module.entry
+        for k, shape in enumerate(shapes):
+            if not isinstance(shape, ArrayShape):
+                continue
+            node = Node(shape.dimensions, open=(not shape.is_dynamic,) * shape.rank)
+            sharding = given[k]
+            if sharding is not None:
+                node.placement = self.grids.placement(sharding, shape.rank)
+                node.open = _open_dims(op, sharding, shape.rank)
+                if sharding.shard_group is not None:
+                    self._grouped(sharding.shard_group.id, node)
+            elif is_entry and isinstance(op, ParameterOp):
+                allowed = self.module.allow_propagation_to_parameters
+                node.open = (_allows(allowed.values if allowed else (), op.parameter_number),)
+                node.open = node.open * shape.rank
+            self.graph.nodes[op.output, k] = node
+        if is_entry and op is self.module.entry.root and op.sharding is None:
+            allowed = self.module.allow_propagation_to_output
+            for k, shape in enumerate(shapes):
+                if isinstance(shape, ArrayShape) and isinstance(op, TupleOp):
+                    node = self.graph.nodes[op.output, k]
+                    node.open = (_allows(allowed.values if allowed else (), k),) * shape.rank
+
+    def _given(self, op: Instruction, count: int) -> Sequence[Sharding | None]:
+        sharding = op.sharding
+        if sharding is None:
+            return (None,) * count
+        single = sharding.elements if sharding.kind is ShardingKind.TUPLE else (sharding,) * count
+        known = [None if s.kind is ShardingKind.UNKNOWN else s for s in single]
+        return known if len(known) == count else (None,) * count
+
+    def _grouped(self, group: int, node: Node) -> None:
+        first = self.groups.setdefault(group, node)
+        if first is not node and len(first.sizes) == len(node.sizes):
+            self.graph.ties.append(_same(first, node))
+
+    def _all_of(self, value: SSAValue) -> list[Node | None]:
+        return [self.graph.nodes.get((value, k)) for k in range(len(leaves(shape_of(value.type))))]
+
+    # -------------------------------------------------------------- ties
+
+    def _ties(self, op: Instruction) -> Iterator[Tie]:
+        result = self._all_of(op.output)
+        match op:
+            case ParameterOp():
+                return
+            case TupleOp():
+                parts = [node for v in op.inputs for node in self._all_of(v)]
+                yield from _pairs(parts, result)
+            case GetTupleElementOp():
+                parts = self._all_of(op.operand)
+                shape = shape_of(op.operand.type)
+                assert isinstance(shape, TupleShape)
+                before = sum(len(leaves(e)) for e in shape.elements[: op.index])
+                yield from _pairs(parts[before : before + len(result)], result)
+            case CallOp():
+                callee = self.by_name[op.to_apply]
+                for value, parameter in zip(op.inputs, callee.parameters, strict=True):
+                    yield from _pairs(self._all_of(value), self._all_of(parameter.output))
+                yield from _pairs(self._all_of(callee.terminator.root), result)
+            case WhileOp():
+                body, condition = self.by_name[op.body], self.by_name[op.condition]
+                yield from _pairs(self._all_of(op.operand), result)
+                yield from _pairs(result, self._all_of(body.parameters[0].output))
+                yield from _pairs(result, self._all_of(condition.parameters[0].output))
+                yield from _pairs(self._all_of(body.terminator.root), result)
+            case ConditionalOp():
+                for name, value in zip(op.called_computations, op.inputs[1:], strict=True):
+                    branch = self.by_name[name]
+                    inside = self._all_of(branch.parameters[0].output)
+                    yield from _pairs(self._all_of(value), inside)
+                    yield from _pairs(self._all_of(branch.terminator.root), result)
+            case _:
+                yield from self._of_factors(op, result)
+
+    def _of_factors(self, op: Instruction, result: Sequence[Node | None]) -> Iterator[Tie]:
+        factors = factors_of(op)
+        nodes: list[Node] = []
+        dims: list[Dims] = []
+        for value, own in zip(op.inputs, factors.operands, strict=True):
+            node = self.graph.nodes.get((value, 0))
+            if node is not None and own:
+                nodes.append(node)
+                dims.append(own)
+        for node, own in zip(result, factors.results, strict=True):
+            if node is not None and own:
+                nodes.append(node)
+                dims.append(own)
+        if len(nodes) > 1:
+            keeps = factors.is_elementwise or op.opcode.name in _MOVES
+            yield Tie(nodes, dims, factors, KEEPS_ELEMENTS if keeps else ALL)
+
+    # -------------------------------------------------------------- sweeps
+
+    def run(self) -> None:
+        """Propagates until nothing changes."""
+        for level in (KEEPS_ELEMENTS, ALL, CONFLICTS):
+            ties = [tie for tie in self.graph.ties if tie.level <= level]
+            changed = True
+            while changed:
+                changed = False
+                for order in (ties, ties[::-1]):
+                    for tie in order:
+                        changed |= self._spread(tie, conflicts=level == CONFLICTS)
+                if changed and level > KEEPS_ELEMENTS:
+                    self._settle()
+
+    def _settle(self) -> None:
+        ties = [tie for tie in self.graph.ties if tie.level == KEEPS_ELEMENTS]
+        changed = True
+        while changed:
+            changed = False
+            for tie in (*ties, *ties[::-1]):
+                changed |= self._spread(tie, conflicts=False)
+
+    def _spread(self, tie: Tie, *, conflicts: bool) -> bool:
+        """One tie: what its nodes have in common goes to all of them."""
+        grid = self.grids.main
+        wanted: dict[int, tuple[int, Axes]] = {}
+        banned: set[int] = set()
+        for node, dims in zip(tie.nodes, tie.dims, strict=True):
+            place = node.placement
+            if place is None or place.grid != grid:
+                continue
+            for dim, axes in zip(dims, place.dims, strict=True):
+                if not axes:
+                    continue
+                for factor, own in spread(axes, dim, tie.factors.sizes, grid).items():
+                    if not own or factor in tie.factors.whole:
+                        continue
+                    weight, have = wanted.get(factor, (0, ()))
+                    common = min(len(own), len(have))
+                    if own[:common] != have[:common]:
+                        if not conflicts:
+                            banned.add(factor)
+                        elif node.elements > weight:
+                            wanted[factor] = (node.elements, own)
+                    elif len(own) > len(have):
+                        wanted[factor] = (node.elements, own)
+        if not wanted:
+            return False
+        cuts = {f: axes for f, (_, axes) in wanted.items() if f not in banned}
+        owners: dict[int, int] = {}
+        for axes in cuts.values():
+            for axis in axes:
+                owners[axis] = owners.get(axis, 0) + 1
+        if not conflicts and tie.level == ALL:
+            # An axis on two factors of one instruction: which of them gets it is decided last.
+            cuts = {f: _until(axes, {a for a in axes if owners[a] > 1}) for f, axes in cuts.items()}
+        weights = {f: wanted[f][0] for f in cuts}
+        changed = False
+        for node, dims in zip(tie.nodes, tie.dims, strict=True):
+            changed |= self._grow(node, dims, cuts, weights, tie.factors)
+        return changed
+
+    def _grow(
+        self,
+        node: Node,
+        dims: Dims,
+        cuts: Mapping[int, Axes],
+        weights: Mapping[int, int],
+        factors: Factors,
+    ) -> bool:
+        grid = self.grids.main
+        if not any(node.open) or (node.placement is not None and node.placement.grid != grid):
+            return False
+        place = node.placement or Placement(grid, ((),) * len(node.sizes))
+        changed = False
+        order = sorted(
+            range(len(dims)), key=lambda d: -max((weights.get(f, 0) for f in dims[d]), default=0)
+        )
+        for dim in order:
+            if not node.open[dim]:
+                continue
+            here = place.dims[dim]
+            axes = gathered(dims[dim], dict(cuts), factors.sizes, grid)
+            if len(axes) <= len(here) or axes[: len(here)] != here:
+                continue
+            taken = place.used - set(here) | place.manual
+            axes = _until(axes, taken)
+            while axes and grid.product(axes) > node.sizes[dim]:
+                axes = axes[:-1]
+            if len(axes) > len(here):
+                place = place.with_dim(dim, axes)
+                changed = True
+        if changed:
+            node.placement = place
+        return changed
+
+    # -------------------------------------------------------------- writing
+
+    def write(self) -> bool:
+        """Gives instructions the shardings found; whether any changed."""
+        changed = False
+        for computation in self.reached:
+            for op in computation.instructions:
+                changed |= self._write(op)
+        return changed
+
+    def _write(self, op: Instruction) -> bool:
+        shapes = leaves(op.shape)
+        nodes = [self.graph.nodes.get((op.output, k)) for k in range(len(shapes))]
+        given = self._given(op, len(shapes))
+        if op.sharding is None and not any(n is not None and n.placement for n in nodes):
+            return False
+        single: list[Sharding] = []
+        for node, old in zip(nodes, given, strict=True):
+            found = Sharding(ShardingKind.REPLICATED)
+            if node is not None and node.placement is not None:
+                found = node.placement.to_sharding()
+            elif old is not None:
+                found = old
+            if old is not None and old.kind is not ShardingKind.NAMED and found == plain(old):
+                found = old
+            single.append(found)
+        is_array = isinstance(op.shape, ArrayShape)
+        if op.sharding is None and all(s.kind is ShardingKind.REPLICATED for s in single):
+            return False
+        new = single[0] if is_array else Sharding.tuple_of(single)
+        if op.sharding is not None and (
+            op.sharding == new or op.sharding.expanded(len(shapes)) == new
+        ):
+            return False
+        op.properties["sharding"] = ShardingAttr(new)
+        return True
+
+
+def plain(sharding: Sharding) -> Sharding:
+    """Without what is said beside the cut."""
+    return replace(sharding, shard_group=None, metadata=())
+
+
+def _until(axes: Axes, stop: set[int] | frozenset[int]) -> Axes:
+    for k, axis in enumerate(axes):
+        if axis in stop:
+            return axes[:k]
+    return axes
+
+
+def _allows(values: Sequence[bool], number: int) -> bool:
+    return bool(values) and values[number if number < len(values) and len(values) > 1 else 0]
+
+
+def _open_dims(op: Instruction, sharding: Sharding, rank: int) -> tuple[bool, ...]:
+    """Dimensions that an annotation leaves open: `?` of named shardings, `unspecified_dims`."""
+    if sharding.named is not None and sharding.named.dimensions:
+        closed = [d.is_closed for d in sharding.named.dimensions]
+        return tuple(not c for c in closed)
+    config = op.backend_config
+    if isinstance(op, CustomCallOp) and config.startswith("unspecified_dims="):
+        listed = {int(d) for d in config.partition("[")[2].rstrip("]").split(",") if d}
+        return tuple(d in listed for d in range(rank))
+    return (False,) * rank
+
+
+def _same(a: Node, b: Node) -> Tie:
+    factors = Factors()
+    dims: Dims = tuple((factors.new(n),) for n in a.sizes)
+    return Tie([a, b], [dims, dims], factors, KEEPS_ELEMENTS)
+
+
+def _pairs(left: Sequence[Node | None], right: Sequence[Node | None]) -> Iterator[Tie]:
+    for a, b in zip(left, right, strict=True):
+        if a is not None and b is not None and sizes_match(a, b):
+            yield _same(a, b)
+
+
+def sizes_match(a: Node, b: Node) -> bool:
+    """Whether two nodes are arrays of the same sizes."""
+    return a.sizes == b.sizes

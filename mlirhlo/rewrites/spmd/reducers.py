@@ -1,0 +1,93 @@
+"""What computations of two scalars do: known combinations, and what leaves the other side as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mlirhlo.dialects.hlo.element_types import PrimitiveType
+from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.rewrites.spmd.emit import Value
+from mlirhlo.rewrites.spmd.factors import leaves
+from mlirhlo.rewrites.spmd.local import Work
+
+
+def addition(work: Work) -> str:
+    """Name of the addition of the element type of the result; made if there is none."""
+    shape = leaves(work.op.shape)[0]
+    assert isinstance(shape, ArrayShape)
+    return combination(work, "add", shape.element_type)
+
+
+def combination(work: Work, opcode: str, type_: PrimitiveType) -> str:
+    """Name of a computation; of no one where nothing is partial, so that none is made."""
+    from mlirhlo.rewrites.spmd.emit import Emitter
+
+    if not work.partial:
+        return ""
+    if type_.name == "pred" and opcode in ("add", "maximum"):
+        opcode = "or"
+    return work.emit.module.binary(opcode, type_) if isinstance(work.emit, Emitter) else "+"
+
+
+def opcode_of(computation: ComputationOp) -> str | None:
+    """The commutative opcode that a computation of two scalars is; None for anything else."""
+    root, parameters = computation.root, computation.parameters
+    if len(parameters) != 2 or len(tuple(computation.instructions)) != 3:
+        return None
+    if {*root.operands} != {p.output for p in parameters} or len(root.operands) != 2:
+        return None
+    return root.opcode.name if root.opcode.name in _COMMUTATIVE else None
+
+
+_COMMUTATIVE = ("add", "multiply", "maximum", "minimum", "and", "or", "xor")
+
+
+def identity(opcode: str, type_: PrimitiveType) -> Any | None:
+    """The scalar `e` with `opcode(e, x) == x`; None where there is none."""
+    dtype = type_.dtype
+    is_bool = type_.name == "pred"
+    if opcode in ("or", "xor") or (opcode == "add" and not is_bool):
+        return np.zeros((), dtype)
+    if opcode == "and":
+        return np.ones((), dtype) if is_bool else np.array(-1).astype(dtype)
+    if opcode == "multiply" and not is_bool:
+        return np.ones((), dtype)
+    if opcode in ("add", "maximum"):
+        if is_bool:
+            return np.zeros((), dtype)
+        return _extreme(type_, lowest=True)
+    if opcode in ("multiply", "minimum"):
+        if is_bool:
+            return np.ones((), dtype)
+        return _extreme(type_, lowest=False)
+    return None
+
+
+def _extreme(type_: PrimitiveType, *, lowest: bool) -> Any | None:
+    """The least or greatest value, an infinity where the type has one."""
+    if type_.is_complex:
+        return None
+    value = np.array(-np.inf if lowest else np.inf)
+    if type_.is_float and np.isinf(value.astype(type_.dtype).astype(np.float64)):
+        return value.astype(type_.dtype)
+    import ml_dtypes
+
+    about: Any = ml_dtypes
+    info = (about.finfo if type_.is_float else about.iinfo)(type_.dtype)
+    return np.array(info.min if lowest else info.max).astype(type_.dtype)
+
+
+def is_identity(value: Value, opcode: str, type_: PrimitiveType) -> bool:
+    """Whether a value is a constant that `opcode` leaves the other side with."""
+    from xdsl.ir import SSAValue
+
+    from mlirhlo.dialects.hlo.ops import ConstantOp
+
+    owner = value.owner if isinstance(value, SSAValue) else None
+    if not isinstance(owner, ConstantOp) or owner.literal is None or owner.literal.is_elided:
+        return False
+    wanted = identity(opcode, type_)
+    return wanted is not None and bool((owner.literal.array == wanted).all())

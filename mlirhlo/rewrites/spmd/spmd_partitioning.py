@@ -1,0 +1,135 @@
+"""`spmd-partitioning`: one program for all devices, on tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mlirhlo.dialects.hlo.attributes.base import int_of, integer
+from mlirhlo.dialects.hlo.attributes.sharding import Sharding, ShardingKind
+from mlirhlo.dialects.hlo.build import paused_gc
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.names import NameUniquer
+from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+from mlirhlo.rewrites.passes import HloPass, Trace
+from mlirhlo.rewrites.spmd import (
+    local_index,
+    local_linear,
+    local_moves,
+    local_random,
+    local_reduce,
+)
+from mlirhlo.rewrites.spmd.emit import Computations
+from mlirhlo.rewrites.spmd.grid import Grids
+from mlirhlo.rewrites.spmd.partitioner import Partitioner
+
+HANDLING = (local_index, local_linear, local_moves, local_random, local_reduce)
+"""Imported for the handlers they register."""
+PARTITIONED = "_spmd"
+"""Ending of the name of an entry that is partitioned, as XLA names it."""
+
+
+def shardings_of(module: HloModule) -> Iterator[Sharding]:
+    """Every sharding of a module, tuples taken apart, parameters and results first."""
+    entry = module.entry
+    first = (*entry.parameters, entry.root)
+    for op in (*first, *module.instructions):
+        if op.sharding is not None:
+            yield from (
+                op.sharding.elements if op.sharding.kind is ShardingKind.TUPLE else (op.sharding,)
+            )
+
+
+def partitions_of(module: HloModule, wanted: int) -> int:
+    """How many partitions a module is for; 1 where it is partitioned already."""
+    if module.entry.computation_name.endswith(PARTITIONED):
+        return 1
+    return wanted or module.num_partitions
+
+
+@dataclass(frozen=True)
+class SpmdPartitioningPass(HloPass):
+    """Makes of a module with shardings the program of one partition.
+
+    Before and after, on 4 partitions:
+
+        %x = f32[8,6] parameter(0), sharding={devices=[1,4]<=[4]}
+        %w = f32[6,5] parameter(1), sharding={devices=[4,1]<=[4]}
+        %d = f32[8,5] dot(%x, %w), …                     =>   %dot = f32[8,5] dot(%x, %w)   of f32[8,2] and f32[2,5]
+                                                              %sum = f32[8,5] all-reduce(%dot), …
+
+    Arrays become tiles, of sizes rounded up; what the last tiles have too much is masked where it would count.
+    For each instruction the cheapest of several ways is taken, by the bytes that devices send to each other and by
+    the work they do; what has no way of its own is done on whole arrays and sliced. Resharding is by the cheapest
+    collectives: slices, all-gathers, all-to-alls, collective-permutes, reduce-scatters. Computations that are
+    called become one for each call. A module for one partition, and one that is partitioned already (its entry's
+    name ends in `_spmd`), stays. Run `sharding-propagation` (or `shardy-xla`) before: values without a sharding
+    are put where that costs least, loops' and branches' are whole.
+    Source: reference of the passes, "SPMD partitioner".
+    """
+
+    name = "spmd-partitioning"
+    exact = False
+
+    num_partitions: int = 0
+    """Partitions; 0: as many as the module's header says."""
+
+    def run(self, module: HloModule, trace: Trace) -> bool:
+        """Partitions; whether there was more than one partition."""
+        del trace
+        count = partitions_of(module, self.num_partitions)
+        if count == 1:
+            return False
+        with paused_gc():
+            _partition(module, count)
+        return True
+
+
+def _partition(module: HloModule, count: int) -> None:
+    grids = Grids(count, shardings_of(module))
+    channels = [int_of(op.properties.get("channel_id")) for op in module.instructions]
+    names = NameUniquer(c.computation_name for c in module.computations)
+    added = Computations(module.replica_count, count, names, max(channels, default=0))
+    old_entry = module.entry
+    entry = Partitioner(module, grids, added).entry()
+    block = module.op.body.block
+    for computation in (*added.added, entry):
+        block.insert_op_before(computation, old_entry)
+    block.erase_op(old_entry)
+    _drop_unread(module)
+    module.set("num_partitions", integer(count))
+    if module.get("entry_computation_layout") is not None:
+        module.set_program_layout(*_localised(module))
+
+
+def _localised(module: HloModule) -> tuple[tuple[Shape, ...], Shape]:
+    """The signature of the entry in the layouts the header gave."""
+    old, new = module.program_layout, module.entry_signature
+    parameters = zip(old.parameters, new.parameters, strict=True)
+    return tuple(_laid_out(a, b) for a, b in parameters), _laid_out(old.result, new.result)
+
+
+def _laid_out(old: Shape, new: Shape) -> Shape:
+    if isinstance(old, TupleShape) and isinstance(new, TupleShape):
+        pairs = zip(old.elements, new.elements, strict=True)
+        return TupleShape(tuple(_laid_out(a, b) for a, b in pairs))
+    if isinstance(old, ArrayShape) and isinstance(new, ArrayShape):
+        return new.with_layout(old.layout)
+    return new
+
+
+def _drop_unread(module: HloModule) -> None:
+    """Computations that nothing calls any more go."""
+    by_name = module.by_name()
+    kept: set[str] = set()
+    stack: list[ComputationOp] = [module.entry]
+    while stack:
+        for op in stack.pop().instructions:
+            for name in op.called_computations:
+                if name not in kept:
+                    kept.add(name)
+                    stack.append(by_name[name])
+    for name, computation in by_name.items():
+        if name not in kept and computation.is_entry is None:
+            module.op.body.block.erase_op(computation)

@@ -1,8 +1,10 @@
 """Runs test/lit, so that one pytest command is the whole suite; by hand: `lit test/lit`."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import tool_server
 from support import BIN, ROOT, run
 
 LIT = ROOT / "test" / "lit"
@@ -16,13 +18,28 @@ def groups() -> list[str]:
     return sorted(map(str, folders))
 
 
+@pytest.fixture(scope="session")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("tools")
+    with tool_server.start(folder) as server:
+        yield folder
+        server.terminate()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("group", groups())
-def test_lit(group: str, tmp_path: Path) -> None:
+def test_lit(group: str, tools: Path, tmp_path: Path) -> None:
     folder = LIT / group
     files = sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES)
     done = run(
-        *(BIN / "lit", "-v", "-j1", "--skip-test-time-recording", f"-Dexec_root={tmp_path}"),
+        *(
+            BIN / "lit",
+            "-v",
+            "-j1",
+            "--skip-test-time-recording",
+            f"-Dexec_root={tmp_path}",
+            f"-Dtools={tools}",
+        ),
         *files,
         timeout=1800,
     )

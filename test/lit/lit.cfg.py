@@ -2,16 +2,20 @@
 # pyright: reportUndefinedVariable=false
 """Lit's settings: `lit test/lit` runs the tools of the environment that lit itself runs in."""
 
+import atexit
 import importlib.util
 import os
 import shutil
 import sys
+import tempfile
+from pathlib import Path
 
 import lit.formats
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
+import tool_server  # noqa: E402
 from support import BIN, CORPUS, DATA, ROOT, SHARED, environment  # noqa: E402
 
 config.name = "mlirhlo"
@@ -38,6 +42,15 @@ TOOLS = "hlo-opt hlo-translate hlo-view hlo-dump mosaic-opt run_hlo_module run-h
 for tool in TOOLS.split():
     if not (BIN / tool).exists():
         lit_config.warning(f"{tool} is not installed in {BIN}; run `pip install -e '.[test]'`")
+
+# Tools come from a process that has them loaded; `-Dtools=` names a folder of one that runs.
+folder = lit_config.params.get("tools")
+if folder is None:
+    folder = tempfile.mkdtemp(prefix="lit-tools-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    server = tool_server.start(Path(folder))
+    atexit.register(server.communicate)
+config.environment["PATH"] = os.pathsep.join([folder, config.environment["PATH"]])
 
 for feature, present in {
     "shared": CORPUS.is_dir(),

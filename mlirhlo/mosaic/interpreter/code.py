@@ -34,6 +34,7 @@ FAMILIES = (
     "vector_shape",
     "memref",
     "tpu_memory",
+    "tpu_registers",
     "tpu_vector",
     "tpu_packing",
     "tpu_matmul",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mlirhlo.mosaic.attributes import flag_of, integer_of, integers_of, name_of
+from mlirhlo.mosaic.attributes import flag_of, integers_of
 from mlirhlo.mosaic.interpreter.bits import rows_as
 from mlirhlo.mosaic.interpreter.memory import (
     MemRef,
@@ -150,41 +150,6 @@ def store_at_indices(op: Operation, scope: Scope) -> Run:
         return ()
 
     return run
-
-
-@means("tpu.load", "tpu.store")
-def sublanes(op: Operation, scope: Scope) -> Run:
-    """One vector register: rows `sublane_stride` apart; rows that are masked off stay as they are."""
-    is_store = name_of(op) == "tpu.store"
-    vector = op.operands[0].type if is_store else op.results[0].type
-    shape, dtype = shape_of(vector), dtype_in(vector)
-    rows = np.array(integers_of(op, "sublane_mask") or (1,) * shape[0], np.bool_)
-    stride, adds = integer_of(op, "sublane_stride", 1), flag_of(op, "add")
-    is_masked = _has_mask(op, 3)
-    if len(shape) != 2:
-        raise unfit(op, f"of a vector of shape {list(shape)}")
-
-    def window(ref: MemRef, at: tuple[Any, ...]) -> Any:
-        row = int(at[-2]) + stride * np.nonzero(rows)[0]
-        column = int(at[-1]) + np.arange(shape[1])
-        if np.any(row < 0) or np.any(row >= ref.shape[-2]) or column[-1] >= ref.shape[-1]:
-            raise fault(f"rows or lanes outside of a reference of shape {list(ref.shape)}")
-        return (*(int(i) for i in at[:-2]), row[:, None], column)
-
-    def load(frame: Activation, ref: MemRef, *at: Any) -> Any:
-        result = unwritten(shape, dtype)
-        result[rows] = ref.read()[window(ref, at)]
-        return result
-
-    def store(frame: Activation, value: Any, ref: MemRef, *rest: Any) -> Any:
-        at, mask = (rest[:-1], rest[-1]) if is_masked else (rest, None)
-        index = window(ref, at)
-        old, new = ref.read()[index], value[rows]
-        new = old + new if adds else new
-        ref.write(index, new if mask is None else np.where(mask[rows], new, old))
-        return ()
-
-    return store if is_store else load
 
 
 @means("tpu.memref_slice")

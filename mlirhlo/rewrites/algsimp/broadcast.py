@@ -20,6 +20,7 @@ from mlirhlo.dialects.hlo.ops.base import Binary, Unary
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
+    element,
     is_array,
     is_scalar_broadcast,
     made_by,
@@ -165,21 +166,28 @@ def _sink(user: Instruction, rewriter: Rewriter) -> bool:
     found = [s for s in sources if s is not None]
     if not found or len(found) != len(sources):
         return False
-    first = found[0]
+    wide = [s for s in found if array(s.operand).dimensions]
+    first = wide[0] if wide else found[0]
     small = array(first.operand)
     for other in found:
         if array(other).dimensions != array(user).dimensions:
             return False
-        if (
-            array(other.operand).dimensions != small.dimensions
-            or other.dimensions != first.dimensions
-        ):
+    for other in wide:
+        if array(other.operand).dimensions != small.dimensions:
+            return False
+        if other.dimensions != first.dimensions:
             return False
     if small.element_count >= array(user).element_count:
         return False
     b = Builder(user, rewriter)
+    operands = [
+        s.operand
+        if array(s.operand).dimensions == small.dimensions
+        else b.spread(s.operand, typed(sized(small, small.dimensions), element(s))).output
+        for s in found
+    ]
     shape = typed(small, array(user).element_type)
-    inner = b(type(user), *(s.operand for s in found), shape=shape, **own_properties(user))
+    inner = b(type(user), *operands, shape=shape, **own_properties(user))
     b.broadcast(inner, first.dimensions, user.shape)
     b.done()
     return True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.attributes.dimensions import SliceDimension
@@ -185,13 +187,15 @@ def slice_of_reshape(op: SliceOp, rewriter: Rewriter) -> None:
         return
     if any(p.limit - p.start != n for p, n in zip(parts[1:], outer[1:], strict=True)):
         return
-    row, mine = array(inner).element_count // outer[0], array(inner).element_count // source[0]
+    # Leading ones of x are passed over: the first other dimension is the one that is sliced.
+    first = next((d for d, n in enumerate(source) if n != 1), len(source) - 1)
+    row, mine = (math.prod(sizes) for sizes in (outer[1:], source[first + 1 :]))
     if parts[0].start * row % mine or parts[0].limit * row % mine:
         return
     b = Builder(op, rewriter)
-    bounds = [(parts[0].start * row // mine, parts[0].limit * row // mine, 1)]
-    bounds += [(0, n, 1) for n in source[1:]]
-    shape = sized(array(inner), [bounds[0][1] - bounds[0][0], *source[1:]])
+    bounds = [(0, n, 1) for n in source]
+    bounds[first] = (parts[0].start * row // mine, parts[0].limit * row // mine, 1)
+    shape = sized(array(inner), [limit - start for start, limit, _ in bounds])
     b.reshape(b(SliceOp, inner.operand, shape=shape, slice=slices(bounds)), op.shape)
     b.done()
 

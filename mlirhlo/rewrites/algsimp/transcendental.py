@@ -24,6 +24,7 @@ from mlirhlo.rewrites.algsimp.common import (
     is_all,
     is_integral,
     made_by,
+    options_of,
     typed,
 )
 from mlirhlo.rewrites.algsimp.facts import non_negative
@@ -80,9 +81,12 @@ def log_of_root(op: LogOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(SqrtOp, contract="rounding", needs=("enable_fast_math",))
+@rule(SqrtOp, contract="rounding")
 def sqrt_of_square(op: SqrtOp, rewriter: Rewriter) -> None:
-    """sqrt(a * a) => |a|, a not complex"""
+    """sqrt(a * a) => |a|, a not complex; with fast math, or on CPUs, where XLA always does it"""
+    options = options_of(rewriter)
+    if not (options.enable_fast_math or options.executing_on_cpu):
+        return
     square = made_by(op.operand, MultiplyOp)
     if square is not None and square.lhs is square.rhs and not element(op).is_complex:
         b = Builder(op, rewriter)

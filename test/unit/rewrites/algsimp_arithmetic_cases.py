@@ -334,7 +334,11 @@ CASES: Mapping[str, tuple[Case, ...]] = {
         Case(X + "e = T[S] sqrt(x)\nT[S] log(e)", WIDE, positive=True),
         Case(X + "e = T[S] rsqrt(x)\nT[S] log(e)", WIDE, positive=True),
     ),
-    "sqrt_of_square": (Case(X + "e = T[S] multiply(x, x)\nT[S] sqrt(e)", WIDE),),
+    "sqrt_of_square": (
+        Case(X + "e = T[S] multiply(x, x)\nT[S] sqrt(e)", WIDE, options=FAST),
+        Case(X + "e = T[S] multiply(x, x)\nT[S] sqrt(e)", WIDE, options={"executing_on_cpu": True}),
+        Case(X + "e = T[S] multiply(x, x)\nT[S] sqrt(e)", WIDE, fires=False),
+    ),
     "rsqrt_of_power_minus_two": (
         Case(X + POSITIVE + spread(-2) + "p = T[S] power(a, c)\nT[S] rsqrt(p)", WIDE),
         Case(X + spread(-2) + "p = T[S] power(x, c)\nT[S] rsqrt(p)", WIDE, fires=False),

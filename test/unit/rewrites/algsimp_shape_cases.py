@@ -92,6 +92,14 @@ CASES: Mapping[str, tuple[Case, ...]] = {
         ),
         lines("x: T[]", "a = T[5] broadcast(x), dimensions={}", "T[5] negate(a)", types=NUMERIC),
         lines(
+            "x: T[3]",
+            "y: T[]",
+            "a = T[3,2] broadcast(x), dimensions={0}",
+            "b = T[3,2] broadcast(y), dimensions={}",
+            "T[3,2] subtract(b, a)",
+            types=NUMERIC,
+        ),
+        lines(
             "x y: T[3]",
             "a = T[3,3] broadcast(x), dimensions={0}",
             "b = T[3,3] broadcast(y), dimensions={1}",

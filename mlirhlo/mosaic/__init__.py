@@ -1,5 +1,142 @@
-"""Kernels: what stands in a `tpu_custom_call`, read, and run in numpy.
+"""Kernels: written in Python, read from programs, checked, run.
 
-`decode` reads the call's configuration and the kernel's module out of it, `interpreter` runs the
-module, `custom_call` is the meaning that the interpreter of HLO takes for the call.
+The names here are Pallas' (`from mlirhlo import mosaic as pl`); `mosaic.tpu` has those of `pltpu`,
+`mosaic.numpy` and `mosaic.lax` what kernels compute with. Beside the language: `decode` reads the kernel
+out of a `tpu_custom_call`, `interpreter` runs its module, `custom_call` is the meaning that the
+interpreter of HLO takes for the call.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mlirhlo.mosaic.interpreter import InterpretParams
+    from mlirhlo.mosaic.language.call import KernelCall, kernel_call
+    from mlirhlo.mosaic.language.control import loop, run_scoped, when
+    from mlirhlo.mosaic.language.dma import (
+        DeviceIdType,
+        semaphore_read,
+        semaphore_signal,
+        semaphore_wait,
+    )
+    from mlirhlo.mosaic.language.extras import debug_check, debug_print, delay
+    from mlirhlo.mosaic.language.grid import cdiv, num_programs, program_id
+    from mlirhlo.mosaic.language.indexing import ds, dslice, multiple_of
+    from mlirhlo.mosaic.language.kernel import Kernel
+    from mlirhlo.mosaic.language.refs import masked_load as load
+    from mlirhlo.mosaic.language.refs import masked_store as store
+    from mlirhlo.mosaic.language.scratch import MemorySpace
+    from mlirhlo.mosaic.language.specs import (
+        Blocked,
+        BlockSpec,
+        BoundedSlice,
+        Buffered,
+        CostEstimate,
+        Element,
+        GridSpec,
+        ShapeDtypeStruct,
+        Squeezed,
+        squeezed,
+    )
+
+    ANY = MemorySpace.ANY
+    HOST = MemorySpace.HOST
+
+_PLACES = {
+    "ANY": "scratch:MemorySpace.ANY",
+    "HOST": "scratch:MemorySpace.HOST",
+    "BlockSpec": "specs",
+    "Blocked": "specs",
+    "BoundedSlice": "specs",
+    "Buffered": "specs",
+    "CostEstimate": "specs",
+    "DeviceIdType": "dma",
+    "Element": "specs",
+    "GridSpec": "specs",
+    "Kernel": "kernel",
+    "KernelCall": "call",
+    "MemorySpace": "scratch",
+    "ShapeDtypeStruct": "specs",
+    "Squeezed": "specs",
+    "cdiv": "grid",
+    "debug_check": "extras",
+    "debug_print": "extras",
+    "delay": "extras",
+    "ds": "indexing",
+    "dslice": "indexing",
+    "kernel_call": "call",
+    "load": "refs:masked_load",
+    "loop": "control",
+    "multiple_of": "indexing",
+    "num_programs": "grid",
+    "program_id": "grid",
+    "run_scoped": "control",
+    "semaphore_read": "dma",
+    "semaphore_signal": "dma",
+    "semaphore_wait": "dma",
+    "squeezed": "specs",
+    "store": "refs:masked_store",
+    "when": "control",
+}
+"""Where each name is; with its own name there, if that is another."""
+
+
+def __getattr__(name: str) -> Any:
+    """Names are imported when they are used: reading a kernel does not need the language."""
+    if name == "InterpretParams":
+        from mlirhlo.mosaic.interpreter import InterpretParams
+
+        return InterpretParams
+    place = _PLACES.get(name)
+    if place is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, path = place.partition(":")
+    found: Any = import_module(f"mlirhlo.mosaic.language.{module}")
+    for part in (path or name).split("."):
+        found = getattr(found, part)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+__all__ = [
+    "ANY",
+    "HOST",
+    "BlockSpec",
+    "Blocked",
+    "BoundedSlice",
+    "Buffered",
+    "CostEstimate",
+    "DeviceIdType",
+    "Element",
+    "GridSpec",
+    "InterpretParams",
+    "Kernel",
+    "KernelCall",
+    "MemorySpace",
+    "ShapeDtypeStruct",
+    "Squeezed",
+    "cdiv",
+    "debug_check",
+    "debug_print",
+    "delay",
+    "ds",
+    "dslice",
+    "kernel_call",
+    "load",
+    "loop",
+    "multiple_of",
+    "num_programs",
+    "program_id",
+    "run_scoped",
+    "semaphore_read",
+    "semaphore_signal",
+    "semaphore_wait",
+    "squeezed",
+    "store",
+    "when",
+]

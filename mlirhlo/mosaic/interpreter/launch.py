@@ -67,7 +67,7 @@ class Kernel:
         ]
 
     def _entry(self) -> Operation:
-        """The function with a core type, else `main`, else the only one."""
+        """The function marked as main, else with a core type, else `main`, else the only one."""
         functions = self._functions.ops
         with_core = {
             name: case_of(found)
@@ -82,7 +82,9 @@ class Kernel:
                     place_of(functions[name]),
                     help="run a kernel of the TensorCore",
                 )
-        names = list(with_core) or [name for name in functions if name == "main"]
+        # The compiler gives every function a core type, and one of them `tpu.main`.
+        names = [name for name, op in functions.items() if attribute_of(op, "tpu.main") is not None]
+        names = names or list(with_core) or [name for name in functions if name == "main"]
         if not names and len(functions) == 1:
             names = list(functions)
         if len(names) != 1:

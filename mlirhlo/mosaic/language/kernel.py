@@ -1,0 +1,258 @@
+"""A kernel that is written: its module, what it is called with, and where it runs."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from mlirhlo.diagnostics import Diagnostic, HloError, error
+from mlirhlo.formats.mosaic import print_kernel
+from mlirhlo.mosaic.decode import write_stable
+from mlirhlo.mosaic.language.elements import BOOL, I32, short_name
+from mlirhlo.mosaic.language.specs import CompilerParams, CostEstimate, ShapeDtypeStruct
+
+if TYPE_CHECKING:
+    from mlirhlo.mosaic.tpu_compiler import Job, Verdict
+
+PLATFORMS = ("interpreter", "cpu")
+
+
+@dataclass(slots=True, eq=False)
+class Kernel:
+    """A module of the `tpu` dialect with the types of its arrays."""
+
+    module: ModuleOp
+    name: str
+    inputs: tuple[ShapeDtypeStruct, ...]
+    results: tuple[ShapeDtypeStruct, ...]
+    rebuild: Callable[[list[Any]], Any]
+    dynamic_bounds: int
+    aliases: Mapping[int, int]
+    params: CompilerParams
+    cost_estimate: CostEstimate | None
+    mesh: Mapping[str, int]
+    has_communication: bool
+    metadata: Mapping[str, Any]
+
+    def as_text(self, form: Any = "pretty", *, debug_info: bool = False) -> str:
+        """The module as the TPU compiler prints it: `pretty`, `generic` or `stable`."""
+        return print_kernel(self.module, form=form, debug_info=debug_info)
+
+    def __str__(self) -> str:
+        return self.as_text()
+
+    def __call__(self, *arrays: Any, platform: str = "interpreter", options: Any = None) -> Any:
+        """The results for numpy arrays; dynamic bounds of the grid come first."""
+        if platform not in PLATFORMS:
+            raise error(
+                "HLO0720",
+                f"kernels do not run on {platform!r}",
+                help="use interpreter or cpu; for a TPU, put to_stablehlo() into a program",
+            )
+        if self.mesh:
+            raise error("HLO0729", "kernels on meshes are not run yet")
+        from mlirhlo.mosaic.interpreter import Kernel as Runner
+
+        runner = Runner(self.module, self.params.internal_scratch_in_bytes or 0)
+        given = [self._passed(array, at) for at, array in enumerate(arrays)]
+        types = [(one.shape, I32 if one.dtype == BOOL else one.dtype) for one in self.results]
+        aliases = {
+            result: operand + self.dynamic_bounds for operand, result in self.aliases.items()
+        }
+        found = runner.run(given, types, aliases=aliases, options=options)
+        return self.rebuild(
+            [
+                array != 0 if one.dtype == BOOL else array
+                for array, one in zip(found, self.results, strict=True)
+            ]
+        )
+
+    def _passed(self, array: Any, number: int) -> Any:
+        held = np.asarray(array)
+        if number >= self.dynamic_bounds:
+            wanted = self.inputs[number - self.dynamic_bounds]
+            if held.shape != wanted.shape or held.dtype != wanted.dtype:
+                raise error(
+                    "HLO0726",
+                    f"operand {number} of {self.name} is {held.dtype}{list(held.shape)}, the kernel "
+                    f"was lowered for {wanted.dtype}{list(wanted.shape)}",
+                    help="lower it again for these arrays",
+                )
+        return held.astype(np.int32) if held.dtype == BOOL else held
+
+    def check(self, target: str) -> None:
+        """Raises `HloError` with what a generation of TPUs (`v5e`, `v6e`, …) refuses of the kernel."""
+        from mlirhlo.mosaic.target import check_target
+
+        found: list[Diagnostic] = list(check_target(self.module, target))
+        if found:
+            raise HloError(*found)
+
+    def compile(self, generation: str = "v5e") -> Verdict:
+        """What the real TPU compiler says of the kernel, for a generation or a topology (`v5e:4x4`).
+
+        Raises `HloError` HLO0739 when the packages jax and libtpu are missing.
+        """
+        from mlirhlo.mosaic.tpu_compiler import compile_all
+
+        return compile_all([self.job(generation)])[0]
+
+    def job(self, generation: str = "v5e") -> Job:
+        """What `tpu_compiler.compile_all` takes."""
+        from mlirhlo.mosaic.tpu_compiler import TOPOLOGIES, Job
+
+        count = 1
+        for size in self.mesh.values():
+            count *= size
+        return Job(
+            self.backend_config(),
+            [*(("int32", ()) for _ in range(self.dynamic_bounds)), *map(_passed_as, self.inputs)],
+            [_passed_as(one) for one in self.results],
+            [(a + self.dynamic_bounds, b) for a, b in self.aliases.items()],
+            count,
+            self.params.has_side_effects,
+            TOPOLOGIES.get(generation, generation),
+        )
+
+    # As part of a program.
+
+    def backend_config(self) -> str:
+        """The JSON of the `tpu_custom_call`."""
+        params = self.params
+        call: dict[str, Any] = {
+            "body": base64.b64encode(write_stable(self.module)).decode(),
+            "serialization_format": 1,
+            "needs_layout_passes": True,
+        }
+        if self.has_communication:
+            call["has_communication"] = True
+        for key, value in (
+            ("collective_id", params.collective_id),
+            ("internal_scratch_in_bytes", params.internal_scratch_in_bytes),
+            ("allow_input_fusion", params.allow_input_fusion),
+        ):
+            if value is not None:
+                call[key] = list(value) if isinstance(value, Sequence) else value
+        for key in ("disable_bounds_checks", "disable_semaphore_checks", "skip_device_barrier"):
+            if getattr(params, key):
+                call[key] = True
+        if self.cost_estimate is not None:
+            cost = self.cost_estimate
+            call["cost_estimate"] = {
+                name: getattr(cost, name)
+                for name in (
+                    "flops",
+                    "transcendentals",
+                    "bytes_accessed",
+                    "remote_bytes_transferred",
+                )
+            }
+        config: dict[str, Any] = {"custom_call_config": call}
+        if params.vmem_limit_bytes is not None:
+            config["scoped_memory_configs"] = [
+                {"memory_space": 1, "offset": 0, "size": params.vmem_limit_bytes}
+            ]
+        if params.flags:
+            config["flag_configs"] = [_flag(name, value) for name, value in params.flags.items()]
+        return json.dumps(config)
+
+    def to_stablehlo(self) -> str:
+        """A StableHLO module whose main function is one call of the kernel."""
+        operands = [*(("s32", ()) for _ in range(self.dynamic_bounds)), *map(_typed, self.inputs)]
+        results = [_typed(one) for one in self.results]
+        names = [f"%arg{number}" for number in range(len(operands))]
+        lines: list[str] = []
+        passed: list[str] = []
+        for name, (kind, shape) in zip(names, operands, strict=True):
+            if kind == "pred":
+                source, target = _tensor("pred", shape), _tensor("s32", shape)
+                lines.append(f"{name}_i = stablehlo.convert {name} : ({source}) -> {target}")
+                passed.append(f"{name}_i")
+            else:
+                passed.append(name)
+        lines.append(self._call(passed, operands, results))
+        returned: list[str] = []
+        for number, (kind, shape) in enumerate(results):
+            value = f"%0#{number}" if len(results) > 1 else "%0"
+            if kind == "pred":
+                zero = f"%z{number}"
+                whole, flat = _tensor("s32", shape), _tensor("pred", shape)
+                lines.append(f"{zero} = stablehlo.constant dense<0> : {whole}")
+                lines.append(
+                    f"%r{number} = stablehlo.compare NE, {value}, {zero} : ({whole}, {whole}) -> {flat}"
+                )
+                value = f"%r{number}"
+            returned.append(value)
+        types = ", ".join(_tensor(*one) for one in results)
+        arguments = ", ".join(
+            f"{name}: {_tensor(*one)}" for name, one in zip(names, operands, strict=True)
+        )
+        body = "".join(f"    {line}\n" for line in lines)
+        return (
+            f"module @{self.name} {{\n"
+            f"  func.func public @main({arguments}) -> ({types}) {{\n{body}"
+            f"    return {', '.join(returned)} : {types}\n  }}\n}}\n"
+        )
+
+    def _call(self, passed: list[str], operands: list[Any], results: list[Any]) -> str:
+        kinds = [("s32" if kind == "pred" else kind, shape) for kind, shape in operands]
+        out = [("s32" if kind == "pred" else kind, shape) for kind, shape in results]
+        config = json.dumps(self.backend_config())[1:-1].replace('\\"', "\\22")
+        attributes = [f'backend_config = "{config}"']
+        if self.params.has_side_effects:
+            attributes.append("has_side_effect = true")
+        attributes.append(f'kernel_name = "{self.name}"')
+        metadata = json.dumps(json.dumps(dict(self.metadata)))
+        attributes.append(f"mhlo.frontend_attributes = {{kernel_metadata = {metadata}}}")
+        attributes.append(f"operand_layouts = [{_layouts(kinds)}]")
+        if self.aliases:
+            entries = ", ".join(
+                "#stablehlo.output_operand_alias<output_tuple_indices = "
+                f"[{result if len(results) > 1 else ''}], "
+                f"operand_index = {operand + self.dynamic_bounds}, operand_tuple_indices = []>"
+                for operand, result in self.aliases.items()
+            )
+            attributes.append(f"output_operand_aliases = [{entries}]")
+        attributes.append(f"result_layouts = [{_layouts(out)}]")
+        into = ", ".join(_tensor(*one) for one in kinds)
+        types = ", ".join(_tensor(*one) for one in out)
+        given = types if len(out) == 1 else f"({types})"
+        left = "%0" if len(out) == 1 else f"%0:{len(out)}"
+        return (
+            f"{left} = stablehlo.custom_call @tpu_custom_call({', '.join(passed)}) "
+            f"{{{', '.join(attributes)}}} : ({into}) -> {given}"
+        )
+
+
+def _passed_as(one: ShapeDtypeStruct) -> tuple[str, tuple[int, ...]]:
+    return (I32 if one.dtype == BOOL else one.dtype).name, one.shape
+
+
+def _flag(name: str, value: Any) -> dict[str, Any]:
+    kind = (
+        "boolean" if isinstance(value, bool) else "integer" if isinstance(value, int) else "double"
+    )
+    return {"flag_type": name, "value": {f"{kind}_value": value}}
+
+
+def _typed(one: ShapeDtypeStruct) -> tuple[str, tuple[int, ...]]:
+    return short_name(one.dtype), one.shape
+
+
+def _tensor(kind: str, shape: tuple[int, ...]) -> str:
+    from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
+
+    element = str(PRIMITIVE_TYPES[kind].mlir)
+    return f"tensor<{'x'.join([*map(str, shape), element])}>"
+
+
+def _layouts(types: Sequence[tuple[str, tuple[int, ...]]]) -> str:
+    return ", ".join(
+        f"dense<{list(range(len(shape)))[::-1]}> : tensor<{len(shape)}xindex>" for _, shape in types
+    )

@@ -1,0 +1,166 @@
+"""How arrays are cut into blocks, the grid, and what the compiler is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mlirhlo.mosaic.language.elements import DType, DTypeLike, as_dtype
+from mlirhlo.mosaic.language.scratch import MemorySpace
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeDtypeStruct:
+    """The type of an array: what a result is, or what a kernel is lowered for."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+
+    def __init__(self, shape: Sequence[int], dtype: DTypeLike) -> None:
+        object.__setattr__(self, "shape", tuple(int(size) for size in shape))
+        object.__setattr__(self, "dtype", as_dtype(dtype))
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A dimension cut into blocks; the index map counts blocks. A plain number says the same."""
+
+    block_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Squeezed:
+    """A dimension of which the kernel sees one element, and which its reference has not."""
+
+
+squeezed = Squeezed()
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A dimension whose index map counts elements; `padding` lengthens the array at both ends by
+    undefined ones.
+    """
+
+    block_size: int
+    padding: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedSlice:
+    """A dimension whose index map gives a slice of at most this size; in `emit_pipeline` alone."""
+
+    block_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Buffered:
+    """How many buffers a block has: 2, or 1 for one that hardly moves. `revisit="any"` lets the grid
+    return to earlier blocks of an output.
+    """
+
+    buffer_count: int = 2
+    use_lookahead: bool = False
+    revisit: str | None = None
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class BlockSpec:
+    """The block of an array that each step of the grid sees.
+
+    `block_shape` has a number, None, `Element`, … for each dimension; without one the block is the
+    whole array. `index_map` gives, for the indices of the grid (and scalar-prefetch references), one
+    block number a dimension; without one all are zero.
+    """
+
+    block_shape: tuple[Any, ...] | None
+    index_map: Callable[..., Any] | None
+    memory_space: MemorySpace | None
+    pipeline_mode: Buffered | None
+
+    def __init__(
+        self,
+        block_shape: Sequence[Any] | None = None,
+        index_map: Callable[..., Any] | None = None,
+        *,
+        memory_space: MemorySpace | None = None,
+        pipeline_mode: Buffered | None = None,
+    ) -> None:
+        shape = None if block_shape is None else tuple(block_shape)
+        object.__setattr__(self, "block_shape", shape)
+        object.__setattr__(self, "index_map", index_map)
+        object.__setattr__(self, "memory_space", memory_space)
+        object.__setattr__(self, "pipeline_mode", pipeline_mode)
+
+
+@dataclass(frozen=True, slots=True)
+class GridSpec:
+    """The grid, blocks and scratch of a call."""
+
+    grid: Any = ()
+    in_specs: Any = None
+    out_specs: Any = None
+    scratch_shapes: Any = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PrefetchScalarGridSpec:
+    """As `GridSpec`; the first `num_scalar_prefetch` operands are in SMEM before the kernel begins,
+    and index maps see them.
+    """
+
+    num_scalar_prefetch: int
+    grid: Any = ()
+    in_specs: Any = None
+    out_specs: Any = None
+    scratch_shapes: Any = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CostEstimate:
+    """What XLA's scheduler thinks a call costs."""
+
+    flops: int
+    transcendentals: int
+    bytes_accessed: int
+    remote_bytes_transferred: int = 0
+
+
+PARALLEL = "parallel"
+ARBITRARY = "arbitrary"
+
+
+@dataclass(frozen=True, slots=True)
+class CompilerParams:
+    """What the compiler is told of a kernel; names and defaults are Pallas'."""
+
+    dimension_semantics: Sequence[Any] | None = None
+    """`parallel` or `arbitrary` for each dimension of the grid; parallel ones come first."""
+    allow_input_fusion: Sequence[bool] | None = None
+    vmem_limit_bytes: int | None = None
+    collective_id: int | None = None
+    has_side_effects: bool = False
+    flags: Mapping[str, bool | int | float] = field(default_factory=dict[str, Any])
+    internal_scratch_in_bytes: int | None = None
+    disable_bounds_checks: bool = False
+    disable_semaphore_checks: bool = False
+    skip_device_barrier: bool = False
+
+
+__all__ = [
+    "ARBITRARY",
+    "PARALLEL",
+    "BlockSpec",
+    "Blocked",
+    "BoundedSlice",
+    "Buffered",
+    "CompilerParams",
+    "CostEstimate",
+    "Element",
+    "GridSpec",
+    "PrefetchScalarGridSpec",
+    "ShapeDtypeStruct",
+    "Squeezed",
+    "squeezed",
+]

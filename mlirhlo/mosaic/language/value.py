@@ -1,0 +1,390 @@
+"""Scalars and vectors of a kernel, with Python's operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from mlirhlo.mosaic.language.elements import (
+    BOOL,
+    F32,
+    I32,
+    DType,
+    DTypeLike,
+    as_dtype,
+    element_type,
+    kind_of,
+)
+from mlirhlo.mosaic.language.faults import captured, not_known
+from mlirhlo.mosaic.language.trace import emit_one, vector_type
+
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute, SSAValue
+
+ArrayLike: TypeAlias = Any
+"""A `Value`, a Python number, or what numpy has of them."""
+
+ON_NUMPY: dict[Any, Callable[..., Any]] = {}
+"""What stands for a function of numpy when it is given values of a kernel."""
+
+
+class Value:
+    """A scalar (shape `()`) or vector that the kernel computes."""
+
+    __slots__ = ("dtype", "shape", "ssa")
+    __array_priority__ = 100
+
+    def __init__(self, ssa: SSAValue, shape: Sequence[int], dtype: DType) -> None:
+        self.ssa = ssa
+        self.shape = tuple(shape)
+        self.dtype = dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def type(self) -> Attribute:
+        """Its MLIR type."""
+        return vector_type(self.shape, self.dtype)
+
+    def __repr__(self) -> str:
+        return f"<{self.dtype.name}{list(self.shape)} of a kernel>"
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    # What only a known number can do.
+
+    def __bool__(self) -> bool:
+        raise not_known(
+            "Python's if, while, and, or, not ask for a value that is known when the kernel runs",
+            "use mosaic.when or cond for a branch, while_loop for a loop, where, & and | for values",
+        )
+
+    def __index__(self) -> int:
+        raise not_known(
+            "Python asks for the number behind a value that is known when the kernel runs",
+            "use fori_loop for a loop over it, ref[pl.ds(start, size)] for a slice at it",
+        )
+
+    def __int__(self) -> int:
+        return self.__index__()
+
+    def __float__(self) -> float:
+        return self.__index__()
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise not_known("a scalar has no length")
+        return self.shape[0]
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise not_known(
+            "numpy asks for the elements of a value that is known when the kernel runs",
+            "use the function of the same name from mlirhlo.mosaic.numpy",
+        )
+
+    # numpy's functions on values: np.exp(x), np.where(m, x, y).
+
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        found = ON_NUMPY.get(function)
+        if found is None or method != "__call__" or options:
+            raise not_known(
+                f"np.{function.__name__} cannot be computed within a kernel",
+                "see docs/kernels.md for what can",
+            )
+        return found(*inputs)
+
+    def __array_function__(
+        self, function: Any, types: Any, inputs: tuple[Any, ...], options: dict[str, Any]
+    ) -> Any:
+        del types
+        found = ON_NUMPY.get(function)
+        if found is None:
+            raise not_known(
+                f"np.{function.__name__} cannot be computed within a kernel",
+                "see docs/kernels.md for what can",
+            )
+        return found(*inputs, **options)
+
+    # Elementwise.
+
+    def __add__(self, other: ArrayLike) -> Value:
+        return _binary("add", self, other)
+
+    def __radd__(self, other: ArrayLike) -> Value:
+        return _binary("add", other, self)
+
+    def __sub__(self, other: ArrayLike) -> Value:
+        return _binary("subtract", self, other)
+
+    def __rsub__(self, other: ArrayLike) -> Value:
+        return _binary("subtract", other, self)
+
+    def __mul__(self, other: ArrayLike) -> Value:
+        return _binary("multiply", self, other)
+
+    def __rmul__(self, other: ArrayLike) -> Value:
+        return _binary("multiply", other, self)
+
+    def __truediv__(self, other: ArrayLike) -> Value:
+        return _function("true_divide")(self, other)
+
+    def __rtruediv__(self, other: ArrayLike) -> Value:
+        return _function("true_divide")(other, self)
+
+    def __floordiv__(self, other: ArrayLike) -> Value:
+        return _function("floor_divide")(self, other)
+
+    def __rfloordiv__(self, other: ArrayLike) -> Value:
+        return _function("floor_divide")(other, self)
+
+    def __mod__(self, other: ArrayLike) -> Value:
+        return _function("remainder")(self, other)
+
+    def __rmod__(self, other: ArrayLike) -> Value:
+        return _function("remainder")(other, self)
+
+    def __pow__(self, other: ArrayLike) -> Value:
+        return _function("power")(self, other)
+
+    def __rpow__(self, other: ArrayLike) -> Value:
+        return _function("power")(other, self)
+
+    def __and__(self, other: ArrayLike) -> Value:
+        return _binary("bitwise_and", self, other)
+
+    def __rand__(self, other: ArrayLike) -> Value:
+        return _binary("bitwise_and", other, self)
+
+    def __or__(self, other: ArrayLike) -> Value:
+        return _binary("bitwise_or", self, other)
+
+    def __ror__(self, other: ArrayLike) -> Value:
+        return _binary("bitwise_or", other, self)
+
+    def __xor__(self, other: ArrayLike) -> Value:
+        return _binary("bitwise_xor", self, other)
+
+    def __rxor__(self, other: ArrayLike) -> Value:
+        return _binary("bitwise_xor", other, self)
+
+    def __lshift__(self, other: ArrayLike) -> Value:
+        return _binary("left_shift", self, other)
+
+    def __rlshift__(self, other: ArrayLike) -> Value:
+        return _binary("left_shift", other, self)
+
+    def __rshift__(self, other: ArrayLike) -> Value:
+        return _binary("right_shift", self, other)
+
+    def __rrshift__(self, other: ArrayLike) -> Value:
+        return _binary("right_shift", other, self)
+
+    def __neg__(self) -> Value:
+        return _function("negative")(self)
+
+    def __pos__(self) -> Value:
+        return self
+
+    def __abs__(self) -> Value:
+        return _function("abs_")(self)
+
+    def __invert__(self) -> Value:
+        return _function("invert")(self)
+
+    def __eq__(self, other: object) -> Value:  # type: ignore[override]
+        return _function("equal")(self, other)
+
+    def __ne__(self, other: object) -> Value:  # type: ignore[override]
+        return _function("not_equal")(self, other)
+
+    def __lt__(self, other: ArrayLike) -> Value:
+        return _function("less")(self, other)
+
+    def __le__(self, other: ArrayLike) -> Value:
+        return _function("less_equal")(self, other)
+
+    def __gt__(self, other: ArrayLike) -> Value:
+        return _function("greater")(self, other)
+
+    def __ge__(self, other: ArrayLike) -> Value:
+        return _function("greater_equal")(self, other)
+
+    # Shapes, reductions, products.
+
+    def __matmul__(self, other: ArrayLike) -> Value:
+        from mlirhlo.mosaic.language.products import dot
+
+        return dot(self, other)
+
+    def __rmatmul__(self, other: ArrayLike) -> Value:
+        from mlirhlo.mosaic.language.products import dot
+
+        return dot(other, self)
+
+    def __getitem__(self, index: Any) -> Value:
+        from mlirhlo.mosaic.language.shapes import sliced
+
+        return sliced(self, index)
+
+    def astype(self, dtype: DTypeLike) -> Value:
+        """The elements as another type; floats to integers towards zero."""
+        from mlirhlo.mosaic.language.casts import cast
+
+        return cast(self, as_dtype(dtype))
+
+    def reshape(self, *shape: Any) -> Value:
+        """The elements, row-major, in another shape; one size may be -1."""
+        from mlirhlo.mosaic.language.shapes import reshape
+
+        return reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def transpose(self, *axes: Any) -> Value:
+        """The dimensions in another order, reversed if none is said."""
+        from mlirhlo.mosaic.language.shapes import transpose
+
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        return transpose(self, order or None)
+
+    @property
+    def T(self) -> Value:  # noqa: N802  (numpy's name)
+        """The dimensions reversed."""
+        return self.transpose()
+
+    def sum(self, axis: Any = None, *, keepdims: bool = False) -> Value:
+        """The sum over dimensions, over all if none is said."""
+        return _reduction("sum_")(self, axis, keepdims=keepdims)
+
+    def max(self, axis: Any = None, *, keepdims: bool = False) -> Value:
+        """The greatest element over dimensions."""
+        return _reduction("max_")(self, axis, keepdims=keepdims)
+
+    def min(self, axis: Any = None, *, keepdims: bool = False) -> Value:
+        """The least element over dimensions."""
+        return _reduction("min_")(self, axis, keepdims=keepdims)
+
+    def mean(self, axis: Any = None, *, keepdims: bool = False) -> Value:
+        """The mean over dimensions."""
+        return _reduction("mean")(self, axis, keepdims=keepdims)
+
+    def any(self, axis: Any = None, *, keepdims: bool = False) -> Value:
+        """Whether any element over dimensions is true."""
+        return _reduction("any_")(self, axis, keepdims=keepdims)
+
+    def all(self, axis: Any = None, *, keepdims: bool = False) -> Value:
+        """Whether all elements over dimensions are true."""
+        return _reduction("all_")(self, axis, keepdims=keepdims)
+
+
+def _binary(name: str, lhs: ArrayLike, rhs: ArrayLike) -> Value:
+    from mlirhlo.mosaic.language.arithmetic import binary
+
+    return binary(name, lhs, rhs)
+
+
+def _function(name: str) -> Callable[..., Value]:
+    from mlirhlo.mosaic.language import arithmetic
+
+    found: Callable[..., Value] = getattr(arithmetic, name)
+    return found
+
+
+def _reduction(name: str) -> Callable[..., Value]:
+    from mlirhlo.mosaic.language import reductions
+
+    found: Callable[..., Value] = getattr(reductions, name)
+    return found
+
+
+def constant(number: Any, dtype: DType, shape: Sequence[int] = ()) -> Value:
+    """One number, as a scalar or as all elements of a vector."""
+    from mlirhlo.mosaic.language.literals import literal
+
+    type_ = vector_type(shape, dtype)
+    ssa = emit_one("arith.constant", (), type_, {"value": literal(number, dtype, shape, type_)})
+    return Value(ssa, shape, dtype)
+
+
+def is_number(value: Any) -> bool:
+    """Whether Python knows the value: an int, a float, a bool, or numpy's scalars."""
+    return isinstance(value, bool | int | float | np.generic)
+
+
+def as_value(value: ArrayLike, dtype: DType | None = None) -> Value:
+    """`value` as one of the kernel; numbers take `dtype`, else i32, f32 or i1.
+
+    Raises `HloError` HLO0727 for arrays.
+    """
+    from mlirhlo.mosaic.language.refs import Ref
+
+    if isinstance(value, Value):
+        return value
+    if isinstance(value, Ref):
+        raise not_known(
+            "a reference is used as a value", "load it first: ref[...] is what it refers to"
+        )
+    if isinstance(value, np.ndarray):
+        return _constant_array(value, dtype)
+    if isinstance(value, np.generic) and not isinstance(value, float | bool):
+        kind = value.dtype
+        if dtype is None and kind.itemsize < 8:
+            dtype = as_dtype(kind)
+    if not is_number(value):
+        raise not_known(f"{type(value).__name__} is no value of a kernel")
+    if dtype is None:
+        is_truth = isinstance(value, bool | np.bool_)
+        dtype = BOOL if is_truth else I32 if isinstance(value, int | np.integer) else F32
+    return constant(value, dtype)
+
+
+def _constant_array(array: Any, dtype: DType | None) -> Value:
+    first = array.reshape(-1)[0] if array.size else 0
+    if array.ndim and not (array == first).all():
+        raise captured(
+            f"a kernel cannot capture an array of shape {list(array.shape)}",
+            "pass it to the call and give it a BlockSpec, or compute it with broadcasted_iota",
+        )
+    if dtype is None:
+        dtype = as_dtype(array.dtype.name.replace("64", "32"))
+    return constant(first, dtype, array.shape)
+
+
+def dtype_of(value: ArrayLike) -> DType | None:
+    """The element type of a value; None for a Python number, which takes that of its neighbour."""
+    if isinstance(value, Value):
+        return value.dtype
+    if isinstance(value, np.ndarray) or (
+        isinstance(value, np.generic) and not isinstance(value, float | int)
+    ):
+        dtype: DType = value.dtype
+        return None if dtype.itemsize == 8 and dtype.kind in "iuf" else as_dtype(dtype)
+    return None
+
+
+def is_float(value: Value) -> bool:
+    """Whether the elements are floats."""
+    return kind_of(value.dtype) == "f"
+
+
+__all__ = [
+    "ON_NUMPY",
+    "ArrayLike",
+    "Value",
+    "as_value",
+    "constant",
+    "dtype_of",
+    "element_type",
+    "is_float",
+    "is_number",
+]

@@ -1,0 +1,69 @@
+"""What belongs to TPUs: memories, semaphores, copies, pipelines. The names are those of `pltpu`."""
+
+from __future__ import annotations
+
+from mlirhlo.mosaic.language.casts import bitcast
+from mlirhlo.mosaic.language.dma import (
+    AsyncCopy,
+    async_copy,
+    async_remote_copy,
+    get_barrier_semaphore,
+    make_async_copy,
+    make_async_remote_copy,
+    sync_copy,
+)
+from mlirhlo.mosaic.language.extras import (
+    pack_elementwise,
+    prng_random_bits,
+    prng_seed,
+    stochastic_round,
+    trace_value,
+    unpack_elementwise,
+)
+from mlirhlo.mosaic.language.pipeline import emit_pipeline
+from mlirhlo.mosaic.language.scratch import MemorySpace, SemaphoreType
+from mlirhlo.mosaic.language.shapes import roll
+from mlirhlo.mosaic.language.specs import (
+    ARBITRARY,
+    PARALLEL,
+    CompilerParams,
+    PrefetchScalarGridSpec,
+)
+
+VMEM = MemorySpace.VMEM
+SMEM = MemorySpace.SMEM
+HBM = MemorySpace.HBM
+CMEM = MemorySpace.CMEM
+VMEM_SHARED = MemorySpace.VMEM_SHARED
+SEMAPHORE = MemorySpace.SEMAPHORE
+
+__all__ = [
+    "ARBITRARY",
+    "CMEM",
+    "HBM",
+    "PARALLEL",
+    "SEMAPHORE",
+    "SMEM",
+    "VMEM",
+    "VMEM_SHARED",
+    "AsyncCopy",
+    "CompilerParams",
+    "MemorySpace",
+    "PrefetchScalarGridSpec",
+    "SemaphoreType",
+    "async_copy",
+    "async_remote_copy",
+    "bitcast",
+    "emit_pipeline",
+    "get_barrier_semaphore",
+    "make_async_copy",
+    "make_async_remote_copy",
+    "pack_elementwise",
+    "prng_random_bits",
+    "prng_seed",
+    "roll",
+    "stochastic_round",
+    "sync_copy",
+    "trace_value",
+    "unpack_elementwise",
+]

@@ -31,6 +31,7 @@ _BUILTIN: Mapping[str, str] = {
     "while-loop-invariant-code-motion": (
         "while_loop_invariant_code_motion:WhileLoopInvariantCodeMotionPass"
     ),
+    "while-loop-operand-packing": "while_loop_operand_packing:WhileLoopOperandPackingPass",
     "while-loop-unroller": "while_loop_unroller:WhileLoopUnrollerPass",
     "while-loop-trip-count-annotator": (
         "while_loop_trip_count_annotator:WhileLoopTripCountAnnotatorPass"
@@ -69,6 +70,7 @@ _BUILTIN: Mapping[str, str] = {
     "cse": "cse:CsePass",
     "dce": "dce:DcePass",
     "flatten-call-graph": "flatten_call_graph:FlattenCallGraphPass",
+    "cublas-gemm-rewriter": "cublas_gemm_rewriter:CublasGemmRewriterPass",
     "custom-call-expander": "custom_call_expander:CustomCallExpanderPass",
     "declared-types": "declared_types:DeclaredTypesPass",
     "default-layouts": "default_layouts:DefaultLayoutsPass",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+import ml_dtypes
 import numpy as np
 
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
@@ -109,7 +110,11 @@ def gemm(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     if bias is not None:
         total = total + bias.astype(sum_type)
     before, total = total, activation(total)
-    values: list[Value] = [total if scale_out is None else total * sum_type.type(scale_out)]
+    values: list[Value] = [total]
+    if scale_out is not None:  # what does not fit is the greatest number that does
+        info: Any = ml_dtypes.finfo(result.element_type.dtype)
+        scaled = total * sum_type.type(scale_out)
+        values = [np.clip(scaled, sum_type.type(info.min), sum_type.type(info.max))]
     values[0] = rounded(cast(Array, values[0]), result.element_type)
     if with_aux:
         values.append(rounded(before, cast(ArrayShape, parts[len(values)]).element_type))

@@ -1,0 +1,219 @@
+"""Left sides for the rules that hand products, convolutions and norms to GPU libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from unit.rewrites import algsimp_shape_cases
+from unit.rewrites.rule_proofs import COMPLEX, FLOATS, WIDE, Case
+
+
+def lines(*texts: str, types: Sequence[str] = ("f32",), **more: Any) -> Case:
+    """One left side with shapes written out, of floats."""
+    return algsimp_shape_cases.lines(*texts, types=types, **more)
+
+
+OPERANDS = ("x: T[8,8]", "y: T[8,16]")
+DOT = "T[8,16] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+CALL = (
+    'T[8,16] custom-call(x, y), custom_call_target="{target}", backend_config='
+    '{{"gemm_backend_config":{{"alpha_real":1,"beta":{beta},"dot_dimension_numbers":'
+    '{{"lhs_contracting_dimensions":["1"],"rhs_contracting_dimensions":["{rhs}"],'
+    '"lhs_batch_dimensions":[],"rhs_batch_dimensions":[]}},"alpha_imag":0,"epilogue":"{epilogue}"}}}}'
+)
+
+
+def _call(
+    target: str = "__cublas$lt$matmul", beta: int = 0, rhs: int = 0, epilogue: str = "DEFAULT"
+) -> str:
+    return "d = " + CALL.format(target=target, beta=beta, rhs=rhs, epilogue=epilogue)
+
+
+GELU = (
+    "s2 = T[8,16] multiply(d, d)",
+    "s3 = T[8,16] multiply(s2, d)",
+    "k = T[] constant(0.044715)",
+    "kk = T[8,16] broadcast(k), dimensions={}",
+    "p = T[8,16] multiply(kk, s3)",
+    "a = T[8,16] add(d, p)",
+    "q = T[] constant(0.7978845608028654)",
+    "qq = T[8,16] broadcast(q), dimensions={}",
+    "b = T[8,16] multiply(qq, a)",
+    "t = T[8,16] tanh(b)",
+    "one = T[] constant(1)",
+    "ones = T[8,16] broadcast(one), dimensions={}",
+    "c = T[8,16] add(t, ones)",
+    "half = T[] constant(0.5)",
+    "halves = T[8,16] broadcast(half), dimensions={}",
+    "e = T[8,16] multiply(c, halves)",
+)
+GELU = tuple(line.replace("s2", "sq").replace("s3", "cu") for line in GELU)
+ZEROS = ("z = T[] constant(0)", "zz = T[8,16] broadcast(z), dimensions={}")
+F8 = ("x: f8e4m3fn[8,32]", "y: f8e5m2[16,32]", "s: f32[]", "t: f32[]")
+F8_CALL = (
+    _call("__cublas$lt$matmul$f8", rhs=1).replace("T[", "f32[").replace("(x, y)", "(x, y, s, t)")
+)
+
+CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
+    "cublas-gemm-rewriter": {
+        "dot_by_cublas": (
+            lines(*OPERANDS, DOT, types=(*FLOATS, *COMPLEX)),
+            lines(*OPERANDS, DOT + ", operand_precision={highest,high}"),
+            lines(
+                "x: T[3,8,8]",
+                "y: T[3,16,8]",
+                "T[3,8,16] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}, "
+                "lhs_contracting_dims={2}, rhs_contracting_dims={2}",
+                types=WIDE,
+            ),
+            lines("x: T[16,8]", "y: T[8]", DOT.replace("8,16]", "16]"), types=WIDE),
+            lines("x: s8[8,8]", "y: s8[8,16]", DOT.replace("T[", "s32["), types=("f32",)),
+            lines(*OPERANDS, DOT, options={"enable_cublaslt": False}, types=("f32",)),
+            # Too small, and of a type that the library has not.
+            lines("x: T[2,2]", "y: T[2,2]", DOT.replace("8,16", "2,2"), fires=False),
+            lines(*OPERANDS, DOT, types=("s32", "u8"), fires=False),
+        ),
+        "constant_times_gemm": (
+            lines(
+                *OPERANDS,
+                _call(),
+                "k = T[] constant(2.5)",
+                "b = T[8,16] broadcast(k), dimensions={}",
+                "T[8,16] multiply(d, b)",
+                types=(*WIDE, *COMPLEX),
+            ),
+            lines(
+                *OPERANDS,
+                _call(epilogue="RELU"),
+                "k = T[] constant(2.5)",
+                "b = T[8,16] broadcast(k), dimensions={}",
+                "T[8,16] multiply(b, d)",
+                fires=False,
+            ),
+        ),
+        "gemm_plus_vector": (
+            lines(
+                *OPERANDS,
+                "v: T[16]",
+                _call(),
+                "b = T[8,16] broadcast(v), dimensions={1}",
+                "T[8,16] add(b, d)",
+                types=WIDE,
+            ),
+            lines(
+                *OPERANDS,
+                "v: T[8]",
+                _call(),
+                "b = T[8,16] broadcast(v), dimensions={0}",
+                "T[8,16] add(b, d)",
+                fires=False,
+            ),
+        ),
+        "gemm_plus_matrix": (
+            lines(*OPERANDS, "m: T[8,16]", _call(), "T[8,16] add(d, m)", types=(*WIDE, *COMPLEX)),
+            lines(
+                *OPERANDS,
+                "m: T[8,16]",
+                _call("__cublas$gemm"),
+                "n = T[8,16] negate(m)",
+                "T[8,16] add(n, d)",
+                types=WIDE,
+            ),
+            # A parameter may not be written over.
+            lines(
+                *OPERANDS, "m: T[8,16]", _call("__cublas$gemm"), "T[8,16] add(m, d)", fires=False
+            ),
+        ),
+        "relu_of_gemm": (
+            lines(*OPERANDS, _call(), *ZEROS, "T[8,16] maximum(d, zz)", types=WIDE),
+            lines(
+                *OPERANDS,
+                _call(),
+                "c = T[7,3] slice(d), slice={[0:7], [0:3]}",
+                ZEROS[0],
+                "zz = T[7,3] broadcast(z), dimensions={}",
+                "T[7,3] maximum(zz, c)",
+                types=WIDE,
+            ),
+            lines(*OPERANDS, _call(epilogue="GELU"), *ZEROS, "T[8,16] maximum(d, zz)", fires=False),
+        ),
+        "gelu_of_gemm": (
+            lines(*OPERANDS, _call(), *GELU, "T[8,16] multiply(d, e)", types=WIDE),
+            lines(
+                *OPERANDS,
+                _call(),
+                *GELU,
+                "g = T[8,16] multiply(d, e)",
+                "T[8,16] subtract(g, d)",
+                types=WIDE,
+            ),
+            lines(*OPERANDS, _call(), *GELU, "T[8,16] multiply(e, e)", fires=False),
+        ),
+        "dot_of_scaled_f8": (
+            *(
+                lines(
+                    f"x: {a}[8,32]",
+                    f"y: {b}[32,16]",
+                    "s: f32[]",
+                    "t: f32[]",
+                    "xc = T[8,32] convert(x)",
+                    "yc = T[32,16] convert(y)",
+                    "ss = T[8,32] broadcast(s), dimensions={}",
+                    "tt = T[32,16] broadcast(t), dimensions={}",
+                    "xs = T[8,32] multiply(xc, ss)",
+                    "ys = T[32,16] divide(yc, tt)",
+                    DOT.replace("(x, y)", "(xs, ys)"),
+                    positive=True,
+                    fires=fires,
+                )
+                for a, b, fires in (
+                    ("f8e4m3fn", "f8e5m2", True),
+                    ("f8e4m3fn", "f8e4m3fn", True),
+                    ("f8e5m2", "f8e5m2", False),
+                )
+            ),
+            lines("x: f8e4m3fn[8,20]", "y: f8e4m3fn[20,16]", DOT),
+        ),
+        "scale_of_f8_gemm": (
+            lines(
+                *F8,
+                F8_CALL,
+                "u: f32[]",
+                "b = f32[8,16] broadcast(u), dimensions={}",
+                "f32[8,16] divide(d, b)",
+                positive=True,
+            ),
+            lines(
+                *F8,
+                F8_CALL,
+                "u: f32[16]",
+                "b = f32[8,16] broadcast(u), dimensions={1}",
+                "f32[8,16] divide(d, b)",
+                positive=True,
+                fires=False,
+            ),
+        ),
+        "f8_of_f8_gemm": (
+            lines(
+                *F8,
+                F8_CALL,
+                "u: f32[]",
+                "b = f32[8,16] broadcast(u), dimensions={}",
+                "m = f32[8,16] multiply(d, b)",
+                "lo = f32[] constant(-448)",
+                "hi = f32[] constant(448)",
+                "ll = f32[8,16] broadcast(lo), dimensions={}",
+                "hh = f32[8,16] broadcast(hi), dimensions={}",
+                "c = f32[8,16] clamp(ll, m, hh)",
+                "f8e4m3fn[8,16] convert(c)",
+                positive=True,
+            ),
+            lines(*F8, F8_CALL, "f8e4m3fn[8,16] convert(d)", fires=False),
+        ),
+        "gemm_with_workspace": (
+            lines(*OPERANDS, _call(), "T[8,16] negate(d)", types=WIDE),
+            lines(*OPERANDS, _call("__cublas$gemm"), "T[8,16] negate(d)", types=WIDE),
+        ),
+    },
+}

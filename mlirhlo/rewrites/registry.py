@@ -70,6 +70,10 @@ _BUILTIN: Mapping[str, str] = {
     "cse": "cse:CsePass",
     "dce": "dce:DcePass",
     "flatten-call-graph": "flatten_call_graph:FlattenCallGraphPass",
+    "conv-rewriter": "conv_rewriter:ConvRewriterPass",
+    "cudnn-fused-convolution-rewriter": (
+        "cudnn_fused_convolution_rewriter:CudnnFusedConvolutionRewriterPass"
+    ),
     "cublas-gemm-rewriter": "cublas_gemm_rewriter:CublasGemmRewriterPass",
     "custom-call-expander": "custom_call_expander:CustomCallExpanderPass",
     "declared-types": "declared_types:DeclaredTypesPass",

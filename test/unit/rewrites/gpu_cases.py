@@ -55,6 +55,31 @@ F8_CALL = (
     _call("__cublas$lt$matmul$f8", rhs=1).replace("T[", "f32[").replace("(x, y)", "(x, y, s, t)")
 )
 
+IMAGE = ("x: T[2,7,8,3]", "w: T[3,2,3,5]")
+OUT = "T[2,7,8,5]"
+WINDOW = "window={size=3x2 pad=1_1x0_1}, dim_labels=b01f_01io->b01f"
+CONV = f"{OUT} convolution(x, w), {WINDOW}"
+
+
+def _full(name: str, number: str) -> tuple[str, str]:
+    return (
+        f"{name} = T[] constant({number})",
+        f"{name}{name} = {OUT} broadcast({name}), dimensions={{}}",
+    )
+
+
+def _called(operands: str, target: str = "__cudnn$convForward", side: int = 0) -> tuple[str, str]:
+    config = f'"activation_mode":"kNone","conv_result_scale":1,"side_input_scale":{side}'
+    return (
+        f'f = ({OUT}, u8[0]) custom-call({operands}), {WINDOW}, custom_call_target="{target}", '
+        f'backend_config={{"cudnn_conv_backend_config":{{{config},"leakyrelu_alpha":0}}}}',
+        f"c = {OUT} get-tuple-element(f), index=0",
+    )
+
+
+CALLED = (*IMAGE, *_called("x, w"))
+POSITIVE = (*_full("z", "0"), "p = pred[2,7,8,5] compare(c, zz), direction=GT")
+
 CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
     "cublas-gemm-rewriter": {
         "dot_by_cublas": (
@@ -214,6 +239,130 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
         "gemm_with_workspace": (
             lines(*OPERANDS, _call(), "T[8,16] negate(d)", types=WIDE),
             lines(*OPERANDS, _call("__cublas$gemm"), "T[8,16] negate(d)", types=WIDE),
+        ),
+    },
+    "conv-rewriter": {
+        "forward_convolution": (
+            lines(*IMAGE, CONV, types=FLOATS),
+            lines(
+                "x: T[2,5,6]",
+                "w: T[3,3,4]",
+                "T[2,5,4] convolution(x, w), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f, "
+                "feature_group_count=2",
+            ),
+            lines(*IMAGE, CONV.replace("pad=1_1x0_1", "pad=1_1x0_1 rhs_reversal=1x1")),
+            # One dimension reversed, and no numbers of the library's.
+            lines(*IMAGE, CONV.replace("pad=1_1x0_1", "pad=1_1x0_1 rhs_reversal=1x0"), fires=False),
+            lines(*IMAGE, CONV, types=("s32", "c64"), fires=False),
+        ),
+        "input_gradient": (
+            lines(
+                "x: T[2,7,8,5]",
+                "w: T[3,2,3,5]",
+                "v = T[3,2,3,5] reverse(w), dimensions={0,1}",
+                "T[2,13,15,3] convolution(x, v), window={size=3x2 pad=1_1x0_1 lhs_dilate=2x2}, "
+                "dim_labels=b01f_01oi->b01f",
+                types=WIDE,
+            ),
+            lines(*IMAGE, CONV, fires=False),
+        ),
+        "filter_gradient": (
+            lines(
+                "x: T[2,7,8,3]",
+                "y: T[2,7,8,5]",
+                "T[3,3,2,5] convolution(x, y), window={size=7x8 pad=1_1x0_1}, "
+                "dim_labels=f01b_i01o->b01f",
+                types=WIDE,
+            ),
+            lines(*IMAGE, CONV, fires=False),
+        ),
+    },
+    "cudnn-fused-convolution-rewriter": {
+        "constant_times_convolution": (
+            lines(*CALLED, *_full("k", "0.5"), f"{OUT} multiply(c, kk)", types=WIDE),
+            lines(
+                *CALLED, *_full("k", "0.5"), "y: T[2,7,8,5]", f"{OUT} multiply(c, y)", fires=False
+            ),
+        ),
+        "convolution_plus_bias": (
+            lines(
+                *CALLED,
+                "b: T[5]",
+                f"v = {OUT} broadcast(b), dimensions={{3}}",
+                f"{OUT} add(v, c)",
+                types=WIDE,
+            ),
+            lines(*CALLED, *_full("k", "0.5"), f"{OUT} add(c, kk)", types=WIDE),
+            lines(
+                *CALLED,
+                "b: T[8]",
+                f"v = {OUT} broadcast(b), dimensions={{2}}",
+                f"{OUT} add(v, c)",
+                fires=False,
+            ),
+        ),
+        "convolution_plus_side_input": (
+            lines(*CALLED, f"y: {OUT}", f"{OUT} add(y, c)", types=WIDE),
+            lines(*CALLED, f"{OUT} add(c, c)", fires=False),
+        ),
+        "scaled_side_input": (
+            lines(
+                *IMAGE,
+                f"y: {OUT}",
+                "b: T[5]",
+                *_full("k", "0.25"),
+                f"s = {OUT} multiply(kk, y)",
+                *_called("x, w, b, s", "__cudnn$convBiasActivationForward", side=1),
+                f"{OUT} negate(c)",
+                types=WIDE,
+            ),
+            lines(*CALLED, f"{OUT} negate(c)", fires=False),
+        ),
+        "relu_of_convolution": (
+            lines(*CALLED, *_full("z", "0"), f"{OUT} maximum(zz, c)", types=WIDE),
+            lines(*CALLED, *_full("z", "1"), f"{OUT} maximum(zz, c)", fires=False),
+        ),
+        "relu6_of_convolution": (
+            lines(
+                *CALLED, *_full("z", "0"), *_full("k", "6"), f"{OUT} clamp(zz, c, kk)", types=WIDE
+            ),
+            lines(
+                *CALLED, *_full("z", "0"), *_full("k", "5"), f"{OUT} clamp(zz, c, kk)", fires=False
+            ),
+        ),
+        "elu_of_convolution": (
+            lines(
+                *CALLED,
+                *POSITIVE,
+                f"m = {OUT} exponential-minus-one(c)",
+                f"{OUT} select(p, c, m)",
+                types=WIDE,
+            ),
+            lines(
+                *CALLED,
+                *POSITIVE,
+                f"m = {OUT} exponential(c)",
+                f"{OUT} select(p, c, m)",
+                fires=False,
+            ),
+        ),
+        "leaky_relu_of_convolution": (
+            lines(
+                *CALLED,
+                *POSITIVE,
+                *_full("a", "0.125"),
+                f"m = {OUT} multiply(aa, c)",
+                f"{OUT} select(p, c, m)",
+                types=WIDE,
+            ),
+            lines(
+                *CALLED,
+                *POSITIVE,
+                *_full("a", "0.125"),
+                f"m = {OUT} multiply(aa, c)",
+                f"{OUT} select(p, m, c)",
+                fires=False,
+            ),
         ),
     },
 }

@@ -12,7 +12,7 @@ from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.build import append, make
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, PrimitiveType
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import ComputationOp, FusionOp, Instruction, ParameterOp
+from mlirhlo.dialects.hlo.ops import ComputationOp, ConvertOp, FusionOp, Instruction, ParameterOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, leaves
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.cloning import clone_instruction
@@ -255,6 +255,8 @@ class _Raise:
                     if (parameter.shape != inner.shape)
                     else parameter.output
                 )
+            elif (wide := self._widened_again(inner, values)) is not None:
+                values[inner.output] = wide
             else:
                 copy = clone_instruction(inner, values)
                 values[inner.output] = copy.output
@@ -271,6 +273,20 @@ class _Raise:
         assert isinstance(owner, Instruction)
         name = f"{computation.computation_name}.{self.high}"
         return add_computation(self.op, name, block, owner)
+
+    def _widened_again(
+        self, inner: Instruction, values: dict[SSAValue, SSAValue]
+    ) -> SSAValue | None:
+        """The parameter of a comparator that is rounded only to be widened: it holds narrow numbers.
+
+        What a sort compares are its operands; other functions are given results of theirs, which round.
+        """
+        if self.op.opcode.name != "sort" or not isinstance(inner, ConvertOp):
+            return None
+        narrow = values[inner.operand].owner
+        if not isinstance(narrow, ConvertOp) or not isinstance(narrow.operand.owner, ParameterOp):
+            return None
+        return narrow.operand if shape_of(narrow.operand.type) == inner.shape else None
 
 
 def _has(computation: ComputationOp, low: PrimitiveType) -> bool:

@@ -34,7 +34,7 @@ class ReshapeMoverPass(HloPass):
 
     All reshapes, or transposes, among the operands must be of the same kind; every other operand is a
     constant, or the broadcast of a scalar. A reshape that somebody else reads too stays where it is, unless
-    all its users move. Fused computations and control dependencies are left alone.
+    all its users move. Each instruction moves once: what could move on does in the next run. Fused computations and control dependencies are left alone.
     Source: reference of the passes, "ReshapeMover".
     """
 
@@ -51,17 +51,14 @@ class ReshapeMoverPass(HloPass):
         for computation in module.computations:
             if computation.computation_name in fused:
                 continue
-            while left is None or left > 0:
-                candidates = _candidates(list(computation.instructions))
-                if left is not None:
-                    candidates = candidates[:left]
-                    left -= len(candidates)
-                for op in candidates:
-                    _sink(op)
-                trace.rule_counts[self.name, "sink_below_elementwise"] += len(candidates)
-                changed |= bool(candidates)
-                if not candidates:
-                    break
+            candidates = _candidates(list(computation.instructions))
+            if left is not None:
+                candidates = candidates[:left]
+                left -= len(candidates)
+            for op in candidates:
+                _sink(op)
+            trace.rule_counts[self.name, "sink_below_elementwise"] += len(candidates)
+            changed |= bool(candidates)
         return changed
 
 

@@ -6,10 +6,16 @@ from dataclasses import dataclass
 
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import CustomCallOp
+from mlirhlo.dialects.hlo.shapes import compatible
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter
 
-_TARGETS = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape")
+_TARGETS = frozenset(
+    {
+        *("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"),
+        *("xla.sdy.FuncResultSharding", "xla.sdy.PropagationBarrier"),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -20,8 +26,8 @@ class ShardingRemoverPass(HloPass):
 
         %s = f32[8] custom-call(%x), custom_call_target="Sharding", sharding={devices=[2]0,1}      =>   %x
 
-    The operand stands for the annotation when their shapes are the same; the attribute `sharding` of other
-    instructions goes too. Source: reference of the passes, "Partitioning".
+    The operand stands for the annotation when their shapes are the same, layouts aside. As in XLA, the attribute `sharding` of
+    other instructions stays. Source: reference of the passes, "Partitioning"; XLA's dumps around the pass.
     """
 
     name = "sharding-remover"
@@ -32,10 +38,7 @@ class ShardingRemoverPass(HloPass):
         changed = False
         for op in tuple(module.instructions):
             if isinstance(op, CustomCallOp) and op.custom_call_target in _TARGETS:
-                if op.inputs and op.inputs[0].type == op.output.type:
+                if op.inputs and compatible(op.input_shapes[0], op.shape):
                     Rewriter(op).replace_by_value(op, op.inputs[0])
                     changed = True
-                    continue
-            if op.properties.pop("sharding", None) is not None:
-                changed = True
         return changed

@@ -9,13 +9,21 @@ from mlirhlo.analysis.trip_count import trip_count
 from mlirhlo.dialects.hlo.attributes.base import integer, symbol
 from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import ComputationOp, GetTupleElementOp, Instruction, WhileOp
+from mlirhlo.dialects.hlo.ops import (
+    ComputationOp,
+    ConstantOp,
+    GetTupleElementOp,
+    Instruction,
+    TupleOp,
+    WhileOp,
+)
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
 from mlirhlo.rewrites.call_inliner import CallInlinerPass
 from mlirhlo.rewrites.dce import DcePass
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter, inherit
 from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
+from mlirhlo.rewrites.while_loop_constant_sinking import sink_value
 from mlirhlo.rewrites.while_loops import Loop, count_calls, keep_elements, understood
 
 
@@ -29,7 +37,8 @@ class SimplifyWhileLoopsPass(HloPass):
           =>   …the instructions of the body on %s
 
     An element that the body only hands on and nobody reads leaves the state; users of the result read
-    its initial value. Of two elements that start and change alike one stays. Loops with side effects in
+    its initial value. Of two elements that start and change alike one stays, and none that is
+    a constant. Loops with side effects in
     the condition, control dependencies, or a computation that others call are left alone.
     Source: reference of the passes, "WhileLoopSimplifier".
     """
@@ -75,7 +84,7 @@ def _shrink(loop: Loop | None) -> bool:
     """Merges elements that are alike, then drops those that nobody reads."""
     if loop is None:
         return False
-    merged = _merge(loop)
+    merged = _merge(loop) | _propagate(loop)
     unread = [k for k in range(len(loop.shape.elements)) if _is_unread(loop, k)]
     if not unread:
         return merged
@@ -100,6 +109,18 @@ def _is_unread(loop: Loop, index: int) -> bool:
             ):
                 return False
     return True
+
+
+def _propagate(loop: Loop) -> bool:
+    """Lets readers of an invariant element that starts with a constant read a copy of the constant."""
+    start = loop.op.inputs[0].owner
+    if not isinstance(start, TupleOp):
+        return False
+    changed = False
+    for index, value in enumerate(start.inputs):
+        if loop.is_invariant(index) and isinstance(value.owner, ConstantOp):
+            changed |= sink_value(loop, index, value)
+    return changed
 
 
 def _merge(loop: Loop) -> bool:

@@ -28,7 +28,7 @@ class WhileLoopConstantSinkingPass(HloPass):
 
     name = "while-loop-constant-sinking"
 
-    sink_broadcast_of_constants: bool = True
+    sink_broadcast_of_constants: bool = False
     """Sinks broadcasts of scalar constants too."""
 
     def run(self, module: HloModule, trace: Trace) -> bool:
@@ -44,7 +44,7 @@ class WhileLoopConstantSinkingPass(HloPass):
                 continue
             for index, value in enumerate(start.inputs):
                 if loop.is_invariant(index) and self._is_constant(value):
-                    changed |= _sink(loop, index, value)
+                    changed |= sink_value(loop, index, value)
         return changed
 
     def _is_constant(self, value: SSAValue) -> bool:
@@ -54,7 +54,8 @@ class WhileLoopConstantSinkingPass(HloPass):
         return isinstance(owner, ConstantOp)
 
 
-def _sink(loop: Loop, index: int, value: SSAValue) -> bool:
+def sink_value(loop: Loop, index: int, value: SSAValue) -> bool:
+    """Lets readers of an element read a copy of `value`; the body still hands it on."""
     changed = False
     for computation in (loop.body, loop.condition):
         for read in loop.reads(computation):

@@ -12,9 +12,9 @@ from mlirhlo.lowering.cpu.compiler import UNIT, lower
 from mlirhlo.lowering.cpu.emit import MAIN
 from mlirhlo.lowering.cpu.pipeline import passes
 from mlirhlo.lowering.observer import SILENT
-from mlirhlo.runtime import callbacks, checked, threads
 from mlirhlo.runtime.cache import object_code
 from mlirhlo.runtime.executable import Executable
+from mlirhlo.runtime.externals import externals
 from mlirhlo.runtime.jit import Library, compile_object
 from mlirhlo.runtime.modules import keep_module, kept_module, module_key
 
@@ -66,17 +66,13 @@ def compile_module(
         plan, text = stages.plan, stages.text
         code = (object_code if cached and key is None else compile_object)(text, level=level)
         told.compiled(UNIT, text, code)
-        externals = {
-            **threads.externals(text),
-            **callbacks.externals(text),
-            **checked.externals(text),
-        }
+        outside = externals(text)
         if key is not None:
-            keep_module(key, plan, list(externals), code)
+            keep_module(key, plan, list(outside), code)
     else:
         plan, code = kept.plan, kept.code
-        externals = threads.externals("".join(f"@{name}(" for name in kept.externals))
-    executable = Executable(plan, Library([code], [MAIN], externals), MAIN, sites)
+        outside = externals("".join(f"@{name}(" for name in kept.externals))
+    executable = Executable(plan, Library([code], [MAIN], outside), MAIN, sites)
     watcher = told.runs() if observer is None else None
     if watcher is not None:
         executable.watch(watcher)

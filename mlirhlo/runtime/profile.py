@@ -26,8 +26,8 @@ from mlirhlo.lowering.cpu.planner import Plan, plan_module
 from mlirhlo.lowering.cpu.steps import Kernel
 from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
-from mlirhlo.runtime import callbacks, threads
 from mlirhlo.runtime.executable import Executable
+from mlirhlo.runtime.externals import externals
 from mlirhlo.runtime.jit import Library, compile_object
 from mlirhlo.runtime.limits import limits
 
@@ -125,9 +125,9 @@ def profile(module: ModuleOp, arguments: Sequence[object], runs: int = 5) -> Pro
             events.append((marks[number].name, begun, now))
 
     function = _MARK(mark)
-    externals = threads.externals(text) | callbacks.externals(text)
-    externals[MARK] = ctypes.cast(function, ctypes.c_void_p).value or 0
-    executable = Executable(plan, Library([compile_object(text)], [MAIN], externals), MAIN)
+    outside = externals(text)
+    outside[MARK] = ctypes.cast(function, ctypes.c_void_p).value or 0
+    executable = Executable(plan, Library([compile_object(text)], [MAIN], outside), MAIN)
     found: list[tuple[int, list[tuple[str, int, int]], Any]] = []
     for _ in range(runs):
         events.clear()

@@ -13,7 +13,6 @@ from xdsl.dialects import memref, scf
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     DenseIntOrFPElementsAttr,
-    FunctionType,
     IntegerAttr,
     MemRefType,
     ModuleOp,
@@ -35,6 +34,7 @@ from mlirhlo.lowering.builder import INDEX, SELDOM, FunctionBuilder
 from mlirhlo.lowering.cpu.planner import Plan
 from mlirhlo.lowering.cpu.steps import Branch, Buffer, Callback, Copy, Kernel, Step, While
 from mlirhlo.lowering.hlo_to_loops.helpers import helpers_of
+from mlirhlo.lowering.hlo_to_loops.outside import declaration
 
 BYTES = MemRefType(i8, [DYNAMIC_INDEX])
 """Memory of any size."""
@@ -58,24 +58,10 @@ def emit_module(plan: Plan, *, marks: list[Kernel] | None = None) -> ModuleOp:
     """All kernels and `main`. With `marks`, `main` tells of every kernel, and they are listed there."""
     emitter = _Emitter(plan, marks)
     main = emitter.main()
-    outside = [_declaration(CALLBACK, [i64, POINTERS], [i8])] if plan.sites else []
-    outside += [_declaration(MARK, [i64, i64])] if marks is not None else []
+    outside = [declaration(CALLBACK, [i64, POINTERS], [i8])] if plan.sites else []
+    outside += [declaration(MARK, [i64, i64])] if marks is not None else []
     kernels = list(plan.kernels.values())
     return ModuleOp([*emitter.globals, *outside, *helpers_of(kernels), *kernels, main])
-
-
-def _declaration(
-    name: str, inputs: Sequence[Attribute], outputs: Sequence[Attribute] = ()
-) -> FuncOp:
-    return create_op(
-        FuncOp,
-        properties={
-            "sym_name": StringAttr(name),
-            "function_type": FunctionType.from_lists(inputs, outputs),
-            "sym_visibility": StringAttr("private"),
-        },
-        regions=[Region()],
-    )
 
 
 class _Emitter:

@@ -128,7 +128,7 @@ _WITHOUT_MEANING = frozenset(
         "kind",
     }
 )
-"""Properties that no kernel depends on."""
+"""Properties that no kernel depends on, but custom calls on their `backend_config`."""
 
 
 def kernel_key(op: Instruction, computations: Computations) -> Hashable:
@@ -161,7 +161,9 @@ def _key(op: Instruction, computations: Computations, known: dict[str, Hashable]
         if key in callees:
             names = op.called_computations
             properties.append((key, tuple(computation_key(n, computations, known) for n in names)))
-        elif key not in _WITHOUT_MEANING:
+        elif key not in _WITHOUT_MEANING or (
+            key == "backend_config" and op.opcode.name == "custom-call"
+        ):
             properties.append((key, value))
     operands = tuple(v.type for v in op.inputs) if not isinstance(op, ConstantOp) else ()
     return (op.opcode.name, op.output.type, operands, tuple(properties))

@@ -1,0 +1,228 @@
+"""LAPACK's custom calls: matrix by matrix, in memory of their own, column by column, by the library.
+
+Targets are those of JAX on the CPU (`lapack_<s|d|c|z><routine>_ffi`), of JAX on GPUs where they mean the
+same (`cusolver_<routine>_ffi`) and XLA's own of the same meaning (`Qr`). Batches go to several threads. A
+matrix that holds a NaN or an infinity never gets to an eigenvalue or singular value routine.
+Source: LAPACK's documentation of each routine; meanings as in `interp/custom_calls/lapack.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from math import prod
+from typing import Any
+
+from xdsl.dialects.builtin import i8, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, SSAValue
+
+from mlirhlo.diagnostics import error
+from mlirhlo.dialects import arith as casts
+from mlirhlo.dialects.hlo.element_types import C64, C128, F32, F64, S32
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.interp.custom_calls.options import options_of
+from mlirhlo.lowering import routines
+from mlirhlo.lowering.builder import Index
+from mlirhlo.lowering.hlo_to_loops.array_kernel import ArrayKernel
+from mlirhlo.lowering.hlo_to_loops.elements import register_type
+from mlirhlo.lowering.hlo_to_loops.kernels import builds
+from mlirhlo.lowering.hlo_to_loops.outside import Outside
+from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
+
+_LETTERS = {F32: "s", F64: "d", C64: "c", C128: "z"}
+_OF_COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
+_TARGET = re.compile(r"(?:lapack_[sdcz]|cusolver_|hipsolver_)(\w+)_ffi")
+_XLAS = {
+    "Qr": "geqrf",
+    "QrDecompositionBlock": "geqrf",
+    "ProductOfElementaryHouseholderReflectors": "orgqr",
+}
+_FLOP_NS = 0.3
+
+Routine = Callable[["Call"], None]
+
+ROUTINES: dict[str, tuple[int, int, int, Routine]] = {}
+"""Numbers of operands, results, results of complex matrices, and what builds the call."""
+
+
+def routine(operands: int, results: int, of_complex: int = 0) -> Callable[[Routine], Routine]:
+    """Decorator: the function, named after LAPACK's routine, builds its calls."""
+
+    def register(function: Routine) -> Routine:
+        name = function.__name__.strip("_")
+        ROUTINES[name] = (operands, results, of_complex or results, function)
+        return function
+
+    return register
+
+
+@builds("custom-call")
+def custom_call(name: str, op: Any) -> FuncOp:
+    """Kernels of custom calls that LAPACK answers. Raises `HloError` HLO0432 for all others."""
+    target = str(op.custom_call_target)
+    found = _TARGET.fullmatch(target)
+    called = found[1] if found else _XLAS.get(target, "")
+    for real, complex_ in _OF_COMPLEX.items():
+        called = real if called == complex_ else called
+    if called not in ROUTINES:
+        raise error("HLO0432", f"custom call {target} has no machine code")
+    operands, *results, build = ROUTINES[called]
+    k = ArrayKernel(name, op)
+    arrays = [*k.operands, *k.results]
+    if (
+        len(k.operands) != operands
+        or k.operands[0].element_type not in _LETTERS
+        or len(k.results) != results[k.operands[0].element_type.is_complex]
+        or any(0 in shape.dimensions for shape in arrays)
+    ):
+        raise error("HLO0432", f"custom call {target} of these shapes has no machine code")
+    call = Call(k, op)
+    build(call)
+    return call.outside.finish(k.finish())
+
+
+class Call:
+    """A kernel that calls a routine for every matrix of a batch."""
+
+    def __init__(self, k: ArrayKernel, op: Instruction) -> None:
+        self.k, self.b = k, k.b
+        self.outside = Outside(k.b)
+        self.options = options_of(op)
+        element = k.operands[0].element_type
+        self.letter = _LETTERS[element]
+        self.real = register_type(element)
+        self.parts = 2 if element.is_complex else 1
+        self.rank = 2
+        """Dimensions of operand 0 that are one matrix."""
+        self.place: Sequence[Coordinate] = ()
+        """Of the matrix in its batch."""
+
+    @property
+    def is_complex(self) -> bool:
+        return self.parts == 2
+
+    def letter_of(self, key: str, default: str) -> str:
+        """An option that is a letter, or its number."""
+        value = self.options.get(key, default)
+        return chr(value) if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+    @property
+    def triangle(self) -> str:
+        """`L` or `U`."""
+        if "lower" in self.options:
+            return "L" if self.options["lower"] else "U"
+        return self.letter_of("uplo", "L")
+
+    def size(self, number: int) -> tuple[int, int]:
+        """Rows and columns of an argument: an operand or, counted on, a result."""
+        rows, columns = self.k.shape(number).dimensions[-2:]
+        return rows, columns
+
+    @contextmanager
+    def each(self, *rooms: tuple[str, int]) -> Generator[list[SSAValue]]:
+        """For every matrix; gives memory: so many elements (x), their real parts (r), integers (i)."""
+        types: dict[str, Attribute] = {"x": self.real, "r": self.real, "i": i64}
+        buffers = [
+            (max(count, 1) * (self.parts if kind == "x" else 1), types[kind])
+            for kind, count in rooms
+        ]
+        shape = self.k.operands[0]
+        batch = shape.dimensions[: shape.rank - self.rank]
+        work = prod(batch) * max(shape.dimensions[-1:]) ** 3 * _FLOP_NS
+        with self.k.each(batch, buffers, work) as (place, memory):
+            self.place = place
+            yield memory
+
+    def call(self, name: str, *arguments: SSAValue | int | float | str) -> None:
+        """Calls a routine: everything goes by address, and the lengths of strings at the end."""
+        b, values = self.b, list[SSAValue]()
+        for argument in arguments:
+            type_: Attribute
+            match argument:
+                case SSAValue():
+                    values.append(argument)
+                    continue
+                case str():
+                    value, type_ = b.constant(ord(argument), i8), i8
+                case int():
+                    value, type_ = b.constant(argument, i64), i64
+                case float():
+                    value, type_ = b.constant(argument, self.real), self.real
+            place = b.scratch([self.parts if isinstance(argument, float) else 1], type_)
+            b.store(value, place, [0])
+            if isinstance(argument, float) and self.is_complex:
+                b.store(b.constant(0.0, self.real), place, [1])
+            values.append(place)
+        values += [b.constant(1, i64)] * sum(isinstance(a, str) for a in arguments)
+        full = _OF_COMPLEX.get(name, name) if self.is_complex else name
+        self.outside.call(f"{routines.LAPACK}{self.letter}{full}", values)
+
+    # Matrices and vectors, between arguments and memory
+
+    def read(self, number: int, room: SSAValue) -> None:
+        """A matrix into memory."""
+        rows, columns = self.size(number)
+        with self.b.loop(0, columns) as j, self.b.loop(0, rows) as i:
+            self._load(number, room, [i, j], self.b.add(self.b.mul(j, rows), i))
+
+    def write(self, number: int, room: SSAValue) -> None:
+        """A matrix out of memory."""
+        rows, columns = self.size(number)
+        with self.b.loop(0, columns) as j, self.b.loop(0, rows) as i:
+            self._store(number, room, [i, j], self.b.add(self.b.mul(j, rows), i))
+
+    def read_vector(self, number: int, room: SSAValue, start: int = 0) -> None:
+        """A vector into memory; `start`: its first element that is read."""
+        with self.b.loop(0, self.k.shape(number).dimensions[-1] - start) as i:
+            self._load(number, room, [self.b.add(i, start)], i)
+
+    def write_vector(self, number: int, room: SSAValue) -> None:
+        """A vector, or an integer, out of memory."""
+        shape = self.k.shape(number)
+        if shape.rank == len(self.place):
+            self._store(number, room, [], 0)
+            return
+        with self.b.loop(0, shape.dimensions[-1]) as i:
+            self._store(number, room, [i], i)
+
+    def _load(self, number: int, room: SSAValue, index: Sequence[Index], at: Index) -> None:
+        b, element = self.b, self.k.shape(number).element_type
+        value = self.k.read(number, self._at(index), Places(b, 0))
+        if element is S32:
+            value = (b.cast(casts.ExtSIOp, value[0], i64),)
+        for part, v in enumerate(value):
+            b.store(v, room, [b.add(b.mul(at, len(value)), part)])
+
+    def _store(self, number: int, room: SSAValue, index: Sequence[Index], at: Index) -> None:
+        b, element = self.b, self.k.shape(number).element_type
+        parts = 2 if element.is_complex else 1
+        value = tuple(b.load(room, [b.add(b.mul(at, parts), part)]) for part in range(parts))
+        if element is S32:
+            value = (b.cast(casts.TruncIOp, value[0], register_type(S32)),)
+        self.k.write(number, self._at(index), value)
+
+    def _at(self, index: Sequence[Index]) -> list[Coordinate]:
+        return [*self.place, *map(Coordinate, index)]
+
+    # Numbers that are none
+
+    @contextmanager
+    def sound(self, room: SSAValue, count: int, info: SSAValue, failed: int) -> Generator[None]:
+        """What is done where all numbers in memory are finite; elsewhere they become zeros, and `info`
+        is `failed` after it."""
+        b = self.b
+        seen = b.scratch([1], self.real)
+        zero = b.constant(0.0, self.real)
+        b.store(zero, seen, [0])
+        with b.loop(0, count * self.parts) as i:
+            # Zero times a number is zero, or NaN.
+            product = b.mulf(b.load(room, [i]), zero)
+            b.store(b.addf(b.load(seen, [0]), product), seen, [0])
+        is_sound = b.cmpf("ord", b.load(seen, [0]), zero)
+        with b.loop(0, count * self.parts) as i:
+            b.store(b.select(is_sound, b.load(room, [i]), zero), room, [i])
+        yield
+        found = b.select(is_sound, b.load(info, [0]), b.constant(failed, i64))
+        b.store(found, info, [0])

@@ -1,0 +1,173 @@
+"""Custom calls that LAPACK answers, and Fourier transforms, as machine code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlirhlo
+from mlirhlo.diagnostics import HloError
+from mlirhlo.lowering import routines
+from mlirhlo.lowering.cpu.compiler import lower
+
+pytest.importorskip("llvmlite")
+if routines.address(f"{routines.LAPACK}dgeqrf") is None:
+    pytest.skip("NumPy was built without the libraries", allow_module_level=True)
+
+CALLS = (
+    ("potrf", "(T[2,5,5], s32[2]) S(T[2,5,5] a)", "uplo = 76 : ui8"),
+    ("potrf", "(T[5,5]{0,1}, s32[]) S(T[5,5]{0,1} a)", "uplo = 85 : ui8"),
+    ("getrf", "(T[2,6,4], s32[2,4], s32[2]) S(T[2,6,4] a)", ""),
+    ("geqrf", "(T[2,4,6], T[2,4]) S(T[2,4,6] a)", ""),
+    ("geqp3", "(T[6,4], s32[4], T[4]) S(T[6,4] a, s32[4] p)", ""),
+    ("orgqr", "T[2,6,4] S(T[2,6,4] a, T[2,3] t)", ""),
+    ("ormqr", "T[6,3] S(T[6,4] a, T[4] t, T[6,3] c)", "left = true, transpose = true"),
+    ("syevd", "(T[3,5,5], R[3,5], s32[3]) S(T[3,5,5] a)", "mode = 86 : ui8, uplo = 76 : ui8"),
+    ("gesdd", "(T[6,4], R[4], T[6,6], T[4,4], s32[]) S(T[6,4] a)", "mode = 65 : ui8"),
+    ("gesdd", "(T[4,6], R[4], T[4,4], T[4,6], s32[]) S(T[4,6] a)", "mode = 83 : ui8"),
+    ("gesdd", "(T[6,4], R[4], T[6,6], T[4,4], s32[]) S(T[6,4] a)", "mode = 78 : ui8"),
+    ("gehrd", "(T[5,5], T[4], s32[]) S(T[5,5] a)", "low = 1 : i32, high = 5 : i32"),
+    ("sytrd", "(T[5,5], R[5], R[4], T[4], s32[]) S(T[5,5] a)", "uplo = 76 : ui8"),
+    ("trsm", "T[2,5,3] S(T[2,5,5] a, T[2,5,3] b)", "side = 76 : ui8, uplo = 85 : ui8"),
+    ("trsm", "T[3,5] S(T[5,5] a, T[3,5] b)", "side = 82 : ui8, trans_x = 67 : ui8"),
+    ("gtsv", "(T[6], T[6], T[6], T[6,2], s32[]) S(T[6] l, T[6] d, T[6] u, T[6,2] b)", ""),
+)
+"""The call of a target; T is the element type, R its real part."""
+OF_COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
+ALL = "compute_left = 86 : ui8, compute_right = 86 : ui8"
+
+
+def custom_call(name: str, call: str, options: str, element: str) -> str:
+    """Text of a module."""
+    letter = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}[element]
+    name = OF_COMPLEX.get(name, name) if element[0] == "c" else name
+    real = {"c64": "f32", "c128": "f64"}.get(element, element)
+    call = call.replace("T[", f"{element}[").replace("R[", f"{real}[").replace("S(", "custom-call(")
+    target = f'custom_call_target="lapack_{letter}{name}_ffi"'
+    return f"{call}, {target}, api_version=API_VERSION_TYPED_FFI, backend_config={{{options}}}"
+
+
+def random_arguments(module: mlirhlo.Module, rng: np.random.Generator) -> list[Any]:
+    """Numbers for the parameters; square matrices are positive definite."""
+    found: list[Any] = []
+    for parameter in module.hlo.entry.parameters:
+        shape: Any = parameter.shape
+        x: Any = rng.normal(size=shape.dimensions)
+        if shape.element_type.is_complex:
+            x = x + 1j * rng.normal(size=shape.dimensions)
+        if x.ndim > 1 and x.shape[-1] == x.shape[-2]:
+            x = x @ x.conj().swapaxes(-1, -2) + 3 * np.eye(x.shape[-1])
+        found.append(np.zeros(x.shape, "i4") if shape.element_type.name == "s32" else x)
+        found[-1] = found[-1].astype(shape.element_type.dtype)
+    return found
+
+
+def arrays(value: Any) -> list[Any]:
+    return [np.asarray(v) for v in (value if isinstance(value, tuple) else (value,))]
+
+
+@pytest.mark.parametrize("element", ["f64", pytest.param("c128", marks=pytest.mark.slow)])
+def test_routines(element: str) -> None:
+    """Against the interpreter, which has algorithms of its own or NumPy's."""
+    rng = np.random.default_rng(0)
+    for name, call, options in CALLS:
+        module = mlirhlo.parse(custom_call(name, call, options, element))
+        given = random_arguments(module, rng)
+        executable = mlirhlo.compile(module)
+        for a, b in zip(arrays(executable(*given)), arrays(module(*given)), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-12, rtol=1e-12, err_msg=f"{name} {call}")
+        assert not executable.callbacks
+
+
+@pytest.mark.parametrize("element", ["f32", "c64"])
+def test_eigenvalues_of_any_matrix(element: str) -> None:
+    """A v = w v, of left ones v* A = w v*; A = Q T Q*."""
+    parts = "R[4], R[4]" if element == "f32" else "T[4]"
+    vectors = "c64[4,4], c64[4,4]"
+    rng = np.random.default_rng(2)
+    geev = mlirhlo.parse(
+        custom_call("geev", f"({parts}, {vectors}, s32[]) S(T[4,4] a)", ALL, element)
+    )
+    gees = mlirhlo.parse(
+        custom_call("gees", f"(T[4,4], T[4,4], {parts}, s32[], s32[]) S(T[4,4] a)", "", element)
+    )
+    a = rng.normal(size=(4, 4)) + (1j * rng.normal(size=(4, 4)) if element == "c64" else 0)
+    a = a.astype(geev.hlo.entry.parameters[0].shape.element_type.dtype)  # type: ignore[union-attr]
+    *values, left, right, info = arrays(mlirhlo.compile(geev)(a))
+    assert info == 0
+    w = values[0] + 1j * values[1] if len(values) == 2 else values[0]
+    assert element == "c64" or values[1].any()
+    np.testing.assert_allclose(a @ right, w * right, atol=1e-5)
+    np.testing.assert_allclose(left.conj().T @ a, w[:, None] * left.conj().T, atol=1e-5)
+    t, q, *values, selected, info = arrays(mlirhlo.compile(gees)(a))
+    assert (selected, info) == (0, 0)
+    np.testing.assert_allclose(q @ t @ q.conj().T, a, atol=1e-5)
+    w2 = values[0] + 1j * values[1] if len(values) == 2 else values[0]
+    np.testing.assert_allclose(np.sort_complex(w2), np.sort_complex(w), atol=1e-5)
+
+
+def test_what_is_not_finite_fails() -> None:
+    """LAPACK does not see it: it might not come to an end."""
+    for name, call, options in CALLS[7:9]:
+        module = mlirhlo.parse(custom_call(name, call, options, "f32"))
+        (a,) = random_arguments(module, np.random.default_rng(0))
+        a[..., 2, 1] = np.inf
+        info = arrays(mlirhlo.compile(module)(a))[-1]
+        assert (info == arrays(module(a))[-1]).all()
+        assert info.all()
+
+
+def test_one_target_with_other_options_is_another_kernel() -> None:
+    text = """ENTRY e {
+  a = f64[3,3] parameter(0)
+  b = f64[3,1] parameter(1)
+  x = f64[3,1] custom-call(a, b), custom_call_target="lapack_dtrsm_ffi", backend_config={uplo = 76 : ui8}
+  ROOT y = f64[3,1] custom-call(a, x), custom_call_target="lapack_dtrsm_ffi", backend_config={uplo = 85 : ui8}
+}"""
+    module = mlirhlo.parse(text)
+    given = random_arguments(module, np.random.default_rng(0))
+    np.testing.assert_allclose(mlirhlo.compile(module)(*given), module(*given), rtol=1e-12)
+
+
+TRANSFORMS = (
+    "c64[3,8] fft(c64[3,8] x), fft_type=FFT, fft_length={8}",
+    "c64[3,12,10] fft(c64[3,12,10] x), fft_type=IFFT, fft_length={12,10}",
+    "c128[2,5,7,9] fft(c128[2,5,7,9] x), fft_type=FFT, fft_length={5,7,9}",
+    "c64[4,6,9] fft(f32[4,6,16] x), fft_type=RFFT, fft_length={6,16}",
+    "c64[4,9]{0,1} fft(f32[4,17]{0,1} x), fft_type=RFFT, fft_length={17}",
+    "f32[4,6,17] fft(c64[4,6,9] x), fft_type=IRFFT, fft_length={6,17}",
+    "f64[4,5,6,2] fft(c128[4,5,6,2] x), fft_type=IRFFT, fft_length={5,6,2}",
+    "c64[2,1009] fft(c64[2,1009] x), fft_type=FFT, fft_length={1009}",
+    "c64[1] fft(c64[1] x), fft_type=FFT, fft_length={1}",
+    "c64[0,8] fft(c64[0,8] x), fft_type=FFT, fft_length={8}",
+)
+
+
+def test_transforms() -> None:
+    rng = np.random.default_rng(0)
+    for text in TRANSFORMS:
+        module = mlirhlo.parse(text)
+        executable = mlirhlo.compile(module)
+        (x,) = random_arguments(module, rng)
+        wanted = np.asarray(module(x))
+        within = 1e-13 if wanted.dtype.itemsize == 16 or wanted.dtype == np.float64 else 0
+        np.testing.assert_allclose(executable(x), wanted, rtol=within, atol=within)
+        assert not executable.callbacks
+
+
+def test_without_the_library_python_runs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(symbol: str) -> None:
+        del symbol
+
+    monkeypatch.setattr(routines, "address", none)
+    for text in (TRANSFORMS[0], custom_call(*CALLS[2], "f64")):
+        assert len(lower(mlirhlo.parse(text).op).plan.sites) == 1
+
+
+def test_shapes_that_do_not_fit_end_in_an_error() -> None:
+    module = mlirhlo.parse("c64[3,8] fft(c64[3,8] x), fft_type=FFT, fft_length={7}")
+    with pytest.raises(HloError) as problem:
+        mlirhlo.compile(module)(np.zeros((3, 8), np.complex64))
+    assert problem.value.code == "HLO0355"

@@ -15,6 +15,23 @@ from xdsl.passes import ModulePass
 from mlirhlo.diagnostics import error
 
 _BUILTIN: Mapping[str, str] = {
+    "all-gather-combiner": "collectives.combiners:AllGatherCombinerPass",
+    "all-gather-dynamic-slice-simplifier": (
+        "collectives.simplifiers:AllGatherDynamicSliceSimplifierPass"
+    ),
+    "all-gather-optimizer": "collectives.simplifiers:AllGatherOptimizerPass",
+    "all-reduce-combiner": "collectives.combiners:AllReduceCombinerPass",
+    "all-reduce-decomposer": "collectives.decomposers:AllReduceDecomposerPass",
+    "all-reduce-folder": "collectives.simplifiers:AllReduceFolderPass",
+    "all-reduce-reassociate": "collectives.simplifiers:AllReduceReassociatePass",
+    "all-reduce-simplifier": "collectives.simplifiers:AllReduceSimplifierPass",
+    "all_gather_decomposer": "collectives.decomposers:AllGatherDecomposerPass",
+    "all_to_all_decomposer": "collectives.decomposers:AllToAllDecomposerPass",
+    "collective-permute-combiner": "collectives.combiners:CollectivePermuteCombinerPass",
+    "reduce-scatter-combiner": "collectives.combiners:ReduceScatterCombinerPass",
+    "reduce-scatter-creator": "collectives.simplifiers:ReduceScatterCreatorPass",
+    "reduce-scatter-decomposer": "collectives.decomposers:ReduceScatterDecomposerPass",
+    "reduce-scatter-reassociate": "collectives.simplifiers:ReduceScatterReassociatePass",
     "batchnorm_expander": "batchnorm_expander:BatchNormExpanderPass",
     "broadcast_canonicalizer": "broadcast_canonicalizer:BroadcastCanonicalizerPass",
     "comparison-expander": "comparison_expander:ComparisonExpanderPass",

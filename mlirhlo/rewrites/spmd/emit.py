@@ -360,8 +360,8 @@ class Emitter(Estimate):
         """An instruction at the end of the block; constants and numbers of devices once each."""
         own = dict(properties or {})
         values = [v for v in operands if isinstance(v, SSAValue)]
-        key = (opcode, shape, tuple(values), tuple(own.items()))
-        once = opcode in ("constant", "partition-id", "iota", "broadcast", "reshape", "convert")
+        key = _key(opcode, values, shape, own)
+        once = opcode in _ONCE or opcode in COLLECTIVES
         once = once or (opcode == "dynamic-slice" and array_of(values[0]).rank == 1)
         if once and key in self._known:
             return self._known[key]
@@ -384,15 +384,34 @@ class Emitter(Estimate):
         values = [v for v in operands if isinstance(v, SSAValue)]
         left_out = ("sharding", "proto_id", "proto_rest", "control_predecessors")
         own = {k: v for k, v in properties.items() if k not in left_out}
-        if "channel_id" in own:
-            own["channel_id"] = self._channel()
+        key = _key(op.opcode.name, values, shape, own)
+        if op.opcode.name in COLLECTIVES:
+            if key in self._known:
+                return self._known[key]
+            if "channel_id" in own:
+                own["channel_id"] = self._channel()
         made = make(op.opcode.name, values, shape, own, name=op.instruction_name)
         append(self.block, made)
+        if op.opcode.name in COLLECTIVES:
+            self._known[key] = made.output
         return made.output
 
     def _channel(self) -> Attribute:
         self.module.channel += 1
         return integer(self.module.channel)
+
+
+_ONCE = ("constant", "partition-id", "iota", "broadcast", "reshape", "convert")
+COLLECTIVES = ("all-gather", "all-reduce", "all-to-all", "collective-permute", "reduce-scatter")
+"""Twice the same of these (their channels aside) is made once."""
+
+
+def _key(
+    opcode: str, values: Sequence[SSAValue], shape: Shape, properties: Mapping[str, Attribute]
+) -> object:
+    left_out = ("channel_id", "metadata", "frontend_attributes")
+    own = tuple((k, v) for k, v in properties.items() if k not in left_out)
+    return (opcode, shape, tuple(values), own)
 
 
 def _bytes(shape: Shape) -> int:

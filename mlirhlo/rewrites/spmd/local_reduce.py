@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
-from mlirhlo.dialects.hlo.attributes.base import integers
+from mlirhlo.dialects.hlo.attributes.base import integers, symbol
 from mlirhlo.dialects.hlo.attributes.dimensions import Window, WindowAttr
-from mlirhlo.dialects.hlo.ops import ReduceOp, ReduceWindowOp
+from mlirhlo.dialects.hlo.ops import AllReduceOp, ReduceOp, ReduceScatterOp, ReduceWindowOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.rewrites.spmd.emit import Value, array_of
 from mlirhlo.rewrites.spmd.factors import leaves, sizes_of
@@ -102,3 +102,16 @@ def reduce_window(work: Work) -> list[Leaf]:
     properties = {**op.properties, "window": WindowAttr(Window(tuple(dimensions)))}
     value = work.emit.like(op, (*operands, *inits), work.local_result(), properties)
     return work.parts(value)
+
+
+@handles("all-reduce", "reduce-scatter")
+def manual_reduction(work: Work) -> list[Leaf]:
+    """A reduction that the program itself asks for; equal computations are one."""
+    op = work.op
+    assert isinstance(op, AllReduceOp | ReduceScatterOp)
+    opcode = opcode_of(work.computations[op.to_apply])
+    shape = leaves(op.shape)[0]
+    if opcode is None or not isinstance(shape, ArrayShape):
+        return plain(work)
+    name = work.emit.module.binary(opcode, shape.element_type)
+    return plain(work, {**op.properties, "to_apply": symbol(name)})

@@ -19,9 +19,10 @@ from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.ops import ConstantOp, ConvolutionOp, ReverseOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.rewrites.algsimp.common import array, element, made_by, sized
+from mlirhlo.rewrites.expander import ExpanderPass
 from mlirhlo.rewrites.gpu_calls import CONV_CONFIG, make_call, put
 from mlirhlo.rewrites.gpu_calls import element as element_of
-from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, rule
+from mlirhlo.rewrites.rules import Rewriter, Rule, rule
 
 FORWARD, FUSED = "__cudnn$convForward", "__cudnn$convBiasActivationForward"
 _CONFIG: dict[str, Any] = {
@@ -204,7 +205,7 @@ def forward_convolution(op: ConvolutionOp, rewriter: Rewriter) -> None:
 
 
 @dataclass(frozen=True)
-class ConvRewriterPass(RulePass):
+class ConvRewriterPass(ExpanderPass):
     """Hands convolutions to cuDNN.
 
     Before and after:

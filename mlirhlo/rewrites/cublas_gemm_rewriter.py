@@ -36,6 +36,7 @@ from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.computations import module_of
 from mlirhlo.rewrites.cublas_calls import call_of, config_of_dot, is_product, is_tiny, through, uses
 from mlirhlo.rewrites.cublas_f8_rules import dot_of_scaled_f8, f8_of_f8_gemm, scale_of_f8_gemm
+from mlirhlo.rewrites.expander import ExpanderPass
 from mlirhlo.rewrites.gpu_calls import (
     F8,
     GEMM,
@@ -48,7 +49,7 @@ from mlirhlo.rewrites.gpu_calls import (
 )
 from mlirhlo.rewrites.gpu_calls import element as element_of
 from mlirhlo.rewrites.passes import Trace
-from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, apply_rules, rule
+from mlirhlo.rewrites.rules import Rewriter, Rule, rule
 
 _TYPES = ("f16", "bf16", "f32", "f64", "c64", "c128")
 _EPILOGUES = ("f8e4m3fn", "f8e5m2", "f16", "bf16", "f32", "f64")
@@ -307,7 +308,7 @@ def _options(rewriter: Rewriter) -> CublasGemmRewriterPass:
 
 
 @dataclass(frozen=True)
-class CublasGemmRewriterPass(RulePass):
+class CublasGemmRewriterPass(ExpanderPass):
     """Hands dots to cuBLAS, with scale, added matrix or vector, and activation in one call.
 
     Before and after:
@@ -351,7 +352,5 @@ class CublasGemmRewriterPass(RulePass):
         for rules in ([r for r in self.selected() if r is not last], [last]):
             wanted = [r for r in rules if r in self.selected()]
             if wanted:
-                changed |= apply_rules(
-                    module.op, wanted, fuel=self.fuel, trace=trace, name=self.name, options=self
-                )
+                changed |= self.apply_outside(module, trace, wanted, self)
         return changed

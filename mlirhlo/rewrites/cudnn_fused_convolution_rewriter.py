@@ -26,8 +26,9 @@ from mlirhlo.interp.custom_calls.gpu_gemm import config_of
 from mlirhlo.rewrites.algsimp.common import Builder, array, is_all, made_by, sized, splat_of
 from mlirhlo.rewrites.conv_rewriter import FORWARD, FUSED
 from mlirhlo.rewrites.cublas_calls import uses
+from mlirhlo.rewrites.expander import ExpanderPass
 from mlirhlo.rewrites.gpu_calls import CONV_CONFIG, number, with_config
-from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, rule
+from mlirhlo.rewrites.rules import Rewriter, Rule, rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +210,7 @@ def _positive_part(op: SelectOp) -> SSAValue | None:
 
 
 @dataclass(frozen=True)
-class CudnnFusedConvolutionRewriterPass(RulePass):
+class CudnnFusedConvolutionRewriterPass(ExpanderPass):
     """Lets cuDNN scale a convolution's result, add to it and apply an activation, in one call.
 
     Before and after:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import FusionOp, Instruction
 from mlirhlo.rewrites.passes import Trace
-from mlirhlo.rewrites.rules import Rewriter, RulePass, apply_rules
+from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, apply_rules
 
 if TYPE_CHECKING:
     from mlirhlo.rewrites.client import Graph, Value
@@ -20,13 +20,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExpanderPass(RulePass):
-    """A list of rules that adds computations, which a fusion may not call."""
+    """A list of rules that adds computations or calls of libraries, which a fusion may not have."""
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Applies the rules outside of fusions; whether anything changed."""
+        return self.apply_outside(module, trace, self.selected(), Callees(self))
+
+    def apply_outside(
+        self, module: HloModule, trace: Trace, rules: Sequence[Rule], options: object
+    ) -> bool:
+        """Applies some rules outside of fusions; whether anything changed."""
         fused = {op.calls for op in module.instructions if isinstance(op, FusionOp)}
-        rules = self.selected()
-        callees = Callees(self)
         changed = False
         for computation in tuple(module.computations):
             if computation.computation_name not in fused:
@@ -36,7 +40,7 @@ class ExpanderPass(RulePass):
                     fuel=self.fuel,
                     trace=trace,
                     name=self.name,
-                    options=callees,
+                    options=options,
                 )
         return changed
 

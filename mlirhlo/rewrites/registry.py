@@ -92,6 +92,7 @@ _BUILTIN: Mapping[str, str] = {
         "cudnn_fused_convolution_rewriter:CudnnFusedConvolutionRewriterPass"
     ),
     "cublas-gemm-rewriter": "cublas_gemm_rewriter:CublasGemmRewriterPass",
+    "cpu-parallel-task-assigner": "cpu_parallel_task_assigner:CpuParallelTaskAssignerPass",
     "custom-call-expander": "custom_call_expander:CustomCallExpanderPass",
     "declared-types": "declared_types:DeclaredTypesPass",
     "default-layouts": "default_layouts:DefaultLayoutsPass",

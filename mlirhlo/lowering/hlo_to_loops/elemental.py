@@ -73,10 +73,7 @@ def emitters() -> Mapping[str, Emitter]:
 class Elements:
     """Emits elements within one loop body."""
 
-    def __init__(
-        self, places: Places, buffers: Mapping[SSAValue, SSAValue], *, flat: bool = False
-    ) -> None:
-        """`flat`: arrays are read by one index, in the order of their memory."""
+    def __init__(self, places: Places, buffers: Mapping[SSAValue, SSAValue]) -> None:
         self._outer: Elements | None = None
         self.places = places
         self.b: FunctionBuilder = places.b
@@ -86,7 +83,6 @@ class Elements:
         self.lanes = places.lanes
         self.buffers = buffers
         """Memrefs of the values that stand in memory."""
-        self.flat = flat
         self._known: dict[tuple[SSAValue, Place], Value] = {}
         self._parts: dict[tuple[SSAValue, Place], Sequence[Value]] = {}
         self._once: dict[tuple[Hashable, Place], SSAValue] = {}
@@ -104,10 +100,7 @@ class Elements:
         elif found is None:
             buffer = self.buffers.get(value)
             if buffer is not None:
-                shape = cast(ArrayShape, shape_of(value.type))
-                if self.flat and shape.dimensions:
-                    shape = ArrayShape(shape.element_type, (shape.element_count,))
-                found = self.places.load(buffer, shape, key[1])
+                found = self.places.load(buffer, cast(ArrayShape, shape_of(value.type)), key[1])
             else:
                 op = cast(Instruction, value.owner)
                 emitter = self._emitters.get(op.opcode.name)
@@ -215,7 +208,7 @@ class Elements:
     def scope(self, places: Places | None = None) -> Elements:
         """Elements of the body of a loop, just begun: it sees what was emitted here, not the other
         way. Every loop has one, so that what does not change in it is known."""
-        inner = Elements(places or self.places, self.buffers, flat=self.flat)
+        inner = Elements(places or self.places, self.buffers)
         inner._outer = self
         return inner
 

@@ -92,7 +92,7 @@ def _steps(
             order = [*others, ("to_real", last, after[last])]
         case _:
             order = [("complex", last, after[last]), *others]
-    sizes, steps = list(before), []
+    sizes, steps = list(before), list[tuple[str, list[int], int, int]]()
     for routine, dim, made in order:
         steps.append((routine, list(sizes), dim, made))
         sizes[dim] = made

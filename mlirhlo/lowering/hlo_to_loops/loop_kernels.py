@@ -1,7 +1,6 @@
 """Kernels that compute every element of their outputs on its own.
 
-The most minor dimension goes in vectors, the rest of it under a mask. Where all that is computed is
-element by element on arrays of one shape, the arrays are walked as if they had one dimension.
+The most minor dimension goes in vectors, the rest of it under a mask.
 """
 
 from __future__ import annotations
@@ -10,13 +9,12 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import prod
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
-from xdsl.dialects.builtin import MemRefType, UnitAttr
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
-from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.builder import FunctionBuilder, Index
@@ -63,20 +61,19 @@ def loop_kernel(name: str, outputs: Sequence[Output], operands: Sequence[SSAValu
     of the same dimensions and layout share their loops. Raises `HloError` HLO0432 for an
     instruction that has no elements.
     """
-    flat = _is_flat(outputs, operands)
     shapes = [*map(array, operands), *(o.shape for o in outputs)]
-    types = [_buffer(shape, flat) for shape in shapes]
-    b = FunctionBuilder(name, types, argument_attributes=_attributes(len(types)))
+    types = [buffer_type(shape) for shape in shapes]
+    b = FunctionBuilder(
+        name, types, argument_attributes=[{"llvm.noalias": UnitAttr()}] * len(types)
+    )
     buffers: dict[SSAValue, SSAValue] = dict(zip(operands, b.arguments, strict=False))
     groups: dict[object, list[tuple[Output, SSAValue]]] = {}
     for output, target in zip(outputs, b.arguments[len(operands) :], strict=True):
         key = (physical_dimensions(output.shape), physical_order(output.shape))
         groups.setdefault(key, []).append((output, target))
-    if flat or not any(shape.dimensions for shape in shapes):
-        _share(b, shapes, len(operands))
     lanes = lanes_for(shapes)
     for group in groups.values():
-        _nest(b, group, buffers, lanes, flat=flat)
+        _nest(b, group, buffers, lanes)
     return b.finish()
 
 
@@ -85,19 +82,16 @@ def _nest(
     outputs: Sequence[tuple[Output, SSAValue]],
     buffers: dict[SSAValue, SSAValue],
     most_lanes: int,
-    *,
-    flat: bool,
 ) -> None:
     """The loops over outputs of one shape."""
     shape = outputs[0][0].shape
-    sizes = (shape.element_count,) if flat else physical_dimensions(shape)
-    order = (0,) if flat else physical_order(shape)
+    sizes, order = physical_dimensions(shape), physical_order(shape)
     if 0 in sizes:
         return
 
     def body(indices: Sequence[Coordinate], lanes: int, mask: SSAValue | None) -> None:
         places = Places(b, lanes, mask)
-        e = Elements(places, buffers, flat=flat)
+        e = Elements(places, buffers)
         place: list[Coordinate] = [Coordinate(0)] * len(sizes)
         for at, d in enumerate(order):
             place[d] = indices[at]
@@ -221,57 +215,3 @@ def lanes_for(shapes: Sequence[ArrayShape]) -> int:
     """Lanes of the vectors that hold elements of these types: narrow ones are computed as 32 bits."""
     widest = max((s.element_type.real.bits for s in shapes), default=32)
     return _VECTOR_BYTES * 8 // max(widest, 32)
-
-
-def _attributes(count: int) -> Sequence[dict[str, Attribute]]:
-    return [{"llvm.noalias": UnitAttr()} for _ in range(count)]
-
-
-def _buffer(shape: ArrayShape, flat: bool) -> MemRefType[Any]:
-    type_ = buffer_type(shape)
-    if flat and shape.dimensions:
-        sizes = [shape.element_count] + ([2] if shape.element_type.is_complex else [])
-        return MemRefType(type_.element_type, sizes)
-    return type_
-
-
-def _share(b: FunctionBuilder, shapes: Sequence[ArrayShape], operands: int) -> None:
-    """Element by element: a result may be written where an operand of such elements was read."""
-    if len(shapes) != operands + 1:
-        return  # what one result overwrites another may have to read
-    result = shapes[-1]
-    for number, shape in enumerate(shapes[:-1]):
-        same_size = shape.element_type.byte_size == result.element_type.byte_size
-        if same_size and shape.dimensions == result.dimensions:
-            b.may_share(number, operands)
-
-
-def _is_flat(outputs: Sequence[Output], operands: Sequence[SSAValue]) -> bool:
-    """Whether everything between is element by element on one shape, or the same everywhere."""
-    shape = outputs[0].shape
-    if not shape.dimensions or any(o.part is not None for o in outputs):
-        return False
-    inputs = set(operands)
-    seen: set[SSAValue] = set()
-    stack = [o.value for o in outputs]
-    while stack:
-        value = stack.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        here = array(value)
-        if here.dimensions and (
-            here.dimensions != shape.dimensions or physical_order(here) != physical_order(shape)
-        ):
-            return False
-        if value in inputs:
-            continue
-        op = cast(Instruction, value.owner)
-        opcode = op.opcode.name
-        if opcode == "broadcast":
-            if array(op.inputs[0]).dimensions:
-                return False
-        elif opcode not in ("constant", "copy") and not op.opcode.elementwise:
-            return False
-        stack.extend(op.inputs)
-    return True

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from mlirhlo.mosaic.language.control import loop, run_scoped, when
     from mlirhlo.mosaic.language.dma import (
         DeviceIdType,
+        axis_index,
+        axis_size,
         semaphore_read,
         semaphore_signal,
         semaphore_wait,
@@ -60,6 +62,8 @@ _PLACES = {
     "MemorySpace": "scratch",
     "ShapeDtypeStruct": "specs",
     "Squeezed": "specs",
+    "axis_index": "dma",
+    "axis_size": "dma",
     "cdiv": "grid",
     "debug_check": "extras",
     "debug_print": "extras",
@@ -120,6 +124,8 @@ __all__ = [
     "MemorySpace",
     "ShapeDtypeStruct",
     "Squeezed",
+    "axis_index",
+    "axis_size",
     "cdiv",
     "debug_check",
     "debug_print",

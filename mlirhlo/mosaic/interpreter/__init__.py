@@ -1,10 +1,10 @@
-"""Runs kernels: each operation as it says, one step of the grid after another, in numpy.
+"""Simulates kernels: each operation as it says, one step of the grid after another, in numpy.
 
-Copies are made when they are started and one core of one device is run. What the order of things on
-hardware would change is not looked for here.
+`Kernel.run` takes one device's arrays, `Kernel.run_on` those of several. With `Options.checks`, which
+`InterpretParams` has on, every access is held against the rules of memories, copies and semaphores.
 """
 
-from mlirhlo.mosaic.interpreter.core import Options
+from mlirhlo.mosaic.interpreter.core import InterpretParams, Options
 from mlirhlo.mosaic.interpreter.launch import Kernel
 
-__all__ = ["Kernel", "Options"]
+__all__ = ["InterpretParams", "Kernel", "Options"]

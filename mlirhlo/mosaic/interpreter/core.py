@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mlirhlo.mosaic.interpreter.clocks import Memory
 from mlirhlo.mosaic.interpreter.memory import COUNTER, MemRef
 
 if TYPE_CHECKING:
+    from xdsl.ir import Operation
+
+    from mlirhlo.mosaic.interpreter.checks import Checks
     from mlirhlo.mosaic.interpreter.registry import Array
+    from mlirhlo.mosaic.interpreter.world import World
 
 
 def _to_standard_error(text: str) -> None:
@@ -30,7 +35,25 @@ class Options:
     log: Callable[[str], None] = _to_standard_error
     """Where `tpu.log` and traced values go."""
     device: int = 0
-    """Logical number of the device."""
+    """Logical number of the device; of a run on several, of the first."""
+    checks: bool = False
+    """Whether every access is held against what is written and under way: memory nobody wrote, races,
+    copies and signals that nobody waits for, outputs that are returned to, VMEM that does not suffice."""
+    dma_execution_mode: str = "on_wait"
+    """When bytes move: `on_wait`, as late as can be; `eager`, when the copy is started; `random`."""
+    random_seed: int = 0
+    """Of the order of devices, of parallel steps, and of `random` copies."""
+    target: str = "v5e"
+    """The generation whose VMEM the kernel has to fit into, where there are checks."""
+    vmem_limit_bytes: int | None = None
+    """What the call allows a kernel of that VMEM; None for the compiler's own limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class InterpretParams(Options):
+    """How a kernel is simulated: `Options`, with the checks on."""
+
+    checks: bool = True
 
 
 @dataclass(eq=False)
@@ -45,11 +68,44 @@ class Core:
     internal_scratch_in_bytes: int = 0
     seed: tuple[int, ...] = field(default=(0,))
     steps_since_seed: int = 0
+    device: int = 0
+    world: World | None = None
+    """All devices of the run."""
+    checks: Checks | None = None
+    clock: dict[int, int] = field(default_factory=dict[int, int])
+    allocations: int = 0
+    """How many there were: names those of one device to the others."""
+
+    @property
+    def has_peers(self) -> bool:
+        """Whether other devices can reach this one's memories."""
+        return self.world is not None and self.world.count > 1
+
+    def tick(self) -> None:
+        """What was done is told to others; what follows is not."""
+        self.clock[self.device] += 1
+
+    def tracked(self, ref: MemRef, op: Operation | None, name: str = "", key: Any = None) -> MemRef:
+        """A new allocation, as the checks and the other devices see it."""
+        if self.checks is None and not self.has_peers:
+            return ref
+        if key is None:
+            key = self.allocations
+            self.allocations += 1
+        memory = Memory(name or "memory of its own", ref.array, self.device, key, op)
+        if op is not None and op.results:
+            memory.name = op.results[0].name_hint or f"what {op.name} allocates"
+        if self.checks is not None and not ref.element:
+            memory.expect_writes()
+        if self.world is not None:
+            self.world.memories[self.device, key] = memory
+        return replace(ref, memory=memory, written=memory.written)
 
     @cached_property
     def barrier(self) -> MemRef:
         """The barrier semaphore."""
-        return MemRef(np.zeros((), COUNTER), "semaphore_mem", "tpu.semaphore")
+        ref = MemRef(np.zeros((), COUNTER), "semaphore_mem", "tpu.semaphore")
+        return self.tracked(ref, None, "the barrier semaphore", "barrier")
 
     @cached_property
     def internal_scratch(self) -> Array:

@@ -7,11 +7,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from random import Random
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerType, MemRefType
+from xdsl.dialects.builtin import ArrayAttr, IntegerType, MemRefType
 
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.mosaic.attributes import (
@@ -23,7 +25,9 @@ from mlirhlo.mosaic.attributes import (
     string_of,
 )
 from mlirhlo.mosaic.interpreter.bits import from_bits, to_bits
-from mlirhlo.mosaic.interpreter.code import Functions
+from mlirhlo.mosaic.interpreter.budget import check_budget
+from mlirhlo.mosaic.interpreter.checks import Checks
+from mlirhlo.mosaic.interpreter.code import Function, Functions
 from mlirhlo.mosaic.interpreter.core import Core, Options
 from mlirhlo.mosaic.interpreter.memory import (
     MemRef,
@@ -36,6 +40,7 @@ from mlirhlo.mosaic.interpreter.memory import (
 from mlirhlo.mosaic.interpreter.numbers import width_of
 from mlirhlo.mosaic.interpreter.problems import place_of
 from mlirhlo.mosaic.interpreter.windows import Block, Window, window_of
+from mlirhlo.mosaic.interpreter.world import World
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -110,19 +115,50 @@ class Kernel:
         aliases: Mapping[int, int] | None = None,
         options: Options | None = None,
     ) -> list[Array]:
-        """The results of the kernel on arrays.
+        """The results of the kernel on one device's arrays.
 
         `inputs` are the operands of the call: dynamic grid bounds, scalars, arrays. `outputs` are
         shapes and element types of the results; `aliases` gives, by the number of a result, the
         number of the operand whose memory it takes. Elements that the kernel does not write are NaN
         or the least integer.
 
-        Raises `HloError` HLO0700 when the arrays do not fit, HLO0701 to HLO0703 as operations do.
+        Raises `HloError` HLO0700 when the arrays do not fit, HLO0701 to HLO0703 as operations do,
+        HLO0730 to HLO0735 as the checks of `options` do.
         """
+        return self.run_on([inputs], outputs, aliases=aliases, options=options)[0]
+
+    def run_on(
+        self,
+        devices: Sequence[Sequence[Array]],
+        outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]],
+        *,
+        aliases: Mapping[int, int] | None = None,
+        options: Options | None = None,
+    ) -> list[list[Array]]:
+        """As `run`, of several devices at once: the operands of each, and the results of each."""
+        stated = options or Options()
+        if stated.checks:
+            check_budget(self.op, stated)
+        world = World(stated, len(devices))
+        launches = [
+            self._launch(world, number, inputs, outputs, aliases or {})
+            for number, inputs in enumerate(devices)
+        ]
+        with np.errstate(all="ignore"):
+            world.run([launch.steps for launch in launches])
+        return [launch.results(outputs) for launch in launches]
+
+    def _launch(
+        self,
+        world: World,
+        device: int,
+        inputs: Sequence[Array],
+        outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]],
+        aliases: Mapping[int, int],
+    ) -> _Launch:
         dynamic = sum(bound == DYNAMIC_BOUND for bound in self.bounds)
         given = iter(inputs[:dynamic])
         bounds = tuple(int(next(given)) if b == DYNAMIC_BOUND else b for b in self.bounds)
-        core = Core(options or Options(), bounds, internal_scratch_in_bytes=self._scratch_bytes)
         types = self._types[len(bounds) :]
         count = len(inputs) - dynamic + len(outputs)
         if len(types) != count + self._scratch:
@@ -130,70 +166,88 @@ class Kernel:
                 f"it has {len(types)} arguments behind the grid indices, {count} arrays and "
                 f"{self._scratch} scratch operands are given"
             )
+        core = Core(
+            world.options,
+            bounds,
+            internal_scratch_in_bytes=self._scratch_bytes,
+            device=device,
+            world=world,
+            clock={device: 1},
+        )
+        if world.options.checks:
+            core.checks = Checks(core)
+        if core.has_peers:
+            # Others may signal it before this device is there.
+            _ = core.barrier
         memory = [
             self._held(array, type_) for array, type_ in zip(inputs[dynamic:], types, strict=False)
         ]
         first = len(memory)
         for number, (shape, dtype) in enumerate(outputs):
-            shared = (aliases or {}).get(number)
+            shared = aliases.get(number)
             if shared is not None:
                 memory.append(memory[shared - dynamic])
             else:
-                type_ = types[first + number]
-                memory.append(unwritten(shape, self._element(type_, dtype)))
-        refs, blocks = self._references(memory, types, first)
-        refs += [allocate(type_) for type_ in types[count:]]
-        with np.errstate(all="ignore"):
-            self._steps(core, bounds, refs, blocks)
-        return [
-            _as_type(array, dtype)
-            for array, (_, dtype) in zip(memory[first:], outputs, strict=True)
-        ]
+                memory.append(unwritten(shape, self._element(types[first + number], dtype)))
+        fresh = {first + number for number in range(len(outputs)) if number not in aliases}
+        refs, blocks = self._references(core, memory, types, first, fresh)
+        arguments = self.op.regions[0].blocks[0].args[len(bounds) :]
+        for number, type_ in enumerate(types[count:], count):
+            name = arguments[number].name_hint or f"scratch {number - count}"
+            refs.append(core.tracked(allocate(type_), None, name, ("argument", number)))
+        semantics = [case_of(item) for item in _items(attribute_of(self.op, "dimension_semantics"))]
+        return _Launch(
+            core,
+            self._functions[self.name],
+            refs,
+            blocks,
+            memory[first:],
+            self.prefetches,
+            tuple(semantics),
+        )
 
     def _references(
-        self, memory: list[Array], types: Sequence[Attribute], first_output: int
+        self,
+        core: Core,
+        memory: list[Array],
+        types: Sequence[Attribute],
+        first_output: int,
+        fresh: set[int],
     ) -> tuple[list[Any], list[Block]]:
         """What the body gets for each array, and the blocks that have to be moved for it."""
         refs: list[Any] = []
         blocks: list[Block] = []
+        arguments = self.op.regions[0].blocks[0].args[len(self.bounds) :]
         for number, array in enumerate(memory):
             type_ = types[number]
             at = number - self.prefetches
             window = self._windows[at] if 0 <= at < len(self._windows) else None
+            name, key = arguments[number].name_hint or f"operand {number}", ("argument", number)
             if isinstance(type_, IntegerType):
                 refs.append(array.reshape(())[()])
                 continue
             if window is None:
-                refs.append(MemRef(array, memory_space(type_)))
+                ref = core.tracked(MemRef(array, memory_space(type_)), None, name, key)
+                if ref.memory is not None and number not in fresh:
+                    ref.memory.written = None
+                refs.append(ref)
                 continue
             if len(window.bounds) != array.ndim:
                 raise self._unfit(
                     f"operand {number} has {array.ndim} dimensions, its window {len(window.bounds)}"
                 )
-            ref = allocate(type_)
+            ref = core.tracked(allocate(type_), None, name, key)
             if ref.array.size != int(np.prod(window.bounds, dtype=int)):
                 raise self._unfit(
                     f"operand {number} is seen as {list(ref.shape)}, its window is "
                     f"{list(window.bounds)}"
                 )
             refs.append(ref)
-            blocks.append(Block(window, array, ref, is_output=number >= first_output))
+            returns = window.may_return or number not in fresh
+            blocks.append(
+                Block(window, array, ref, name, number >= first_output, may_return=returns)
+            )
         return refs, blocks
-
-    def _steps(
-        self, core: Core, bounds: tuple[int, ...], refs: list[Any], blocks: list[Block]
-    ) -> None:
-        """Every step of the grid, the last dimension fastest."""
-        body = self._functions[self.name]
-        scalars = tuple(refs[: self.prefetches])
-        for step in _grid(bounds):
-            core.step = step
-            indices = tuple(np.int32(at) for at in step)
-            for block in blocks:
-                block.begin(core, (*indices, *scalars))
-            body(core, (*indices, *refs))
-        for block in blocks:
-            block.flush()
 
     def _element(self, type_: Attribute, dtype: np.dtype[Any]) -> np.dtype[Any]:
         if isinstance(type_, MemRefType) and not semaphore_kind(type_.element_type):
@@ -215,5 +269,47 @@ def _as_type(array: Array, dtype: np.dtype[Any]) -> Array:
     return from_bits(to_bits(array), dtype)
 
 
-def _grid(bounds: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    return product(*(range(bound) for bound in bounds))
+def _items(attribute: Attribute | None) -> Sequence[Attribute]:
+    return cast("ArrayAttr[Attribute]", attribute).data if isinstance(attribute, ArrayAttr) else ()
+
+
+@dataclass(slots=True, eq=False)
+class _Launch:
+    """A kernel with its memory on one device, ready to run."""
+
+    core: Core
+    body: Function
+    refs: list[Any]
+    blocks: list[Block]
+    outputs: list[Array]
+    prefetches: int
+    semantics: tuple[str, ...]
+
+    def steps(self) -> None:
+        """Every step of the grid, the last dimension fastest; parallel ones in the seed's order."""
+        core = self.core
+        scalars = tuple(self.refs[: self.prefetches])
+        for step in self._grid():
+            core.step = step
+            indices = tuple(np.int32(at) for at in step)
+            for block in self.blocks:
+                block.begin(core, (*indices, *scalars))
+            self.body(core, (*indices, *self.refs))
+        for block in self.blocks:
+            block.flush()
+
+    def _grid(self) -> Iterator[tuple[int, ...]]:
+        orders: list[Sequence[int]] = [range(bound) for bound in self.core.bounds]
+        seed = self.core.options.random_seed
+        if self.core.options.checks and seed:
+            for dim, word in enumerate(self.semantics):
+                if word == "arbitrary":
+                    break
+                orders[dim] = Random(seed + dim).sample(orders[dim], len(orders[dim]))
+        return product(*orders)
+
+    def results(self, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> list[Array]:
+        """The results in the types of the call."""
+        return [
+            _as_type(array, dtype) for array, (_, dtype) in zip(self.outputs, outputs, strict=True)
+        ]

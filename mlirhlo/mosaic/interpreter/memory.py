@@ -23,9 +23,10 @@ from mlirhlo.mosaic.attributes import case_of
 from mlirhlo.mosaic.interpreter.problems import fault
 
 if TYPE_CHECKING:
-    from xdsl.ir import Attribute
+    from xdsl.ir import Attribute, Operation
 
-    from mlirhlo.mosaic.interpreter.registry import Array
+    from mlirhlo.mosaic.interpreter.clocks import Memory
+    from mlirhlo.mosaic.interpreter.registry import Activation, Array
 
 SEMAPHORES = ("tpu.semaphore", "tpu.dma_semaphore")
 COUNTER = np.dtype(np.int64)
@@ -50,6 +51,10 @@ class MemRef:
     """The other way round."""
     view: Callable[[Array], Array] | None = None
     """From all of `seen_as` to the part that this reference is of."""
+    memory: Memory | None = None
+    """The allocation, where accesses are checked."""
+    written: Array | None = None
+    """Which of the elements somebody wrote, as a view of `memory.written`; None for all."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -96,6 +101,8 @@ class MemRef:
             self.seen_as,
             self.stored_as,
             None if self.parent is None else inner,
+            self.memory,
+            None if self.written is None or self.parent is not None else view(self.written),
         )
 
     def converted(
@@ -103,7 +110,14 @@ class MemRef:
     ) -> MemRef:
         """A reference to the same bytes that shows them otherwise."""
         return MemRef(
-            seen_as(self.read()), self.space, self.element, self, seen_as, stored_as, None
+            seen_as(self.read()),
+            self.space,
+            self.element,
+            self,
+            seen_as,
+            stored_as,
+            None,
+            self.memory,
         )
 
 
@@ -191,6 +205,23 @@ def reshaped(ref: MemRef, shape: Sequence[int]) -> MemRef:
         view = ref.array.reshape(target)
         # A copy that numpy had to make lies elsewhere.
         if np.may_share_memory(view, ref.array):
-            return MemRef(view, ref.space, ref.element)
+            seen = None if ref.written is None else ref.written.reshape(target)
+            if seen is None or np.may_share_memory(seen, ref.written):
+                return MemRef(view, ref.space, ref.element, memory=ref.memory, written=seen)
     source = ref.shape
     return ref.converted(lambda a: a.reshape(target), lambda a: a.reshape(source))
+
+
+def read_at(frame: Activation, op: Operation, ref: MemRef, index: Any) -> Array:
+    """The elements at a numpy index, checked; not to be written."""
+    if frame.core.checks is not None:
+        frame.core.checks.read(op, ref, index)
+    part: Array = ref.read()[index]
+    return part
+
+
+def write_at(frame: Activation, op: Operation, ref: MemRef, index: Any, values: Any) -> None:
+    """Stores at a numpy index, checked."""
+    if frame.core.checks is not None:
+        frame.core.checks.write(op, ref, index)
+    ref.write(index, values)

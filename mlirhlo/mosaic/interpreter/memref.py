@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mlirhlo.mosaic.attributes import integers_of
-from mlirhlo.mosaic.interpreter.memory import MemRef, allocate, box, reshaped, shape_of
+from mlirhlo.mosaic.interpreter.memory import (
+    MemRef,
+    allocate,
+    box,
+    read_at,
+    reshaped,
+    shape_of,
+    write_at,
+)
 from mlirhlo.mosaic.interpreter.problems import fault, unfit
 from mlirhlo.mosaic.interpreter.registry import Activation, Run, Scope, means
 from mlirhlo.mosaic.interpreter.vector_shape import DYNAMIC
@@ -26,7 +34,7 @@ def load(op: Operation, scope: Scope) -> Run:
     """One element."""
 
     def run(frame: Activation, ref: MemRef, *at: Any) -> Any:
-        return ref.read()[box(ref, at, (1,) * len(at))].reshape(())[()]
+        return read_at(frame, op, ref, box(ref, at, (1,) * len(at))).reshape(())[()]
 
     return run
 
@@ -36,7 +44,7 @@ def store(op: Operation, scope: Scope) -> Run:
     """Writes one element."""
 
     def run(frame: Activation, value: Any, ref: MemRef, *at: Any) -> Any:
-        ref.write(box(ref, at, (1,) * len(at)), value)
+        write_at(frame, op, ref, box(ref, at, (1,) * len(at)), value)
         return ()
 
     return run
@@ -46,7 +54,9 @@ def store(op: Operation, scope: Scope) -> Run:
 def alloca(op: Operation, scope: Scope) -> Run:
     """New memory, unwritten; semaphores at zero."""
     type_ = op.results[0].type
-    return lambda frame, *sizes: allocate(type_, [int(size) for size in sizes])
+    return lambda frame, *sizes: frame.core.tracked(
+        allocate(type_, [int(size) for size in sizes]), op
+    )
 
 
 @means("memref.dealloc")
@@ -78,7 +88,7 @@ def copy(op: Operation, scope: Scope) -> Run:
     """Copies all elements."""
 
     def run(frame: Activation, source: MemRef, target: MemRef) -> Any:
-        target.write(..., source.read())
+        write_at(frame, op, target, ..., read_at(frame, op, source, ...))
         return ()
 
     return run

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import linecache
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, NameLoc
 
 from mlirhlo.diagnostics import HloError, Place, error
 from mlirhlo.mosaic.attributes import name_of, string_of
@@ -12,7 +15,16 @@ if TYPE_CHECKING:
 
 
 def place_of(op: Operation) -> Place:
-    """The kernel's function and the operation's number in it; kernels have no lines of their own."""
+    """The line of Python that wrote the operation, where the kernel knows it; else the kernel's
+    function and the operation's number in it.
+    """
+    found: Any = op.location
+    while isinstance(found, NameLoc | CallSiteLoc):
+        found = found.location if isinstance(found, NameLoc) else found.callee
+    if isinstance(found, FileLineColLoc):
+        file, line = found.filename.data, found.line.data
+        source = linecache.getline(file, line).rstrip("\n") or None
+        return Place(file, line, found.column.data, source_line=source)
     function = op
     while (parent := function.parent_op()) is not None and name_of(function) != "func.func":
         function = parent

@@ -1,21 +1,18 @@
-"""`tpu`: copies and semaphores. A copy is made when it is started."""
-
-# Lambdas that numpy takes have parameters of no stated type.
-# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+"""`tpu`: copies and semaphores, of this device and of others."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mlirhlo.mosaic.attributes import integers_of
 from mlirhlo.mosaic.interpreter.memory import MemRef
-from mlirhlo.mosaic.interpreter.numbers import width_of
-from mlirhlo.mosaic.interpreter.problems import fault, stuck, unfit
+from mlirhlo.mosaic.interpreter.problems import fault, unfit
 from mlirhlo.mosaic.interpreter.registry import Activation, Run, Scope, means
+from mlirhlo.mosaic.interpreter.world import World, amount_of
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation
@@ -32,55 +29,67 @@ def _parts(op: Operation, operands: Sequence[Any]) -> list[Any]:
     return [next(rest) if size else None for size in sizes]
 
 
-def _bytes(ref: MemRef) -> int:
-    return ref.array.size * width_of(ref.dtype) // 8
+def _world(frame: Activation) -> World:
+    world = frame.core.world
+    assert world is not None
+    return world
 
 
-def _amount(semaphore: MemRef, target: MemRef) -> int:
-    """What the end of a copy adds: its bytes, or one to a semaphore that counts."""
-    return 1 if semaphore.element == "tpu.semaphore" else _bytes(target)
-
-
-def _add(semaphore: MemRef, amount: int) -> None:
-    semaphore.array[...] += amount
-
-
-def _take(semaphore: MemRef, amount: int, what: str) -> None:
-    if semaphore.array.size != 1:
-        raise fault(f"a wait for {semaphore.array.size} semaphores at once")
-    value = int(semaphore.array.reshape(-1)[0])
-    if value < amount:
-        raise stuck(f"{what} needs {amount} of a semaphore that holds {value}: it waits forever")
-    semaphore.array[...] -= amount
-
-
-def _here(op: Operation, frame: Activation, device: Any, *cores: Any) -> None:
-    """Refuses other devices and cores than the one that runs."""
-    if device is not None and int(device) != frame.core.options.device:
-        raise unfit(op, f"device {int(device)} is another one; one device is run at a time")
+def _elsewhere(op: Operation, frame: Activation, device: Any, *cores: Any) -> int | None:
+    """The device meant, None for this one. Refuses devices that do not run, and other cores."""
     for core in cores:
         if core is not None and int(core) != 0:
-            raise unfit(op, f"core {int(core)} is another one; one core is run")
+            raise unfit(op, f"core {int(core)} is another one; one core of each device is run")
+    if device is None:
+        return None
+    world, first = _world(frame), frame.core.options.device
+    at = int(device) - first
+    if not 0 <= at < world.count:
+        raise unfit(
+            op,
+            f"device {int(device)} is none of those that run: {first} to {first + world.count - 1}",
+        )
+    return None if at == frame.core.device else at
+
+
+def _counterpart(op: Operation, frame: Activation, ref: MemRef, device: int) -> MemRef:
+    """The same part of the same allocation on another device."""
+    memory = ref.memory
+    if memory is None or ref.parent is not None:
+        raise unfit(op, "this reference of another device cannot be found")
+    theirs = _world(frame).memories.get((device, memory.key))
+    if theirs is None or theirs.base.shape != memory.base.shape:
+        raise fault(
+            f"device {device} has no {memory.name} now",
+            "a barrier before the copy makes sure that the other device is in its kernel",
+        )
+    start = ref.array.__array_interface__["data"][0] - memory.base.__array_interface__["data"][0]
+    view: Any = np.ndarray(ref.array.shape, ref.array.dtype, theirs.base, start, ref.array.strides)
+    written = None
+    if theirs.written is not None:
+        size = max(1, theirs.base.itemsize)
+        strides = tuple(stride // size for stride in ref.array.strides)
+        written = np.ndarray(ref.array.shape, np.bool_, theirs.written, start // size, strides)
+    return replace(ref, array=view, memory=theirs, written=written)
 
 
 @means("tpu.enqueue_dma")
 def enqueue_dma(op: Operation, scope: Scope) -> Run:
-    """Copies at once, and tells the semaphores."""
+    """Starts a copy; of a remote one, target and target semaphore are the other device's."""
 
     def run(frame: Activation, *operands: Any) -> Any:
         parts: list[Any] = [*_parts(op, operands), None, None, None]
         source, sent, target, arrived, device, core, subcore = parts[:7]
-        _here(op, frame, device, core, subcore)
+        other = _elsewhere(op, frame, device, core, subcore)
         if source.array.shape != target.array.shape:
             raise fault(
                 f"a copy from shape {list(source.shape)} to {list(target.shape)}",
                 "slice both references alike",
             )
-        target.write(..., np.array(source.read()))
-        if sent is not None:
-            _add(sent, _amount(sent, source))
-        if arrived is not None:
-            _add(arrived, _amount(arrived, target))
+        if other is not None:
+            target = _counterpart(op, frame, target, other)
+            arrived = None if arrived is None else _counterpart(op, frame, arrived, other)
+        _world(frame).start(frame.core, op, source, target, arrived, sent)
         return ()
 
     return run
@@ -92,7 +101,7 @@ def wait_dma2(op: Operation, scope: Scope) -> Run:
 
     def run(frame: Activation, *operands: Any) -> Any:
         semaphore, _, target = _parts(op, operands)[:3]
-        _take(semaphore, _amount(semaphore, target), "the wait")
+        _world(frame).take(frame.core, semaphore, amount_of(semaphore, target), op)
         return ()
 
     return run
@@ -105,16 +114,17 @@ def wait_dma(op: Operation, scope: Scope) -> Run:
     has_segments = integers_of(op, "operandSegmentSizes") is not None
 
     def run(frame: Activation, *operands: Any) -> Any:
+        world = _world(frame)
         if not has_segments:
             # The oldest form: semaphore and target.
             semaphore, target = operands[:2]
-            _take(semaphore, _amount(semaphore, target), "the wait")
+            world.take(frame.core, semaphore, amount_of(semaphore, target), op)
             return ()
         source, sent, target, arrived = _parts(op, operands)[:4]
         use_target = arrived is not None and (waits_for_target or sent is None)
         waited: Any = arrived if use_target else sent
         ref: Any = target if use_target else source
-        _take(waited, _amount(waited, ref), "the wait")
+        world.take(frame.core, waited, amount_of(waited, ref), op)
         return ()
 
     return run
@@ -127,8 +137,12 @@ def sem_signal(op: Operation, scope: Scope) -> Run:
     def run(frame: Activation, *operands: Any) -> Any:
         parts: list[Any] = [*_parts(op, operands), None]
         semaphore, amount, device, core, subcore = parts[:5]
-        _here(op, frame, device, core, subcore)
-        _add(semaphore, int(amount))
+        other = _elsewhere(op, frame, device, core, subcore)
+        if other is not None:
+            semaphore = _counterpart(op, frame, semaphore, other)
+        here = frame.core
+        _world(frame).signal(semaphore, int(amount), dict(here.clock), op)
+        here.tick()
         return ()
 
     return run
@@ -136,10 +150,10 @@ def sem_signal(op: Operation, scope: Scope) -> Run:
 
 @means("tpu.sem_wait")
 def sem_wait(op: Operation, scope: Scope) -> Run:
-    """Takes from a semaphore, which has to hold as much."""
+    """Waits until a semaphore holds as much, and takes it."""
 
     def run(frame: Activation, semaphore: MemRef, amount: Any) -> Any:
-        _take(semaphore, int(amount), "the wait")
+        _world(frame).take(frame.core, semaphore, int(amount), op)
         return ()
 
     return run
@@ -148,7 +162,7 @@ def sem_wait(op: Operation, scope: Scope) -> Run:
 @means("tpu.sem_read")
 def sem_read(op: Operation, scope: Scope) -> Run:
     """The value of a semaphore."""
-    return lambda frame, semaphore: np.int32(semaphore.array.reshape(-1)[0])
+    return lambda frame, semaphore: np.int32(_world(frame).value(semaphore))
 
 
 @means("tpu.sem_barrier")

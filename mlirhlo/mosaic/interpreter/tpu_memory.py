@@ -16,9 +16,11 @@ from mlirhlo.mosaic.interpreter.memory import (
     MemRef,
     box,
     dtype_in,
+    read_at,
     reshaped,
     shape_of,
     unwritten,
+    write_at,
 )
 from mlirhlo.mosaic.interpreter.problems import fault, unfit
 from mlirhlo.mosaic.interpreter.registry import Activation, Run, Scope, means
@@ -34,8 +36,9 @@ def _has_mask(op: Operation, segment: int) -> bool:
     return sizes is not None and len(sizes) > segment and sizes[segment] == 1
 
 
-def _added(ref: MemRef, index: Any, value: Any) -> Any:
-    return (ref.read()[index].reshape(value.shape) + value).astype(value.dtype)
+def _added(frame: Activation, op: Operation, ref: MemRef, index: Any, value: Any) -> Any:
+    old = read_at(frame, op, ref, index)
+    return (old.reshape(value.shape) + value).astype(value.dtype)
 
 
 @means("tpu.vector_load")
@@ -46,9 +49,9 @@ def vector_load(op: Operation, scope: Scope) -> Run:
 
     def run(frame: Activation, ref: MemRef, *rest: Any) -> Any:
         if is_masked:
-            return masked_read(ref, rest[:-1], rest[-1], unwritten(shape, dtype))
+            return masked_read(frame, op, ref, rest[:-1], rest[-1], unwritten(shape, dtype))
         sizes = (1,) * (len(rest) - len(shape)) + shape
-        return ref.read()[box(ref, rest, sizes)].reshape(shape).copy()
+        return read_at(frame, op, ref, box(ref, rest, sizes)).reshape(shape).copy()
 
     return run
 
@@ -64,13 +67,13 @@ def vector_store(op: Operation, scope: Scope) -> Run:
         sizes = (1,) * (len(at) - len(shape)) + shape
         if mask is not None:
             if adds:
-                value = masked_read(ref, at, mask, np.zeros(shape, value.dtype)) + value
-            masked_write(ref, at, mask, value)
+                value = masked_read(frame, op, ref, at, mask, np.zeros(shape, value.dtype)) + value
+            masked_write(frame, op, ref, at, mask, value)
             return ()
         index = box(ref, at, sizes)
         if adds:
-            value = _added(ref, index, value)
-        ref.write(index, value.reshape(sizes))
+            value = _added(frame, op, ref, index, value)
+        write_at(frame, op, ref, index, value.reshape(sizes))
         return ()
 
     return run
@@ -96,7 +99,7 @@ def _strided(
 def strided_load(op: Operation, scope: Scope) -> Run:
     """Element k of dimension d from `index[d] + k * strides[d]`."""
     shape, strides = shape_of(op.results[0].type), integers_of(op, "strides") or ()
-    return lambda frame, ref, *at: ref.read()[_strided(ref, at, shape, strides)]
+    return lambda frame, ref, *at: read_at(frame, op, ref, _strided(ref, at, shape, strides))
 
 
 @means("tpu.strided_store")
@@ -105,7 +108,7 @@ def strided_store(op: Operation, scope: Scope) -> Run:
     shape, strides = shape_of(op.operands[0].type), integers_of(op, "strides") or ()
 
     def run(frame: Activation, value: Any, ref: MemRef, *at: Any) -> Any:
-        ref.write(_strided(ref, at, shape, strides), value)
+        write_at(frame, op, ref, _strided(ref, at, shape, strides), value)
         return ()
 
     return run
@@ -130,7 +133,7 @@ def load_at_indices(op: Operation, scope: Scope) -> Run:
         places, mask = (rest[:-1], rest[-1]) if is_masked else (rest, None)
         keep, chosen = _lanes(ref, places, mask)
         result = unwritten(shape, dtype)
-        result[keep] = ref.read()[chosen]
+        result[keep] = read_at(frame, op, ref, chosen)
         return result
 
     return run
@@ -146,7 +149,8 @@ def store_at_indices(op: Operation, scope: Scope) -> Run:
         keep, chosen = _lanes(ref, places, mask)
         for number, lane in enumerate(value[keep]):
             index = tuple(int(place[number]) for place in chosen)
-            ref.write(index, ref.read()[index] + lane if adds else lane)
+            old = read_at(frame, op, ref, index) if adds else 0
+            write_at(frame, op, ref, index, old + lane if adds else lane)
         return ()
 
     return run

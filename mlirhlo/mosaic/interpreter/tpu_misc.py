@@ -35,7 +35,7 @@ def iteration_bound(op: Operation, scope: Scope) -> Run:
 @means("tpu.device_id")
 def device_id(op: Operation, scope: Scope) -> Run:
     """The logical number of the device."""
-    return lambda frame: np.int32(frame.core.options.device)
+    return lambda frame: np.int32(frame.core.options.device + frame.core.device)
 
 
 @means("tpu.core_id", "tpu.subcore_id")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlirhlo.mosaic.attributes import attribute_of, case_of, integers_of, name_of
-from mlirhlo.mosaic.interpreter.memory import MemRef, box, dtype_in, shape_of
+from mlirhlo.mosaic.interpreter.memory import MemRef, box, dtype_in, read_at, shape_of, write_at
 from mlirhlo.mosaic.interpreter.numbers import as_unsigned, is_float
 from mlirhlo.mosaic.interpreter.problems import unfit
 from mlirhlo.mosaic.interpreter.products import contract, indexing_maps
@@ -34,7 +34,7 @@ def load(op: Operation, scope: Scope) -> Run:
 
     def run(frame: Activation, ref: MemRef, *at: Any) -> Any:
         index = box(ref, at, _box_shape(len(at), shape))
-        return ref.read()[index].reshape(shape).copy()
+        return read_at(frame, op, ref, index).reshape(shape).copy()
 
     return run
 
@@ -46,32 +46,45 @@ def store(op: Operation, scope: Scope) -> Run:
 
     def run(frame: Activation, value: Any, ref: MemRef, *at: Any) -> Any:
         sizes = _box_shape(len(at), shape)
-        ref.write(box(ref, at, sizes), value.reshape(sizes))
+        write_at(frame, op, ref, box(ref, at, sizes), value.reshape(sizes))
         return ()
 
     return run
 
 
-def masked_read(ref: MemRef, at: tuple[Any, ...], mask: Any, other: Any) -> Any:
+def _chosen(ref: MemRef, at: tuple[Any, ...], mask: Any, shape: tuple[int, ...]) -> Any:
+    """Where in a vector the mask holds, and where that is in the reference."""
+    places = np.nonzero(np.broadcast_to(mask, shape))
+    lead = len(at) - len(shape)
+    index = [np.full(places[0].shape, int(start)) for start in at] if shape else []
+    for dim, offsets in enumerate(places):
+        index[lead + dim] += offsets
+    for dim, numbers in enumerate(index):
+        if numbers.size:
+            # Raises when the least or the greatest is outside.
+            one = [0] * len(at)
+            for end in (numbers.min(), numbers.max()):
+                one[dim] = int(end)
+                box(ref, one, (1,) * len(at))
+    return places, tuple(index)
+
+
+def masked_read(
+    frame: Activation, op: Operation, ref: MemRef, at: tuple[Any, ...], mask: Any, other: Any
+) -> Any:
     """The elements where the mask holds, which alone have to be inside; `other` elsewhere."""
-    result, elements = np.array(other), ref.read()
-    lead = len(at) - result.ndim
-    for place in zip(*np.nonzero(np.broadcast_to(mask, result.shape)), strict=True):
-        index = [int(i) for i in at]
-        for dim, offset in enumerate(place):
-            index[lead + dim] += int(offset)
-        result[place] = elements[box(ref, index, (1,) * len(at))].reshape(())
+    result = np.array(other)
+    places, index = _chosen(ref, at, mask, result.shape)
+    result[places] = read_at(frame, op, ref, index)
     return result
 
 
-def masked_write(ref: MemRef, at: tuple[Any, ...], mask: Any, values: Any) -> None:
+def masked_write(
+    frame: Activation, op: Operation, ref: MemRef, at: tuple[Any, ...], mask: Any, values: Any
+) -> None:
     """Writes the elements where the mask holds, which alone have to be inside."""
-    lead = len(at) - values.ndim
-    for place in zip(*np.nonzero(np.broadcast_to(mask, values.shape)), strict=True):
-        index = [int(i) for i in at]
-        for dim, offset in enumerate(place):
-            index[lead + dim] += int(offset)
-        ref.write(box(ref, index, (1,) * len(at)), values[place])
+    places, index = _chosen(ref, at, mask, values.shape)
+    write_at(frame, op, ref, index, values[places])
 
 
 @means("vector.maskedload")
@@ -80,7 +93,7 @@ def masked_load(op: Operation, scope: Scope) -> Run:
 
     def run(frame: Activation, ref: MemRef, *rest: Any) -> Any:
         *at, mask, other = rest
-        return masked_read(ref, tuple(at), mask, other)
+        return masked_read(frame, op, ref, tuple(at), mask, other)
 
     return run
 
@@ -91,7 +104,7 @@ def masked_store(op: Operation, scope: Scope) -> Run:
 
     def run(frame: Activation, ref: MemRef, *rest: Any) -> Any:
         *at, mask, value = rest
-        masked_write(ref, tuple(at), mask, value)
+        masked_write(frame, op, ref, tuple(at), mask, value)
         return ()
 
     return run

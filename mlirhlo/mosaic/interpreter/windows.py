@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mlirhlo.mosaic.attributes import integers, lists_of, plain
+from mlirhlo.diagnostics import error
+from mlirhlo.mosaic.attributes import case_of, integers, lists_of, plain
 from mlirhlo.mosaic.interpreter.memory import MemRef, unwritten
+from mlirhlo.mosaic.interpreter.problems import place_of
 
 if TYPE_CHECKING:
-    from xdsl.ir import Attribute
+    from xdsl.ir import Attribute, Operation
 
     from mlirhlo.mosaic.interpreter.code import Functions
     from mlirhlo.mosaic.interpreter.core import Core
@@ -33,6 +35,10 @@ class Window:
     """Block numbers, or element offsets, of a step."""
     padding_low: tuple[int, ...] | None = None
     """Elements that the array is thought to have in front; None when the transform counts blocks."""
+    may_return: bool = False
+    """Whether the grid may come back to an earlier block of an output."""
+    place: Operation | None = None
+    """The function that gives the block numbers."""
 
     def starts(self, core: Core, arguments: tuple[Any, ...]) -> tuple[int, ...]:
         """Where the block of a step begins in the array; may lie outside of it."""
@@ -52,9 +58,17 @@ def window_of(entry: Mapping[str, Attribute], functions: Functions) -> Window | 
         bounds = integers(entry["window_bounds"])
         padding = lists_of(kind)
         low = padding[0] if padding and padding[0] else (0,) * len(bounds)
+    name = plain(entry["transform_indices"])
+    may_return = "any" in case_of(entry.get("revisit_mode"))
+    transform = functions[name]
     return Window(
-        integers(entry["window_bounds"]), functions[plain(entry["transform_indices"])], low
+        integers(entry["window_bounds"]), transform, low, may_return, functions.ops.get(name)
     )
+
+
+def _last(function: Operation) -> Operation:
+    """What a function returns, where the numbers of a block stand."""
+    return function.regions[0].blocks[0].last_op or function
 
 
 @dataclass(slots=True, eq=False)
@@ -71,8 +85,11 @@ class Block:
     """The whole operand."""
     ref: MemRef
     """What the body is given; its buffer is this block's memory."""
+    name: str
     is_output: bool
+    may_return: bool = False
     _at: tuple[int, ...] | None = field(default=None)
+    _left: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])
 
     def _parts(self, at: tuple[int, ...]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
         """The indices into the array and into the block that belong together."""
@@ -91,12 +108,53 @@ class Block:
         if at == self._at:
             return
         self.flush()
+        if core.checks is not None:
+            self._check(at)
         self._at = at
         buffer = self.ref.array.reshape(self.window.bounds)
         buffer[...] = unwritten((), buffer.dtype)
         whole, mine = self._parts(at)
-        if all(part.stop > part.start for part in whole):
+        is_inside = all(part.stop > part.start for part in whole)
+        if is_inside:
             buffer[mine] = self.array[whole]
+        memory = self.ref.memory
+        if memory is None or core.checks is None:
+            return
+        if not self.is_output:
+            # Elements outside of the array are undefined, but there.
+            memory.written = None
+        elif self.ref.written is not None:
+            memory.forget_writes(self.ref.written)
+
+    def _check(self, at: tuple[int, ...]) -> None:
+        """Raises `HloError` HLO0732 for a block outside of its array, HLO0734 for an output's block
+        that was left before.
+        """
+        window = self.window
+        place = None if window.place is None else place_of(_last(window.place))
+        parts = zip(at, window.bounds, self.array.shape, strict=True)
+        if self.array.size and any(
+            start + size <= 0 or start >= total for start, size, total in parts
+        ):
+            raise error(
+                "HLO0732",
+                f"the block of {self.name} at {list(at)} lies outside of its array of shape "
+                f"{list(self.array.shape)}",
+                place,
+                help="make the grid smaller, or bound the index map",
+            )
+        if not self.is_output or self.may_return:
+            return
+        if at in self._left:
+            raise error(
+                "HLO0734",
+                f"the grid returns to the block of {self.name} at {list(at)}, which was written back "
+                "before: it is not read again, what it held is lost",
+                place,
+                help="let the dimension that revisits the block be the last one of the grid",
+            )
+        if self._at is not None:
+            self._left.add(self._at)
 
     def flush(self) -> None:
         """Writes an output's block back."""

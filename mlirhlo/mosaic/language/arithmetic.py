@@ -65,8 +65,8 @@ UNARY: dict[str, dict[str, str]] = {
 
 _INTEGER_COMPARISONS = {"eq": 0, "ne": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
 _UNSIGNED_COMPARISONS = {"eq": 0, "ne": 1, "lt": 6, "le": 7, "gt": 8, "ge": 9}
-_FLOAT_COMPARISONS = {"eq": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5, "ne": 13}
-"""Ordered ones, which NaN fails; `ne` is unordered, which NaN meets."""
+_FLOAT_COMPARISONS = {"eq": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5}
+"""Ordered ones, which NaN fails: the chip has no others."""
 
 
 def broadcast_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
@@ -163,6 +163,8 @@ def compare(direction: str, lhs: ArrayLike, rhs: ArrayLike) -> Value:
         a, b = from_bool(a, I32), from_bool(b, I32)
     numbers = _UNSIGNED_COMPARISONS if kind == "u" else _INTEGER_COMPARISONS
     name, number = "arith.cmpi", numbers[direction]
+    if kind == "f" and direction == "ne":
+        return invert(compare("eq", a, b))
     if kind == "f":
         name, number = "arith.cmpf", _FLOAT_COMPARISONS[direction]
     type_ = vector_type(a.shape, BOOL)

@@ -35,6 +35,7 @@ from mlirhlo.mosaic.language.trace import (
     int_attr,
     ints,
     memref_type,
+    place_of_function,
     tracing,
     vector_type,
 )
@@ -218,6 +219,9 @@ class KernelCall:
                 )
             emit("func.return", [])
         op = function(self.name, block, [], self._function_attributes(operands, scratches, grid))
+        place = place_of_function(self.function)
+        if place is not None:
+            op.location = place  # type: ignore[assignment]
         module.body.block.add_op(op)
         return trace
 

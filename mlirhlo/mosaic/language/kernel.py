@@ -55,23 +55,44 @@ class Kernel:
                 f"kernels do not run on {platform!r}",
                 help="use interpreter or cpu; for a TPU, put to_stablehlo() into a program",
             )
-        if self.mesh:
-            raise error("HLO0729", "kernels on meshes are not run yet")
+        from mlirhlo.mosaic.interpreter import InterpretParams
         from mlirhlo.mosaic.interpreter import Kernel as Runner
 
+        stated = options or InterpretParams(vmem_limit_bytes=self.params.vmem_limit_bytes)
         runner = Runner(self.module, self.params.internal_scratch_in_bytes or 0)
-        given = [self._passed(array, at) for at, array in enumerate(arrays)]
         types = [(one.shape, I32 if one.dtype == BOOL else one.dtype) for one in self.results]
         aliases = {
             result: operand + self.dynamic_bounds for operand, result in self.aliases.items()
         }
-        found = runner.run(given, types, aliases=aliases, options=options)
-        return self.rebuild(
-            [
-                array != 0 if one.dtype == BOOL else array
-                for array, one in zip(found, self.results, strict=True)
-            ]
-        )
+        devices = [
+            [self._passed(array, at) for at, array in enumerate(shards)]
+            for shards in self._shards(arrays)
+        ]
+        found = runner.run_on(devices, types, aliases=aliases, options=stated)
+        lead = tuple(self.mesh.values())
+        results: list[Any] = []
+        for number, one in enumerate(self.results):
+            shards = [device[number] for device in found]
+            array = np.stack(shards).reshape(*lead, *one.shape) if lead else shards[0]
+            results.append(array != 0 if one.dtype == BOOL else array)
+        return self.rebuild(results)
+
+    def _shards(self, arrays: Sequence[Any]) -> list[list[Any]]:
+        """The arrays of each device. Raises `HloError` HLO0729."""
+        sizes = tuple(self.mesh.values())
+        if not sizes:
+            return [list(arrays)]
+        bounds, given = arrays[: self.dynamic_bounds], arrays[self.dynamic_bounds :]
+        held = [np.asarray(array) for array in given]
+        for number, array in enumerate(held):
+            if array.shape[: len(sizes)] != sizes:
+                raise error(
+                    "HLO0729",
+                    f"operand {number} of {self.name} has shape {list(array.shape)}; on a mesh of "
+                    f"{dict(self.mesh)} it begins with {list(sizes)}: one shard a device",
+                    help="stack the shards of the devices along new leading dimensions",
+                )
+        return [[*bounds, *(array[at] for array in held)] for at in np.ndindex(*sizes)]
 
     def _passed(self, array: Any, number: int) -> Any:
         held = np.asarray(array)

@@ -98,6 +98,12 @@ def place_now() -> Attribute | None:
     return file_loc(frame.f_code.co_filename, line, column)
 
 
+def place_of_function(function: Any) -> Attribute | None:
+    """Where a function of the user's begins, as a location of MLIR."""
+    code = getattr(getattr(function, "func", function), "__code__", None)
+    return None if code is None else file_loc(code.co_filename, code.co_firstlineno, 1)
+
+
 def emit(
     name: str,
     operands: Sequence[SSAValue] = (),
@@ -180,6 +186,7 @@ __all__ = [
     "ints",
     "memref_type",
     "place_now",
+    "place_of_function",
     "text",
     "tracing",
     "vector_type",

@@ -31,6 +31,7 @@ from mlirhlo.mosaic.language.trace import (
     emit,
     ints,
     memref_type,
+    place_of_function,
     tracing,
     vector_type,
 )
@@ -188,7 +189,10 @@ def index_function(
                 "return one block number a dimension",
             )
         values = [scalar(item, "a block number").ssa for item in items]
-        emit("func.return", values)
+        end = emit("func.return", values)
+        place = place_of_function(operand.spec.index_map)
+        if place is not None:
+            end.location = place  # type: ignore[assignment]
     name = f"transform_{number}"
     return function(name, block, [i32] * rank, {})
 

@@ -248,7 +248,6 @@ pointwise(
     lambda x: (x.argmax(1) * 1000 + x.argmin(1))[:, None],
     X,
     out=like((16, 1), I32),
-    not_on=("v4",),
 )
 pointwise("running_sum", lambda x: jnp.cumsum(x, axis=1), lambda x: np.cumsum(x, 1), N)
 pointwise("transposed", lambda x: x.T, lambda x: x.T, X, out=like((256, 16)))
@@ -361,7 +360,7 @@ pointwise(
     numbers(32, 128, dtype=I8),
     numbers(128, 128, dtype=I8),
     out=like((32, 128), I32),
-    not_on=("v4", "tpu7x"),
+    not_on=("v4",),
 )
 pointwise(
     "batched_product",

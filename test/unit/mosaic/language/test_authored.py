@@ -12,7 +12,7 @@ from unit.mosaic.language.library import LIBRARY_CASES
 from mlirhlo.diagnostics import HloError
 from mlirhlo.mosaic import kernels, tpu_compiler
 from mlirhlo.mosaic.forms import check_roundtrip
-from mlirhlo.mosaic.interpreter import Options
+from mlirhlo.mosaic.interpreter import InterpretParams
 
 ALL = CASES | LIBRARY_CASES
 
@@ -25,7 +25,7 @@ def arrays(value: Any) -> list[Any]:
 def test_as_numpy_says(name: str) -> None:
     case = ALL[name]
     lines: list[str] = []
-    case.call.interpret = Options(log=lines.append)
+    case.call.interpret = InterpretParams(log=lines.append)
     got, want = arrays(case.call(*case.inputs)), arrays(case.want(*case.inputs))
     if want[0] is None:
         assert len(np.unique(got[0])) > 1000

@@ -1,0 +1,157 @@
+"""What the checking simulator holds every access against: memory nobody wrote, races."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mlirhlo.diagnostics import Diagnostic, HloError
+from mlirhlo.mosaic.interpreter.clocks import Flight, Memory, Touch, overlap, race, root
+from mlirhlo.mosaic.interpreter.problems import place_of
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
+
+    from mlirhlo.mosaic.interpreter.core import Core
+    from mlirhlo.mosaic.interpreter.memory import MemRef
+    from mlirhlo.mosaic.interpreter.registry import Array
+
+_TOUCHES = 256
+"""How many accesses of a core are kept for each memory that other devices may write to."""
+_EFFECTS = ("store", "enqueue", "wait", "signal", "assert", "log", "yield", "return", "condition")
+
+
+class Checks:
+    """The checks of one core."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._dead: dict[Operation, bool] = {}
+
+    # Accesses.
+
+    def read(self, op: Operation, ref: MemRef, index: Any) -> None:
+        """Raises `HloError` HLO0730 for a read that a copy races with, HLO0731 for one of memory that
+        nobody wrote and whose value is used.
+        """
+        memory = ref.memory
+        if memory is None:
+            return
+        self._race(op, ref, index, is_write=False)
+        written = ref.written
+        if memory.written is None or written is None or ref.parent is not None:
+            return
+        if not written[index].all() and not self._is_dead(op):
+            self._unwritten(op, memory, written[index])
+
+    def write(self, op: Operation, ref: MemRef, index: Any) -> None:
+        """Raises `HloError` HLO0730 for a write that a copy races with."""
+        memory = ref.memory
+        if memory is None:
+            return
+        self._race(op, ref, index, is_write=True)
+        mark(ref, index)
+
+    def _race(self, op: Operation, ref: MemRef, index: Any, *, is_write: bool) -> None:
+        memory = ref.memory
+        assert memory is not None
+        core = self._core
+        if not memory.flights and not core.has_peers:
+            return
+        view = _view(ref, index)
+        for flight in memory.flights:
+            if flight.number in core.clock:
+                continue
+            doing = "write" if is_write else "read"
+            if flight.target.memory is memory and overlap(view, root(flight.target)):
+                raise race(flight.op, "the copy that writes there", op, doing, memory.name)
+            if is_write and flight.source.memory is memory and overlap(view, root(flight.source)):
+                raise race(flight.op, "the copy that reads there", op, doing, memory.name)
+        if core.has_peers:
+            memory.touches.append(Touch(view, is_write, core.device, core.clock[core.device], op))
+            del memory.touches[:-_TOUCHES]
+
+    def start(self, flight: Flight) -> None:
+        """Raises `HloError` HLO0730 for a copy that races with another, or with a core."""
+        for ref, is_write in ((flight.source, False), (flight.target, True)):
+            memory = ref.memory
+            if memory is None:
+                continue
+            view = root(ref)
+            doing = "copy into it" if is_write else "copy out of it"
+            for other in memory.flights:
+                if other.number in flight.clock:
+                    continue
+                if other.target.memory is memory and overlap(view, root(other.target)):
+                    raise race(
+                        other.op, "the copy that writes there", flight.op, doing, memory.name
+                    )
+                if is_write and other.source.memory is memory and overlap(view, root(other.source)):
+                    raise race(other.op, "the copy that reads there", flight.op, doing, memory.name)
+            for touch in memory.touches:
+                if not is_write and not touch.is_write:
+                    continue
+                if flight.clock.get(touch.agent, -1) < touch.time and overlap(view, touch.view):
+                    what = "the write there" if touch.is_write else "the read there"
+                    raise race(touch.op, what, flight.op, doing, memory.name)
+            memory.flights.append(flight)
+
+    # Memory nobody wrote.
+
+    def _unwritten(self, op: Operation, memory: Memory, part: Array) -> None:
+        places = np.argwhere(~part)
+        allocated = memory.place
+        notes = [] if allocated is None else [("it is allocated here", place_of(allocated))]
+        raise HloError(
+            Diagnostic(
+                "HLO0731",
+                f"{len(places)} of {part.size} elements read from {memory.name} were never written, "
+                f"the first at {[int(i) for i in places[0]]} of what is read",
+                place_of(op),
+                notes,
+                help="write it first (an accumulator: in the first step of the grid), or wait for "
+                "the copy that fills it",
+            )
+        )
+
+    def _is_dead(self, op: Operation) -> bool:
+        """Whether nothing that can be seen comes of the op's results."""
+        known = self._dead.get(op)
+        if known is None:
+            known = self._dead[op] = all(
+                not any(sign in use.operation.name for sign in _EFFECTS)
+                and not use.operation.regions
+                and self._is_dead(use.operation)
+                for result in op.results
+                for use in result.uses
+            )
+        return known
+
+
+def _view(ref: MemRef, index: Any) -> Array:
+    """What an access is of; of all the reference where the index makes a copy."""
+    whole = root(ref)
+    if ref.parent is not None or index is Ellipsis:
+        return whole
+    if isinstance(index, tuple) and all(isinstance(part, int | slice) for part in index):
+        part: Array = whole[index]
+        return part
+    return whole
+
+
+def mark(ref: MemRef, index: Any) -> None:
+    """Notes that elements are written."""
+    memory = ref.memory
+    if memory is None or memory.written is None:
+        return
+    if ref.parent is not None or ref.written is None:
+        memory.written = None
+        return
+    part = ref.written[index]
+    fresh = part.size - int(np.count_nonzero(part))
+    if fresh:
+        ref.written[index] = True
+        memory.missing -= fresh
+        if memory.missing <= 0:
+            memory.written = None

@@ -1,0 +1,123 @@
+"""Vector clocks: which accesses are ordered before which.
+
+A clock maps agents to times. Agents are the cores of the devices, by their numbers, and copies in
+flight, by numbers above them. An access of an agent at a time is ordered before what a core does now if
+the core's clock has reached that time. Signals carry the clock of their sender; waits merge it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from mlirhlo.diagnostics import Diagnostic, HloError
+from mlirhlo.mosaic.interpreter.problems import place_of
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
+
+    from mlirhlo.mosaic.interpreter.memory import MemRef
+    from mlirhlo.mosaic.interpreter.registry import Array
+
+Clock: TypeAlias = "dict[int, int]"
+
+_EFFORT = 10_000
+"""How hard numpy may try to find out whether two views overlap."""
+
+
+def merge(into: Clock, other: Mapping[int, int]) -> None:
+    """Makes a clock reach all times of another."""
+    for agent, time in other.items():
+        if into.get(agent, -1) < time:
+            into[agent] = time
+
+
+@dataclass(slots=True, eq=False)
+class Flight:
+    """A copy that was started."""
+
+    number: int
+    """Its agent."""
+    op: Operation
+    source: MemRef
+    target: MemRef
+    clock: Clock
+    """What was ordered before its start."""
+    arrived: MemRef | None
+    sent: MemRef | None
+    is_done: bool = False
+    owners: tuple[int, ...] = ()
+    """Devices whose memories it uses."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Touch:
+    """An access of a core, kept where another device might get in its way."""
+
+    view: Array
+    is_write: bool
+    agent: int
+    time: int
+    op: Operation
+
+
+@dataclass(slots=True, eq=False)
+class Memory:
+    """One allocation, as the checks see it."""
+
+    name: str
+    base: Array
+    device: int
+    key: Any
+    """The same on every device for the allocation that stands in the same place of the kernel."""
+    place: Operation | None = None
+    """What allocated it, if not the call."""
+    written: Array | None = None
+    """Which elements somebody wrote; None once all are."""
+    missing: int = 0
+    flights: list[Flight] = field(default_factory=list["Flight"])
+    """Copies from or to it that its core has not seen done."""
+    touches: list[Touch] = field(default_factory=list[Touch])
+
+    def expect_writes(self) -> None:
+        """Nothing of it is written."""
+        self.written = np.zeros(self.base.shape, np.bool_)
+        self.missing = self.base.size
+
+    def forget_writes(self, written: Array) -> None:
+        """Nothing of it is written any more; `written` is what references have for it."""
+        written[...] = False
+        self.written, self.missing = written, self.base.size
+
+
+def root(ref: MemRef) -> Array:
+    """The elements in memory that a reference is of, of all of them where it converts."""
+    while ref.parent is not None:
+        ref = ref.parent
+    return ref.array
+
+
+def overlap(one: Array, other: Array) -> bool:
+    """Whether two views share an element."""
+    if not np.may_share_memory(one, other):
+        return False
+    try:
+        return bool(np.shares_memory(one, other, max_work=_EFFORT))
+    except np.exceptions.TooHardError:
+        return True
+
+
+def race(first: Operation, what: str, second: Operation, doing: str, name: str) -> HloError:
+    """HLO0730, with the places of both."""
+    return HloError(
+        Diagnostic(
+            "HLO0730",
+            f"a race in {name}: this {doing} and {what} are not ordered",
+            place_of(second),
+            [(what, place_of(first))],
+            help="wait for the copy's semaphore between them",
+        )
+    )

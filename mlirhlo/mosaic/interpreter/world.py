@@ -1,0 +1,312 @@
+"""The devices of a run: their cores in turns, semaphores, copies in flight.
+
+Only one core runs at a time, until it waits for what is not there; then another one that can go on is
+chosen, by the seed. A copy is performed when it is started (`eager`), or not before somebody waits for
+it (`on_wait`). When nobody can go on, nobody ever will.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mlirhlo.diagnostics import Diagnostic, HloError
+from mlirhlo.mosaic.interpreter.checks import mark
+from mlirhlo.mosaic.interpreter.clocks import Clock, Flight, Memory, merge
+from mlirhlo.mosaic.interpreter.memory import MemRef
+from mlirhlo.mosaic.interpreter.numbers import width_of
+from mlirhlo.mosaic.interpreter.problems import fault, place_of
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
+
+    from mlirhlo.mosaic.interpreter.core import Core, Options
+
+
+class _Abandoned(Exception):
+    """Another core has failed."""
+
+
+@dataclass(slots=True, eq=False)
+class _Signal:
+    amount: int
+    clock: Clock
+    op: Operation
+
+
+@dataclass(slots=True, eq=False)
+class _Semaphore:
+    """What was added to a semaphore and not yet taken, the oldest first."""
+
+    ref: MemRef
+    signals: deque[_Signal] = field(default_factory=deque[_Signal])
+
+    @property
+    def value(self) -> int:
+        return sum(signal.amount for signal in self.signals)
+
+
+@dataclass(slots=True, eq=False)
+class _Wait:
+    op: Operation
+    semaphore: MemRef
+    amount: int
+
+
+def address(ref: MemRef) -> int:
+    """Where a semaphore is."""
+    return int(ref.array.__array_interface__["data"][0])
+
+
+def bytes_of(ref: MemRef) -> int:
+    """What a copy of it counts."""
+    return ref.array.size * width_of(ref.dtype) // 8
+
+
+def amount_of(semaphore: MemRef, moved: MemRef) -> int:
+    """What the end of a copy adds: its bytes, or one to a semaphore that counts."""
+    return 1 if semaphore.element == "tpu.semaphore" else bytes_of(moved)
+
+
+class World:
+    """All devices that run a kernel together."""
+
+    def __init__(self, options: Options, count: int = 1) -> None:
+        self.options = options
+        self.count = count
+        self._random = random.Random(options.random_seed)
+        self._semaphores: dict[int, _Semaphore] = {}
+        self._pending: list[Flight] = []
+        self._next = count
+        self._waits: dict[int, _Wait] = {}
+        self._turns = [threading.Semaphore(0) for _ in range(count)]
+        self._over: set[int] = set()
+        self._failure: BaseException | None = None
+        self.memories: dict[tuple[int, Any], Memory] = {}
+        """Of each device, by key."""
+
+    # Turns.
+
+    def run(self, bodies: Sequence[Callable[[], None]]) -> None:
+        """Runs a body on each device. Raises what the first of them to fail raises."""
+        if self.count == 1:
+            bodies[0]()
+            self._end()
+            return
+        threads = [
+            threading.Thread(target=self._thread, args=(at, body), daemon=True)
+            for at, body in enumerate(bodies)
+        ]
+        for thread in threads:
+            thread.start()
+        self._turns[self._random.randrange(self.count)].release()
+        for thread in threads:
+            thread.join()
+        if self._failure is not None:
+            raise self._failure
+        self._end()
+
+    def _thread(self, device: int, body: Callable[[], None]) -> None:
+        self._turns[device].acquire()
+        if self._failure is None:
+            try:
+                # numpy's handling of overflows belongs to the thread.
+                with np.errstate(all="ignore"):
+                    body()
+            except _Abandoned:
+                pass
+            except BaseException as problem:  # noqa: BLE001  (raised again by `run`)
+                self._failure = self._failure or problem
+        self._over.add(device)
+        others = [at for at in range(self.count) if at not in self._over]
+        if others:
+            ready = [at for at in others if self._can_go_on(at)]
+            self._turns[self._random.choice(ready or others)].release()
+
+    def _can_go_on(self, device: int) -> bool:
+        wait = self._waits.get(device)
+        return wait is None or self._holds(wait)
+
+    def _holds(self, wait: _Wait) -> bool:
+        return self.value(wait.semaphore) >= wait.amount
+
+    def _wait(self, core: Core, wait: _Wait) -> None:
+        device = core.device
+        while not self._holds(wait):
+            if self._perform_for(wait):
+                continue
+            self._waits[device] = wait
+            ready = [
+                at
+                for at in range(self.count)
+                if at != device and at not in self._over and self._can_go_on(at)
+            ]
+            if ready:
+                self._turns[self._random.choice(ready)].release()
+                self._turns[device].acquire()
+                if self._failure is not None:
+                    raise _Abandoned
+            elif not self._perform_any():
+                raise self._stuck(wait)
+        self._waits.pop(device, None)
+
+    def _stuck(self, wait: _Wait) -> HloError:
+        found = self._semaphores.get(address(wait.semaphore))
+        value = found.value if found is not None else 0
+        notes: list[Any] = []
+        if found is not None and found.signals:
+            notes.append(("what it holds was added here", place_of(found.signals[-1].op)))
+        notes += [
+            (f"device {device} waits for {other.amount} here", place_of(other.op))
+            for device, other in sorted(self._waits.items())
+            if other is not wait
+        ]
+        return HloError(
+            Diagnostic(
+                "HLO0703",
+                f"this wait never ends: it needs {wait.amount} of a semaphore that holds {value}, and "
+                "nothing that is under way will add to it",
+                place_of(wait.op),
+                notes,
+                help="start the copy, or signal the semaphore, before the wait",
+            )
+        )
+
+    # Semaphores.
+
+    def value(self, ref: MemRef) -> int:
+        """What a semaphore holds."""
+        found = self._semaphores.get(address(ref))
+        return found.value if found is not None else 0
+
+    def signal(self, ref: MemRef, amount: int, clock: Clock, op: Operation) -> None:
+        """Adds to a semaphore."""
+        found = self._semaphores.setdefault(address(ref), _Semaphore(ref))
+        found.signals.append(_Signal(amount, clock, op))
+
+    def take(self, core: Core, ref: MemRef, amount: int, op: Operation) -> None:
+        """Waits until a semaphore holds as much, and takes it; what was done before the signals is
+        ordered before what follows. Raises `HloError` HLO0703 when that will never be.
+        """
+        if ref.array.size != 1:
+            raise fault(f"a wait for {ref.array.size} semaphores at once")
+        self._wait(core, _Wait(op, ref, amount))
+        found = self._semaphores.get(address(ref))
+        while amount > 0 and found is not None:
+            signal = found.signals[0]
+            merge(core.clock, signal.clock)
+            taken = min(amount, signal.amount)
+            signal.amount -= taken
+            amount -= taken
+            if not signal.amount:
+                found.signals.popleft()
+        if found is not None and not found.signals:
+            del self._semaphores[address(ref)]
+        self._forget(core)
+
+    def _forget(self, core: Core) -> None:
+        """Copies that all who use their memories have seen done are no news."""
+        for memory in self.memories.values():
+            if memory.flights and memory.device == core.device:
+                memory.flights = [f for f in memory.flights if f.number not in core.clock]
+        if self.count == 1:
+            core.clock = {core.device: core.clock[core.device]}
+
+    # Copies.
+
+    def start(
+        self,
+        core: Core,
+        op: Operation,
+        source: MemRef,
+        target: MemRef,
+        arrived: MemRef | None,
+        sent: MemRef | None,
+    ) -> None:
+        """Starts a copy. Raises `HloError` HLO0730 when it races."""
+        flight = Flight(self._next, op, source, target, dict(core.clock), arrived, sent)
+        self._next += 1
+        core.tick()
+        if core.checks is not None:
+            core.checks.start(flight)
+        mode = self.options.dma_execution_mode
+        if mode == "eager" or (mode == "random" and self._random.random() < 0.5):
+            self._perform(flight)
+        else:
+            self._pending.append(flight)
+
+    def _perform(self, flight: Flight) -> None:
+        flight.is_done = True
+        source, target = flight.source, flight.target
+        target.write(..., np.array(source.read()))
+        memory = source.memory
+        if memory is None or memory.written is None or source.written is None:
+            mark(target, ...)
+        elif target.written is not None:
+            # What nobody wrote stays what nobody wrote.
+            for index in np.argwhere(source.written):
+                mark(target, tuple(int(i) for i in index))
+        clock = {**flight.clock, flight.number: 1}
+        if flight.sent is not None:
+            self.signal(flight.sent, amount_of(flight.sent, source), dict(clock), flight.op)
+        if flight.arrived is not None:
+            self.signal(flight.arrived, amount_of(flight.arrived, target), clock, flight.op)
+
+    def _perform_for(self, wait: _Wait) -> bool:
+        wanted = address(wait.semaphore)
+        for flight in self._pending:
+            if any(
+                ref is not None and address(ref) == wanted for ref in (flight.arrived, flight.sent)
+            ):
+                self._pending.remove(flight)
+                self._perform(flight)
+                return True
+        return False
+
+    def _perform_any(self) -> bool:
+        if not self._pending:
+            return False
+        self._perform(self._pending.pop(self._random.randrange(len(self._pending))))
+        return True
+
+    # The end.
+
+    def _end(self) -> None:
+        """Raises `HloError` HLO0733 for copies and signals that nobody waited for."""
+        if not self.options.checks:
+            while self._perform_any():
+                pass
+            return
+        for flight in self._pending:
+            raise self._leak("the copy that starts here is never waited for", flight.op)
+        for found in self._semaphores.values():
+            if found.signals:
+                op = found.signals[0].op
+                what = "copy that starts" if "dma" in op.name else "signal that is sent"
+                raise self._leak(
+                    f"the {what} here is never waited for: a semaphore holds {found.value} when the "
+                    "kernel ends",
+                    op,
+                )
+
+    def _leak(self, message: str, op: Operation) -> HloError:
+        function = op
+        while (parent := function.parent_op()) is not None and function.name != "func.func":
+            function = parent
+        body = function.regions[0].blocks[0].last_op if function.regions else None
+        notes = [] if body is None else [("the kernel ends here", place_of(body))]
+        return HloError(
+            Diagnostic(
+                "HLO0733",
+                message,
+                place_of(op),
+                notes,
+                help="wait for every copy and take every signal before the kernel ends",
+            )
+        )

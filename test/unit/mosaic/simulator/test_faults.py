@@ -1,0 +1,342 @@
+"""Faults planted in kernels: each is found, and both of its lines are named."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mlirhlo import mosaic as pl
+from mlirhlo.diagnostics import HloError
+from mlirhlo.mosaic import kernels
+from mlirhlo.mosaic import numpy as jnp
+from mlirhlo.mosaic import tpu as pltpu
+from mlirhlo.mosaic.interpreter import InterpretParams
+
+X = np.arange(32 * 128, dtype=np.float32).reshape(32, 128)
+ANY = pl.BlockSpec(memory_space=pl.ANY)
+VMEM = pltpu.VMEM((32, 128), np.float32)
+DMA = pltpu.SemaphoreType.DMA
+
+
+def like(*shape: int) -> Any:
+    return pl.ShapeDtypeStruct(shape, np.float32)
+
+
+def lines_of(body: Callable[..., Any]) -> dict[str, int]:
+    """The lines of a kernel that end in a mark: `# first`."""
+    source, start = inspect.getsourcelines(body)
+    return {
+        line.rsplit("# ", 1)[1].strip(): start + number
+        for number, line in enumerate(source)
+        if "# " in line
+    }
+
+
+def fault(
+    body: Any, *inputs: Any, interpret: InterpretParams | None = None, **call: Any
+) -> HloError:
+    call.setdefault("out_shape", like(32, 128))
+    made = pl.kernel_call(body, interpret=interpret, **call)
+    with pytest.raises(HloError) as caught:
+        made(*inputs)
+    return caught.value
+
+
+def check(
+    error: HloError, body: Any, code: str, place: str | None, note: str | None = None
+) -> None:
+    lines = lines_of(body)
+    (found,) = error.diagnostics
+    assert found.code == code, str(error)
+    assert found.place is not None
+    assert found.place.file == __file__
+    if place is not None:
+        assert found.place.line == lines[place], str(error)
+    if note is not None:
+        assert [at.line for _, at in found.notes if at is not None][:1] == [lines[note]], str(error)
+
+
+@pytest.mark.parametrize("mode", ["on_wait", "eager", "random"])
+def test_a_read_before_the_wait(mode: str) -> None:
+    def body(x_ref, o_ref, buffer, sem):
+        copy = pltpu.make_async_copy(x_ref, buffer, sem)
+        copy.start()  # copy
+        o_ref[...] = buffer[...]  # read
+        copy.wait()
+
+    error = fault(
+        body,
+        X,
+        in_specs=[ANY],
+        scratch_shapes=[VMEM, DMA],
+        interpret=InterpretParams(dma_execution_mode=mode),
+    )
+    check(error, body, "HLO0730", "read", "copy")
+
+
+def test_a_source_that_changes_under_a_copy() -> None:
+    def body(x_ref, o_ref, buffer, sem):
+        buffer[...] = x_ref[...]
+        copy = pltpu.make_async_copy(buffer, o_ref, sem)
+        copy.start()  # copy
+        buffer[...] = x_ref[...] * 2.0  # write
+        copy.wait()
+
+    error = fault(body, X, out_specs=ANY, scratch_shapes=[VMEM, DMA])
+    check(error, body, "HLO0730", "write", "copy")
+
+
+def test_other_parts_of_a_buffer_are_no_race() -> None:
+    def body(x_ref, o_ref, buffer, sem):
+        copy = pltpu.make_async_copy(x_ref.at[pl.ds(0, 16)], buffer.at[pl.ds(0, 16)], sem)
+        copy.start()
+        buffer[16:, :] = jnp.zeros((16, 128))
+        copy.wait()
+        o_ref[...] = buffer[...]
+
+    call = pl.kernel_call(body, like(32, 128), in_specs=[ANY], scratch_shapes=[VMEM, DMA])
+    assert np.array_equal(call(X), np.where(np.arange(32)[:, None] < 16, X, 0))
+
+
+def test_two_copies_into_one_buffer() -> None:
+    def body(x_ref, o_ref, buffer, sems):
+        one = pltpu.make_async_copy(x_ref, buffer, sems.at[0])
+        other = pltpu.make_async_copy(x_ref, buffer, sems.at[1])
+        one.start()  # one
+        other.start()  # other
+        one.wait()
+        other.wait()
+        o_ref[...] = buffer[...]
+
+    error = fault(body, X, in_specs=[ANY], scratch_shapes=[VMEM, DMA((2,))])
+    check(error, body, "HLO0730", "other", "one")
+
+
+@pytest.mark.parametrize("mode", ["on_wait", "eager"])
+def test_a_copy_that_is_never_waited_for(mode: str) -> None:
+    def body(x_ref, o_ref, buffer, sem):
+        pltpu.make_async_copy(x_ref, buffer, sem).start()  # copy
+        o_ref[...] = jnp.zeros((32, 128))
+
+    error = fault(
+        body,
+        X,
+        in_specs=[ANY],
+        scratch_shapes=[VMEM, DMA],
+        interpret=InterpretParams(dma_execution_mode=mode),
+    )
+    check(error, body, "HLO0733", "copy")
+    assert "kernel ends" in error.diagnostics[0].notes[0][0]
+
+
+def test_a_signal_that_nobody_takes() -> None:
+    def body(x_ref, o_ref, sem):
+        o_ref[...] = x_ref[...]
+        pl.semaphore_signal(sem, 2)
+        pl.semaphore_wait(sem, 1)
+
+    error = fault(body, X, scratch_shapes=[pltpu.SemaphoreType.REGULAR])
+    assert error.code == "HLO0733"
+
+
+def test_scratch_that_nobody_wrote() -> None:
+    def body(x_ref, o_ref, acc_ref):
+        acc_ref[...] += x_ref[...]  # read
+        o_ref[...] = acc_ref[...]
+
+    error = fault(body, X, scratch_shapes=[VMEM])
+    check(error, body, "HLO0731", "read")
+    assert "acc_ref" in str(error)
+
+
+def test_memory_of_run_scoped_that_nobody_wrote() -> None:
+    def body(x_ref, o_ref):
+        def scoped(buffer):
+            buffer[:16, :] = x_ref[:16, :]
+            o_ref[...] = buffer[...]  # read
+
+        pl.run_scoped(scoped, VMEM)  # allocated
+
+    error = fault(body, X)
+    check(error, body, "HLO0731", "read", "allocated")
+    assert "2048 of 4096 elements" in str(error)
+
+
+def test_an_output_block_begins_undefined_again() -> None:
+    def body(x_ref, o_ref):
+        @pl.when(pl.program_id(0) == 0)
+        def _():
+            o_ref[...] = jnp.zeros_like(o_ref)
+
+        o_ref[...] += x_ref[...]  # read
+
+    spec = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    error = fault(body, X, grid=(4,), in_specs=[spec], out_specs=spec)
+    check(error, body, "HLO0731", "read")
+
+
+def test_the_edge_of_a_ragged_block_may_be_read() -> None:
+    def body(x_ref, o_ref):
+        o_ref[...] = x_ref[...] * 2.0
+
+    spec = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    call = pl.kernel_call(body, like(30, 128), grid=(4,), in_specs=[spec], out_specs=spec)
+    assert np.array_equal(call(X[:30]), X[:30] * 2)
+
+
+def test_a_load_that_leaves_its_reference() -> None:
+    def body(x_ref, o_ref):
+        @pl.loop(0, 5)
+        def _(i):
+            o_ref[pl.ds(i * 8, 8), :] = x_ref[pl.ds(i * 8, 8), :]  # load
+
+    error = fault(body, X)
+    check(error, body, "HLO0702", "load")
+    assert "elements 32 to 40 of dimension 0" in str(error)
+
+
+def test_a_block_outside_of_its_array() -> None:
+    def body(x_ref, o_ref):
+        o_ref[...] = x_ref[...]
+
+    at = pl.BlockSpec((8, 128), lambda i: (i + 2, 0))
+    error = fault(
+        body, X, grid=(4,), in_specs=[at], out_specs=pl.BlockSpec((8, 128), lambda i: (i, 0))
+    )
+    assert error.code == "HLO0732"
+    place = error.diagnostics[0].place
+    assert place is not None
+    assert "lambda i: (i + 2, 0)" in (place.source_line or "")
+
+
+def test_a_grid_that_returns_to_a_block() -> None:
+    def body(x_ref, o_ref):
+        o_ref[...] = x_ref[...]
+
+    call: dict[str, Any] = {
+        "out_shape": like(16, 128),
+        "grid": (4,),
+        "in_specs": [pl.BlockSpec((8, 128), lambda i: (i, 0))],
+    }
+    error = fault(body, X, out_specs=pl.BlockSpec((8, 128), lambda i: (i % 2, 0)), **call)
+    assert error.code == "HLO0734"
+    again = pl.BlockSpec(
+        (8, 128), lambda i: (i % 2, 0), pipeline_mode=pl.Buffered(1, revisit="any")
+    )
+    assert np.array_equal(pl.kernel_call(body, out_specs=again, **call)(X), X[16:])
+
+
+def test_a_wait_that_nothing_ends() -> None:
+    def body(x_ref, o_ref, sem):
+        pl.semaphore_signal(sem, 1)  # signal
+        pl.semaphore_wait(sem, 2)  # wait
+        o_ref[...] = x_ref[...]
+
+    error = fault(body, X, scratch_shapes=[pltpu.SemaphoreType.REGULAR])
+    check(error, body, "HLO0703", "wait", "signal")
+
+
+def test_devices_that_wait_for_each_other() -> None:
+    def body(x_ref, o_ref, sem):
+        me = pl.axis_index("x")
+        pl.semaphore_wait(sem, 1)  # wait
+        pl.semaphore_signal(sem, 1, device_id=(1 - me,))
+        o_ref[...] = x_ref[...]
+
+    error = fault(
+        body, np.stack([X, X]), mesh={"x": 2}, scratch_shapes=[pltpu.SemaphoreType.REGULAR]
+    )
+    check(error, body, "HLO0703", "wait", "wait")
+
+
+def test_a_kernel_that_does_not_fit_into_vmem() -> None:
+    def body(x_ref, o_ref, big_ref):
+        big_ref[0] = x_ref[...]
+        o_ref[...] = big_ref[0]
+
+    error = fault(body, X, scratch_shapes=[pltpu.VMEM((2048, 32, 128), np.float32)])
+    assert error.code == "HLO0735"
+    assert "33554432" in str(error)
+    place = error.diagnostics[0].place
+    assert place is not None
+    assert "def body" in (place.source_line or "")
+
+
+def remote(with_barrier: bool) -> Any:
+    def body(x_ref, o_ref, send, recv):
+        me = pl.axis_index("x")
+        o_ref[...] = jnp.zeros_like(o_ref)  # write
+        if with_barrier:
+            barrier = pltpu.get_barrier_semaphore()
+            pl.semaphore_signal(barrier, 1, device_id=(1 - me,))
+            pl.semaphore_wait(barrier, 1)
+        copy = pltpu.make_async_remote_copy(x_ref, o_ref, send, recv, device_id=(1 - me,))
+        copy.start()  # copy
+        copy.wait()
+
+    call = pl.kernel_call(
+        body,
+        like(32, 128),
+        mesh={"x": 2},
+        scratch_shapes=[DMA, DMA],
+        compiler_params=pltpu.CompilerParams(collective_id=1),
+    )
+    return call, body
+
+
+def test_a_remote_copy_is_exchanged() -> None:
+    call, _ = remote(with_barrier=True)
+    for seed in range(3):
+        call.interpret = InterpretParams(random_seed=seed, dma_execution_mode="random")
+        assert np.array_equal(call(np.stack([X, -X])), np.stack([-X, X]))
+
+
+def test_a_remote_copy_without_a_barrier_races_with_the_other_device() -> None:
+    call, body = remote(with_barrier=False)
+    call.interpret = InterpretParams(dma_execution_mode="eager")
+    with pytest.raises(HloError) as caught:
+        call(np.stack([X, -X]))
+    lines = lines_of(body)
+    (found,) = caught.value.diagnostics
+    assert found.code == "HLO0730"
+    assert found.place is not None
+    assert {found.place.line, found.notes[0][1].line if found.notes[0][1] else 0} == {
+        lines["copy"],
+        lines["write"],
+    }
+
+
+@pytest.mark.parametrize("mode", ["on_wait", "eager", "random"])
+def test_ring_all_gather(mode: str) -> None:
+    shards = np.random.default_rng(0).normal(size=(4, 8, 128)).astype(np.float32)
+    for seed in range(3):
+        params = InterpretParams(dma_execution_mode=mode, random_seed=seed)
+        got = kernels.ring_all_gather(shards, mesh={"x": 4}, interpret=params)
+        assert all(np.array_equal(one, shards) for one in got)
+
+
+def test_one_seed_is_one_schedule() -> None:
+    def order(seed: int) -> list[str]:
+        lines: list[str] = []
+
+        def body(o_ref):
+            pl.debug_print("{}", pl.program_id(0))
+            o_ref[...] = jnp.zeros_like(o_ref)
+
+        pl.kernel_call(
+            body,
+            like(64, 128),
+            grid=(8,),
+            out_specs=pl.BlockSpec((8, 128), lambda i: (i, 0)),
+            compiler_params=pltpu.CompilerParams(dimension_semantics=("parallel",)),
+            interpret=InterpretParams(random_seed=seed, log=lines.append),
+        )()
+        return lines
+
+    assert order(0) == [str(i) for i in range(8)]
+    assert order(3) == order(3) != order(0)
+    assert sorted(order(3)) == order(0)

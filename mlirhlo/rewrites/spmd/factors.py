@@ -392,12 +392,17 @@ def _slice(op: ops.SliceOp) -> Factors:
     found = Factors()
     bounds = op.slices.dimensions if op.slices is not None else ()
     before, after = sizes_of(op.input_shapes[0]), sizes_of(op.shape)
-    dims = tuple(
-        (same_or_shifted(found, n, m, n == m and b.start == 0),)
-        for n, m, b in zip(before, after, bounds, strict=True)
-    )
-    found.operands.append(dims)
-    found.results.append(dims)
+    operand: list[tuple[int, ...]] = []
+    result: list[tuple[int, ...]] = []
+    for n, m, b in zip(before, after, bounds, strict=True):
+        if m == 1 < n:  # one device has it: the sum over devices that have nothing else
+            operand.append((found.new(n, found.reduced),))
+            result.append((found.new(m, found.whole),))
+        else:
+            operand.append((same_or_shifted(found, n, m, n == m and b.start == 0),))
+            result.append(operand[-1])
+    found.operands.append(tuple(operand))
+    found.results.append(tuple(result))
     return found
 
 

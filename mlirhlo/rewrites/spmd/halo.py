@@ -8,6 +8,9 @@ Source: reference of the passes, "SPMD partitioner", halo exchange.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from mlirhlo.dialects.hlo.attributes.base import integers
 from mlirhlo.rewrites.spmd.emit import Estimate, Value, array_of, dense
 from mlirhlo.rewrites.spmd.part import Part
@@ -24,54 +27,101 @@ def fetch(
     count, n = part.placement.tiles(dim), part.shape.dimensions[dim]
     tile = array_of(part.value).dimensions[dim]
     starts = [first + step * k for k in range(count)]
-    pieces, nearest = _pieces(starts, size, tile, n)
+    plans = [_by_distance(starts, size, tile, n), _by_turn(starts, size, tile, n)]
+    plan = min((p for p in plans if p is not None), key=lambda p: p.moved)
+    if plan.moved > (count - 1) * count * tile:
+        gathered = emit.all_gather(part.value, grid, axes, dim)
+        return _assembled(part, dim, [gathered], starts, starts, size, fill, emit)
     numbers = grid.coordinates(axes)
     rest = grid.coordinates(grid.rest(axes))
     by_place = {(rest[d], numbers[d]): d for d in range(grid.count)}
     values: list[Value] = []
-    if len(pieces) > max(3, count // 2 + 1):
-        # So many neighbours that all of them together are no more.
-        values.append(emit.all_gather(part.value, grid, axes, dim))
-        offsets = list(starts)
-    else:
-        for distance, (low, high, takers) in sorted(pieces.items()):
-            value = emit.slice(part.value, dim, low, high)
-            if distance:
-                pairs = [
-                    (by_place[rest[d], numbers[d] + distance], d)
-                    for d in range(grid.count)
-                    if numbers[d] in takers
-                ]
-                value = emit.permute(value, pairs)
-            values.append(value)
-        begin = nearest * tile + pieces[nearest][0]
-        offsets = [starts[k] - (k * tile + begin) for k in range(count)]
-    return _assembled(part, dim, values, offsets, starts, size, fill, emit)
+    for piece in plan.pieces:
+        value = emit.slice(part.value, dim, piece.low, piece.high)
+        if any(a != b for b, a in piece.sources.items()):
+            takers = [d for d in range(grid.count) if numbers[d] in piece.sources]
+            pairs = [(by_place[rest[d], piece.sources[numbers[d]]], d) for d in takers]
+            value = emit.permute(value, pairs)
+        values.append(value)
+    return _assembled(part, dim, values, plan.offsets, starts, size, fill, emit)
 
 
-def _pieces(
-    starts: list[int], size: int, tile: int, n: int
-) -> tuple[dict[int, tuple[int, int, set[int]]], int]:
-    """By distance of tiles: the part of the tile that is needed, and the tiles that need it; the parts
-    together are without gaps. And the least distance.
-    """
-    needs: dict[int, tuple[int, int, set[int]]] = {}
+@dataclass(slots=True)
+class _Piece:
+    """The part of a tile that is sent, and from which tile each one takes it."""
+
+    low: int
+    high: int
+    sources: dict[int, int]
+
+
+@dataclass(slots=True)
+class _Plan:
+    """Pieces that one after the other hold what every tile needs."""
+
+    pieces: list[_Piece]
+    offsets: list[int]
+    """Where in the pieces that begins, by tile."""
+
+    @property
+    def moved(self) -> int:
+        """Elements that go to another device, along the dimension."""
+        return sum(
+            (p.high - p.low) * sum(a != b for b, a in p.sources.items()) for p in self.pieces
+        )
+
+
+def _needs(starts: list[int], size: int, tile: int, n: int) -> Iterator[tuple[int, int, int, int]]:
+    """Tiles with the tiles they take something from, and what of those: low and high."""
     for k, s in enumerate(starts):
         begin, end = max(s, 0), min(s + size, n)
-        if begin >= end:
-            continue
-        for j in range(begin // tile, (end - 1) // tile + 1):
-            low, high = max(begin - j * tile, 0), min(end - j * tile, tile)
-            a, b, takers = needs.get(j - k, (tile, 0, set[int]()))
-            needs[j - k] = (min(a, low), max(b, high), takers | {k})
-    if not needs:
-        return {0: (0, tile, set())}, 0
-    first, last = min(needs), max(needs)
-    filled: dict[int, tuple[int, int, set[int]]] = {}
-    for distance in range(first, last + 1):
-        a, b, takers = needs.get(distance, (0, tile, set[int]()))
-        filled[distance] = (a if distance == first else 0, b if distance == last else tile, takers)
-    return filled, first
+        for j in range(begin // tile, -(-end // tile) if begin < end else 0):
+            yield k, j, max(begin - j * tile, 0), min(end - j * tile, tile)
+
+
+def _closed(found: dict[int, _Piece], tile: int) -> tuple[list[_Piece], int]:
+    """The pieces without gaps between the first and the last, and the first one's number."""
+    if not found:
+        return [_Piece(0, tile, {})], 0
+    first, last = min(found), max(found)
+    pieces: list[_Piece] = []
+    for number in range(first, last + 1):
+        piece = found.get(number, _Piece(0, tile, {}))
+        low = piece.low if number == first else 0
+        high = piece.high if number == last else tile
+        pieces.append(_Piece(low, high, piece.sources))
+    return pieces, first
+
+
+def _by_distance(starts: list[int], size: int, tile: int, n: int) -> _Plan:
+    """Each piece comes from the tile so many places on."""
+    found: dict[int, _Piece] = {}
+    for k, j, low, high in _needs(starts, size, tile, n):
+        piece = found.setdefault(j - k, _Piece(tile, 0, {}))
+        piece.low, piece.high = min(piece.low, low), max(piece.high, high)
+        piece.sources[k] = j
+    pieces, first = _closed(found, tile)
+    begin = first * tile + pieces[0].low
+    return _Plan(pieces, [s - (k * tile + begin) for k, s in enumerate(starts)])
+
+
+def _by_turn(starts: list[int], size: int, tile: int, n: int) -> _Plan | None:
+    """Each piece comes from the first tile that is needed, the second, and so on; None where one tile
+    would have to send the same piece to several.
+    """
+    found: dict[int, _Piece] = {}
+    nearest: dict[int, int] = {}
+    for k, j, low, high in _needs(starts, size, tile, n):
+        turn = j - nearest.setdefault(k, j)
+        piece = found.setdefault(turn, _Piece(tile, 0, {}))
+        piece.low, piece.high = min(piece.low, low), max(piece.high, high)
+        piece.sources[k] = j
+    if any(len(set(p.sources.values())) != len(p.sources) for p in found.values()):
+        return None
+    pieces, _ = _closed(found, tile)
+    low = pieces[0].low
+    offsets = [s - (nearest[k] * tile + low) if k in nearest else 0 for k, s in enumerate(starts)]
+    return _Plan(pieces, offsets)
 
 
 def _assembled(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
+from mlirhlo.dialects.hlo import element_types as et
 from mlirhlo.dialects.hlo.attributes.dimensions import (
     Padding,
     PaddingAttr,
@@ -25,10 +26,11 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.rewrites.spmd.emit import Emitter, Value, array_of, sized
 from mlirhlo.rewrites.spmd.factors import Dims, sizes_of
-from mlirhlo.rewrites.spmd.grid import whole
+from mlirhlo.rewrites.spmd.grid import Axes, whole
 from mlirhlo.rewrites.spmd.halo import fetch
 from mlirhlo.rewrites.spmd.local import Leaf, Work, handles, plain
 from mlirhlo.rewrites.spmd.part import Part, reshard
+from mlirhlo.rewrites.spmd.reducers import combination
 
 
 def _cut_and_shifted(work: Work, dims: Dims) -> list[int]:
@@ -45,33 +47,37 @@ def _tile(work: Work, dim: int) -> int:
 
 @handles("slice", shifts=True)
 def slice_(work: Work) -> list[Leaf]:
-    """A slice of tiles: along cut dimensions each device fetches what its tile of the result shows."""
+    """A slice of tiles: along cut dimensions each device fetches what its tile of the result shows. A slice
+    of one element is a sum to which all but its owner give zero.
+    """
     op = work.op
     assert isinstance(op, SliceOp)
-    part = work.part(0)
+    part, emit = work.part(0), work.emit
     bounds = list(op.slices.dimensions) if op.slices is not None else []
     moving = _cut_and_shifted(work, work.factors.operands[0])
     value = part.value
-    for dim in range(len(bounds)):
-        b = bounds[dim]
+    owner: list[tuple[Axes, int]] = []
+    for dim, b in enumerate(tuple(bounds)):
+        axes, have = part.placement.dims[dim], array_of(value).dimensions[dim]
         if dim in moving:
             tile = _tile(work, dim)
             size = (tile - 1) * b.stride + 1
             here = replace(part, value=value, known=[])
-            value = fetch(
-                here,
-                dim,
-                b.start,
-                tile * b.stride,
-                size,
-                None,
-                work.emit,
-            )
+            value = fetch(here, dim, b.start, tile * b.stride, size, None, emit)
             bounds[dim] = SliceDimension(0, size, b.stride)
-        elif part.placement.dims[dim]:
-            bounds[dim] = SliceDimension(0, array_of(value).dimensions[dim])
+        elif axes and set(work.factors.operands[0][dim]) & work.factors.reduced:
+            start = b.start % have
+            bounds[dim] = SliceDimension(start, start + 1)
+            owner.append((axes, b.start // have))
+        elif axes:
+            bounds[dim] = SliceDimension(0, have)
     properties = {**op.properties, "slice": SliceAttr(Slice(tuple(bounds)))}
-    return work.parts(work.emit.like(op, (value,), work.local_result(), properties))
+    value = emit.like(op, (value,), work.local_result(), properties)
+    for axes, number in owner:
+        here_is = emit.coordinate(work.grid, axes)
+        is_owner = emit.compare(here_is, emit.constant(number, et.S32), "EQ")
+        value = emit.select(is_owner, value, emit.constant(0, part.shape.element_type))
+    return work.parts(value, combination(work, "add", part.shape.element_type))
 
 
 @handles("pad", shifts=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from math import prod
 from operator import itemgetter
 from typing import TypeAlias
 
@@ -113,7 +114,7 @@ def _move(part: Part, target: Placement, emit: Estimate) -> Part:
         if found.placement.grid != target.grid:
             return found
     while found.placement.dims != target.dims:
-        for step in (_permute, _slice, _exchange, _reorder, _gather):
+        for step in (_permute, _slice, _exchange, _rebalance, _reorder, _gather):
             moved = step(found, target, emit)
             if moved is not None:
                 found = moved
@@ -229,6 +230,25 @@ def _all_to_all(part: Part, source: int, keep: int, dim: int, emit: Estimate) ->
     if keep == 0:
         value = _joined(part, source, value, emit)
     return part.at(value, placement)
+
+
+def _rebalance(part: Part, target: Placement, emit: Estimate) -> Part | None:
+    """An all-to-all that makes as many tiles in each dimension as the target has; whose they are is then
+    a matter of a collective-permute.
+    """
+    here = part.placement
+    counts = [(here.tiles(d), target.tiles(d)) for d in range(len(target.dims))]
+    uneven = [d for d, (a, b) in enumerate(counts) if a != b]
+    if len(uneven) != 2 or prod(a for a, _ in counts) != prod(b for _, b in counts):
+        return None
+    source, dim = sorted(uneven, key=lambda d: counts[d][1] - counts[d][0])
+    for cut in range(len(here.dims[source])):
+        axes = here.dims[source][cut:]
+        if here.grid.product(here.dims[source][:cut]) != counts[source][1]:
+            continue
+        if _can_join(part, source, cut) and _can_cut(part, dim, axes):
+            return _all_to_all(part, source, cut, dim, emit)
+    return None
 
 
 def _permute(part: Part, target: Placement, emit: Estimate) -> Part | None:

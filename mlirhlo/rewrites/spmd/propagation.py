@@ -39,6 +39,7 @@ from mlirhlo.rewrites.spmd.factors import (
     spread,
 )
 from mlirhlo.rewrites.spmd.grid import Axes, Grids, Placement
+from mlirhlo.rewrites.spmd.partitioner import MANUAL_BORDERS
 
 KEEPS_ELEMENTS, ALL, CONFLICTS = 0, 1, 2
 """Levels of sweeps."""
@@ -192,6 +193,11 @@ class Propagation:
                     inside = self._all_of(branch.parameters[0].output)
                     yield from _pairs(self._all_of(value), inside)
                     yield from _pairs(self._all_of(branch.terminator.root), result)
+            case CustomCallOp() if op.custom_call_target in MANUAL_BORDERS:
+                inside = self._all_of(op.inputs[0])
+                for a, b in zip(inside, result, strict=True):
+                    if a is not None and b is not None:
+                        yield _where_equal(a, b)
             case _:
                 yield from self._of_factors(op, result)
 
@@ -379,6 +385,17 @@ def _same(a: Node, b: Node) -> Tie:
     factors = Factors()
     dims: Dims = tuple((factors.new(n),) for n in a.sizes)
     return Tie([a, b], [dims, dims], factors, KEEPS_ELEMENTS)
+
+
+def _where_equal(a: Node, b: Node) -> Tie:
+    """The dimensions of the same size: in and out of a manual region, those it leaves alone."""
+    factors = Factors()
+    left: list[tuple[int, ...]] = []
+    right: list[tuple[int, ...]] = []
+    for n, m in zip(a.sizes, b.sizes, strict=True):
+        left.append((factors.new(n, None if n == m else factors.whole),))
+        right.append(left[-1] if n == m else (factors.new(m, factors.whole),))
+    return Tie([a, b], [tuple(left), tuple(right)], factors, KEEPS_ELEMENTS)
 
 
 def _pairs(left: Sequence[Node | None], right: Sequence[Node | None]) -> Iterator[Tie]:

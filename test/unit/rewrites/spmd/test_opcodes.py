@@ -82,6 +82,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "dot vector": ("x: f32[6]", "y: f32[6,5]", "f32[5] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}"),
     "slice": ("x: f32[9,6]", "f32[5,6] slice(x), slice={[2:7], [0:6]}"),
     "slice strided": ("x: f32[13,6]", "f32[4,3] slice(x), slice={[1:12:3], [1:6:2]}"),
+    "slice one": ("x: f32[7,6]", "f32[1,3] slice(x), slice={[4:5], [1:4]}"),
     "pad": ("x: f32[6,5]", "f32[9,4] pad(x, three), padding=1_2x-1_0"),
     "pad interior": ("x: f32[4,5]", "f32[8,6] pad(x, three), padding=1_0_1x0_1"),
     "concatenate": ("x: f32[3,4]", "y: f32[5,4]", "f32[8,4] concatenate(x, y), dimensions={0}"),

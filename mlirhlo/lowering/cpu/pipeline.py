@@ -30,6 +30,7 @@ from mlirhlo.rewrites.fusion import FusionPass
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.pipeline import Instrumentation, run_pipeline
 from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
+from mlirhlo.rewrites.while_loop_operand_packing import WhileLoopOperandPackingPass
 from mlirhlo.rewrites.while_loop_unroller import WhileLoopUnrollerPass
 
 NAME = "cpu"
@@ -69,6 +70,7 @@ def passes(*, has_layouts: bool = False) -> tuple[HloPass, ...]:
         AlgebraicSimplifierPass(only=rules, executing_on_cpu=True, is_layout_sensitive=has_layouts),
         CsePass(is_layout_sensitive=True),
         DcePass(),
+        WhileLoopOperandPackingPass(),
         FusionPass(multi_output=True),
     )
 

@@ -14,7 +14,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, IntegerAttr, ModuleOp
 from xdsl.dialects.func import Func
 from xdsl.dialects.math import Math
-from xdsl.dialects.memref import MemRef
 from xdsl.dialects.scf import Scf
 from xdsl.parser import Parser
 
@@ -22,6 +21,7 @@ import mlirhlo
 from mlirhlo.dialects.amx import AMX
 from mlirhlo.dialects.arith import Arith
 from mlirhlo.dialects.hlo.ops import TupleOp
+from mlirhlo.dialects.memref import MemRef
 from mlirhlo.dialects.vector import Vector
 from mlirhlo.dialects.x86vector import X86Vector
 from mlirhlo.lowering import target as targets
@@ -246,6 +246,18 @@ def test_dots_of_mixed_types_algorithms_and_depths(text: str) -> None:
             "R[2,5,20] convolution(E[2,9,9] x, E[3,9,20] y), window={size=3 rhs_dilate=2}, "
             "dim_labels=b0f_0io->b0f"
         ),
+        (
+            "R[2,9,31,32] convolution(E[2,9,31,16] x, E[3,3,16,32] y), "
+            "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"
+        ),
+        (
+            "R[1,5,15,32] convolution(E[1,11,30,5] x, E[4,5,5,32] y), "
+            "window={size=4x5 stride=2x2 pad=2_0x0_3}, dim_labels=b01f_01io->b01f"
+        ),
+        (
+            "R[1,7,18,48] convolution(E[1,8,20,16] x, E[2,3,16,48] y), window={size=2x3}, "
+            "dim_labels=b01f_01io->b01f"
+        ),
     ],
 )
 def test_convolutions_of_every_form(element: str, form: str) -> None:
@@ -427,6 +439,46 @@ def test_loops_on_registers_of_one_processor_are_read_back(
     again = Parser(context, text).parse_module()
     again.verify()
     assert str(again) == text
+
+
+@pytest.mark.parametrize(("weight", "contracted"), [("24,96", 0), ("96,24", 1)])
+def test_what_every_round_multiplies_by_stands_in_panels(weight: str, contracted: int) -> None:
+    text = f"""HloModule loop
+body {{
+  s = (s32[], f32[40,24], f32[{weight}]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  x = f32[40,24] get-tuple-element(s), index=1
+  w = f32[{weight}] get-tuple-element(s), index=2
+  d = f32[40,96] dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{{contracted}}}
+  t = f32[40,96] tanh(d)
+  y = f32[40,24] slice(t), slice={{[0:40], [30:54]}}
+  ROOT r = (s32[], f32[40,24], f32[{weight}]) tuple(next, y, w)
+}}
+condition {{
+  s = (s32[], f32[40,24], f32[{weight}]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(6)
+  ROOT c = pred[] compare(i, n), direction=LT
+}}
+ENTRY e {{
+  zero = s32[] constant(0)
+  x = f32[40,24] parameter(0)
+  w = f32[{weight}] parameter(1)
+  st = (s32[], f32[40,24], f32[{weight}]) tuple(zero, x, w)
+  l = (s32[], f32[40,24], f32[{weight}]) while(st), condition=condition, body=body
+  ROOT y = f32[40,24] get-tuple-element(l), index=1
+}}"""
+    module = mlirhlo.parse(text)
+    assert "3x24x32" in str(lower(module.op).fused)
+    rng = np.random.default_rng(0)
+    rows, columns = map(int, weight.split(","))
+    x, w = (
+        draw(rng, array(module.hlo.entry.parameters[0].output)),
+        rng.random((rows, columns), np.float32) - 0.5,
+    )
+    np.testing.assert_allclose(mlirhlo.compile(module)(x, w), module(x, w), rtol=0, atol=1e-5)
 
 
 def test_contractions_share_micro_kernels() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from xdsl.dialects import arith as xarith
@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.hlo_to_loops.contractions.operands import places_of
 from mlirhlo.lowering.hlo_to_loops.contractions.packing import Packer, Span, runs_along_depth
+from mlirhlo.lowering.hlo_to_loops.contractions.problem import window_step
 from mlirhlo.lowering.hlo_to_loops.contractions.tile_registers import UNITS, RegisterTile
 from mlirhlo.lowering.hlo_to_loops.contractions.tiles import Tile
 
@@ -125,7 +126,9 @@ class Block:
         if q.lhs_packed:
             self.lhs = k.view(b.add(self.room, k.lhs_at), k.unit)
             self.lhs_at: Index = 0
-            if q.lhs_packed == "rows":
+            if q.lhs_packed == "window":
+                self.row_stride, self.depth_stride = window_step(c), 1
+            elif q.lhs_packed == "rows":
                 self.row_stride, self.depth_stride = k.lhs_stride * k.parts, k.parts
             else:
                 self.row_stride, self.depth_stride = 1, k.lhs_stride * k.parts
@@ -145,6 +148,10 @@ class Block:
         k, b, q, c = self.k, self.b, self.q, self.c
         along = runs_along_depth(c.lhs, c)
         packer = Packer(b, self.lhs_reader, q.depth, q.lanes, along_depth=along)
+        if q.lhs_packed == "window":
+            length = b.add(b.mul(b.sub(self.rows, 1), self.row_stride), q.depth.inner_units)
+            packer.window(self.lhs, {c.rows[0]: self.first_row}, length, k.lhs_stride)
+            return
         if q.lhs_packed == "depth":
             packer.by_depth(
                 self.lhs,
@@ -210,27 +217,35 @@ class Block:
             self._pack_left(span)
         else:
             lhs_at = b.add(lhs_at, b.mul(before, self.depth_stride))
-        units = b.mul(span.outer_count, span.unit_count)
-        with b.loop(0, self.panels) as panel:
-            step = k.panel_size if q.rhs_packed else q.columns
-            rhs_at = b.add(b.add(self.rhs_at, b.mul(panel, step)), b.mul(before, self.rhs_stride))
-            if self.c.arithmetic.tiles:
-                self._registers(panel, rhs_at, lhs_at, units)
-            else:
-                self._vectors(panel, rhs_at, lhs_at, units, more)
+        windows = q.lhs_packed == "window"
+        units = span.unit_count if windows else b.mul(span.outer_count, span.unit_count)
 
-    def _vectors(
-        self, panel: Index, rhs_at: Index, lhs_at: Index, units: Index, more: SSAValue
-    ) -> None:
-        """All tiles of a panel, in vector registers."""
+        def right(panel: Index) -> Index:
+            step = k.panel_size if q.rhs_packed else q.columns
+            return b.add(b.add(self.rhs_at, b.mul(panel, step)), b.mul(before, self.rhs_stride))
+
+        if self.c.arithmetic.tiles:
+            with b.loop(0, self.panels) as panel:
+                self._registers(panel, right(panel), lhs_at, units)
+        elif q.goes_by_rows:
+            for rows, first, count in self._heights():
+                with b.loop(first, count) as tile, b.loop(0, self.panels) as panel:
+                    self._tile(rows, panel, tile, right(panel), lhs_at, units, more)
+        else:
+            with b.loop(0, self.panels) as panel:
+                rhs_at = right(panel)
+                for rows, first, count in self._heights():
+                    with b.loop(first, count) as tile:
+                        self._tile(rows, panel, tile, rhs_at, lhs_at, units, more)
+
+    def _heights(self) -> Iterator[tuple[int, Index, Index]]:
+        """Rows of tiles, their first and last number: full ones, and what remains of the rows."""
         k, b, q = self.k, self.b, self.q
         full = b.div(self.rows, q.tile_rows)
-        with b.loop(0, full) as tile:
-            self._tile(q.tile_rows, panel, tile, rhs_at, lhs_at, units, more)
+        yield q.tile_rows, 0, full
         rest = k.rows % q.block_rows % q.tile_rows
         if rest:
-            with b.if_(b.cmpi("ne", b.index(b.rem(self.rows, q.tile_rows)), b.index(0))):
-                self._tile(rest, panel, full, rhs_at, lhs_at, units, more)
+            yield rest, full, b.div(b.add(self.rows, q.tile_rows - 1), q.tile_rows)
 
     def _registers(self, panel: Index, rhs_at: Index, lhs_at: Index, units: Index) -> None:
         """All tiles of a panel, in tile registers."""
@@ -288,8 +303,16 @@ class Block:
         row = b.mul(number, q.tile_rows)
         column = b.mul(panel, q.columns)
         masked = not q.rhs_packed and k.columns % q.columns != 0
+        outer = q.depth.outer_count if q.lhs_packed == "window" else 1
         tile = Tile(
-            self.c.arithmetic, rows, q.vectors, q.lanes, self.row_stride, self.depth_stride, masked
+            self.c.arithmetic,
+            rows,
+            q.vectors,
+            q.lanes,
+            self.row_stride,
+            self.depth_stride,
+            masked,
+            k.lhs_stride if outer > 1 else 0,
         )
         k.tiles[tile.name] = tile.function
         totals_at = self.totals_at
@@ -298,6 +321,8 @@ class Block:
                 totals_at, b.add(b.mul(row, self.totals_stride), b.mul(column, k.parts))
             )
         first, width = self._columns(panel)
+        if not k.direct and not k.keeps_block:
+            k.finisher.prefetch(self.places, b.add(self.first_row, row), rows, first, q.columns)
         tile.call(
             b,
             (self.lhs, b.add(lhs_at, b.mul(row, self.row_stride))),
@@ -308,6 +333,7 @@ class Block:
             units,
             more,
             width if masked else None,
+            outer,
         )
         if not k.direct and not k.keeps_block:
             k.finisher.finish(

@@ -16,7 +16,11 @@ from xdsl.ir import Attribute, SSAValue
 from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.hlo_to_loops.contractions.arithmetic import one_by_one
 from mlirhlo.lowering.hlo_to_loops.contractions.block import Block
-from mlirhlo.lowering.hlo_to_loops.contractions.blocking import Blocking, choose_blocking
+from mlirhlo.lowering.hlo_to_loops.contractions.blocking import (
+    Blocking,
+    choose_blocking,
+    reads_windows,
+)
 from mlirhlo.lowering.hlo_to_loops.contractions.finish import Finisher
 from mlirhlo.lowering.hlo_to_loops.contractions.function import KernelFunction
 from mlirhlo.lowering.hlo_to_loops.contractions.inner import FEW_ROWS, inner_kernel, is_inner
@@ -29,6 +33,8 @@ from mlirhlo.lowering.hlo_to_loops.contractions.problem import (
     oriented,
     separated,
     uses,
+    window_step,
+    windowed,
 )
 from mlirhlo.lowering.hlo_to_loops.contractions.tiles import unit_type
 from mlirhlo.lowering.hlo_to_loops.elements import register_type
@@ -61,7 +67,11 @@ def blocked_kernel(
         if c.arithmetic.group > 1 and c.count(c.rows) <= FEW_ROWS:
             c = replace(c, arithmetic=one_by_one(c.arithmetic))
         lanes = target.vector_bytes * 8 // c.arithmetic.total.real.bits
-        c = separated(merged(c, lanes), runs_along_depth)
+        window = windowed(c)
+        if window is not None and reads_windows(window, target):
+            c = merged(window, lanes, depth=False)
+        else:
+            c = separated(merged(c, lanes), runs_along_depth)
         if is_inner(c) and len(contractions) == 1:
             return inner_kernel(function, c, lanes)
         kernels.append(BlockedKernel(function, c, choose_blocking(c, target)))
@@ -130,7 +140,11 @@ class BlockedKernel:
         shared = rhs_batch * self.panels * self.panel_size * unit_bytes if self.shares_rhs else 0
         self.rhs_room = _Room(0, _up(shared))
         units = q.block_units
-        if q.lhs_packed == "rows":
+        if q.lhs_packed == "window":
+            line = (q.block_rows - 1) * window_step(c) + q.depth.inner_units
+            self.lhs_stride = -(-line // 16) * 16 + 16
+            lhs_size = q.depth.outer_count * self.lhs_stride
+        elif q.lhs_packed == "rows":
             self.lhs_stride = -(-units // 16) * 16 + 16
             lhs_size = -(-q.block_rows // 32) * 32 * self.lhs_stride * self.parts
         else:

@@ -10,17 +10,45 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mlirhlo.lowering.hlo_to_loops.contractions.packing import Depth, runs_along_depth
-from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction, Factor
+from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction, Factor, window_step
 from mlirhlo.lowering.hlo_to_loops.contractions.tiles import best_rows
 from mlirhlo.lowering.target import Target
 
 _TASK_NS = 40_000
 """A task should take about as long at least."""
+_TASKS = 16
+_LONG_TASK_NS = 2_000_000
+"""There are more than so many tasks only if each takes as long."""
 _MOST_TASKS = 64
+_LEAST_TILES = 4
+"""Tiles of a block of rows, where there are as many."""
+_LEAST_ROWS = 128
+_ROWS_A_PANEL = 16
+"""A block of rows has no more for each of the panels that it meets: few use what is packed soon."""
+_PANEL_SHARE = 4 / 3
+"""Of L1, that a block of the depth of a panel may take: what L1 does not hold is asked for ahead."""
+_FEW_PANELS_SHARE = 1
+"""The same where there are few panels: left factors then come as often."""
+_SMALL_SHARE = 2
+"""Panels of so many times L1 are read for each tile of rows: results then come in the order of memory."""
+_RHS_SHARE = 0.4
+"""Of L2, that right factors may take which are read for every line of a window's places."""
+_LHS_SHARE = 0.35
+"""Of L2, that a block of left factors may take."""
 _MANY_PANELS = 16
 """Panels from which on reading them, not the left factors, is what blocks are made for."""
+_PANEL_COLUMNS = 32
+"""Of matrices that were laid out in panels before a loop."""
 _STREAM_BYTES = 8 << 10
 """Neighbours in memory that a task reads at least: prefetching goes by pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Bytes:
+    """Of the operands, for each time that they are read."""
+
+    lhs: int
+    rhs: int
 
 
 @dataclass(frozen=True)
@@ -39,8 +67,11 @@ class Blocking:
     unit_step: int
     """Units along the inner axis in a block of the depth."""
     lhs_packed: str
-    """`rows` or `depth`: a row for each of them; empty: read where it is."""
+    """`rows` or `depth`: a row for each of them; `window`: lines of memory that windows move along;
+    empty: read where it is."""
     rhs_packed: bool
+    goes_by_rows: bool
+    """Whether all panels are met by a tile's rows before the next tile's, else the other way round."""
     ns: float
     """Estimated time on one core."""
 
@@ -84,26 +115,39 @@ def choose_blocking(c: Contraction, target: Target) -> Blocking:
         )
         vectors = vectors if a.parts == 1 else 1
         height = _height(rows, best_rows(target, vectors, a.parts))
-    lhs_packed = _lhs_packing(c, rows)
+    windows = window_step(c) > 0 and reads_windows(c, target)
+    if windows:
+        most = best_rows(target, vectors, a.parts)
+        height = -(-rows // -(-rows // most))
+    lhs_packed = "window" if windows else _lhs_packing(c, rows)
     if a.tiles and not lhs_packed and rows % 16:
         lhs_packed = "rows"
-    streams = not packs_rhs and moved > target.l2_bytes
-    if streams:
+    streams = not packs_rhs and moved > target.l2_bytes and not _is_in_panels(c)
+    if windows:
+        outer_step, unit_step = depth.outer_count, depth.inner_units
+    elif streams:
         # Long stretches of a few rows of memory at a time: that is what prefetching sees through.
         if 4 < rows <= best_rows(target, 3, 1) and width >= 3:
             vectors, height = 3, rows
         outer_step, unit_step = 1, 8 if rows <= 4 else 32
     else:
         row_bytes = vectors * lanes * a.parts * bits // 8
-        # A panel of right factors fills L1; where there are few, left ones need some of it.
-        share = 1 if width >= _MANY_PANELS * vectors else 2 / 3
+        share = _PANEL_SHARE if width >= _MANY_PANELS * vectors else _FEW_PANELS_SHARE
         room = int(target.l1_bytes * share)
         outer_step, unit_step = _depth_step(depth, room, row_bytes, a.tiles, lanes)
     panels = -(-width // vectors)
-    wanted = max(1, min(_MOST_TASKS, int(ns / _TASK_NS)))
-    block_rows, block_panels = _blocks(rows, height, panels, batch, wanted, target)
+    wanted = max(1, min(_TASKS, int(ns / _TASK_NS)), min(_MOST_TASKS, int(ns / _LONG_TASK_NS)))
+    unit_bytes = a.lhs.real.byte_size * a.group * a.parts
+    most_rows = int(target.l2_bytes * _LHS_SHARE) // (outer_step * unit_step * unit_bytes)
+    most_rows = min(most_rows, max(_LEAST_ROWS, _ROWS_A_PANEL * panels))
+    bytes_of = _Bytes(
+        rows * depth.units * unit_bytes * (2 if lhs_packed else 1),
+        width * lanes * depth.units * unit_bytes,
+    )
+    block_rows, block_panels = _blocks(rows, height, panels, batch, wanted, most_rows, bytes_of)
     if streams:
         block_panels = max(block_panels, min(panels, _STREAM_BYTES * 8 // (vectors * lanes * bits)))
+    panel_bytes = vectors * lanes * depth.units * unit_bytes
     if lhs_packed == "depth":
         block_rows = -(-block_rows // lanes) * lanes
     return Blocking(
@@ -118,8 +162,19 @@ def choose_blocking(c: Contraction, target: Target) -> Blocking:
         unit_step,
         lhs_packed,
         packs_rhs,
+        packs_rhs and block_panels * panel_bytes <= _SMALL_SHARE * target.l1_bytes,
         ns,
     )
+
+
+def reads_windows(c: Contraction, target: Target) -> bool:
+    """Whether left factors are copied window by window, overlaps once, not row by row.
+
+    All of the right ones then are read for a line of rows: they have to stay in L2.
+    """
+    a = c.arithmetic
+    size = c.count(c.depth) * c.count(c.columns) * a.rhs.real.byte_size
+    return not a.tiles and a.group == 1 and a.parts == 1 and size <= _RHS_SHARE * target.l2_bytes
 
 
 def _height(rows: int, most: int) -> int:
@@ -145,7 +200,15 @@ def _packs_rhs(c: Contraction, rows: int) -> bool:
     _, strides = c.rhs.strides()
     unit = all(_stride(c, c.rhs, strides, axis) == 1 for axis in c.columns)
     small = c.count(c.depth) * c.count(c.columns) * c.rhs.shape.element_type.byte_size <= 24 << 10
-    return not unit or (rows > 32 and not small)
+    return not unit or (rows > 32 and not small and not _is_in_panels(c))
+
+
+def _is_in_panels(c: Contraction) -> bool:
+    """Whether right factors stand in memory as packing would put them: row after row of few columns."""
+    if not c.rhs.is_linear or len(c.depth) != 1:
+        return False
+    _, strides = c.rhs.strides()
+    return _stride(c, c.rhs, strides, c.depth[0]) == c.count(c.columns) <= _PANEL_COLUMNS
 
 
 def _lhs_packing(c: Contraction, rows: int) -> str:
@@ -207,19 +270,26 @@ def _depth_step(
 
 
 def _blocks(
-    rows: int, height: int, panels: int, batch: int, wanted: int, target: Target
+    rows: int, height: int, panels: int, batch: int, wanted: int, most_rows: int, bytes_of: _Bytes
 ) -> tuple[int, int]:
-    """Rows and panels of a task's block, for about as many tasks as are wanted."""
+    """Rows and panels of a task's block, for about as many tasks as are wanted.
+
+    Every block of rows reads the right operand again, every block of columns the left one: of all
+    cuts into enough tasks, the one that reads least.
+    """
     tiles = -(-rows // height)
-    # Each block reads all panels again: large ones where there are enough of them.
-    most = max(1, (256 if rows >= 1024 and panels >= _MANY_PANELS else 128) // height)
-    block_tiles = min(tiles, most)
-    if -(-tiles // block_tiles) * batch < min(wanted, 16):
-        each = max(1, min(wanted, 16) // batch)
-        block_tiles = max(min(tiles, 4), -(-tiles // each))
-        block_tiles = min(block_tiles, most)
-    row_blocks = -(-tiles // block_tiles)
-    column_blocks = max(1, min(panels, -(-wanted // (row_blocks * batch))))
-    if row_blocks * batch >= min(wanted, 16):
-        column_blocks = 1
-    return block_tiles * height, -(-panels // column_blocks)
+    most = max(1, min(tiles, most_rows // height))
+    least = min(most, _LEAST_TILES)
+    each = -(-wanted // batch)
+    best: tuple[float, int, int] | None = None
+    for row_blocks in range(-(-tiles // most), -(-tiles // least) + 1):
+        column_blocks = min(panels, -(-each // row_blocks))
+        missing = max(0.0, each / (row_blocks * column_blocks) - 1)
+        cost = column_blocks * bytes_of.lhs + row_blocks * bytes_of.rhs
+        found = (cost * (1 + missing), row_blocks, column_blocks)
+        best = found if best is None else min(best, found)
+        if row_blocks > each and missing == 0:
+            break
+    assert best is not None
+    _, row_blocks, column_blocks = best
+    return -(-tiles // row_blocks) * height, -(-panels // column_blocks)

@@ -22,9 +22,12 @@ from mlirhlo.lowering.hlo_to_loops.contractions.function import KernelFunction
 from mlirhlo.lowering.hlo_to_loops.contractions.operands import Memory, Reader, places_of
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
-from mlirhlo.lowering.hlo_to_loops.elements import Value, to_memory
+from mlirhlo.lowering.hlo_to_loops.elements import Value, physical_order, to_memory
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
+
+LINE_BYTES = 64
+"""What is asked for at once."""
 
 
 class Finisher:
@@ -40,6 +43,15 @@ class Finisher:
         }
         self.column = c.columns[0] if c.columns else None
         self.is_contiguous = self.column is None or self.strides[self.column] == 1
+
+        first = self.outputs[0].shape
+        alike = [
+            m
+            for m in function.memory.values()
+            if m.shape.dimensions == first.dimensions
+            and physical_order(m.shape) == physical_order(first)
+        ]
+        self.results_and_like = (*self.memories, *alike)
 
     @property
     def is_plain(self) -> bool:
@@ -74,6 +86,22 @@ class Finisher:
         flat = self.memories[0].flat
         type_ = MemRefType(cast(Any, flat.type).element_type, [DYNAMIC_INDEX])
         return b.emit(memref.CastOp, [flat], type_), start, stride
+
+    def prefetch(
+        self, batch: Mapping[int, Index], first_row: Index, rows: int, column: Index, columns: int
+    ) -> None:
+        """Asks for the places of a tile's results, and for what is read at the same places."""
+        b, c = self.b, self.c
+        if not self.is_contiguous or c.arithmetic.parts > 1:
+            return
+        start = self._offset(batch)
+        for row in range(rows):
+            places = places_of(b, c, c.rows, b.add(first_row, row))
+            offset = b.add(b.add(start, self._offset_of(places)), column)
+            for memory in (*self.results_and_like,):
+                step = max(1, LINE_BYTES // memory.shape.element_type.byte_size)
+                for at in range(0, columns, step):
+                    b.prefetch(memory.flat, [b.add(offset, at)])
 
     def finish(
         self,

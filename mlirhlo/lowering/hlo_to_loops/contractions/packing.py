@@ -8,7 +8,7 @@ registers; what is outside of an operand becomes zeros.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -334,6 +334,38 @@ class Packer:
             values = self._along(reader, b.add(span.unit, u))
         for part, value in enumerate(_side_by_side(b, values, lanes)):
             b.vector_store(value, target, [b.add(place, part * lanes)])
+
+    def window(
+        self, target: SSAValue, row: Mapping[int, Index], length: Index, stride: int
+    ) -> None:
+        """`target[n * stride + unit]`: `length` neighbours from a row on, for each round of the axes around.
+
+        What is outside of the operand is zeros; so is what the last vector has beyond them.
+        """
+        b, depth, lanes = self.b, self.depth, self.lanes
+        assert depth.inner is not None
+        inner = depth.inner
+        type_ = cast("MemRefType[Any]", target.type).element_type
+        fixed = self.reader.at(row)
+
+        def line(reader: Reader | None, start: Index) -> None:
+            with b.loop(0, length, lanes) as u:
+                if reader is None:
+                    value = b.constant(0, vector_of(type_, lanes))
+                else:
+                    (value,) = reader.load(inner, u, lanes, b.sub(length, u))
+                b.vector_store(value, target, [b.add(start, u)])
+
+        with b.loop(0, depth.outer_count) as n:
+            reader = fixed.at(places_of(b, fixed.contraction, depth.outer, n))
+            start = b.mul(n, stride)
+            if reader.inside is None:
+                line(reader, start)
+            else:
+                with b.if_(reader.inside):
+                    line(replace(reader, inside=None), start)
+                with b.if_(self._not(reader.inside)):
+                    line(None, start)
 
     def by_rows_turned(
         self,

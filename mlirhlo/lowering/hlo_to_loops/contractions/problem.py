@@ -123,10 +123,23 @@ def oriented(c: Contraction) -> Contraction:
     return c
 
 
-def merged(c: Contraction, lanes: int) -> Contraction:
+def windowed(c: Contraction) -> Contraction | None:
+    """With rows along one line of the left operand, the others in the batch, and the depth along its
+    memory: what `window_step` is for; None where there is no such line."""
+    found = replace(
+        c,
+        batch=(*c.batch, *c.rows[:-1]),
+        rows=c.rows[-1:],
+        depth=tuple(a for a in _depth_order(c) if c.sizes[a] != 1),
+    )
+    return found if window_step(found) else None
+
+
+def merged(c: Contraction, lanes: int, *, depth: bool = True) -> Contraction:
     """Neighbouring axes become one where all operands in memory walk them as one.
 
-    The columns come out as one axis at most; what of them does not merge joins the batch.
+    The columns come out as one axis at most; what of them does not merge joins the batch. `depth`:
+    whether axes of the depth may merge.
     """
     sizes = list(c.sizes)
     origins = dict(c.origins)
@@ -176,8 +189,29 @@ def merged(c: Contraction, lanes: int) -> Contraction:
         batch=batch,
         rows=merge(_by_stride(c, c.rows), "rows"),
         columns=columns[-1:],
-        depth=empty or merge(_depth_order(c), "depth"),
+        depth=empty or (merge(_depth_order(c), "depth") if depth else c.depth),
     )
+
+
+def window_step(c: Contraction) -> int:
+    """Elements from a row to the next in a left operand whose rows' stretches of memory overlap; else 0.
+
+    That is a window that moves along the innermost dimension: neighbouring rows and the inner depth
+    move through it, and nothing else does.
+    """
+    if not c.lhs.is_buffer or not c.rows or not c.depth or c.sizes[c.depth[-1]] == 0:
+        return 0
+    row, inner = c.rows[-1], c.depth[-1]
+    order = [d for d in physical_order(c.lhs.shape) if c.lhs.shape.dimensions[d] != 1]
+    if not order:
+        return 0
+    index = c.lhs.indices[order[-1]]
+    terms = dict(index.terms)
+    step = terms.get(row, 0)
+    moves = [i for i in c.lhs.indices if any(a in (row, inner) for a, _ in i.terms)]
+    alone = len(moves) == 1 and len(index.terms) == 2 and index.dilation == 1
+    is_window = alone and terms.get(inner, 0) == 1 and 0 < step < c.sizes[inner]
+    return step if is_window else 0
 
 
 def separated(

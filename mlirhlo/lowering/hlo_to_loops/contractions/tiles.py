@@ -11,16 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 
-from mlirhlo.lowering.builder import INDEX, FunctionBuilder, Index, vector_of
+from mlirhlo.lowering.builder import INDEX, FunctionBuilder, Index, Loop, vector_of
 from mlirhlo.lowering.hlo_to_loops.contractions.arithmetic import Arithmetic
 from mlirhlo.lowering.hlo_to_loops.elements import register_type
 from mlirhlo.lowering.target import Target
+
+_AHEAD = 8
+"""Rows of right factors that are asked for before they are read: a panel may stand in L2."""
 
 
 def flat(element: Attribute) -> MemRefType[Any]:
@@ -50,6 +53,9 @@ class Tile:
     """From a unit of the depth to the next, in the left factors."""
     masked: bool = False
     """Whether only the first columns count: it then takes their number too."""
+    outer_stride: int = 0
+    """From a round of the outer depth to the next, in the left factors; 0: there is one round. Else it
+    takes the number of rounds too."""
 
     @property
     def name(self) -> str:
@@ -57,6 +63,7 @@ class Tile:
         return (
             f"tile_{self.arithmetic.name}_{self.rows}x{self.vectors * self.lanes}"
             f"_{self.row_stride}_{self.depth_stride}{'_masked' if self.masked else ''}"
+            f"{f'_{self.outer_stride}' if self.outer_stride else ''}"
         )
 
     @property
@@ -75,6 +82,7 @@ class Tile:
         depth: Index,
         add: SSAValue,
         columns: Index | None = None,
+        outer: Index = 1,
     ) -> None:
         """Emits a call: memrefs with the place of their first element; `add`: i1, to what is there."""
         operands = [lhs[0], b.index(lhs[1]), rhs[0], b.index(rhs[1]), b.index(rhs_stride)]
@@ -82,6 +90,8 @@ class Tile:
         if self.masked:
             assert columns is not None
             operands.append(b.index(columns))
+        if self.outer_stride:
+            operands.append(b.index(outer))
         b.call(self.name, operands)
 
     def function(self) -> FuncOp:
@@ -105,19 +115,46 @@ class _Builder:
         self.total = register_type(arithmetic.total)
         units, totals = flat(self.unit), flat(self.total)
         types: list[Attribute] = [units, INDEX, units, INDEX, INDEX, totals, INDEX, INDEX, INDEX]
-        types += [i1, *([INDEX] if tile.masked else [])]
+        types += [i1, *([INDEX] if tile.masked else []), *([INDEX] if tile.outer_stride else [])]
         self.b = FunctionBuilder(tile.name, types, public=False)
 
     def function(self) -> FuncOp:
         b, tile = self.b, self.tile
-        lhs, lhs_at, rhs, rhs_at, rhs_stride, _, _, _, depth, add = b.arguments[:10]
+        lhs_at, rhs_at, rhs_stride, depth = (b.arguments[at] for at in (1, 3, 4, 8))
         masks = self._masks()
-        parts = tile.arithmetic.parts
         zero = b.constant(0, vector_of(self.total, tile.lanes))
-        count = tile.rows * tile.vectors * parts
-        with b.loop(0, depth, 1, [zero] * count) as loop:
+        sums: Sequence[SSAValue] = [zero] * (tile.rows * tile.vectors * tile.arithmetic.parts)
+        for place, _ in self._places(masks):
+            b.prefetch(b.arguments[5], [place])
+        if tile.outer_stride:
+            step = b.mul(depth, rhs_stride)
+            with b.loop(0, b.arguments[-1], 1, sums) as outer:
+                left = b.add(lhs_at, b.mul(outer.index, tile.outer_stride))
+                right = b.add(rhs_at, b.mul(outer.index, step))
+                outer.carry(*self._depth(left, right, outer.carried, masks))
+            sums = outer.results
+        else:
+            sums = self._depth(lhs_at, rhs_at, sums, masks)
+        self._add_and_store(sums, b.arguments[9], masks)
+        return b.finish()
+
+    def _depth(
+        self,
+        lhs_at: Index,
+        rhs_at: Index,
+        sums: Sequence[SSAValue],
+        masks: Sequence[SSAValue | None],
+    ) -> Sequence[SSAValue]:
+        """The sums after a stretch of the depth."""
+        b, tile = self.b, self.tile
+        lhs, rhs, rhs_stride, depth = (b.arguments[at] for at in (0, 2, 4, 8))
+        parts = tile.arithmetic.parts
+        ahead = b.mul(rhs_stride, _AHEAD)
+        with b.loop(0, depth, 1, sums) as loop:
             k = loop.index
             at = b.add(rhs_at, b.mul(k, rhs_stride))
+            for v in range(tile.vectors * parts):
+                b.prefetch(rhs, [b.add(b.add(at, ahead), v * tile.lanes)])
             right = [
                 b.vector_load(rhs, [b.add(at, v * tile.lanes)], tile.lanes, masks[v % tile.vectors])
                 for v in range(tile.vectors * parts)
@@ -130,11 +167,10 @@ class _Builder:
                     for p in range(parts)
                 ]
                 base = row * tile.vectors * parts
-                sums = loop.carried[base : base + tile.vectors * parts]
-                following += self._row(left, right, sums)
+                own = loop.carried[base : base + tile.vectors * parts]
+                following += self._row(left, right, own)
             loop.carry(*following)
-        self._add_and_store(loop.results, add, masks)
-        return b.finish()
+        return cast(Loop, loop).results
 
     def _row(
         self, left: Sequence[SSAValue], right: Sequence[SSAValue], sums: Sequence[SSAValue]

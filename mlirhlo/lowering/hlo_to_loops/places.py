@@ -176,7 +176,13 @@ class Places:
         distance = sum(c.stride * s for c, s in zip(place, strides, strict=True)) if affine else 0
         bases = [c.base if c.lanes is None else 0 for c in place]
         if affine and distance == 0:
-            return b.broadcast(b.load(buffer, bases), lanes)
+            # As masked loads and gathers have it: zeros in the lanes that are off.
+            value = b.broadcast(b.load(buffer, bases), lanes)
+            return (
+                value
+                if self.mask is None
+                else b.select(self.mask, value, b.constant(0, value.type))
+            )
         if affine and distance == 1:
             return b.vector_load(buffer, bases, lanes, self.mask)
         offsets: SSAValue | None = None

@@ -76,3 +76,18 @@ def test_instructions(opcode: str) -> None:
         assert not problems, "\n".join(problems)
 
     compare()
+
+
+def test_a_window_between_the_elements() -> None:
+    """Base and window dilation that never meet: the result is zero, whatever is read."""
+    text = """HloModule m
+
+ENTRY e {
+  weights = f32[2,3,1] parameter(0)
+  x = f32[2,1,2] parameter(1)
+  ROOT r = f32[1,1,1] convolution(x, weights), dim_labels=fb0_i0o->0fb,
+    window={size=3 stride=3 pad=1_1 lhs_dilate=2 rhs_dilate=2 rhs_reversal=1}
+}
+"""
+    weights, x = np.ones((2, 3, 1), np.float32), np.ones((2, 1, 2), np.float32)
+    assert mlirhlo.compile(mlirhlo.parse(text), cached=False)(weights, x).item() == 0

@@ -14,6 +14,8 @@ from mlirhlo.cli.report import DONE, run_tool, usage_error
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from mlirhlo.debug.options import DebugOptions
+
 PURPOSE = "mosaic-opt: read a kernel of the tpu dialect and print it"
 USAGE = "mosaic-opt [options] [FILE|-]    (FILE: MLIR text, or the bytecode of a tpu_custom_call)"
 EXAMPLES = (
@@ -21,6 +23,9 @@ EXAMPLES = (
     "mosaic-opt --emit=stable kernel.mlir",
     "mosaic-opt --emit=bytecode kernel.mlir -o kernel.bc",
     "mosaic-opt --target=v5e --memory kernel.mlir",
+    "mosaic-opt --stop-after=infer-vector-layout kernel.mlir",
+    "mosaic-opt --start-after=relayout-insertion --stop-after=all TS-0014-mosaic-dump-k-post-relayout-insertion.txt",
+    "mosaic-opt --xla_mosaic_dump_to=stages kernel.mlir",
     "mosaic-opt --verify-roundtrip TS-0012-mosaic-dump-anonymous-post-tiling-propagation.txt",
 )
 FORMS = ("pretty", "generic", "stable", "bytecode")
@@ -36,6 +41,19 @@ class Options:
         True, group="Output", help="values keep the names of the text: --no-keep-names numbers them"
     )
     mlir_print_debuginfo: bool = flag(False, group="Output", help="print source places")
+    stop_after: str = flag(
+        "",
+        group="Stages",
+        metavar="STAGE",
+        help="run the stages up to this one; 'all' runs them all",
+    )
+    start_after: str = flag(
+        "",
+        group="Stages",
+        metavar="STAGE",
+        help="the file is what this stage wrote: go on from there",
+    )
+    list_stages: bool = flag(False, group="Stages", help="names of all stages")
     verify_roundtrip: bool = flag(
         False, group="Checks", help="every form of the kernel has to be read as the same kernel"
     )
@@ -65,6 +83,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_tool("mosaic-opt", _run, argv)
 
 
+def _run_stages(module: ModuleOp, options: Options, xla: DebugOptions) -> None:
+    """The stages that were asked for; all of them where only their files were."""
+    folder = xla.xla_mosaic_dump_to
+    if not (options.stop_after or options.start_after or folder):
+        return
+    from mlirhlo.mosaic.pipeline import StageDump, dump_stages, run_pipeline
+    from mlirhlo.mosaic.pipeline.dumps import kernel_name
+
+    debug_info = xla.xla_mosaic_enable_dump_debug_info
+    if not (options.stop_after or options.start_after):
+        dump_stages(module, folder, debug_info=debug_info)
+        return
+    dump = StageDump(folder, kernel_name(module), debug_info=debug_info) if folder else None
+    run_pipeline(
+        module,
+        start_after=options.start_after or None,
+        stop_after=None if options.stop_after in ("", "all") else options.stop_after,
+        observe=dump,
+    )
+
+
 def _check(module: ModuleOp, options: Options) -> None:
     """Raises what the target does not take."""
     from mlirhlo.mosaic.target import check_target
@@ -81,6 +120,7 @@ def _check(module: ModuleOp, options: Options) -> None:
 
 
 def _run(argv: Sequence[str]) -> int:
+    from mlirhlo.cli.xla_flags import read_flags
     from mlirhlo.mosaic.decode import read_kernel
     from mlirhlo.mosaic.forms import check_roundtrip, render
 
@@ -94,12 +134,19 @@ def _run(argv: Sequence[str]) -> int:
 
         print(f"mosaic-opt of mlirhlo {mlirhlo.__version__}")
         return DONE
+    if options.list_stages:
+        from mlirhlo.mosaic.pipeline import STAGES
+
+        for stage in STAGES:
+            print(f"{stage.number:04d} {stage.name}")
+        return DONE
     data, name = inputs.read_input(inputs.single_file(parsed.files))
     module = read_kernel(data, name)
     if options.verify_roundtrip:
         check_roundtrip(module, name)
     if options.target:
         _check(module, options)
+    _run_stages(module, options, read_flags(parsed.xla).options)
     written = render(
         module,
         options.emit,

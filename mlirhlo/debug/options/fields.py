@@ -79,8 +79,10 @@ class DebugOptions:
         "",
         "Directory of the stages of kernels (Mosaic). Here also taken from XLA_FLAGS.",
         WHERE,
-        has_effect=False,
         from_libtpu=True,
+    )
+    xla_mosaic_enable_dump_debug_info: bool = _option(
+        False, "Source places in the stages of kernels.", FORM, from_libtpu=True
     )
     # ---------------------------------------------------------------- what
     xla_dump_hlo_as_text: bool = _option(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,8 @@ from mlirhlo.diagnostics import Diagnostic, HloError, Place
 from mlirhlo.mosaic.attributes import attribute_of, case_of, integers_of, name_of
 from mlirhlo.mosaic.interpreter.problems import place_of
 from mlirhlo.mosaic.target.budget import MemoryUse, memory_use, over_budget
-from mlirhlo.mosaic.target.generations import Generation, generation_of
-from mlirhlo.mosaic.target.rules import RULES, Question, Refusal
+from mlirhlo.mosaic.target.generations import GENERATIONS, Generation, generation_of
+from mlirhlo.mosaic.target.rules import RULES, Question, Refusal, Rule
 from mlirhlo.mosaic.target.structure import entry_of, structure_problems
 from mlirhlo.mosaic.target.windows import window_problems
 
@@ -115,6 +115,19 @@ def _diagnostic(op: Operation, refusal: Refusal, target: Generation) -> Diagnost
         source_place(op),
         help=refusal.help,
     )
+
+
+def refuse(op: Operation, *rules: Rule) -> None:
+    """Raises `HloError` where a rule refuses an operation on the newest generation."""
+    target = next(reversed(GENERATIONS.values()))
+    question = Question(target, collective_id=0, has_grid=True)
+    for rule in rules:
+        # A rule asks for what its own operations have.
+        refusal = rule(op, question) if rule in RULES.get(name_of(op), ()) else None
+        if refusal is not None:
+            found = _diagnostic(op, refusal, target)
+            message = found.message.replace(f"{target.name} does not take", "no TPU takes")
+            raise HloError(replace(found, message=message))
 
 
 def source_place(op: Operation) -> Place:

@@ -122,7 +122,7 @@ def _rows_are_free(
     """32-bit rows can be reached singly, and in arrays one register wide also several at once."""
     if sizes[-2] == 1:
         return True
-    return shape[-1] == LANES and constant_of(indices[-1]) is not None
+    return shape[-1] <= LANES and constant_of(indices[-1]) is not None
 
 
 def tiles_of_indices(shape: Sequence[int], bits: int) -> dict[int, int]:

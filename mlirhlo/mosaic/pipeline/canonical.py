@@ -1,0 +1,127 @@
+"""Operations of `vector` and `arith` on vectors become those of `tpu`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlirhlo.dialects.tpu.attributes import ReductionKindAttr, RoundingModeAttr
+from mlirhlo.mosaic.attributes import attribute_of, case_of, integers_of, name_of
+from mlirhlo.mosaic.pipeline.building import (
+    attribute,
+    build,
+    element_of,
+    functions_of,
+    insert,
+    is_vector,
+    replace,
+    vector_type,
+)
+from mlirhlo.mosaic.target.tiling import shape_in
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Attribute, Operation
+
+_CASTS = {
+    "arith.extf": ("tpu.extf", None),
+    "arith.truncf": ("tpu.truncf", "to_nearest_even"),
+    "arith.sitofp": ("tpu.sitofp", "to_nearest_even"),
+    "arith.uitofp": ("tpu.uitofp", "to_nearest_even"),
+    "arith.fptosi": ("tpu.fptosi", "towards_zero"),
+    "arith.fptoui": ("tpu.fptoui", "towards_zero"),
+}
+_KINDS = {
+    "add": ("sum", "arith.addf", "arith.addi"),
+    "maximumf": ("max", "arith.maximumf", ""),
+    "minimumf": ("min", "arith.minimumf", ""),
+    "maxsi": ("max", "", "arith.maxsi"),
+    "minsi": ("min", "", "arith.minsi"),
+}
+"""Reductions: the kind of `tpu.reduce`, and what adds the accumulator."""
+
+
+def canonicalize_operations(module: ModuleOp) -> None:
+    """`vector.load` => `tpu.vector_load`, `shape_cast` => `tpu.reshape`, casts with their rounding,
+    `multi_reduction` => `tpu.reduce`, `tpu.reshape` and a sum with the accumulator."""
+    for function in functions_of(module):
+        for op in list(function.walk()):
+            _canonicalize(op)
+
+
+def _canonicalize(op: Operation) -> None:
+    name = name_of(op)
+    no_strides = {"strides": attribute("array<i32>")}
+    if name == "vector.load":
+        new = build("tpu.vector_load", op.operands, (op.results[0].type,), None, op)
+        _segments(new, [1, len(op.operands) - 1, 0], no_strides)
+    elif name == "vector.store":
+        new = build("tpu.vector_store", op.operands, (), None, op)
+        _segments(new, [1, 1, len(op.operands) - 2, 0], no_strides)
+    elif name == "vector.shape_cast":
+        new = build("tpu.reshape", op.operands, (op.results[0].type,), None, op)
+    elif name == "vector.transpose":
+        new = build("tpu.transpose", op.operands, (op.results[0].type,), dict(op.properties), op)
+    elif name in _CASTS and is_vector(op.results[0].type):
+        target, rounding = _CASTS[name]
+        extra: dict[str, Attribute] = {}
+        if rounding is not None:
+            extra["rounding_mode"] = RoundingModeAttr(rounding)
+        new = build(target, op.operands, (op.results[0].type,), extra, op)
+    elif name == "vector.multi_reduction":
+        _reduce(op)
+        return
+    else:
+        return
+    insert(new, op)
+    replace(op, new.results)
+
+
+def _segments(op: Operation, sizes: list[int], more: dict[str, Attribute]) -> None:
+    op.properties["operandSegmentSizes"] = attribute(f"array<i32: {', '.join(map(str, sizes))}>")
+    op.properties.update(more)
+
+
+def _reduce(op: Operation) -> None:
+    kinds = _KINDS.get(case_of(attribute_of(op, "kind")))
+    result = op.results[0].type
+    if kinds is None or not is_vector(result):
+        return
+    source, acc = op.operands
+    dims = integers_of(op, "reduction_dims") or ()
+    element = element_of(source.type)
+    kept = [1 if at in dims else size for at, size in enumerate(shape_in(source.type))]
+    kind, of_floats, of_integers = kinds
+    combine = of_integers if str(element).startswith("i") else of_floats
+    if not combine:
+        return
+    reduced = build(
+        "tpu.reduce",
+        (source,),
+        (vector_type(kept, element),),
+        {
+            "kind": ReductionKindAttr(kind),
+            "reduction_dims": attribute(f"array<i64: {', '.join(map(str, dims))}>"),
+        },
+        op,
+    )
+    flat = build("tpu.reshape", reduced.results, (result,), None, op)
+    total = build(combine, (flat.results[0], acc), (result,), None, op)
+    for new in (reduced, flat, total):
+        insert(new, op)
+    replace(op, total.results)
+
+
+def canonicalize_mosaic(module: ModuleOp) -> None:
+    """A broadcast that adds dimensions is a reshape and a broadcast of equal rank."""
+    for function in functions_of(module):
+        for op in list(function.walk()):
+            if name_of(op) != "vector.broadcast" or not is_vector(op.operands[0].type):
+                continue
+            before, after = shape_in(op.operands[0].type), shape_in(op.results[0].type)
+            if len(before) == len(after) or not before:
+                continue
+            full = (1,) * (len(after) - len(before)) + before
+            shaped = vector_type(full, element_of(op.results[0].type))
+            new = build("tpu.reshape", op.operands, (shaped,), None, op)
+            insert(new, op)
+            op.operands[0] = new.results[0]

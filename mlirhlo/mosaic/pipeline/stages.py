@@ -1,0 +1,168 @@
+"""The pipeline of a kernel: the TPU compiler's stages by their names, each on our IR.
+
+`run_pipeline` takes a module from its original form to scheduled register code. After each stage the
+module is verified, may be dumped, printed, and read back as the input of the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import UnitAttr
+
+from mlirhlo.diagnostics import Diagnostic, HloError, error
+from mlirhlo.dialects.tpu.attributes import CoreTypeAttr
+from mlirhlo.mosaic.pipeline.building import functions_of
+from mlirhlo.mosaic.pipeline.canonical import canonicalize_mosaic, canonicalize_operations
+from mlirhlo.mosaic.pipeline.devices import logical_to_physical_device_id
+from mlirhlo.mosaic.pipeline.loops import late_loop_unroll
+from mlirhlo.mosaic.pipeline.memory_spaces import (
+    canonicalize_memory_space,
+    specialize_any_memory_space,
+)
+from mlirhlo.mosaic.pipeline.memref_layout import infer_memref_layout
+from mlirhlo.mosaic.pipeline.registers import apply_vector_layout
+from mlirhlo.mosaic.pipeline.schedule import schedule
+from mlirhlo.mosaic.pipeline.simplify import simplify
+from mlirhlo.mosaic.pipeline.tiling import tiling_propagation
+from mlirhlo.mosaic.pipeline.vector_layout import infer_vector_layout, relayout_insertion
+from mlirhlo.mosaic.target.structure import entry_of
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step of the pipeline."""
+
+    name: str
+    """As in the names of dumps, without `post-`."""
+    apply: Callable[[ModuleOp], None]
+
+    @property
+    def number(self) -> int:
+        """Its place in the names of dumps; the original is 1."""
+        return STAGES.index(self) + 2
+
+
+def unchanged(module: ModuleOp) -> None:
+    """A stage of the TPU compiler that has nothing to do on our IR."""
+
+
+STAGES: Sequence[Stage] = (
+    Stage("specialize-any-memory-space", specialize_any_memory_space),
+    Stage("canonicalize-memory-space", canonicalize_memory_space),
+    Stage("infer-memref-layout", infer_memref_layout),
+    Stage("infer-memref-layout-simplify", simplify),
+    Stage("canonicalize-operations", canonicalize_operations),
+    Stage("pre-canon-optimization", unchanged),
+    Stage("canonicalize-mosaic", canonicalize_mosaic),
+    Stage("post-canon-optimization", unchanged),
+    Stage("canonicalize-mosaic-2", canonicalize_mosaic),
+    Stage("canonicalize-mosaic-simplify", simplify),
+    Stage("tiling-propagation", tiling_propagation),
+    Stage("infer-vector-layout", infer_vector_layout),
+    Stage("relayout-insertion", relayout_insertion),
+    Stage("apply-vector-layout", apply_vector_layout),
+    Stage("apply-vector-layout-simplify", simplify),
+    Stage("logical-to-physical-device-id", logical_to_physical_device_id),
+    Stage("late-loop-unroll", late_loop_unroll),
+    Stage("schedule", schedule),
+)
+"""All stages, in order. The last is ours, in the place of the compiler's own dialect."""
+
+Observer = Callable[["ModuleOp", str, int], None]
+"""Called with the module, the stage's name (`original`, `post-NAME`, `post-NAME-failed`), a number."""
+
+
+def stage_named(name: str) -> Stage:
+    """The stage of that name; `post-` and `-failed` do not count. Raises HLO0750 for others."""
+    plain = name.removeprefix("post-") if name != "post-canon-optimization" else name
+    for stage in STAGES:
+        if stage.name in (name, plain):
+            return stage
+    from difflib import get_close_matches
+
+    near = get_close_matches(plain, [stage.name for stage in STAGES], 1)
+    raise error(
+        "HLO0750",
+        f"there is no stage '{name}'" + (f"; did you mean '{near[0]}'?" if near else ""),
+        help="mosaic-opt --list-stages shows all",
+    )
+
+
+def prepare(module: ModuleOp) -> None:
+    """The original form: every function says its core, and the kernel that it is the one."""
+    kernel = entry_of(module)
+    for function in functions_of(module):
+        function.attributes.setdefault("tpu.core_type", CoreTypeAttr("tc"))
+    if kernel is not None:
+        kernel.attributes.setdefault("tpu.main", UnitAttr())
+
+
+def run_pipeline(
+    module: ModuleOp,
+    *,
+    start_after: str | None = None,
+    stop_after: str | None = None,
+    observe: Observer | None = None,
+) -> None:
+    """Runs the stages on a module, in place.
+
+    `start_after` is the stage the module comes from; `stop_after` the last one to run (`original`
+    runs none). `observe` sees the original and each stage's output, and where a stage fails the
+    module as it stood.
+
+    Raises `HloError` HLO0750 for unknown stages, HLO0751 where a stage cannot go on.
+    """
+    stages = list(STAGES)
+    if start_after not in (None, "original"):
+        stages = stages[STAGES.index(stage_named(start_after or "")) + 1 :]
+    if stop_after == "original":
+        stages = []
+    elif stop_after is not None:
+        last = STAGES.index(stage_named(stop_after))
+        stages = [stage for stage in stages if STAGES.index(stage) <= last]
+    if start_after is None:
+        prepare(module)
+        if observe is not None:
+            observe(module, "original", 1)
+    for stage in stages:
+        try:
+            stage.apply(module)
+            verify(module, stage)
+        except HloError as problem:
+            if observe is not None:
+                observe(module, f"post-{stage.name}-failed", stage.number)
+            raise _at(problem, stage) from None
+        if observe is not None:
+            observe(module, f"post-{stage.name}", stage.number)
+
+
+def verify(module: ModuleOp, stage: Stage) -> None:
+    """Raises `HloError` HLO0751 where a stage left a module that is none."""
+    from xdsl.utils.exceptions import VerifyException
+
+    from mlirhlo.mosaic.verifier import verify_kernel
+
+    try:
+        for op in module.walk():
+            for operand in op.operands:
+                if operand.first_use is None:
+                    raise VerifyException(f"{op.name} uses what is gone")
+    except VerifyException as problem:
+        raise error("HLO0751", f"{stage.name} left a broken module: {problem}") from None
+    verify_kernel(module)
+
+
+def _at(problem: HloError, stage: Stage) -> HloError:
+    first: Diagnostic = problem.diagnostics[0]
+    if first.code == "HLO0751":
+        return problem
+    return HloError(
+        replace(first, message=f"in stage {stage.name}: {first.message}"),
+        *problem.diagnostics[1:],
+    )

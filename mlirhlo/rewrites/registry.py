@@ -93,6 +93,8 @@ _BUILTIN: Mapping[str, str] = {
     ),
     "cublas-gemm-rewriter": "cublas_gemm_rewriter:CublasGemmRewriterPass",
     "cpu-parallel-task-assigner": "cpu_parallel_task_assigner:CpuParallelTaskAssignerPass",
+    "hlo-memory-scheduler": "hlo_memory_scheduler:HloMemorySchedulerPass",
+    "rematerialization": "rematerialization:RematerializationPass",
     "custom-call-expander": "custom_call_expander:CustomCallExpanderPass",
     "declared-types": "declared_types:DeclaredTypesPass",
     "default-layouts": "default_layouts:DefaultLayoutsPass",

@@ -10,17 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from xdsl.ir import SSAValue
-
 from mlirhlo.analysis.effects import SideEffects
+from mlirhlo.analysis.schedules import lives, made_bytes
 from mlirhlo.dialects.hlo.ops import ComputationOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
-from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
-
-_FREE = frozenset(
-    {"tuple", "get-tuple-element", "bitcast", "reshape", "parameter", "constant", "after-all"}
-)
-"""Instructions whose value is where an operand's, or nobody's, memory is."""
 
 
 def in_order(
@@ -31,8 +24,8 @@ def in_order(
     if is_scheduled or len(given) < 4 or not all(_is_movable(op, effects) for op in given):
         return given
     root = computation.root
-    sizes = {op: _bytes(op) for op in given}
-    best, least = given, needed_bytes(given, root, sizes)
+    sizes = {op: made_bytes(op) for op in given}
+    best, least = given, lives(given, root, sizes).peak
 
     def larger_first(op: Instruction) -> int:
         return -sizes[op]
@@ -41,7 +34,7 @@ def in_order(
         walked = list(_from_root(root, key))
         if len(walked) < len(given):  # what nobody reads goes last
             walked += [op for op in given if op not in set(walked)]
-        needed = needed_bytes(walked, root, sizes)
+        needed = lives(walked, root, sizes).peak
         if needed < least:
             best, least = walked, needed
     return best
@@ -76,40 +69,3 @@ def _from_root(
 def _operands(op: Instruction, key: Callable[[Instruction], int] | None) -> Iterator[Instruction]:
     found = [owner for v in op.inputs if isinstance(owner := v.owner, Instruction)]
     return iter(found if key is None else sorted(found, key=key))
-
-
-def needed_bytes(
-    order: Sequence[Instruction], root: Instruction, sizes: dict[Instruction, int]
-) -> int:
-    """The greatest sum of values that are made and still to be read; results count to the end."""
-    sources: dict[SSAValue, tuple[Instruction, ...]] = {}
-    last: dict[Instruction, int] = {}
-    for position, op in enumerate(order):
-        read = tuple(dict.fromkeys(s for v in op.inputs for s in sources[v]))
-        for source in read:
-            last[source] = position
-        sources[op.output] = read if op.opcode.name in _FREE else (op,)
-    for source in sources[root.output]:
-        last[source] = len(order)
-    dying: list[int] = [0] * (len(order) + 1)
-    for op, position in last.items():
-        dying[position] += sizes[op]
-    live = most = 0
-    for position, op in enumerate(order):
-        if op in last:
-            live += sizes[op]
-        most = max(most, live)
-        live -= dying[position]
-    return most
-
-
-def _bytes(op: Instruction) -> int:
-    return 0 if op.opcode.name in _FREE else _shape_bytes(op.shape)
-
-
-def _shape_bytes(shape: Shape) -> int:
-    if isinstance(shape, TupleShape):
-        return sum(map(_shape_bytes, shape.elements))
-    if not isinstance(shape, ArrayShape):
-        return 0
-    return shape.element_count * shape.element_type.byte_size

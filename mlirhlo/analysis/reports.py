@@ -8,10 +8,12 @@ from typing import Any, TypeAlias, cast
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.analysis.alias import aliases
+from mlirhlo.analysis.buffer_assignment import assign_buffers
 from mlirhlo.analysis.call_graph import call_graph
 from mlirhlo.analysis.cost import Options, analyse
 from mlirhlo.analysis.dataflow import Position, ShapeIndex, dataflow, indices
 from mlirhlo.analysis.liveness import Liveness
+from mlirhlo.analysis.schedules import ALGORITHMS, schedules
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.order import instruction_list
 
@@ -90,12 +92,46 @@ def _liveness(module: ModuleOp) -> Report:
     }
 
 
+def _buffers(module: ModuleOp) -> Report:
+    """Where values are in memory: allocations by number, and the values in them by offset."""
+    found = assign_buffers(HloModule(module))
+    return {
+        **{
+            f"allocation {k}": {
+                "size": a.bytes,
+                "kind": a.kind,
+                "values": [
+                    f"{_name(value)} at {b.offset}" for b in a.buffers for value in b.values
+                ],
+            }
+            for k, a in enumerate(found.allocations)
+        },
+        "total": found.total_bytes,
+        "temporary": found.temporary_bytes,
+    }
+
+
+def _schedules(module: ModuleOp) -> Report:
+    """Bytes that each computation needs as its instructions stand, and in the orders there are."""
+    given = schedules(module, given=True)
+    orders = {name: schedules(module, (name,)) for name in ALGORITHMS}
+    return {
+        computation.computation_name: {
+            "peak": found.lives.peak,
+            **{name: order[computation].lives.peak for name, order in orders.items()},
+        }
+        for computation, found in given.items()
+    }
+
+
 REPORTS: Mapping[str, Callable[[ModuleOp], Report]] = {
     "alias": _alias,
+    "buffer-assignment": _buffers,
     "call-graph": _call_graph,
     "cost": _cost,
     "dataflow": _dataflow,
     "liveness": _liveness,
+    "schedules": _schedules,
 }
 """By the name that users give."""
 

@@ -1,0 +1,279 @@
+"""Where the values of a scheduled module are in memory: allocations, and the values in them by offset.
+
+Entry parameters and constants have an allocation each, and so has every part of the result; what is no larger
+and not alive at the same time goes into one of the latter. Scalars of functions of elements are thread-local.
+All the rest is packed into one block. A module without a schedule is taken in the order as it stands.
+Source: reference of the passes, "BufferAssignment", and XLA's dumps of it, whose text this prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mlirhlo.analysis.alias import Aliases, aliases
+from mlirhlo.analysis.call_graph import Context, call_graph
+from mlirhlo.analysis.dataflow import Value, indices
+from mlirhlo.analysis.heap import pack
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops import ConstantOp, FusionOp, ParameterOp
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+
+_POINTER_BYTES = 8
+_ALIGNMENT = 16
+
+
+def value_shape(value: Value) -> Shape:
+    """Shape at the position that defines a value."""
+    op, index = value
+    shape = op.shape
+    for at in index:
+        assert isinstance(shape, TupleShape)
+        shape = shape.elements[at]
+    return shape
+
+
+def value_bytes(value: Value) -> int:
+    """Bytes of an array, or of a tuple's table of pointers."""
+    shape = value_shape(value)
+    if isinstance(shape, TupleShape):
+        return _POINTER_BYTES * len(shape.elements)
+    if not isinstance(shape, ArrayShape):
+        return 0
+    return shape.element_count * shape.element_type.byte_size
+
+
+@dataclass(slots=True)
+class Placed:
+    """A buffer in an allocation."""
+
+    values: tuple[Value, ...]
+    bytes: int
+    first: int
+    """Moment of its first definition."""
+    last: int
+    """Moment of its last reader."""
+    offset: int = 0
+
+
+@dataclass(slots=True)
+class Allocation:
+    """One block of memory."""
+
+    kind: str
+    """As XLA says it: `constant`, `parameter 0, …`, `…maybe-live-out`, `thread-local`, `preallocated-temp`."""
+    buffers: list[Placed] = field(default_factory=list[Placed])
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BufferAssignment:
+    """Allocations of one module."""
+
+    allocations: Sequence[Allocation]
+
+    @property
+    def total_bytes(self) -> int:
+        """Of all allocations."""
+        return sum(a.bytes for a in self.allocations)
+
+    @property
+    def temporary_bytes(self) -> int:
+        """Of the block for what is neither given nor a result."""
+        return sum(a.bytes for a in self.allocations if a.kind == "preallocated-temp")
+
+    def __str__(self) -> str:
+        """As in XLA's `*-buffer-assignment.txt`."""
+        lines = ["BufferAssignment:"]
+        number = {
+            value: k
+            for k, value in enumerate(
+                value for a in self.allocations for b in a.buffers for value in b.values
+            )
+        }
+        for k, allocation in enumerate(self.allocations):
+            lines.append(f"allocation {k}: size {allocation.bytes}, {allocation.kind}:")
+            for placed in allocation.buffers:
+                for value in placed.values:
+                    op, index = value
+                    at = "".join(f"{i}," for i in index).rstrip(",")
+                    name = f"{op.instruction_name}{f'{{{at}}}' if index else ''}"
+                    lines.append(
+                        f" value: <{number[value]} {name} @0> (size={value_bytes(value)},"
+                        f"offset={placed.offset}): {value_shape(value)}"
+                    )
+        lines += ["", f"Total bytes used: {self.total_bytes}"]
+        return "\n".join(lines)
+
+
+def assign_buffers(module: HloModule) -> BufferAssignment:
+    """Allocations of `module` as it is now."""
+    found = aliases(module)
+    graph = call_graph(module.op)
+    moments = dict(_moments(module.entry, found.dataflow.computations))
+    end = len(moments)
+    fused = {op.calls for op in module.instructions if isinstance(op, FusionOp)}
+    entry = module.entry
+    results = {b for index in indices(entry.root.shape) for b in found.at(entry.root, index)}
+    constants: list[Allocation] = []
+    outputs: list[Allocation] = []
+    parameters: list[Allocation] = []
+    local: list[Allocation] = []
+    rest: list[Placed] = []
+    for number, values in enumerate(found.buffers):
+        home = values[0][0].parent_op()
+        assert isinstance(home, ComputationOp)
+        name = home.computation_name
+        size = max(map(value_bytes, values))
+        if values[0][0] not in moments:
+            if name not in fused and graph.context(name) in (Context.EMBEDDED, Context.BOTH):
+                local.append(Allocation("thread-local", [Placed(values, size, 0, end)], size))
+            continue
+        placed = _placed(found, values, size, moments)
+        given = next((v for v in values if _is_entry_parameter(v, entry)), None)
+        is_result = number in results
+        if given is not None:
+            op, index = given
+            assert isinstance(op, ParameterOp)
+            place = "{" + ",".join(map(str, index)) + "}"
+            kind = f"parameter {op.parameter_number}, shape |{_plain(value_shape(given))}| at ShapeIndex {place}"
+            kind += ", maybe-live-out" if is_result else ""
+            parameters.append(Allocation(kind, [placed], size))
+        elif any(isinstance(v[0], ConstantOp) for v in values):
+            constants.append(Allocation("constant", [placed], size))
+        elif is_result:
+            placed.last = end
+            kind = f"output shape is |{_plain(entry.root.shape)}|, maybe-live-out"
+            outputs.append(Allocation(kind, [placed], size))
+        elif size:
+            rest.append(placed)
+    temporary = _share(outputs, rest, found.dataflow.computations)
+    found_allocations = [*constants, *outputs, *parameters, *local]
+    if temporary:
+        offsets, total = pack([(p.bytes, p.first, p.last) for p in temporary], _ALIGNMENT)
+        for placed, offset in zip(temporary, offsets, strict=True):
+            placed.offset = offset
+        found_allocations.append(Allocation("preallocated-temp", temporary, total))
+    return BufferAssignment(found_allocations)
+
+
+def _moments(
+    computation: ComputationOp, by_name: Mapping[str, ComputationOp]
+) -> Iterator[tuple[Instruction, int]]:
+    """Instructions in the order they run, loops and calls before the instruction that has them."""
+    seen: set[str] = set()
+    counter = 0
+    stack: list[tuple[ComputationOp, Iterator[Instruction]]] = [
+        (computation, computation.instructions)
+    ]
+    pending: list[Instruction] = []
+    while stack:
+        _, instructions = stack[-1]
+        op = next(instructions, None)
+        if op is None:
+            stack.pop()
+            if pending:
+                yield pending.pop(), counter
+                counter += 1
+            continue
+        callees = [
+            by_name[name]
+            for name in op.called_computations
+            if op.opcode.name in ("while", "call", "conditional", "async-start")
+            and name in by_name
+            and name not in seen
+        ]
+        if not callees:
+            yield op, counter
+            counter += 1
+            continue
+        seen.update(c.computation_name for c in callees)
+        pending.append(op)
+        stack.append((callees[0], (o for c in callees for o in c.instructions)))
+
+
+def _placed(
+    found: Aliases, values: tuple[Value, ...], size: int, moments: dict[Instruction, int]
+) -> Placed:
+    first = min(moments[op] for op, _ in values if op in moments)
+    last = first
+    for value in values:
+        for op, _ in found.dataflow.positions[value]:
+            last = max(last, moments.get(op, 0))
+        for op, _, _ in found.dataflow.uses(value):
+            last = max(last, moments.get(op, 0))
+    return Placed(values, size, first, last)
+
+
+def _is_entry_parameter(value: Value, entry: ComputationOp) -> bool:
+    return isinstance(value[0], ParameterOp) and value[0].parent_op() is entry
+
+
+def _share(
+    outputs: list[Allocation], rest: list[Placed], computations: Mapping[str, ComputationOp]
+) -> list[Placed]:
+    """Puts what fits into the results' allocations, the largest first; the others."""
+    left: list[Placed] = []
+    for placed in sorted(rest, key=lambda p: (-p.bytes, p.first)):
+        for allocation in outputs:
+            if placed.bytes <= allocation.bytes and all(
+                placed.last < other.first
+                or other.last < placed.first
+                or writes_over(placed, other, computations)
+                for other in allocation.buffers
+            ):
+                allocation.buffers.append(placed)
+                allocation.buffers.sort(key=lambda p: p.first)
+                break
+        else:
+            left.append(placed)
+    return sorted(left, key=lambda p: p.first)
+
+
+def writes_over(one: Placed, other: Placed, computations: Mapping[str, ComputationOp]) -> bool:
+    """Whether an instruction that reads one of them, element by element and as the last, makes the other."""
+    early, late = (one, other) if one.first < other.first else (other, one)
+    if early.last != late.first or early.bytes != late.bytes:
+        return False
+    op, index = late.values[0]
+    read = set(early.values)
+    if index or len(read) != 1:
+        return False
+    operands = [k for k, v in enumerate(op.inputs) if (v.owner, ()) in read]
+    if not operands:
+        return False
+    if isinstance(op, FusionOp):
+        fused = computations[op.calls]
+        return all(_is_read_in_place(fused, fused.parameters[k]) for k in operands)
+    return bool(op.opcode.elementwise)
+
+
+def _is_read_in_place(fused: ComputationOp, parameter: Instruction) -> bool:
+    """Whether a parameter reaches the root through element-wise instructions of its shape only."""
+    work, seen = [parameter], {parameter}
+    root = fused.root
+    if not isinstance(root.shape, ArrayShape):
+        return False
+    while work:
+        op = work.pop()
+        for use in op.output.uses:
+            user = use.operation
+            if not isinstance(user, Instruction) or user in seen:
+                continue
+            shape = user.shape
+            if not user.opcode.elementwise or not isinstance(shape, ArrayShape):
+                return False
+            if shape.dimensions != root.shape.dimensions:
+                return False
+            seen.add(user)
+            work.append(user)
+    return True
+
+
+def _plain(shape: Shape) -> str:
+    """A shape without its layout."""
+    if isinstance(shape, TupleShape):
+        return "(" + ", ".join(map(_plain, shape.elements)) + ")"
+    return str(shape).split("{", 1)[0]

@@ -127,11 +127,11 @@ class Propagation:
                 continue
             node = Node(shape.dimensions, open=(not shape.is_dynamic,) * shape.rank)
             sharding = given[k]
-            if sharding is not None:
+            if sharding is not None and sharding.shard_group is not None:
+                self._grouped(sharding.shard_group.id, node)
+            if sharding is not None and sharding.kind is not ShardingKind.UNKNOWN:
                 node.placement = self.grids.placement(sharding, shape.rank)
                 node.open = _open_dims(op, sharding, shape.rank)
-                if sharding.shard_group is not None:
-                    self._grouped(sharding.shard_group.id, node)
             elif is_entry and isinstance(op, ParameterOp):
                 allowed = self.module.allow_propagation_to_parameters
                 node.open = (_allows(allowed.values if allowed else (), op.parameter_number),)
@@ -149,8 +149,7 @@ class Propagation:
         if sharding is None:
             return (None,) * count
         single = sharding.elements if sharding.kind is ShardingKind.TUPLE else (sharding,) * count
-        known = [None if s.kind is ShardingKind.UNKNOWN else s for s in single]
-        return known if len(known) == count else (None,) * count
+        return single if len(single) == count else (None,) * count
 
     def _grouped(self, group: int, node: Node) -> None:
         first = self.groups.setdefault(group, node)

@@ -105,7 +105,8 @@ def overlap(one: Array, other: Array) -> bool:
     if not np.may_share_memory(one, other):
         return False
     try:
-        return bool(np.shares_memory(one, other, max_work=_EFFORT))
+        # numpy takes any number here; its types know two.
+        return bool(np.shares_memory(one, other, max_work=_EFFORT))  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
 

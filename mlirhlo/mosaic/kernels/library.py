@@ -73,4 +73,4 @@ def block_of(size: int, wanted: int, multiple: int) -> int:
 
 def rows_of(dtype: Any) -> int:
     """Rows of one tile: 8 of 32-bit elements, 16 of 16-bit ones, 32 of bytes."""
-    return 8 * max(1, 4 // max(1, np.dtype(dtype).itemsize))
+    return 8 * max(1, 4 // max(1, int(np.dtype(dtype).itemsize)))

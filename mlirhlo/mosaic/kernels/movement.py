@@ -100,7 +100,9 @@ def double_buffered_copy(x: ShapeDtypeStruct, *, rows: int = 128) -> KernelCall:
 
         coming(0).start()
 
-        def body(step: Value, _: None) -> None:
+        def body(step: Value, nothing: None) -> None:
+            del nothing
+
             @when(step >= 1)
             def _() -> None:
                 # The other buffer has to be empty before the next block comes into it.

@@ -1,0 +1,341 @@
+"""Operations on values: what each is in StableHLO."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Operation
+
+from mlirhlo.dialects.stablehlo.elements import DenseAttr
+from mlirhlo.mosaic.attributes import (
+    attribute_of,
+    case_of,
+    integer_of,
+    integers_of,
+    lists_of,
+    plain,
+)
+from mlirhlo.mosaic.fast.writer import Val, Writer, has_no_program, type_of
+
+Translate: TypeAlias = "Callable[[Writer, Operation, list[Val]], Val]"
+
+_SAME = {
+    "arith.addf": "add",
+    "arith.addi": "add",
+    "arith.subf": "subtract",
+    "arith.subi": "subtract",
+    "arith.mulf": "multiply",
+    "arith.muli": "multiply",
+    "arith.divf": "divide",
+    "arith.divsi": "divide",
+    "arith.remf": "remainder",
+    "arith.remsi": "remainder",
+    "arith.maximumf": "maximum",
+    "arith.maxsi": "maximum",
+    "arith.minimumf": "minimum",
+    "arith.minsi": "minimum",
+    "arith.andi": "and",
+    "arith.ori": "or",
+    "arith.xori": "xor",
+    "arith.shli": "shift_left",
+    "arith.shrsi": "shift_right_arithmetic",
+    "arith.shrui": "shift_right_logical",
+    "arith.negf": "negate",
+    "math.absf": "abs",
+    "math.absi": "abs",
+    "math.atan2": "atan2",
+    "math.ceil": "ceil",
+    "math.cos": "cosine",
+    "math.ctlz": "count_leading_zeros",
+    "math.ctpop": "popcnt",
+    "math.exp": "exponential",
+    "math.floor": "floor",
+    "math.log": "log",
+    "math.log1p": "log_plus_one",
+    "math.powf": "power",
+    "math.round": "round_nearest_afz",
+    "math.roundeven": "round_nearest_even",
+    "math.rsqrt": "rsqrt",
+    "math.sin": "sine",
+    "math.sqrt": "sqrt",
+    "math.tan": "tan",
+    "math.tanh": "tanh",
+}
+_CONVERSIONS = (
+    "arith.extf",
+    "arith.truncf",
+    "arith.sitofp",
+    "arith.fptosi",
+    "arith.extsi",
+    "arith.trunci",
+)
+_SIGNED = ("EQ", "NE", "LT", "LE", "GT", "GE")
+_FLOATS = {1: "EQ", 2: "GT", 3: "GE", 4: "LT", 5: "LE", 13: "NE"}
+_FOLDS = {
+    "add": ("add", 0),
+    "maximumf": ("maximum", "0xFF800000"),
+    "minimumf": ("minimum", "0x7F800000"),
+    "maxsi": ("maximum", None),
+    "minsi": ("minimum", None),
+}
+
+
+def _same(w: Writer, op: Operation, values: list[Val]) -> Val:
+    made = w.like(_SAME[op.name], *values)
+    known = _folded(op.name, [value.known for value in values])
+    return Val(made.name, made.shape, made.element, known)
+
+
+def _folded(name: str, numbers: list[int | None]) -> int | None:
+    """What integer scalars that are constants come to."""
+    if len(numbers) != 2 or numbers[0] is None or numbers[1] is None:
+        return None
+    a, b = numbers
+    if name == "arith.addi":
+        return a + b
+    if name == "arith.subi":
+        return a - b
+    return a * b if name == "arith.muli" else None
+
+
+def _constant(w: Writer, op: Operation, values: list[Val]) -> Val:
+    shape, element = type_of(op.results[0].type)
+    value: Any = attribute_of(op, "value")
+    if isinstance(value, DenseAttr):
+        if not value.data.is_splat:
+            raise has_no_program(op, "its elements differ")
+        return w.constant(value.array().reshape(-1)[0].item(), element, shape)
+    number = value.value.data
+    return w.constant(number if not isinstance(value, IntegerAttr) else int(number), element, shape)
+
+
+def _convert(w: Writer, op: Operation, values: list[Val]) -> Val:
+    return w.convert(values[0], type_of(op.results[0].type)[1])
+
+
+def _widened(w: Writer, op: Operation, values: list[Val]) -> Val:
+    if values[0].element != "i1":
+        raise has_no_program(op, f"of elements {values[0].element}")
+    return _convert(w, op, values)
+
+
+def _index_cast(w: Writer, op: Operation, values: list[Val]) -> Val:
+    return values[0]
+
+
+def _compare_integers(w: Writer, op: Operation, values: list[Val]) -> Val:
+    number = integer_of(op, "predicate")
+    if number >= len(_SIGNED):
+        raise has_no_program(op, "without sign")
+    return w.compare(_SIGNED[number], values[0], values[1])
+
+
+def _compare_floats(w: Writer, op: Operation, values: list[Val]) -> Val:
+    direction = _FLOATS.get(integer_of(op, "predicate"))
+    if direction is None:
+        raise has_no_program(op, "this comparison")
+    return w.compare(direction, values[0], values[1])
+
+
+def _select(w: Writer, op: Operation, values: list[Val]) -> Val:
+    return w.select(*values)
+
+
+def _scaled(w: Writer, value: Val, factor: float) -> Val:
+    return w.like("multiply", value, w.constant(factor, value.element, value.shape))
+
+
+def _exp2(w: Writer, op: Operation, values: list[Val]) -> Val:
+    return w.like("exponential", _scaled(w, values[0], math.log(2)))
+
+
+def _log2(w: Writer, op: Operation, values: list[Val]) -> Val:
+    return _scaled(w, w.like("log", values[0]), 1 / math.log(2))
+
+
+def _erf(w: Writer, op: Operation, values: list[Val]) -> Val:
+    x = values[0]
+    return w.emit(f"chlo.erf {x.name} : {x.type} -> {x.type}", x.shape, x.element)
+
+
+def _trunc(w: Writer, op: Operation, values: list[Val]) -> Val:
+    whole = w.like("floor", w.like("abs", values[0]))
+    return w.like("multiply", w.like("sign", values[0]), whole)
+
+
+def _isnan(w: Writer, op: Operation, values: list[Val]) -> Val:
+    return w.compare("NE", values[0], values[0])
+
+
+def _weird(w: Writer, op: Operation, values: list[Val]) -> Val:
+    (x,) = values
+    limit = w.constant("0x7F7FFFFF", x.element, x.shape)
+    finite = w.compare("LE", w.like("abs", x), limit)
+    return w.like("not", finite)
+
+
+def _reciprocal(w: Writer, op: Operation, values: list[Val]) -> Val:
+    return w.like("divide", w.constant(1.0, values[0].element, values[0].shape), values[0])
+
+
+def _bits(w: Writer, op: Operation, values: list[Val]) -> Val:
+    return w.op("bitcast_convert", [values[0]], values[0].shape, type_of(op.results[0].type)[1])
+
+
+def _broadcast(w: Writer, op: Operation, values: list[Val]) -> Val:
+    return w.broadcast(values[0], type_of(op.results[0].type)[0])
+
+
+def _reshape(w: Writer, op: Operation, values: list[Val]) -> Val:
+    return w.reshape(values[0], type_of(op.results[0].type)[0])
+
+
+def _transpose(w: Writer, op: Operation, values: list[Val]) -> Val:
+    order = list(integers_of(op, "permutation") or ())
+    shape = type_of(op.results[0].type)[0]
+    return w.op("transpose", values, shape, values[0].element, f"dims = {order}")
+
+
+def _extract(w: Writer, op: Operation, values: list[Val]) -> Val:
+    (x, *dynamic) = values
+    if dynamic:
+        raise has_no_program(op, "at a place known when it runs")
+    at = list(integers_of(op, "static_position") or ())
+    rest = x.shape[len(at) :]
+    sizes = (*[1] * len(at), *rest)
+    starts = [*at, *[0] * len(rest)]
+    return w.reshape(w.slice(x, starts, sizes, [1] * len(sizes)), rest)
+
+
+def _strided_slice(w: Writer, op: Operation, values: list[Val]) -> Val:
+    lists = [list(plain(attribute_of(op, n) or _none(op))) for n in ("offsets", "sizes", "strides")]
+    x = values[0]
+    offsets, sizes, strides = (
+        [*found, *fill[len(found) :]]
+        for found, fill in zip(
+            lists, ([0] * len(x.shape), list(x.shape), [1] * len(x.shape)), strict=True
+        )
+    )
+    return w.slice(x, offsets, sizes, strides)
+
+
+def _none(op: Operation) -> Any:
+    raise has_no_program(op)
+
+
+def _concatenate(w: Writer, op: Operation, values: list[Val]) -> Val:
+    shape, element = type_of(op.results[0].type)
+    return w.op("concatenate", values, shape, element, f"dim = {integer_of(op, 'dimension')}")
+
+
+def _iota(w: Writer, op: Operation, values: list[Val]) -> Val:
+    dims = integers_of(op, "dimensions") or ()
+    shape, element = type_of(op.results[0].type)
+    if len(dims) != 1:
+        raise has_no_program(op, "along several dimensions")
+    text = f"stablehlo.iota dim = {dims[0]} : tensor<{'x'.join([*map(str, shape), element])}>"
+    return w.emit(text, shape, element)
+
+
+def _extreme(kind: str, element: str) -> Any:
+    bits = int(element.lstrip("i"))
+    return -(1 << (bits - 1)) if kind == "maxsi" else (1 << (bits - 1)) - 1
+
+
+def _reduction(w: Writer, op: Operation, values: list[Val]) -> Val:
+    kind = case_of(attribute_of(op, "kind"))
+    if kind not in _FOLDS:
+        raise has_no_program(op, kind)
+    name, start = _FOLDS[kind]
+    x, acc = values
+    if start is None:
+        start = _extreme(kind, x.element)
+    elif isinstance(start, str) and x.element != "f32":
+        start = {"bf16": {"0xFF800000": "0xFF80", "0x7F800000": "0x7F80"}}[x.element][start]
+    dims = integers_of(op, "reduction_dims") or ()
+    neutral = w.constant(start, x.element)
+    return w.like(name, w.reduce(name, x, neutral, dims), acc)
+
+
+def _place(w: Writer, op: Operation, values: list[Val]) -> Val:
+    (x,) = values
+    dim, kind = integer_of(op, "axis"), case_of(attribute_of(op, "kind"))
+    name, start = ("maximum", "0xFF800000") if kind == "arg_max" else ("minimum", "0x7F800000")
+    best = w.reduce(name, x, w.constant(start, x.element), [dim])
+    dims = [d for d in range(len(x.shape)) if d != dim]
+    spread = w.op("broadcast_in_dim", [best], x.shape, x.element, f"dims = {dims}")
+    type_ = "x".join([*map(str, x.shape), "i32"])
+    places = w.emit(f"stablehlo.iota dim = {dim} : tensor<{type_}>", x.shape, "i32")
+    beyond = w.constant(x.shape[dim], "i32", x.shape)
+    chosen = w.select(w.compare("EQ", x, spread), places, beyond)
+    return w.reduce("minimum", chosen, w.constant(x.shape[dim], "i32"), [dim])
+
+
+def _rotate(w: Writer, op: Operation, values: list[Val]) -> Val:
+    x, amount = values
+    if attribute_of(op, "stride") is not None:
+        raise has_no_program(op, "with a stride")
+    dim = integer_of(op, "dimension")
+    size = x.shape[dim]
+    shape = list(x.shape)
+    shape[dim] = 2 * size
+    twice = w.op("concatenate", [x, x], shape, x.element, f"dim = {dim}")
+    whole = w.constant(size, "i32")
+    positive = w.like("remainder", w.like("add", w.like("remainder", amount, whole), whole), whole)
+    start = w.like("subtract", whole, positive)
+    if amount.known is not None:
+        start = w.constant(size - amount.known % size, "i32")
+    zero = w.constant(0, "i32")
+    return w.read(twice, [start if d == dim else zero for d in range(len(shape))], x.shape)
+
+
+def _matmul(w: Writer, op: Operation, values: list[Val]) -> Val:
+    a, b, acc = values
+    numbers = attribute_of(op, "dimension_numbers")
+    if numbers is None:
+        raise has_no_program(op, "without dimension_numbers")
+    lc, rc, _, _, _, lb, rb = lists_of(numbers)
+    if a.element != b.element:
+        a, b = w.convert(a, acc.element), w.convert(b, acc.element)
+    batch = f"batching_dims = {list(lb)} x {list(rb)}, " if lb else ""
+    more = f"{batch}contracting_dims = {list(lc)} x {list(rc)}"
+    return w.like("add", w.op("dot_general", [a, b], acc.shape, acc.element, more), acc)
+
+
+TABLE: dict[str, Translate] = {
+    **dict.fromkeys(_SAME, _same),
+    **dict.fromkeys(_CONVERSIONS, _convert),
+    "arith.bitcast": _bits,
+    "arith.cmpf": _compare_floats,
+    "arith.cmpi": _compare_integers,
+    "arith.constant": _constant,
+    "arith.extui": _widened,
+    "arith.index_cast": _index_cast,
+    "arith.select": _select,
+    "arith.uitofp": _widened,
+    "math.erf": _erf,
+    "math.exp2": _exp2,
+    "math.isnan": _isnan,
+    "math.log2": _log2,
+    "math.trunc": _trunc,
+    "tpu.assume_multiple": _index_cast,
+    "tpu.concatenate": _concatenate,
+    "tpu.dynamic_rotate": _rotate,
+    "tpu.iota": _iota,
+    "tpu.matmul": _matmul,
+    "tpu.reciprocal": _reciprocal,
+    "tpu.reduce_index": _place,
+    "tpu.reshape": _reshape,
+    "tpu.transpose": _transpose,
+    "tpu.weird": _weird,
+    "vector.broadcast": _broadcast,
+    "vector.extract": _extract,
+    "vector.extract_strided_slice": _strided_slice,
+    "vector.multi_reduction": _reduction,
+    "vector.shape_cast": _reshape,
+    "vector.transpose": _transpose,
+}
+"""By operation, what writes its one result."""

@@ -1,0 +1,190 @@
+"""StableHLO as text, one operation a line, with what is known of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import IndexType, MemRefType, VectorType, i32
+
+from mlirhlo.diagnostics import HloError, error
+from mlirhlo.mosaic.interpreter.problems import place_of
+
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute, Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Val:
+    """A value of the program."""
+
+    name: str
+    shape: tuple[int, ...]
+    element: str
+    """Element type as MLIR spells it."""
+    known: int | None = None
+    """The number, of integer scalars that are constants."""
+
+    @property
+    def type(self) -> str:
+        """`tensor<8x128xf32>`."""
+        return tensor(self.shape, self.element)
+
+
+def tensor(shape: Sequence[int], element: str) -> str:
+    """`tensor<8x128xf32>`."""
+    return f"tensor<{'x'.join([*map(str, shape), element])}>"
+
+
+def type_of(type_: Attribute) -> tuple[tuple[int, ...], str]:
+    """Shape and elements of a scalar, vector or memref type; an index is an i32."""
+    if isinstance(type_, VectorType | MemRefType):
+        shaped: Any = type_
+        return tuple(shaped.get_shape()), type_of(shaped.element_type)[1]
+    return (), str(i32 if isinstance(type_, IndexType) else type_)
+
+
+def has_no_program(op: Operation, why: str = "") -> HloError:
+    """HLO0738: an operation that only the simulator has."""
+    return error(
+        "HLO0738",
+        f"{op.name} has no form for the CPU compiler{': ' + why if why else ''}",
+        place_of(op),
+        help='run the kernel with platform="interpreter"',
+    )
+
+
+class Writer:
+    """Lines, and names for what they define."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._next = 0
+
+    def name(self) -> str:
+        """A new name."""
+        self._next += 1
+        return f"%v{self._next}"
+
+    @contextmanager
+    def apart(self) -> Generator[list[str]]:
+        """Within, lines go to a list of their own."""
+        before, self.lines = self.lines, []
+        try:
+            yield self.lines
+        finally:
+            self.lines = before
+
+    def emit(self, text: str, shape: Sequence[int], element: str) -> Val:
+        """A line that defines one value; `text` is what stands behind `=`."""
+        name = self.name()
+        self.lines.append(f"{name} = {text}")
+        return Val(name, tuple(shape), element)
+
+    def op(
+        self, name: str, values: Sequence[Val], shape: Sequence[int], element: str, more: str = ""
+    ) -> Val:
+        """An operation in the form `op %a, %b, more : (types) -> type`."""
+        operands = ", ".join(value.name for value in values)
+        types = ", ".join(value.type for value in values)
+        tail = f", {more}" if more else ""
+        return self.emit(
+            f"stablehlo.{name} {operands}{tail} : ({types}) -> {tensor(shape, element)}",
+            shape,
+            element,
+        )
+
+    def like(self, name: str, *values: Val) -> Val:
+        """An elementwise operation whose result is as its operands."""
+        operands = ", ".join(value.name for value in values)
+        first = values[0]
+        return self.emit(f"stablehlo.{name} {operands} : {first.type}", first.shape, first.element)
+
+    def constant(self, number: Any, element: str, shape: Sequence[int] = ()) -> Val:
+        """A number as a scalar or as all elements."""
+        text = number if isinstance(number, str) else _spelled(number, element)
+        type_ = tensor(shape, element)
+        made = self.emit(f"stablehlo.constant dense<{text}> : {type_}", shape, element)
+        is_index = not shape and isinstance(number, int) and element == "i32"
+        return Val(made.name, made.shape, made.element, number if is_index else None)
+
+    def reshape(self, value: Val, shape: Sequence[int]) -> Val:
+        """Row-major, in another shape."""
+        if value.shape == tuple(shape):
+            return value
+        return self.op("reshape", [value], shape, value.element)
+
+    def convert(self, value: Val, element: str) -> Val:
+        """As elements of another type."""
+        if value.element == element:
+            return value
+        return self.op("convert", [value], value.shape, element)
+
+    def broadcast(self, value: Val, shape: Sequence[int]) -> Val:
+        """Repeated, its dimensions being the last ones."""
+        if value.shape == tuple(shape):
+            return value
+        lead = len(shape) - len(value.shape)
+        dims = list(range(lead, len(shape)))
+        return self.op("broadcast_in_dim", [value], shape, value.element, f"dims = {dims}")
+
+    def compare(self, direction: str, a: Val, b: Val) -> Val:
+        """`EQ`, `LT`, …"""
+        text = f"stablehlo.compare {direction}, {a.name}, {b.name} : ({a.type}, {b.type})"
+        return self.emit(f"{text} -> {tensor(a.shape, 'i1')}", a.shape, "i1")
+
+    def select(self, condition: Val, on: Val, off: Val) -> Val:
+        """`on` where the condition holds."""
+        text = f"stablehlo.select {condition.name}, {on.name}, {off.name} : {condition.type}, {on.type}"
+        return self.emit(text, on.shape, on.element)
+
+    def slice(
+        self, value: Val, starts: Sequence[int], sizes: Sequence[int], strides: Sequence[int]
+    ) -> Val:
+        """A box at known places."""
+        bounds = ", ".join(
+            f"{a}:{a + (n - 1) * s + 1}:{s}" for a, n, s in zip(starts, sizes, strides, strict=True)
+        )
+        text = f"stablehlo.slice {value.name} [{bounds}] : ({value.type})"
+        return self.emit(f"{text} -> {tensor(sizes, value.element)}", sizes, value.element)
+
+    def read(self, value: Val, starts: Sequence[Val], sizes: Sequence[int]) -> Val:
+        """A box at places known when the program runs."""
+        if tuple(sizes) == value.shape:
+            return value
+        if all(start.known is not None for start in starts):
+            return self.slice(
+                value, [start.known or 0 for start in starts], sizes, [1] * len(sizes)
+            )
+        return self.op(
+            "dynamic_slice", [value, *starts], sizes, value.element, f"sizes = {list(sizes)}"
+        )
+
+    def write(self, value: Val, update: Val, starts: Sequence[Val]) -> Val:
+        """The value with a box replaced."""
+        if update.shape == value.shape:
+            return update
+        return self.op("dynamic_update_slice", [value, update, *starts], value.shape, value.element)
+
+    def reduce(self, name: str, value: Val, start: Val, dims: Sequence[int]) -> Val:
+        """Dimensions folded by an operation of two scalars."""
+        shape = [n for dim, n in enumerate(value.shape) if dim not in dims]
+        text = (
+            f"stablehlo.reduce({value.name} init: {start.name}) applies stablehlo.{name} across "
+            f"dimensions = {list(dims)} : ({value.type}, {start.type})"
+        )
+        return self.emit(f"{text} -> {tensor(shape, value.element)}", shape, value.element)
+
+
+def _spelled(number: Any, element: str) -> str:
+    if element == "i1":
+        return "true" if number else "false"
+    if element.startswith(("i", "ui")):
+        return str(int(number))
+    import numpy as np
+
+    if element == "f32":
+        return f"0x{np.float32(number).view(np.uint32):08X}"
+    return f"{float(number):e}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mlirhlo.cli import analyses, inputs, printing, stage_files, stages
 from mlirhlo.cli.inputs import InputFlags
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from mlirhlo.debug.options import Flags
     from mlirhlo.formats import Loaded
     from mlirhlo.formats.hlo_text import PrintOptions
+    from mlirhlo.rewrites.control import PassControl
     from mlirhlo.rewrites.pipeline import Instrumentation
-    from mlirhlo.rewrites.rules import RulePass
 
 PURPOSE = "hlo-opt: read an HLO module in any format, check it, run passes, print it in any format"
 USAGE = "hlo-opt [options] [FILE|-]"
@@ -186,13 +186,13 @@ def _with_passes(parsed: Parsed[Options]) -> int:
 
         print(pass_pages.listing(pages=options.help_passes, as_json=options.json))
         return DONE
-    passes = _passes(options, xla)
+    passes = _passes(options)
     inputs.check_format(options.format)
     job = Job(options, xla, passes)
     return job.run(inputs.single_file(parsed.files))
 
 
-def _passes(options: Options, xla: Flags) -> tuple[ModulePass, ...]:
+def _passes(options: Options) -> tuple[ModulePass, ...]:
     text = ",".join(options.passes)
     if options.pass_pipeline is not None:
         pipeline = options.pass_pipeline.strip()
@@ -210,10 +210,7 @@ def _passes(options: Options, xla: Flags) -> tuple[ModulePass, ...]:
     if options.dump_pass_pipeline:
         shown = ",".join(str(pass_.pipeline_pass_spec()) for pass_ in passes)
         print(f"builtin.module({shown})", file=sys.stderr)
-    from mlirhlo.debug.options import wanted_passes
-
-    wanted = wanted_passes(xla)
-    return tuple(_with_fuel(p, xla) for p in passes if wanted(p.name))
+    return passes
 
 
 def _platform_passes(options: Options) -> tuple[ModulePass, ...]:
@@ -227,16 +224,6 @@ def _platform_passes(options: Options) -> tuple[ModulePass, ...]:
         return tuple(pipelines_of(options.platform))
     except HloError as problem:
         raise UsageError(*problem.diagnostics) from None
-
-
-def _with_fuel(pass_: ModulePass, xla: Flags) -> ModulePass:
-    """The pass with the number of rewrites that `--xla_fuel=PASS=N` leaves it."""
-    if pass_.name not in xla.fuel:
-        return pass_
-    if not hasattr(pass_, "fuel"):
-        raise usage_error(f"--xla_fuel: pass '{pass_.name}' does not count its rewrites")
-    with_fuel: ModulePass = replace(cast("RulePass", pass_), fuel=xla.fuel[pass_.name])
-    return with_fuel
 
 
 class Job:
@@ -284,6 +271,8 @@ class Job:
         self._report()
         return INPUT_AT_FAULT if self.failed else DONE
 
+    control: PassControl | None = None
+    """Which passes run on the module at hand."""
     failed = False
     """Whether any piece was at fault."""
 
@@ -291,6 +280,12 @@ class Job:
         self, data: bytes, name: str, produced: list[Diagnostic]
     ) -> tuple[str, bytes] | None:
         """One module from bytes to format and bytes; what goes wrong is added to `produced`."""
+        from mlirhlo.debug.options import pass_control
+
+        try:
+            self.control = pass_control(self.xla)
+        except HloError as problem:
+            raise UsageError(*problem.diagnostics) from None
         try:
             if self.options.stage not in (stages.HLO, stages.FUSED):
                 given = stage_files.stage_of(data)
@@ -378,7 +373,9 @@ class Job:
             return
         from mlirhlo.rewrites.pipeline import run_pipeline
 
-        result = run_pipeline(loaded.module, passes, self._watchers(loaded), trace=self.trace)
+        result = run_pipeline(
+            loaded.module, passes, self._watchers(loaded), trace=self.trace, control=self.control
+        )
         for pass_name, seconds in result.seconds:
             self.clock.add(f"pass {pass_name}", seconds)
         if not self.options.verify_each:

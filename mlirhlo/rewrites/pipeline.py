@@ -18,6 +18,7 @@ from xdsl.utils.exceptions import ArgSpecParseError
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.rewrites.control import PassControl, rewrites
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.registry import list_passes
 
@@ -50,6 +51,8 @@ class PipelineResult:
     trace: Trace = field(default_factory=Trace)
     seconds: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
     """Pass name and wall time, in order."""
+    control: PassControl = field(default_factory=PassControl)
+    """Which passes run, and how far."""
 
 
 def parse_pipeline(text: str) -> tuple[ModulePass, ...]:
@@ -104,31 +107,81 @@ def run_pipeline(
     *,
     name: str = TRANSFORMS,
     trace: Trace | None = None,
+    control: PassControl | None = None,
 ) -> PipelineResult:
     """Runs `passes` on `module` in place. xDSL's passes run too; they report a change always.
 
-    `name` is the pipeline's, for dumps; `trace` is told what happens.
+    `name` is the pipeline's, for dumps; `trace` is told what happens; `control` says which passes
+    run, and how far. Raises `HloError`: HLO0409, HLO0412, HLO0413, HLO0414, and what passes raise.
     """
-    result = PipelineResult(trace=trace or Trace())
+    result = PipelineResult(trace=trace or Trace(), control=control or PassControl())
+    control = result.control
+    with control.filter.pipeline(name):
+        _run_all(module, passes, instrumentation, context, name, result)
+    return result
+
+
+def _run_all(
+    module: ModuleOp,
+    passes: Sequence[ModulePass],
+    instrumentation: Sequence[Instrumentation],
+    context: Context | None,
+    name: str,
+    result: PipelineResult,
+) -> None:
+    control = result.control
     for watcher in instrumentation:
         watcher.started(name, passes, module)
     for pass_ in passes:
+        if isinstance(pass_, PipelinePass):
+            control.filter.entered()
+        elif not control.filter.admits(pass_.name):
+            continue
         for watcher in instrumentation:
             watcher.before(pass_, module)
         start = time.perf_counter()
-        if isinstance(pass_, PipelinePass):
-            changed = pass_.run_watched(module, instrumentation, context, result)
-        elif isinstance(pass_, HloPass):
-            changed = pass_.run(HloModule(module), result.trace)
-        else:
-            pass_.apply(context or Context(), module)
-            changed = True
+        changed = _run_one(module, pass_, instrumentation, context, result)
         seconds = time.perf_counter() - start
         result.changed |= changed
         result.seconds.append((pass_.name, seconds))
         for watcher in instrumentation:
             watcher.after(pass_, module, changed, seconds)
-    return result
+
+
+def _run_one(
+    module: ModuleOp,
+    pass_: ModulePass,
+    instrumentation: Sequence[Instrumentation],
+    context: Context | None,
+    result: PipelineResult,
+) -> bool:
+    """Whether the pass changed anything; whether it says so truthfully is checked where asked for."""
+    control = result.control
+    if isinstance(pass_, PipelinePass):
+        return pass_.run_watched(module, instrumentation, context, result)
+    if not isinstance(pass_, HloPass):
+        pass_.apply(context or Context(), module)
+        return True
+    checked = control.silent_change_is_error or control.false_change_is_error
+    before = _fingerprint(module) if checked else ""
+    done = rewrites(pass_.name, result.trace) if control.fuel else 0
+    fuelled = control.fuelled(pass_)
+    assert isinstance(fuelled, HloPass)
+    changed = fuelled.run(HloModule(module), result.trace)
+    control.spent(pass_.name, done, result.trace)
+    if checked:
+        differs = _fingerprint(module) != before
+        if differs and not changed and control.silent_change_is_error:
+            raise error("HLO0412", f"pass '{pass_.name}' changed the module and says it did not")
+        if changed and not differs and control.false_change_is_error:
+            raise error("HLO0413", f"pass '{pass_.name}' says it changed the module and did not")
+    return changed
+
+
+def _fingerprint(module: ModuleOp) -> str:
+    from mlirhlo.formats.hlo_text import PrintOptions, print_module
+
+    return print_module(module, PrintOptions.fingerprint())
 
 
 MOST_ROUNDS = 25
@@ -158,7 +211,10 @@ class PipelinePass(ModulePass):
         context: Context | None,
         result: PipelineResult,
     ) -> bool:
-        """Runs the passes, telling the watchers; whether anything changed."""
+        """Runs the passes, telling the watchers; whether anything changed.
+
+        Raises `HloError` HLO0414 where the flags make too many rounds an error.
+        """
         changed = False
         for _ in range(MOST_ROUNDS if self.fix_point else 1):
             inner = run_pipeline(
@@ -168,9 +224,16 @@ class PipelinePass(ModulePass):
                 context,
                 name=self.name,
                 trace=result.trace,
+                control=result.control,
             )
             result.seconds += inner.seconds
             changed |= inner.changed
-            if not inner.changed:
-                break
-        return changed
+            if not inner.changed or not self.fix_point:
+                return changed
+        if result.control.most_rounds_is_error:
+            raise error(
+                "HLO0414",
+                f"pipeline '{self.name}' still changes the module after {MOST_ROUNDS} rounds",
+                help="bisect with --xla_enable_hlo_passes_only or --xla_fuel",
+            )
+        return False  # as in XLA, so that pipelines around it come to an end

@@ -57,8 +57,9 @@ class ReshapeMoverPass(HloPass):
                 left -= len(candidates)
             for op in candidates:
                 _sink(op)
-            trace.rule_counts[self.name, "sink_below_elementwise"] += len(candidates)
-            changed |= bool(candidates)
+            if candidates:
+                trace.rule_counts[self.name, "sink_below_elementwise"] += len(candidates)
+                changed = True
         return changed
 
 

@@ -169,12 +169,21 @@ class DebugOptions:
     )
     # ---------------------------------------------------------------- passes
     xla_disable_hlo_passes: tuple[str, ...] = _option(
-        (), "Names of passes to leave out, between commas.", PASSES
+        (), "Passes to leave out, between commas: NAME, NAME:RUN, PIPELINE/NAME, @ID.", PASSES
     )
     xla_enable_hlo_passes_only: tuple[str, ...] = _option(
-        (), "Names of the only passes to run, between commas.", PASSES
+        (), "The only passes to run, between commas: NAME, NAME:RUN, PIPELINE/NAME, @ID.", PASSES
     )
     xla_disable_all_hlo_passes: bool = _option(False, "Pipelines run empty.", PASSES)
+    xla_unsupported_crash_on_hlo_pass_fix_max_iterations: bool = _option(
+        False, "Fail when a pipeline still changes the module after 25 rounds.", PASSES
+    )
+    xla_unsupported_crash_on_hlo_pass_silent_hlo_change: bool = _option(
+        False, "Fail when a pass changes the module and says it did not.", PASSES
+    )
+    xla_unsupported_crash_on_hlo_pass_noop_change: bool = _option(
+        False, "Fail when a pass says that it changed the module and did not.", PASSES
+    )
     # ---------------------------------------------------------------- general
     xla_flags_reset: bool = _option(
         False, "Read XLA_FLAGS anew for every compilation, instead of once per process.", GENERAL

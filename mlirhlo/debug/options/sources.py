@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from mlirhlo.debug.options.fields import ALIASES, REPLACED, DebugOptions, flag_fields, info_of
 from mlirhlo.debug.options.known import (
@@ -21,6 +22,9 @@ from mlirhlo.debug.options.known import (
 from mlirhlo.debug.options.tokens import Token, Tokens, tokenize
 from mlirhlo.debug.options.values import BadValue, Value, from_python, from_text, to_text
 from mlirhlo.diagnostics import Diagnostic, Severity, error
+
+if TYPE_CHECKING:
+    from mlirhlo.rewrites.control import PassControl
 
 XLA_FLAGS, LIBTPU_INIT_ARGS = "XLA_FLAGS", "LIBTPU_INIT_ARGS"
 COMMAND_LINE, COMPILE_OPTIONS = "the command line", "compile options"
@@ -65,13 +69,27 @@ class Flags:
         return draft.finish()
 
 
-def wanted_passes(flags: Flags) -> Callable[[str], bool]:
-    """Which passes the flags leave, by name."""
+def pass_control(flags: Flags) -> PassControl:
+    """What the flags say about the passes of one module; a new one for each. Raises as it says."""
+    from mlirhlo.rewrites.control import PassControl, PassFilter
+
     options = flags.options
-    if options.xla_disable_all_hlo_passes:
-        return lambda name: False
-    only, without = options.xla_enable_hlo_passes_only, options.xla_disable_hlo_passes
-    return lambda name: name not in without and (not only or name in only)
+    return PassControl(
+        PassFilter(
+            options.xla_disable_hlo_passes,
+            options.xla_enable_hlo_passes_only,
+            none=options.xla_disable_all_hlo_passes,
+        ),
+        dict(flags.fuel),
+        options.xla_unsupported_crash_on_hlo_pass_fix_max_iterations,
+        options.xla_unsupported_crash_on_hlo_pass_silent_hlo_change,
+        options.xla_unsupported_crash_on_hlo_pass_noop_change,
+    )
+
+
+def wanted_passes(flags: Flags) -> Callable[[str], bool]:
+    """Which passes the flags leave, by name, each asked about when it is reached."""
+    return pass_control(flags).filter.admits
 
 
 def resolve(

@@ -24,12 +24,13 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
 from mlirhlo.diagnostics import Diagnostic, Severity
 from mlirhlo.runtime.jit import Cpu, compile_object, host
+from mlirhlo.runtime.workers import compile_all
 
 LOG = logging.getLogger("mlirhlo.cache")
 
@@ -46,6 +47,23 @@ _ABANDONED_S = 3600.0
 _PUTS_PER_SWEEP = 16
 _KEPT_SHARE = 0.9
 """A sweep leaves this much of the limit, so that the next one is not due at once."""
+
+
+def object_codes(texts: Sequence[str], level: int = 2) -> list[bytes]:
+    """Of each text, as `object_code`; what is missing is compiled together (`workers.compile_all`).
+
+    Raises `HloError` HLO0433 and HLO0441.
+    """
+    cache = default_cache()
+    if cache is None:
+        return compile_all(texts, level)
+    keys = [object_key(text, host(), level) for text in texts]
+    found = {key: cache.get(key) for key in keys}
+    missing = {k: t for k, t in zip(keys, texts, strict=True) if found[k] is None}
+    for key, made in zip(missing, compile_all(list(missing.values()), level), strict=True):
+        cache.put(key, made)
+        found[key] = made
+    return [data for key in keys if (data := found[key]) is not None]
 
 
 def object_code(text: str, cpu: Cpu | None = None, level: int = 2) -> bytes:

@@ -12,17 +12,23 @@ from mlirhlo.lowering.cpu.compiler import UNIT, lower
 from mlirhlo.lowering.cpu.emit import MAIN
 from mlirhlo.lowering.cpu.pipeline import passes
 from mlirhlo.lowering.observer import SILENT
-from mlirhlo.runtime.cache import object_code
+from mlirhlo.runtime.cache import object_code, object_codes
 from mlirhlo.runtime.executable import Executable
 from mlirhlo.runtime.externals import externals
 from mlirhlo.runtime.jit import Library, compile_object
 from mlirhlo.runtime.modules import keep_module, kept_module, module_key
+from mlirhlo.runtime.units import split
+from mlirhlo.runtime.workers import compile_all
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from mlirhlo.debug.options import Flags
     from mlirhlo.lowering.observer import Observer
+
+_LARGE = 256 << 10
+"""Bytes of assembly from which on kernels are compiled, and kept, one by one: LLVM needs a fifth more for
+them than for the whole."""
 
 PLATFORMS = ("cpu",)
 """What modules are compiled for."""
@@ -64,19 +70,30 @@ def compile_module(
         stages = lower(module, told, wanted, checked=debug)
         sites = stages.sites if debug else None
         plan, text = stages.plan, stages.text
-        code = (object_code if cached and key is None else compile_object)(text, level=level)
-        told.compiled(UNIT, text, code)
+        objects = _objects(text, level, cached=cached, is_kept=key is not None, told=told)
         outside = externals(text)
         if key is not None:
-            keep_module(key, plan, list(outside), code)
+            keep_module(key, plan, list(outside), objects)
     else:
-        plan, code = kept.plan, kept.code
+        plan, objects = kept.plan, kept.objects
         outside = externals("".join(f"@{name}(" for name in kept.externals))
-    executable = Executable(plan, Library([code], [MAIN], outside), MAIN, sites)
+    executable = Executable(plan, Library(objects, [MAIN], outside), MAIN, sites)
     watcher = told.runs() if observer is None else None
     if watcher is not None:
         executable.watch(watcher)
     return executable
+
+
+def _objects(
+    text: str, level: int, *, cached: bool, is_kept: bool, told: Observer
+) -> Sequence[bytes]:
+    """Object code of a module: of a large one kernel by kernel, unless somebody wants to see it."""
+    if len(text) >= _LARGE and told is SILENT:
+        units = split(text, MAIN)
+        return object_codes(units, level) if cached else compile_all(units, level)
+    code = (object_code if cached and not is_kept else compile_object)(text, level=level)
+    told.compiled(UNIT, text, code)
+    return [code]
 
 
 def check_platform(platform: str) -> None:

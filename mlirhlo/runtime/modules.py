@@ -51,7 +51,7 @@ class Kept:
     """What calls need of it: no steps and no kernels."""
     externals: Sequence[str]
     """Names that the code takes from outside."""
-    code: bytes
+    objects: Sequence[bytes]
 
 
 def module_key(module: ModuleOp, level: int, options: str) -> str | None:
@@ -98,10 +98,14 @@ def kept_module(key: str) -> Kept | None:
         result_tree=result_tree,
         is_long=bool(about["long"]),
     )
-    return Kept(plan, about["externals"], code)
+    objects: list[bytes] = []
+    for size in about["objects"]:
+        objects.append(code[:size])
+        code = code[size:]
+    return Kept(plan, about["externals"], objects)
 
 
-def keep_module(key: str, plan: Plan, externals: Sequence[str], code: bytes) -> None:
+def keep_module(key: str, plan: Plan, externals: Sequence[str], objects: Sequence[bytes]) -> None:
     """Keeps a module, unless Python has a part in running it."""
     cache = default_cache()
     if cache is None or plan.sites:
@@ -116,8 +120,9 @@ def keep_module(key: str, plan: Plan, externals: Sequence[str], code: bytes) -> 
             (n, plan.parameters.index(r.alias)) for n, r in enumerate(plan.results) if r.alias
         ],
         "externals": list(externals),
+        "objects": list(map(len, objects)),
     }
-    cache.put(key, json.dumps(about).encode() + b"\n" + code)
+    cache.put(key, json.dumps(about).encode() + b"\n" + b"".join(objects))
 
 
 def _tree(shape: Shape, found: list[Buffer], *, is_result: bool) -> Tree:

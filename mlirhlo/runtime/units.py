@@ -1,0 +1,179 @@
+"""LLVM assembly of a module in units that are compiled, and kept, on their own.
+
+A unit is a kernel with its parallel loops, or a micro-kernel that it calls. Its names are
+made of its content, so that the same kernel of another module is the same text: it is found in the cache
+under one key. What is left, the entry and its constants, is the last unit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+_FUNCTION = re.compile(r"^define (internal )?(.*?) @([\w.$-]+)\((.*)\)( #\d+)? \{$")
+_NAME = re.compile(r"@([\w.$-]+)")
+_ARGUMENT = re.compile(r" %a\d+")
+_PART = re.compile(r"(.+?)_(?:task|rounds)_\d+")
+"""Parallel loops that were cut out of a function (`loops_to_llvm/parallel.py`)."""
+_GROUP = re.compile(r"#(\d+)")
+_UNIT = "unit"
+"""Stands for a unit's name while that is not known."""
+
+
+@dataclass(slots=True)
+class _Function:
+    is_internal: bool
+    result: str
+    arguments: str
+    group: str
+    body: list[str]
+    names: set[str] = field(default_factory=set[str])
+    """What it refers to."""
+
+
+@dataclass(slots=True)
+class _Module:
+    functions: dict[str, _Function] = field(default_factory=dict[str, _Function])
+    globals: dict[str, str] = field(default_factory=dict[str, str])
+    declarations: dict[str, str] = field(default_factory=dict[str, str])
+    groups: dict[str, str] = field(default_factory=dict[str, str])
+    metadata: list[str] = field(default_factory=list[str])
+
+
+def split(text: str, entry: str) -> list[str]:
+    """Assembly of the units, together what `text` is; the one that defines `entry` is the last.
+
+    The text comes from `print_llvm`. It stays whole where functions call each other in circles, or share
+    what they may write.
+    """
+    module = _parsed(text)
+    if module is None or entry not in module.functions:
+        return [text]
+    members = _members(module)
+    order = _callees_first(module, members, entry)
+    if order is None:
+        return [text]
+    final: dict[str, str] = {}
+    units: dict[str, str] = {}
+    for root in order:
+        unit = _text(module, root, members[root], final, keeps_name=root == entry)
+        name = entry
+        if root != entry:
+            name = f"k{hashlib.sha256(unit.encode()).hexdigest()[:24]}"
+            unit = unit.replace(f"@{_UNIT}_", f"@{name}_")
+            name = f"{name}_0"
+        final[root] = name
+        units[name] = unit
+    return list(units.values())
+
+
+def _parsed(text: str) -> _Module | None:
+    module = _Module()
+    inside: _Function | None = None
+    for line in text.splitlines():
+        if inside is not None:
+            if line == "}":
+                inside = None
+            else:
+                inside.body.append(line)
+                inside.names.update(_NAME.findall(line))
+        elif (found := _FUNCTION.match(line)) is not None:
+            internal, result, name, arguments, group = found.groups()
+            inside = _Function(bool(internal), result, arguments, (group or "").strip(), [])
+            module.functions[name] = inside
+        elif line.startswith(("@", "declare ")):
+            (name, *_) = _NAME.findall(line) or [""]
+            if not name or '@"' in line.partition("=")[0]:
+                return None  # a quoted name
+            (module.globals if line[0] == "@" else module.declarations)[name] = line
+        elif line.startswith("attributes "):
+            (number,) = _GROUP.findall(line)
+            module.groups[number] = line.partition("=")[2]
+        elif line.startswith("!"):
+            module.metadata.append(line)
+        elif line:
+            return None
+    return module
+
+
+def _members(module: _Module) -> dict[str, list[str]]:
+    """By the function that a unit is named after, the functions in it."""
+    found: dict[str, list[str]] = {}
+    for name, function in module.functions.items():
+        part = _PART.fullmatch(name) if function.is_internal else None
+        root = part[1] if part is not None and part[1] in module.functions else name
+        found.setdefault(root, []).append(name)
+    return found
+
+
+def _callees_first(
+    module: _Module, members: Mapping[str, Sequence[str]], entry: str
+) -> list[str] | None:
+    """Units in the order in which they can be named; None for circles and shared variables."""
+    owner = {name: root for root, names in members.items() for name in names}
+    needs: dict[str, set[str]] = {}
+    writers: dict[str, str] = {}
+    for root, names in members.items():
+        used = set[str]().union(*(module.functions[name].names for name in names))
+        needs[root] = {owner[name] for name in used & owner.keys()} - {root}
+        for name in used & module.globals.keys():
+            if " constant " not in module.globals[name] and writers.setdefault(name, root) != root:
+                return None
+    order: list[str] = []
+    left = dict(needs)
+    while left:
+        ready = [root for root, needed in left.items() if not needed & left.keys()]
+        if not ready:
+            return None
+        order += ready
+        for root in ready:
+            del left[root]
+    order.remove(entry)
+    return [*order, entry]
+
+
+def _text(
+    module: _Module,
+    root: str,
+    members: Sequence[str],
+    final: Mapping[str, str],
+    *,
+    keeps_name: bool,
+) -> str:
+    """A unit under its preliminary name."""
+    ordered = [root, *(name for name in members if name != root)]
+    names = dict(final)
+    if not keeps_name:
+        names |= {name: f"{_UNIT}_{at}" for at, name in enumerate(ordered)}
+    groups: dict[str, int] = {}
+    lines: list[str] = []
+    used: dict[str, None] = {}
+
+    def renamed(found: re.Match[str]) -> str:
+        return f"@{names.get(found[1], found[1])}"
+
+    for name in ordered:
+        function = module.functions[name]
+        used |= dict.fromkeys(sorted(function.names))
+        linkage = "" if name == root else "internal "
+        group = function.group[1:]
+        number = f" #{groups.setdefault(group, len(groups))}" if group else ""
+        arguments = f"({function.arguments})"
+        lines.append(
+            f"define {linkage}{function.result} @{names.get(name, name)}{arguments}{number} {{"
+        )
+        lines += [_NAME.sub(renamed, line) for line in function.body]
+        lines.append("}")
+    for name in used:
+        if name in module.globals:
+            lines.append(module.globals[name])
+        elif name in module.declarations:
+            lines.append(module.declarations[name])
+        elif name not in members:
+            callee = module.functions[name]
+            types = _ARGUMENT.sub("", callee.arguments)
+            lines.append(f"declare {callee.result} @{names[name]}({types})")
+    lines += [f"attributes #{number} ={module.groups[group]}" for group, number in groups.items()]
+    return "\n".join([*lines, *module.metadata, ""])

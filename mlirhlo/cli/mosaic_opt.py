@@ -57,6 +57,9 @@ class Options:
     verify_roundtrip: bool = flag(
         False, group="Checks", help="every form of the kernel has to be read as the same kernel"
     )
+    verify: bool = flag(
+        True, group="Checks", help="constraints of operations: --no-verify skips them"
+    )
     target: str = flag(
         "",
         group="Checks",
@@ -144,6 +147,10 @@ def _run(argv: Sequence[str]) -> int:
     module = read_kernel(data, name)
     if options.verify_roundtrip:
         check_roundtrip(module, name)
+    if options.verify:
+        from mlirhlo.mosaic.verifier import verify_kernel
+
+        verify_kernel(module)
     if options.target:
         _check(module, options)
     _run_stages(module, options, read_flags(parsed.xla).options)

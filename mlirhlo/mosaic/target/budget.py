@@ -1,13 +1,14 @@
 """Who uses how much of which memory: blocks, scratch and allocations of a kernel.
 
-A block that a grid moves has two buffers, one when its window says `synchronous`; without a grid
-there is one of each argument. VMEM is counted in whole tiles, as the compiler lays blocks out.
+A block that a grid moves has two buffers, one when its window says `synchronous`; with one step, or
+no grid, there is one of each argument. VMEM is counted in whole tiles, as the compiler lays blocks out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from mlirhlo.mosaic.attributes import (
@@ -99,7 +100,7 @@ def _arguments(kernel: Operation) -> Iterator[Use]:
 
 
 def _buffers(window: Mapping[str, Attribute], bounds: tuple[int, ...]) -> int:
-    if not bounds:
+    if prod(bounds) == 1:
         return 1
     mode = window.get("pipeline_mode")
     return 1 if mode is not None and case_of(mode) == "synchronous" else 2

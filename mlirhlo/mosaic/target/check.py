@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mlirhlo.diagnostics import Diagnostic, HloError, Place
+from mlirhlo.diagnostics import Diagnostic, HloError
 from mlirhlo.mosaic.attributes import attribute_of, case_of, integers_of, name_of
-from mlirhlo.mosaic.interpreter.problems import place_of
 from mlirhlo.mosaic.target.budget import MemoryUse, memory_use, over_budget
 from mlirhlo.mosaic.target.generations import GENERATIONS, Generation, generation_of
+from mlirhlo.mosaic.target.places import source_place
 from mlirhlo.mosaic.target.rules import RULES, Question, Refusal, Rule
-from mlirhlo.mosaic.target.structure import entry_of, structure_problems
+from mlirhlo.mosaic.target.structure import entry_of, structure_problems, views_are_followed
 from mlirhlo.mosaic.target.windows import window_problems
 
 if TYPE_CHECKING:
@@ -98,13 +98,34 @@ def check_target(
 
 def _of_ops(function: Operation, question: Question) -> list[tuple[Operation, Refusal]]:
     found: list[tuple[Operation, Refusal]] = []
+    dead = dead_operations(function)
     for op in function.walk():
-        for rule in RULES.get(name_of(op), ()):
+        if op in dead:
+            continue
+        for rule in (*RULES.get(name_of(op), ()), views_are_followed):
             refusal = rule(op, question)
             if refusal is not None:
                 found.append((op, refusal))
                 break
     return found
+
+
+def dead_operations(function: Operation) -> set[Operation]:
+    """Operations that only compute what nobody uses: the compiler drops them before it lowers."""
+    dead: set[Operation] = set()
+    for op in function.walk(reverse=True):
+        if not op.results or op.regions or not _is_droppable(name_of(op)):
+            continue
+        if all(use.operation in dead for result in op.results for use in result.uses):
+            dead.add(op)
+    return dead
+
+
+def _is_droppable(name: str) -> bool:
+    dialect = name.partition(".")[0]
+    return dialect in ("arith", "math", "ub") or (
+        dialect == "vector" and name not in ("vector.maskedload", "vector.load")
+    )
 
 
 def _diagnostic(op: Operation, refusal: Refusal, target: Generation) -> Diagnostic:
@@ -119,7 +140,7 @@ def _diagnostic(op: Operation, refusal: Refusal, target: Generation) -> Diagnost
 
 def refuse(op: Operation, *rules: Rule) -> None:
     """Raises `HloError` where a rule refuses an operation on the newest generation."""
-    target = next(reversed(GENERATIONS.values()))
+    target = list(GENERATIONS.values())[-1]
     question = Question(target, collective_id=0, has_grid=True)
     for rule in rules:
         # A rule asks for what its own operations have.
@@ -128,12 +149,3 @@ def refuse(op: Operation, *rules: Rule) -> None:
             found = _diagnostic(op, refusal, target)
             message = found.message.replace(f"{target.name} does not take", "no TPU takes")
             raise HloError(replace(found, message=message))
-
-
-def source_place(op: Operation) -> Place:
-    """Where the operation stands in the text it was read from; else its number in the kernel."""
-    source: Any = getattr(op, "text_source", None)
-    if source is None:
-        return place_of(op)
-    text, offset = source
-    return text.place(offset, len(name_of(op)))

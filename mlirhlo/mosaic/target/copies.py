@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mlirhlo.dialects.tpu.types import SemaphoreType
-from mlirhlo.dialects.tpu.values import SUBLANES
+from mlirhlo.dialects.tpu.values import LANES, SUBLANES
 from mlirhlo.mosaic.target.divisible import constant_of, is_divisible
 from mlirhlo.mosaic.target.memory import tiles_of_indices
 from mlirhlo.mosaic.target.rules import ALIGNMENT, SHAPE, SYNC, Question, Refusal, refuses
@@ -35,17 +35,21 @@ def slices_are_of_tiles(op: Operation, question: Question) -> Refusal | None:
         offset, size = op.operands[1 + dim], sizes[dim]
         if size == shape[dim] and constant_of(offset) == 0:
             continue
+        is_row = dim == len(shape) - 2
+        # Rows of words are reached singly, and all of them where they are one register wide.
+        if is_row and bits == 32 and (size == 1 or shape[-1] <= LANES):
+            continue
         if not is_divisible(offset, tile):
             return Refusal(
                 ALIGNMENT,
                 f"the offset in dimension {dim} is not provably a multiple of the tile ({tile})",
                 f"slice at multiples of {tile}, or promise it with tpu.assume_multiple",
             )
-        least = SUBLANES if dim == len(shape) - 2 and tile > SUBLANES else tile
+        least = 32 // bits if is_row and tile > SUBLANES else tile
         if size >= 0 and size % least:
             return Refusal(
                 ALIGNMENT,
-                f"the size {size} in dimension {dim} is no multiple of the tile ({least})",
+                f"the size {size} in dimension {dim} is no multiple of {least}",
                 f"take a multiple of {least}, or the whole dimension",
             )
     return None

@@ -40,7 +40,7 @@ arith.mulsi_extended arith.mului_extended: i32 i16
 math.acos math.acosh math.asin math.asinh math.atan math.atanh math.cbrt math.cosh math.sinh:
 math.erfc math.expm1 math.fma math.copysign math.isinf math.isfinite math.isnormal math.log10:
 math.ipowi math.fpowi math.cttz arith.ceildivsi arith.ceildivui arith.floordivsi:
-arith.addui_extended:
+arith.addui_extended: i32
 """
 
 
@@ -139,6 +139,31 @@ def selections_become_extrema(op: Operation, question: Question) -> Refusal | No
     if refusal is None:
         return None
     return replace(refusal, problem=f"it is folded to arith.{folded}: {refusal.problem}")
+
+
+_NOT_OF_SCALARS = frozenset({"math.trunc", "arith.maxnumf", "arith.minnumf"})
+"""What is lowered for vectors of f32 only."""
+
+
+@refuses(*VECTORS)
+def elements_of_scalars(op: Operation, question: Question) -> Refusal | None:
+    """The scalar unit computes with i32, f32, indices and booleans."""
+    type_ = op.operands[0].type
+    element = element_name(type_)
+    if _is_vector(type_) or element in ("index", "i1"):
+        return None
+    if element not in ("i32", "f32"):
+        return Refusal(
+            ELEMENTS,
+            f"scalars are i32 and f32, not {element}",
+            f"cast it to {'f32' if 'f' in element else 'i32'} first",
+        )
+    name = name_of(op)
+    if name in _NOT_OF_SCALARS or element not in VECTORS[name]:
+        return Refusal(
+            LOWERING, f"it has no lowering for a scalar of {element}", "use a 1x1 vector"
+        )
+    return None
 
 
 def _is_vector(type_: Attribute) -> bool:

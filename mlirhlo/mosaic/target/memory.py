@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mlirhlo.dialects.tpu.values import LANES
-from mlirhlo.mosaic.attributes import integers_of
+from mlirhlo.mosaic.attributes import flag_of, integers_of
 from mlirhlo.mosaic.target.divisible import constant_of, is_divisible
 from mlirhlo.mosaic.target.rules import (
     ALIGNMENT,
     ELEMENTS,
+    LOWERING,
     SHAPE,
     SPACE,
     Question,
@@ -84,7 +85,11 @@ def scalars_are_in_smem(op: Operation, question: Question) -> Refusal | None:
 def masks_are_of_words(op: Operation, question: Question) -> Refusal | None:
     """Masked accesses are of 32-bit elements."""
     element = element_name(base_of(op).type)
+    if flag_of(op, "add"):
+        return Refusal(LOWERING, "nothing adds in VMEM", "load, add, and store")
     is_masked = any(element_name(operand.type) == "i1" for operand in op.operands)
+    if is_masked and op.results:
+        return Refusal(LOWERING, "loads are not masked", "load all of it, and arith.select")
     if not is_masked or width_in_bits(element) == 32:
         return None
     return Refusal(
@@ -146,7 +151,14 @@ def strides_are_of_rows(op: Operation, question: Question) -> Refusal | None:
         return Refusal(
             SHAPE, f"the last dimension has stride {strides[-1]}, not 1", "load all lanes"
         )
-    if any(stride != 1 for stride in strides) and shape[-1] != LANES:
+    is_store, bits = not op.results, width_in_bits(element_name(base_of(op).type))
+    if is_store and bits != 32:
+        return Refusal(ELEMENTS, "strided stores are of 32-bit elements", "store row by row")
+    if bits != 32 and any(constant_of(index) is None for index in indices_of(op)):
+        return Refusal(
+            ALIGNMENT, "with a stride, packed rows have static indices", "cast to 32 bits before"
+        )
+    if (is_store or any(stride != 1 for stride in strides)) and shape[-1] > LANES:
         return Refusal(
             SHAPE,
             f"the last dimension of the reference has {shape[-1]} elements, not {LANES}",

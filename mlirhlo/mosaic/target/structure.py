@@ -17,10 +17,11 @@ from mlirhlo.mosaic.attributes import (
     string_of,
 )
 from mlirhlo.mosaic.target.rules import LOWERING, STRUCTURE, SYNC, Question, Refusal, refuses
+from mlirhlo.mosaic.target.tiling import is_memref
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
-    from xdsl.ir import Operation
+    from xdsl.ir import Attribute, Operation
 
 _NOWHERE = {
     "tpu.repeat": "write tpu.concatenate of the vector with itself",
@@ -34,7 +35,11 @@ _NOWHERE = {
     "vector.insert": "use tpu.concatenate, or store to scratch memory",
     "vector.shuffle": "use tpu.concatenate and vector.extract_strided_slice",
     "vector.reduction": "use vector.multi_reduction on a vector of rank 2",
-    "vector.from_elements": "use vector.broadcast",
+    "vector.maskedload": "load all of it, and arith.select",
+    "vector.maskedstore": "use a masked tpu.vector_store",
+    "memref.copy": "load and store, or tpu.enqueue_dma",
+    "memref.alloc": "use memref.alloca in a tpu.region, or a scratch operand",
+    "tpu.sublane_shuffle": "use tpu.dynamic_gather, or vector.extract_strided_slice",
     "vector.step": "use tpu.iota",
     "tpu.barrier": "barriers of this kind are a SparseCore's; use semaphores",
     "tpu.core_id": "only a SparseCore has it; add a core_parallel dimension to the grid",
@@ -58,6 +63,44 @@ _NOWHERE = {
 def nowhere(op: Operation, question: Question) -> Refusal | None:
     """Operations without a lowering on TensorCores."""
     return Refusal(LOWERING, "no TensorCore lowers it in a kernel", _NOWHERE[name_of(op)])
+
+
+_VIEWS = frozenset(
+    {
+        "tpu.memref_slice",
+        "tpu.memref_squeeze",
+        "tpu.memref_reshape",
+        "tpu.memref_bitcast",
+        "memref.cast",
+    }
+)
+"""Views that the compiler follows when it lays references out; at any other it ends the process."""
+_OF_REGISTERS = ("tpu.load", "tpu.store", "tpu.shuffled_load", "tpu.shuffled_store")
+
+
+def views_are_followed(op: Operation, question: Question) -> Refusal | None:
+    """A view of a reference without layout is one that layouts go through."""
+    if name_of(op) in _VIEWS or not any(is_memref(result.type) for result in op.results):
+        return None
+    if not any(is_memref(v.type) and not _is_laid_out(v.type) for v in op.operands):
+        return None
+    return Refusal(
+        LOWERING,
+        "no layout is inferred through this view",
+        "use tpu.memref_slice, tpu.memref_squeeze, tpu.memref_reshape or tpu.memref_bitcast",
+    )
+
+
+def _is_laid_out(type_: Attribute) -> bool:
+    return "#tpu.tiled<" in str(type_)
+
+
+@refuses(*_OF_REGISTERS)
+def registers_come_later(op: Operation, question: Question) -> Refusal | None:
+    """Accesses by register are of references that have their layout."""
+    if any(is_memref(v.type) and _is_laid_out(v.type) for v in op.operands):
+        return None
+    return Refusal(LOWERING, "it is of laid out references only", "use tpu.vector_load and _store")
 
 
 @refuses("arith.constant")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mlirhlo.dialects.tpu.values import LANES, SUBLANES
-from mlirhlo.mosaic.attributes import attribute_of, integer_of, integers_of
+from mlirhlo.mosaic.attributes import attribute_of, integer_of, integers_of, name_of
 from mlirhlo.mosaic.target.rules import ELEMENTS, SHAPE, Question, Refusal, refuses
 from mlirhlo.mosaic.target.tiling import element_name, shape_in, width_in_bits
 
@@ -120,6 +120,42 @@ def lanes_become_rows(op: Operation, question: Question) -> Refusal | None:
         return None
     return Refusal(
         SHAPE, f"lanes of {bits}-bit elements do not become rows", "cast to 32 bits before"
+    )
+
+
+@refuses("tpu.pack_elementwise", "tpu.unpack_elementwise")
+def words_are_packed(op: Operation, question: Question) -> Refusal | None:
+    """bf16 in f32 words, integers in integer words; generation 4 does not unpack bf16."""
+    narrow = str(attribute_of(op, "target_type") or attribute_of(op, "source_type"))
+    if narrow == "f16":
+        return Refusal(ELEMENTS, "f16 is not packed", "use bf16")
+    if (
+        name_of(op) == "tpu.unpack_elementwise"
+        and narrow == "bf16"
+        and question.generation.number < 5
+    ):
+        return Refusal(
+            ELEMENTS, "bf16 is not unpacked from words", "shift the word, and bitcast it"
+        )
+    return None
+
+
+@refuses("vector.load", "tpu.vector_load", "vector.store", "tpu.vector_store")
+def rows_of_narrow_elements(op: Operation, question: Question) -> Refusal | None:
+    """Rank one vectors of narrow elements that end within a register need masks by element."""
+    type_ = op.results[0].type if op.results else op.operands[0].type
+    whole = shape_in(op.operands[0 if op.results else 1].type)
+    shape, bits = shape_in(type_), width_in_bits(element_name(type_))
+    if len(shape) != 1 or bits >= 16 or shape[0] % (LANES * (32 // bits)) == 0:
+        return None
+    if shape[0] % LANES == 0 and whole == shape:
+        return None
+    if bits == 8 and question.generation.number >= 5:
+        return None
+    return Refusal(
+        SHAPE,
+        f"{shape[0]} elements of {bits} bits end within a register",
+        f"make it of rank 2, or a multiple of {LANES * (32 // bits)} long",
     )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Operation
 
 from mlirhlo.diagnostics import HloError
-from mlirhlo.dialects.tpu.values import LANES
+from mlirhlo.dialects.tpu.values import LANES, SUBLANES
 from mlirhlo.mosaic.attributes import (
     dictionaries_of,
     integer_of,
@@ -86,7 +86,7 @@ def _tiles(shape: Sequence[int], bits: int) -> dict[int, int]:
     rank = len(shape)
     if rank == 1:
         return {0: LANES * (32 // bits)}
-    return {rank - 1: LANES, rank - 2: rows_of_tile(shape[-2], bits)}
+    return {rank - 1: LANES, rank - 2: min(rows_of_tile(shape[-2], bits), SUBLANES)}
 
 
 def _block_problems(

@@ -9,8 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
 from mlirhlo.diagnostics import error
-from mlirhlo.rewrites.pipeline import PipelinePass, parse_pipeline
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.rewrites.pipeline import (
+    Instrumentation,
+    PipelinePass,
+    PipelineResult,
+    parse_pipeline,
+)
+from mlirhlo.rewrites.spmd.partitions import partitions_of
 
 _SIMPLIFICATION_CPU = (
     "algsimp{executing-on-cpu=true},simplify-sorts,dce,gather_expander{simple-only=true},"
@@ -39,10 +49,40 @@ def _named(name: str, *parts: str | PipelinePass, fix_point: bool = False) -> Pi
     return PipelinePass(name, tuple(passes), fix_point)
 
 
+class _PartitionedPass(PipelinePass):
+    """A pipeline for modules of several partitions, or only for those of one."""
+
+    def __init__(self, several: bool, name: str, *parts: str | PipelinePass) -> None:
+        super().__init__(name, _named(name, *parts).passes)
+        vars(self)["several"] = several
+
+    def run_watched(
+        self,
+        module: ModuleOp,
+        instrumentation: Sequence[Instrumentation],
+        context: Context | None,
+        result: PipelineResult,
+    ) -> bool:
+        """Runs the passes where the module is meant for them; whether anything changed."""
+        if (partitions_of(HloModule(module), 0) > 1) is not vars(self)["several"]:
+            return False
+        return super().run_watched(module, instrumentation, context, result)
+
+
+_CLEANUP = _named("spmd-cleanup", "dce,tuple-simplifier,dce,cse,call-inliner")
+
+
 def cpu() -> tuple[PipelinePass, ...]:
     """XLA:CPU, up to fusion."""
     return (
-        _named("sharding-removal", "flatten-call-graph,sharding-remover,dce"),
+        _PartitionedPass(False, "sharding-removal", "flatten-call-graph,sharding-remover,dce"),
+        _PartitionedPass(
+            True,
+            "spmd-partitioner",
+            "flatten-call-graph,call-inliner,zero_sized_hlo_elimination",
+            "shardy-xla,spmd-partitioning",
+            _CLEANUP,
+        ),
         _named(
             "HLO passes through layout assignment",
             "dot_decomposer,zero_sized_hlo_elimination,map-inline,topk-decomposer",
@@ -59,7 +99,7 @@ def cpu() -> tuple[PipelinePass, ...]:
         _named("dot-library-passes", "dot_decomposer"),
         _named(
             "HLO passes after layout assignment",
-            "fusion,tuple-simplifier",
+            "fusion,all-reduce-combiner,tuple-simplifier",
             _named("simplification after layout assignment", "algsimp,dce,cse", fix_point=True),
             "dce",
         ),
@@ -72,7 +112,8 @@ def gpu() -> tuple[PipelinePass, ...]:
         _named(
             "pre-spmd-partitioner", "flatten-call-graph,call-inliner,zero_sized_hlo_elimination"
         ),
-        _named("sharding-removal", "sharding-remover,dce"),
+        _PartitionedPass(False, "sharding-removal", "sharding-remover,dce"),
+        _PartitionedPass(True, "spmd-partitioner", "shardy-xla,spmd-partitioning", _CLEANUP),
         _named(
             "optimization",
             "topk-decomposer,dot_decomposer,comparison-expander,zero_sized_hlo_elimination",
@@ -80,7 +121,12 @@ def gpu() -> tuple[PipelinePass, ...]:
             _named("simplification", _SIMPLIFICATION_GPU, fix_point=True),
             _named("simplification-2", "convert-mover,algsimp", fix_point=True),
         ),
-        _named("collective-optimizations", "dce,algsimp,dce,while-loop-trip-count-annotator"),
+        _named(
+            "collective-optimizations",
+            "all-reduce-simplifier,all-reduce-folder,all-gather-optimizer",
+            "all-gather-dynamic-slice-simplifier,all-reduce-reassociate,reduce-scatter-reassociate",
+            "dce,algsimp,reduce-scatter-creator,dce,while-loop-trip-count-annotator",
+        ),
         _named("layout assignment", "flatten-call-graph"),
         _named(
             "post-layout_assignment",
@@ -88,6 +134,10 @@ def gpu() -> tuple[PipelinePass, ...]:
             "tuple-simplifier,algsimp,simplify-fp-conversions,cse",
         ),
         _named("fusion", "fusion,cse,dce"),
+        _named(
+            "post-fusion optimization",
+            "all-gather-combiner,all-reduce-combiner,reduce-scatter-combiner,collective-permute-combiner",
+        ),
         _named(
             "post-fusion-simplification-pipeline optimization", "algsimp,computation-deduplicator"
         ),
@@ -98,6 +148,12 @@ def tpu() -> tuple[PipelinePass, ...]:
     """XLA:TPU's public passes, up to fusion."""
     return (
         _named("pre-optimization", "call-inliner,zero_sized_hlo_elimination,tuple-simplifier,dce"),
+        _PartitionedPass(
+            True,
+            "xla-partitioner",
+            "dce,shardy-xla,tuple-simplifier,dce,spmd-partitioning",
+            _CLEANUP,
+        ),
         _named("X64 elimination", "comparison-expander,topk-decomposer,batchnorm_expander"),
         _named("simplification", "map-inline", _SIMPLIFICATION_TPU, fix_point=True),
         _named("hlo-module-dce", "hlo-module-dce"),

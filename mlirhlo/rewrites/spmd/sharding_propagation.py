@@ -10,8 +10,8 @@ from mlirhlo.dialects.hlo.ops import CustomCallOp
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter
 from mlirhlo.rewrites.spmd.grid import Grids
+from mlirhlo.rewrites.spmd.partitions import partitions_of, shardings_of
 from mlirhlo.rewrites.spmd.propagation import Propagation
-from mlirhlo.rewrites.spmd.spmd_partitioning import partitions_of, shardings_of
 
 
 @dataclass(frozen=True)

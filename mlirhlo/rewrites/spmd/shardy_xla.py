@@ -36,8 +36,8 @@ from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
 from mlirhlo.dialects.sdy.values import TensorSharding
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter
+from mlirhlo.rewrites.spmd.partitions import partitions_of
 from mlirhlo.rewrites.spmd.sharding_propagation import ShardingPropagationPass
-from mlirhlo.rewrites.spmd.spmd_partitioning import partitions_of
 from mlirhlo.rewrites.stablehlo_to_hlo.mesh import hlo_axes, hlo_mesh
 
 SHARDING = "xla.sdy.sharding"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlirhlo.dialects.hlo.attributes.base import int_of, integer
-from mlirhlo.dialects.hlo.attributes.sharding import Sharding, ShardingKind
 from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import NameUniquer
@@ -23,29 +21,10 @@ from mlirhlo.rewrites.spmd import (
 from mlirhlo.rewrites.spmd.emit import Computations
 from mlirhlo.rewrites.spmd.grid import Grids
 from mlirhlo.rewrites.spmd.partitioner import Partitioner
+from mlirhlo.rewrites.spmd.partitions import partitions_of, shardings_of
 
 HANDLING = (local_index, local_linear, local_moves, local_random, local_reduce)
 """Imported for the handlers they register."""
-PARTITIONED = "_spmd"
-"""Ending of the name of an entry that is partitioned, as XLA names it."""
-
-
-def shardings_of(module: HloModule) -> Iterator[Sharding]:
-    """Every sharding of a module, tuples taken apart, parameters and results first."""
-    entry = module.entry
-    first = (*entry.parameters, entry.root)
-    for op in (*first, *module.instructions):
-        if op.sharding is not None:
-            yield from (
-                op.sharding.elements if op.sharding.kind is ShardingKind.TUPLE else (op.sharding,)
-            )
-
-
-def partitions_of(module: HloModule, wanted: int) -> int:
-    """How many partitions a module is for; 1 where it is partitioned already."""
-    if module.entry.computation_name.endswith(PARTITIONED):
-        return 1
-    return wanted or module.num_partitions
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,13 @@ _BUILTIN: Mapping[str, str] = {
     "cpu-parallel-task-assigner": "cpu_parallel_task_assigner:CpuParallelTaskAssignerPass",
     "hlo-memory-scheduler": "hlo_memory_scheduler:HloMemorySchedulerPass",
     "rematerialization": "rematerialization:RematerializationPass",
+    "convolution-canonicalization": (
+        "convolution_canonicalization:ConvolutionCanonicalizationPass"
+    ),
+    "reduce-window-rewriter": "reduce_window_rewriter:ReduceWindowRewriterPass",
+    "stochastic_convert_decomposer": (
+        "stochastic_convert_decomposer:StochasticConvertDecomposerPass"
+    ),
     "custom-call-expander": "custom_call_expander:CustomCallExpanderPass",
     "declared-types": "declared_types:DeclaredTypesPass",
     "default-layouts": "default_layouts:DefaultLayoutsPass",

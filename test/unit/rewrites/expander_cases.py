@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from unit.rewrites.algsimp_shape_cases import lines
-from unit.rewrites.rule_proofs import COMPLEX, WIDE, Case
+from unit.rewrites.rule_proofs import COMPLEX, REAL, WIDE, Case
 
 POSITIVE = (
     "x: T[2,4,4]",
@@ -34,6 +34,8 @@ def _solve(sizes: str, left: bool, lower: bool, kind: str, unit: bool = False) -
     body = f"T[{sizes}] triangular-solve(a, b), {flags}, transpose_a={kind}"
     return lines(f"b: T[{sizes}]", *POSITIVE, body, types=(*WIDE, *COMPLEX))
 
+
+COMBINE = "f {\n  a = T[] parameter(0)\n  b = T[] parameter(1)\n  ROOT s = T[] add(a, b)\n}\n"
 
 CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
     "rng-bit-generator-expander": {
@@ -150,5 +152,104 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
                 )
             ),
         )
+    },
+    "convolution-canonicalization": {
+        "convolution_of_other_order": (
+            lines(
+                "x: T[2,4,7,6]",
+                "w: T[5,4,2,2]",
+                "T[2,5,4,3] convolution(x, w), window={size=2x2 stride=2x2 pad=0_1x0_0}, "
+                "dim_labels=bf01_oi01->bf01",
+                types=(*WIDE, "s32", "c64"),
+            ),
+            lines(
+                "x: T[2,7,4]",
+                "w: T[3,2,6]",
+                "T[6,7,2] convolution(x, w), window={size=3 pad=1_1}, dim_labels=b0f_0io->f0b, "
+                "feature_group_count=2",
+                types=WIDE,
+            ),
+            lines(
+                "x: T[2,7,4]",
+                "w: T[3,4,6]",
+                "T[2,7,6] convolution(x, w), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f",
+                fires=False,
+            ),
+        )
+    },
+    "stochastic_convert_decomposer": {
+        "stochastic_convert_to_integers": (
+            *(
+                lines(
+                    f"x: {x}[61]",
+                    f"u: {r}[61]",
+                    f"{t}[61] stochastic-convert(x, u)",
+                    types=("f32",),
+                )
+                for x, r in (("f32", "u32"), ("f64", "u64"), ("f16", "u16"), ("bf16", "u16"))
+                for t in ("s8", "s32", "s64")
+            ),
+            lines(
+                "x: f32[4]",
+                "u: u32[4]",
+                "bf16[4] stochastic-convert(x, u)",
+                types=("f32",),
+                fires=False,
+            ),
+        )
+    },
+    "reduce-window-rewriter": {
+        "running_reduction": (
+            *(
+                lines(
+                    f"x: T[{sizes}]",
+                    f"z = T[] constant({init})",
+                    f"T[{sizes}] reduce-window(x, z), window={window}, to_apply=f",
+                    types=types,
+                    computations=COMBINE.replace("add", opcode),
+                    options={"base_length": 4},
+                )
+                for sizes, window, opcode, init, types in (
+                    ("10", "{size=10 pad=9_0}", "add", 0, (*WIDE, "s32")),
+                    ("10", "{size=10 pad=0_9}", "add", 0, (*WIDE, "s32")),
+                    ("3,9", "{size=1x9 pad=0_0x8_0}", "multiply", 1, (*WIDE, "u8")),
+                    ("22,2", "{size=22x1 pad=21_0x0_0}", "maximum", "-inf", WIDE),
+                    ("8", "{size=8 pad=0_7}", "minimum", "inf", WIDE),
+                )
+            ),
+            # The initial value counts, and there is nothing to split.
+            *(
+                lines(
+                    "x: T[2,10]",
+                    f"z = T[] constant({init})",
+                    f"T[2,10] reduce-window(x, z), window={window}, to_apply=f",
+                    types=("f32",),
+                    computations=COMBINE,
+                    options={"base_length": base},
+                    fires=False,
+                )
+                for window, init, base in (
+                    ("{size=1x10 pad=0_0x9_0}", 1, 4),
+                    ("{size=1x10 pad=0_0x9_0}", 0, 10),
+                    ("{size=1x3 pad=0_0x1_1}", 0, 4),
+                )
+            ),
+        ),
+        "reduce_window_of_vector": (
+            lines(
+                "x: T[10]",
+                "z: T[]",
+                "T[4] reduce-window(x, z), window={size=3 stride=3 pad=1_1}, to_apply=f",
+                types=REAL,
+                computations=COMBINE,
+            ),
+            lines(
+                "x: T[10,2]",
+                "z: T[]",
+                "T[4,2] reduce-window(x, z), window={size=3x1 stride=3x1 pad=1_1x0_0}, to_apply=f",
+                computations=COMBINE,
+                fires=False,
+            ),
+        ),
     },
 }

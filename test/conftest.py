@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+import tool_server
 from support import CORPUS, SEED
 
 HAS_ORACLE = importlib.util.find_spec("jaxlib") is not None
+
+
+@pytest.fixture(scope="session")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with the tools, quick to start; for those who start them by the hundred."""
+    folder = tmp_path_factory.mktemp("tools")
+    with tool_server.start(folder) as server:
+        yield folder
+        server.terminate()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,10 +1,8 @@
 """Runs test/lit, so that one pytest command is the whole suite; by hand: `lit test/lit`."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import tool_server
 from support import BIN, ROOT, run
 
 LIT = ROOT / "test" / "lit"
@@ -16,14 +14,6 @@ def groups() -> list[str]:
     files = (path for path in LIT.rglob("*") if path.suffix in SUFFIXES)
     folders = {path.parent.relative_to(LIT) for path in files if "Inputs" not in path.parts}
     return sorted(map(str, folders))
-
-
-@pytest.fixture(scope="session")
-def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("tools")
-    with tool_server.start(folder) as server:
-        yield folder
-        server.terminate()
 
 
 @pytest.mark.slow

@@ -30,6 +30,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
+SCRIPTS = Path(sys.executable).parent
+"""Where the tools of this environment are."""
+
 MARK = "\x1e"
 """Printed after each command; ASCII's record separator, which no tool prints."""
 
@@ -122,11 +125,10 @@ def pattern(shown: str) -> str:
     return "".join(parts)
 
 
-def execute(lines: list[str], folder: Path) -> list[str]:
+def execute(lines: list[str], folder: Path, tools: Path) -> list[str]:
     """Run commands in one shell, as at a prompt; returns what each printed."""
-    scripts = Path(sys.executable).parent
     env = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100"}
-    env["PATH"] = f"{scripts}{os.pathsep}{env.get('PATH', '')}"
+    env["PATH"] = os.pathsep.join([str(tools), str(SCRIPTS), env.get("PATH", "")])
     # The status is kept across the mark, so that `$ echo $?` shows the last command's.
     script = "".join(f'{c}\n__status=$?; printf "\\036"; (exit $__status)\n' for c in lines)
     done = subprocess.run(
@@ -144,8 +146,8 @@ def execute(lines: list[str], folder: Path) -> list[str]:
     return [part.rstrip() + "\n" if part.strip() else "" for part in parts]
 
 
-def walk(page: Path, folder: Path) -> Iterator[tuple[Block, list[Step]]]:
-    """Run a page's sessions in order in `folder`, where its files are written."""
+def walk(page: Path, folder: Path, tools: Path = SCRIPTS) -> Iterator[tuple[Block, list[Step]]]:
+    """Run a page's sessions in order in `folder`, where its files are written, by these tools."""
     for block in blocks(page):
         for word in block.info:
             if word.startswith("file="):
@@ -154,14 +156,14 @@ def walk(page: Path, folder: Path) -> Iterator[tuple[Block, list[Step]]]:
                 path.write_text(block.text + "\n")
         if block.is_session:
             pairs = commands(block)
-            printed = execute([command for command, _ in pairs], folder)
+            printed = execute([command for command, _ in pairs], folder, tools)
             steps = [Step(*pair, out) for pair, out in zip(pairs, printed, strict=True)]
             yield block, steps
 
 
-def mismatches(page: Path, folder: Path) -> Iterator[str]:
+def mismatches(page: Path, folder: Path, tools: Path = SCRIPTS) -> Iterator[str]:
     """What a page shows and the tools do not print, in order."""
-    for block, steps in walk(page, folder):
+    for block, steps in walk(page, folder, tools):
         for step in steps:
             if not step.agrees:
                 yield (

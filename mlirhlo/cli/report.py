@@ -97,6 +97,16 @@ def _prepare_process() -> None:
         # Names in dumps and our own messages go beyond what some terminals can say.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    if isinstance(sys.stdout, TextIOWrapper) and _are_one_file(sys.stdout, sys.stderr):
+        # Results and remarks in one file or pipe, `2>&1`, stay in the order they were written.
+        sys.stdout.reconfigure(line_buffering=True)
+
+
+def _are_one_file(one: TextIO, other: TextIO) -> bool:
+    try:
+        return os.path.sameopenfile(one.fileno(), other.fileno())
+    except (OSError, ValueError):
+        return False
 
 
 def _internal(tool: str, arguments: Sequence[str], problem: Exception, debug: bool) -> int:

@@ -25,9 +25,9 @@ def runnable() -> list[object]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", runnable())
-def test_page(page: Path, tmp_path: Path) -> None:
+def test_page(page: Path, tools: Path, tmp_path: Path) -> None:
     prepare(tmp_path)
-    wrong = list(mismatches(page, tmp_path))
+    wrong = list(mismatches(page, tmp_path, tools))
     assert not wrong, "\n".join(wrong) + "\nIf the pages are behind: tools/doc_sessions.py --renew"
 
 

@@ -1,5 +1,6 @@
 """Every error code has a page, and every page a code that somebody raises."""
 
+import functools
 import re
 from pathlib import Path
 
@@ -11,6 +12,7 @@ CODE = re.compile(r"HLO\d{4}")
 PAGES = sorted((PACKAGE / "explain").glob("*.md"))
 
 
+@functools.cache
 def raised() -> dict[str, str]:
     """Codes in the sources, each with one place where it stands."""
     found: dict[str, str] = {}

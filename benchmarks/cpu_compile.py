@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ["MLIRHLO_COMPILE_WORKERS"] = "0"  # their time would not be seen
 
 
 def transformer(layers: int, *, train: bool) -> tuple[Callable[..., Any], Sequence[Any]]:

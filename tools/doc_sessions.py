@@ -127,7 +127,8 @@ def pattern(shown: str) -> str:
 
 def execute(lines: list[str], folder: Path, tools: Path) -> list[str]:
     """Run commands in one shell, as at a prompt; returns what each printed."""
-    env = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100"}
+    # Sessions with JAX are about its CPU, whatever else it could drive here.
+    env = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100", "JAX_PLATFORMS": "cpu"}
     env["PATH"] = os.pathsep.join([str(tools), str(SCRIPTS), env.get("PATH", "")])
     # The status is kept across the mark, so that `$ echo $?` shows the last command's.
     script = "".join(f'{c}\n__status=$?; printf "\\036"; (exit $__status)\n' for c in lines)

@@ -19,6 +19,8 @@ from mlirhlo.mosaic.language.elements import BOOL, I32, element_type, short_name
 from mlirhlo.mosaic.language.specs import CompilerParams, CostEstimate, ShapeDtypeStruct
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mlirhlo.mosaic.tpu_compiler import Job, Verdict
 
 PLATFORMS = ("interpreter", "cpu")
@@ -188,6 +190,12 @@ class Kernel:
             self.params.has_side_effects,
             TOPOLOGIES.get(generation, generation),
         )
+
+    def dump(self, directory: str) -> tuple[Path, ...]:
+        """Writes a file for every stage of the compiler's pipeline, as `--xla_mosaic_dump_to` does."""
+        from mlirhlo.mosaic.pipeline.dumps import dump_stages
+
+        return dump_stages(self.module, directory, name=self.name)
 
     # As part of a program.
 

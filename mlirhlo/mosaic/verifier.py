@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import MemRefType
-
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.tpu.attributes import DotDimensionNumbersAttr
 from mlirhlo.dialects.tpu.op_classes import KernelOp
@@ -382,7 +380,7 @@ def _window_shapes(op: Operation) -> str | None:
         type_ = types[first + at]
         block = integers(window["window_bounds"])
         # Dimensions of one may be dropped in the body.
-        if isinstance(type_, MemRefType) and _without_ones(shape_in(type_)) != _without_ones(block):
+        if is_memref(type_) and _without_ones(shape_in(type_)) != _without_ones(block):
             return f"window {at} is {list(block)}, the reference {list(shape_in(type_))}"
     return None
 

@@ -24,6 +24,7 @@ from mlirhlo.dialects.tpu.op_classes import class_of
 from mlirhlo.dialects.tpu.values import TiledLayout
 from mlirhlo.formats.mosaic.reader import default_of, settle
 from mlirhlo.mosaic.attributes import name_of
+from mlirhlo.mosaic.target.tiling import is_memref
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -43,7 +44,7 @@ def build(
     settle(op)
     source: Any = getattr(like, "text_source", None)
     if source is not None:
-        op.text_source = source  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+        op.text_source = source  # type: ignore[attr-defined]
     if like is not None and like.results and op.results:
         op.results[0].name_hint = like.results[0].name_hint
     return op
@@ -66,8 +67,7 @@ def replace(op: Operation, values: Sequence[SSAValue]) -> None:
     """Uses `values` for the results of an operation, and takes it away."""
     for old, new in zip(op.results, values, strict=True):
         old.replace_all_uses_with(new)
-    op.detach()
-    op.erase()
+    Rewriter.erase_op(op)
 
 
 def set_attribute(op: Operation, name: str, value: Attribute) -> None:
@@ -127,7 +127,7 @@ def with_space(type_: Attribute, space: MemorySpaceAttr) -> Attribute:
 
 def tiled_layout_of(type_: Attribute) -> TiledLayout | None:
     """The tiled layout of a memref type; None where it states none."""
-    if not isinstance(type_, MemRefType):
+    if not is_memref(type_):
         return None
     stated = cast("MemRefType[Any]", type_).layout
     return stated.data if isinstance(stated, TiledLayoutAttr) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from mlirhlo.mosaic.attributes import name_of
 from mlirhlo.mosaic.pipeline.building import constant, functions_of, insert, replace
@@ -10,7 +10,7 @@ from mlirhlo.mosaic.target.divisible import constant_of
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
-    from xdsl.ir import Attribute, Operation, SSAValue
+    from xdsl.ir import Operation, SSAValue
 
 MOST_STEPS = 4
 """Steps up to which a loop is written out."""
@@ -42,7 +42,7 @@ def _unroll(loop: Operation) -> None:
     last = block.last_op
     assert last is not None
     for at in range(lower, upper, step):
-        variable = insert(constant(at, cast("Attribute", block.args[0].type)), loop).results[0]
+        variable = insert(constant(at, block.args[0].type), loop).results[0]
         known: dict[SSAValue, SSAValue] = dict(zip(block.args, (variable, *carried), strict=True))
         for op in body:
             insert(op.clone(known), loop)

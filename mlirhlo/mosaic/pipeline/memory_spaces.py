@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, MemRefType, UnitAtt
 from mlirhlo.dialects.tpu.attributes import MemorySpaceAttr
 from mlirhlo.dialects.tpu.values import MemorySpace
 from mlirhlo.mosaic.pipeline.building import functions_of, retype_all, with_space
+from mlirhlo.mosaic.target.tiling import is_memref
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -18,7 +19,7 @@ _OF_A_CORE = ("vmem", "smem", "semaphore_mem")
 
 
 def _space(type_: Attribute) -> MemorySpace | None:
-    if not isinstance(type_, MemRefType):
+    if not is_memref(type_):
         return None
     stated = cast("MemRefType[Any]", type_).memory_space
     return stated.data if isinstance(stated, MemorySpaceAttr) else None
@@ -44,11 +45,10 @@ def mark_arguments(function: Operation, numbers: list[int], mark: str) -> None:
     if not numbers:
         return
     count = len(function.regions[0].blocks[0].args)
-    stated = function.properties.get("arg_attrs")
+    stated: Any = function.properties.get("arg_attrs")
     entries: list[dict[str, Attribute]] = [{} for _ in range(count)]
-    if isinstance(stated, ArrayAttr):
-        for at, entry in enumerate(cast("ArrayAttr[Any]", stated).data):
-            entries[at] = dict(entry.data) if isinstance(entry, DictionaryAttr) else {}
+    if stated is not None:
+        entries = [dict(entry.data) for entry in stated.data]
     for at in numbers:
         entries[at][mark] = UnitAttr()
         entries[at] = dict(sorted(entries[at].items()))
@@ -59,7 +59,7 @@ def canonicalize_memory_space(module: ModuleOp) -> None:
     """`<vmem>` becomes `<vmem, tc>`, so do SMEM and semaphores; no memory means VMEM."""
 
     def change(type_: Attribute) -> Attribute:
-        if not isinstance(type_, MemRefType):
+        if not is_memref(type_):
             return type_
         space = _space(type_) or MemorySpace("vmem")
         if space.space not in _OF_A_CORE or space.core is not None:

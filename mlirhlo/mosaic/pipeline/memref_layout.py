@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
-
-from xdsl.dialects.builtin import MemRefType
+from typing import TYPE_CHECKING
 
 from mlirhlo.dialects.tpu.values import LANES, TiledLayout
 from mlirhlo.mosaic.attributes import attribute_of, integers_of, name_of
@@ -22,6 +20,7 @@ from mlirhlo.mosaic.pipeline.memory_spaces import mark_arguments
 from mlirhlo.mosaic.target.tiling import (
     dense_strides,
     element_name,
+    is_memref,
     is_semaphore,
     layout_for,
     shape_in,
@@ -63,7 +62,7 @@ def infer_memref_layout(module: ModuleOp) -> None:
 
 def inferred_layout(type_: Attribute) -> TiledLayout | None:
     """The layout of a memref that states none; None for other types and open sizes."""
-    if not isinstance(type_, MemRefType) or tiled_layout_of(type_) is not None:
+    if not is_memref(type_) or tiled_layout_of(type_) is not None:
         return None
     shape = shape_in(type_)
     if not is_static(shape):
@@ -89,7 +88,7 @@ def _mark_whole(function: Operation) -> None:
     found = [
         at
         for at, a in enumerate(arguments)
-        if isinstance(a.type, MemRefType) and (is_semaphore(a.type) or space_of(a.type) == "hbm")
+        if is_memref(a.type) and (is_semaphore(a.type) or space_of(a.type) == "hbm")
     ]
     mark_arguments(function, found, "llo.passthrough_operand")
 
@@ -119,7 +118,7 @@ def _segments(text: str) -> dict[str, Attribute]:
 
 def layout_rows(type_: Attribute) -> tuple[int, ...]:
     """Strides of a reference seen as rows of one register's lanes."""
-    shape = shape_in(cast("MemRefType[Any]", type_))
+    shape = shape_in(type_)
     return dense_strides(shape, ((1, LANES),))
 
 

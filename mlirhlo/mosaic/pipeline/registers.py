@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ArrayAttr, IndexType
 from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from mlirhlo.dialects.tpu.attributes import PackFormatAttr, ReductionKindAttr, VectorLayoutAttr
 from mlirhlo.dialects.tpu.registers import RegisterGrid, register_grid
@@ -81,8 +82,7 @@ class _Unrolling:
         if found is None:
             return
         if not op.results:
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
             return
         layout = layout_of(op.results[0])
         assert layout is not None
@@ -143,7 +143,8 @@ def _constant(op: Operation, state: _Unrolling) -> list[SSAValue] | None:
     new = insert(build("arith.constant", (), (register,), {"value": value}, op), op)
     grid = _grid(layout, type_)
     assert grid is not None
-    return [new.results[0]] * prod(grid.shape)
+    made: list[SSAValue] = [new.results[0]]
+    return made * prod(grid.shape)
 
 
 def _elementwise(op: Operation, state: _Unrolling) -> list[SSAValue] | None:
@@ -213,7 +214,8 @@ def _broadcast(op: Operation, state: _Unrolling) -> list[SSAValue] | None:
     if not is_vector(source.type):
         type_ = register_type(layout, op.results[0].type)
         new = insert(build("vector.broadcast", (source,), (type_,), None, op), op)
-        return [new.results[0]] * prod(grid.shape)
+        made: list[SSAValue] = [new.results[0]]
+        return made * prod(grid.shape)
     old = _grid(layout, source.type)
     if old is None or len(old.shape) != len(grid.shape):
         return None
@@ -448,7 +450,7 @@ def _moved(index: SSAValue, by: int, op: Operation) -> SSAValue:
     known = constant_of(index)
     if known is not None:
         return insert(constant(known + by, IndexType()), op).results[0]
-    step = insert(constant(by, cast("Attribute", index.type)), op).results[0]
+    step = insert(constant(by, index.type), op).results[0]
     total = build("arith.addi", (index, step), (index.type,))
     return insert(total, op).results[0]
 

@@ -101,7 +101,7 @@ def _schedule(block: Block) -> None:
     order = sorted(range(len(ops)), key=lambda at: (starts[ops[at]], at))
     end = max(starts.values(), default=0) + 1
     for op in ops:
-        op.detach()
+        block.detach_op(op)
     for at in order:
         if ops[at] is not last:
             block.add_op(ops[at])

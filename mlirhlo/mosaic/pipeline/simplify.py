@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from mlirhlo.dialects.stablehlo.elements import DenseAttr
 from mlirhlo.mosaic.attributes import attribute_of, integer_of, name_of
@@ -182,15 +183,15 @@ def splat(value: Attribute | None, type_: Attribute) -> Attribute | None:
             if str(element) == "i1":
                 text = "true" if number else "false"
             return attribute(f"dense<{text}> : {type_}")
-        return attribute(f"dense<{_float(value)}> : {type_}")
+        return attribute(f"dense<{_float(cast('Any', value))}> : {type_}")
     if isinstance(value, DenseAttr | DenseIntOrFPElementsAttr):
-        inner = str(value)
+        inner = str(cast("Attribute", value))
         text = inner[inner.index("<") + 1 : inner.rindex(">", 0, inner.rindex(" : "))]
         return attribute(f"dense<{text}> : {type_}") if "[" not in text else None
     return None
 
 
-def _float(value: Attribute) -> str:
+def _float(value: Any) -> str:
     return str(value).rpartition(" : ")[0] or str(value)
 
 
@@ -274,8 +275,7 @@ def _remove_dead(function: Operation) -> bool:
         if op.parent is None or not op.results or any(result.first_use for result in op.results):
             continue
         if is_pure(op) or name_of(op) in _LOADS:
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
             changed = True
     return changed
 
@@ -308,7 +308,9 @@ def _hoist_constants(function: Operation) -> None:
     for op in found.values():
         if op in standing:
             continue
-        op.detach()
+        block_of = op.parent_block()
+        assert block_of is not None
+        block_of.detach_op(op)
         first_op = block.first_op
         if first_op is None:
             block.add_op(op)

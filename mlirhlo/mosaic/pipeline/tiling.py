@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
+from xdsl.rewriter import Rewriter
+
 from mlirhlo.dialects.tpu.values import TiledLayout
 from mlirhlo.mosaic.attributes import name_of
 from mlirhlo.mosaic.pipeline.building import (
@@ -75,8 +77,7 @@ def _propagate(erase: Operation) -> None:
                 inner.operation.operands[inner.index] = again.results[0]
             _propagate(again)
     if erase.results[0].first_use is None:
-        erase.detach()
-        erase.erase()
+        Rewriter.erase_op(erase)
 
 
 def _through(view: Operation, source: SSAValue) -> TiledLayout | None:

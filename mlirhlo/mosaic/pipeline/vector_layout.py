@@ -37,10 +37,8 @@ _NONE = VectorLayoutAttr(None)
 
 def layouts_of(op: Operation, name: str) -> list[Layout]:
     """The layouts an operation states under `in_layout` or `out_layout`; none without any."""
-    stated = op.attributes.get(name)
-    if not isinstance(stated, ArrayAttr):
-        return []
-    return [cast("Any", item).data for item in cast("ArrayAttr[Any]", stated).data]
+    stated: Any = op.attributes.get(name)
+    return [item.data for item in stated.data] if stated is not None else []
 
 
 def layout_of(value: SSAValue) -> Layout:

@@ -34,6 +34,8 @@ def casts_of_vectors(op: Operation, question: Question) -> Refusal | None:
             return Refusal(
                 ELEMENTS, f"{element} is no type of TensorCores", "use f32, bf16, or i32"
             )
+    if after == "i1" and before == "i8" and question.generation.number < 5:
+        return Refusal(ELEMENTS, "i8 is not truncated to a mask", "compare it with zero")
     if before == "i1" and name_of(op) == "arith.extsi" and shape_in(op.operands[0].type):
         return Refusal(ELEMENTS, "a mask has no sign to extend", "use arith.extui, and subtract")
     return None

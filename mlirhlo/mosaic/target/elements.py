@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
 
-from mlirhlo.mosaic.attributes import flag_of, integer_of, name_of
+from mlirhlo.mosaic.attributes import integer_of, name_of
 from mlirhlo.mosaic.target.rules import ELEMENTS, LOWERING, Question, Refusal, refuses
 from mlirhlo.mosaic.target.tiling import element_name
 
@@ -25,14 +25,15 @@ arith.maximumf arith.minimumf: f32 bf16
 arith.maxnumf arith.minnumf: f32
 arith.addi arith.subi arith.muli: i32 i16
 arith.divsi arith.remsi arith.maxsi arith.minsi arith.maxui arith.minui: i32
-arith.divui arith.remui: i32 i16
+arith.divui arith.remui: i32 i16 i8@6
 arith.andi arith.ori arith.xori: i32 i16 i8 i4 i1
 arith.shli arith.shrsi arith.shrui: i32 i16 i8@5 i4@5
 arith.cmpf: f32 bf16
 arith.cmpi: i32 i16 i8 i4 i1
 math.absf math.ceil math.cos math.erf math.exp math.exp2 math.floor: f32 bf16
 math.log math.log1p math.log2 math.round math.roundeven math.rsqrt math.sin: f32 bf16
-math.sqrt math.tan math.tanh math.trunc math.powf math.atan2 math.isnan: f32 bf16
+math.sqrt math.tan math.tanh math.trunc math.powf math.atan2: f32 bf16
+math.isnan: f32
 math.absi math.ctlz math.ctpop: i32
 tpu.logistic: f32 bf16
 tpu.weird: f32
@@ -83,7 +84,7 @@ def element_problem(
     )
 
 
-_UNORDERED = {7: "ord", 8: "ueq", 9: "ugt", 10: "uge", 11: "ult", 12: "ule", 13: "une"}
+_UNORDERED = {7: "ord", 14: "uno", 8: "ueq", 9: "ugt", 10: "uge", 11: "ult", 12: "ule", 13: "une"}
 """Predicates of `arith.cmpf` that no TensorCore compares by, by their numbers."""
 
 
@@ -102,9 +103,9 @@ def comparisons_are_ordered(op: Operation, question: Question) -> Refusal | None
 
 @refuses("tpu.reciprocal")
 def approximations(op: Operation, question: Question) -> Refusal | None:
-    """The approximation is of bf16 too, from generation 6 on."""
+    """It is of bf16 too, from generation 6 on."""
     element = element_name(op.operands[0].type)
-    if element == "bf16" and flag_of(op, "approx") and question.generation.number >= 6:
+    if element == "bf16" and question.generation.number >= 6:
         return None
     return element_problem(op, element, {"f32": 0}, question)
 

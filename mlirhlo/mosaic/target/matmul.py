@@ -22,6 +22,9 @@ def types_of_products(op: Operation, question: Question) -> Refusal | None:
     number = question.generation.number
     if element_name(op.operands[2].type) not in ("f32", "i32"):
         return Refusal(ELEMENTS, "it accumulates in 32 bits", "accumulate in f32 and truncate")
+    # Integers on the right of floats are made floats; 16-bit ones until generation 6.
+    if rhs == "i16" and lhs in ("f32", "bf16", *_F8) and number < 7:
+        rhs = "i8"
     for element in (lhs, rhs):
         if element in ("f16", "i16", "i1", "i64", "f64"):
             return _types(op, lhs, rhs, f"{element} is not multiplied", "cast to bf16 or f32")

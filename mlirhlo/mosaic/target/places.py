@@ -19,4 +19,5 @@ def source_place(op: Operation) -> Place:
     if source is None:
         return place_of(op)
     text, offset = source
-    return text.place(offset, len(name_of(op)))
+    place: Place = text.place(offset, len(name_of(op)))
+    return place

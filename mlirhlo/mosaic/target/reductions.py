@@ -38,10 +38,8 @@ def kinds_of_reductions(op: Operation, question: Question) -> Refusal | None:
         return Refusal(ELEMENTS, f"'{kind}' reduces {types}, not {element}", "cast to 32 bits")
     rank, dims = len(shape_in(source)), integers_of(op, "reduction_dims") or ()
     lanes = rank - 1 in dims
-    if kind == "maxui" and lanes:
-        return Refusal(
-            LOWERING, "'maxui' does not reduce lanes", "flip the sign bit, and use maxsi"
-        )
+    if kind == "maxui":
+        return Refusal(LOWERING, "'maxui' is not lowered", "flip the sign bit, and use maxsi")
     if lanes and is_row_of_column(op) and not question.generation.permutes_sublanes:
         return Refusal(
             SHAPE,
@@ -58,6 +56,8 @@ def places_of_extrema(op: Operation, question: Question) -> Refusal | None:
     element = element_name(op.operands[0].type)
     if element not in ("f32", "bf16"):
         return Refusal(ELEMENTS, f"it compares f32, not {element}", "cast to f32 before")
+    if element == "bf16" and question.generation.number < 6:
+        return Refusal(ELEMENTS, "bf16 is compared from generation 6 on", "cast to f32 before")
     places = "i32" if element == "f32" else "i16"
     if element_name(op.results[0].type) != places:
         return Refusal(ELEMENTS, f"places among {element} are {places}", f"make it {places}")

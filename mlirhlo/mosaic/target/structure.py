@@ -143,7 +143,7 @@ def bound_has_grid(op: Operation, question: Question) -> Refusal | None:
 
 def entry_of(module: ModuleOp) -> Operation | None:
     """The function that is the kernel: the one with a core type, else `main`."""
-    functions = [op for op in module.body.ops if name_of(op) == "func.func"]
+    functions: list[Operation] = [op for op in module.body.ops if name_of(op) == "func.func"]
     with_core = [op for op in functions if attribute_of(op, "tpu.core_type") is not None]
     windows = [op for op in with_core if attribute_of(op, "dimension_semantics") is not None]
     # The compiler's own dumps give every function a core type.

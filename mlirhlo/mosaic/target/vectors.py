@@ -24,7 +24,8 @@ def iota_counts_in_integers(op: Operation, question: Question) -> Refusal | None
     if len(shape) < 2:
         return Refusal(SHAPE, "a vector of rank 1 has no iota", "make it of rank 2 and reshape it")
     along_rows = any(dim < len(shape) - 1 for dim in integers_of(op, "dimensions") or ())
-    if bits == 16 and along_rows and question.generation.number < 6:
+    several = len(shape) > 1 and shape[-2] > SUBLANES * 2
+    if bits == 16 and along_rows and several and question.generation.number < 6:
         return Refusal(
             ELEMENTS,
             "it counts rows in i16 with an addition of i16, which this generation has not",
@@ -111,12 +112,12 @@ def columns_become_rows(op: Operation, question: Question) -> Refusal | None:
 
 @refuses("vector.shape_cast", "tpu.reshape")
 def lanes_become_rows(op: Operation, question: Question) -> Refusal | None:
-    """Lanes spread over rows of one lane each: 8-bit elements from generation 6 on, 4-bit never."""
+    """Lanes spread over rows of one lane each: narrow elements from generation 6 on, 4-bit never."""
     before, after = shape_in(op.operands[0].type), shape_in(op.results[0].type)
     if len(before) < 2 or not after or after[-1] != 1 or before[-1] == 1:
         return None
     bits = width_in_bits(element_name(op.operands[0].type))
-    if bits >= 16 or (bits == 8 and question.generation.number >= 6):
+    if bits == 32 or (bits >= 8 and question.generation.number >= 6):
         return None
     return Refusal(
         SHAPE, f"lanes of {bits}-bit elements do not become rows", "cast to 32 bits before"
@@ -148,7 +149,7 @@ def rows_of_narrow_elements(op: Operation, question: Question) -> Refusal | None
     shape, bits = shape_in(type_), width_in_bits(element_name(type_))
     if len(shape) != 1 or bits >= 16 or shape[0] % (LANES * (32 // bits)) == 0:
         return None
-    if shape[0] % LANES == 0 and whole == shape:
+    if whole == shape and (op.results or shape[0] % LANES == 0):
         return None
     if bits == 8 and question.generation.number >= 5:
         return None

@@ -75,10 +75,8 @@ def window_problems(
 
 
 def _function(module: ModuleOp, name: str) -> Operation | None:
-    for op in module.body.ops:
-        if name_of(op) == "func.func" and string_of(op, "sym_name") == name:
-            return op
-    return None
+    functions: list[Operation] = [op for op in module.body.ops if name_of(op) == "func.func"]
+    return next((op for op in functions if string_of(op, "sym_name") == name), None)
 
 
 def _tiles(shape: Sequence[int], bits: int) -> dict[int, int]:

@@ -53,18 +53,25 @@ def gridded(block: int, bound: int, index: str = "%i") -> str:
 """
 
 
+def keep(type_: str) -> str:
+    """A use of `%r`: what nobody uses is not lowered."""
+    return f"\n    vector.store %r, %x0[%c0, %c0] : memref<{type_}, {VMEM}>, vector<{type_}>"
+
+
 V = "vector<8x128xf32>"
 REF = f"memref<8x128xf32, {VMEM}>"
 WIDE = f"memref<64x128xbf16, {VMEM}>"
+KEEP = f"\n    vector.store %r, %x0[%c0, %c0] : {REF}, {V}"
 LOAD = f"%v = vector.load %x0[%c0, %c0] : {REF}, {V}\n    "
 CASES = {
-    "an operation nobody lowers": ("HLO0740", kernel(f"{LOAD}%r = math.asin %v : {V}", REF)),
+    "an operation nobody lowers": ("HLO0740", kernel(f"{LOAD}%r = math.asin %v : {V}{KEEP}", REF)),
     "a sort": ("HLO0740", kernel("%k = tpu.core_id : i32")),
     "narrow arithmetic": (
         "HLO0741",
         kernel(
             "%a = arith.constant dense<1> : vector<32x128xi8>\n"
-            "    %r = arith.addi %a, %a : vector<32x128xi8>"
+            "    %r = arith.addi %a, %a : vector<32x128xi8>" + keep("32x128xi8"),
+            f"memref<32x128xi8, {VMEM}>",
         ),
     ),
     "a minimum in disguise": (
@@ -74,6 +81,8 @@ CASES = {
             "    %b = arith.constant dense<2> : vector<16x128xi16>\n"
             "    %m = arith.cmpi slt, %a, %b : vector<16x128xi16>\n"
             "    %r = arith.select %m, %a, %b : vector<16x128xi1>, vector<16x128xi16>"
+            + keep("16x128xi16"),
+            f"memref<16x128xi16, {VMEM}>",
         ),
     ),
     "a scalar in VMEM": ("HLO0742", kernel(f"%s = memref.load %x0[%c0, %c0] : {REF}", REF)),
@@ -105,7 +114,10 @@ CASES = {
     ),
     "a table of constants": (
         "HLO0747",
-        kernel("%t = arith.constant dense<[[1.0, 2.0]]> : vector<1x2xf32>"),
+        kernel(
+            "%r = arith.constant dense<[[1.0, 2.0]]> : vector<1x2xf32>" + keep("1x2xf32"),
+            f"memref<1x2xf32, {VMEM}>",
+        ),
     ),
     "a bound without a grid": ("HLO0747", kernel("%t = tpu.iteration_bound 0 : i32")),
     "a gather over registers": (

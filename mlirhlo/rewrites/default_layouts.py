@@ -17,6 +17,7 @@ from mlirhlo.dialects.hlo.ops import (
     CustomCallOp,
     GetTupleElementOp,
     ParameterOp,
+    TransposeOp,
     TupleOp,
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
@@ -36,7 +37,8 @@ class DefaultLayoutsPass(HloPass):
             =>   %t = f32[3,2]{1,0} transpose(%x), dimensions={1,0}
 
     Front ends write some layouts that mean nothing. The entry's parameters and result keep theirs, and
-    so do operands and results of custom calls: copies stand between. Left alone: scheduled modules
+    so do operands and results of custom calls: copies stand between, but for results that are transposed last.
+    Left alone: scheduled modules
     and those with bitcasts, whose layouts a compiler has chosen.
     """
 
@@ -131,6 +133,10 @@ def _as(value: SSAValue, shape: Shape, before: Operation) -> SSAValue:
     if type_of(shape) == value.type:
         return value
     if isinstance(shape, ArrayShape):
+        if isinstance(value.owner, TransposeOp) and value.has_one_use():
+            # It moves elements anyway, and may find them where they have to be.
+            value._type = type_of(shape)
+            return value
         copy = create(CopyOp, [value], type_of(shape), {})
         _before(before, copy)
         return copy.output

@@ -25,6 +25,10 @@ _FEWEST = 4
 """A shorter last dimension is not worth a vector."""
 _ROUNDS = 64
 """Rounds that are enough to give every thread its share."""
+_SMALL_BYTES = 1 << 18
+"""Results that stay in the caches in any order."""
+_BLOCK_BYTES = 1 << 12
+"""Of lines that are written one after the other where an operand's lines are elsewhere: a page."""
 _PIECE_BYTES = 1 << 16
 """Of a piece of an array of one dimension."""
 
@@ -78,6 +82,10 @@ class _Pointwise:
         if not outer and high - low >= 2 * self.lanes:
             self.pieces(low, high)
             return
+        across = self.read_across()
+        if across is not None and high - low >= _FEWEST:
+            self.in_blocks(across)
+            return
         sizes = [end - begin for begin, end in outer]
         depth = next((n for n in range(1, len(outer)) if prod(sizes[:n]) >= _ROUNDS), len(outer))
         with ExitStack() as stack:
@@ -94,6 +102,55 @@ class _Pointwise:
                 place.append(Coordinate(index, 0, None, 1, (begin, end)))
                 e = e.scope()
             self.last(e, place, low, high)
+
+    def read_across(self) -> int | None:
+        """The dimension that lines of operands follow each other along in memory, where that is
+        another one than the results' and both are long."""
+        frame, rank = self.frame, len(self.region)
+        outputs = [frame.outputs[n] for n in self.numbers]
+        found = {
+            place[-2]
+            for _, place in reads_of(outputs, frame.operands)
+            if len(place) >= 2 and place[-1] == rank - 1 and place[-2] >= 0
+        } - {rank - 2}
+        if len(found) != 1:
+            return None
+        (across,) = found
+        sizes = [high - low for low, high in self.region]
+        bytes_ = max(frame.byte_size(v) for v in outputs)
+        is_small = prod(sizes) * bytes_ < _SMALL_BYTES
+        return None if is_small or min(sizes[across], sizes[-2]) < _FEWEST else across
+
+    def in_blocks(self, across: int) -> None:
+        """Some lines of the results at a time, so that those of the operand are read while they are near.
+
+        Of the dimension before the last a block, then all of `across`, then the block's lines.
+        """
+        b, frame = self.b, self.frame
+        low, high = self.region[-1]
+        down = len(self.region) - 2
+        others = [d for d in range(down) if d != across]
+        begin, end = self.region[down]
+        line = (high - low) * max(frame.byte_size(frame.outputs[n]) for n in self.numbers)
+        block = max(_FEWEST, min(end - begin, _BLOCK_BYTES // line))
+        blocks = -(-(end - begin) // block)
+        sizes = [self.region[d][1] - self.region[d][0] for d in others]
+        with b.parallel(prod(sizes) * blocks, work=self.work) as number:
+            self.streams = frame.streams(self.numbers, low)
+            found = Places(b, 0).unlinear(Coordinate(b.div(number, blocks)), sizes)
+            fixed = {d: self.moved(c, self.region[d]) for d, c in zip(others, found, strict=True)}
+            first = b.add(b.mul(b.rem(number, blocks), block), begin)
+            last: Index = b.add(first, block)
+            if (end - begin) % block:
+                last = b.minimum(last, end)
+            e = Elements(Places(b, self.lanes), frame.buffers)
+            with b.loop(*self.region[across]) as i:
+                fixed[across] = Coordinate(i, 0, None, 1, self.region[across])
+                e = e.scope()
+                with b.loop(first, last) as j:
+                    fixed[down] = Coordinate(j, 0, None, 1, self.region[down])
+                    place = [fixed[d] for d in range(down + 1)]
+                    self.last(e.scope(), place, low, high)
 
     def moved(self, c: Coordinate, range_: tuple[int, int]) -> Coordinate:
         """An index counted from the beginning of its range."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from unit.lowering.kernel_support import agrees, draw, loops_of, reducer
 
 import mlirhlo
-from mlirhlo.lowering.hlo_to_loops import kernel_frame
+from mlirhlo.lowering.hlo_to_loops import kernel_frame, pointwise
 
 pytest.importorskip("llvmlite")
 
@@ -46,6 +46,25 @@ def test_any_transpose(case: tuple[str, tuple[int, ...], list[int], list[int]]) 
     )
     rng = np.random.default_rng(0)
     agrees(text, [draw(rng, type_, sizes), draw(rng, type_, tuple(to))])
+
+
+@pytest.mark.parametrize(
+    ("type_", "sizes", "order"),
+    [
+        ("f32", (3, 9, 70, 20), (0, 2, 1, 3)),
+        ("bf16", (64, 8, 64), (1, 0, 2)),
+        ("s16", (6, 5, 33, 17), (2, 1, 0, 3)),
+        ("u8", (30, 9, 100), (1, 0, 2)),
+    ],
+)
+def test_lines_that_stand_elsewhere_go_in_blocks(
+    type_: str, sizes: tuple[int, ...], order: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pointwise, "_SMALL_BYTES", 0)
+    to = ",".join(str(sizes[d]) for d in order)
+    operand = f"{type_}[{','.join(map(str, sizes))}] x"
+    text = f"{type_}[{to}] transpose({operand}), dimensions={{{','.join(map(str, order))}}}"
+    agrees(text, [draw(np.random.default_rng(0), type_, sizes)], threads=2)
 
 
 def test_a_transpose_is_turned_in_registers() -> None:

@@ -23,16 +23,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
-
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 import numpy as np  # noqa: E402
 
-from mlirhlo.diagnostics import HloError  # noqa: E402
 from mlirhlo.analysis.trip_count import trip_count  # noqa: E402
+from mlirhlo.diagnostics import HloError  # noqa: E402
 from mlirhlo.dialects.hlo import HloModule  # noqa: E402
 from mlirhlo.dialects.hlo.ops import WhileOp  # noqa: E402
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp  # noqa: E402
@@ -126,6 +123,8 @@ def of_the_corpus() -> Iterator[Program]:
 
 def fresh(only: str) -> Iterator[Program]:
     """Programs of JAX, partitioned by jaxlib."""
+    os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
     import partitioning_programs
 
     for name, function, arguments, places, out in partitioning_programs.programs():

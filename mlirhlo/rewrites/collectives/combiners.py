@@ -15,7 +15,7 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
-from mlirhlo.rewrites.collectives.common import key_of
+from mlirhlo.rewrites.collectives.common import Surroundings, key_of
 from mlirhlo.rewrites.passes import HloPass, Trace
 
 
@@ -34,16 +34,17 @@ class _Combiner(HloPass):
         """Joins; whether any were."""
         del trace
         changed = False
+        around = Surroundings.of(module)
         for computation in tuple(module.computations):
-            changed |= self._in(computation, module)
+            changed |= self._in(computation, around)
         return changed
 
-    def _in(self, computation: ComputationOp, module: HloModule) -> bool:
+    def _in(self, computation: ComputationOp, around: Surroundings) -> bool:
         instructions = instruction_list(computation)
         keys: dict[Hashable, list[Instruction]] = {}
         for op in instructions:
             if op.opcode.name == self.opcode and _is_plain(op):
-                keys.setdefault(key_of(op, module), []).append(op)
+                keys.setdefault(key_of(op, around), []).append(op)
         changed = False
         for members in keys.values():
             if len(members) > 1:

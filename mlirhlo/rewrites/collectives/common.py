@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -13,37 +14,48 @@ from mlirhlo.dialects.hlo.attributes.groups import ReplicaGroups
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import ConstantOp, DynamicSliceOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.rewrites.spmd.reducers import opcode_of
 
 
-def devices(module: HloModule) -> int:
-    """Replicas times partitions, as the header says."""
-    return module.replica_count * module.num_partitions
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a rewrite asks about the module, looked up once."""
+
+    module: HloModule
+    computations: Mapping[str, ComputationOp]
+    replicas: int
+    partitions: int
+
+    @staticmethod
+    def of(module: HloModule) -> Surroundings:
+        """Those of a module as it is."""
+        return Surroundings(module, module.by_name(), module.replica_count, module.num_partitions)
 
 
-def groups_of(op: Instruction, module: HloModule) -> tuple[tuple[int, ...], ...] | None:
+def groups_of(op: Instruction, around: Surroundings) -> tuple[tuple[int, ...], ...] | None:
     """The groups of a collective as lists of partitions; None where ids are not partitions alone.
 
     That needs one replica and a channel; no groups at all mean one of all partitions.
     """
-    if module.replica_count != 1 or not getattr(op, "channel_id", None):
+    if around.replicas != 1 or not getattr(op, "channel_id", None):
         return None
     if op.opcode.attribute("use_global_device_ids") is not None:
         if not getattr(op, "use_global_device_ids", False):
             return None
     groups = cast("ReplicaGroups | None", getattr(op, "replica_groups", None))
     listed = groups.groups() if groups is not None else ()
-    return listed or (tuple(range(module.num_partitions)),)
+    return listed or (tuple(range(around.partitions)),)
 
 
-def reduction_of(op: Instruction, module: HloModule) -> str | None:
+def reduction_of(op: Instruction, around: Surroundings) -> str | None:
     """What an all-reduce or reduce-scatter does, as an opcode; None for anything unusual."""
     name = cast(str, getattr(op, "to_apply", ""))
-    return opcode_of(module.by_name()[name]) if name else None
+    return opcode_of(around.computations[name]) if name else None
 
 
-def key_of(op: Instruction, module: HloModule) -> Hashable:
+def key_of(op: Instruction, around: Surroundings) -> Hashable:
     """Equal for collectives that can be one: same opcode, groups, mode and reduction."""
     left_out = ("channel_id", "metadata", "to_apply", "sharding", "frontend_attributes")
     own = tuple(
@@ -51,7 +63,7 @@ def key_of(op: Instruction, module: HloModule) -> Hashable:
     )
     reduction: str | None = None
     if "to_apply" in op.properties:
-        reduction = reduction_of(op, module) or str(op.properties["to_apply"])
+        reduction = reduction_of(op, around) or str(op.properties["to_apply"])
     return (op.opcode.name, own, "channel_id" in op.properties, reduction)
 
 

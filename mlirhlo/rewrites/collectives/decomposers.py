@@ -13,7 +13,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import AllGatherOp, AllReduceOp, AllToAllOp, ReduceScatterOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape, default_layout
-from mlirhlo.rewrites.collectives.common import groups_of
+from mlirhlo.rewrites.collectives.common import Surroundings, groups_of
 from mlirhlo.rewrites.computations import binary_computation
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter
@@ -75,9 +75,10 @@ class AllGatherDecomposerPass(HloPass):
         """Writes; whether there was any."""
         del trace
         changed = False
+        around = Surroundings.of(module)
         for op in tuple(module.instructions):
             shapes = _array_of(op) if isinstance(op, AllGatherOp) else None
-            groups = groups_of(op, module) if shapes is not None else None
+            groups = groups_of(op, around) if shapes is not None else None
             if isinstance(op, AllGatherOp) and shapes is not None and groups is not None:
                 _decompose_gather(op, shapes[0], shapes[1], groups, module.num_partitions)
                 changed = True
@@ -129,9 +130,10 @@ class ReduceScatterDecomposerPass(HloPass):
         """Writes; whether there was any."""
         del trace
         changed = False
+        around = Surroundings.of(module)
         for op in tuple(module.instructions):
             shapes = _array_of(op) if isinstance(op, ReduceScatterOp) else None
-            groups = groups_of(op, module) if shapes is not None else None
+            groups = groups_of(op, around) if shapes is not None else None
             if not isinstance(op, ReduceScatterOp) or shapes is None or groups is None:
                 continue
             whole, part = shapes
@@ -166,9 +168,10 @@ class AllReduceDecomposerPass(HloPass):
         """Writes; whether there was any."""
         del trace
         changed = False
+        around = Surroundings.of(module)
         for op in tuple(module.instructions):
             shapes = _array_of(op) if isinstance(op, AllReduceOp) else None
-            groups = groups_of(op, module) if shapes is not None else None
+            groups = groups_of(op, around) if shapes is not None else None
             if shapes is None or groups is None or len({len(g) for g in groups}) != 1:
                 continue
             whole, count = shapes[0], len(groups[0])

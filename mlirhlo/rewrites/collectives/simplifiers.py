@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,6 +15,7 @@ from mlirhlo.dialects.hlo.ops import AllGatherOp, AllReduceOp, DynamicSliceOp, R
 from mlirhlo.dialects.hlo.ops.base import Binary, Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.rewrites.collectives.common import (
+    Surroundings,
     by_partition,
     groups_of,
     key_of,
@@ -25,24 +25,23 @@ from mlirhlo.rewrites.collectives.common import (
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter
 
-Rewrite = Callable[[Instruction, HloModule], bool]
-
 
 @dataclass(frozen=True)
 class _Simplifier(HloPass):
     """Tries a rewrite on every instruction, operands first, until none applies."""
 
-    def rewrite(self, op: Instruction, module: HloModule) -> bool:
+    def rewrite(self, op: Instruction, around: Surroundings) -> bool:
         """Rewrites `op`; whether it did."""
         raise NotImplementedError
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Rewrites all; whether there was any."""
         changed, again = False, True
+        around = Surroundings.of(module)
         while again:
             again = False
             for op in tuple(module.instructions):
-                if op.parent is not None and self.rewrite(op, module):
+                if op.parent is not None and self.rewrite(op, around):
                     trace.rule_counts[self.name, self.name.replace("-", "_")] += 1
                     changed = again = True
         return changed
@@ -64,7 +63,7 @@ class _Reassociate(_Simplifier):
     exact = False
     collective: ClassVar[type[Instruction]]
 
-    def rewrite(self, op: Instruction, module: HloModule) -> bool:
+    def rewrite(self, op: Instruction, around: Surroundings) -> bool:
         """op(collective(x), collective(y)) => collective(op(x, y))"""
         if not isinstance(op, Binary) or len(op.inputs) != 2 or op.control_predecessors:
             return False
@@ -74,7 +73,7 @@ class _Reassociate(_Simplifier):
             return False
         if not (_single(a) and _single(b) and op.lhs.has_one_use() and op.rhs.has_one_use()):
             return False
-        if key_of(a, module) != key_of(b, module) or op.opcode.name != reduction_of(a, module):
+        if key_of(a, around) != key_of(b, around) or op.opcode.name != reduction_of(a, around):
             return False
         x, y = _array(a.inputs[0]), _array(b.inputs[0])
         if x is None or y is None or x.dimensions != y.dimensions:
@@ -136,15 +135,15 @@ class ReduceScatterCreatorPass(_Simplifier):
 
     name = "reduce-scatter-creator"
 
-    def rewrite(self, op: Instruction, module: HloModule) -> bool:
+    def rewrite(self, op: Instruction, around: Surroundings) -> bool:
         """dynamic-slice(all-reduce(x), own tile) => reduce-scatter(x)"""
         reduce = op.inputs[0].owner if isinstance(op, DynamicSliceOp) else None
         if not isinstance(reduce, AllReduceOp) or not _single(reduce):
             return False
-        groups = groups_of(reduce, module)
+        groups = groups_of(reduce, around)
         if groups is None or not reduce.output.has_one_use():
             return False
-        dim = _own_tile(op, module, groups)
+        dim = _own_tile(op, around, groups)
         if dim is None:
             return False
         properties = {**reduce.properties, "dimensions": integers((dim,))}
@@ -154,7 +153,7 @@ class ReduceScatterCreatorPass(_Simplifier):
 
 
 def _own_tile(
-    op: Instruction, module: HloModule, groups: tuple[tuple[int, ...], ...]
+    op: Instruction, around: Surroundings, groups: tuple[tuple[int, ...], ...]
 ) -> int | None:
     """The dimension along which a dynamic-slice takes each device's tile, by its place in its group."""
     whole, part = _array(op.inputs[0]), _array(op)
@@ -168,7 +167,7 @@ def _own_tile(
         return None
     (dim,) = cut
     tile = part.dimensions[dim]
-    starts = by_partition(op.inputs[1 + dim], module.num_partitions)
+    starts = by_partition(op.inputs[1 + dim], around.partitions)
     if starts is None or tile * sizes.pop() != whole.dimensions[dim]:
         return None
     for group in groups:
@@ -191,15 +190,15 @@ class AllGatherDynamicSliceSimplifierPass(_Simplifier):
 
     name = "all-gather-dynamic-slice-simplifier"
 
-    def rewrite(self, op: Instruction, module: HloModule) -> bool:
+    def rewrite(self, op: Instruction, around: Surroundings) -> bool:
         """dynamic-slice(all-gather(x), own tile) => x"""
         gather = op.inputs[0].owner if isinstance(op, DynamicSliceOp) else None
         if not isinstance(gather, AllGatherOp) or not _single(gather):
             return False
-        groups = groups_of(gather, module)
+        groups = groups_of(gather, around)
         if groups is None or gather.inputs[0].type != op.output.type:
             return False
-        if _own_tile(op, module, groups) != gather.dimensions[0]:
+        if _own_tile(op, around, groups) != gather.dimensions[0]:
             return False
         Rewriter(op).replace_by_value(op, gather.inputs[0])
         return True
@@ -218,14 +217,14 @@ class AllGatherOptimizerPass(_Simplifier):
 
     name = "all-gather-optimizer"
 
-    def rewrite(self, op: Instruction, module: HloModule) -> bool:
+    def rewrite(self, op: Instruction, around: Surroundings) -> bool:
         """op(all-gather(x), all-gather(y)) => all-gather(op(x, y))"""
         if not op.opcode.elementwise or len(op.inputs) != 2 or op.control_predecessors:
             return False
         a, b = (v.owner for v in op.inputs)
         if not (isinstance(a, AllGatherOp) and isinstance(b, AllGatherOp)) or a is b:
             return False
-        if not (_single(a) and _single(b)) or key_of(a, module) != key_of(b, module):
+        if not (_single(a) and _single(b)) or key_of(a, around) != key_of(b, around):
             return False
         x, y, result = _array(a.inputs[0]), _array(b.inputs[0]), _array(op)
         if x is None or y is None or result is None or x.dimensions != y.dimensions:
@@ -256,14 +255,14 @@ class AllReduceSimplifierPass(_Simplifier):
 
     name = "all-reduce-simplifier"
 
-    def rewrite(self, op: Instruction, module: HloModule) -> bool:
+    def rewrite(self, op: Instruction, around: Surroundings) -> bool:
         """all-reduce(x) alone => x"""
         if not isinstance(op, AllReduceOp | AllGatherOp | ReduceScatterOp) or not _single(op):
             return False
         groups = op.replica_groups
         if groups is None or not groups.groups() or groups.group_size != 1:
             return False
-        if op.channel_id and not op.use_global_device_ids and module.num_partitions > 1:
+        if op.channel_id and not op.use_global_device_ids and around.partitions > 1:
             return False  # ids are replicas, each with all its partitions
         if op.inputs[0].type != op.output.type:
             return False
@@ -288,15 +287,15 @@ class AllReduceFolderPass(_Simplifier):
     name = "all-reduce-folder"
     exact = False
 
-    def rewrite(self, op: Instruction, module: HloModule) -> bool:
+    def rewrite(self, op: Instruction, around: Surroundings) -> bool:
         """all-reduce(all-reduce(x)) => all-reduce(x)"""
         inner = op.inputs[0].owner if isinstance(op, AllReduceOp) and _single(op) else None
         if not isinstance(inner, AllReduceOp) or not _single(inner):
             return False
-        reduction = reduction_of(op, module)
-        if reduction is None or reduction != reduction_of(inner, module):
+        reduction = reduction_of(op, around)
+        if reduction is None or reduction != reduction_of(inner, around):
             return False
-        first, second = groups_of(inner, module), groups_of(op, module)
+        first, second = groups_of(inner, around), groups_of(op, around)
         if first is None or second is None or not inner.output.has_one_use():
             return False
         of = {device: group for group in first for device in group}
@@ -304,11 +303,11 @@ class AllReduceFolderPass(_Simplifier):
         found = {tuple(sorted(group)) for group in merged}
         if any(len(set(g)) != len(g) for g in found):
             return False
-        if sum(map(len, found)) != module.num_partitions:
+        if sum(map(len, found)) != around.partitions:
             return False
         groups = ReplicaGroupsAttr(ReplicaGroups.of(sorted(found)))
         properties = {**op.properties, "replica_groups": groups}
-        properties["channel_id"] = next_channel(module)()
+        properties["channel_id"] = next_channel(around.module)()
         Rewriter(op).replace(op, make("all-reduce", inner.inputs, op.shape, properties))
         Rewriter(inner).erase(inner)
         return True

@@ -116,8 +116,8 @@ def depth_first(
         stack = [(start, iter(sorted(_operands(start), key=key)))]
         done.add(start)
         while stack:
-            op, operands = stack[-1]
-            following = next((o for o in operands if o not in done), None)
+            op, rest = stack[-1]
+            following = next((o for o in rest if o not in done), None)
             if following is None:
                 stack.pop()
                 ordered.append(op)

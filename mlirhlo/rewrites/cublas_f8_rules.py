@@ -167,7 +167,7 @@ def f8_of_f8_gemm(op: ConvertOp, rewriter: Rewriter) -> None:
     if clamp is None or element(op).name not in _F8 or uses(op.operand) != 1:
         return
     low, value, high = clamp.inputs
-    info = cast(Any, ml_dtypes.finfo(element(op).dtype))
+    info = cast(Any, ml_dtypes).finfo(element(op).dtype)
     if splat_of(low) != float(info.min) or splat_of(high) != float(info.max):
         return
     scale: SSAValue | None = None

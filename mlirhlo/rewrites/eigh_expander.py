@@ -204,7 +204,7 @@ def _rotations(graph: Graph, tl: Value, tr: Value, br: Value) -> _Quadrants:
     root = (tau * tau + 1).sqrt()
     one = graph.full(tau.type, tau.sizes, 1)
     t = one / (tau + tau.compare("GE", 0).select(root, -root))
-    tiny = 0.1 * float(cast(Any, ml_dtypes.finfo(tau.type.dtype)).eps)
+    tiny = 0.1 * float(cast(Any, ml_dtypes).finfo(tau.type.dtype).eps)
     small = b.abs().compare("LE", a.abs().minimum(d.abs()) * tiny)
     t = small.select(0, t)
     c = one / (t * t + 1).sqrt()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 from xdsl.ir import Attribute
 
@@ -137,7 +137,7 @@ def _is_identity(op: ReduceWindowOp) -> bool:
     elif root.opcode.name in ("minimum", "maximum") and type_.is_integer:
         import ml_dtypes
 
-        info = ml_dtypes.iinfo(type_.dtype)
+        info = cast(Any, ml_dtypes).iinfo(type_.dtype)
         low, high = int(info.min), int(info.max)
     else:
         low, high = False, True

@@ -112,7 +112,7 @@ def gemm(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     before, total = total, activation(total)
     values: list[Value] = [total]
     if scale_out is not None:  # what does not fit is the greatest number that does
-        info = cast(Any, ml_dtypes.finfo(result.element_type.dtype))
+        info = cast(Any, ml_dtypes).finfo(result.element_type.dtype)
         scaled = total * sum_type.type(scale_out)
         values = [np.clip(scaled, sum_type.type(info.min), sum_type.type(info.max))]
     values[0] = rounded(cast(Array, values[0]), result.element_type)

@@ -4,29 +4,34 @@ of flags in docs/dumps.md.
     python tools/reference_pages.py            # write them
     python tools/reference_pages.py --check    # exit status 1 when one is out of date
 
-A pass's page is its docstring, options and rules; an op's entry is its row of the opcode table; a flag is a
-field of `DebugOptions`.
+A pass's page is its docstring, an example that is run, options and rules; an op's entry is its row of the opcode
+table; a flag is a field of `DebugOptions`.
 """
 
 from __future__ import annotations
 
 import argparse
 import inspect
+import re
 import sys
 from collections.abc import Mapping
-from itertools import pairwise
 from pathlib import Path
 
-from xdsl.passes import get_pass_option_infos
-
+from mlirhlo.cli.pass_pages import options_of
 from mlirhlo.debug.options.fields import OTHER_BACKENDS, flag_fields, info_of
+from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo import table
 from mlirhlo.dialects.hlo.ops import OP_CLASSES
 from mlirhlo.dialects.hlo.table import Arity, AttrSpec, Opcode
+from mlirhlo.formats.hlo_text import parse_module, print_module
+from mlirhlo.rewrites.passes import HloPass
+from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
 from mlirhlo.rewrites.registry import PassInfo, list_passes
 from mlirhlo.rewrites.rules import RulePass
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+LIT = ROOT / "test" / "lit" / "rewrites"
 NOTICE = "<!-- Written by tools/reference_pages.py; change the code it follows from. -->\n\n"
 
 FAMILIES: Mapping[str, tuple[Opcode, ...]] = {
@@ -45,9 +50,8 @@ def pass_page(info: PassInfo) -> str:
     """Markdown of one pass."""
     cls = info.factory()
     lines = [f"# {info.name}", "", inspect.cleandoc(cls.__doc__ or ""), ""]
-    options = list(get_pass_option_infos(cls))
-    if options:
-        notes = _field_notes(cls)
+    lines += example(info)
+    if options := options_of(cls):
         lines += [
             "## Options",
             "",
@@ -55,12 +59,8 @@ def pass_page(info: PassInfo) -> str:
             "| --- | --- | --- | --- |",
         ]
         for option in options:
-            name, kind = (
-                option.name.replace("_", "-"),
-                option.expected_type.strip("'").replace("|", "or"),
-            )
-            default = option.default_value if option.default_value not in (None, "()") else ""
-            lines.append(f"| `{name}` | {kind} | {default} | {notes.get(option.name, '')} |")
+            kind = option.type.replace("|", "or")
+            lines.append(f"| `{option.name}` | {kind} | {option.default} | {option.meaning} |")
         lines.append("")
     if issubclass(cls, RulePass):
         lines += ["## Rules", "", "| rule | equation |", "| --- | --- |"]
@@ -71,23 +71,54 @@ def pass_page(info: PassInfo) -> str:
     return NOTICE + "\n".join(lines)
 
 
-def _field_notes(cls: type) -> dict[str, str]:
-    """The docstring under each field, as the house style puts them."""
-    notes: dict[str, str] = {}
-    for owner in reversed(cls.__mro__):
-        try:
-            source = (
-                inspect.getsource(owner).split("\n")
-                if owner.__module__.startswith("mlirhlo")
-                else []
-            )
-        except OSError:
-            source = []
-        for line, following in pairwise(source):
-            name, colon, _ = line.strip().partition(":")
-            if colon and name.isidentifier() and following.strip().startswith('"""'):
-                notes[name] = following.strip().strip('"').rstrip()
-    return notes
+LONGEST_EXAMPLE = 30
+"""Lines; longer modules are left to the tests."""
+
+
+def example(info: PassInfo) -> list[str]:
+    """The first module of the pass's lit test that the pass changes: before and after, as it is run.
+
+    Nothing for a pass over other dialects, or where every such module is long.
+    """
+    if not issubclass(info.factory(), HloPass):
+        return []
+    stem = info.name.replace("-", "_")
+    files = [LIT / f"{stem}.hlo", *sorted((LIT / stem).glob("*.hlo"))]
+    for file in files:
+        if not file.exists():
+            continue
+        run, _, text = file.read_text().partition("\n")
+        pipeline = re.search(r"--passes=(?:'([^']*)'|(\S+))", run)
+        if pipeline is None:
+            continue
+        passes = pipeline[1] or pipeline[2]
+        for piece in text.split("// -----"):
+            lines = [line for line in piece.split("\n") if not line.startswith("//")]
+            before = re.sub(r"\n{2,}", "\n\n", "\n".join(lines)).strip()
+            try:
+                module = parse_module(before)
+                unchanged = print_module(module)
+                run_pipeline(module, parse_pipeline(passes))
+                after = print_module(module).strip()
+            except HloError:
+                continue
+            if after == unchanged.strip() or f"{before}{after}".count("\n") > LONGEST_EXAMPLE:
+                continue
+            return [
+                "## Example",
+                "",
+                "```text",
+                before,
+                "```",
+                "",
+                f"after `hlo-opt --passes='{passes}'`:",
+                "",
+                "```text",
+                after,
+                "```",
+                "",
+            ]
+    return []
 
 
 def family_page(name: str, rows: tuple[Opcode, ...]) -> str:
@@ -189,15 +220,16 @@ def main() -> int:
     )
     parser.add_argument("--check", action="store_true", help="change nothing")
     check = parser.parse_args().check
+    written = pages()
     stale = [
-        path for path, text in pages().items() if not path.exists() or path.read_text() != text
+        path for path, text in written.items() if not path.exists() or path.read_text() != text
     ]
     for path in stale:
         if check:
             print(f"out of date: {path.relative_to(DOCS.parent)}")
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(pages()[path])
+            path.write_text(written[path])
     return 1 if check and stale else 0
 
 

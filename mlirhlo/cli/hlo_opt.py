@@ -50,6 +50,9 @@ class Options(WatchFlags, OutputFlags, InputFlags):
     pass_pipeline: str | None = flag(None, group="Passes", help="")
     list_passes: bool = flag(False, group="Passes", help="every pass in one line")
     help_passes: bool = flag(False, group="Passes", help="every pass with its page and options")
+    help_pass: str = flag(
+        "", group="Passes", metavar="NAME", help="one pass: its page, options and rules"
+    )
     load_pass: tuple[str, ...] = flag(
         (), "load-pass-plugin", group="Passes", metavar="FILE.py", help="passes of your own"
     )
@@ -181,6 +184,14 @@ def _with_passes(parsed: Parsed[Options]) -> int:
 
         for path in options.load_pass:
             load_pass_file(path)
+    if options.help_pass:
+        from mlirhlo.cli import pass_pages
+
+        try:
+            print(pass_pages.help_of(options.help_pass))
+        except HloError as problem:
+            raise UsageError(*problem.diagnostics) from None
+        return DONE
     if options.list_passes or options.help_passes:
         from mlirhlo.cli import pass_pages
 

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Finds lit cases that pass with their passes turned off: they test nothing.
+
+    tools/check_lit_passes.py                                  # all of test/lit/rewrites
+    tools/check_lit_passes.py test/lit/rewrites/algsimp -v
+
+Each case, a module between `// -----`, is run through the passes of its file's `RUN` line, and left as it
+is. Where the two differ the case is positive, and filecheck has to fail on the module that was left; where
+they do not it is negative. A file without a positive case, and a positive case that filecheck does not tell
+from nothing done, are wrong. Files that do not run HLO passes alone are skipped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import re
+import sys
+import tempfile
+from collections import Counter
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+from filecheck.matcher import Matcher
+from filecheck.options import parse_argv_options
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from mlirhlo.diagnostics import HloError  # noqa: E402
+from mlirhlo.formats.hlo_text import parse_module, print_module  # noqa: E402
+from mlirhlo.rewrites.passes import HloPass  # noqa: E402
+from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline  # noqa: E402
+
+LIT = ROOT / "test" / "lit" / "rewrites"
+RUN = re.compile(r"^// RUN: hlo-opt .*--passes=(?:'([^']*)'|(\S+)).*filecheck.*", re.MULTILINE)
+NAME = re.compile(r"^HloModule (\w+)", re.MULTILINE)
+NOT_SWITCHED = ("--explain", "--check-prefix", "--print-analysis", "hlo-verifier", "--emit")
+"""What makes a `RUN` line another kind of test."""
+
+
+def outputs(piece: str, pipeline: str) -> tuple[str, str]:
+    """The module after the passes, and as it was, but for what `dce` behind other passes removes."""
+    text = "\n".join(line for line in piece.split("\n") if not line.startswith("//"))
+    passes = parse_pipeline(pipeline)
+    after, before = parse_module(text), parse_module(text)
+    run_pipeline(after, passes)
+    run_pipeline(before, [p for p in passes[1:] if p.name == "dce"])
+    return print_module(after), print_module(before)
+
+
+def told_apart(piece: str, module: str, folder: Path) -> bool:
+    """Whether filecheck, with the checks of the case, fails on the module."""
+    checks, given = folder / "checks", folder / "module"
+    checks.write_text(piece)
+    given.write_text(module)
+    options = parse_argv_options(["filecheck", str(checks), "--input-file", str(given)])
+    with redirect_stderr(io.StringIO()), redirect_stdout(io.StringIO()):
+        return Matcher.from_opts(options).run() != 0
+
+
+def check(file: Path, folder: Path, *, listing: bool) -> Counter[str]:
+    """Looks at the cases of one file; prints those that test nothing."""
+    text, name = file.read_text(), file.resolve().relative_to(ROOT)
+    skipped = Counter({"files skipped": 1})
+    runs = RUN.findall(text)
+    if len(runs) != 1 or any(word in text.split("\n", 1)[0] for word in NOT_SWITCHED):
+        return skipped
+    pipeline = runs[0][0] or runs[0][1]
+    try:
+        if not all(isinstance(p, HloPass) for p in parse_pipeline(pipeline)):
+            return skipped
+    except HloError:
+        return skipped
+    count: Counter[str] = Counter({"files": 1})
+    for piece in text.split("// -----"):
+        found = NAME.search(piece)
+        if found is None:
+            continue
+        try:
+            after, before = outputs(piece, pipeline)
+        except HloError:
+            count["refused"] += 1
+            continue
+        if after == before:
+            count["negative"] += 1
+            if listing:
+                print(f"{name}: {found[1]}: negative")
+            continue
+        count["positive"] += 1
+        if not told_apart(piece, before, folder):
+            count["wrong"] += 1
+            print(f"{name}: {found[1]}: passes with its passes turned off")
+    if not count["positive"] and not count["refused"]:
+        count["wrong"] += 1
+        print(f"{name}: the passes do nothing to any case")
+    return count
+
+
+def main() -> int:
+    """Prints what is wrong and the counts; fails when a case tests nothing."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("paths", nargs="*", type=Path, default=[LIT])
+    parser.add_argument("-v", action="store_true", help="list negative cases")
+    arguments = parser.parse_args()
+    files = [f for p in arguments.paths for f in ([p] if p.is_file() else p.rglob("*.hlo"))]
+    count: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        for file in sorted(files):
+            count += check(file, Path(folder), listing=arguments.v)
+    print(", ".join(f"{n} {what}" for what, n in sorted(count.items())))
+    return 1 if count["wrong"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -125,7 +125,7 @@ def fresh(only: str) -> Iterator[Program]:
     """Programs of JAX, partitioned by jaxlib."""
     os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    import partitioning_programs
+    import partitioning_programs  # type: ignore[import-not-found] # beside this file
 
     for name, function, arguments, places, out in partitioning_programs.programs():
         if re.search(only, name):
@@ -147,9 +147,10 @@ def of_jax(name: str, function: Function, arguments: Inputs, places: Any, out: A
         )
         dumps = sorted(Path(folder).glob("*spmd-cleanup*after_pipeline-start*.txt"))
         dumps = dumps or sorted(Path(folder).glob("*after_spmd-partitioning*.txt"))
-        theirs = dumps[-1].read_text() if dumps else compiled.as_text()
+        theirs = dumps[-1].read_text() if dumps else str(compiled.as_text())
     results = jax.tree_util.tree_leaves(compiled(*put))
-    devices = jax.devices()
+    # Partition p runs on the mesh's device p, whatever that one's own number is.
+    devices = list(places[0].mesh.devices.flat)
 
     def parts(arrays: Any) -> list[Inputs]:
         found: list[Inputs] = [[] for _ in devices]
@@ -158,7 +159,8 @@ def of_jax(name: str, function: Function, arguments: Inputs, places: Any, out: A
                 found[devices.index(shard.device)].append(np.asarray(shard.data))
         return found
 
-    text = lowered.compiler_ir("hlo").as_hlo_module().to_string()
+    unoptimised: Any = lowered.compiler_ir("hlo")
+    text: str = unoptimised.as_hlo_module().to_string()
     return Program(name, len(devices), text, theirs, parts(put), parts(results))
 
 

@@ -139,6 +139,16 @@ def factors_of(op: Instruction) -> Factors:
     return all_whole(op)
 
 
+def variants_of(op: Instruction) -> list[Factors]:
+    """All the ways in which an instruction's factors can be seen; the first is `factors_of`."""
+    first = factors_of(op)
+    if isinstance(op, ops.SliceOp) and first.shifted and not first.whole:
+        second = _slice(op, of_one=True)
+        if second.reduced:
+            return [first, second]
+    return [first]
+
+
 def all_whole(op: Instruction) -> Factors:
     """Every device needs all of everything."""
     found = Factors()
@@ -388,14 +398,15 @@ def same_or_shifted(found: Factors, before: int, after: int, is_same: bool) -> i
 
 
 @_rule("slice")
-def _slice(op: ops.SliceOp) -> Factors:
+def _slice(op: ops.SliceOp, of_one: bool = False) -> Factors:
+    """`of_one`: a slice of one element is a sum, to which all devices but its owner give nothing."""
     found = Factors()
     bounds = op.slices.dimensions if op.slices is not None else ()
     before, after = sizes_of(op.input_shapes[0]), sizes_of(op.shape)
     operand: list[tuple[int, ...]] = []
     result: list[tuple[int, ...]] = []
     for n, m, b in zip(before, after, bounds, strict=True):
-        if m == 1 < n:  # one device has it: the sum over devices that have nothing else
+        if of_one and m == 1 < n:
             operand.append((found.new(n, found.reduced),))
             result.append((found.new(m, found.whole),))
         else:

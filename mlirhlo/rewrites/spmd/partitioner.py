@@ -31,7 +31,7 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.rewrites.spmd.emit import Computations, Emitter, Value, shape_of_value
-from mlirhlo.rewrites.spmd.factors import factors_of, leaves, rank_of
+from mlirhlo.rewrites.spmd.factors import leaves, rank_of, variants_of
 from mlirhlo.rewrites.spmd.grid import Axes, Grids, Placement, whole
 from mlirhlo.rewrites.spmd.local import Leaf, Work
 from mlirhlo.rewrites.spmd.part import Opaque, Part, Tree, reshard
@@ -256,8 +256,12 @@ class Partitioner:
                 operands.append(argument)
         targets = self.placements(op)
         grid = common_grid(operands, targets, self.grids.main)
-        work = Work(op, operands, factors_of(op), {}, grid, manual_of(operands), self.old, emit)
-        return shaped(op.shape, cheapest(work, targets))
+        manual = manual_of(operands)
+        works = [
+            Work(op, operands, factors, {}, grid, manual, self.old, emit)
+            for factors in variants_of(op)
+        ]
+        return shaped(op.shape, cheapest(works, targets))
 
     def _call(self, op: CallOp, arguments: Sequence[Tree], emit: Emitter) -> Tree:
         inputs = [self.finished(a, emit) for a in arguments]

@@ -23,19 +23,22 @@ MOST_CANDIDATES = 48
 Tensor = tuple[Dims, Placement]
 
 
-def cheapest(work: Work, targets: Sequence[Placement | None]) -> list[Leaf]:
-    """Does `work` the cheapest way, its results brought to `targets` (None: left where they come)."""
-    shifts = work.op.opcode.name in SHIFTING
-    fixed = set(work.factors.whole)
-    if not shifts:
-        fixed |= work.factors.shifted
-    candidates = list(_candidates(work, targets, fixed))
-    best: Cuts = candidates[0]
+def cheapest(works: Sequence[Work], targets: Sequence[Placement | None]) -> list[Leaf]:
+    """Does one of `works`, the same instruction seen differently, the cheapest way; its results are
+    brought to `targets` (None: left where they come).
+    """
+    candidates: list[Work] = []
+    for work in works:
+        fixed = set(work.factors.whole)
+        if work.op.opcode.name not in SHIFTING:
+            fixed |= work.factors.shifted
+        cuts = _candidates(work, targets, fixed)
+        candidates += [replace(work, cuts=each) for each in cuts]
+    best = candidates[0]
     if len(candidates) > 1:
-        costs = [_cost(work, cuts, targets) for cuts in candidates]
+        costs = [_cost(work, targets) for work in candidates]
         best = candidates[costs.index(min(costs))]
-    results = perform(replace(work, cuts=best))
-    return _at_targets(results, targets, work.emit)
+    return _at_targets(perform(best), targets, best.emit)
 
 
 def _at_targets(
@@ -47,9 +50,9 @@ def _at_targets(
     ]
 
 
-def _cost(work: Work, cuts: Cuts, targets: Sequence[Placement | None]) -> float:
+def _cost(work: Work, targets: Sequence[Placement | None]) -> float:
     trial = Estimate(work.emit.module)
-    results = perform(replace(work, cuts=cuts, emit=trial))
+    results = perform(replace(work, emit=trial))
     for part in _at_targets(results, targets, trial):
         if isinstance(part, Part) and part.partial:
             # The sum must be made some day, at best by a reduce-scatter.

@@ -40,12 +40,14 @@ def compile_all(texts: Sequence[str], level: int) -> list[bytes]:
     if not count or not texts:
         return [compile_object(text, level=level) for text in texts]
     _pool.grow(count)
+
+    def compiled(at: int) -> bytes:
+        return _compiled(texts[at], level)
+
+    # The longest first, so that none of them is left to the end.
+    order = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
     with ThreadPoolExecutor(min(count, len(texts))) as threads:
-        # The longest first, so that none of them is left to the end.
-        order = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
-        made = dict(
-            zip(order, threads.map(lambda at: _compiled(texts[at], level), order), strict=True)
-        )
+        made = dict(zip(order, threads.map(compiled, order), strict=True))
     return [made[at] for at in range(len(texts))]
 
 

@@ -102,6 +102,7 @@ _BUILTIN: Mapping[str, str] = {
     "stochastic_convert_decomposer": (
         "stochastic_convert_decomposer:StochasticConvertDecomposerPass"
     ),
+    "ragged_dot_rewriter": "ragged_dot_rewriter:RaggedDotRewriterPass",
     "custom-call-expander": "custom_call_expander:CustomCallExpanderPass",
     "declared-types": "declared_types:DeclaredTypesPass",
     "default-layouts": "default_layouts:DefaultLayoutsPass",

@@ -37,6 +37,8 @@ def _solve(sizes: str, left: bool, lower: bool, kind: str, unit: bool = False) -
 
 COMBINE = "f {\n  a = T[] parameter(0)\n  b = T[] parameter(1)\n  ROOT s = T[] add(a, b)\n}\n"
 
+SIZES = "s = s32[3] constant({2, 0, 4})"
+
 CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
     "rng-bit-generator-expander": {
         "threefry_bits": (
@@ -249,6 +251,46 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
                 "T[4,2] reduce-window(x, z), window={size=3x1 stride=3x1 pad=1_1x0_0}, to_apply=f",
                 computations=COMBINE,
                 fires=False,
+            ),
+        ),
+    },
+    "ragged_dot_rewriter": {
+        "ragged_rows": (
+            lines(
+                "x: T[7,4]",
+                "w: T[3,4,5]",
+                SIZES,
+                "T[7,5] ragged-dot(x, w, s), lhs_contracting_dims={1}, rhs_contracting_dims={1}, "
+                "lhs_ragged_dims={0}, rhs_group_dims={0}",
+                types=(*WIDE, "c64"),
+            ),
+            lines(
+                "x: T[2,7,4]",
+                "w: T[2,4,3,5]",
+                SIZES,
+                "T[2,7,5] ragged-dot(x, w, s), lhs_batch_dims={0}, rhs_batch_dims={0}, "
+                "lhs_contracting_dims={2}, rhs_contracting_dims={1}, lhs_ragged_dims={1}, "
+                "rhs_group_dims={2}",
+                types=WIDE,
+            ),
+            lines(
+                "x: T[4,7]",
+                "w: T[7,5]",
+                SIZES,
+                "T[3,4,5] ragged-dot(x, w, s), lhs_contracting_dims={1}, rhs_contracting_dims={0}, "
+                "lhs_ragged_dims={1}",
+                types=("f32",),
+                fires=False,
+            ),
+        ),
+        "ragged_contracting": (
+            lines(
+                "x: T[4,7]",
+                "w: T[7,5]",
+                SIZES,
+                "T[3,4,5] ragged-dot(x, w, s), lhs_contracting_dims={1}, rhs_contracting_dims={0}, "
+                "lhs_ragged_dims={1}",
+                types=WIDE,
             ),
         ),
     },

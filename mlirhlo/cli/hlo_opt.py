@@ -53,6 +53,9 @@ class Options(WatchFlags, OutputFlags, InputFlags):
     help_pass: str = flag(
         "", group="Passes", metavar="NAME", help="one pass: its page, options and rules"
     )
+    expand_kernels: bool = flag(
+        False, group="Output", help="kernels of tpu_custom_call as text; read back", rare=True
+    )
     load_pass: tuple[str, ...] = flag(
         (), "load-pass-plugin", group="Passes", metavar="FILE.py", help="passes of your own"
     )
@@ -256,6 +259,12 @@ class Job:
     def run(self, path: str) -> int:
         """Reads, works, writes; the exit code."""
         data, name = inputs.read_input(path)
+        if b'"body":"(above)"' in data:
+            from mlirhlo.mosaic.expanded import collapse_kernels
+
+            data = collapse_kernels(data.decode("utf-8", "surrogateescape"), name).encode(
+                "utf-8", "surrogateescape"
+            )
         pieces = inputs.pieces(data, name, split=self.options.split_input_file)
         results = list[bytes]()
         written_as = "hlo"
@@ -458,6 +467,12 @@ class Job:
                 f"several modules cannot be written as one {format} file",
                 help="use a format of text with --split-input-file: hlo, mlir",
             )
+        if self.options.expand_kernels and format == "hlo":
+            from mlirhlo.mosaic.expanded import expand_kernels
+
+            results = [
+                expand_kernels(r.decode("utf-8", "surrogateescape")).encode() for r in results
+            ]
         # XLA joins texts by a blank line, MLIR's tools by the divider they were split at.
         divider = b"\n" if format == "hlo" else b"\n// -----\n\n"
         printing.deliver(divider.join(r for r in results if r), self.options)

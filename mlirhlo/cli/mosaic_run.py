@@ -147,7 +147,8 @@ def _simulate(options: Any, module: ModuleOp, operands: list[Any], results: list
             np.stack(parts) if options.devices > 1 else parts[0]
             for parts in zip(*found, strict=True)
         ]
-        np.savez(options.output, **{f"result{n}": array for n, array in enumerate(whole)})
+        named: dict[str, Any] = {f"result{n}": array for n, array in enumerate(whole)}
+        np.savez(options.output, allow_pickle=False, **named)
     return DONE
 
 

@@ -1,5 +1,9 @@
 """Operations on values: what each is in StableHLO."""
 
+# What users pass has no stated type until it is looked at.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import math
@@ -91,9 +95,11 @@ def _same(w: Writer, op: Operation, values: list[Val]) -> Val:
 
 def _folded(name: str, numbers: list[int | None]) -> int | None:
     """What integer scalars that are constants come to."""
-    if len(numbers) != 2 or numbers[0] is None or numbers[1] is None:
+    if len(numbers) != 2:
         return None
     a, b = numbers
+    if a is None or b is None:
+        return None
     if name == "arith.addi":
         return a + b
     if name == "arith.subi":

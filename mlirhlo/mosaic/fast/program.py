@@ -1,5 +1,9 @@
 """A kernel's module as one StableHLO function of its arrays."""
 
+# What users pass has no stated type until it is looked at.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -369,7 +373,7 @@ class _Program:
 
     def do_tpu_enqueue_dma(self, op: Operation) -> None:
         """The copy, at once."""
-        sizes = integers_of(op, "operandSegmentSizes") or ()
+        sizes: Sequence[int] = integers_of(op, "operandSegmentSizes") or ()
         if any(sizes[4:]):
             raise has_no_program(op, "to other devices")
         source = self._view(op, op.operands[0])
@@ -432,7 +436,7 @@ def program_of(
     windows: list[_Window | None] = []
     for number, value in enumerate(held):
         at = number - kernel.prefetches
-        entry = entries[at] if 0 <= at < len(entries) else {}
+        entry: Mapping[str, Any] = entries[at] if 0 <= at < len(entries) else {}
         windows.append(_window(p, value, entry, functions))
         window = windows[-1]
         p.views[params[number]] = p.memory(value) if window is None else None
@@ -478,12 +482,11 @@ def program_of(
             step(_indices(p.w, values[0], kernel.bounds))
             return [p.w.like("add", values[0], p.w.constant(1, "i32"))]
 
+        def goes_on(values: list[Val]) -> Val:
+            return p.w.compare("LT", values[0], p.w.constant(total, "i32"))
+
         begin = p.w.constant(0, "i32")
-        p.loop(
-            [Val(begin.name, (), "i32")],
-            lambda values: p.w.compare("LT", values[0], p.w.constant(total, "i32")),
-            body,
-        )
+        p.loop([Val(begin.name, (), "i32")], goes_on, body)
     outs: list[Val] = []
     for number in range(len(inputs), len(held)):
         window, view = windows[number], p.views[params[number]]

@@ -1,5 +1,9 @@
 """StableHLO as text, one operation a line, with what is known of its values."""
 
+# What users pass has no stated type until it is looked at.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
@@ -107,8 +111,8 @@ class Writer:
         text = number if isinstance(number, str) else _spelled(number, element)
         type_ = tensor(shape, element)
         made = self.emit(f"stablehlo.constant dense<{text}> : {type_}", shape, element)
-        is_index = not shape and isinstance(number, int) and element == "i32"
-        return Val(made.name, made.shape, made.element, number if is_index else None)
+        known = number if isinstance(number, int) and not shape and element == "i32" else None
+        return Val(made.name, made.shape, made.element, known)
 
     def reshape(self, value: Val, shape: Sequence[int]) -> Val:
         """Row-major, in another shape."""

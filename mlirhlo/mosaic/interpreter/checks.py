@@ -134,8 +134,9 @@ def _view(ref: MemRef, index: Any) -> Array:
     whole = root(ref)
     if ref.parent is not None or index is Ellipsis:
         return whole
-    if isinstance(index, tuple) and all(isinstance(part, int | slice) for part in index):
-        part: Array = whole[index]
+    items: Any = index
+    if isinstance(items, tuple) and all(isinstance(item, int | slice) for item in items):
+        part: Array = whole[items]
         return part
     return whole
 

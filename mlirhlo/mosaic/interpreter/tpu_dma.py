@@ -1,5 +1,9 @@
 """`tpu`: copies and semaphores, of this device and of others."""
 
+# Lambdas that the table takes have parameters of no stated type.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,5 +1,8 @@
 """Flash attention: softmax(q k^T) v by blocks, with a running maximum and sum."""
 
+# Index maps are lambdas whose parameters have no stated type.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import math

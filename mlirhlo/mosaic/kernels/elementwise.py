@@ -1,5 +1,8 @@
 """Addition, the smallest kernel."""
 
+# Index maps are lambdas whose parameters have no stated type.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from mlirhlo.mosaic.kernels.library import block_of, kernel, rows_of, unfit

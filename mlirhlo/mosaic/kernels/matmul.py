@@ -1,5 +1,8 @@
 """Products of matrices: tiles, sums in f32, and what is done with a tile before it is stored."""
 
+# Index maps are lambdas whose parameters have no stated type.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

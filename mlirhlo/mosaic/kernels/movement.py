@@ -1,5 +1,8 @@
 """Kernels that move: gathered pages, copies with two buffers, an all-gather around a ring."""
 
+# Index maps are lambdas whose parameters have no stated type.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -1,5 +1,8 @@
 """Kernels that work on whole rows: softmax, the normalisations, the greatest elements."""
 
+# Index maps are lambdas whose parameters have no stated type.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import numpy as np

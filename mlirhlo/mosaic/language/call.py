@@ -1,5 +1,9 @@
 """`kernel_call`: a Python function, run for every step of a grid."""
 
+# What users pass has no stated type until it is looked at.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import inspect

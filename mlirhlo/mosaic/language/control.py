@@ -1,5 +1,9 @@
 """Branches and loops that the kernel takes when it runs."""
 
+# What users pass has no stated type until it is looked at.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

@@ -1,5 +1,9 @@
 """Copies between memories and devices, and the semaphores that tell of them."""
 
+# What users pass has no stated type until it is looked at.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

@@ -16,7 +16,7 @@ _OWN = str(Path(__file__).parent)
 
 def user_frame() -> FrameType | None:
     """The innermost frame that does not belong to the language; None without one."""
-    frame: FrameType | None = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_code.co_filename.startswith(_OWN):
         frame = frame.f_back
     return frame

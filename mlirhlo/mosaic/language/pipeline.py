@@ -4,6 +4,10 @@ Each array has two buffers. While the body works on one, the next block is copie
 the block before it out of it. A block that stays is not copied again.
 """
 
+# What users pass has no stated type until it is looked at.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

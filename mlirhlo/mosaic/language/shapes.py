@@ -1,5 +1,9 @@
 """Vectors in other shapes: reshape, transpose, slices, concatenation, iota, rotation."""
 
+# What users pass has no stated type until it is looked at.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,5 +1,9 @@
 """Values in tuples, lists and dictionaries, as flat lists and back."""
 
+# What users pass has no stated type until it is looked at.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

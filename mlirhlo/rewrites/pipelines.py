@@ -37,6 +37,7 @@ _SIMPLIFICATION_TPU = (
     "zero_sized_hlo_elimination,algsimp,simplify-sorts,tuple-simplifier,while-loop-constant-sinking,"
     "simplify-while-loops,reshape-mover,constant_folding,simplify-conditional,cse,dce"
 )
+_FACTORS = "cholesky_expander,qr_expander,eigh_expander"
 _FLOATS = ",".join(f"float-normalization-{name}" for name in ("bf16", "f8e5m2", "f8e4m3fn"))
 
 
@@ -85,15 +86,16 @@ def cpu() -> tuple[PipelinePass, ...]:
         ),
         _named(
             "HLO passes through layout assignment",
-            "dot_decomposer,zero_sized_hlo_elimination,map-inline,topk-decomposer",
-            "comparison-expander,call-inliner,dot_decomposer",
+            "dot_decomposer,rng-bit-generator-expander,zero_sized_hlo_elimination,map-inline",
+            f"topk-decomposer,comparison-expander,{_FACTORS},triangular_solve_expander",
+            "stochastic_convert_decomposer,call-inliner,dot_decomposer",
             _FLOATS,
-            "batchnorm_expander,logistic-expander",
+            "batchnorm_expander,logistic-expander,reduce-window-rewriter,convolution-canonicalization",
             _named("simplification", _SIMPLIFICATION_CPU, fix_point=True),
             "scatter_expander",
             _named("post_scatter_expansion_simplification", _SIMPLIFICATION_CPU, fix_point=True),
-            "transpose-folding,cse,optimization_barrier_expander,tuple-simplifier",
-            "while-loop-trip-count-annotator,flatten-call-graph",
+            "bitcast_dtypes_expander,transpose-folding,cse,optimization_barrier_expander",
+            "tuple-simplifier,while-loop-trip-count-annotator,flatten-call-graph",
         ),
         _named("hlo normalization", "broadcast_canonicalizer"),
         _named("dot-library-passes", "dot_decomposer"),
@@ -101,7 +103,7 @@ def cpu() -> tuple[PipelinePass, ...]:
             "HLO passes after layout assignment",
             "fusion,all-reduce-combiner,tuple-simplifier",
             _named("simplification after layout assignment", "algsimp,dce,cse", fix_point=True),
-            "dce",
+            "cpu-parallel-task-assigner,dce",
         ),
     )
 
@@ -116,8 +118,10 @@ def gpu() -> tuple[PipelinePass, ...]:
         _PartitionedPass(True, "spmd-partitioner", "shardy-xla,spmd-partitioning", _CLEANUP),
         _named(
             "optimization",
-            "topk-decomposer,dot_decomposer,comparison-expander,zero_sized_hlo_elimination",
-            "call-inliner,batchnorm_expander,logistic-expander,stable-sort-expander",
+            "ragged_dot_rewriter,topk-decomposer,dot_decomposer,rng-bit-generator-expander",
+            f"comparison-expander,zero_sized_hlo_elimination,{_FACTORS},call-inliner",
+            "stochastic_convert_decomposer,batchnorm_expander,logistic-expander",
+            "reduce-window-rewriter,stable-sort-expander",
             _named("simplification", _SIMPLIFICATION_GPU, fix_point=True),
             _named("simplification-2", "convert-mover,algsimp", fix_point=True),
         ),
@@ -127,7 +131,16 @@ def gpu() -> tuple[PipelinePass, ...]:
             "all-gather-dynamic-slice-simplifier,all-reduce-reassociate,reduce-scatter-reassociate",
             "dce,algsimp,reduce-scatter-creator,dce,while-loop-trip-count-annotator",
         ),
+        _named(
+            "conv_canonicalization",
+            "conv-rewriter,cudnn-fused-convolution-rewriter,call-inliner,tuple-simplifier,algsimp",
+            _named("reshape_mover_after_conv_canonicalization", "reshape-mover,algsimp"),
+            "constant_folding",
+        ),
         _named("layout assignment", "flatten-call-graph"),
+        _named(
+            "hlo normalization", "bitcast_dtypes_expander,transpose-folding,cublas-gemm-rewriter"
+        ),
         _named(
             "post-layout_assignment",
             _named("float_normalization", f"{_FLOATS},simplify-fp-conversions"),

@@ -10,6 +10,7 @@ from support import DATA, needs_shared
 from unit.rewrites.test_passes_keep_meaning import (
     CANNOT_RUN,
     _close,
+    narrowest,
     outputs,
     programs,
     recorded_inputs,
@@ -82,9 +83,10 @@ def check(path: Path, platform: str, arguments: list[object]) -> None:
             raise
         pytest.skip(f"does not run here: {problem.code}")
     after = outputs(changed, arguments)
+    eps = narrowest(module)
     assert [(a.dtype, a.shape) for a in before] == [(a.dtype, a.shape) for a in after]
     for a, b in zip(before, after, strict=True):
-        assert a.tobytes() == b.tobytes() or _close(a, b)
+        assert a.tobytes() == b.tobytes() or _close(a, b, eps)
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
 _VECTORS = """
-arith.addf arith.subf arith.mulf arith.divf arith.negf arith.remf: f32 bf16
+arith.addf arith.subf arith.mulf arith.divf arith.negf: f32 bf16
 arith.maximumf arith.minimumf: f32 bf16
-arith.maxnumf arith.minnumf: f32
+arith.remf: f32
+arith.maxnumf arith.minnumf:
 arith.addi arith.subi arith.muli: i32 i16
 arith.divsi arith.remsi arith.maxsi arith.minsi arith.maxui arith.minui: i32
 arith.divui arith.remui: i32 i16 i8@6
@@ -110,13 +111,19 @@ def approximations(op: Operation, question: Question) -> Refusal | None:
     return element_problem(op, element, {"f32": 0}, question)
 
 
+_FOLDED = ("arith.maxnumf", "arith.minnumf")
+
+
 @refuses(*VECTORS)
 def elements_of_vectors(op: Operation, question: Question) -> Refusal | None:
     """The element type of an elementwise operation on vectors."""
-    type_ = op.operands[0].type
+    type_, name = op.operands[0].type, name_of(op)
     if not _is_vector(type_):
         return None
-    return element_problem(op, element_name(type_), VECTORS[name_of(op)], question)
+    # The extremum of a value and itself is folded away.
+    if name in _FOLDED and op.operands[0] is op.operands[1]:
+        return None
+    return element_problem(op, element_name(type_), VECTORS[name], question)
 
 
 _EXTREMA = {"2": "minsi", "3": "minsi", "4": "maxsi", "5": "maxsi", "6": "minui", "8": "maxui"}

@@ -59,7 +59,7 @@ def convolution_of_other_order(op: ConvolutionOp, rewriter: Rewriter) -> None:
 
 @dataclass(frozen=True)
 class ConvolutionCanonicalizationPass(RulePass):
-    """Puts batch first and features last in convolutions, and in filters spatial dimensions first.
+    """Puts batch first and features last in convolutions.
 
     Before and after:
 

@@ -65,7 +65,7 @@ def outer_partitions(shape: ArrayShape, wanted: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class CpuParallelTaskAssignerPass(HloPass):
-    """Writes into instructions that are worth it how many parts of them run at the same time.
+    """Writes into instructions how many parts of them run at the same time.
 
     Before and after:
 

@@ -211,7 +211,7 @@ def _positive_part(op: SelectOp) -> SSAValue | None:
 
 @dataclass(frozen=True)
 class CudnnFusedConvolutionRewriterPass(ExpanderPass):
-    """Lets cuDNN scale a convolution's result, add to it and apply an activation, in one call.
+    """Lets cuDNN scale a result, add to it and apply an activation, in one call.
 
     Before and after:
 

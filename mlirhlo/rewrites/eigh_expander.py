@@ -233,7 +233,7 @@ def _moved(graph: Graph, one: Value, other: Value, dim: int) -> tuple[Value, Val
 
 @dataclass(frozen=True)
 class EighExpanderPass(ExpanderPass):
-    """Writes eigendecompositions of Hermitian matrices, as JAX asks TPUs for them, by Jacobi rotations.
+    """Writes eigendecompositions of Hermitian matrices by Jacobi rotations.
 
     Before and after:
 

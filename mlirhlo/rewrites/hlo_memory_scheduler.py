@@ -29,7 +29,7 @@ def reorder(computation: ComputationOp, order: Sequence[Instruction]) -> bool:
 
 @dataclass(frozen=True)
 class HloMemorySchedulerPass(HloPass):
-    """Orders the instructions of every computation so that they need least memory, and says so in the header.
+    """Orders the instructions of every computation so that they need least memory.
 
     Before and after:
 

@@ -222,7 +222,7 @@ class _Computation:
 
 @dataclass(frozen=True)
 class RematerializationPass(HloPass):
-    """Computes values again before they are read, where keeping them would need more memory than there is.
+    """Computes values again before they are read, where memory is short.
 
     Before and after, where %b is large and read late:
 

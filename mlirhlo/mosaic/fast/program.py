@@ -373,7 +373,7 @@ class _Program:
 
     def do_tpu_enqueue_dma(self, op: Operation) -> None:
         """The copy, at once."""
-        sizes: Sequence[int] = integers_of(op, "operandSegmentSizes") or ()
+        sizes = integers_of(op, "operandSegmentSizes") or (1, 0, 1, 1, 0, 0, 0)
         if any(sizes[4:]):
             raise has_no_program(op, "to other devices")
         source = self._view(op, op.operands[0])

@@ -15,7 +15,7 @@ stock walker gives the same result (`Rule.pattern`); a test holds that.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
@@ -232,6 +232,17 @@ class _Worklist:
         self._member.discard(op)
 
 
+def _ops_under(root: Operation) -> Iterator[Operation]:
+    """As `root.walk()`, but quick where ops stand in computations, which hold no others."""
+    if isinstance(root, ModuleOp):
+        for op in root.body.block.ops:
+            yield from _ops_under(op)
+    elif isinstance(root, ComputationOp):
+        yield from root.body.block.ops
+    else:
+        yield from root.walk()
+
+
 def apply_rules(
     root: Operation,
     rules: Iterable[Rule],
@@ -254,7 +265,7 @@ def apply_rules(
         for cls in each.ops:
             index.setdefault(cls, []).append(each)
     worklist = _Worklist()
-    wanted = [op for op in root.walk() if type(op) in index]
+    wanted = [op for op in _ops_under(root) if type(op) in index]
     for found in reversed(wanted):
         worklist.push(found)
 

@@ -157,9 +157,9 @@ def reshape_of_update(op: ReshapeOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(ReshapeOp, TransposeOp, needs=LI)
+@rule(ReshapeOp, TransposeOp, needs=LI, contract="rounding")
 def movement_of_random_numbers(op: ReshapeOp | TransposeOp, rewriter: Rewriter) -> None:
-    """reshape(rng(a, b)) => rng(a, b), of the new shape; as well transpose"""
+    """reshape(rng(a, b)) => rng(a, b), of the new shape: as random, in another order; as well transpose"""
     inner = made_by(op.operand, RngOp)
     if inner is None or not has_one_user(op.operand) or inner.control_predecessors:
         return

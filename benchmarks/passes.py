@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""What passes cost: a pipeline on a chain of layers, and each pass on a module it has nothing to do in.
+
+    benchmarks/passes.py                      # the cpu pipeline, 1, 4, 12 and 24 layers
+    benchmarks/passes.py --file module.hlo    # passes on that module, after a first run of the pipeline
+
+A layer is a dot, a bias, a softmax-like chain and a residual sum, as 30 instructions of HLO. Times are the
+least of `--repeat` runs, in microseconds an instruction and pass; a column of ratios shows growth by layers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from xdsl.passes import ModulePass
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from mlirhlo.dialects.hlo import HloModule  # noqa: E402
+from mlirhlo.formats.hlo_text import parse_module  # noqa: E402
+from mlirhlo.rewrites.cloning import clone_module  # noqa: E402
+from mlirhlo.rewrites.passes import HloPass, Trace  # noqa: E402
+from mlirhlo.rewrites.pipeline import PipelinePass, run_pipeline  # noqa: E402
+from mlirhlo.rewrites.pipelines import pipelines_of  # noqa: E402
+
+LAYERS = (1, 4, 12, 24)
+
+HEAD = """HloModule layers
+
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+
+most {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] maximum(a, b)
+}
+
+ENTRY main {
+  x0 = f32[64,32] parameter(0)
+  w = f32[32,32] parameter(1)
+  v = f32[32] parameter(2)
+"""
+
+LAYER = """  d{k} = f32[64,32] dot(x{i}, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  r{k} = f32[1,32] reshape(v)
+  q{k} = f32[32] reshape(r{k})
+  b{k} = f32[64,32] broadcast(q{k}), dimensions={{1}}
+  sum{k} = f32[64,32] add(d{k}, b{k})
+  lo{k} = f32[] constant(-inf)
+  m{k} = f32[64] reduce(sum{k}, lo{k}), dimensions={{1}}, to_apply=most
+  mb{k} = f32[64,32] broadcast(m{k}), dimensions={{0}}
+  low{k} = f32[64,32] subtract(sum{k}, mb{k})
+  e{k} = f32[64,32] exponential(low{k})
+  z{k} = f32[] constant(0)
+  t{k} = f32[64] reduce(e{k}, z{k}), dimensions={{1}}, to_apply=sum
+  tb{k} = f32[64,32] broadcast(t{k}), dimensions={{0}}
+  p{k} = f32[64,32] divide(e{k}, tb{k})
+  one{k} = f32[] constant(1)
+  ob{k} = f32[64,32] broadcast(one{k}), dimensions={{}}
+  g{k} = f32[64,32] multiply(p{k}, ob{k})
+  h{k} = f32[64,32] tanh(g{k})
+  tr{k} = f32[32,64] transpose(h{k}), dimensions={{1,0}}
+  y{k} = f32[64,32] transpose(tr{k}), dimensions={{1,0}}
+  x{k} = f32[64,32] add(y{k}, x{i})
+"""
+
+
+def layers(count: int) -> str:
+    """HLO text of so many layers."""
+    body = "".join(LAYER.format(k=k, i=k - 1) for k in range(1, count + 1))
+    return f"{HEAD}{body}  ROOT r = f32[64,32] copy(x{count})\n}}\n"
+
+
+def flat(passes: Sequence[ModulePass]) -> list[HloPass]:
+    """All passes of pipelines, each once by its text."""
+    found: dict[str, HloPass] = {}
+    stack = list(passes)
+    while stack:
+        each = stack.pop(0)
+        if isinstance(each, PipelinePass):
+            stack[:0] = each.passes
+        elif isinstance(each, HloPass):
+            found.setdefault(str(each.pipeline_pass_spec()), each)
+    return list(found.values())
+
+
+def pipeline_seconds(text: str, platform: str, repeat: int) -> tuple[float, int]:
+    """Least time of the platform's pipeline, and the instructions it started with."""
+    module = parse_module(text)
+    count = sum(1 for _ in HloModule(module).instructions)
+    least = float("inf")
+    for _ in range(repeat):
+        copy = clone_module(module)
+        gc.collect()
+        start = time.process_time()
+        run_pipeline(copy, pipelines_of(platform))
+        least = min(least, time.process_time() - start)
+    return least, count
+
+
+def idle_costs(text: str, platform: str, repeat: int) -> list[tuple[str, float]]:
+    """Microseconds an instruction of each pass that changes nothing any more."""
+    module = parse_module(text)
+    for _ in range(3):
+        run_pipeline(module, pipelines_of(platform))
+    count = sum(1 for _ in HloModule(module).instructions)
+    found: list[tuple[str, float]] = []
+    for each in flat(pipelines_of(platform)):
+        if each.run(HloModule(clone_module(module)), Trace()):
+            continue
+        least = float("inf")
+        for _ in range(repeat):
+            start = time.process_time()
+            each.run(HloModule(module), Trace())
+            least = min(least, time.process_time() - start)
+        found.append((each.name, least / count * 1e6))
+    return sorted(found, key=lambda row: -row[1])
+
+
+def main() -> int:
+    """Prints both tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--platform", default="cpu")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--file", type=Path, help="a module in place of the layers")
+    arguments = parser.parse_args()
+    texts = {f"{n} layers": layers(n) for n in LAYERS}
+    if arguments.file is not None:
+        texts = {arguments.file.name: arguments.file.read_text()}
+    print(
+        f"{'pipeline of ' + arguments.platform:24} {'instructions':>12} {'seconds':>9} {'µs each':>9}"
+    )
+    for name, text in texts.items():
+        seconds, count = pipeline_seconds(text, arguments.platform, arguments.repeat)
+        print(f"{name:24} {count:12} {seconds:9.3f} {seconds / count * 1e6:9.1f}")
+    print("\npasses with nothing to do       µs an instruction")
+    for name, cost in idle_costs(text, arguments.platform, arguments.repeat):
+        print(f"{name:36} {cost:9.2f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -44,7 +44,7 @@ def stochastic_convert_to_integers(op: StochasticConvertOp, rewriter: Rewriter) 
 
 @dataclass(frozen=True)
 class StochasticConvertDecomposerPass(ExpanderPass):
-    """Writes the rounding of floats to whole numbers by random bits with comparisons and selects.
+    """Writes the rounding of floats by random bits with comparisons and selects.
 
     Before and after:
 

@@ -31,10 +31,11 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.rewrites.spmd.emit import Computations, Emitter, Value, shape_of_value
-from mlirhlo.rewrites.spmd.factors import leaves, rank_of, variants_of
+from mlirhlo.rewrites.spmd.factors import leaves, rank_of
 from mlirhlo.rewrites.spmd.grid import Axes, Grids, Placement, whole
 from mlirhlo.rewrites.spmd.local import Leaf, Work
 from mlirhlo.rewrites.spmd.part import Opaque, Part, Tree, reshard
+from mlirhlo.rewrites.spmd.shifting_rules import variants_of
 from mlirhlo.rewrites.spmd.strategy import cheapest, common_grid, manual_of
 
 Environment = dict[SSAValue, Tree]

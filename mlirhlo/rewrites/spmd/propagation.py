@@ -33,13 +33,13 @@ from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.spmd.factors import (
     Dims,
     Factors,
-    factors_of,
     gathered,
     leaves,
     spread,
 )
 from mlirhlo.rewrites.spmd.grid import Axes, Grids, Placement
 from mlirhlo.rewrites.spmd.partitioner import MANUAL_BORDERS
+from mlirhlo.rewrites.spmd.shifting_rules import factors_of
 
 KEEPS_ELEMENTS, ALL, CONFLICTS = 0, 1, 2
 """Levels of sweeps."""

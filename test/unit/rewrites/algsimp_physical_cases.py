@@ -116,7 +116,10 @@ CASES: Mapping[str, tuple[Case, ...]] = {
         lines("x: T[2,6]{0,1}", "a = T[12]{0} reshape(x)", "T[12]{0} copy(a)"),
         lines("x: T[2,6]{0,1}", "a = T[2,3,2]{2,1,0} reshape(x)", "T[2,3,2]{2,1,0} copy(a)"),
         lines(
-            "x: T[2,6]{1,0}", "a = T[2,3,2]{2,1,0} reshape(x)", "T[2,3,2]{0,1,2} copy(a)", fires=False
+            "x: T[2,6]{1,0}",
+            "a = T[2,3,2]{2,1,0} reshape(x)",
+            "T[2,3,2]{0,1,2} copy(a)",
+            fires=False,
         ),
     ),
     "reshape_of_copy": (

@@ -34,7 +34,8 @@ class ReshapeMoverPass(HloPass):
 
     All reshapes, or transposes, among the operands must be of the same kind; every other operand is a
     constant, or the broadcast of a scalar. A reshape that somebody else reads too stays where it is, unless
-    all its users move. Each instruction moves once: what could move on does in the next run. Fused computations and control dependencies are left alone.
+    all its users move. Each instruction moves once: what could move on does in the next run. Fused
+    computations and control dependencies are left alone.
     Source: reference of the passes, "ReshapeMover".
     """
 

@@ -26,8 +26,9 @@ class ShardingRemoverPass(HloPass):
 
         %s = f32[8] custom-call(%x), custom_call_target="Sharding", sharding={devices=[2]0,1}      =>   %x
 
-    The operand stands for the annotation when their shapes are the same, layouts aside. As in XLA, the attribute `sharding` of
-    other instructions stays. Source: reference of the passes, "Partitioning"; XLA's dumps around the pass.
+    The operand stands for the annotation when their shapes are the same, layouts aside. As in XLA,
+    the attribute `sharding` of other instructions stays. Source: reference of the passes,
+    "Partitioning"; XLA's dumps around the pass.
     """
 
     name = "sharding-remover"

@@ -220,8 +220,10 @@ CASES: Mapping[str, tuple[Case, ...]] = {
                 f"T[4] all-reduce(x), replica_groups={{}}, {SUM}",
                 f"T[4] all-reduce(x), replica_groups={{{{0}},{{1}}}}, {SUM}",
                 f"T[4] all-reduce(x), channel_id=1, replica_groups={{{{0,1}}}}, {SUM}",
-                "T[4] all-reduce(x), channel_id=1, replica_groups={{0,1,2,3}}, "
-                f"use_global_device_ids=true, {SUM}",
+                (
+                    "T[4] all-reduce(x), channel_id=1, replica_groups={{0,1,2,3}}, "
+                    f"use_global_device_ids=true, {SUM}"
+                ),
                 f"T[2] reduce-scatter(x), replica_groups={{{{0,1}}}}, dimensions={{0}}, {SUM}",
             )
         ),

@@ -71,8 +71,10 @@ def _full(name: str, number: str) -> tuple[str, str]:
 def _called(operands: str, target: str = "__cudnn$convForward", side: int = 0) -> tuple[str, str]:
     config = f'"activation_mode":"kNone","conv_result_scale":1,"side_input_scale":{side}'
     return (
-        f'f = ({OUT}, u8[0]) custom-call({operands}), {WINDOW}, custom_call_target="{target}", '
-        f'backend_config={{"cudnn_conv_backend_config":{{{config},"leakyrelu_alpha":0}}}}',
+        (
+            f'f = ({OUT}, u8[0]) custom-call({operands}), {WINDOW}, custom_call_target="{target}", '
+            f'backend_config={{"cudnn_conv_backend_config":{{{config},"leakyrelu_alpha":0}}}}'
+        ),
         f"c = {OUT} get-tuple-element(f), index=0",
     )
 

@@ -166,6 +166,7 @@ def _text(
         )
         lines += [_NAME.sub(renamed, line) for line in function.body]
         lines.append("}")
+    bodies = len(lines)
     for name in used:
         if name in module.globals:
             lines.append(module.globals[name])
@@ -175,5 +176,7 @@ def _text(
             callee = module.functions[name]
             types = _ARGUMENT.sub("", callee.arguments)
             lines.append(f"declare {callee.result} @{names[name]}({types})")
+    # Functions of one content have become one, which is declared once.
+    lines = [*lines[:bodies], *dict.fromkeys(lines[bodies:])]
     lines += [f"attributes #{number} ={module.groups[group]}" for group, number in groups.items()]
     return "\n".join([*lines, *module.metadata, ""])

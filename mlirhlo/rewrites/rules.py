@@ -73,7 +73,9 @@ class Rewriter(PatternRewriter):
         known = self._effects().computations.get(name)
         if known is not None and known.parent is not None:
             return known
-        return effects_around(self.current_operation).computations.get(name)
+        op = self._current_operation
+        assert op is not None
+        return effects_around(op).computations.get(name)
 
     def build(
         self,

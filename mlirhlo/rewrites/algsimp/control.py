@@ -64,7 +64,7 @@ def barrier_of_unread(op: OptBarrierOp, rewriter: Rewriter) -> None:
     shape = TupleShape(tuple(shape_of(v.type) for v in values))
     smaller = rewriter.build(TupleOp, *values, shape=shape)
     barrier = rewriter.build(OptBarrierOp, smaller, shape=shape)
-    rewriter.insert_op([smaller, barrier], InsertPoint.before(op))
+    rewriter.insert([smaller, barrier], InsertPoint.before(op))
     for reader in elements:
         place = kept.index(reader.index)
         fresh = rewriter.build(GetTupleElementOp, barrier, shape=reader.shape, index=integer(place))

@@ -38,6 +38,6 @@ def test_every_element_is_written(name: str) -> None:
 
 def test_other_devices_are_refused() -> None:
     module = mlirhlo.load(str(FOLDER / "ring.mlir"))
-    with pytest.raises(HloError, match="device 3 is none of those that run") as caught:
+    with pytest.raises(HloError, match=r"device \d is none of those that run") as caught:
         run_module(module.op, operands(module))
     assert caught.value.code == "HLO0701"

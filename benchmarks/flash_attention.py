@@ -89,7 +89,7 @@ def main() -> None:
 
     from mlirhlo.mosaic import kernels
 
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--repeat", type=int, default=3)
     repeat = parser.parse_args().repeat
     generator = np.random.default_rng(0)

@@ -144,7 +144,7 @@ def main() -> int:
         seconds, count = pipeline_seconds(text, arguments.platform, arguments.repeat)
         print(f"{name:24} {count:12} {seconds:9.3f} {seconds / count * 1e6:9.1f}")
     print("\npasses with nothing to do       µs an instruction")
-    for name, cost in idle_costs(text, arguments.platform, arguments.repeat):
+    for name, cost in idle_costs([*texts.values()][-1], arguments.platform, arguments.repeat):
         print(f"{name:36} {cost:9.2f}")
     return 0
 

@@ -93,13 +93,12 @@ def _prepare_process() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed by the caller: `tool >&-`
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  stays open
+    # Results and remarks in one file or pipe, `2>&1`, stay in the order they were written.
+    by_line = True if _are_one_file(sys.stdout, sys.stderr) else None
     for stream in (sys.stdout, sys.stderr):
         # Names in dumps and our own messages go beyond what some terminals can say.
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-    if isinstance(sys.stdout, TextIOWrapper) and _are_one_file(sys.stdout, sys.stderr):
-        # Results and remarks in one file or pipe, `2>&1`, stay in the order they were written.
-        sys.stdout.reconfigure(line_buffering=True)
+            stream.reconfigure(errors="backslashreplace", line_buffering=by_line)
 
 
 def _are_one_file(one: TextIO, other: TextIO) -> bool:

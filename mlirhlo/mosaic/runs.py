@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import MemRefType
@@ -18,6 +18,7 @@ from mlirhlo.mosaic.interpreter.memory import dtype_in, shape_of
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Attribute
 
     from mlirhlo.mosaic.interpreter.registry import Array
 
@@ -73,7 +74,8 @@ def types_of_arguments(kernel: Kernel) -> list[ArrayType]:
     for type_ in types[: len(types) - scratch]:
         if not isinstance(type_, MemRefType):
             raise error("HLO0736", f"@{kernel.name} has an argument of type {type_}")
-        found.append(type_of(np.empty(shape_of(type_), dtype_in(type_))))
+        block = cast("MemRefType[Attribute]", type_)
+        found.append(type_of(np.empty(shape_of(block), dtype_in(block))))
     return found
 
 

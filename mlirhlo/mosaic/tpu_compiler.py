@@ -14,7 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 from mlirhlo.diagnostics import error
 
@@ -111,7 +111,10 @@ def _compile(job: dict[str, Any]) -> Verdict:
     from jax.experimental import topologies
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-    tpus: Any = topologies.get_topology_desc(platform="tpu", topology_name=job["topology"]).devices
+    described: Any = cast(Any, topologies).get_topology_desc(
+        platform="tpu", topology_name=job["topology"]
+    )
+    tpus = described.devices
     count = job["devices"]
     if count > len(tpus):
         return Verdict(False, f"{job['topology']} has {len(tpus)} devices, not {count}")
@@ -141,7 +144,7 @@ def _compile(job: dict[str, Any]) -> Verdict:
         struct(kind, [shape[0] * count, *shape[1:]] if shape else [], sharding=sharding)
         for kind, shape in job["operands"]
     ]
-    lowered = jax.jit(function, out_shardings=sharding).trace(*args)
+    lowered = cast(Any, jax).jit(function, out_shardings=sharding).trace(*args)
     try:
         text = lowered.lower(lowering_platforms=("tpu",)).compile().as_text() or ""
     except Exception as problem:  # noqa: BLE001  (the compiler reports through many types)

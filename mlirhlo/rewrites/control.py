@@ -17,7 +17,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
@@ -89,7 +89,7 @@ class PassFilter:
         self._reached = 0
 
     @contextmanager
-    def pipeline(self, name: str) -> Iterator[None]:
+    def pipeline(self, name: str) -> Generator[None]:
         """While the pipeline of this name runs."""
         self._frames.append(_Frame(name, self._runs[f"{name}/"]))
         self._runs[f"{name}/"] += 1

@@ -13,7 +13,7 @@ from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
@@ -63,9 +63,8 @@ def loop_kernel(name: str, outputs: Sequence[Output], operands: Sequence[SSAValu
     """
     shapes = [*map(array, operands), *(o.shape for o in outputs)]
     types = [buffer_type(shape) for shape in shapes]
-    b = FunctionBuilder(
-        name, types, argument_attributes=[{"llvm.noalias": UnitAttr()}] * len(types)
-    )
+    alone: dict[str, Attribute] = {"llvm.noalias": UnitAttr()}
+    b = FunctionBuilder(name, types, argument_attributes=[alone] * len(types))
     buffers: dict[SSAValue, SSAValue] = dict(zip(operands, b.arguments, strict=False))
     groups: dict[object, list[tuple[Output, SSAValue]]] = {}
     for output, target in zip(outputs, b.arguments[len(operands) :], strict=True):

@@ -174,6 +174,8 @@ class Planner:
             return None
         if self.kinds.products and node.from_product:
             return None
+        if self.tags is not None and not node.is_root and len(self._readers(node)) == 1:
+            return None  # nothing else would read what it wrote: `fusion` decides about those
         for group in sorted(found, key=lambda g: g.order)[:_ATTEMPTS]:
             refusal = admit_output(group, node, found[group], self.kinds)
             if refusal is None:

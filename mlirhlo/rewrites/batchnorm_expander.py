@@ -173,7 +173,3 @@ class BatchNormExpanderPass(ExpanderPass):
     """Expands batch-norm-inference."""
     rewrite_grad: bool = True
     """Expands batch-norm-grad."""
-
-    def selected(self) -> tuple[Rule, ...]:
-        """Rules that the options leave."""
-        return tuple(r for r in super().selected() if all(getattr(self, n) for n in r.needs))

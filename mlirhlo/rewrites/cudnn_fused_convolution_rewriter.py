@@ -239,7 +239,3 @@ class CudnnFusedConvolutionRewriterPass(ExpanderPass):
 
     runtime_fusion: bool = False
     """Activations whose kernels cuDNN compiles at run time: relu6, elu, leaky relu."""
-
-    def selected(self) -> tuple[Rule, ...]:
-        """Rules that the options leave."""
-        return tuple(r for r in super().selected() if self.runtime_fusion or not r.needs)

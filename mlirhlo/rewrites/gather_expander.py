@@ -99,8 +99,3 @@ class GatherExpanderPass(ExpanderPass):
 
     simple_only: bool = False
     """Expands gathers of one slice only, as XLA's pipelines of CPU and GPU do."""
-
-    def selected(self) -> tuple[Rule, ...]:
-        """Rules that the options leave."""
-        wanted = "simple_only" if self.simple_only else "!simple_only"
-        return tuple(r for r in super().selected() if wanted in r.needs)

@@ -341,8 +341,15 @@ class RulePass(HloPass):
         return tuple(
             r
             for r in self.rules
-            if (not self.only or r.name in self.only) and r.name not in self.disable
+            if (not self.only or r.name in self.only)
+            and r.name not in self.disable
+            and all(map(self._is_met, r.needs))
         )
+
+    def _is_met(self, need: str) -> bool:
+        """Whether an option stands as a rule needs it; a pass without the option takes the rule as it is."""
+        value = getattr(self, need.removeprefix("!"), None)
+        return value is None or bool(value) is not need.startswith("!")
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Applies the selected rules until none matches."""

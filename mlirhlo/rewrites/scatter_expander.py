@@ -185,8 +185,3 @@ class ScatterExpanderPass(ExpanderPass):
 
     simple_only: bool = False
     """Expands scatters of one window only."""
-
-    def selected(self) -> tuple[Rule, ...]:
-        """Rules that the options leave."""
-        wanted = "simple_only" if self.simple_only else "!simple_only"
-        return tuple(r for r in super().selected() if wanted in r.needs)

@@ -70,7 +70,3 @@ class SimplifyFpConversionsPass(RulePass):
 
     allow_excess_precision: bool = False
     """Skips roundings too; results change by them."""
-
-    def selected(self) -> tuple[Rule, ...]:
-        """Rules that the options leave."""
-        return tuple(r for r in super().selected() if all(getattr(self, n) for n in r.needs))

@@ -99,14 +99,6 @@ class AlgebraicSimplifierPass(AlgsimpOptions):
     exact = False
     rules: ClassVar[tuple[Rule, ...]] = tuple(r for family in _FAMILIES for r in family.RULES)
 
-    def selected(self) -> tuple[Rule, ...]:
-        """Rules that `only`, `disable` and the other options leave."""
-        return tuple(r for r in super().selected() if all(map(self._is_met, r.needs)))
-
-    def _is_met(self, need: str) -> bool:
-        value = bool(getattr(self, need.removeprefix("!")))
-        return value is not need.startswith("!")
-
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Applies the rules to every computation but those of fusions; whether anything changed."""
         fused = {

@@ -90,6 +90,7 @@ def cpu() -> tuple[PipelinePass, ...]:
             f"topk-decomposer,comparison-expander,{_FACTORS},triangular_solve_expander",
             "stochastic_convert_decomposer,call-inliner,dot_decomposer",
             _FLOATS,
+            "convolution-group-converter{convert-batch-groups-only=true}",
             "batchnorm_expander,logistic-expander,reduce-window-rewriter,convolution-canonicalization",
             _named("simplification", _SIMPLIFICATION_CPU, fix_point=True),
             "scatter_expander",
@@ -168,6 +169,10 @@ def tpu() -> tuple[PipelinePass, ...]:
             _CLEANUP,
         ),
         _named("X64 elimination", "comparison-expander,topk-decomposer,batchnorm_expander"),
+        _named(
+            "Phase 1 pre-layout assignment passes",
+            "convolution-group-converter{convert-batch-groups-only=true},convolution-group-converter",
+        ),
         _named("simplification", "map-inline", _SIMPLIFICATION_TPU, fix_point=True),
         _named("hlo-module-dce", "hlo-module-dce"),
         _named(

@@ -93,11 +93,13 @@ _BUILTIN: Mapping[str, str] = {
     ),
     "cublas-gemm-rewriter": "cublas_gemm_rewriter:CublasGemmRewriterPass",
     "cpu-parallel-task-assigner": "cpu_parallel_task_assigner:CpuParallelTaskAssignerPass",
+    "copy-insertion": "copy_insertion:CopyInsertionPass",
     "hlo-memory-scheduler": "hlo_memory_scheduler:HloMemorySchedulerPass",
     "rematerialization": "rematerialization:RematerializationPass",
     "convolution-canonicalization": (
         "convolution_canonicalization:ConvolutionCanonicalizationPass"
     ),
+    "convolution-group-converter": "convolution_group_converter:ConvolutionGroupConverterPass",
     "reduce-window-rewriter": "reduce_window_rewriter:ReduceWindowRewriterPass",
     "stochastic_convert_decomposer": (
         "stochastic_convert_decomposer:StochasticConvertDecomposerPass"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from unit.rewrites import expander_cases, gpu_cases
+from unit.rewrites import convolution_group_cases, expander_cases, gpu_cases
 from unit.rewrites.algsimp_data_cases import ADD, LESS, LESS_OF_TWO
 from unit.rewrites.algsimp_shape_cases import lines
 from unit.rewrites.rule_proofs import ALL, FLOATS, INTEGERS, PRED, REAL, SIGNED, WIDE, Case, prove
@@ -38,6 +38,7 @@ BATCH = "f32[4,3] batch-norm-inference(x, s, o, m, v), epsilon=0.1, feature_inde
 CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
     **expander_cases.CASES,
     **gpu_cases.CASES,
+    **convolution_group_cases.CASES,
     "batchnorm_expander": {
         "batch_norm_inference": (
             lines(

@@ -170,13 +170,14 @@ def convolution_of_examples_apart(op: ConvolutionOp, rewriter: Rewriter) -> None
     if type_.bits < F32.bits and type_.is_float:
         type_ = F32
         kept = b(ConvertOp, kept, shape=typed(wide, type_))
-    parts = [WindowDimension(*(2 * (groups if d == batch else 1,))) for d in range(shape.rank)]
+    spans = [groups if d == batch else 1 for d in range(shape.rank)]
+    parts = tuple(WindowDimension(n, n) for n in spans)
     summed = b(
         ReduceWindowOp,
         kept,
         b.scalar(type_, 0),
         shape=typed(sized(shape, shape.dimensions), type_),
-        window=WindowAttr(Window(tuple(parts))),
+        window=WindowAttr(Window(parts)),
         to_apply=binary_computation(op, "add", type_),
     )
     if type_ is not shape.element_type:

@@ -406,6 +406,36 @@ def scaled_sum_of_convolution(op: MultiplyOp, rewriter: Rewriter) -> None:
             return
 
 
+def _is_of_onednn(op: ConvolutionOp) -> bool:
+    """Whether oneDNN has a convolution like it, element types aside. Source: XLA:CPU's rewriter."""
+    window, _ = _parts(op)
+    shapes = [array(v) for v in (op.output, *op.inputs)]
+    return (
+        op.batch_group_count == 1
+        and not op.control_predecessors
+        and made_by(op.rhs, ReverseOp) is None
+        and all(shape.element_count for shape in shapes)
+        and len({shape.rank for shape in shapes}) == 1
+        and 1 <= len(window) <= 3
+        and all(min(w.padding_low, w.padding_high, w.stride) >= 0 for w in window)
+    )
+
+
+@rule(ConvolutionOp, needs=("enable_onednn_support", "executing_on_cpu"), contract="rounding")
+def convolution_that_onednn_lacks(op: ConvolutionOp, rewriter: Rewriter) -> None:
+    """convolution(x, w) => convert(convolution(convert(x), convert(w))), of bf16 and not in oneDNN"""
+    if element(op) is not BF16 or not _is_static(op) or _is_of_onednn(op):
+        return
+    b = Builder(op, rewriter)
+    wide = [
+        b(ConvertOp, v, shape=typed(array(v), F32)) if element(v) is BF16 else v for v in op.inputs
+    ]
+    numbers = _numbers(op, _parts(op)[0])
+    b(ConvolutionOp, *wide, shape=typed(array(op), F32), **numbers)
+    b.like(ConvertOp, b.made[-1])
+    b.done()
+
+
 RULES = (
     convolution_of_empty,
     convolution_of_pad,
@@ -416,4 +446,5 @@ RULES = (
     convolution_of_scaled,
     scaled_convolution,
     scaled_sum_of_convolution,
+    convolution_that_onednn_lacks,
 )

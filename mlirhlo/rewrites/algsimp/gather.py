@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
 from mlirhlo.dialects.hlo.attributes.base import integers, string
 from mlirhlo.dialects.hlo.element_types import PRED
-from mlirhlo.dialects.hlo.ops import CompareOp, GatherOp, Instruction, PadOp, SelectOp, SliceOp
+from mlirhlo.dialects.hlo.ops import (
+    CompareOp,
+    GatherOp,
+    Instruction,
+    PadOp,
+    ReshapeOp,
+    SelectOp,
+    SliceOp,
+)
+from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.rewrites.algsimp.broadcast import LI
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
@@ -82,10 +96,50 @@ def gather_from_few(op: GatherOp, rewriter: Rewriter) -> None:
 def gather_of_pad(op: GatherOp, rewriter: Rewriter) -> None:
     """gather(pad(x, v), i) => pad(gather(x, i), v), padded where slices are whole, or in batches alike"""
     pad = made_by(op.operand, PadOp)
-    if pad is None or pad.padding is None or any(array(v).is_dynamic for v in (op, pad)):
+    if pad is None or pad.padding is None or array(pad).is_dynamic:
         return
-    source = array(pad.operand)
-    if not source.element_count:
+    edges = [(edge.low, edge.high, edge.interior) for edge in pad.padding.dimensions]
+    _gather_before_pad(op, rewriter, pad, edges, array(pad.operand))
+
+
+@rule(GatherOp, needs=LI)
+def gather_of_reshaped_pad(op: GatherOp, rewriter: Rewriter) -> None:
+    """gather(reshape(pad(x, v)), i) => pad(gather(reshape(x), i), v), no padded dimension reshaped"""
+    moved = made_by(op.operand, ReshapeOp)
+    pad = None if moved is None else made_by(moved.operand, PadOp)
+    if moved is None or pad is None or pad.padding is None or array(moved).is_dynamic:
+        return
+    given, wanted = array(pad).dimensions, array(moved).dimensions
+    edges, sizes = [(0, 0, 0)] * len(wanted), list(wanted)
+    for dim, edge in enumerate(pad.padding.dimensions):
+        widths = (edge.low, edge.high, edge.interior)
+        if not any(widths):
+            continue
+        before = math.prod(given[:dim])
+        same = [
+            d
+            for d, n in enumerate(wanted)
+            if n == given[dim] and math.prod(wanted[:d]) == before and edges[d] == (0, 0, 0)
+        ]
+        if not same or not before * math.prod(given[dim:]):
+            return
+        edges[same[0]] = widths
+        sizes[same[0]] = array(pad.operand).dimensions[dim]
+    _gather_before_pad(op, rewriter, pad, edges, sized(array(pad), sizes))
+
+
+def _gather_before_pad(
+    op: GatherOp,
+    rewriter: Rewriter,
+    pad: PadOp,
+    edges: Sequence[tuple[int, int, int]],
+    source: ArrayShape,
+) -> None:
+    """Gathers from what is padded, as `source`, where the result can be padded instead.
+
+    `edges`: low, high and interior padding of the gather's operand, a dimension each.
+    """
+    if array(op).is_dynamic or not source.element_count:
         return
     beside = made_by(op.start_indices, PadOp)
     offsets = [
@@ -97,11 +151,10 @@ def gather_of_pad(op: GatherOp, rewriter: Rewriter) -> None:
     places = [d for d in range(array(op.start_indices).rank) if d != op.index_vector_dim]
     sizes, config = list(op.slice_sizes), [(0, 0, 0)] * array(op).rank
     matched: set[int] = set()
-    for dim, edge in enumerate(pad.padding.dimensions):
-        widths = (edge.low, edge.high, edge.interior)
+    for dim, widths in enumerate(edges):
         if not any(widths):
             continue
-        if edge.low < 0 or edge.high < 0:
+        if widths[0] < 0 or widths[1] < 0:
             return
         if dim in op.operand_batching_dims:
             index_dim = op.start_indices_batching_dims[op.operand_batching_dims.index(dim)]
@@ -113,7 +166,7 @@ def gather_of_pad(op: GatherOp, rewriter: Rewriter) -> None:
             matched.add(index_dim)
             config[batches[places.index(index_dim)]] = widths
         elif dim in offsets and dim not in op.start_index_map:
-            if op.slice_sizes[dim] != array(pad).dimensions[dim]:
+            if op.slice_sizes[dim] != array(op.operand).dimensions[dim]:
                 return
             sizes[dim] = source.dimensions[dim]
             config[op.offset_dims[offsets.index(dim)]] = widths
@@ -123,8 +176,8 @@ def gather_of_pad(op: GatherOp, rewriter: Rewriter) -> None:
     if matched:
         assert beside is not None
         assert beside.padding is not None
-        edges = enumerate(beside.padding.dimensions)
-        if any((e.low, e.high, e.interior) != (0, 0, 0) and d not in matched for d, e in edges):
+        others = enumerate(beside.padding.dimensions)
+        if any((e.low, e.high, e.interior) != (0, 0, 0) and d not in matched for d, e in others):
             return
         indices = beside.operand
     b = Builder(op, rewriter)
@@ -134,7 +187,10 @@ def gather_of_pad(op: GatherOp, rewriter: Rewriter) -> None:
     ]
     kept = {k: v for k, v in op.properties.items() if k in GATHER_NUMBERS}
     kept["slice_sizes"] = integers(tuple(sizes))
-    part = b(GatherOp, pad.operand, indices, shape=sized(array(op), small), **kept)
+    operand: SSAValue | Instruction = pad.operand
+    if array(operand).dimensions != source.dimensions:
+        operand = b.reshape(operand, sized(source, source.dimensions))
+    part = b(GatherOp, operand, indices, shape=sized(array(op), small), **kept)
     b.like(PadOp, part, pad.padding_value, padding=paddings(config))
     b.done()
 
@@ -147,4 +203,10 @@ GATHER_NUMBERS = frozenset(
 )
 
 
-RULES = (gather_of_empty, gather_of_one_element, gather_from_few, gather_of_pad)
+RULES = (
+    gather_of_empty,
+    gather_of_one_element,
+    gather_from_few,
+    gather_of_pad,
+    gather_of_reshaped_pad,
+)

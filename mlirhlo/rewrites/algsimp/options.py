@@ -75,5 +75,9 @@ class AlgsimpOptions(RulePass):
     """By how many times the flops must fall for that."""
     executing_on_cpu: bool = False
     """Does what only pays off on a CPU."""
+    enable_onednn_support: bool = False
+    """oneDNN computes convolutions of bf16 that it has; others are computed in f32. Of a CPU only."""
+    enable_fold_transpose_into_scatter: bool = False
+    """Transposes operand and updates of a scatter in place of its result."""
     very_small_gather_size: int = 4
     """Gathers from vectors of at most so many elements become selects."""

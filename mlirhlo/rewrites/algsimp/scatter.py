@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.attributes.base import integers
-from mlirhlo.dialects.hlo.ops import AddOp, ConcatenateOp, MapOp, ScatterOp, TupleOp
+from mlirhlo.dialects.hlo.ops import AddOp, ConcatenateOp, MapOp, ScatterOp, TransposeOp, TupleOp
 from mlirhlo.rewrites.algsimp.broadcast import LI
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
@@ -157,10 +159,61 @@ def add_of_scatter(op: AddOp, rewriter: Rewriter) -> None:
     b.done()
 
 
+def _run(sizes: Sequence[int], window: Sequence[int]) -> int:
+    """Elements that a window of a row-major array writes one after the other."""
+    run = 1
+    for size, part in zip(reversed(sizes), reversed(window), strict=True):
+        run *= part
+        if part != size:
+            break
+    return run
+
+
+@rule(TransposeOp, needs=("enable_fold_transpose_into_scatter", *LI))
+def transpose_of_scatter(op: TransposeOp, rewriter: Rewriter) -> None:
+    """transpose(scatter(x, i, u)) => scatter(transpose(x), i, transpose(u)), what is written being as contiguous"""
+    scatter = made_by(op.operand, ScatterOp)
+    if scatter is None or len(scatter.inputs) != 3 or not has_one_user(scatter.output):
+        return
+    if scatter.input_batching_dims or scatter.control_predecessors or array(scatter).is_dynamic:
+        return
+    x, indices, updates = scatter.inputs
+    order = op.dimensions
+    places = [order.index(dim) for dim in range(len(order))]
+    window = dict.fromkeys(scatter.inserted_window_dims, 1)
+    inside = [dim for dim in range(len(order)) if dim not in window]
+    of_updates = dict(zip(inside, scatter.update_window_dims, strict=True))
+    window |= {dim: array(updates).dimensions[of_updates[dim]] for dim in inside}
+    sizes, parts = array(x).dimensions, [window[dim] for dim in range(len(order))]
+    if _run([sizes[d] for d in order], [parts[d] for d in order]) < _run(sizes, parts):
+        return
+    turned = list(range(array(updates).rank))
+    moved = [of_updates[dim] for dim in order if dim in of_updates]
+    for place, source in zip(scatter.update_window_dims, moved, strict=True):
+        turned[place] = source
+    b = Builder(op, rewriter)
+    operand = b.transpose(x, order)
+    if turned != sorted(turned):
+        updates = b.transpose(updates, turned).output
+    kept = {key: scatter.properties[key] for key in _NUMBERS if key in scatter.properties}
+    for key in ("indices_are_sorted", "unique_indices", "to_apply"):
+        if key in scatter.properties:
+            kept[key] = scatter.properties[key]
+    kept["inserted_window_dims"] = integers(
+        tuple(sorted(places[d] for d in scatter.inserted_window_dims))
+    )
+    kept["scatter_dims_to_operand_dims"] = integers(
+        tuple(places[d] for d in scatter.scatter_dims_to_operand_dims)
+    )
+    b.like(ScatterOp, operand, indices, updates, **kept)
+    b.done()
+
+
 RULES = (
     scatter_of_nothing,
     scatter_of_whole,
     add_of_scatters,
     add_of_scatters_apart,
     add_of_scatter,
+    transpose_of_scatter,
 )

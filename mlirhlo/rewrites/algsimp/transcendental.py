@@ -7,6 +7,8 @@ from mlirhlo.dialects.hlo.element_types import PRED
 from mlirhlo.dialects.hlo.ops import (
     AbsOp,
     CompareOp,
+    ComplexOp,
+    ConvertOp,
     DivideOp,
     ExponentialOp,
     LogOp,
@@ -92,6 +94,22 @@ def sqrt_of_square(op: SqrtOp, rewriter: Rewriter) -> None:
         b = Builder(op, rewriter)
         b.like(AbsOp, square.lhs)
         b.done()
+
+
+@rule(SqrtOp, contract="rounding", needs=("enable_fast_math",))
+def sqrt_of_complex_square(op: SqrtOp, rewriter: Rewriter) -> None:
+    """sqrt(a * a) => convert(|a|), a complex(r, 0)"""
+    # XLA does so for every complex number, and gives 1 for the root of i * i, which is i.
+    square = made_by(op.operand, MultiplyOp)
+    if square is None or square.lhs is not square.rhs:
+        return
+    whole = made_by(square.lhs, ComplexOp)
+    if whole is None or not is_all(whole.inputs[1], 0):
+        return
+    b = Builder(op, rewriter)
+    magnitude = b(AbsOp, square.lhs, shape=array(whole.inputs[0]))
+    b.like(ConvertOp, magnitude)
+    b.done()
 
 
 @rule(RsqrtOp, contract="rounding")
@@ -180,6 +198,7 @@ RULES = (
     log_of_power,
     log_of_root,
     sqrt_of_square,
+    sqrt_of_complex_square,
     rsqrt_of_power_minus_two,
     rsqrt_of_reciprocal,
     power_zero,

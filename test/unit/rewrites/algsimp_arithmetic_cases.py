@@ -339,6 +339,21 @@ CASES: Mapping[str, tuple[Case, ...]] = {
         Case(X + "e = T[S] multiply(x, x)\nT[S] sqrt(e)", WIDE, options={"executing_on_cpu": True}),
         Case(X + "e = T[S] multiply(x, x)\nT[S] sqrt(e)", WIDE, fires=False),
     ),
+    "sqrt_of_complex_square": (
+        *(
+            Case(
+                f"x y: {real}[S]\n"
+                f"c = {real}[] constant({number})\n"
+                f"z = {real}[S] broadcast(c), dimensions={{}}\n"
+                f"a = T[S] complex(x, {imaginary})\ne = T[S] multiply(a, a)\nT[S] sqrt(e)",
+                (type_,),
+                options=FAST,
+                fires=fires,
+            )
+            for real, type_ in (("f32", "c64"), ("f64", "c128"))
+            for number, imaginary, fires in (("0", "z", True), ("1", "z", False), ("0", "y", False))
+        ),
+    ),
     "rsqrt_of_power_minus_two": (
         Case(X + POSITIVE + spread(-2) + "p = T[S] power(a, c)\nT[S] rsqrt(p)", WIDE),
         Case(X + spread(-2) + "p = T[S] power(x, c)\nT[S] rsqrt(p)", WIDE, fires=False),

@@ -31,6 +31,34 @@ CASES: Mapping[str, tuple[Case, ...]] = {
             fires=False,
         ),
     ),
+    "convolution_that_onednn_lacks": (
+        lines(
+            "x: T[4,9,3]",
+            "w: T[2,3,6]",
+            f"T[2,8,6] convolution(x, w), window={{size=2}}, {LABELS}, batch_group_count=2",
+            types=("bf16",),
+        ),
+        lines(
+            "x: T[1,5,2]",
+            "w: T[3,2,4]",
+            f"T[1,1,4] convolution(x, w), window={{size=3 pad=-1_-1}}, {LABELS}",
+            types=("bf16",),
+        ),
+        lines(
+            "x: T[1,5,2]",
+            "w: T[3,2,4]",
+            f"T[1,3,4] convolution(x, w), window={{size=3}}, {LABELS}",
+            types=("bf16",),
+            fires=False,
+        ),
+        lines(
+            "x: T[4,9,3]",
+            "w: T[2,3,6]",
+            f"T[2,8,6] convolution(x, w), window={{size=2}}, {LABELS}, batch_group_count=2",
+            types=("f32",),
+            fires=False,
+        ),
+    ),
     "convolution_of_pad": (
         convolutions(
             "x: T[1,5,2]",

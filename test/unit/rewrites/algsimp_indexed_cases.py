@@ -148,6 +148,100 @@ CASES: Mapping[str, tuple[Case, ...]] = {
             fires=False,
         ),
     ),
+    "gather_of_reshaped_pad": (
+        lines(
+            "x: T[5,3]",
+            "v: T[]",
+            "i: s32[4,1]",
+            "p = T[5,6] pad(x, v), padding=0_0x1_2",
+            "q = T[5,1,6] reshape(p)",
+            "T[4,1,6] gather(q, i), offset_dims={1,2}, collapsed_slice_dims={0}, start_index_map={0}, "
+            "index_vector_dim=1, slice_sizes={1,1,6}",
+        ),
+        lines(
+            "x: T[4,3]",
+            "v: T[]",
+            "i: s32[4,2]",
+            "p = T[4,9] pad(x, v), padding=0_0x1_1_2",
+            "q = T[2,2,9] reshape(p)",
+            "T[9,4] gather(q, i), offset_dims={0}, collapsed_slice_dims={0,1}, start_index_map={0,1}, "
+            "index_vector_dim=1, slice_sizes={1,1,9}",
+        ),
+        # The padding is cut apart by the reshape.
+        lines(
+            "x: T[5,3]",
+            "v: T[]",
+            "i: s32[4,1]",
+            "p = T[5,6] pad(x, v), padding=0_0x1_2",
+            "q = T[5,2,3] reshape(p)",
+            "T[4,2,3] gather(q, i), offset_dims={1,2}, collapsed_slice_dims={0}, start_index_map={0}, "
+            "index_vector_dim=1, slice_sizes={1,2,3}",
+            fires=False,
+        ),
+        lines(
+            "x: T[5,6]",
+            "v: T[]",
+            "i: s32[4,1]",
+            "p = T[6,6] pad(x, v), padding=0_1x0_0",
+            "q = T[6,1,6] reshape(p)",
+            "T[4,1,6] gather(q, i), offset_dims={1,2}, collapsed_slice_dims={0}, start_index_map={0}, "
+            "index_vector_dim=1, slice_sizes={1,1,6}",
+            fires=False,
+        ),
+    ),
+    "transpose_of_scatter": (
+        *(
+            lines(
+                f"x: T[5,4,{size}]",
+                "i: s32[3,1]",
+                f"u: T[3,4,{size}]",
+                f"s = T[5,4,{size}] scatter(x, i, u), update_window_dims={{1,2}}, inserted_window_dims={{0}}, "
+                "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f",
+                f"T[{shape}] transpose(s), dimensions={{{order}}}",
+                types=SIGNED,
+                computations=NOT_BINARY,
+                fires=fires,
+            )
+            for size, shape, order, fires in (
+                (3, "5,3,4", "0,2,1", True),
+                (1, "4,1,5", "1,2,0", False),  # rows of 4 would be written one by one
+            )
+        ),
+        lines(
+            "x: T[5,4]",
+            "i: s32[3,2]",
+            "u: T[1,3,2]",
+            "s = T[5,4] scatter(x, i, u), update_window_dims={0,2}, inserted_window_dims={}, "
+            "scatter_dims_to_operand_dims={1,0}, index_vector_dim=1, to_apply=f",
+            "T[4,5] transpose(s), dimensions={1,0}",
+            types=SIGNED,
+            computations=NOT_BINARY,
+            fires=False,
+        ),
+        lines(
+            "x: T[5,4]",
+            "i: s32[3,2]",
+            "u: T[2,3,1]",
+            "s = T[5,4] scatter(x, i, u), update_window_dims={0,2}, inserted_window_dims={}, "
+            "scatter_dims_to_operand_dims={1,0}, index_vector_dim=1, to_apply=f",
+            "T[4,5] transpose(s), dimensions={1,0}",
+            types=SIGNED,
+            computations=NOT_BINARY,
+        ),
+        # Both the scatter and its transpose are wanted.
+        lines(
+            "x: T[4,4]",
+            "i: s32[3,2]",
+            "u: T[3]",
+            "s = T[4,4] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0,1}, "
+            "scatter_dims_to_operand_dims={1,0}, index_vector_dim=1, to_apply=f",
+            "t = T[4,4] transpose(s), dimensions={1,0}",
+            "T[4,4] subtract(s, t)",
+            types=SIGNED,
+            computations=NOT_BINARY,
+            fires=False,
+        ),
+    ),
     "all_gather_of_constant": (
         lines(
             "c = T[] constant(3)",

@@ -23,6 +23,7 @@ EXAMPLES = (
     "mosaic-run kernel.mlir",
     "mosaic-run kernel.mlir --operands=f32[32,128],f32[32,128] --results=f32[32,128]",
     "mosaic-run kernel.mlir --inputs=x.npz -o out.npz --dma=random --seed=3",
+    "mosaic-run kernel.mlir --timeline=trace.json --target=v6e",
     "mosaic-run kernel.mlir --compile=v5e,v6e",
 )
 
@@ -50,9 +51,17 @@ class Options:
     devices: int = flag(
         1, group="Simulator", help="how many; operands then begin with that many shards"
     )
-    target: str = flag("v5e", group="Simulator", help="the generation whose VMEM there is")
+    target: str = flag(
+        "v5e", group="Simulator", help="the generation whose VMEM and cycles there are"
+    )
     exact: bool = flag(
         True, group="Simulator", help="--no-exact: f32 products round to bf16, as on the chip"
+    )
+    timeline: str = flag(
+        "",
+        group="Simulator",
+        metavar="FILE",
+        help="modelled cycles of --target: FILE.json for Perfetto, FILE.svg, - for the summary alone",
     )
     compile: str = flag("", group="Compiler", metavar="v5e,v6e", help="ask the real TPU compiler")
     help: bool = flag(False, "h", group="Help", help="")
@@ -121,8 +130,11 @@ def _shard(array: Any, options: Any) -> Any:
 def _simulate(options: Any, module: ModuleOp, operands: list[Any], results: list[ArrayType]) -> int:
     from mlirhlo.mosaic.interpreter import InterpretParams
     from mlirhlo.mosaic.runs import run_module
+    from mlirhlo.mosaic.timeline import Timeline
 
+    timeline = Timeline(options.target) if options.timeline else None
     params = InterpretParams(
+        timeline=timeline,
         checks=options.checks,
         dma_execution_mode=options.dma,
         random_seed=options.seed,
@@ -142,6 +154,10 @@ def _simulate(options: Any, module: ModuleOp, operands: list[Any], results: list
                 f"{where}result {number}: {type_}  least {wide.min():.6g}  mean {wide.mean():.6g}  "
                 f"greatest {wide.max():.6g}"
             )
+    if timeline is not None:
+        print(timeline.summary())
+        if options.timeline != "-":
+            timeline.write(options.timeline)
     if options.output:
         whole = [
             np.stack(parts) if options.devices > 1 else parts[0]

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         Squeezed,
         squeezed,
     )
+    from mlirhlo.mosaic.timeline import Timeline
 
     ANY = MemorySpace.ANY
     HOST = MemorySpace.HOST
@@ -93,6 +94,10 @@ def __getattr__(name: str) -> Any:
         from mlirhlo.mosaic.interpreter import InterpretParams
 
         return InterpretParams
+    if name == "Timeline":
+        from mlirhlo.mosaic.timeline import Timeline
+
+        return Timeline
     place = _PLACES.get(name)
     if place is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -124,6 +129,7 @@ __all__ = [
     "MemorySpace",
     "ShapeDtypeStruct",
     "Squeezed",
+    "Timeline",
     "axis_index",
     "axis_size",
     "cdiv",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from mlirhlo.mosaic.interpreter.memory import MemRef
     from mlirhlo.mosaic.interpreter.registry import Array
+    from mlirhlo.mosaic.timeline.channels import Transfer
 
 Clock: TypeAlias = "dict[int, int]"
 
@@ -49,8 +50,8 @@ class Flight:
     arrived: MemRef | None
     sent: MemRef | None
     is_done: bool = False
-    owners: tuple[int, ...] = ()
-    """Devices whose memories it uses."""
+    transfer: Transfer | None = None
+    """Its modelled time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

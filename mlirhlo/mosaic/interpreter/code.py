@@ -25,6 +25,7 @@ from mlirhlo.mosaic.interpreter.registry import MEANINGS, RegionRun, Run
 
 if TYPE_CHECKING:
     from mlirhlo.mosaic.interpreter.core import Core
+    from mlirhlo.mosaic.timeline.figures import Chip
 
 FAMILIES = (
     "arith",
@@ -91,6 +92,7 @@ class Function:
 
     def __init__(self, op: Operation, kernel: Functions) -> None:
         self._kernel = kernel
+        self._chip = kernel.chip
         self._slots: dict[SSAValue, int] = {}
         self._run = self.region(op.regions[0])
 
@@ -145,6 +147,10 @@ class Function:
                 ]
             else:
                 code.steps.append(self._step(op, name, operands))
+        if self._chip is not None:
+            from mlirhlo.mosaic.timeline.blocks import timed
+
+            code.steps = timed(code.steps, self._chip)
         return code
 
     def _step(self, op: Operation, name: str, operands: tuple[int, ...]) -> Step:
@@ -199,10 +205,11 @@ def _graph(entry: _Code, codes: dict[Block, _Code]) -> RegionRun:
 
 
 class Functions:
-    """The functions of a kernel's module by their names."""
+    """The functions of a kernel's module by their names; with a chip, running them takes its time."""
 
-    def __init__(self, module: ModuleOp) -> None:
+    def __init__(self, module: ModuleOp, chip: Chip | None = None) -> None:
         load_meanings()
+        self.chip = chip
         self.ops: dict[str, Operation] = {
             string_of(op, "sym_name") or "": op
             for op in module.body.ops

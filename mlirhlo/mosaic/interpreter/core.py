@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mlirhlo.mosaic.interpreter.checks import Checks
     from mlirhlo.mosaic.interpreter.registry import Array
     from mlirhlo.mosaic.interpreter.world import World
+    from mlirhlo.mosaic.timeline import Timeline
+    from mlirhlo.mosaic.timeline.clock import CoreTime
 
 
 def _to_standard_error(text: str) -> None:
@@ -47,6 +49,8 @@ class Options:
     """The generation whose VMEM the kernel has to fit into, where there are checks."""
     vmem_limit_bytes: int | None = None
     """What the call allows a kernel of that VMEM; None for the compiler's own limit."""
+    timeline: Timeline | None = None
+    """Collects what happens when, in modelled cycles; None for a run that does not count them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,8 @@ class Core:
     world: World | None = None
     """All devices of the run."""
     checks: Checks | None = None
+    time: CoreTime | None = None
+    """Where modelled cycles are counted."""
     clock: dict[int, int] = field(default_factory=dict[int, int])
     allocations: int = 0
     """How many there were: names those of one device to the others."""

@@ -41,12 +41,15 @@ from mlirhlo.mosaic.interpreter.numbers import width_of
 from mlirhlo.mosaic.interpreter.problems import place_of
 from mlirhlo.mosaic.interpreter.windows import Block, Window, window_of
 from mlirhlo.mosaic.interpreter.world import World
+from mlirhlo.mosaic.timeline.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Attribute, Operation
 
     from mlirhlo.mosaic.interpreter.registry import Array
+    from mlirhlo.mosaic.timeline.clock import CoreTime
+    from mlirhlo.mosaic.timeline.figures import Chip
 
 DYNAMIC_BOUND = -(1 << 63)
 
@@ -55,7 +58,9 @@ class Kernel:
     """A kernel's module, prepared; `run` may be called often."""
 
     def __init__(self, module: ModuleOp, internal_scratch_in_bytes: int = 0) -> None:
+        self._module = module
         self._functions = Functions(module)
+        self._timed: dict[str, Function] = {}
         self._scratch_bytes = internal_scratch_in_bytes
         self.op = self._entry()
         self.name = string_of(self.op, "sym_name") or ""
@@ -140,9 +145,12 @@ class Kernel:
         if stated.checks:
             check_budget(self.op, stated)
         world = World(stated, len(devices))
+        times: Sequence[CoreTime | None] = [None] * len(devices)
+        if stated.timeline is not None:
+            times = stated.timeline.begin(self.name, len(devices), 1)
         launches = [
-            self._launch(world, number, inputs, outputs, aliases or {})
-            for number, inputs in enumerate(devices)
+            self._launch(world, number, inputs, outputs, aliases or {}, time)
+            for number, (inputs, time) in enumerate(zip(devices, times, strict=True))
         ]
         with np.errstate(all="ignore"):
             world.run([launch.steps for launch in launches])
@@ -155,6 +163,7 @@ class Kernel:
         inputs: Sequence[Array],
         outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]],
         aliases: Mapping[int, int],
+        time: CoreTime | None,
     ) -> _Launch:
         dynamic = sum(bound == DYNAMIC_BOUND for bound in self.bounds)
         given = iter(inputs[:dynamic])
@@ -172,6 +181,7 @@ class Kernel:
             internal_scratch_in_bytes=self._scratch_bytes,
             device=device,
             world=world,
+            time=time,
             clock={device: 1},
         )
         if world.options.checks:
@@ -198,13 +208,20 @@ class Kernel:
         semantics = [case_of(item) for item in _items(attribute_of(self.op, "dimension_semantics"))]
         return _Launch(
             core,
-            self._functions[self.name],
+            self._functions[self.name] if time is None else self._timed_body(time.chip),
             refs,
             blocks,
             memory[first:],
             self.prefetches,
             tuple(semantics),
         )
+
+    def _timed_body(self, chip: Chip) -> Function:
+        """The kernel's function, counting a generation's cycles."""
+        found = self._timed.get(chip.name)
+        if found is None:
+            found = self._timed[chip.name] = Functions(self._module, chip)[self.name]
+        return found
 
     def _references(
         self,
@@ -288,6 +305,9 @@ class _Launch:
     def steps(self) -> None:
         """Every step of the grid, the last dimension fastest; parallel ones in the seed's order."""
         core = self.core
+        if core.time is not None:
+            self._timed_steps(core.time)
+            return
         scalars = tuple(self.refs[: self.prefetches])
         for step in self._grid():
             core.step = step
@@ -297,6 +317,21 @@ class _Launch:
             self.body(core, (*indices, *self.refs))
         for block in self.blocks:
             block.flush()
+
+    def _timed_steps(self, time: CoreTime) -> None:
+        """The same with the copies of the compiler's pipeline: results of the step before go back,
+        blocks of this one are waited for, those of the next one are fetched.
+        """
+        core, pipeline = self.core, Pipeline(time, self.blocks)
+        scalars = tuple(self.refs[: self.prefetches])
+        steps = [tuple(np.int32(at) for at in step) for step in self._grid()]
+        for number, indices in enumerate(steps):
+            core.step = time.step = tuple(int(at) for at in indices)
+            pipeline.begin(core, (*indices, *scalars))
+            if number + 1 < len(steps):
+                pipeline.fetch(core, (*steps[number + 1], *scalars))
+            self.body(core, (*indices, *self.refs))
+        pipeline.finish()
 
     def _grid(self) -> Iterator[tuple[int, ...]]:
         orders: list[Sequence[int]] = [range(bound) for bound in self.core.bounds]

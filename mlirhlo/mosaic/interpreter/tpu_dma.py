@@ -145,7 +145,8 @@ def sem_signal(op: Operation, scope: Scope) -> Run:
         if other is not None:
             semaphore = _counterpart(op, frame, semaphore, other)
         here = frame.core
-        _world(frame).signal(semaphore, int(amount), dict(here.clock), op)
+        moment = 0.0 if here.time is None else here.time.signal(op, other is not None)
+        _world(frame).signal(semaphore, int(amount), dict(here.clock), op, moment)
         here.tick()
         return ()
 

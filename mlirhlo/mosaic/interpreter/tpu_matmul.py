@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Operation
 
 
-def _maps(op: Operation) -> Maps:
+def maps_of(op: Operation) -> Maps:
     """Loops of both operands and the result: the left operand's dimensions come first."""
     numbers = attribute_of(op, "dimension_numbers")
     left_rank, right_rank = (len(shape_of(op.operands[i].type)) for i in range(2))
@@ -50,7 +50,7 @@ def matmul(op: Operation, scope: Scope) -> Run:
     f32 operands are rounded to bf16 first only if the run's options ask for it and the operation does
     not ask for `fp32`.
     """
-    maps, dtype = _maps(op), dtype_in(op.results[0].type)
+    maps, dtype = maps_of(op), dtype_in(op.results[0].type)
     precision = case_of(attribute_of(op, "precision"), "bf16")
 
     def run(frame: Activation, a: Any, b: Any, start: Any) -> Any:

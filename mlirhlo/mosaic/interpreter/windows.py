@@ -15,6 +15,7 @@ import numpy as np
 from mlirhlo.diagnostics import error
 from mlirhlo.mosaic.attributes import case_of, integers, lists_of, plain
 from mlirhlo.mosaic.interpreter.memory import MemRef, unwritten
+from mlirhlo.mosaic.interpreter.numbers import width_of
 from mlirhlo.mosaic.interpreter.problems import place_of
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class Window:
     """Whether the grid may come back to an earlier block of an output."""
     place: Operation | None = None
     """The function that gives the block numbers."""
+    buffers: int = 2
+    """One: a block is fetched when it is needed, not ahead."""
 
     def starts(self, core: Core, arguments: tuple[Any, ...]) -> tuple[int, ...]:
         """Where the block of a step begins in the array; may lie outside of it."""
@@ -61,9 +64,9 @@ def window_of(entry: Mapping[str, Attribute], functions: Functions) -> Window | 
     name = plain(entry["transform_indices"])
     may_return = "any" in case_of(entry.get("revisit_mode"))
     transform = functions[name]
-    return Window(
-        integers(entry["window_bounds"]), transform, low, may_return, functions.ops.get(name)
-    )
+    buffers = 1 if "synchronous" in case_of(entry.get("pipeline_mode")) else 2
+    bounds, place = integers(entry["window_bounds"]), functions.ops.get(name)
+    return Window(bounds, transform, low, may_return, place, buffers)
 
 
 def _last(function: Operation) -> Operation:
@@ -101,6 +104,18 @@ class Block:
             whole.append(slice(low, high))
             mine.append(slice(low - start, high - start))
         return tuple(whole), tuple(mine)
+
+    @property
+    def at(self) -> tuple[int, ...] | None:
+        """Where the block begins; None before the first step."""
+        return self._at
+
+    def bytes_at(self, at: tuple[int, ...]) -> int:
+        """What a copy of the block there moves: what of it lies in the array."""
+        count = 1
+        for part in self._parts(at)[0]:
+            count *= part.stop - part.start
+        return count * width_of(self.array.dtype) // 8
 
     def begin(self, core: Core, arguments: tuple[Any, ...]) -> None:
         """Makes the block the one of a step."""

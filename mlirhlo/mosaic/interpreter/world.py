@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Operation
 
     from mlirhlo.mosaic.interpreter.core import Core, Options
+    from mlirhlo.mosaic.timeline.clock import Moment
 
 
 class _Abandoned(Exception):
@@ -38,6 +39,8 @@ class _Signal:
     amount: int
     clock: Clock
     op: Operation
+    moment: Moment
+    """When it arrives, where time is modelled."""
 
 
 @dataclass(slots=True, eq=False)
@@ -185,10 +188,12 @@ class World:
         found = self._semaphores.get(address(ref))
         return found.value if found is not None else 0
 
-    def signal(self, ref: MemRef, amount: int, clock: Clock, op: Operation) -> None:
+    def signal(
+        self, ref: MemRef, amount: int, clock: Clock, op: Operation, moment: Moment = 0.0
+    ) -> None:
         """Adds to a semaphore."""
         found = self._semaphores.setdefault(address(ref), _Semaphore(ref))
-        found.signals.append(_Signal(amount, clock, op))
+        found.signals.append(_Signal(amount, clock, op, moment))
 
     def take(self, core: Core, ref: MemRef, amount: int, op: Operation) -> None:
         """Waits until a semaphore holds as much, and takes it; what was done before the signals is
@@ -198,8 +203,10 @@ class World:
             raise fault(f"a wait for {ref.array.size} semaphores at once")
         self._wait(core, _Wait(op, ref, amount))
         found = self._semaphores.get(address(ref))
+        moments: list[Moment] = []
         while amount > 0 and found is not None:
             signal = found.signals[0]
+            moments.append(signal.moment)
             merge(core.clock, signal.clock)
             taken = min(amount, signal.amount)
             signal.amount -= taken
@@ -208,6 +215,9 @@ class World:
                 found.signals.popleft()
         if found is not None and not found.signals:
             del self._semaphores[address(ref)]
+        if core.time is not None:
+            name = ref.memory.name if ref.memory is not None else "a semaphore"
+            core.time.wait(moments, f"wait for {name}", op)
         self._forget(core)
 
     def _forget(self, core: Core) -> None:
@@ -232,6 +242,12 @@ class World:
         """Starts a copy. Raises `HloError` HLO0730 when it races."""
         flight = Flight(self._next, op, source, target, dict(core.clock), arrived, sent)
         self._next += 1
+        if core.time is not None:
+            names = [ref.memory.name if ref.memory is not None else "" for ref in (source, target)]
+            other = target.memory is not None and target.memory.device != core.device
+            flight.transfer = core.time.copy(
+                " to ".join(names), source.space, target.space, bytes_of(source), op, other
+            )
         core.tick()
         if core.checks is not None:
             core.checks.start(flight)
@@ -250,13 +266,13 @@ class World:
             mark(target, ...)
         elif target.written is not None:
             # What nobody wrote stays what nobody wrote.
-            for index in np.argwhere(source.written):
-                mark(target, tuple(int(i) for i in index))
+            mark(target, np.asarray(source.written))
         clock = {**flight.clock, flight.number: 1}
+        end = flight.transfer if flight.transfer is not None else 0.0
         if flight.sent is not None:
-            self.signal(flight.sent, amount_of(flight.sent, source), dict(clock), flight.op)
+            self.signal(flight.sent, amount_of(flight.sent, source), dict(clock), flight.op, end)
         if flight.arrived is not None:
-            self.signal(flight.arrived, amount_of(flight.arrived, target), clock, flight.op)
+            self.signal(flight.arrived, amount_of(flight.arrived, target), clock, flight.op, end)
 
     def _perform_for(self, wait: _Wait) -> bool:
         wanted = address(wait.semaphore)

@@ -10,7 +10,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import index as as_index
 from typing import Any
 
@@ -71,6 +71,7 @@ class KernelCall:
     platform: str
     interpret: Any
     target: str | None
+    timeline: str | None
     debug: bool
     metadata: Mapping[str, Any]
     _lowered: dict[Any, Kernel] = field(default_factory=dict[Any, Kernel])
@@ -84,7 +85,15 @@ class KernelCall:
         types = [ShapeDtypeStruct(leaf.shape[lead:], leaf.dtype) for leaf in leaves]
         kernel = self.lower(*types)
         bounds = [np.asarray(bound, np.int32) for bound in self.grid if not _is_static(bound)]
-        return kernel(*bounds, *leaves, platform=self.platform, options=self.interpret)
+        if self.timeline is None:
+            return kernel(*bounds, *leaves, platform=self.platform, options=self.interpret)
+        from mlirhlo.mosaic.timeline import Timeline
+
+        stated = self.interpret or kernel.interpret_params()
+        taken = Timeline(self.target or stated.target)
+        found = kernel(*bounds, *leaves, options=replace(stated, timeline=taken))
+        taken.write(self.timeline)
+        return found
 
     def lower(self, *types: Any) -> Kernel:
         """The kernel for arrays of these shapes and types (arrays, or `ShapeDtypeStruct`).
@@ -344,12 +353,14 @@ def kernel_call(
     mesh: Mapping[str, int] | None = None,
     platform: str = "interpreter",
     target: str | None = None,
+    timeline: str | None = None,
 ) -> KernelCall:
     """A kernel: `kernel` is run for every step of the grid, on references to blocks of the arrays.
 
     Names are Pallas' (`pallas_call`). What is ours: `platform` says where a call on arrays runs,
     `interpreter` (checked) or `cpu` (compiled); `interpret` are the `InterpretParams` of the former;
-    `target`, a generation such as `v5e`, refuses what it cannot do; `mesh` has axes of devices.
+    `target`, a generation such as `v5e`, refuses what it cannot do; `mesh` has axes of devices;
+    `timeline`, a `.json` or `.svg` file, is written by each call (on the simulator).
     Raises `HloError` HLO0726 for specs that do not fit.
     """
     prefetches = 0
@@ -380,6 +391,7 @@ def kernel_call(
         platform=platform,
         interpret=interpret,
         target=target,
+        timeline=timeline,
         debug=debug,
         metadata=metadata or {},
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,8 @@ from mlirhlo.mosaic.language.specs import CompilerParams, CostEstimate, ShapeDty
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from mlirhlo.mosaic.interpreter import InterpretParams
+    from mlirhlo.mosaic.timeline import Timeline
     from mlirhlo.mosaic.tpu_compiler import Job, Verdict
 
 PLATFORMS = ("interpreter", "cpu")
@@ -65,10 +67,9 @@ class Kernel:
             )
         if platform == "cpu":
             return self._compiled(arrays)
-        from mlirhlo.mosaic.interpreter import InterpretParams
         from mlirhlo.mosaic.interpreter import Kernel as Runner
 
-        stated = options or InterpretParams(vmem_limit_bytes=self.params.vmem_limit_bytes)
+        stated = options or self.interpret_params()
         runner = Runner(self.module, self.params.internal_scratch_in_bytes or 0)
         types = [(one.shape, I32 if one.dtype == BOOL else one.dtype) for one in self.results]
         aliases = {
@@ -86,6 +87,23 @@ class Kernel:
             array = np.stack(shards).reshape(*lead, *one.shape) if lead else shards[0]
             results.append(array != 0 if one.dtype == BOOL else array)
         return self.rebuild(results)
+
+    def interpret_params(self) -> InterpretParams:
+        """How the kernel is simulated unless a call says otherwise."""
+        from mlirhlo.mosaic.interpreter import InterpretParams
+
+        return InterpretParams(vmem_limit_bytes=self.params.vmem_limit_bytes)
+
+    def timeline(self, *arrays: Any, generation: str = "v5e", options: Any = None) -> Timeline:
+        """What happens when, in modelled cycles of a generation, while the kernel runs on arrays.
+
+        Raises `HloError` HLO0749 for a generation that is not modelled.
+        """
+        from mlirhlo.mosaic.timeline import Timeline
+
+        taken = Timeline(generation)
+        self(*arrays, options=replace(options or self.interpret_params(), timeline=taken))
+        return taken
 
     def _compiled(self, arrays: Sequence[Any]) -> Any:
         """The results by machine code, compiled at the first call."""

@@ -16,7 +16,7 @@ from mlirhlo.analysis.call_graph import Context, call_graph
 from mlirhlo.analysis.dataflow import Value, indices
 from mlirhlo.analysis.heap import pack
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import ConstantOp, FusionOp, ParameterOp
+from mlirhlo.dialects.hlo.ops import ConstantOp, FusionOp, ParameterOp, TupleOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
@@ -246,15 +246,18 @@ def writes_over(one: Placed, other: Placed, computations: Mapping[str, Computati
         return False
     if isinstance(op, FusionOp):
         fused = computations[op.calls]
-        return all(_is_read_in_place(fused, fused.parameters[k]) for k in operands)
+        return all(is_read_in_place(fused, fused.parameters[k]) for k in operands)
     return bool(op.opcode.elementwise)
 
 
-def _is_read_in_place(fused: ComputationOp, parameter: Instruction) -> bool:
-    """Whether a parameter reaches the root through element-wise instructions of its shape only."""
+def is_read_in_place(fused: ComputationOp, parameter: Instruction) -> bool:
+    """Whether a parameter reaches the results through element-wise instructions of its shape only.
+
+    The kernel then reads no element of it after it wrote that element of any result.
+    """
     work, seen = [parameter], {parameter}
-    root = fused.root
-    if not isinstance(root.shape, ArrayShape):
+    have = parameter.shape
+    if not isinstance(have, ArrayShape):
         return False
     while work:
         op = work.pop()
@@ -262,10 +265,12 @@ def _is_read_in_place(fused: ComputationOp, parameter: Instruction) -> bool:
             user = use.operation
             if not isinstance(user, Instruction) or user in seen:
                 continue
+            if isinstance(user, TupleOp) and user is fused.root:
+                continue
             shape = user.shape
             if not user.opcode.elementwise or not isinstance(shape, ArrayShape):
                 return False
-            if shape.dimensions != root.shape.dimensions:
+            if shape.dimensions != have.dimensions:
                 return False
             seen.add(user)
             work.append(user)

@@ -34,10 +34,11 @@ Value: TypeAlias = Position
 Use: TypeAlias = tuple[Instruction, int, ShapeIndex]
 """Instruction, operand number, shape index in the operand."""
 
-_FORWARDS = frozenset(
-    {"bitcast", "domain", "opt-barrier", "optimization-barrier", "add-dependency"}
-)
+FORWARDS = frozenset({"bitcast", "domain", "opt-barrier", "optimization-barrier", "add-dependency"})
 """Opcodes whose result is their first operand."""
+
+_WRITES = frozenset({"dynamic-update-slice", "scatter"})
+"""Opcodes that, at the end of a fusion, write over a parameter."""
 
 _UPDATES = frozenset({"dynamic-update-slice", "all-reduce-start", "all-reduce-done"})
 """Opcodes whose result takes the place of their first operand."""
@@ -85,11 +86,11 @@ def dataflow(module: HloModule) -> Dataflow:
     users: dict[Position, list[Position]] = {}
     sets: dict[Position, set[Value]] = {}
     live = [op for c in computations.values() for op in c.instructions]
-    callers = _callers(live, computations)
+    callers = callers_of(live, computations)
     for op in live:
         for index in indices(op.shape):
             position = (op, index)
-            found = _sources(op, index, computations, callers)
+            found = sources_of(op, index, computations, callers)
             sources[position] = found
             sets[position] = set() if found else {position}
             for source in found:
@@ -115,12 +116,12 @@ def dataflow(module: HloModule) -> Dataflow:
     )
 
 
-_Callers: TypeAlias = "dict[str, list[Instruction]]"
+Callers: TypeAlias = "dict[str, list[Instruction]]"
 
 
-def _callers(live: list[Instruction], computations: Mapping[str, ComputationOp]) -> _Callers:
+def callers_of(live: list[Instruction], computations: Mapping[str, ComputationOp]) -> Callers:
     """Those that hand values to a computation and back: not a reduce to its function of elements."""
-    found: _Callers = {}
+    found: Callers = {}
     for op in live:
         if isinstance(op, CallOp | WhileOp | ConditionalOp) or op.opcode.name == "async-start":
             for name in op.called_computations:
@@ -129,11 +130,11 @@ def _callers(live: list[Instruction], computations: Mapping[str, ComputationOp])
     return found
 
 
-def _sources(
+def sources_of(
     op: Instruction,
     index: ShapeIndex,
     computations: Mapping[str, ComputationOp],
-    callers: _Callers,
+    callers: Callers,
 ) -> list[Position]:
     """Positions whose values stand at this one; none where it is a value of its own."""
     name = op.opcode.name
@@ -151,7 +152,7 @@ def _sources(
             return [(computations[c].root, index) for c in op.called_computations]
         case ParameterOp():
             return _arguments(op, index, computations, callers)
-        case _ if name in _FORWARDS:
+        case _ if name in FORWARDS:
             return [_operand(op, 0, index)]
         case _:
             return _asynchronous(op, index, computations)
@@ -194,7 +195,7 @@ def _arguments(
     op: ParameterOp,
     index: ShapeIndex,
     computations: Mapping[str, ComputationOp],
-    callers: _Callers,
+    callers: Callers,
 ) -> list[Position]:
     computation = cast(ComputationOp, op.parent_op())
     name = computation.computation_name
@@ -242,7 +243,7 @@ def _fused_updates(
     is_tuple = isinstance(root, TupleOp)
     for at, part in enumerate(root.inputs if is_tuple else (root.output,)):
         owner = part.owner
-        if isinstance(owner, Instruction) and owner.opcode.name == "dynamic-update-slice":
+        if isinstance(owner, Instruction) and owner.opcode.name in _WRITES:
             target = owner.inputs[0].owner
             if isinstance(target, ParameterOp) and len(list(target.output.uses)) == 1:
                 yield target.parameter_number, (), ((at,) if is_tuple else ())

@@ -1,0 +1,209 @@
+"""When values are alive: whether two of them can be in one buffer, in whatever order a module may run.
+
+In a module with a schedule the order is that of the blocks; otherwise any order that operands and control
+dependencies allow. A value is alive from its definition to its last reader, to the end of a computation
+that gives it back. Loops run the condition, then the body; of branches one runs.
+Source: behaviour of XLA's `HloOrdering`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from mlirhlo.analysis.buffer_assignment import is_read_in_place
+from mlirhlo.analysis.dataflow import ShapeIndex, Use, Value, in_place_pairs
+from mlirhlo.analysis.single_values import SingleValues
+from mlirhlo.dialects.hlo.ops import ConditionalOp, CopyOp, FusionOp, ParameterOp, WhileOp
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+from mlirhlo.dialects.hlo.order import instruction_list
+from mlirhlo.dialects.hlo.shapes import ArrayShape, subshape
+
+
+@dataclass(slots=True)
+class LiveRange:
+    """Where a value is needed."""
+
+    reads: list[Use]
+    alive_after: set[str]
+    """Computations at whose end it is still needed."""
+
+
+@dataclass(slots=True)
+class Ordering:
+    """What runs before what."""
+
+    values: SingleValues
+    is_scheduled: bool
+    asked: set[Instruction]
+    """Instructions that questions are about: those that define the values."""
+    _places: dict[Instruction, int] = field(default_factory=dict[Instruction, int])
+    """Position in the block, or, without a schedule, number among those asked about."""
+    _followers: dict[Instruction, int] = field(default_factory=dict[Instruction, int])
+    """Of those asked about in its computation, the ones that cannot run before it: a bit each."""
+    _seen: set[ComputationOp] = field(default_factory=set[ComputationOp])
+
+    @staticmethod
+    def of(values: SingleValues, *, is_scheduled: bool, asked: Iterable[Instruction]) -> Ordering:
+        """For questions about `asked`."""
+        return Ordering(values, is_scheduled, {*asked, *values.callers.values()})
+
+    def is_before(self, one: Instruction, other: Instruction) -> bool:
+        """Whether one of two instructions of a computation always runs before the other."""
+        if isinstance(other, ParameterOp) or isinstance(one, ParameterOp):
+            return not isinstance(other, ParameterOp)
+        computation = one.parent_op()
+        assert isinstance(computation, ComputationOp)
+        if computation not in self._seen:
+            self._look_at(computation)
+        if self.is_scheduled:
+            return self._places[one] < self._places[other]
+        return bool(self._followers[one] >> self._places[other] & 1)
+
+    def _look_at(self, computation: ComputationOp) -> None:
+        self._seen.add(computation)
+        order = instruction_list(computation)
+        if self.is_scheduled:
+            self._places.update((op, place) for place, op in enumerate(order))
+            return
+        asked = [op for op in order if op in self.asked]
+        self._places.update((op, number) for number, op in enumerate(asked))
+        followers = self._followers
+        for op in reversed(order):
+            here = followers.setdefault(op, 0)
+            if op in self.asked:
+                here |= 1 << self._places[op]
+            for value in op.operands:
+                owner = value.owner
+                assert isinstance(owner, Instruction)
+                followers[owner] = followers.get(owner, 0) | here
+
+    def outer(self, op: Instruction) -> dict[str, Instruction]:
+        """By computation, innermost first: the instruction itself, and those that run it."""
+        found: dict[str, Instruction] = {}
+        here: Instruction | None = op
+        while here is not None:
+            computation = here.parent_op()
+            assert isinstance(computation, ComputationOp)
+            found[computation.computation_name] = here
+            here = self.values.callers.get(computation.computation_name)
+        return found
+
+    def ends_before(self, op: Instruction, value: Value, *, reads: bool) -> bool:
+        """Whether `op` is done when `value` is written; `reads`: only with reading its operands.
+
+        One that reads and writes at once is not; a loop reads its first state before all that is in it.
+        """
+        made = value[0]
+        one, other = self.outer(op), self.outer(made)
+        name = next((name for name in one if name in other), None)
+        if name is None:
+            return True
+        x, y = one[name], other[name]
+        if x is not y:
+            return self.is_before(x, y)
+        if made is x:  # the result of a loop or conditional, after all that is in it
+            return op is not x or (reads and isinstance(x, WhileOp | ConditionalOp))
+        if op is x:
+            return reads
+        mine, its = _inside(one, name), _inside(other, name)
+        if isinstance(x, WhileOp):
+            return mine == x.condition and its == x.body
+        return mine != its
+
+    def holds(self, computation: str, op: Instruction) -> bool:
+        """Whether `op` runs as a part of the computation."""
+        return computation in self.outer(op)
+
+
+def _inside(outer: Mapping[str, Instruction], name: str) -> str:
+    """The computation just inside of that one."""
+    names = list(outer)
+    return names[names.index(name) - 1]
+
+
+@dataclass(slots=True)
+class LiveRanges:
+    """Live ranges of the values of one module, which change as copies are taken away."""
+
+    values: SingleValues
+    ordering: Ordering
+    _ranges: dict[Value, LiveRange] = field(default_factory=dict[Value, LiveRange])
+
+    def of(self, value: Value) -> LiveRange:
+        """The live range of a value."""
+        found = self._ranges.get(value)
+        if found is None:
+            found = LiveRange(self.values.reads(value), self.values.leaves_alive(value))
+            # What a condition sees, the body, or whoever comes after the loop, needs.
+            for op, _ in self.values.positions[value]:
+                computation = op.parent_op()
+                assert isinstance(computation, ComputationOp)
+                name = computation.computation_name
+                loop = self.values.callers.get(name)
+                if isinstance(op, ParameterOp) and isinstance(loop, WhileOp):
+                    if name == loop.condition:
+                        found.alive_after.add(name)
+            self._ranges[value] = found
+        return found
+
+    def extend(self, value: Value, copy: Value) -> None:
+        """Lets the readers of a copy read what was copied."""
+        mine, its = self.of(value), self.of(copy)
+        mine.reads = [read for read in mine.reads if read[0] is not copy[0]] + its.reads
+        mine.alive_after |= its.alive_after
+
+    def extended(self, value: Value, copy: Value) -> LiveRange:
+        """What `extend` would make of the live range."""
+        mine, its = self.of(value), self.of(copy)
+        reads = [read for read in mine.reads if read[0] is not copy[0]] + its.reads
+        return LiveRange(reads, mine.alive_after | its.alive_after)
+
+    def interfere(self, one: Value, other: Value, *, range_of_one: LiveRange | None = None) -> bool:
+        """Whether both may be needed at the same time."""
+        mine, its = range_of_one or self.of(one), self.of(other)
+        return not (self._is_over_before(one, mine, other) or self._is_over_before(other, its, one))
+
+    def _is_over_before(self, value: Value, alive: LiveRange, next_: Value) -> bool:
+        ordering = self.ordering
+        if value[0] is next_[0] or not ordering.ends_before(value[0], next_, reads=False):
+            return False
+        if any(ordering.holds(name, next_[0]) for name in alive.alive_after):
+            return False
+        return all(
+            self.may_write_over(read, next_)
+            if read[0] is next_[0] and not isinstance(read[0], WhileOp | ConditionalOp)
+            else ordering.ends_before(read[0], next_, reads=True)
+            for read in alive.reads
+        )
+
+    def may_write_over(self, read: Use, result: Value) -> bool:
+        """Whether an instruction may write a result where it reads an operand, element by element."""
+        op, number, index = read
+        return shares(op, number, index, result[1], self.values.computations)
+
+
+def shares(
+    op: Instruction,
+    number: int,
+    index: ShapeIndex,
+    result: ShapeIndex,
+    computations: Mapping[str, ComputationOp],
+) -> bool:
+    """Whether operand and result of `op`, parts at `index` and `result`, can be one buffer."""
+    if (number, index, result) in in_place_pairs(op, computations):
+        return True
+    if index or (result and not isinstance(op, FusionOp)):
+        return False
+    operand, made = op.input_shapes[number], subshape(op.shape, result)
+    if not isinstance(operand, ArrayShape) or not isinstance(made, ArrayShape):
+        return False
+    if (operand.dimensions, operand.layout) != (made.dimensions, made.layout):
+        return False
+    if operand.element_type.byte_size != made.element_type.byte_size:
+        return False
+    if isinstance(op, FusionOp):
+        fused = computations[op.calls]
+        return is_read_in_place(fused, fused.parameters[number])
+    return bool(op.opcode.elementwise) or isinstance(op, CopyOp)

@@ -1,0 +1,67 @@
+"""Tuples with some of their parts replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TypeAlias
+
+from xdsl.ir import Operation, SSAValue
+
+from mlirhlo.dialects.hlo.attributes.base import integer
+from mlirhlo.dialects.hlo.build import make
+from mlirhlo.dialects.hlo.ops import TupleOp
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
+from mlirhlo.dialects.hlo.types import shape_of
+
+ShapeIndex: TypeAlias = tuple[int, ...]
+
+
+def insert_before(place: Operation, op: Instruction) -> Instruction:
+    """Puts a detached instruction before `place`."""
+    block = place.parent
+    assert block is not None
+    block.insert_op_before(op, place)
+    return op
+
+
+def inherit_from(op: Instruction, value: SSAValue) -> None:
+    """Gives a new instruction the metadata and sharding of the one that it stands for."""
+    owner = value.owner
+    for key in ("metadata", "sharding"):
+        found = owner.properties.get(key) if isinstance(owner, Instruction) else None
+        if found is not None:
+            op.properties[key] = found
+
+
+def replace_parts(
+    value: SSAValue,
+    wanted: Collection[ShapeIndex],
+    place: Operation,
+    part: Callable[[ShapeIndex, SSAValue], SSAValue],
+    index: ShapeIndex = (),
+) -> SSAValue:
+    """`value` with `part(index, old)` at every index of `wanted`; what that needs stands before `place`."""
+    if index in wanted:
+        return part(index, value)
+    shape = shape_of(value.type)
+    if not isinstance(shape, TupleShape) or not any(w[: len(index)] == index for w in wanted):
+        return value
+    owner = value.owner
+    parts: list[SSAValue] = []
+    shapes: list[Shape] = []
+    for number, element in enumerate(shape.elements):
+        if isinstance(owner, TupleOp):
+            found = owner.inputs[number]
+        else:
+            properties = {"index": integer(number)}
+            got = insert_before(place, make("get-tuple-element", [value], element, properties))
+            found = got.output
+        replaced = replace_parts(found, wanted, place, part, (*index, number))
+        parts.append(replaced)
+        shapes.append(shape_of(replaced.type))
+    made = insert_before(place, make("tuple", parts, TupleShape(tuple(shapes))))
+    inherit_from(made, value)
+    if isinstance(owner, TupleOp):  # which nobody may need any more
+        made.instruction_name = owner.instruction_name
+    return made.output

@@ -1,0 +1,72 @@
+"""`copy-insertion`: nothing that is still needed is written over, in whatever order instructions run."""
+
+import json
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import CORPUS, needs_shared
+from unit.rewrites.random_loops import Program
+from unit.rewrites.shared_buffers import clobbers
+
+from mlirhlo.analysis.verifier import verify_module
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.formats.hlo_text import parse_module
+from mlirhlo.interp import run_module
+from mlirhlo.interp.fake_data import make_fake_arguments
+from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
+
+SEEDS = range(60)
+
+
+def problems(module: HloModule) -> list[str]:
+    return [found for seed in range(8) for found in clobbers(module, seed)]
+
+
+def test_without_the_pass_values_are_lost() -> None:
+    lost = [seed for seed in SEEDS if problems(HloModule(parse_module(Program(seed).text)))]
+    assert len(lost) > len(SEEDS) // 2
+
+
+@pytest.mark.parametrize("start", SEEDS[::20])
+@pytest.mark.parametrize("before", ["", "hlo-memory-scheduler,"], ids=["any-order", "scheduled"])
+def test_random_modules(start: int, before: str) -> None:
+    for seed in range(start, start + 20):
+        text = Program(seed).text
+        module = parse_module(text)
+        arguments = list(make_fake_arguments(module, 1))
+        wanted = run_module(module, arguments)
+        run_pipeline(module, parse_pipeline(f"{before}copy-insertion"))
+        assert verify_module(module) == []
+        assert problems(HloModule(module)) == [], text
+        found = run_module(module, arguments)
+        for a, b in zip(wanted, found, strict=True):
+            np.testing.assert_array_equal(np.asarray(a), np.asarray(b), text)
+        run_pipeline(module, parse_pipeline("copy-insertion"))
+        assert problems(HloModule(module)) == [], text
+
+
+def modules() -> Iterator[tuple[str, str]]:
+    """Modules before XLA's pass."""
+    for archive in sorted(CORPUS.glob("programs/*/*.passes.tar.gz")):
+        with tarfile.open(archive) as files:
+
+            def read(name: str, files: tarfile.TarFile = files) -> str:
+                handle = files.extractfile(name)
+                assert handle is not None
+                return handle.read().decode()
+
+            for row in json.loads(read("INDEX.json")):
+                if row["pass"] == "copy-insertion" and row["before"]:
+                    yield f"{archive.name}: {row['file']}", read(row["before"])
+
+
+@needs_shared
+@pytest.mark.slow
+def test_modules_of_xla() -> None:
+    for name, text in modules():
+        module = parse_module(text, Path(name).name)
+        run_pipeline(module, parse_pipeline("copy-insertion"))
+        assert problems(HloModule(module)) == [], name

@@ -123,7 +123,10 @@ class PackFormatAttr(CaseAttr):
 
 @irdl_attr_definition
 class ReductionKindAttr(CaseAttr):
-    """What a reduction or scan computes; the compiler's own `tpu.reduce` has more kinds."""
+    """What a reduction or scan computes; the kinds that name an element type are the compiler's own.
+
+    Those stand only in what its stages print; their numbers are ours.
+    """
 
     name = "tpu.reduction_kind"
     cases: ClassVar[Mapping[str, int]] = {
@@ -133,6 +136,10 @@ class ReductionKindAttr(CaseAttr):
         "arg_max": 3,
         "arg_min": 4,
         "find_first_set": 5,
+        "maxf": 6,
+        "minf": 7,
+        "maxsi": 8,
+        "minsi": 9,
     }
 
 

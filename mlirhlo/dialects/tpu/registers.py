@@ -52,13 +52,19 @@ class RegisterGrid:
     replicated: tuple[bool, bool]
     """Whether all sublanes, all lanes hold the same."""
 
+    @property
+    def count(self) -> int:
+        """How many registers there are."""
+        return prod(self.shape)
+
     def spread(self, registers: Sequence[Any]) -> tuple[Any, ...]:
         """Registers whose first sublane or lane is known, with it everywhere it is replicated to."""
         found: list[Any] = []
         for register in registers:
             value = register
             if self.replicated[0]:
-                value = np.broadcast_to(value[:1], value.shape)
+                row = value[:1] if value.ndim == 2 else value[:1, :, :1]
+                value = np.broadcast_to(row, value.shape)
             if self.replicated[1]:
                 value = np.broadcast_to(value[:, :1], value.shape)
             found.append(np.array(value))

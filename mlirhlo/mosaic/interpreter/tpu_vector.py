@@ -103,11 +103,27 @@ def gather(op: Operation, scope: Scope) -> Run:
     return lambda frame, a: np.take(a, indices, axis=dim)
 
 
-@means("tpu.bitcast", "tpu.bitcast_vreg")
+@means("tpu.bitcast")
 def bitcast(op: Operation, scope: Scope) -> Run:
     """The same bits; rows are packed into wider elements, even ones in the low half."""
     dtype = dtype_in(op.results[0].type)
     return lambda frame, a: rows_as(a, dtype)
+
+
+@means("tpu.bitcast_vreg")
+def bitcast_register(op: Operation, scope: Scope) -> Run:
+    """The same words of a register; the first element of a word is in its low bits."""
+    shape, dtype = shape_of(op.results[0].type), dtype_in(op.results[0].type)
+
+    def run(frame: Activation, a: Any) -> Any:
+        # Elements of a word as rows, as which `rows_as` packs them.
+        rows = np.moveaxis(a, 2, 1).reshape(-1, a.shape[1]) if a.ndim == 3 else a
+        made = rows_as(rows, dtype)
+        if len(shape) == 2:
+            return made
+        return np.moveaxis(made.reshape(shape[0], shape[2], shape[1]), 1, 2)
+
+    return run
 
 
 @means("tpu.broadcast_in_sublanes")

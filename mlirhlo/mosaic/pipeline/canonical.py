@@ -16,6 +16,7 @@ from mlirhlo.mosaic.pipeline.building import (
     replace,
     vector_type,
 )
+from mlirhlo.mosaic.pipeline.matmul import plain_product
 from mlirhlo.mosaic.target.tiling import shape_in
 
 if TYPE_CHECKING:
@@ -32,10 +33,10 @@ _CASTS = {
 }
 _KINDS = {
     "add": ("sum", "arith.addf", "arith.addi"),
-    "maximumf": ("max", "arith.maximumf", ""),
-    "minimumf": ("min", "arith.minimumf", ""),
-    "maxsi": ("max", "", "arith.maxsi"),
-    "minsi": ("min", "", "arith.minsi"),
+    "maximumf": ("maxf", "arith.maximumf", ""),
+    "minimumf": ("minf", "arith.minimumf", ""),
+    "maxsi": ("maxsi", "", "arith.maxsi"),
+    "minsi": ("minsi", "", "arith.minsi"),
 }
 """Reductions: the kind of `tpu.reduce`, and what adds the accumulator."""
 
@@ -112,16 +113,21 @@ def _reduce(op: Operation) -> None:
 
 
 def canonicalize_mosaic(module: ModuleOp) -> None:
-    """A broadcast that adds dimensions is a reshape and a broadcast of equal rank."""
+    """Broadcasts that add dimensions are a reshape and one of equal rank; products are of matrices."""
     for function in functions_of(module):
         for op in list(function.walk()):
-            if name_of(op) != "vector.broadcast" or not is_vector(op.operands[0].type):
-                continue
-            before, after = shape_in(op.operands[0].type), shape_in(op.results[0].type)
-            if len(before) == len(after) or not before:
-                continue
-            full = (1,) * (len(after) - len(before)) + before
-            shaped = vector_type(full, element_of(op.results[0].type))
-            new = build("tpu.reshape", op.operands, (shaped,), None, op)
-            insert(new, op)
-            op.operands[0] = new.results[0]
+            if name_of(op) == "vector.broadcast" and is_vector(op.operands[0].type):
+                _equal_rank(op)
+            elif name_of(op) in ("tpu.matmul", "vector.contract"):
+                plain_product(op)
+
+
+def _equal_rank(op: Operation) -> None:
+    before, after = shape_in(op.operands[0].type), shape_in(op.results[0].type)
+    if len(before) == len(after) or not before:
+        return
+    full = (1,) * (len(after) - len(before)) + before
+    shaped = vector_type(full, element_of(op.results[0].type))
+    new = build("tpu.reshape", op.operands, (shaped,), None, op)
+    insert(new, op)
+    op.operands[0] = new.results[0]

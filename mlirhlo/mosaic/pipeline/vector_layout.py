@@ -11,23 +11,20 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from mlirhlo.dialects.tpu.attributes import VectorLayoutAttr
 from mlirhlo.dialects.tpu.registers import register_grid
 from mlirhlo.dialects.tpu.values import LANES, SUBLANES, VectorLayout
-from mlirhlo.mosaic.attributes import integers_of, name_of
+from mlirhlo.mosaic.attributes import attribute_of, integer_of, integers_of, lists_of, name_of
 from mlirhlo.mosaic.pipeline.building import (
     build,
     functions_of,
     insert,
     is_vector,
-    tiled_layout_of,
 )
+from mlirhlo.mosaic.pipeline.memory_layout import memory_layout
 from mlirhlo.mosaic.target.check import refuse
-from mlirhlo.mosaic.target.divisible import constant_of
 from mlirhlo.mosaic.target.memory import indices_are_aligned, vectors_are_in_vmem
 from mlirhlo.mosaic.target.structure import nowhere
 from mlirhlo.mosaic.target.tiling import element_name, shape_in, width_in_bits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Attribute
 
@@ -71,7 +68,7 @@ def infer_vector_layout(module: ModuleOp) -> None:
             if op is function:
                 continue
             refuse(op, nowhere, indices_are_aligned, vectors_are_in_vmem)
-            rule = _RULES.get(name_of(op), _elementwise if _is_elementwise(op) else _plain)
+            rule = _RULES.get(name_of(op), _elementwise if is_elementwise(op) else _plain)
             inputs, outputs = rule(op)
             # As the compiler has it: a vector's constant says nothing of operands.
             if name_of(op) != "arith.constant" or not is_vector(op.results[0].type):
@@ -105,13 +102,22 @@ def relayout_insertion(module: ModuleOp) -> None:
 Rule = Callable[[Operation], "tuple[list[Layout], list[Layout]]"]
 
 
-def _is_elementwise(op: Operation) -> bool:
-    name = name_of(op)
-    return name.startswith(("arith.", "math.")) or name in (
+_BY_ELEMENT = frozenset(
+    {
         "tpu.reciprocal",
         "tpu.logistic",
         "tpu.weird",
-    )
+        "tpu.pack_elementwise",
+        "tpu.unpack_elementwise",
+        "tpu.stochastic_convert_elementwise",
+    }
+)
+
+
+def is_elementwise(op: Operation) -> bool:
+    """Whether each element of the result comes from those at its place."""
+    name = name_of(op)
+    return name.startswith(("arith.", "math.")) or name in _BY_ELEMENT
 
 
 def _plain(op: Operation) -> tuple[list[Layout], list[Layout]]:
@@ -152,17 +158,15 @@ def _elementwise(op: Operation) -> tuple[list[Layout], list[Layout]]:
     if not vectors or not op.results or not is_vector(op.results[0].type):
         return _plain(op)
     # Masks lie as the elements they are of.
-    widths = {width_in_bits(element_name(v.type)) for v in vectors if element_name(v.type) != "i1"}
-    result = element_name(op.results[0].type)
-    if result != "i1":
-        widths.add(width_in_bits(result))
-    found = [layout for v in vectors if (layout := layout_of(v)) is not None]
-    if len(widths) > 1 or len({layout.bits for layout in found}) > 1:
+    numbers = [v for v in vectors if element_name(v.type) != "i1"] or vectors
+    found = [layout for v in numbers if (layout := layout_of(v)) is not None]
+    if len({layout.bits for layout in found}) > 1:
         return _plain(op)
     concrete = [layout for layout in found if layout.offsets != (None, None)]
     first = (concrete or found)[0]
+    layouts = [layout for v in vectors if (layout := layout_of(v)) is not None]
     offsets = tuple(
-        next((layout.offsets[at] for layout in found if layout.offsets[at] is not None), None)
+        next((layout.offsets[at] for layout in layouts if layout.offsets[at] is not None), None)
         for at in (0, 1)
     )
     chosen = _with(first, offsets=cast("tuple[int | None, int | None]", offsets))
@@ -174,57 +178,36 @@ def _elementwise(op: Operation) -> tuple[list[Layout], list[Layout]]:
     )
 
 
-def memory_layout(reference: Attribute, vector: Attribute, indices: Sequence[SSAValue]) -> Layout:
-    """The layout that registers have as they lie in a tiled reference."""
-    layout = tiled_layout_of(reference)
-    plain = native(vector)
-    shape = shape_in(vector)
-    if layout is None or not layout.tiles or not shape:
-        return plain
-    packing = 32 // plain.bits
-    rank_one = len(layout.tiles[0]) == 1
-    if rank_one and (packing > 1 or len(shape) != 1):
-        return plain
-    rows = 1 if rank_one else layout.tiles[0][0]
-    if not rank_one and rows == 1 and packing == 1 and shape_in(reference)[-1] <= LANES:
-        # Rows one register wide lie one after another, as in whole tiles.
-        rows = SUBLANES
-    starts = [constant_of(index) or 0 for index in indices]
-    found = _with(
-        plain,
-        tiling=(rows, LANES),
-        offsets=(0 if rank_one else starts[-2] % rows, starts[-1] % LANES),
-    )
-    if found.offsets != (0, 0) or register_grid(found, shape) is None:
-        return plain
-    return found
-
-
 def _load(op: Operation) -> tuple[list[Layout], list[Layout]]:
     result = op.results[0].type
     base, *indices = op.operands[: 1 + len(shape_in(op.operands[0].type))]
-    return [None] * len(op.operands), [memory_layout(base.type, result, indices)]
+    found = memory_layout(base.type, result, indices)
+    return [None] * len(op.operands), [found or native(result)]
 
 
 def _store(op: Operation) -> tuple[list[Layout], list[Layout]]:
     value, base = op.operands[:2]
     indices = op.operands[2 : 2 + len(shape_in(base.type))]
-    inputs: list[Layout] = [memory_layout(base.type, value.type, indices)]
+    found = memory_layout(base.type, value.type, indices) or native(value.type)
     rest = op.operands[1:]
-    return inputs + [native(v.type) if is_vector(v.type) else None for v in rest], []
+    return [found, *(found if is_vector(v.type) else None for v in rest)], []
 
 
 def _convert(op: Operation) -> tuple[list[Layout], list[Layout]]:
-    """Both sides have tiles of the same rows."""
+    """Both sides have tiles of the same rows, where a word holds two elements; else whole registers."""
     before, after = op.operands[0].type, op.results[0].type
     if not is_vector(before):
         return _plain(op)
     have, wanted = layout_of(op.operands[0]), native(after)
     assert have is not None
-    narrow = min(have.bits, wanted.bits)
+    if have.bits == wanted.bits:
+        return [have], [have]
+    if have.offsets == (None, None):
+        return [have], [_with(wanted, offsets=(None, None), implicit=have.implicit)]
     rows = min(have.tiling[0], SUBLANES)
-    if narrow == 32 or rows * narrow < 32 or have.offsets not in ((0, 0), (None, None)):
-        return _plain(op) if narrow != 32 else ([have], [have])
+    if min(have.bits, wanted.bits) < 16 or rows < 2 or have.offsets != (0, 0):
+        source = native(before, have.bits)
+        return [_with(source, implicit=have.implicit)], [_with(wanted, implicit=have.implicit)]
     source = _with(have, tiling=(rows, LANES))
     return [source], [_with(source, bits=wanted.bits)]
 
@@ -277,15 +260,88 @@ def _reshape(op: Operation) -> tuple[list[Layout], list[Layout]]:
     return [have], [wanted]
 
 
+def _iota(op: Operation) -> tuple[list[Layout], list[Layout]]:
+    """The same in all sublanes, or all lanes, of which nothing is counted."""
+    type_ = op.results[0].type
+    rank, dims = len(shape_in(type_)), integers_of(op, "dimensions") or ()
+    have = native(type_)
+    if rank < 2:
+        return _plain(op)
+    offsets = (0 if rank - 2 in dims else None, 0 if rank - 1 in dims else None)
+    return [], [_with(have, offsets=offsets)]
+
+
+def _part(op: Operation) -> tuple[list[Layout], list[Layout]]:
+    """A part begins where it began: in the middle of a tile, if need be."""
+    source, result = op.operands[0].type, op.results[0].type
+    have = layout_of(op.operands[0])
+    if have is None or not is_vector(result) or have.implicit:
+        return _plain(op)
+    starts = attribute_of(op, "offsets")
+    if starts is None:
+        # Of leading dimensions.
+        return ([have], [have]) if len(shape_in(result)) > 1 else _plain(op)
+    strides = lists_of_numbers(op, "strides")
+    if any(step != 1 for step in strides) or None in have.offsets:
+        return _plain(op)
+    row, lane = lists_of_numbers(op, "offsets")[-2:]
+    offsets = (
+        ((have.offsets[0] or 0) + row) % have.tiling[0],
+        ((have.offsets[1] or 0) + lane) % (LANES * have.tiles_a_register),
+    )
+    found = _with(have, offsets=offsets)
+    if len(shape_in(source)) < 2 or register_grid(found, shape_in(result)) is None:
+        return _plain(op)
+    return [have], [found]
+
+
+def lists_of_numbers(op: Operation, name: str) -> tuple[int, ...]:
+    """The numbers of an attribute."""
+    found = attribute_of(op, name)
+    return () if found is None else integers_of(op, name) or lists_of(found)[0]
+
+
+def _index(op: Operation) -> tuple[list[Layout], list[Layout]]:
+    """The place along lanes is the same in all of them, that along sublanes in all of those."""
+    source = op.operands[0].type
+    rank, axis = len(shape_in(source)), integer_of(op, "axis")
+    have = native(source)
+    if rank != 2:
+        return _plain(op)
+    plain = native(op.results[0].type)
+    if axis == rank - 1:
+        return [have], [_with(plain, offsets=(0, None), implicit=(-1,))]
+    return [have], [_with(plain, offsets=(None, 0), implicit=(-2,))]
+
+
+def _same(op: Operation) -> tuple[list[Layout], list[Layout]]:
+    """As the operand is."""
+    have = layout_of(op.operands[0])
+    return [have], [have]
+
+
+_CASTS = (
+    "tpu.extf",
+    "tpu.truncf",
+    "tpu.sitofp",
+    "tpu.uitofp",
+    "tpu.fptosi",
+    "tpu.fptoui",
+    "arith.extsi",
+    "arith.extui",
+    "arith.trunci",
+)
 _RULES: dict[str, Rule] = {
     "arith.constant": _constant,
+    **dict.fromkeys(_CASTS, _convert),
     "tpu.vector_load": _load,
     "tpu.vector_store": _store,
-    "tpu.extf": _convert,
-    "tpu.truncf": _convert,
-    "tpu.sitofp": _convert,
-    "tpu.fptosi": _convert,
     "tpu.reduce": _reduce,
+    "tpu.reduce_index": _index,
+    "tpu.iota": _iota,
+    "tpu.assume_layout": _same,
     "vector.broadcast": _broadcast,
+    "vector.extract": _part,
+    "vector.extract_strided_slice": _part,
     "tpu.reshape": _reshape,
 }

@@ -1,0 +1,107 @@
+"""Vectors that go in and out of regions: each becomes its registers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from mlirhlo.dialects.tpu.attributes import VectorLayoutAttr
+from mlirhlo.mosaic.pipeline.building import build, insert, is_vector
+from mlirhlo.mosaic.pipeline.registers.moving import relaid
+from mlirhlo.mosaic.pipeline.registers.shapes import part_of
+from mlirhlo.mosaic.pipeline.registers.state import Registers, grid_of, register_type
+from mlirhlo.mosaic.pipeline.vector_layout import native
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+
+def has_vectors(values: Sequence[SSAValue]) -> bool:
+    """Whether any of the values is a vector."""
+    return any(is_vector(value.type) for value in values)
+
+
+def expanded(op: Operation, state: Registers) -> list[SSAValue]:
+    """The operands of a loop, a branch or a terminator, with the registers of vectors."""
+    operands: list[SSAValue] = []
+    for at, value in enumerate(op.operands):
+        if is_vector(value.type):
+            operands += relaid(state, part_of(op, state, at), native(value.type))
+        else:
+            operands.append(value)
+    return operands
+
+
+def types_of(types: Sequence[Attribute], op: Operation) -> list[Attribute]:
+    """Types, with those of registers for vectors."""
+    found: list[Attribute] = []
+    for type_ in types:
+        if is_vector(type_):
+            layout = native(type_)
+            found += [register_type(layout, type_)] * grid_of(layout, type_, op).count
+        else:
+            found.append(type_)
+    return found
+
+
+def end(op: Operation, state: Registers) -> None:
+    """The terminator of a region gives registers."""
+    if has_vectors(op.operands):
+        op.operands = expanded(op, state)
+
+
+def with_regions(op: Operation, state: Registers) -> Operation:
+    """An operation that takes, carries and gives registers; what stands in it comes later."""
+    arguments = [a for region in op.regions for block in region.blocks for a in block.args]
+    if not has_vectors((*op.operands, *op.results, *arguments)):
+        return op
+    regions = [op.detach_region(region) for region in list(op.regions)]
+    new = type(op).create(
+        operands=expanded(op, state),
+        result_types=types_of([result.type for result in op.results], op),
+        properties=op.properties,
+        attributes=op.attributes,
+        regions=regions,
+    )
+    for region in regions:
+        for block in region.blocks:
+            _carry(block, state, op)
+    insert(new, op)
+    values: list[SSAValue] = []
+    at = 0
+    for result in op.results:
+        count = len(types_of((result.type,), op))
+        registers = list(new.results[at : at + count])
+        at += count
+        if is_vector(result.type):
+            values.append(state.rolled(registers, result.type, native(result.type)))
+        else:
+            values += registers
+    for result, value in zip(op.results, values, strict=True):
+        value.name_hint = result.name_hint
+        result.replace_all_uses_with(value)
+    Rewriter.erase_op(op)
+    return new
+
+
+def _carry(block: Block, state: Registers, op: Operation) -> None:
+    """The arguments of a block are registers, put together at its beginning."""
+    for argument in list(block.args):
+        if not is_vector(argument.type):
+            continue
+        type_, layout = argument.type, native(argument.type)
+        made: list[SSAValue] = []
+        for register in types_of((type_,), op):
+            new = block.insert_arg(register, argument.index)
+            new.name_hint = argument.name_hint
+            made.append(new)
+        rolled = build("tpu.roll_vectors", made, (type_,))
+        rolled.attributes["out_layout"] = ArrayAttr([VectorLayoutAttr(layout)])
+        Rewriter.insert_op(rolled, InsertPoint.at_start(block))
+        state.known[rolled.results[0]] = made
+        argument.replace_all_uses_with(rolled.results[0])
+        block.erase_arg(argument)

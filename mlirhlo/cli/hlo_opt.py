@@ -377,7 +377,8 @@ class Job:
         """Dumps the module as it came, where the flags say so."""
         from mlirhlo.debug.options import asks_for_dumps
 
-        if not asks_for_dumps(self.xla.options):
+        options = self.xla.options
+        if not (asks_for_dumps(options) or options.xla_mosaic_dump_to):
             return
         from mlirhlo.debug.dump import dumping
 

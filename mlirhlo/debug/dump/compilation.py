@@ -56,9 +56,14 @@ def dumping(
     target: str = "",
     program: ModuleOp | None = None,
 ) -> CompilationDump | None:
-    """The same as it is for those who have no use for one that does nothing."""
+    """The same as it is for those who have no use for one that does nothing. Kernels that the module
+    calls are dumped at once.
+    """
+    from mlirhlo.debug.dump.mosaic import dump_kernels
     from mlirhlo.dialects.hlo.module import HloModule
 
+    flags = process_flags() if flags is None else flags
+    dump_kernels(module, flags.options)
     dump = start(HloModule(module).name, flags)
     return None if dump is None else CompilationDump(dump, target, program)
 

@@ -62,7 +62,11 @@ _MODULE = re.compile(
 )
 _STEP = re.compile(r"\.(?P<step>\d{4,})(?=\.[^.])")
 _CHANGE = re.compile(r"\.(cl_\d+)(?=\.|$)")
-_MOSAIC = re.compile(r"(?:(?P<time>\d{16,20})-)?(?P<step>\d{4})-mosaic-dump-(?P<rest>.*)")
+_MOSAIC = re.compile(
+    r"(?:(?P<time>\d{16,20})-)?(?P<step>\d{4})-mosaic-dump-"
+    # Names of kernels may have dashes; stages begin with one of these words.
+    r"(?P<module>.*?)-(?P<stage>(?:original|post|sparsecore|mosaic-module)\b.*)"
+)
 _LOW_LEVEL = re.compile(
     r"(?P<time>\d{16,20})-(?P<program>.+?)-(?:(?P<step>\d{2,3})-)?(?P<stage>[^-].*)"
 )
@@ -263,7 +267,7 @@ def _foreign(name: str, stem: str, extension: str) -> FileName:
         return replace(base, **cast("dict[str, Any]", fields))
 
     if match := _MOSAIC.fullmatch(stem):
-        module, _, stage = match["rest"].partition("-")
+        module, stage = match["module"], match["stage"]
         time = int(match["time"]) if match["time"] else None
         if time is not None:
             when = f"when the kernel was compiled, {_when(time / 1e9)} (nanoseconds)"

@@ -45,7 +45,12 @@ def kernel_name(module: ModuleOp) -> str:
     found = string_of(module, "sym_name") or (
         string_of(kernel, "sym_name") if kernel is not None else None
     )
-    return _UNSAFE.sub("_", found or "") or "anonymous"
+    return safe_name(found or "") or "anonymous"
+
+
+def safe_name(name: str) -> str:
+    """A kernel's name as files can have it."""
+    return _UNSAFE.sub("_", name)
 
 
 class StageDump:

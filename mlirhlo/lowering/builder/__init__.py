@@ -20,6 +20,7 @@ from mlirhlo.lowering.builder.function import Choice, FunctionBuilder, Loop
 from mlirhlo.lowering.builder.types import (
     EXACT,
     IN_PLACE,
+    UPDATES,
     INDEX,
     NOALIAS,
     REASSOCIATE,
@@ -37,6 +38,7 @@ __all__ = [
     "EXACT",
     "INDEX",
     "IN_PLACE",
+    "UPDATES",
     "NOALIAS",
     "REASSOCIATE",
     "SELDOM",

@@ -30,6 +30,7 @@ from mlirhlo.lowering.builder.types import (
     IN_PLACE,
     INDEX,
     NOALIAS,
+    UPDATES,
     WORK,
     WORKSPACE,
     Index,
@@ -128,6 +129,10 @@ class FunctionBuilder(MemoryBuilder):
         for at in (operand, result):
             if at < len(self._argument_attributes):
                 self._argument_attributes[at].pop(NOALIAS, None)
+
+    def updates(self, operand: int, result: int) -> None:
+        """Where both are one buffer, only a slice of it is read and written."""
+        self._attributes[UPDATES] = DenseArrayBase.from_list(i64, [operand, result])
 
     @contextmanager
     def loop(

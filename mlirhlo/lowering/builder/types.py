@@ -21,6 +21,8 @@ SELDOM = "mlirhlo.seldom"
 """Attribute of functions whose own time does not count: LLVM makes them quickly."""
 IN_PLACE = "mlirhlo.in_place"
 """Attribute of kernels: pairs of arguments, an operand and a result, that may share a buffer."""
+UPDATES = "mlirhlo.updates"
+"""Attribute of kernels that write a slice of a result, an operand's buffer: both arguments' numbers."""
 
 INDEX = IndexType()
 Index: TypeAlias = "SSAValue | int"

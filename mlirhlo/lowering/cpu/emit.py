@@ -32,7 +32,7 @@ from mlirhlo.dialects.interned import UNIT
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.builder import INDEX, SELDOM, FunctionBuilder
 from mlirhlo.lowering.cpu.planner import Plan
-from mlirhlo.lowering.cpu.steps import Branch, Buffer, Callback, Copy, Kernel, Step, While
+from mlirhlo.lowering.cpu.steps import Branch, Buffer, Callback, Copy, Kernel, Step, Strands, While
 from mlirhlo.lowering.hlo_to_loops.helpers import helpers_of
 from mlirhlo.lowering.hlo_to_loops.outside import declaration
 
@@ -198,6 +198,9 @@ class _Emitter:
         return inner
 
     def _while(self, step: While) -> None:
+        if step.strands is not None:
+            self._strands(step, step.strands)
+            return
         b = self.b
         outer, b.block = b.block, Block()
         self.steps(step.condition)
@@ -210,6 +213,28 @@ class _Emitter:
         after = self._inside(step.body)
         after.add_op(create_op(scf.YieldOp))
         b.block.add_op(create_op(scf.WhileOp, regions=[Region(before), Region(after)]))
+
+    def _strands(self, step: While, strands: Strands) -> None:
+        """Ranges of rounds at the same time; one after another where somebody is told of kernels."""
+        b, outer = self.b, dict(self.bases)
+        assert strands.room is not None
+        room = self.bases[strands.room]
+        together = self.marks is None
+        count = strands.count if together else 1
+        with b.parallel(count) if together else b.loop(0, 1) as strand:
+            start = b.mul(strand, strands.size)
+            for buffer in strands.private:
+                place = b.index(b.add(start, buffer.offset))
+                self.bases[buffer] = b.emit(memref.ViewOp, [room, place, b.index(0)], BYTES)
+            counter = b.scratch([1], i32)
+            self.bases[strands.counter] = counter
+            begin, end = (
+                b.div(b.mul(at, strands.rounds), count) for at in (strand, b.add(strand, 1))
+            )
+            with b.loop(begin, end) as number:
+                b.store(b.cast_index(b.index(b.add(number, strands.first)), i32), counter, [0])
+                self.steps(step.body)
+        self.bases = outer
 
     def _branch(self, step: Branch) -> None:
         """A chain of tests: branches are few."""

@@ -31,6 +31,7 @@ from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.pipeline import Instrumentation, run_pipeline
 from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
 from mlirhlo.rewrites.while_loop_operand_packing import WhileLoopOperandPackingPass
+from mlirhlo.rewrites.while_loop_trip_count_annotator import WhileLoopTripCountAnnotatorPass
 from mlirhlo.rewrites.while_loop_unroller import WhileLoopUnrollerPass
 
 NAME = "cpu"
@@ -71,6 +72,7 @@ def passes(*, has_layouts: bool = False) -> tuple[HloPass, ...]:
         CsePass(is_layout_sensitive=True),
         DcePass(),
         WhileLoopOperandPackingPass(),
+        WhileLoopTripCountAnnotatorPass(),
         FusionPass(multi_output=True),
     )
 

@@ -57,6 +57,7 @@ from mlirhlo.lowering.cpu.steps import (
     is_long,
     leaves,
 )
+from mlirhlo.lowering.cpu.strands import settle_strands, strands_of
 from mlirhlo.lowering.hlo_to_loops.builders import build_kernel, kernel_key
 from mlirhlo.lowering.hlo_to_loops.elements import buffer_type, physical_order
 
@@ -139,7 +140,8 @@ class _Planner:
             self.values.append((entry.root, result_tree))
         steps = share_buffers(steps, self.kernels, results)
         Spans().run(steps)
-        arena = [b for b in self.buffers if b.in_arena and b.first >= 0]
+        own, rooms = settle_strands(steps, self.kernels, results)
+        arena = [b for b in self.buffers if b.in_arena and b.first >= 0 and b not in own] + rooms
         arena_size = assign_offsets(arena)
         for buffer in self.buffers:
             buffer.move_in()
@@ -442,7 +444,7 @@ class _Planner:
         after = self._in_layout(after, callee.root.shape, op.shape, body)
         body += self._parallel_copies(list(leaves(after)), list(leaves(state)))
         self._move(after, state, body)
-        steps.append(While(condition, test, body))
+        steps.append(While(condition, test, body, strands_of(op, state)))
         return state
 
     def _on_state(self, op: WhileOp, state: Tree, callee: ComputationOp, steps: list[Step]) -> Tree:

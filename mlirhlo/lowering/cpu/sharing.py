@@ -249,7 +249,10 @@ def _on_homes(steps: Sequence[Step]) -> list[Step]:
                     found.append(Copy(source, target))
             case While():
                 (test,) = _homes([step.test])
-                found.append(While(_on_homes(step.condition), test, _on_homes(step.body)))
+                strands = step.strands
+                if strands is not None:
+                    (strands.counter,) = _homes([strands.counter])
+                found.append(While(_on_homes(step.condition), test, _on_homes(step.body), strands))
             case Branch():
                 (selector,) = _homes([step.selector])
                 found.append(Branch(selector, [_on_homes(b) for b in step.branches]))

@@ -116,6 +116,24 @@ class Copy:
     target: Buffer
 
 
+@dataclass(slots=True, eq=False)
+class Strands:
+    """Rounds of a loop that may run at the same time; see `strands.py`."""
+
+    counter: Buffer
+    """An i32, which a round finds its number in."""
+    first: int
+    """What the counter begins with."""
+    rounds: int
+    count: int = 1
+    """How many strands take the rounds, each a range of them."""
+    private: Sequence[Buffer] = ()
+    """What each strand has for itself, at its offset in the strand's part of `room`."""
+    size: int = 0
+    """Bytes of a strand's part."""
+    room: Buffer | None = None
+
+
 @dataclass(slots=True)
 class While:
     """Runs `body` as long as `test`, after `condition`, holds a true."""
@@ -123,6 +141,7 @@ class While:
     condition: list[Step]
     test: Buffer
     body: list[Step]
+    strands: Strands | None = None
 
 
 @dataclass(slots=True)

@@ -66,7 +66,10 @@ def _kernel(name: str, op: DynamicUpdateSliceOp, operands: Sequence[SSAValue]) -
         start_index(outer, s, n - m) if n != m else 0
         for s, n, m in zip(starts, sizes, taken, strict=True)
     ]
-    start_as(b, list(operands).index(target), len(operands))
+    at = list(operands).index(target)
+    start_as(b, at, len(operands))
+    if _is_read_where_written(op):
+        b.updates(at, len(operands))
     if 0 in taken:
         return b.finish()
     shape, order = array(op.output), physical_order(array(op.output))

@@ -181,6 +181,7 @@ def broadcast(op: BroadcastOp, program: Program) -> Run:
     sizes, rank = shape.dimensions, shape.rank
     # Ascending order is the rule, but the text may name any.
     order = tuple(sorted(range(len(dimensions)), key=lambda i: dimensions[i]))
+    bounds = cast(ArrayShape, op.input_shapes[0]).dimensions
     is_sorted = order == tuple(range(len(dimensions)))
 
     def run(inputs: Sequence[Any], frame: Frame) -> Array:
@@ -191,7 +192,7 @@ def broadcast(op: BroadcastOp, program: Program) -> Run:
         target = list(sizes)
         for own, dim in enumerate(dimensions):
             spread[dim] = operand.shape[own]
-            if operand.shape[own] != 1:
+            if bounds[own] != 1:
                 target[dim] = operand.shape[own]  # its size in use, when dynamic
         ordered = operand if is_sorted else operand.transpose(order)
         return np.broadcast_to(ordered.reshape(spread), target)

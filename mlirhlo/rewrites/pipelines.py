@@ -91,7 +91,8 @@ def cpu() -> tuple[PipelinePass, ...]:
             "stochastic_convert_decomposer,call-inliner,dot_decomposer",
             _FLOATS,
             "convolution-group-converter{convert-batch-groups-only=true}",
-            "batchnorm_expander,logistic-expander,reduce-window-rewriter,convolution-canonicalization",
+            "batchnorm_expander,logistic-expander,reduce-window-rewriter,dynamic_padder",
+            "convolution-canonicalization",
             _named("simplification", _SIMPLIFICATION_CPU, fix_point=True),
             "scatter_expander",
             _named("post_scatter_expansion_simplification", _SIMPLIFICATION_CPU, fix_point=True),
@@ -122,7 +123,7 @@ def gpu() -> tuple[PipelinePass, ...]:
             "ragged_dot_rewriter,topk-decomposer,dot_decomposer,rng-bit-generator-expander",
             f"comparison-expander,zero_sized_hlo_elimination,{_FACTORS},call-inliner",
             "stochastic_convert_decomposer,batchnorm_expander,logistic-expander",
-            "reduce-window-rewriter,stable-sort-expander",
+            "reduce-window-rewriter,dynamic_padder,stable-sort-expander",
             _named("simplification", _SIMPLIFICATION_GPU, fix_point=True),
             _named("simplification-2", "convert-mover,algsimp", fix_point=True),
         ),
@@ -168,7 +169,10 @@ def tpu() -> tuple[PipelinePass, ...]:
             "dce,shardy-xla,tuple-simplifier,dce,spmd-partitioning",
             _CLEANUP,
         ),
-        _named("X64 elimination", "comparison-expander,topk-decomposer,batchnorm_expander"),
+        _named(
+            "Before X64 rewriter", "topk-decomposer,batchnorm_expander,call-inliner,dynamic_padder"
+        ),
+        _named("X64 elimination", "comparison-expander"),
         _named(
             "Phase 1 pre-layout assignment passes",
             "convolution-group-converter{convert-batch-groups-only=true},convolution-group-converter",

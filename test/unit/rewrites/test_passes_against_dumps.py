@@ -31,6 +31,7 @@ EXACT = {
     "constant_folding",
     "cse",
     "dce",
+    "dynamic_padder",
     "flatten-call-graph",
     "hlo-module-dce",
     "tuple-simplifier",

@@ -1,0 +1,296 @@
+"""Element by element, and data on the move: what keeps places, and what must put elements elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from mlirhlo.dialects.hlo.attributes.base import integer, integers
+from mlirhlo.dialects.hlo.ops import (
+    BroadcastOp,
+    ConcatenateOp,
+    DynamicReshapeOp,
+    PadOp,
+    ReshapeOp,
+    ReverseOp,
+    SliceOp,
+    TransposeOp,
+)
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.rewrites.client import Value
+from mlirhlo.rewrites.dynamic_padder.bounded import (
+    Bounded,
+    Scope,
+    Sizes,
+    Tree,
+    handles,
+    masked,
+    merged,
+    static,
+)
+from mlirhlo.rewrites.indexed_loops import S32, plain
+
+
+def elementwise(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:
+    """Places stay: what is not in use is computed too, and not read."""
+    shape = op.shape
+    if not isinstance(shape, ArrayShape):
+        return None
+    arrays = [scope.array(tree) for tree in operands]
+    made = scope.again(op, [a.data for a in arrays], static(shape))
+    alike = [a for a in arrays if a.data.rank == shape.rank]
+    return Bounded(scope.value(made.output), merged(*alike))
+
+
+@handles("iota")
+def iota(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:
+    """All of it is in use."""
+    shape = op.shape
+    assert isinstance(shape, ArrayShape)
+    made = scope.value(scope.again(op, [], static(shape)).output)
+    return Bounded(made, (None,) * made.rank)
+
+
+@handles("broadcast")
+def broadcast(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:
+    """Dimensions take their sizes along."""
+    assert isinstance(op, BroadcastOp)
+    assert isinstance(op.shape, ArrayShape)
+    found = scope.array(operands[0])
+    made = scope.again(op, [found.data], static(op.shape))
+    sizes: list[Value | None] = [None] * op.shape.rank
+    for dim, size in zip(op.dimensions, found.sizes, strict=True):
+        sizes[dim] = size
+    return Bounded(scope.value(made.output), tuple(sizes))
+
+
+@handles("transpose")
+def transpose(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:
+    """Dimensions take their sizes along."""
+    assert isinstance(op, TransposeOp)
+    assert isinstance(op.shape, ArrayShape)
+    found = scope.array(operands[0])
+    made = scope.again(op, [found.data], static(op.shape))
+    return Bounded(scope.value(made.output), tuple(found.sizes[d] for d in op.dimensions))
+
+
+@handles("slice")
+def slice_(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:
+    """A dimension that is taken whole keeps its size; of others the part is taken to be in use."""
+    assert isinstance(op, SliceOp)
+    assert isinstance(op.shape, ArrayShape)
+    assert op.slices is not None
+    found = scope.array(operands[0])
+    made = scope.again(op, [found.data], static(op.shape))
+    sizes = tuple(
+        size if (part.start, part.limit, part.stride) == (0, bound, 1) else None
+        for size, bound, part in zip(found.sizes, found.bounds, op.slices.dimensions, strict=True)
+    )
+    return Bounded(scope.value(made.output), sizes)
+
+
+@handles("pad")
+def pad(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:
+    """Behind the elements in use comes padding, in the room that others had too."""
+    assert isinstance(op, PadOp)
+    assert isinstance(op.shape, ArrayShape)
+    assert op.padding is not None
+    found, fill = scope.array(operands[0]), scope.array(operands[1])
+    edges = op.padding.dimensions
+    followed = [d for d, edge in enumerate(edges) if edge.high > 0 or edge.interior]
+    data = masked(found, followed, fill.data)
+    made = scope.again(op, [data, fill.data], static(op.shape))
+    sizes: list[Value | None] = []
+    for size, edge in zip(found.sizes, edges, strict=True):
+        if size is not None and (edge.low, edge.high, edge.interior) != (0, 0, 0):
+            inside = (size - 1).maximum(0) * edge.interior
+            size = (size + inside + (edge.low + edge.high)).maximum(0)
+        sizes.append(size)
+    return Bounded(scope.value(made.output), tuple(sizes))
+
+
+@handles("concatenate")
+def concatenate(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:
+    """Each part is written where the elements in use of those before it end."""
+    assert isinstance(op, ConcatenateOp)
+    assert isinstance(op.shape, ArrayShape)
+    arrays, dim = [scope.array(tree) for tree in operands], op.dimensions[0]
+    made = scope.again(op, [a.data for a in arrays], static(op.shape))
+    data = scope.value(made.output)
+    sizes = list(merged(*arrays))
+    sizes[dim] = None
+    if any(a.sizes[dim] is not None for a in arrays):
+        zero, end, moved = scope.number(0), scope.number(0), False
+        for part in arrays:
+            if moved:
+                starts = [end if d == dim else zero for d in range(data.rank)]
+                data = data.graph.make(
+                    "dynamic-update-slice", data, part.data, *starts, shape=static(op.shape)
+                )
+            moved |= part.sizes[dim] is not None
+            end = end + (part.sizes[dim] or part.bounds[dim])
+        sizes[dim] = end
+    return Bounded(data, tuple(sizes))
+
+
+@handles("reverse")
+def reverse(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:
+    """Turned round, the elements in use are the last ones; they are taken to the front."""
+    assert isinstance(op, ReverseOp)
+    assert isinstance(op.shape, ArrayShape)
+    found = scope.array(operands[0])
+    data = scope.value(scope.again(op, [found.data], static(op.shape)).output)
+    turned = [d for d in op.dimensions if found.sizes[d] is not None]
+    if turned:
+        bounds, zero = data.sizes, scope.number(0)
+        starts = [zero] * data.rank
+        for dim in turned:
+            starts[dim] = scope.number(bounds[dim]) - (found.sizes[dim] or bounds[dim])
+        wide = data.pad([(0, bounds[d] if d in turned else 0) for d in range(data.rank)])
+        data = wide.graph.make(
+            "dynamic-slice",
+            wide,
+            *starts,
+            shape=static(op.shape),
+            dynamic_slice_sizes=integers(bounds),
+        )
+    return Bounded(data, found.sizes)
+
+
+# ---------------------------------------------------------------- reshapes
+
+
+@handles("reshape")
+def reshape(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:
+    """The elements in use in their order under other sizes; one size of a group follows from the others."""
+    assert isinstance(op, ReshapeOp)
+    shape = op.shape
+    assert isinstance(shape, ArrayShape)
+    found = scope.array(operands[0])
+    bounds = shape.dimensions
+    sizes: list[Value | None] = [None] * shape.rank
+    for given, wanted in _groups(found.bounds, bounds):
+        open_ = [d for d in wanted if shape.is_dynamic_dimension(d)]
+        used = [found.sizes[d] for d in given]
+        if not open_ or not any(size is not None for size in used):
+            continue
+        free = op.inferred_dimension if op.inferred_dimension in open_ else open_[0]
+        count = scope.number(math.prod(found.bounds[d] for d in given if found.sizes[d] is None))
+        for size in used:
+            count = count if size is None else count * size
+        rest = math.prod(bounds[d] for d in wanted if d != free)
+        sizes[free] = count / rest if rest > 1 else count
+    return _placed(scope, op, found, shape, tuple(sizes))
+
+
+@handles("dynamic-reshape")
+def dynamic_reshape(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:
+    """The elements in use in their order under sizes that are given."""
+    assert isinstance(op, DynamicReshapeOp)
+    shape = op.shape
+    assert isinstance(shape, ArrayShape)
+    found, *given = (scope.array(tree) for tree in operands)
+    sizes = tuple(
+        size.data.convert(S32) if shape.is_dynamic_dimension(d) else None
+        for d, size in enumerate(given)
+    )
+    return _placed(scope, op, found, shape, sizes)
+
+
+def _placed(
+    scope: Scope, op: Instruction, found: Bounded, shape: ArrayShape, sizes: Sizes
+) -> Bounded:
+    """An array in the room of `shape`, the n-th element in use at the n-th place in use.
+
+    Dimensions are taken in groups of equal products. Where all but the first of a group are full on both
+    sides, elements have their places already; others are gathered, along the group as one dimension.
+    """
+    bounds = shape.dimensions
+    groups = list(_groups(found.bounds, bounds))
+    data, flat = found.data, False
+    for number, (given, wanted) in enumerate(groups):
+        if _in_order(given, found.bounds, found.sizes) and _in_order(wanted, bounds, sizes):
+            continue
+        if not flat:
+            data = data.reshape(*(math.prod(found.bounds[d] for d in g) for g, _ in groups))
+            flat = True
+        place = _element_number(scope, [(bounds[d], sizes[d]) for d in wanted])
+        place = _place_of(place, [(found.bounds[d], found.sizes[d]) for d in given])
+        data = _taken(data, place, number)
+    data = data.graph.make("reshape", data, shape=static(shape))
+    data.op.instruction_name = op.instruction_name
+    return Bounded(data, sizes)
+
+
+def _groups(first: Sequence[int], second: Sequence[int]) -> Iterator[tuple[list[int], list[int]]]:
+    """The smallest runs of dimensions with equal products of sizes; sizes of 1 at the end are runs alone."""
+    if 0 in first:
+        return
+    i = j = 0
+    while i < len(first) or j < len(second):
+        start, begin, a, b = i, j, 1, 1
+        if i < len(first):
+            a, i = first[i], i + 1
+        if j < len(second):
+            b, j = second[j], j + 1
+        while a != b:
+            if a < b:
+                a, i = a * first[i], i + 1
+            else:
+                b, j = b * second[j], j + 1
+        yield list(range(start, i)), list(range(begin, j))
+
+
+def _in_order(dims: Sequence[int], bounds: Sequence[int], sizes: Sizes) -> bool:
+    """Whether the elements in use are the first of the dimensions as one."""
+    real = [d for d in dims if bounds[d] != 1 or sizes[d] is not None]
+    return all(sizes[d] is None for d in real[1:])
+
+
+def _element_number(scope: Scope, dims: Sequence[tuple[int, Value | None]]) -> Value:
+    """For each place of the dimensions as one, the number of its element among those in use."""
+    count = math.prod(bound for bound, _ in dims)
+    left = scope.graph.iota(S32, (count,))
+    number: Value | None = None
+    weight: Value | None = None
+    for bound, size in reversed(dims):
+        own = left.elementwise("remainder", bound)
+        number = own if number is None or weight is None else number + own * weight
+        used = size or scope.number(bound)
+        weight = used if weight is None else weight * used
+        left = left / bound
+    assert number is not None
+    return number
+
+
+def _place_of(number: Value, dims: Sequence[tuple[int, Value | None]]) -> Value:
+    """The place, in the dimensions as one, of the element of a number among those in use."""
+    place: Value | None = None
+    stride = 1
+    for position, (bound, size) in reversed(list(enumerate(dims))):
+        used: Value | int = size or bound
+        own = number if position == 0 else number.elementwise("remainder", used)
+        place = own * stride if place is None else place + own * stride
+        number = number / used
+        stride *= bound
+    assert place is not None
+    return place
+
+
+def _taken(data: Value, places: Value, dim: int) -> Value:
+    """`data` with the elements along `dim` that are at `places`, one number each."""
+    sizes = data.sizes
+    others = tuple(d for d in range(data.rank) if d != dim)
+    found = (*sizes[:dim], places.sizes[0], *sizes[dim + 1 :])
+    return data.graph.make(
+        "gather",
+        data,
+        places,
+        shape=plain(data.type, found),
+        offset_dims=integers(others),
+        collapsed_slice_dims=integers((dim,)),
+        start_index_map=integers((dim,)),
+        index_vector_dim=integer(1),
+        slice_sizes=integers(tuple(1 if d == dim else n for d, n in enumerate(sizes))),
+    )

@@ -73,6 +73,7 @@ class BufferAssignment:
     """Allocations of one module."""
 
     allocations: Sequence[Allocation]
+    aliases: Aliases
 
     @property
     def total_bytes(self) -> int:
@@ -156,7 +157,7 @@ def assign_buffers(module: HloModule) -> BufferAssignment:
         for placed, offset in zip(temporary, offsets, strict=True):
             placed.offset = offset
         found_allocations.append(Allocation("preallocated-temp", temporary, total))
-    return BufferAssignment(found_allocations)
+    return BufferAssignment(found_allocations, found)
 
 
 def _moments(

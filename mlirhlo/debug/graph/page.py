@@ -39,6 +39,7 @@ def print_html(graph: Graph, options: GraphOptions, computation: str | None = No
     Raises `HloError` HLO0541 for names the module does not have, HLO0542 without the layout library.
     """
     from mlirhlo.debug.graph import computation_of, node_of
+    from mlirhlo.debug.graph.memory import write_memory
     from mlirhlo.debug.graph.model import Graph
     from mlirhlo.debug.graph.stages import write_stages
 
@@ -48,6 +49,7 @@ def print_html(graph: Graph, options: GraphOptions, computation: str | None = No
     _ = graph.entry  # a module without computations is nothing to look at
     title = options.label or graph.module.name or "module"
     data = write_stages(stages, title, graph.module.name)
+    data["memory"] = write_memory(stages[-1][0])  # earlier stages have no place in memory yet
     # What to look at first.
     data["start"] = {
         "computation": None if computation is None else computation_of(graph, computation).name,

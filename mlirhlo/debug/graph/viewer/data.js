@@ -20,7 +20,8 @@ class Instruction {
     this.inputs = []; // instructions, in operand order; control predecessors follow
     this.users = [];
     this.called = [];
-    this.status = "same"; // or added, changed, removed, against the stage before
+    this.status = "same"; // or added, changed, removed, renamed, against the stage before
+    this.slot = null; // of the buffers of the last stage
   }
 
   /** Whether it is written into its users rather than drawn. */
@@ -47,6 +48,32 @@ class Computation {
   }
 }
 
+const NAME = /%[^\s(){},=]+/g;
+
+/** What an instruction says with its own name left out and operands by their names in `names`, where they have one. */
+function meaning(instruction, names) {
+  const own = `%${instruction.name}`;
+  const text = instruction.text.replace(NAME, (name) => (name === own ? "%" : `%${names.get(name.slice(1)) ?? name.slice(1)}`));
+  return `${instruction.computation.name}\n${text}`;
+}
+
+/** What a pass did to an instruction that knows what it was; `names` are the earlier names. */
+function statusOf(instruction, names) {
+  const { earlier } = instruction;
+  if (!earlier) {
+    return "added";
+  }
+  const isRenamed = earlier.name !== instruction.name;
+  if (!isRenamed && earlier.text === instruction.text && earlier.computation.name === instruction.computation.name) {
+    return "same";
+  }
+  // An operand's new name is no change of the one who reads it.
+  if (meaning(instruction, names) !== meaning(earlier, new Map())) {
+    return "changed";
+  }
+  return isRenamed ? "renamed" : "same";
+}
+
 /** The module at one moment. */
 export class Stage {
   constructor(data, place) {
@@ -71,6 +98,10 @@ export class Stage {
     for (const instruction of this.instructions.values()) {
       this.connect(instruction);
     }
+    this.slots = place === data.stages.length - 1 ? data.memory.slots : [];
+    if (this.slots.length) {
+      Object.entries(data.memory.of).forEach(([name, slot]) => { this.instructions.get(name).slot = slot; });
+    }
   }
 
   connect(instruction) {
@@ -87,25 +118,46 @@ export class Stage {
 
   /** Marks what the pass since `before` did; returns instructions by what happened to them. */
   compare(before) {
-    const changes = { added: [], changed: [], removed: [] };
+    const changes = { added: [], changed: [], removed: [], renamed: [] };
+    const earlier = this.match(before);
+    const names = new Map([...earlier].map(([instruction, old]) => [instruction.name, old.name]));
     for (const instruction of this.instructions.values()) {
-      const earlier = before.instructions.get(instruction.name);
-      instruction.earlier = earlier ?? null;
-      if (!earlier) {
-        instruction.status = "added";
-      } else if (earlier.text !== instruction.text || earlier.computation.name !== instruction.computation.name) {
-        instruction.status = "changed";
-      }
-      if (instruction.status !== "same") {
-        changes[instruction.status].push(instruction);
-      }
+      instruction.earlier = earlier.get(instruction) ?? null;
+      instruction.status = statusOf(instruction, names);
+      changes[instruction.status]?.push(instruction);
     }
-    for (const [name, earlier] of before.instructions) {
-      if (!this.instructions.has(name)) {
-        changes.removed.push(this.ghost(earlier));
+    const kept = new Set(earlier.values());
+    for (const old of before.instructions.values()) {
+      if (!kept.has(old)) {
+        changes.removed.push(this.ghost(old));
       }
     }
     return changes;
+  }
+
+  /**
+   * Which instruction of the stage before each of this one was: the one of its name; else one that is gone by
+   * its name, stood in a computation of the same name and says the same of the same operands.
+   */
+  match(before) {
+    const earlier = new Map();
+    const names = new Map();
+    const gone = new Map();
+    for (const [name, old] of before.instructions) {
+      if (!this.instructions.has(name)) {
+        const key = meaning(old, new Map());
+        gone.set(key, [...(gone.get(key) ?? []), old]);
+      }
+    }
+    for (const instruction of this.instructions.values()) {
+      const named = before.instructions.get(instruction.name);
+      const old = named ?? (gone.size ? gone.get(meaning(instruction, names))?.shift() : null);
+      if (old) {
+        earlier.set(instruction, old);
+        names.set(instruction.name, old.name);
+      }
+    }
+    return earlier;
   }
 
   /** An instruction of the stage before, standing in this one as removed. */

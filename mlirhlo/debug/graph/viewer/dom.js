@@ -58,3 +58,8 @@ export function bytes(value) {
   const unit = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"][power];
   return `${power === 0 || value >= 100 ? value.toFixed(0) : value.toFixed(1)} ${unit}`;
 }
+
+/** A buffer of the last stage: what it is, where in its allocation, how large. */
+export function bufferText([text, size, offset]) {
+  return `${text}${offset ? `, offset ${offset}` : ""}, ${bytes(size)}`;
+}

@@ -1,10 +1,11 @@
 // The picture: groups, boxes and edges as SVG. Colours are classes, so that light and dark, and the
 // page's policy, need nothing but the style sheet.
 
-import { byId, shape } from "./dom.js";
+import { bufferText, byId, shape } from "./dom.js";
 import { SIZES } from "./layout.js";
 
 const HEAT = 9;
+const COLORS = 13;
 
 /** Classes for every way of colouring; made anew for each stage. */
 export class Coloring {
@@ -17,9 +18,14 @@ export class Coloring {
       for (const instruction of stage.instructions.values()) {
         const { sharding } = instruction;
         if (sharding && !this.shardings.has(sharding)) {
-          this.shardings.set(sharding, this.shardings.size % 13);
+          this.shardings.set(sharding, this.shardings.size % COLORS);
         }
       }
+    } else if (kind === "buffer") {
+      // The largest have colours of their own, in the order of the legend.
+      const used = new Set([...stage.instructions.values()].map((instruction) => instruction.slot));
+      const order = [...stage.slots.keys()].filter((slot) => used.has(slot)).sort((a, b) => stage.slots[b][1] - stage.slots[a][1] || a - b);
+      this.slots = new Map(order.map((slot, rank) => [slot, rank]));
     } else if (kind !== "category") {
       for (const instruction of stage.instructions.values()) {
         this.most = Math.max(this.most, this.valueOf(instruction));
@@ -38,12 +44,16 @@ export class Coloring {
     if (this.kind === "sharding") {
       return instruction.sharding ? `sharding-${this.shardings.get(instruction.sharding)}` : "category-dashed-border";
     }
+    if (this.kind === "buffer") {
+      const rank = this.slots.get(instruction.slot);
+      return rank === undefined ? "category-dashed-border" : `sharding-${rank % COLORS}`;
+    }
     return this.heat(this.valueOf(instruction));
   }
 
   /** The class of a group: of its sum, where there is something to add up. */
   classOfGroup(members) {
-    if (this.kind === "category" || this.kind === "sharding") {
+    if (["category", "sharding", "buffer"].includes(this.kind)) {
       return "";
     }
     return this.heat(members.reduce((sum, member) => sum + this.valueOf(member), 0));
@@ -212,15 +222,18 @@ export function drawLegend(coloring, stage, amountOf) {
     const present = new Set([...stage.instructions.values()].map((instruction) => instruction.category.replace("dark-orange", "orange")));
     CATEGORIES.filter(([name]) => present.has(name)).forEach(([name, text]) => entry(`category-${name}`, text));
   } else if (coloring.kind === "sharding") {
-    [...coloring.shardings].slice(0, 13).forEach(([text, number]) => entry(`sharding-${number}`, text.slice(0, 60)));
+    [...coloring.shardings].slice(0, COLORS).forEach(([text, number]) => entry(`sharding-${number}`, text.slice(0, 60)));
     entry("category-dashed-border", coloring.shardings.size ? "no sharding" : "no instruction has a sharding");
+  } else if (coloring.kind === "buffer") {
+    [...coloring.slots.keys()].slice(0, 8).forEach((slot, rank) => entry(`sharding-${rank}`, bufferText(stage.slots[slot])));
+    entry("category-dashed-border", coloring.slots.size ? "no buffer of its own" : "buffers are assigned in the last stage");
   } else {
     [0, 3, 6, HEAT].forEach((step) => {
       entry(`heat-${step}`, step ? amountOf(Math.expm1((Math.log1p(coloring.most) * step) / HEAT)) : "0");
     });
   }
   if (stage.changes) {
-    ["added", "changed", "removed"].forEach((status) => entry(`swatch-${status}`, status));
+    ["added", "changed", "renamed", "removed"].forEach((status) => entry(`swatch-${status}`, status));
   }
   byId("legend").replaceChildren(...entries);
 }

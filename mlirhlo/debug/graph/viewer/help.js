@@ -7,7 +7,7 @@ const KEYS = [
   ["n, then + and −", "neighbourhood of N hops"], ["p, p", "all paths between two instructions"], ["Esc", "back to the whole"],
   ["u, o", "unfold one level, fold everything"], ["f", "fit to the window"], ["+ −", "zoom; also wheel, and dragging moves"],
   ["[ ]", "stage before, after"], ["g", "show what a pass has removed"], ["c", "constants and tuple elements as boxes"],
-  ["1 … 5", "colour by category, sharding, operations, bytes accessed, size"], ["t", "text of the computation"],
+  ["1 … 6", "colour by category, sharding, operations, bytes accessed, size, buffer"], ["t", "text of the computation"],
 ];
 
 export function showKeys() {

@@ -316,7 +316,8 @@ function showStage(place) {
   state.coloring = new Coloring(byId("coloring").value, state.stage);
   byId("slider").value = state.place;
   const { changes } = state.stage;
-  const counts = changes ? `  +${changes.added.length}  −${changes.removed.length}  ~${changes.changed.length}` : "";
+  const renamed = changes?.renamed.length ? `  =${changes.renamed.length}` : "";
+  const counts = changes ? `  +${changes.added.length}  −${changes.removed.length}  ~${changes.changed.length}${renamed}` : "";
   byId("stage").textContent = `${state.place + 1} / ${state.stages.length}${counts}  ${shortened(state.stage.label, 90)}`;
   listComputations();
   refresh();
@@ -383,7 +384,7 @@ function onKey(event) {
     return;
   }
   const { selected } = state;
-  const ways = ["category", "sharding", "cost", "memory", "size"];
+  const ways = ["category", "sharding", "cost", "memory", "size", "buffer"];
   const table = {
     "/": () => byId("query").focus(),
     "?": showKeys,

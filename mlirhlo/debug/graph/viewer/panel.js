@@ -1,6 +1,6 @@
 // The panel at the side: one instruction, the text of its computation, what the last pass changed.
 
-import { amount, byId, bytes, element, shortened } from "./dom.js";
+import { amount, bufferText, byId, bytes, element, shortened } from "./dom.js";
 
 const ROW = 18;
 const MANY = 40;
@@ -35,6 +35,7 @@ export function showInstruction(instruction, stage, actions) {
   if (instruction.flops && instruction.accessed) {
     rows.push(["intensity", `${(instruction.flops / instruction.accessed).toFixed(2)} operations a byte`]);
   }
+  rows.push(["buffer", instruction.slot === null ? "" : bufferText(stage.slots[instruction.slot])]);
   rows.push(["sharding", instruction.sharding], ["op_name", instruction.opName], ["source", instruction.source]);
   rows.push(["computation", instruction.computation?.name ?? "gone"]);
   const table = element("dl");
@@ -48,7 +49,7 @@ export function showInstruction(instruction, stage, actions) {
   parts.push(...linked("Operands", instruction.inputs, actions));
   parts.push(...linked("Users", instruction.users, actions));
   parts.push(element("h3", {}, "Text"), element("pre", {}, shortened(instruction.text, 20000)));
-  if (instruction.earlier && instruction.status === "changed") {
+  if (instruction.earlier && ["changed", "renamed"].includes(instruction.status)) {
     parts.push(element("h3", {}, "Before"), element("pre", { class: "earlier" }, shortened(instruction.earlier.text, 20000)));
   }
   panel.replaceChildren(...parts);

@@ -319,3 +319,39 @@ def test_hostile_names_are_text(page: Page, tmp_path: Path) -> None:
     assert page.run("return document.scripts.length") == 2
     assert page.run("return document.title").startswith("</title><script>")
     assert "\u202e" not in page.run("return document.body.innerText")
+
+
+def test_renamed_instructions(page: Page, tmp_path: Path) -> None:
+    before = """HloModule m
+
+ENTRY e {
+  x = f32[4] parameter(0)
+  a = f32[4] negate(x)
+  b = f32[4] exponential(a)
+  c = f32[4] add(x, x)
+  ROOT d = f32[4] multiply(b, c)
+}
+"""
+    after = before.replace("a = f32[4] negate(x)", "neg.1 = f32[4] negate(x)")
+    after = after.replace("b = f32[4] exponential(a)", "exp.1 = f32[4] exponential(neg.1)")
+    after = after.replace("add(x, x)", "subtract(x, x)").replace("(b, c)", "(exp.1, c)")
+    stages = (Stage("first", parse_module(before), ""), Stage("second", parse_module(after), ""))
+    path = tmp_path / "page.html"
+    path.write_text(render(stages[-1].module, "html", GraphOptions(stages=stages)))
+    page.open(path)
+    assert page.count(".place.renamed") == 2, "and what reads them is the same"
+    assert page.count(".place.changed") == 1
+    assert page.count(".place.added") == page.count(".place.removed") == 0
+    search(page, "exp.1")
+    assert "renamed by this pass" in page.text("#instruction")
+    assert "%b = " in page.text("#instruction pre.earlier")
+
+
+def test_colours_by_buffer(mlp: Page) -> None:
+    mlp.press("6")
+    fills = "return [...document.querySelectorAll('.place.leaf')].map((p) => p.getAttribute('class').match(/sharding-\\d+|dashed/)?.[0])"
+    colours = mlp.run(fills)
+    assert len(set(colours)) > 3, colours
+    assert "parameter" in mlp.text("#legend")
+    search(mlp, "reduce_divide_fusion")
+    assert "allocation" in mlp.text("#instruction")

@@ -92,6 +92,7 @@ _BUILTIN: Mapping[str, str] = {
     "cudnn-fused-convolution-rewriter": (
         "cudnn_fused_convolution_rewriter:CudnnFusedConvolutionRewriterPass"
     ),
+    "cudnn-norm-rewriter": "cudnn_norm_rewriter:CudnnNormRewriterPass",
     "cublas-gemm-rewriter": "cublas_gemm_rewriter:CublasGemmRewriterPass",
     "cpu-parallel-task-assigner": "cpu_parallel_task_assigner:CpuParallelTaskAssignerPass",
     "layout-assignment": "layout_assignment:LayoutAssignmentPass",

@@ -82,7 +82,114 @@ def _called(operands: str, target: str = "__cudnn$convForward", side: int = 0) -
 CALLED = (*IMAGE, *_called("x, w"))
 POSITIVE = (*_full("z", "0"), "p = pred[2,7,8,5] compare(c, zz), direction=GT")
 
+SUM = "f {\n  a = T[] parameter(0)\n  b = T[] parameter(1)\n  ROOT s = T[] add(a, b)\n}\n"
+NORM = (
+    "z = T[] constant(0)",
+    "n = T[] constant({inverse})",
+    "nn = T[{rows}] broadcast(n), dimensions={{}}",
+    "s = T[{rows}] reduce(x, z), dimensions={{{over}}}, to_apply=f",
+    "m = T[{rows}] {average}(s, nn)",
+    "mm = T[{sizes}] broadcast(m), dimensions={{{kept}}}",
+    "d = T[{sizes}] subtract(x, mm)",
+    "dd = T[{sizes}] multiply(d, d)",
+    "ss = T[{rows}] reduce(dd, z), dimensions={{{over}}}, to_apply=f",
+    "v = T[{rows}] {average}(ss, nn)",
+    "e = T[] constant(0.25)",
+    "ee = T[{rows}] broadcast(e), dimensions={{}}",
+    "ve = T[{rows}] add(v, ee)",
+    "rs = T[{rows}] rsqrt(ve)",
+    "rr = T[{sizes}] broadcast(rs), dimensions={{{kept}}}",
+    "gg = T[{sizes}] broadcast(g), dimensions={{{over}}}",
+    "bb = T[{sizes}] broadcast(b), dimensions={{{over}}}",
+)
+"""Averages over the dimensions `over` of x: T[sizes]."""
+
+
+def norm(
+    *last: str,
+    sizes: str = "6,5",
+    rows: str = "6",
+    inner: str = "5",
+    over: str = "1",
+    kept: str = "0",
+    average: str = "multiply",
+    inverse: str = "0.2",
+    **more: Any,
+) -> Case:
+    """A layer norm whose last lines are given."""
+    names = {"sizes": sizes, "rows": rows, "over": over, "kept": kept}
+    names |= {"average": average, "inverse": inverse}
+    body = tuple(line.format(**names) for line in (*NORM, *last))
+    return lines(
+        f"x: T[{sizes}]", f"g b: T[{inner}]", *body, computations=SUM, types=("f32", "f16"), **more
+    )
+
+
+PLAIN = (
+    "p = T[{sizes}] multiply(d, rr)",
+    "q = T[{sizes}] multiply(p, gg)",
+    "T[{sizes}] add(q, bb)",
+)
+TRAINING = (
+    *PLAIN[:2],
+    "y = T[{sizes}] add(q, bb)",
+    "c = T[{rows}] divide(rs, ve)",
+    "cm = T[{rows}] multiply(c, m)",
+    "cc = T[{sizes}] broadcast(cm), dimensions={{{kept}}}",
+    "T[{sizes}] multiply(y, cc)",
+)
+DEEP = {"sizes": "2,3,4,5", "rows": "2,4", "inner": "3,5", "over": "1,3", "kept": "0,2"}
+
 CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
+    "cudnn-norm-rewriter": {
+        "layer_norm_of_training": (
+            norm(*TRAINING),
+            norm(*TRAINING, average="divide", inverse="15", **DEEP),
+            norm(*PLAIN, fires=False),
+        ),
+        "layer_norm": (
+            norm(*PLAIN),
+            norm(*PLAIN, average="divide", inverse="15", **DEEP),
+            norm(
+                "p = T[{sizes}] multiply(gg, rr)",
+                "q = T[{sizes}] multiply(p, d)",
+                "T[{sizes}] add(bb, q)",
+            ),
+            # The difference multiplied out.
+            norm(
+                "w = T[{sizes}] multiply(gg, rr)",
+                "p = T[{sizes}] multiply(x, w)",
+                "q = T[{sizes}] multiply(mm, w)",
+                "c = T[{sizes}] subtract(bb, q)",
+                "T[{sizes}] add(c, p)",
+            ),
+            norm(
+                "w = T[{sizes}] multiply(gg, rr)",
+                "p = T[{sizes}] multiply(x, w)",
+                "q = T[{sizes}] multiply(mm, w)",
+                "c = T[{sizes}] add(p, bb)",
+                "T[{sizes}] subtract(c, q)",
+            ),
+            # The variance as the mean of squares less the square of the mean.
+            norm(
+                "xx = T[{sizes}] multiply(x, x)",
+                "sx = T[{rows}] reduce(xx, z), dimensions={{{over}}}, to_apply=f",
+                "mx = T[{rows}] multiply(sx, nn)",
+                "sm = T[{rows}] multiply(m, m)",
+                "vx = T[{rows}] subtract(mx, sm)",
+                "vy = T[{rows}] add(ee, vx)",
+                "rx = T[{rows}] rsqrt(vy)",
+                "ry = T[{sizes}] broadcast(rx), dimensions={{{kept}}}",
+                "p = T[{sizes}] multiply(d, ry)",
+                "q = T[{sizes}] multiply(p, gg)",
+                "T[{sizes}] add(q, bb)",
+            ),
+            # No average: multiplied by another number.
+            norm(*PLAIN, inverse="0.25", fires=False),
+            norm(*PLAIN[:2], "T[{sizes}] add(q, x)", fires=False),
+            norm(*PLAIN[:1], "q = T[{sizes}] multiply(p, mm)", PLAIN[2], fires=False),
+        ),
+    },
     "cublas-gemm-rewriter": {
         "dot_by_cublas": (
             lines(*OPERANDS, DOT, types=(*FLOATS, *COMPLEX)),

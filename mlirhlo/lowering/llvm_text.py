@@ -449,9 +449,11 @@ def _insert_element(f: _Function, op: Operation) -> str:
 
 def _shuffle(f: _Function, op: Operation) -> str:
     mask = cast("DenseArrayBase[Any]", op.properties["mask"]).get_values()
-    lanes = ", ".join("i32 poison" if m < 0 else f"i32 {m}" for m in mask)
+    lanes = "zeroinitializer"
+    if any(mask):
+        lanes = f"<{', '.join('i32 poison' if m < 0 else f'i32 {m}' for m in mask)}>"
     lhs, rhs = op.operands
-    return f"shufflevector {f.typed(lhs)}, {f.typed(rhs)}, <{len(mask)} x i32> <{lanes}>"
+    return f"shufflevector {f.typed(lhs)}, {f.typed(rhs)}, <{len(mask)} x i32> {lanes}"
 
 
 def _extract_value(f: _Function, op: Operation) -> str:

@@ -17,7 +17,7 @@ from mlirhlo.runtime.executable import Executable
 from mlirhlo.runtime.externals import externals
 from mlirhlo.runtime.jit import Library, compile_object
 from mlirhlo.runtime.modules import keep_module, kept_module, module_key
-from mlirhlo.runtime.units import split
+from mlirhlo.runtime.units import halves, split
 from mlirhlo.runtime.workers import compile_all
 
 if TYPE_CHECKING:
@@ -88,12 +88,17 @@ def _objects(
     text: str, level: int, *, cached: bool, is_kept: bool, told: Observer
 ) -> Sequence[bytes]:
     """Object code of a module: of a large one kernel by kernel, unless somebody wants to see it."""
-    if len(text) >= _LARGE and told is SILENT:
-        units = split(text, MAIN)
-        return object_codes(units, level) if cached else compile_all(units, level)
-    code = (object_code if cached and not is_kept else compile_object)(text, level=level)
-    told.compiled(UNIT, text, code)
-    return [code]
+    if told is not SILENT:
+        code = (object_code if cached else compile_object)(text, level=level)
+        told.compiled(UNIT, text, code)
+        return [code]
+    is_large = len(text) >= _LARGE
+    texts = [half for unit in (split(text, MAIN) if is_large else [text]) for half in halves(unit)]
+    if cached and (is_large or not is_kept):
+        return object_codes(texts, level)
+    return (
+        compile_all(texts, level) if is_large else [compile_object(t, level=level) for t in texts]
+    )
 
 
 def check_platform(platform: str) -> None:

@@ -3,6 +3,9 @@
 A unit is a kernel with its parallel loops, or a micro-kernel that it calls. Its names are
 made of its content, so that the same kernel of another module is the same text: it is found in the cache
 under one key. What is left, the entry and its constants, is the last unit.
+
+Functions that are not to be optimised (`optnone`) are cheap only in a text of their own, without the
+passes that would leave them alone: `halves`.
 """
 
 from __future__ import annotations
@@ -12,11 +15,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mlirhlo.runtime.jit import LIGHT
+
 _FUNCTION = re.compile(r"^define (internal )?(.*?) @([\w.$-]+)\((.*)\)( #\d+)? \{$")
 _NAME = re.compile(r"@([\w.$-]+)")
 _ARGUMENT = re.compile(r" %a\d+")
-_PART = re.compile(r"(.+?)_(?:task|rounds)_\d+")
-"""Parallel loops that were cut out of a function (`loops_to_llvm/parallel.py`)."""
+_PART = re.compile(r"(.+?)(?:_(?:task|rounds|loop)_\d+)+")
+"""Loops that were cut out of a function (`loops_to_llvm/parallel.py`)."""
 _GROUP = re.compile(r"#(\d+)")
 _UNIT = "unit"
 """Stands for a unit's name while that is not known."""
@@ -67,6 +72,58 @@ def split(text: str, entry: str) -> list[str]:
         final[root] = name
         units[name] = unit
     return list(units.values())
+
+
+def halves(text: str) -> list[str]:
+    """Assembly of what LLVM is to optimise, and of what it is not; the text itself if that is one of both.
+
+    Functions of one half that the other calls are no longer internal.
+    """
+    module = _parsed(text) if "optnone" in text else None
+    if module is None:
+        return [text]
+    seldom = {number for number, group in module.groups.items() if "optnone" in group}
+    light = [name for name, f in module.functions.items() if f.group[1:] in seldom]
+    parts = light, [name for name in module.functions if name not in set(light)]
+    if not parts[1]:
+        return [f"{LIGHT}{text}"]
+    used = [set[str]().union(*(module.functions[n].names for n in names)) for names in parts]
+    shared = used[0] & used[1] & module.globals.keys()
+    if not light or any(" constant " not in module.globals[name] for name in shared):
+        return [text]
+    for names, others in zip(parts, reversed(used), strict=True):
+        for name in others.intersection(names):
+            module.functions[name].is_internal = False
+    made = [_assembly(module, names) for names in parts]
+    return [made[1], f"{LIGHT}{made[0]}"]
+
+
+def _assembly(module: _Module, names: Sequence[str]) -> str:
+    """The functions of these names, and what they need."""
+    lines: list[str] = []
+    used: dict[str, None] = {}
+    groups: dict[str, None] = {}
+    for name in names:
+        function = module.functions[name]
+        used |= dict.fromkeys(sorted(function.names))
+        groups[function.group] = None
+        linkage = "internal " if function.is_internal else ""
+        head = f"define {linkage}{function.result} @{name}({function.arguments}) {function.group}"
+        lines += [f"{head} {{", *function.body, "}"]
+    inside = set(names)
+    for name in used:
+        if name in module.globals:
+            lines.append(module.globals[name])
+        elif name in module.declarations:
+            lines.append(module.declarations[name])
+        elif name not in inside:
+            lines.append(_declaration(module.functions[name], name))
+    lines += [f"attributes {group} ={module.groups[group[1:]]}" for group in groups if group]
+    return "\n".join([*lines, *module.metadata, ""])
+
+
+def _declaration(callee: _Function, name: str) -> str:
+    return f"declare {callee.result} @{name}({_ARGUMENT.sub('', callee.arguments)})"
 
 
 def _parsed(text: str) -> _Module | None:
@@ -173,9 +230,7 @@ def _text(
         elif name in module.declarations:
             lines.append(module.declarations[name])
         elif name not in members:
-            callee = module.functions[name]
-            types = _ARGUMENT.sub("", callee.arguments)
-            lines.append(f"declare {callee.result} @{names[name]}({types})")
+            lines.append(_declaration(module.functions[name], names[name]))
     # Functions of one content have become one, which is declared once.
     lines = [*lines[:bodies], *dict.fromkeys(lines[bodies:])]
     lines += [f"attributes #{number} ={module.groups[group]}" for group, number in groups.items()]

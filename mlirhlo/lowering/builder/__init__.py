@@ -19,6 +19,7 @@ scalars or vectors, and every arithmetic method takes both.
 from mlirhlo.lowering.builder.function import Choice, FunctionBuilder, Loop
 from mlirhlo.lowering.builder.types import (
     EXACT,
+    FROM_ANYWHERE,
     IN_PLACE,
     UPDATES,
     INDEX,
@@ -36,6 +37,7 @@ from mlirhlo.lowering.builder.types import (
 
 __all__ = [
     "EXACT",
+    "FROM_ANYWHERE",
     "INDEX",
     "IN_PLACE",
     "UPDATES",

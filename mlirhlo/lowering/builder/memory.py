@@ -8,23 +8,24 @@ from typing import Any, cast
 from xdsl.dialects import memref
 from xdsl.dialects import vector as xvector
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     BFloat16Type,
     BoolAttr,
     IntegerAttr,
     IntegerType,
     MemRefType,
     i1,
-    i32,
 )
 from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects import vector
-from mlirhlo.dialects.interned import integers64
+from mlirhlo.dialects.interned import integer32, integers32, integers64
 from mlirhlo.dialects.memref import PrefetchOp
 from mlirhlo.dialects.x86vector import DotBF16Op
 from mlirhlo.lowering.builder.arithmetic import ArithmeticBuilder
 from mlirhlo.lowering.builder.types import (
     EXACT,
+    FROM_ANYWHERE,
     INDEX,
     REASSOCIATE,
     Index,
@@ -34,6 +35,13 @@ from mlirhlo.lowering.builder.types import (
 )
 
 _STREAMING = IntegerAttr(1, i1)
+_NO, _YES = BoolAttr.from_bool(False), BoolAttr.from_bool(True)
+_MOVED: dict[str, Attribute] = {
+    "static_offsets": integers64(DYNAMIC_INDEX),
+    "static_sizes": integers64(DYNAMIC_INDEX),
+    "static_strides": integers64(1),
+    "operandSegmentSizes": integers32(1, 1, 1, 0),
+}
 
 
 class MemoryBuilder(ArithmeticBuilder):
@@ -93,6 +101,16 @@ class MemoryBuilder(ArithmeticBuilder):
         """Stores one element."""
         self.effect(memref.StoreOp, [value, target, *map(self.index, indices)])
 
+    def moved(self, source: SSAValue, start: Index) -> SSAValue:
+        """A buffer of one dimension and any size from an element on; of one type, so that loops carry it."""
+        element = cast(MemRefType[Any], source.type).element_type
+        return self.emit(
+            memref.SubviewOp,
+            [source, self.index(start), self.index(1)],
+            MemRefType(element, [DYNAMIC_INDEX], FROM_ANYWHERE),
+            dict(_MOVED),
+        )
+
     def vector_load(
         self,
         source: SSAValue,
@@ -128,9 +146,9 @@ class MemoryBuilder(ArithmeticBuilder):
     def prefetch(self, source: SSAValue, indices: Sequence[Index], *, locality: int = 3) -> None:
         """Asks for an element to come into the caches: 3 all of them, 2 all but the first."""
         properties: dict[str, Attribute] = {
-            "isWrite": BoolAttr.from_bool(False),
-            "localityHint": IntegerAttr(locality, i32),
-            "isDataCache": BoolAttr.from_bool(True),
+            "isWrite": _NO,
+            "localityHint": integer32(locality),
+            "isDataCache": _YES,
         }
         self.effect(PrefetchOp, [source, *map(self.index, indices)], properties)
 

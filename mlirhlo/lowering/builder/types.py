@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, cast
 from xdsl.dialects import arith as xarith
 from xdsl.dialects.builtin import (
     IndexType,
+    StridedLayoutAttr,
     VectorType,
 )
 from xdsl.dialects.utils import FastMathFlag
@@ -25,6 +26,8 @@ UPDATES = "mlirhlo.updates"
 """Attribute of kernels that write a slice of a result, an operand's buffer: both arguments' numbers."""
 
 INDEX = IndexType()
+FROM_ANYWHERE = StridedLayoutAttr([1], None)
+"""Neighbours from any element on."""
 Index: TypeAlias = "SSAValue | int"
 """An index: a value, or a number known now."""
 

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering, llvm_call
-from mlirhlo.lowering.loops_to_llvm.parallel import lower_parallel
+from mlirhlo.lowering.loops_to_llvm.parallel import lower_apart, lower_parallel
 
 _LESS = IntegerAttr(2, i64)
 """`slt`."""
@@ -24,6 +24,9 @@ def _types(to: Lowering, values: Sequence[SSAValue]) -> list[Attribute]:
 
 def _for(to: Lowering, op: scf.ForOp) -> None:
     """The test stands at the loop's end, behind one in front for loops that may be empty."""
+    if op in to.apart:
+        lower_apart(to, op)
+        return
     lower, upper, step = (to.values[v] for v in (op.lb, op.ub, op.step))
     initial = [to.values[v] for v in op.iter_args]
     body = op.body.block

@@ -7,7 +7,7 @@ constants are folded on the way. `index` is i64.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, TypeVar, cast
 
 from xdsl.dialects import llvm as xllvm
@@ -40,6 +40,7 @@ from mlirhlo.dialects.amx import TileType
 from mlirhlo.dialects.interned import UNIT, integer, integer64, integers32
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.builder import SELDOM
+from mlirhlo.lowering.loops_to_llvm.effort import heavy_functions, loops_of_light
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -68,9 +69,11 @@ def convert_to_llvm(module: ModuleOp, *, features: Mapping[str, str] | None = No
         [ArrayAttr([StringAttr(key), StringAttr(value)]) for key, value in (features or {}).items()]
     )
     top: dict[str, Operation] = {}
+    heavy = heavy_functions(op for op in module.body.block.ops if isinstance(op, FuncOp))
     for op in module.body.block.ops:
         if isinstance(op, FuncOp):
-            functions.append(Lowering(HANDLERS, top, op.sym_name.data, passthrough).function(op))
+            name = op.sym_name.data
+            functions.append(Lowering(HANDLERS, top, name, passthrough, heavy).function(op))
         elif op.name == "memref.global":
             made = _global(op)
             top[cast(StringAttr, made.properties["sym_name"]).data] = made
@@ -129,6 +132,7 @@ class Lowering:
         top: dict[str, Operation],
         name: str,
         passthrough: ArrayAttr[Any],
+        heavy: Set[str] = frozenset(),
         *,
         is_task: bool = False,
     ) -> None:
@@ -137,6 +141,10 @@ class Lowering:
         """Globals and functions made on the way, by their names."""
         self.name = name
         self.passthrough = passthrough
+        self.heavy = heavy
+        """Functions that outweigh a loop which calls them."""
+        self.apart: Set[Operation] = frozenset()
+        """Loops that become functions of their own."""
         self.is_seldom = False
         """Whether its own time does not count beside LLVM's."""
         self.is_task = is_task
@@ -169,12 +177,19 @@ class Lowering:
         self.is_seldom = SELDOM in op.attributes
         if op.body.blocks:
             first = op.body.blocks[0]
+            self.judge(first, is_public=_is_public(op))
             arguments = self.begin(inputs)
             self.values.update(zip(first.args, arguments, strict=True))
             self.argument_attributes.update(zip(arguments, attributes, strict=False))
             self.ops(first)
         output = outputs[0] if outputs else xllvm.LLVMVoidType()
         return self.end(inputs, attributes, output, is_public=_is_public(op))
+
+    def judge(self, body: Block, *, is_public: bool) -> None:
+        """Finds whether the function's own time counts, given its body in the loops stage."""
+        found = loops_of_light(body, self.heavy, is_task=self.is_task, is_public=is_public)
+        if found is not None:
+            self.is_seldom, self.apart = True, found
 
     def begin(self, inputs: Sequence[Attribute]) -> Sequence[SSAValue]:
         """Starts a function with a body; its arguments."""

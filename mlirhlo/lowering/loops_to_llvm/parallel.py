@@ -12,7 +12,7 @@ another parallel one, stays a loop where it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from xdsl.dialects import llvm as xllvm
@@ -25,11 +25,10 @@ from xdsl.dialects.builtin import (
     i8,
     i64,
 )
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects.interned import integer64
 from mlirhlo.dialects.quick import create_op
-from mlirhlo.lowering.builder import WORK
 from mlirhlo.lowering.loops_to_llvm.convert import (
     POINTER,
     Lowering,
@@ -37,12 +36,11 @@ from mlirhlo.lowering.loops_to_llvm.convert import (
     llvm_call,
     no_lowering,
 )
+from mlirhlo.lowering.loops_to_llvm.effort import is_cut, parallel_work, regions
 
 PARALLEL_FOR = "mlirhlo_parallel_for"
 """`(task, args, n, most)`: runs `task(args, begin, end, range)` on at most `most` ranges of `0..n`."""
 
-_LEAST_NS = 25_000
-"""Work that is worth waking threads for."""
 _THREAD_NS = 10_000
 """Work that is worth a thread of its own."""
 _UNBOUNDED = 1 << 20
@@ -56,15 +54,15 @@ def lower_parallel(to: Lowering, op: scf.ParallelOp) -> None:
     """On the threads of the pool, or as loops."""
     if op.results:
         raise no_lowering(op, " with reductions")
-    lower, upper, step = (to.values[v[0]] for v in (op.lowerBound, op.upperBound, op.step))
-    stride = to.known.get(step)
-    work = _work(op)
-    few = _rounds_known(to, lower, upper, stride)
-    if to.is_task or stride is None or few or (work is not None and work < _LEAST_NS):
+    if op in to.apart:
+        lower_apart(to, op)
+        return
+    if to.is_task or not is_cut(op):
         _nest(to, op, 0)
         return
-    outside = _read_outside(op)
-    captured = [v for v in outside if not _is_constant(v) and to.known.get(to.values[v]) is None]
+    lower, upper, step = (to.values[v[0]] for v in (op.lowerBound, op.upperBound, op.step))
+    stride = to.known[step]
+    outside, captured = _read_outside(to, op)
     passed = [to.values[v] for v in captured]
     number = to.next_number()
     rounds, task = f"{to.name}_rounds_{number}", f"{to.name}_task_{number}"
@@ -77,21 +75,23 @@ def lower_parallel(to: Lowering, op: scf.ParallelOp) -> None:
         to.emit(xllvm.StoreOp, [value, address], None, _access(value.type))
     entry = create_op(xllvm.AddressOfOp, (), [POINTER], {"global_name": SymbolRefAttr(task)})
     to.entry.add_op(entry)
+    work = parallel_work(op)
     most = _UNBOUNDED if work is None else max(2, work // _THREAD_NS)
     count = _rounds(to, lower, upper, stride)
     to.declare(PARALLEL_FOR, [POINTER, POINTER, i64, i64])
     llvm_call(to, PARALLEL_FOR, [entry.results[0], args, count, to.constant(most)])
 
 
-def _work(op: scf.ParallelOp) -> int | None:
-    given = op.attributes.get(WORK)
-    return given.value.data if isinstance(given, IntegerAttr) else None
-
-
-def _rounds_known(to: Lowering, lower: SSAValue, upper: SSAValue, step: int | None) -> bool:
-    """Whether there is known to be one round at most."""
-    first, last = to.known.get(lower), to.known.get(upper)
-    return first is not None and last is not None and step is not None and last - first <= step
+def lower_apart(to: Lowering, op: scf.ForOp | scf.ParallelOp) -> None:
+    """As a function of its own, which is called here."""
+    outside, captured = _read_outside(to, op)
+    name = f"{to.name}_loop_{to.next_number()}"
+    types = [to.values[v].type for v in captured]
+    inner, _ = _cut_function(to, name, types, outside, captured)
+    inner.handlers[op.name](inner, op)
+    inner.block.add_op(create_op(xllvm.ReturnOp))
+    to.top[name] = inner.end(types, _attributes(to, captured))
+    llvm_call(to, name, [to.values[v] for v in captured])
 
 
 def _rounds(to: Lowering, lower: SSAValue, upper: SSAValue, step: int) -> SSAValue:
@@ -105,10 +105,10 @@ def _rounds(to: Lowering, lower: SSAValue, upper: SSAValue, step: int) -> SSAVal
     return to.emit(xllvm.SDivOp, (to.add(span, to.constant(step - 1)), to.constant(step)), i64)
 
 
-def _read_outside(op: scf.ParallelOp) -> Sequence[SSAValue]:
-    """Values from outside that the loop reads, in the order it does."""
+def _read_outside(to: Lowering, op: Operation) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
+    """Values from outside that a loop reads, in the order it does; those of them that are no constants."""
     found: dict[SSAValue, None] = dict.fromkeys(op.operands)
-    inside = {b: None for region in _regions(op) for b in region.blocks}
+    inside = {b: None for region in regions(op) for b in region.blocks}
     for block in inside:
         for inner in block.ops:
             for value in inner.operands:
@@ -116,15 +116,8 @@ def _read_outside(op: scf.ParallelOp) -> Sequence[SSAValue]:
                 home = owner.parent if isinstance(owner, Operation) else owner
                 if home not in inside:
                     found[value] = None
-    return list(found)
-
-
-def _regions(op: Operation) -> Iterator[Region]:
-    for region in op.regions:
-        yield region
-        for block in region.blocks:
-            for inner in block.ops:
-                yield from _regions(inner)
+    captured = [v for v in found if not _is_constant(v) and to.known.get(to.values[v]) is None]
+    return list(found), captured
 
 
 def _is_constant(value: SSAValue) -> bool:
@@ -170,18 +163,9 @@ def _rounds_function(
     step: int,
 ) -> Operation:
     """The rounds from `begin` up to `end`."""
-    inner = Lowering(to.handlers, to.top, name, to.passthrough, is_task=True)
     types = [*(to.values[v].type for v in captured), i64, i64]
-    *arguments, begin, end = inner.begin(types)
-    attributes = [to.argument_attributes.get(to.values[v], _NONE) for v in captured]
-    inner.values.update(zip(captured, arguments, strict=True))
-    for value in outside:
-        if value in inner.values:
-            continue
-        if _is_constant(value):
-            inner.handlers["arith.constant"](inner, value.owner)
-        else:
-            inner.values[value] = inner.constant(to.known[to.values[value]])
+    inner, (begin, end) = _cut_function(to, name, types, outside, captured)
+    inner.judge(op.body.block, is_public=False)
     lower = inner.values[op.lowerBound[0]]
 
     def body(round_: SSAValue) -> None:
@@ -190,14 +174,39 @@ def _rounds_function(
 
     counted(inner, begin, end, inner.constant(1), body)
     inner.block.add_op(create_op(xllvm.ReturnOp))
-    return inner.end(types, [*attributes, _NONE, _NONE])
+    return inner.end(types, [*_attributes(to, captured), _NONE, _NONE])
+
+
+def _attributes(to: Lowering, captured: Sequence[SSAValue]) -> list[DictionaryAttr]:
+    return [to.argument_attributes.get(to.values[v], _NONE) for v in captured]
+
+
+def _cut_function(
+    to: Lowering,
+    name: str,
+    types: Sequence[Attribute],
+    outside: Sequence[SSAValue],
+    captured: Sequence[SSAValue],
+) -> tuple[Lowering, Sequence[SSAValue]]:
+    """A function that knows the values from outside; its arguments beyond those that are captured."""
+    inner = Lowering(to.handlers, to.top, name, to.passthrough, to.heavy, is_task=True)
+    arguments = inner.begin(types)
+    inner.values.update(zip(captured, arguments, strict=False))
+    for value in outside:
+        if value in inner.values:
+            continue
+        if _is_constant(value):
+            inner.handlers["arith.constant"](inner, value.owner)
+        else:
+            inner.values[value] = inner.constant(to.known[to.values[value]])
+    return inner, arguments[len(captured) :]
 
 
 def _task_function(
     to: Lowering, name: str, rounds: str, types: Sequence[Attribute], places: Sequence[int]
 ) -> Operation:
     """What the pool calls: takes the captured values out of memory."""
-    inner = Lowering(to.handlers, to.top, name, to.passthrough, is_task=True)
+    inner = Lowering(to.handlers, to.top, name, to.passthrough, to.heavy, is_task=True)
     inner.is_seldom = True
     inputs = [POINTER, i64, i64, i64]
     args, begin, end, _ = inner.begin(inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import mlirhlo
 from mlirhlo.diagnostics import HloError
 from mlirhlo.lowering.cpu.compiler import lower
 from mlirhlo.runtime import cache, compiler, jit, workers
-from mlirhlo.runtime.units import split
+from mlirhlo.runtime.units import halves, split
 
 pytest.importorskip("llvmlite")
 
@@ -122,3 +123,65 @@ def test_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert problem.value.code == "HLO0433"
     assert workers.compile_all(texts, 2) == expected
     assert os.environ[workers.WORKERS] == "2"
+
+
+TWINS = """define internal void @a_rounds_0(ptr %a0) #0 {
+b0:
+  store i64 7, ptr %a0, align 8
+  ret void
+}
+define void @a(ptr %a0) #1 {
+b0:
+  call void @a_rounds_0(ptr %a0)
+  ret void
+}
+define internal void @b_rounds_0(ptr %a0) #0 {
+b0:
+  store i64 7, ptr %a0, align 8
+  ret void
+}
+define void @b(ptr %a0) #1 {
+b0:
+  call void @b_rounds_0(ptr %a0)
+  ret void
+}
+define void @main(ptr %a0) #1 {
+b0:
+  %v1 = getelementptr inbounds i8, ptr %a0, i64 8
+  call void @a(ptr %a0)
+  call void @b(ptr %v1)
+  ret void
+}
+attributes #0 = { nounwind }
+attributes #1 = { nounwind noinline optnone }
+"""
+
+
+def test_kernels_of_one_content_are_one_unit() -> None:
+    *units, entry = split(TWINS, "main")
+    assert len(units) == 1
+    assert entry.count("declare") == 1
+    assert run_word_pair([*units, entry]) == [7, 7]
+
+
+def test_what_llvm_leaves_alone_stands_apart() -> None:
+    parts = [part for unit in split(TWINS, "main") for part in halves(unit)]
+    light = [part for part in parts if part.startswith(jit.LIGHT)]
+    assert len(parts) == 3  # the rounds, their kernel, main
+    assert [part for part in parts if "store" in part] == [p for p in parts if p not in light]
+    assert run_word_pair(parts) == [7, 7]
+
+
+def test_writable_variables_are_not_parted() -> None:
+    text = "@x = internal global i64 0\n" + TWINS.replace(
+        "store i64 7, ptr %a0", "store i64 7, ptr @x"
+    )
+    text = text.replace("call void @a(ptr %a0)", "call void @a(ptr @x)")
+    assert halves(text) == [text]
+
+
+def run_word_pair(texts: list[str]) -> list[int]:
+    words = (ctypes.c_int64 * 2)()
+    library = jit.Library([jit.compile_object(t) for t in texts], ["main"])
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(library.address("main"))(ctypes.addressof(words))
+    return list(words)

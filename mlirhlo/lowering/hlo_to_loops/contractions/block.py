@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from xdsl.dialects import arith as xarith
@@ -228,15 +229,37 @@ class Block:
             with b.loop(0, self.panels) as panel:
                 self._registers(panel, right(panel), lhs_at, units)
         elif q.goes_by_rows:
-            for rows, first, count in self._heights():
-                with b.loop(first, count) as tile, b.loop(0, self.panels) as panel:
-                    self._tile(rows, panel, tile, right(panel), lhs_at, units, more)
+            across = (0, k.panel_size if q.rhs_packed else q.columns, q.columns * k.parts)
+            for rows, first, end in self._heights():
+                with b.loop(first, end) as tile, self._each(0, self.panels, not self._masked) as at:
+                    self._tile(rows, at[0], tile, right(at[0]), lhs_at, units, more, at[1], across)
         else:
+            down = (b.mul(self.row_stride, q.tile_rows), 0, self.totals_stride * q.tile_rows)
             with b.loop(0, self.panels) as panel:
                 rhs_at = right(panel)
-                for rows, first, count in self._heights():
-                    with b.loop(first, count) as tile:
-                        self._tile(rows, panel, tile, rhs_at, lhs_at, units, more)
+                for rows, first, end in self._heights():
+                    with self._each(first, end) as at:
+                        self._tile(rows, panel, at[0], rhs_at, lhs_at, units, more, at[1], down)
+
+    @contextmanager
+    def _each(
+        self, first: Index, end: Index, are_equal: bool = True
+    ) -> Generator[tuple[Index, Index]]:
+        """Tiles for a call: all of them at once, or one in each round of a loop; the first, their number.
+
+        Sums that are finished while they are in L1 are made one tile at a time.
+        """
+        b, k = self.b, self.k
+        if are_equal and (k.direct or k.keeps_block):
+            yield first, b.sub(end, first)
+        else:
+            with b.loop(first, end) as at:
+                yield at, 1
+
+    @property
+    def _masked(self) -> bool:
+        """Whether the last panel of right factors, read in place, is not full."""
+        return not self.q.rhs_packed and self.k.columns % self.q.columns != 0
 
     def _heights(self) -> Iterator[tuple[int, Index, Index]]:
         """Rows of tiles, their first and last number: full ones, and what remains of the rows."""
@@ -298,11 +321,14 @@ class Block:
         lhs_at: Index,
         units: Index,
         more: SSAValue,
+        count: Index,
+        steps: tuple[Index, Index, Index],
     ) -> None:
+        """Tile `number` of a panel, and `count - 1` more that are `steps` apart."""
         k, b, q = self.k, self.b, self.q
         row = b.mul(number, q.tile_rows)
         column = b.mul(panel, q.columns)
-        masked = not q.rhs_packed and k.columns % q.columns != 0
+        masked = self._masked
         outer = q.depth.outer_count if q.lhs_packed == "window" else 1
         tile = Tile(
             self.c.arithmetic,
@@ -334,6 +360,8 @@ class Block:
             more,
             width if masked else None,
             outer,
+            count,
+            steps,
         )
         if not k.direct and not k.keeps_block:
             k.finisher.finish(

@@ -2,7 +2,8 @@
 
     for k in depth:  total[row, :] += lhs[row, k] * rhs[k, :]
 
-Left factors are read one by one and spread over the lanes, right ones as vectors. A tile is one private
+A call makes any number of tiles that stand at even distances: one under the other, or side by side. Left
+factors are read one by one and spread over the lanes, right ones as vectors. A tile is one private
 function for all contractions of a module that have its arithmetic, its rows and vectors, and the strides
 of its left factors; its name says all of them.
 """
@@ -17,7 +18,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 
-from mlirhlo.lowering.builder import INDEX, FunctionBuilder, Index, Loop, vector_of
+from mlirhlo.lowering.builder import FROM_ANYWHERE, INDEX, FunctionBuilder, Index, Loop, vector_of
 from mlirhlo.lowering.hlo_to_loops.contractions.arithmetic import Arithmetic
 from mlirhlo.lowering.hlo_to_loops.elements import register_type
 from mlirhlo.lowering.target import Target
@@ -29,6 +30,11 @@ _AHEAD = 8
 def flat(element: Attribute) -> MemRefType[Any]:
     """Any number of elements."""
     return MemRefType(element, [DYNAMIC_INDEX])
+
+
+def from_anywhere(element: Attribute) -> MemRefType[Any]:
+    """The same, as `FunctionBuilder.moved` gives it."""
+    return MemRefType(element, [DYNAMIC_INDEX], FROM_ANYWHERE)
 
 
 def unit_type(arithmetic: Arithmetic) -> Attribute:
@@ -83,10 +89,16 @@ class Tile:
         add: SSAValue,
         columns: Index | None = None,
         outer: Index = 1,
+        count: Index = 1,
+        steps: tuple[Index, Index, Index] = (0, 0, 0),
     ) -> None:
-        """Emits a call: memrefs with the place of their first element; `add`: i1, to what is there."""
-        operands = [lhs[0], b.index(lhs[1]), rhs[0], b.index(rhs[1]), b.index(rhs_stride)]
-        operands += [totals[0], b.index(totals[1]), b.index(totals_stride), b.index(depth), add]
+        """Emits a call: memrefs with the place of their first element; `add`: i1, to what is there.
+
+        `count` tiles; `steps`: from one to the next in `lhs`, `rhs` and `totals`.
+        """
+        operands = [b.moved(*lhs), b.moved(*rhs), b.index(rhs_stride), b.moved(*totals)]
+        operands += [b.index(totals_stride), b.index(depth), add]
+        operands += [b.index(count), *map(b.index, steps)]
         if self.masked:
             assert columns is not None
             operands.append(b.index(columns))
@@ -113,64 +125,72 @@ class _Builder:
         arithmetic = tile.arithmetic
         self.unit = unit_type(arithmetic)
         self.total = register_type(arithmetic.total)
-        units, totals = flat(self.unit), flat(self.total)
-        types: list[Attribute] = [units, INDEX, units, INDEX, INDEX, totals, INDEX, INDEX, INDEX]
-        types += [i1, *([INDEX] if tile.masked else []), *([INDEX] if tile.outer_stride else [])]
+        units, totals = from_anywhere(self.unit), from_anywhere(self.total)
+        types: list[Attribute] = [units, units, INDEX, totals, INDEX, INDEX, i1, *[INDEX] * 4]
+        types += [INDEX] * (tile.masked + (tile.outer_stride > 0))
         self.b = FunctionBuilder(tile.name, types, public=False)
+        self.rhs_stride, self.totals_stride, self.depth, self.add = (
+            self.b.arguments[at] for at in (2, 4, 5, 6)
+        )
 
     def function(self) -> FuncOp:
-        b, tile = self.b, self.tile
-        lhs_at, rhs_at, rhs_stride, depth = (b.arguments[at] for at in (1, 3, 4, 8))
+        b, arguments = self.b, self.b.arguments
+        count, *steps = arguments[7:11]
         masks = self._masks()
+        with b.loop(0, count, 1, [arguments[at] for at in (0, 1, 3)]) as loop:
+            lhs, rhs, totals = loop.carried
+            self._ask_for(totals)
+            self._add_and_store(self._sums(lhs, rhs, masks), totals, masks)
+            loop.carry(*(b.moved(m, s) for m, s in zip(loop.carried, steps, strict=True)))
+        return b.finish()
+
+    def _sums(
+        self, lhs: SSAValue, rhs: SSAValue, masks: Sequence[SSAValue | None]
+    ) -> Sequence[SSAValue]:
+        """Of one tile."""
+        b, tile = self.b, self.tile
         zero = b.constant(0, vector_of(self.total, tile.lanes))
         sums: Sequence[SSAValue] = [zero] * (tile.rows * tile.vectors * tile.arithmetic.parts)
-        for place, _ in self._places(masks):
-            b.prefetch(b.arguments[5], [place])
-        if tile.outer_stride:
-            step = b.mul(depth, rhs_stride)
-            with b.loop(0, b.arguments[-1], 1, sums) as outer:
-                left = b.add(lhs_at, b.mul(outer.index, tile.outer_stride))
-                right = b.add(rhs_at, b.mul(outer.index, step))
-                outer.carry(*self._depth(left, right, outer.carried, masks))
-            sums = outer.results
-        else:
-            sums = self._depth(lhs_at, rhs_at, sums, masks)
-        self._add_and_store(sums, b.arguments[9], masks)
-        return b.finish()
+        if not tile.outer_stride:
+            return self._depth(lhs, rhs, sums, masks)
+        step = b.mul(self.depth, self.rhs_stride)
+        with b.loop(0, b.arguments[-1], 1, [lhs, rhs, *sums]) as outer:
+            lhs, rhs, *sums = outer.carried
+            sums = self._depth(lhs, rhs, sums, masks)
+            outer.carry(b.moved(lhs, tile.outer_stride), b.moved(rhs, step), *sums)
+        return outer.results[2:]
 
     def _depth(
         self,
-        lhs_at: Index,
-        rhs_at: Index,
+        lhs: SSAValue,
+        rhs: SSAValue,
         sums: Sequence[SSAValue],
         masks: Sequence[SSAValue | None],
     ) -> Sequence[SSAValue]:
         """The sums after a stretch of the depth."""
         b, tile = self.b, self.tile
-        lhs, rhs, rhs_stride, depth = (b.arguments[at] for at in (0, 2, 4, 8))
         parts = tile.arithmetic.parts
-        ahead = b.mul(rhs_stride, _AHEAD)
-        with b.loop(0, depth, 1, sums) as loop:
-            k = loop.index
-            at = b.add(rhs_at, b.mul(k, rhs_stride))
+        ahead = b.mul(self.rhs_stride, _AHEAD)
+        # What loops carry is an address: every access then is a constant away from it.
+        with b.loop(0, self.depth, 1, [lhs, rhs, *sums]) as loop:
+            lhs, rhs, *before = loop.carried
             for v in range(tile.vectors * parts):
-                b.prefetch(rhs, [b.add(b.add(at, ahead), v * tile.lanes)])
+                b.prefetch(rhs, [b.add(ahead, v * tile.lanes)])
             right = [
-                b.vector_load(rhs, [b.add(at, v * tile.lanes)], tile.lanes, masks[v % tile.vectors])
+                b.vector_load(rhs, [v * tile.lanes], tile.lanes, masks[v % tile.vectors])
                 for v in range(tile.vectors * parts)
             ]
-            start = b.add(lhs_at, b.mul(k, tile.depth_stride))
             following: list[SSAValue] = []
             for row in range(tile.rows):
                 left = [
-                    b.broadcast(b.load(lhs, [b.add(start, row * tile.row_stride + p)]), tile.lanes)
+                    b.broadcast(b.load(lhs, [row * tile.row_stride + p]), tile.lanes)
                     for p in range(parts)
                 ]
                 base = row * tile.vectors * parts
-                own = loop.carried[base : base + tile.vectors * parts]
+                own = before[base : base + tile.vectors * parts]
                 following += self._row(left, right, own)
-            loop.carry(*following)
-        return cast(Loop, loop).results
+            loop.carry(b.moved(lhs, tile.depth_stride), b.moved(rhs, self.rhs_stride), *following)
+        return cast(Loop, loop).results[2:]
 
     def _row(
         self, left: Sequence[SSAValue], right: Sequence[SSAValue], sums: Sequence[SSAValue]
@@ -201,28 +221,35 @@ class _Builder:
         b, tile = self.b, self.tile
         if not tile.masked:
             return [None] * tile.vectors
-        columns = b.arguments[10]
+        columns = b.arguments[11]
         return [
             b.mask(b.index(b.sub(columns, v * tile.lanes)), tile.lanes) for v in range(tile.vectors)
         ]
 
+    def _ask_for(self, totals: SSAValue) -> None:
+        """What is added to at the end, or written."""
+        b, tile = self.b, self.tile
+        with b.loop(0, tile.rows, 1, [totals]) as loop:
+            (row,) = loop.carried
+            for v in range(tile.vectors * tile.arithmetic.parts):
+                b.prefetch(row, [v * tile.lanes])
+            loop.carry(b.moved(row, self.totals_stride))
+
     def _places(self, masks: Sequence[SSAValue | None]) -> Iterator[tuple[Index, SSAValue | None]]:
         """Where the vectors of the sums are kept."""
         b, tile = self.b, self.tile
-        _, at, stride = b.arguments[5:8]
         for row in range(tile.rows):
-            start = b.add(at, b.mul(stride, row))
+            start = b.mul(self.totals_stride, row)
             for v in range(tile.vectors * tile.arithmetic.parts):
                 yield b.add(start, v * tile.lanes), masks[v % tile.vectors]
 
     def _add_and_store(
-        self, sums: Sequence[SSAValue], add: SSAValue, masks: Sequence[SSAValue | None]
+        self, sums: Sequence[SSAValue], totals: SSAValue, masks: Sequence[SSAValue | None]
     ) -> None:
         """Adds what is there, where it counts: a masked load for both cases keeps the code short."""
         b, lanes = self.b, self.tile.lanes
-        all_ = b.broadcast(add, lanes)
+        all_ = b.broadcast(self.add, lanes)
         counted = {m: all_ if m is None else b.andi(m, all_) for m in dict.fromkeys(masks)}
-        totals = b.arguments[5]
         plus = b.addf if self.tile.arithmetic.total.real.is_float else b.addi
         for (place, mask), value in zip(self._places(masks), sums, strict=True):
             before = b.vector_load(totals, [place], lanes, counted[mask])

@@ -1,0 +1,131 @@
+"""Functions that LLVM need not work hard for, and the loops that are cut out of them for that.
+
+LLVM takes its time for every function and loop, whether they count or not. A function whose loops only
+call others (the loops over blocks and tiles around a micro-kernel, `main`), or which has none and only
+handles scalars (what starts a parallel loop), takes no measurable time itself: it is marked
+`optnone`, and `runtime/units.py` compiles what is so marked without optimisation. Loops inside that do work of
+their own, such as packing, become functions of theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import AnyFloat, IntegerAttr, VectorType
+from xdsl.ir import Attribute, Block, Operation, Region
+
+from mlirhlo.dialects.amx import TileType
+from mlirhlo.lowering.builder import WORK
+
+_LEAST_NS = 25_000
+"""Work that is worth waking threads for."""
+_LOOPS = (scf.ForOp, scf.WhileOp, scf.ParallelOp)
+
+
+def regions(op: Operation) -> Iterator[Region]:
+    """All regions inside."""
+    for region in op.regions:
+        yield region
+        for block in region.blocks:
+            for inner in block.ops:
+                yield from regions(inner)
+
+
+def parallel_work(op: scf.ParallelOp) -> int | None:
+    """Estimated nanoseconds of all rounds."""
+    given = op.attributes.get(WORK)
+    return given.value.data if isinstance(given, IntegerAttr) else None
+
+
+def is_cut(op: scf.ParallelOp) -> bool:
+    """Whether the rounds of a loop that is not inside another parallel one go to threads."""
+    lower, upper, step = (_constant(v[0].owner) for v in (op.lowerBound, op.upperBound, op.step))
+    if step is None:
+        return False
+    few = lower is not None and upper is not None and upper - lower <= step
+    work = parallel_work(op)
+    return not few and (work is None or work >= _LEAST_NS)
+
+
+def _constant(owner: Operation | Block) -> int | None:
+    if not isinstance(owner, Operation) or owner.name != "arith.constant":
+        return None
+    value = owner.properties["value"]
+    return value.value.data if isinstance(value, IntegerAttr) else None
+
+
+def heavy_functions(functions: Iterator[func.FuncOp]) -> Set[str]:
+    """Names of those that take longer than being called: they are outside, or have loops."""
+    return {
+        f.sym_name.data
+        for f in functions
+        if not f.body.blocks
+        or any(isinstance(op, _LOOPS) for r in regions(f) for b in r.blocks for op in b.ops)
+    }
+
+
+def loops_of_light(
+    body: Block, heavy: Set[str], *, is_task: bool, is_public: bool
+) -> Set[Operation] | None:
+    """The loops that do work of their own, of a function that is light without them; None for others.
+
+    `heavy`: functions whose calls outweigh a loop around them. `is_task`: whether parallel loops
+    are loops here.
+    """
+    search = _Search(heavy, is_task)
+    if not search.block(body):
+        return None
+    calls = search.calls or (is_public and not search.found)
+    return search.found if calls else None
+
+
+class _Search:
+    def __init__(self, heavy: Set[str], is_task: bool) -> None:
+        self.heavy, self.is_task = heavy, is_task
+        self.scalars: dict[type[Attribute], bool] = {}
+        """Whether values of a kind of type are scalars, or addresses."""
+        self.outweighing: dict[Operation, bool] = {}
+        self.calls = False
+        """Whether something was met that outweighs what is around it."""
+        self.found: set[Operation] = set()
+
+    def block(self, block: Block) -> bool:
+        """Whether all that is done here beside loops to cut is done with scalars."""
+        return all(map(self._op, block.ops))
+
+    def _op(self, op: Operation) -> bool:
+        if isinstance(op, scf.ParallelOp) and not self.is_task and is_cut(op):
+            self.calls = True
+            return True
+        if isinstance(op, _LOOPS) and not self._outweighs(op):
+            self.found.add(op)
+            return not op.results and not isinstance(op, scf.WhileOp)
+        if isinstance(op, func.CallOp):
+            self.calls = self.calls or op.callee.root_reference.data in self.heavy
+        elif op.name != "arith.constant" and not self._is_scalar(op):
+            return False
+        return all(self.block(block) for region in op.regions for block in region.blocks)
+
+    def _is_scalar(self, op: Operation) -> bool:
+        for value in (*op.operands, *op.results):
+            kind = type(value.type)
+            known = self.scalars.get(kind)
+            if known is None:
+                known = self.scalars[kind] = not issubclass(kind, (VectorType, AnyFloat, TileType))
+            if not known:
+                return False
+        return True
+
+    def _outweighs(self, op: Operation) -> bool:
+        """Whether what a loop calls outweighs it."""
+        known = self.outweighing.get(op)
+        if known is None:
+            known = self.outweighing[op] = any(
+                (isinstance(inner, func.CallOp) and inner.callee.root_reference.data in self.heavy)
+                or (bool(inner.regions) and self._outweighs(inner))
+                for region in op.regions
+                for block in region.blocks
+                for inner in block.ops
+            )
+        return known

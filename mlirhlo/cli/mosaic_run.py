@@ -51,6 +51,9 @@ class Options:
     devices: int = flag(
         1, group="Simulator", help="how many; operands then begin with that many shards"
     )
+    cores: int = flag(
+        1, group="Simulator", help="of each device; the first parallel dimension is split"
+    )
     target: str = flag(
         "v5e", group="Simulator", help="the generation whose VMEM and cycles there are"
     )
@@ -138,6 +141,7 @@ def _simulate(options: Any, module: ModuleOp, operands: list[Any], results: list
         checks=options.checks,
         dma_execution_mode=options.dma,
         random_seed=options.seed,
+        num_cores_or_threads=options.cores,
         target=options.target,
         rounds_matmul_operands=not options.exact,
     )

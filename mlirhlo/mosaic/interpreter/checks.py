@@ -69,8 +69,45 @@ class Checks:
             if is_write and flight.source.memory is memory and overlap(view, root(flight.source)):
                 raise race(flight.op, "the copy that reads there", op, doing, memory.name)
         if core.has_peers:
-            memory.touches.append(Touch(view, is_write, core.device, core.clock[core.device], op))
-            del memory.touches[:-_TOUCHES]
+            doing = "write" if is_write else "read"
+            self._touch(
+                memory, Touch(view, is_write, core.agent, core.clock[core.agent], op), doing
+            )
+            if not memory.is_shared:
+                del memory.touches[:-_TOUCHES]
+
+    def block(self, memory: Memory, view: Array, op: Operation, *, is_write: bool) -> None:
+        """Raises `HloError` HLO0730 for a block that the grid moves while another core has to do with
+        the same elements.
+        """
+        core = self._core
+        what = f"{'the way back' if is_write else 'the fetch'} of a block by core {core.number}"
+        touch = Touch(view, is_write, core.agent, core.clock[core.agent], op, what)
+        for flight in memory.flights:
+            ends = ((flight.target, True), (flight.source, False))
+            for ref, flight_writes in ends:
+                if (
+                    (is_write or flight_writes)
+                    and flight.number not in core.clock
+                    and ref.memory is memory
+                    and overlap(view, root(ref))
+                ):
+                    raise race(flight.op, "the copy there", op, what, memory.name)
+        self._touch(memory, touch, what)
+
+    def _touch(self, memory: Memory, touch: Touch, doing: str) -> None:
+        """Notes an access, after those of other cores that it could race with."""
+        if memory.is_shared:
+            clock = self._core.clock
+            for other in memory.touches:
+                if (
+                    other.agent != touch.agent
+                    and (other.is_write or touch.is_write)
+                    and clock.get(other.agent, -1) < other.time
+                    and overlap(touch.view, other.view)
+                ):
+                    raise race(other.op, str(other), touch.op, doing, memory.name)
+        memory.touches.append(touch)
 
     def start(self, flight: Flight) -> None:
         """Raises `HloError` HLO0730 for a copy that races with another, or with a core."""
@@ -93,8 +130,7 @@ class Checks:
                 if not is_write and not touch.is_write:
                     continue
                 if flight.clock.get(touch.agent, -1) < touch.time and overlap(view, touch.view):
-                    what = "the write there" if touch.is_write else "the read there"
-                    raise race(touch.op, what, flight.op, doing, memory.name)
+                    raise race(touch.op, str(touch), flight.op, doing, memory.name)
             memory.flights.append(flight)
 
     # Memory nobody wrote.

@@ -63,6 +63,11 @@ class Touch:
     agent: int
     time: int
     op: Operation
+    what: str = ""
+    """What it is, if no plain read or write."""
+
+    def __str__(self) -> str:
+        return self.what or ("the write there" if self.is_write else "the read there")
 
 
 @dataclass(slots=True, eq=False)
@@ -71,7 +76,8 @@ class Memory:
 
     name: str
     base: Array
-    device: int
+    agent: int
+    """The core whose memory it is; of what a device shares, its first one."""
     key: Any
     """The same on every device for the allocation that stands in the same place of the kernel."""
     place: Operation | None = None
@@ -82,6 +88,8 @@ class Memory:
     flights: list[Flight] = field(default_factory=list["Flight"])
     """Copies from or to it that its core has not seen done."""
     touches: list[Touch] = field(default_factory=list[Touch])
+    is_shared: bool = False
+    """Whether several cores have it."""
 
     def expect_writes(self) -> None:
         """Nothing of it is written."""
@@ -117,7 +125,8 @@ def race(first: Operation, what: str, second: Operation, doing: str, name: str) 
     return HloError(
         Diagnostic(
             "HLO0730",
-            f"a race in {name}: this {doing} and {what} are not ordered",
+            f"a race in {name}: {doing if doing.startswith('the ') else f'this {doing}'} and {what} are "
+            "not ordered",
             place_of(second),
             [(what, place_of(first))],
             help="wait for the copy's semaphore between them",

@@ -49,6 +49,9 @@ class Options:
     """The generation whose VMEM the kernel has to fit into, where there are checks."""
     vmem_limit_bytes: int | None = None
     """What the call allows a kernel of that VMEM; None for the compiler's own limit."""
+    num_cores_or_threads: int = 1
+    """Cores of each device: they share its HBM, and the first `parallel` dimension of the grid is split
+    among them. A `core_parallel` dimension has a core for each of its indices, whatever this says."""
     timeline: Timeline | None = None
     """Collects what happens when, in modelled cycles; None for a run that does not count them."""
 
@@ -72,7 +75,8 @@ class Core:
     internal_scratch_in_bytes: int = 0
     seed: tuple[int, ...] = field(default=(0,))
     steps_since_seed: int = 0
-    device: int = 0
+    agent: int = 0
+    """Its number among all cores that run, those of a device together."""
     world: World | None = None
     """All devices of the run."""
     checks: Checks | None = None
@@ -83,13 +87,23 @@ class Core:
     """How many there were: names those of one device to the others."""
 
     @property
+    def device(self) -> int:
+        """The device it belongs to, counted from the first one that runs."""
+        return self.agent if self.world is None else self.agent // self.world.cores
+
+    @property
+    def number(self) -> int:
+        """Its number on its device."""
+        return 0 if self.world is None else self.agent % self.world.cores
+
+    @property
     def has_peers(self) -> bool:
-        """Whether other devices can reach this one's memories."""
+        """Whether other cores can reach this one's memories."""
         return self.world is not None and self.world.count > 1
 
     def tick(self) -> None:
         """What was done is told to others; what follows is not."""
-        self.clock[self.device] += 1
+        self.clock[self.agent] += 1
 
     def tracked(self, ref: MemRef, op: Operation | None, name: str = "", key: Any = None) -> MemRef:
         """A new allocation, as the checks and the other devices see it."""
@@ -98,14 +112,28 @@ class Core:
         if key is None:
             key = self.allocations
             self.allocations += 1
-        memory = Memory(name or "memory of its own", ref.array, self.device, key, op)
+        memory = Memory(name or "memory of its own", ref.array, self.agent, key, op)
         if op is not None and op.results:
             memory.name = op.results[0].name_hint or f"what {op.name} allocates"
         if self.checks is not None and not ref.element:
             memory.expect_writes()
         if self.world is not None:
-            self.world.memories[self.device, key] = memory
+            self.world.memories[self.agent, key] = memory
         return replace(ref, memory=memory, written=memory.written)
+
+    def shared(self, ref: MemRef, name: str, key: Any) -> MemRef:
+        """As `tracked`, of memory of the device: all of its cores have the same, and all operands that
+        are one array.
+        """
+        if self.world is not None:
+            memory = self.world.memories.get((self.agent - self.number, key))
+            if memory is not None:
+                self.world.memories[self.agent, key] = memory
+                return replace(ref, memory=memory, written=memory.written)
+        found = self.tracked(ref, None, name, key)
+        if found.memory is not None and self.world is not None:
+            found.memory.is_shared = self.world.cores > 1
+        return found
 
     @cached_property
     def barrier(self) -> MemRef:

@@ -6,10 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import product
-from random import Random
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -39,9 +36,9 @@ from mlirhlo.mosaic.interpreter.memory import (
 )
 from mlirhlo.mosaic.interpreter.numbers import width_of
 from mlirhlo.mosaic.interpreter.problems import place_of
+from mlirhlo.mosaic.interpreter.steps import Launch, cores_of
 from mlirhlo.mosaic.interpreter.windows import Block, Window, window_of
 from mlirhlo.mosaic.interpreter.world import World
-from mlirhlo.mosaic.timeline.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -68,6 +65,9 @@ class Kernel:
         self.bounds = bounds
         self.prefetches = integer_of(self.op, "scalar_prefetch")
         self._scratch = integer_of(self.op, "scratch_operands")
+        self.semantics = tuple(
+            case_of(item) for item in _items(attribute_of(self.op, "dimension_semantics"))
+        )
         if not self.op.regions or not self.op.regions[0].blocks:
             raise error("HLO0700", f"the kernel @{self.name} has no body", place_of(self.op))
         self._types: list[Attribute] = [a.type for a in self.op.regions[0].blocks[0].args]
@@ -144,54 +144,60 @@ class Kernel:
         stated = options or Options()
         if stated.checks:
             check_budget(self.op, stated)
-        world = World(stated, len(devices))
-        times: Sequence[CoreTime | None] = [None] * len(devices)
+        dynamic = sum(bound == DYNAMIC_BOUND for bound in self.bounds)
+        grids = [self._bounds(inputs) for inputs in devices]
+        cores = max(
+            (cores_of(bounds, self.semantics, stated.num_cores_or_threads) for bounds in grids),
+            default=1,
+        )
+        world = World(stated, len(devices), cores)
+        times: Sequence[CoreTime | None] = [None] * world.count
         if stated.timeline is not None:
-            times = stated.timeline.begin(self.name, len(devices), 1)
-        launches = [
-            self._launch(world, number, inputs, outputs, aliases or {}, time)
-            for number, (inputs, time) in enumerate(zip(devices, times, strict=True))
-        ]
+            times = stated.timeline.begin(self.name, len(devices), cores)
+        launches: list[Launch] = []
+        results: list[list[Array]] = []
         with np.errstate(all="ignore"):
+            for device, (inputs, bounds) in enumerate(zip(devices, grids, strict=True)):
+                memory = self._arrays(inputs[dynamic:], outputs, aliases or {}, dynamic)
+                results.append(memory[len(inputs) - dynamic :])
+                fresh = {
+                    len(inputs) - dynamic + number
+                    for number in range(len(outputs))
+                    if number not in (aliases or {})
+                }
+                for agent in range(device * cores, (device + 1) * cores):
+                    launches.append(
+                        self._launch(
+                            world, agent, bounds, memory, fresh, len(outputs), times[agent]
+                        )
+                    )
             world.run([launch.steps for launch in launches])
-        return [launch.results(outputs) for launch in launches]
+        return [
+            [_as_type(array, dtype) for array, (_, dtype) in zip(found, outputs, strict=True)]
+            for found in results
+        ]
 
-    def _launch(
+    def _bounds(self, inputs: Sequence[Array]) -> tuple[int, ...]:
+        """Sizes of the grid; dynamic ones are the first operands."""
+        given = iter(inputs)
+        return tuple(int(next(given)) if b == DYNAMIC_BOUND else b for b in self.bounds)
+
+    def _arrays(
         self,
-        world: World,
-        device: int,
         inputs: Sequence[Array],
         outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]],
         aliases: Mapping[int, int],
-        time: CoreTime | None,
-    ) -> _Launch:
-        dynamic = sum(bound == DYNAMIC_BOUND for bound in self.bounds)
-        given = iter(inputs[:dynamic])
-        bounds = tuple(int(next(given)) if b == DYNAMIC_BOUND else b for b in self.bounds)
-        types = self._types[len(bounds) :]
-        count = len(inputs) - dynamic + len(outputs)
+        dynamic: int,
+    ) -> list[Array]:
+        """The memory of a device's operands and results."""
+        types = self._types[len(self.bounds) :]
+        count = len(inputs) + len(outputs)
         if len(types) != count + self._scratch:
             raise self._unfit(
                 f"it has {len(types)} arguments behind the grid indices, {count} arrays and "
                 f"{self._scratch} scratch operands are given"
             )
-        core = Core(
-            world.options,
-            bounds,
-            internal_scratch_in_bytes=self._scratch_bytes,
-            device=device,
-            world=world,
-            time=time,
-            clock={device: 1},
-        )
-        if world.options.checks:
-            core.checks = Checks(core)
-        if core.has_peers:
-            # Others may signal it before this device is there.
-            _ = core.barrier
-        memory = [
-            self._held(array, type_) for array, type_ in zip(inputs[dynamic:], types, strict=False)
-        ]
+        memory = [self._held(array, type_) for array, type_ in zip(inputs, types, strict=False)]
         first = len(memory)
         for number, (shape, dtype) in enumerate(outputs):
             shared = aliases.get(number)
@@ -199,21 +205,47 @@ class Kernel:
                 memory.append(memory[shared - dynamic])
             else:
                 memory.append(unwritten(shape, self._element(types[first + number], dtype)))
-        fresh = {first + number for number in range(len(outputs)) if number not in aliases}
-        refs, blocks = self._references(core, memory, types, first, fresh)
+        return memory
+
+    def _launch(
+        self,
+        world: World,
+        agent: int,
+        bounds: tuple[int, ...],
+        memory: list[Array],
+        fresh: set[int],
+        outputs: int,
+        time: CoreTime | None,
+    ) -> Launch:
+        """The kernel on one core."""
+        core = Core(
+            world.options,
+            bounds,
+            internal_scratch_in_bytes=self._scratch_bytes,
+            agent=agent,
+            world=world,
+            time=time,
+            clock={agent: 1},
+        )
+        if world.options.checks:
+            core.checks = Checks(core)
+        if core.has_peers:
+            # Others may signal it before this core is there.
+            _ = core.barrier
+        types = self._types[len(bounds) :]
+        count = len(memory)
+        refs, blocks = self._references(core, memory, types, count - outputs, fresh)
         arguments = self.op.regions[0].blocks[0].args[len(bounds) :]
         for number, type_ in enumerate(types[count:], count):
             name = arguments[number].name_hint or f"scratch {number - count}"
             refs.append(core.tracked(allocate(type_), None, name, ("argument", number)))
-        semantics = [case_of(item) for item in _items(attribute_of(self.op, "dimension_semantics"))]
-        return _Launch(
+        return Launch(
             core,
             self._functions[self.name] if time is None else self._timed_body(time.chip),
             refs,
             blocks,
-            memory[first:],
             self.prefetches,
-            tuple(semantics),
+            self.semantics,
         )
 
     def _timed_body(self, chip: Chip) -> Function:
@@ -240,11 +272,13 @@ class Kernel:
             at = number - self.prefetches
             window = self._windows[at] if 0 <= at < len(self._windows) else None
             name, key = arguments[number].name_hint or f"operand {number}", ("argument", number)
+            # Aliased operands and results are one array.
+            whole = ("array", next(at for at, other in enumerate(memory) if other is array))
             if isinstance(type_, IntegerType):
                 refs.append(array.reshape(())[()])
                 continue
             if window is None:
-                ref = core.tracked(MemRef(array, memory_space(type_)), None, name, key)
+                ref = core.shared(MemRef(array, memory_space(type_)), name, whole)
                 if ref.memory is not None and number not in fresh:
                     ref.memory.written = None
                 refs.append(ref)
@@ -261,9 +295,10 @@ class Kernel:
                 )
             refs.append(ref)
             returns = window.may_return or number not in fresh
-            blocks.append(
-                Block(window, array, ref, name, number >= first_output, may_return=returns)
-            )
+            block = Block(window, array, ref, name, number >= first_output, may_return=returns)
+            if core.checks is not None and core.world is not None and core.world.cores > 1:
+                block.home = core.shared(MemRef(array, "hbm"), name, whole).memory
+            blocks.append(block)
         return refs, blocks
 
     def _element(self, type_: Attribute, dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -288,63 +323,3 @@ def _as_type(array: Array, dtype: np.dtype[Any]) -> Array:
 
 def _items(attribute: Attribute | None) -> Sequence[Attribute]:
     return cast("ArrayAttr[Attribute]", attribute).data if isinstance(attribute, ArrayAttr) else ()
-
-
-@dataclass(slots=True, eq=False)
-class _Launch:
-    """A kernel with its memory on one device, ready to run."""
-
-    core: Core
-    body: Function
-    refs: list[Any]
-    blocks: list[Block]
-    outputs: list[Array]
-    prefetches: int
-    semantics: tuple[str, ...]
-
-    def steps(self) -> None:
-        """Every step of the grid, the last dimension fastest; parallel ones in the seed's order."""
-        core = self.core
-        if core.time is not None:
-            self._timed_steps(core.time)
-            return
-        scalars = tuple(self.refs[: self.prefetches])
-        for step in self._grid():
-            core.step = step
-            indices = tuple(np.int32(at) for at in step)
-            for block in self.blocks:
-                block.begin(core, (*indices, *scalars))
-            self.body(core, (*indices, *self.refs))
-        for block in self.blocks:
-            block.flush()
-
-    def _timed_steps(self, time: CoreTime) -> None:
-        """The same with the copies of the compiler's pipeline: results of the step before go back,
-        blocks of this one are waited for, those of the next one are fetched.
-        """
-        core, pipeline = self.core, Pipeline(time, self.blocks)
-        scalars = tuple(self.refs[: self.prefetches])
-        steps = [tuple(np.int32(at) for at in step) for step in self._grid()]
-        for number, indices in enumerate(steps):
-            core.step = time.step = tuple(int(at) for at in indices)
-            pipeline.begin(core, (*indices, *scalars))
-            if number + 1 < len(steps):
-                pipeline.fetch(core, (*steps[number + 1], *scalars))
-            self.body(core, (*indices, *self.refs))
-        pipeline.finish()
-
-    def _grid(self) -> Iterator[tuple[int, ...]]:
-        orders: list[Sequence[int]] = [range(bound) for bound in self.core.bounds]
-        seed = self.core.options.random_seed
-        if self.core.options.checks and seed:
-            for dim, word in enumerate(self.semantics):
-                if word == "arbitrary":
-                    break
-                orders[dim] = Random(seed + dim).sample(orders[dim], len(orders[dim]))
-        return product(*orders)
-
-    def results(self, outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> list[Array]:
-        """The results in the types of the call."""
-        return [
-            _as_type(array, dtype) for array, (_, dtype) in zip(self.outputs, outputs, strict=True)
-        ]

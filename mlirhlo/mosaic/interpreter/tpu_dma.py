@@ -39,32 +39,35 @@ def _world(frame: Activation) -> World:
     return world
 
 
-def _elsewhere(op: Operation, frame: Activation, device: Any, *cores: Any) -> int | None:
-    """The device meant, None for this one. Refuses devices that do not run, and other cores."""
-    for core in cores:
-        if core is not None and int(core) != 0:
-            raise unfit(op, f"core {int(core)} is another one; one core of each device is run")
-    if device is None:
-        return None
-    world, first = _world(frame), frame.core.options.device
-    at = int(device) - first
-    if not 0 <= at < world.count:
-        raise unfit(
-            op,
-            f"device {int(device)} is none of those that run: {first} to {first + world.count - 1}",
-        )
-    return None if at == frame.core.device else at
+def _elsewhere(
+    op: Operation, frame: Activation, device: Any, core: Any, subcore: Any
+) -> int | None:
+    """The core meant, None for this one: that of a device, of the same number unless it says another
+    one. Refuses devices and cores that do not run.
+    """
+    world, first, here = _world(frame), frame.core.options.device, frame.core
+    if subcore is not None and int(subcore) != 0:
+        raise unfit(op, f"a TensorCore has no subcore {int(subcore)}")
+    at = here.device if device is None else int(device) - first
+    if not 0 <= at < world.devices:
+        last = first + world.devices - 1
+        raise unfit(op, f"device {at + first} is none of those that run: {first} to {last}")
+    number = here.number if core is None else int(core)
+    if not 0 <= number < world.cores:
+        raise unfit(op, f"core {number} is none of those that run: {world.cores} of each device")
+    found = at * world.cores + number
+    return None if found == here.agent else found
 
 
-def _counterpart(op: Operation, frame: Activation, ref: MemRef, device: int) -> MemRef:
-    """The same part of the same allocation on another device."""
+def _counterpart(op: Operation, frame: Activation, ref: MemRef, agent: int) -> MemRef:
+    """The same part of the same allocation of another core."""
     memory = ref.memory
     if memory is None or ref.parent is not None:
         raise unfit(op, "this reference of another device cannot be found")
-    theirs = _world(frame).memories.get((device, memory.key))
+    theirs = _world(frame).memories.get((agent, memory.key))
     if theirs is None or theirs.base.shape != memory.base.shape:
         raise fault(
-            f"device {device} has no {memory.name} now",
+            f"device {agent // _world(frame).cores} has no {memory.name} now",
             "a barrier before the copy makes sure that the other device is in its kernel",
         )
     start = ref.array.__array_interface__["data"][0] - memory.base.__array_interface__["data"][0]

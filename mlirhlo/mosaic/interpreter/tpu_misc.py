@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mlirhlo.mosaic.attributes import integer_of, string_of
+from mlirhlo.mosaic.attributes import integer_of, name_of, string_of
 from mlirhlo.mosaic.interpreter.memory import MemRef, dtype_in, memory_space, shape_of
 from mlirhlo.mosaic.interpreter.problems import fault
 from mlirhlo.mosaic.interpreter.registry import Activation, Run, Scope, means
@@ -40,8 +40,9 @@ def device_id(op: Operation, scope: Scope) -> Run:
 
 @means("tpu.core_id", "tpu.subcore_id")
 def core_id(op: Operation, scope: Scope) -> Run:
-    """Zero: one core is run."""
-    return lambda frame: np.int32(0)
+    """The number of the core on its device; a TensorCore has one subcore."""
+    is_core = name_of(op) == "tpu.core_id"
+    return lambda frame: np.int32(frame.core.number if is_core else 0)
 
 
 @means("tpu.assume_multiple")

@@ -21,6 +21,7 @@ from mlirhlo.mosaic.interpreter.problems import place_of
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation
 
+    from mlirhlo.mosaic.interpreter.clocks import Memory
     from mlirhlo.mosaic.interpreter.code import Functions
     from mlirhlo.mosaic.interpreter.core import Core
     from mlirhlo.mosaic.interpreter.registry import Array
@@ -91,6 +92,8 @@ class Block:
     name: str
     is_output: bool
     may_return: bool = False
+    home: Memory | None = None
+    """The operand's memory, where other cores have to do with it."""
     _at: tuple[int, ...] | None = field(default=None)
     _left: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])
 
@@ -122,7 +125,7 @@ class Block:
         at = self.window.starts(core, arguments)
         if at == self._at:
             return
-        self.flush()
+        self.flush(core)
         if core.checks is not None:
             self._check(at)
         self._at = at
@@ -131,6 +134,8 @@ class Block:
         whole, mine = self._parts(at)
         is_inside = all(part.stop > part.start for part in whole)
         if is_inside:
+            if not self.is_output:
+                self._tell(core, whole, is_write=False)
             buffer[mine] = self.array[whole]
         memory = self.ref.memory
         if memory is None or core.checks is None:
@@ -171,10 +176,17 @@ class Block:
         if self._at is not None:
             self._left.add(self._at)
 
-    def flush(self) -> None:
+    def _tell(self, core: Core, whole: tuple[slice, ...], *, is_write: bool) -> None:
+        """Raises `HloError` HLO0730 where another core has to do with the same elements."""
+        place = self.window.place
+        if self.home is not None and core.checks is not None and place is not None:
+            core.checks.block(self.home, self.array[whole], _last(place), is_write=is_write)
+
+    def flush(self, core: Core) -> None:
         """Writes an output's block back."""
         if self._at is None or not self.is_output:
             return
         whole, mine = self._parts(self._at)
         if all(part.stop > part.start for part in whole):
+            self._tell(core, whole, is_write=True)
             self.array[whole] = np.reshape(self.ref.array, self.window.bounds)[mine]

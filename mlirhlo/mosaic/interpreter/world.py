@@ -80,9 +80,10 @@ def amount_of(semaphore: MemRef, moved: MemRef) -> int:
 class World:
     """All devices that run a kernel together."""
 
-    def __init__(self, options: Options, count: int = 1) -> None:
+    def __init__(self, options: Options, devices: int = 1, cores: int = 1) -> None:
         self.options = options
-        self.count = count
+        self.devices, self.cores = devices, cores
+        self.count = count = devices * cores
         self._random = random.Random(options.random_seed)
         self._semaphores: dict[int, _Semaphore] = {}
         self._pending: list[Flight] = []
@@ -92,12 +93,12 @@ class World:
         self._over: set[int] = set()
         self._failure: BaseException | None = None
         self.memories: dict[tuple[int, Any], Memory] = {}
-        """Of each device, by key."""
+        """Of each core, by key."""
 
     # Turns.
 
     def run(self, bodies: Sequence[Callable[[], None]]) -> None:
-        """Runs a body on each device. Raises what the first of them to fail raises."""
+        """Runs a body on each core. Raises what the first of them to fail raises."""
         if self.count == 1:
             bodies[0]()
             self._end()
@@ -140,7 +141,7 @@ class World:
         return self.value(wait.semaphore) >= wait.amount
 
     def _wait(self, core: Core, wait: _Wait) -> None:
-        device = core.device
+        device = core.agent
         while not self._holds(wait):
             if self._perform_for(wait):
                 continue
@@ -166,8 +167,8 @@ class World:
         if found is not None and found.signals:
             notes.append(("what it holds was added here", place_of(found.signals[-1].op)))
         notes += [
-            (f"device {device} waits for {other.amount} here", place_of(other.op))
-            for device, other in sorted(self._waits.items())
+            (f"{self._title(agent)} waits for {other.amount} here", place_of(other.op))
+            for agent, other in sorted(self._waits.items())
             if other is not wait
         ]
         return HloError(
@@ -180,6 +181,10 @@ class World:
                 help="start the copy, or signal the semaphore, before the wait",
             )
         )
+
+    def _title(self, agent: int) -> str:
+        device, core = divmod(agent, self.cores)
+        return f"device {device}" if self.cores == 1 else f"core {core} of device {device}"
 
     # Semaphores.
 
@@ -223,10 +228,10 @@ class World:
     def _forget(self, core: Core) -> None:
         """Copies that all who use their memories have seen done are no news."""
         for memory in self.memories.values():
-            if memory.flights and memory.device == core.device:
+            if memory.flights and memory.agent == core.agent and not memory.is_shared:
                 memory.flights = [f for f in memory.flights if f.number not in core.clock]
         if self.count == 1:
-            core.clock = {core.device: core.clock[core.device]}
+            core.clock = {core.agent: core.clock[core.agent]}
 
     # Copies.
 
@@ -244,7 +249,8 @@ class World:
         self._next += 1
         if core.time is not None:
             names = [ref.memory.name if ref.memory is not None else "" for ref in (source, target)]
-            other = target.memory is not None and target.memory.device != core.device
+            there = core.agent if target.memory is None else target.memory.agent
+            other = there // self.cores != core.device
             flight.transfer = core.time.copy(
                 " to ".join(names), source.space, target.space, bytes_of(source), op, other
             )

@@ -241,13 +241,17 @@ def semaphore_signal(
     *,
     device_id: Any = None,
     device_id_type: DeviceIdType = DeviceIdType.MESH,
+    core_index: Any = None,
 ) -> None:
-    """Adds to a semaphore, of this device or of another."""
+    """Adds to a semaphore, of this core or of another one, on this device or on another."""
     operands = [_semaphore(sem), scalar(inc, "a semaphore's increment").ssa]
     sizes = [1, 1, 0, 0, 0]
     if device_id is not None:
         operands.append(logical_device(device_id, device_id_type).ssa)
         sizes[2] = 1
+    if core_index is not None:
+        operands.append(scalar(core_index, "a core").ssa)
+        sizes[3] = 1
     emit("tpu.sem_signal", operands, (), {SEGMENTS: ints(sizes, 32)})
 
 

@@ -47,11 +47,11 @@ class Pipeline:
             if at != block.at:
                 self._time.fetch(number, block.name, block.bytes_at(at))
 
-    def finish(self) -> None:
+    def finish(self, core: Core) -> None:
         """Writes the last results back."""
         for number, block in self._blocks:
             if block.is_output and block.at is not None:
                 size = block.bytes_at(block.at)
-                block.flush()
+                block.flush(core)
                 self._time.write_back(number, block.name, size, block.window.buffers)
         self._time.finish()

@@ -1,0 +1,117 @@
+"""The steps of a kernel's grid on one core: which ones it takes, in which order, and the blocks of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mlirhlo.mosaic.interpreter.code import Function
+from mlirhlo.mosaic.interpreter.core import Core
+from mlirhlo.mosaic.interpreter.windows import Block
+from mlirhlo.mosaic.timeline.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from mlirhlo.mosaic.timeline.clock import CoreTime
+
+CORES = "core_parallel"
+
+
+def cores_of(bounds: Sequence[int], semantics: Sequence[str], stated: int) -> int:
+    """How many cores of a device run a grid: one for each index of its `core_parallel` dimension,
+    else as many as are stated.
+    """
+    of_cores = [
+        bound for bound, word in zip(bounds, semantics, strict=False) if word == CORES and bound > 0
+    ]
+    return max(1, stated, *of_cores)
+
+
+def share_of(
+    bounds: Sequence[int], semantics: Sequence[str], core: int, cores: int
+) -> list[range] | None:
+    """The indices of each dimension that a core takes; None when it takes no step.
+
+    Of a `core_parallel` dimension that of its number; else its part, in one piece, of the first
+    `parallel` dimension that has one for each core, or of the largest. Without such a dimension the
+    first core takes all steps.
+    """
+    whole = [range(bound) for bound in bounds]
+    words = list(semantics[: len(bounds)])
+    if CORES in words:
+        dim = words.index(CORES)
+        if core >= bounds[dim]:
+            return None
+        whole[dim] = range(core, core + 1)
+        return whole
+    split = [dim for dim, word in enumerate(words) if word == "parallel" and bounds[dim] > 1]
+    if cores == 1 or not split:
+        return whole if core == 0 else None
+    dim = next(
+        (dim for dim in split if bounds[dim] >= cores), max(split, key=lambda one: bounds[one])
+    )
+    size = bounds[dim]
+    whole[dim] = range(core * size // cores, (core + 1) * size // cores)
+    return whole if len(whole[dim]) else None
+
+
+@dataclass(slots=True, eq=False)
+class Launch:
+    """A kernel with its memory on one core, ready to run."""
+
+    core: Core
+    body: Function
+    refs: list[Any]
+    blocks: list[Block]
+    prefetches: int
+    semantics: tuple[str, ...]
+
+    def steps(self) -> None:
+        """Every step that is this core's, the last dimension fastest; parallel ones in the seed's order."""
+        core = self.core
+        if core.time is not None:
+            self._timed_steps(core.time)
+            return
+        scalars = tuple(self.refs[: self.prefetches])
+        for step in self._grid():
+            core.step = step
+            indices = tuple(np.int32(at) for at in step)
+            for block in self.blocks:
+                block.begin(core, (*indices, *scalars))
+            self.body(core, (*indices, *self.refs))
+        for block in self.blocks:
+            block.flush(core)
+
+    def _timed_steps(self, time: CoreTime) -> None:
+        """The same with the copies of the compiler's pipeline: results of the step before go back,
+        blocks of this one are waited for, those of the next one are fetched.
+        """
+        core, pipeline = self.core, Pipeline(time, self.blocks)
+        scalars = tuple(self.refs[: self.prefetches])
+        steps = [tuple(np.int32(at) for at in step) for step in self._grid()]
+        for number, indices in enumerate(steps):
+            core.step = time.step = tuple(int(at) for at in indices)
+            pipeline.begin(core, (*indices, *scalars))
+            if number + 1 < len(steps):
+                pipeline.fetch(core, (*steps[number + 1], *scalars))
+            self.body(core, (*indices, *self.refs))
+        pipeline.finish(core)
+
+    def _grid(self) -> Iterator[tuple[int, ...]]:
+        core = self.core
+        cores = 1 if core.world is None else core.world.cores
+        share = share_of(core.bounds, self.semantics, core.number, cores)
+        if share is None:
+            return iter(())
+        orders: list[Sequence[int]] = list(share)
+        seed = core.options.random_seed
+        if core.options.checks and seed:
+            for dim, word in enumerate(self.semantics):
+                if word == "arbitrary":
+                    break
+                orders[dim] = Random(seed + dim).sample(orders[dim], len(orders[dim]))
+        return product(*orders)

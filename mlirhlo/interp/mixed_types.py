@@ -28,7 +28,7 @@ KEEPS_TYPE = frozenset(
 )  # fmt: skip
 CHANGES_TYPE = frozenset(
     {
-        "abs", "compare", "complex", "convert", "imag", "is-finite", "real", "reduce-precision",
+        "compare", "complex", "convert", "imag", "is-finite", "real", "reduce-precision",
         "stochastic-convert",
     }
 )  # fmt: skip
@@ -43,7 +43,11 @@ def with_declared_types(op: Instruction, run: Run) -> Run:
         return run
     data = op.input_shapes[1:] if opcode in SECOND else op.input_shapes
     declared = [leaf for _, leaf in leaves(op.shape)]
-    if all(map(_same_type, data, declared)) and _are_uniform(op, data):
+    if opcode == "abs" and cast(ArrayShape, data[0]).element_type.is_complex:
+        return run
+    # A function of elements may have a type of its own.
+    uniform = _are_uniform(op, data) and not op.called_computations
+    if uniform and all(map(_same_type, data, declared)):
         return run
 
     def converted(inputs: Sequence[Any], frame: Frame) -> Value:

@@ -191,6 +191,8 @@ def tpu() -> tuple[PipelinePass, ...]:
             "constant_folding,dce",
         ),
         _named("Main fusion", "fusion,cse,dce"),
+        _named("JF after main fusion", "simplify-sorts,algsimp,cse,dce,bfloat16-propagation"),
+        _named("multi output fusion and bf16 folding", "bfloat16-propagation,bfloat16-fold,dce"),
     )
 
 

@@ -73,6 +73,7 @@ _BUILTIN: Mapping[str, str] = {
     "simplify-fp-conversions": "simplify_fp_conversions:SimplifyFpConversionsPass",
     "stable-sort-expander": "stable_sort_expander:StableSortExpanderPass",
     "bf16-mixed-precision-removal": "float_normalization:Bf16MixedPrecisionRemovalPass",
+    "bfloat16-propagation": "bfloat16_propagation:Bfloat16PropagationPass",
     "bfloat16-fold": "bfloat16_fold:Bfloat16FoldPass",
     "float-normalization-bf16": "float_normalization:FloatNormalizationPass",
     "float-normalization-f8e4m3fn": "float_normalization:F8e4m3fnNormalizationPass",

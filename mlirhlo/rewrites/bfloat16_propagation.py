@@ -1,0 +1,379 @@
+"""`bfloat16-propagation`: results that are only read as bf16 are computed as bf16."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar, cast
+
+from xdsl.ir import SSAValue
+
+from mlirhlo.analysis.dataflow import (
+    FORWARDS,
+    Position,
+    ShapeIndex,
+    callers_of,
+    in_place_pairs,
+    indices,
+    sources_of,
+)
+from mlirhlo.analysis.effects import SideEffects
+from mlirhlo.dialects.hlo.build import make
+from mlirhlo.dialects.hlo.element_types import BF16, F32
+from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops import (
+    CallOp,
+    ComputationOp,
+    ConditionalOp,
+    ConstantOp,
+    ConvertOp,
+    DotOp,
+    FusionOp,
+    GetTupleElementOp,
+    ParameterOp,
+    ReduceOp,
+    TupleOp,
+    WhileOp,
+)
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+from mlirhlo.dialects.hlo.types import type_of
+from mlirhlo.rewrites.passes import HloPass, Trace
+from mlirhlo.rewrites.rules import inherit
+
+_FROM: dict[str, tuple[int, ...]] = {
+    "dynamic-slice": (0,),
+    "dynamic-update-slice": (0, 1),
+    "gather": (0,),
+    "pad": (0, 1),
+    "select": (1, 2),
+}
+"""Operands that are numbers of the result, where not all are."""
+_ALIKE = frozenset(
+    {
+        *("abs", "all-gather", "all-to-all", "broadcast", "clamp", "collective-broadcast"),
+        *("collective-permute", "concatenate", "convert", "copy", "maximum", "minimum", "negate"),
+        *("reshape", "reverse", "slice", "transpose", *_FROM),
+    }
+)
+"""Opcodes of which a rounded result is what they make of rounded operands."""
+_MAKES = _ALIKE | {"constant", "convolution", "dot", "iota", "reduce", "reduce-window"}
+"""Opcodes that can give bf16, whatever they are given; so can element-wise ones."""
+_NO_MATH = frozenset({"bitcast-convert", "rng", "stochastic-convert"})
+
+
+@dataclass(frozen=True)
+class Bfloat16PropagationPass(HloPass):
+    """Lets instructions give bf16 whose f32 results are only read as bf16.
+
+    Before and after:
+
+        %m = f32[4] multiply(%x, %y)   %r = f32[2,2] reshape(%m)   %c = bf16[2,2] convert(%r)
+          =>   %m = bf16[4] multiply(%x, %y)   %r = bf16[2,2] reshape(%m)
+
+    Conversions to bf16 read so, and what gives a rounded result for rounded operands: data movement, maximum,
+    minimum, clamp, select, abs and negate. With `dots` products of matrices do too, and differ by that rounding;
+    else every bit stays. Loops, conditionals, calls and fusions are looked through: what stands at one place of a
+    loop's state, or is handed in and out of a fusion, has one type. Parameters and results of the program keep
+    theirs, as do custom calls and reductions' functions. In a fusion, only what it gives, or makes of narrower
+    operands, changes.
+    Source: XLA's BFloat16Propagation.
+    """
+
+    name = "bfloat16-propagation"
+    exact: ClassVar[bool] = False
+
+    dots: bool = False
+    """Operands of dots and convolutions of default precision are read as bf16, as TPUs do."""
+
+    def run(self, module: HloModule, trace: Trace) -> bool:
+        """Narrows; whether anything was."""
+        del trace
+        copies = list(_separate_loops(module))
+        narrow = _Places(module, dots=self.dots).narrow()
+        for op, found in narrow.items():
+            _narrow(op, found)
+        for op in copies:
+            _drop_if_same(op)
+        if narrow:
+            for op in tuple(module.instructions):
+                if isinstance(op, ConvertOp):
+                    _drop_if_same(op)
+        return bool(narrow)
+
+
+def _separate_loops(module: HloModule) -> Iterator[Instruction]:
+    """Copies of what loops begin with, so that other readers of it do not keep the state wide."""
+    for op in tuple(module.instructions):
+        if not isinstance(op, WhileOp) or not isinstance(start := op.operand.owner, TupleOp):
+            continue
+        if not start.output.has_one_use():
+            continue
+        for k, value in enumerate(start.inputs):
+            owner = cast(Instruction, value.owner)
+            if not _is_f32(owner.shape):
+                continue
+            copy = make("convert", [value], owner.shape)
+            inherit(copy, start)
+            block = start.parent
+            assert block is not None
+            block.insert_op_before(copy, start)
+            start.operands = [*start.operands[:k], copy.output, *start.operands[k + 1 :]]
+            yield copy
+
+
+def _is_f32(shape: Shape) -> bool:
+    return isinstance(shape, ArrayShape) and shape.element_type is F32
+
+
+def _part(shape: Shape, index: ShapeIndex) -> Shape:
+    for k in index:
+        assert isinstance(shape, TupleShape)
+        shape = shape.elements[k]
+    return shape
+
+
+# ---------------------------------------------------------------- which
+
+
+@dataclass
+class _Places:
+    """Places of f32 arrays in groups that have one type, and what a narrow group asks of others."""
+
+    module: HloModule
+    dots: bool
+    parents: dict[Position, Position] = field(default_factory=dict[Position, Position])
+
+    def narrow(self) -> dict[Instruction, set[ShapeIndex]]:
+        """Instructions to change, with the shape indices of what becomes bf16."""
+        module = self.module
+        bodies = module.by_name()
+        ops = list(module.instructions)
+        places = [
+            (op, index)
+            for op in ops
+            for index in indices(op.shape)
+            if _is_f32(_part(op.shape, index))
+        ]
+        if not places:
+            return {}
+        callers = callers_of(ops, bodies)
+        for op, index in places:
+            for source in sources_of(op, index, bodies, callers):
+                self._join((op, index), source)
+        for op in ops:
+            self._join_of(op, bodies)
+        wide: set[Position] = set()
+        needed_by: dict[Position, set[Position]] = {}
+        running = self._running(ops)
+        effects = SideEffects.of(module)
+        for place in places:
+            group = self._group(place)
+            is_own = not sources_of(*place, bodies, callers)
+            if not self._may_change(place, running) or (
+                is_own and not _can_give(place[0], effects)
+            ):
+                wide.add(group)
+            for asked in self._asked(place):
+                if asked is None:
+                    wide.add(group)
+                elif self._group(asked) != group:
+                    needed_by.setdefault(self._group(asked), set()).add(group)
+        _spread(wide, needed_by)
+        self._keep_inner(ops, wide)
+        found: dict[Instruction, set[ShapeIndex]] = {}
+        for place in places:
+            if self._group(place) not in wide:
+                found.setdefault(place[0], set()).add(place[1])
+        return found
+
+    # ------------------------------------------------------------ groups
+
+    def _group(self, place: Position) -> Position:
+        """The one place that stands for a group."""
+        root = place
+        while (parent := self.parents.get(root, root)) != root:
+            root = parent
+        while (parent := self.parents.get(place, place)) != root and place != root:
+            self.parents[place] = root
+            place = parent
+        return root
+
+    def _join(self, a: Position, b: Position) -> None:
+        first, second = self._group(a), self._group(b)
+        if first != second:
+            self.parents[first] = second
+
+    def _join_of(self, op: Instruction, bodies: dict[str, ComputationOp]) -> None:
+        """Fusions and their bodies; results that take the place of operands."""
+        pairs: list[tuple[Position, Position]] = []
+        if isinstance(op, FusionOp):
+            body = bodies[op.calls]
+            pairs += [((op, i), (body.root, i)) for i in indices(op.shape)]
+            for parameter in body.parameters:
+                given = cast(Instruction, op.inputs[parameter.parameter_number].owner)
+                pairs += [((parameter, i), (given, i)) for i in indices(parameter.shape)]
+        for number, of_operand, of_result in in_place_pairs(op, bodies):
+            given = cast(Instruction, op.inputs[number].owner)
+            pairs.append(((op, of_result), (given, of_operand)))
+        for a, b in pairs:
+            if _is_f32(_part(a[0].shape, a[1])):
+                self._join(a, b)
+
+    def _running(self, ops: list[Instruction]) -> set[str]:
+        """Computations that may change: the entry, fusions, and what control flow calls."""
+        entry = self.module.entry
+        found = {
+            name
+            for op in ops
+            if isinstance(op, (CallOp, ConditionalOp, FusionOp, WhileOp))
+            for name in op.called_computations
+        }
+        others = {
+            name
+            for op in ops
+            if not isinstance(op, (CallOp, ConditionalOp, FusionOp, WhileOp))
+            for name in op.called_computations
+        }
+        return (found - others) | {entry.computation_name}
+
+    def _may_change(self, place: Position, running: set[str]) -> bool:
+        """Whether its computation may change, and no caller outside of the module sees it."""
+        op = place[0]
+        home = op.parent_op()
+        if not isinstance(home, ComputationOp) or home.computation_name not in running:
+            return False
+        return home.is_entry is None or (
+            not isinstance(op, ParameterOp) and op.output is not home.terminator.root
+        )
+
+    # ------------------------------------------------------------ readers
+
+    def _asked(self, place: Position) -> Iterator[Position | None]:
+        """Places that have to be narrow if this one is; None for a reader that wants f32."""
+        op, index = place
+        for use in op.output.uses:
+            user = use.operation
+            if isinstance(user, Instruction) and use.index < len(user.inputs):
+                yield from self._asked_by(user, use.index, index)
+
+    def _asked_by(
+        self, user: Instruction, number: int, index: ShapeIndex
+    ) -> Iterator[Position | None]:
+        name = user.opcode.name
+        if (
+            isinstance(user, (CallOp, ConditionalOp, FusionOp, TupleOp, WhileOp))
+            or name in FORWARDS
+        ):
+            return  # one group with what stands on the other side
+        if isinstance(user, GetTupleElementOp):
+            return
+        if index or not isinstance(shape := user.shape, ArrayShape):
+            yield None
+        elif (isinstance(user, ConvertOp) and shape.element_type is BF16) or (
+            self.dots and name in ("convolution", "dot") and _is_of_default_precision(user)
+        ):
+            return
+        elif shape.element_type is F32 and (
+            number in _FROM.get(name, (number,)) if name in _ALIKE else self._is_extreme(user)
+        ):
+            yield user, ()
+        else:
+            yield None
+
+    def _is_extreme(self, op: Instruction) -> bool:
+        """Whether it takes the highest or the lowest of many."""
+        if not isinstance(op, ReduceOp) and op.opcode.name != "reduce-window":
+            return False
+        if len(op.inputs) != 2:
+            return False
+        root = self.module.by_name()[op.called_computations[0]].root
+        owners = [value.owner for value in root.inputs]
+        simple = all(isinstance(owner, ParameterOp) for owner in owners)
+        return simple and root.opcode.name in ("maximum", "minimum")
+
+    def _keep_inner(self, ops: list[Instruction], wide: set[Position]) -> None:
+        """Leaves results inside of fusions wide that nothing narrow is made of, and that stay inside."""
+        fused = {op.calls for op in ops if isinstance(op, FusionOp)}
+        homes: dict[Position, set[str]] = {}
+        for op in ops:
+            home = cast(ComputationOp, op.parent_op()).computation_name
+            for index in indices(op.shape):
+                if _is_f32(_part(op.shape, index)):
+                    homes.setdefault(self._group((op, index)), set()).add(home)
+        for op in ops:
+            for index in indices(op.shape):
+                group = self._group((op, index))
+                names = homes.get(group)
+                if names is None or len(names) > 1 or not names <= fused or group in wide:
+                    continue
+                if not any(self._is_narrow(value, wide) for value in op.inputs):
+                    wide.add(group)
+
+    def _is_narrow(self, value: SSAValue, wide: set[Position]) -> bool:
+        owner = cast(Instruction, value.owner)
+        return any(
+            _is_f32(_part(owner.shape, index)) and self._group((owner, index)) not in wide
+            for index in indices(owner.shape)
+        )
+
+
+def _spread(wide: set[Position], needed_by: dict[Position, set[Position]]) -> None:
+    """What asks for a wide group to be narrow is wide."""
+    work = list(wide)
+    while work:
+        for group in needed_by.get(work.pop(), ()):
+            if group not in wide:
+                wide.add(group)
+                work.append(group)
+
+
+def _can_give(op: Instruction, effects: SideEffects) -> bool:
+    """Whether it can round what it computes to bf16 itself."""
+    name = op.opcode.name
+    if name in _NO_MATH or effects.of_instruction(op):
+        return False
+    if isinstance(op, ParameterOp):
+        return True  # of a fusion or a loop: what is handed in decides
+    return op.opcode.elementwise or name in _MAKES or isinstance(op, FusionOp)
+
+
+def _is_of_default_precision(op: Instruction) -> bool:
+    precision = op.properties.get("operand_precision")
+    algorithm = op.algorithm if isinstance(op, DotOp) else "unset"
+    return precision is None and algorithm == "unset"
+
+
+# ---------------------------------------------------------------- changing
+
+
+def _narrow(op: Instruction, found: set[ShapeIndex]) -> None:
+    """Gives parts of the result the type bf16, a constant its rounded value."""
+    if isinstance(op, ConstantOp) and (literal := op.literal) is not None:
+        assert isinstance(literal.shape, ArrayShape)
+        shape = _narrowed(literal.shape, found, ())
+        rounded = literal.array.astype(BF16.dtype)
+        op.properties["literal"] = LiteralAttr(Literal.from_array(shape, rounded))
+    op.output._type = type_of(_narrowed(op.shape, found, ()))  # pyright: ignore[reportPrivateUsage]
+
+
+def _narrowed(shape: Shape, found: set[ShapeIndex], here: ShapeIndex) -> Shape:
+    if isinstance(shape, TupleShape):
+        parts = enumerate(shape.elements)
+        return TupleShape(tuple(_narrowed(part, found, (*here, k)) for k, part in parts))
+    if here not in found:
+        return shape
+    assert isinstance(shape, ArrayShape)
+    return ArrayShape(BF16, shape.dimensions, shape.dynamic, shape.layout)
+
+
+def _drop_if_same(op: Instruction) -> None:
+    """Takes a conversion away that gives what it is given."""
+    if op.parent is None or op.shape != op.input_shapes[0] or op.control_predecessors:
+        return
+    value = op.inputs[0]
+    name = value._name  # pyright: ignore[reportPrivateUsage]
+    op.output.replace_all_uses_with(value)
+    value._name = name  # pyright: ignore[reportPrivateUsage]
+    op.parent.erase_op(op)

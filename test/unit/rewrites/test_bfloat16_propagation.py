@@ -1,0 +1,123 @@
+"""`bfloat16-propagation`: what XLA narrowed is narrowed, and without its option every bit stays."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from support import CORPUS, needs_shared
+
+from mlirhlo.analysis.verifier import verify_module
+from mlirhlo.dialects.hlo import HloModule
+from mlirhlo.dialects.hlo.shapes import ArrayShape, leaves
+from mlirhlo.formats.hlo_text import parse_module
+from mlirhlo.interp import run_module
+from mlirhlo.rewrites.bfloat16_propagation import Bfloat16PropagationPass
+from mlirhlo.rewrites.passes import Trace
+
+FUNCTIONS = """
+most { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] maximum(a, b) }
+cond { s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  k = s32[] constant(3)
+  ROOT r = pred[] compare(i, k), direction=LT }
+body { s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[8] get-tuple-element(s), index=1
+  y = f32[8] reverse(x), dimensions={0}
+  z = f32[8] maximum(x, y)
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  ROOT r = (s32[], f32[8]) tuple(j, z) }
+fused { a = f32[8] parameter(0)
+  b = f32[8] parameter(1)
+  p = f32[8] multiply(a, b)
+  ROOT n = f32[8] negate(p) }
+"""
+CASES = {
+    "chain": "m = f32[8] multiply(x, y)\na = f32[8] abs(m)\nROOT c = bf16[8] convert(a)",
+    "choice": "p = pred[8] compare(x, y), direction=LT\nd = f32[8] divide(x, y)\n"
+    "s = f32[8] select(p, d, x)\nROOT c = bf16[8] convert(s)",
+    "most": "e = f32[8] exponential(x)\nz = f32[] constant(-inf)\n"
+    "r = f32[] reduce(e, z), dimensions={0}, to_apply=most\nROOT c = bf16[] convert(r)",
+    "constant": "k = f32[8] constant({1.001, 2.002, -0, inf, nan, 1e-42, 7, 3e38})\n"
+    "m = f32[8] minimum(k, x)\nROOT c = bf16[8] convert(m)",
+    "loop": "zero = s32[] constant(0)\nt = (s32[], f32[8]) tuple(zero, x)\n"
+    "w = (s32[], f32[8]) while(t), condition=cond, body=body\n"
+    "o = f32[8] get-tuple-element(w), index=1\nc = bf16[8] convert(o)\n"
+    "ROOT r = (bf16[8], f32[8]) tuple(c, x)",
+    "fusion": "f = f32[8] fusion(x, y), kind=kLoop, calls=fused\nROOT c = bf16[8] convert(f)",
+}
+
+
+def _narrowed(before: HloModule, after: HloModule) -> set[tuple[str, str]]:
+    """Instructions, by computation and name, with a result that is bf16 in one module only."""
+
+    def types(module: HloModule) -> dict[tuple[str, str], list[str]]:
+        return {
+            (computation.computation_name, op.instruction_name or ""): [
+                part.element_type.name
+                for _, part in leaves(op.shape)
+                if isinstance(part, ArrayShape)
+            ]
+            for computation in module.computations
+            for op in computation.instructions
+        }
+
+    old, new = types(before), types(after)
+    return {key for key, found in new.items() if key in old and old[key] != found}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_bit_stays(name: str) -> None:
+    text = (
+        f"HloModule m\n{FUNCTIONS}\nENTRY e {{\n  x = f32[8] parameter(0)\n  y = f32[8] parameter(1)\n"
+        f"{CASES[name]}\n}}\n"
+    )
+    before, after = parse_module(text), parse_module(text)
+    assert Bfloat16PropagationPass().run(HloModule(after), Trace())
+    assert verify_module(after) == []
+    assert _narrowed(HloModule(before), HloModule(after))
+    assert not Bfloat16PropagationPass().run(HloModule(after), Trace())
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 3.39e38, 1.00390625], np.float32)
+    rng = np.random.default_rng(0)
+    for x in (special, rng.normal(size=8).astype(np.float32)):
+        arguments: list[object] = [x, x[::-1].copy()]
+        with np.errstate(all="ignore"):
+            pairs = zip(run_module(before, arguments), run_module(after, arguments), strict=True)
+        for want, got in pairs:
+            a, b = np.asarray(want), np.asarray(got)
+            assert a.dtype == b.dtype
+            same = a.view(np.uint16 if a.dtype == ml_dtypes.bfloat16 else np.uint32) == b.view(
+                np.uint16 if a.dtype == ml_dtypes.bfloat16 else np.uint32
+            )
+            assert (same | (np.isnan(a.astype(float)) & np.isnan(b.astype(float)))).all()
+
+
+@needs_shared
+@pytest.mark.parametrize("program", ["conv2d_zoo", "mlp_forward", "reduce_arg"])
+def test_what_xla_narrowed_is_narrowed(program: str) -> None:
+    archive: Path = CORPUS / "programs" / program / f"{program}.tpu.passes.tar.gz"
+    with tarfile.open(archive) as files:
+
+        def read(name: str) -> str:
+            handle = files.extractfile(name)
+            assert handle is not None
+            return handle.read().decode()
+
+        for row in json.loads(read("INDEX.json")):
+            if row["pass"] != "bfloat16-propagation":
+                continue
+            before, after = parse_module(read(row["before"])), parse_module(read(row["file"]))
+            ours = parse_module(read(row["before"]))
+            assert Bfloat16PropagationPass(dots=True).run(HloModule(ours), Trace())
+            assert verify_module(ours) == []
+            wanted = _narrowed(HloModule(before), HloModule(after))
+            assert wanted
+            assert wanted <= _narrowed(HloModule(before), HloModule(ours))

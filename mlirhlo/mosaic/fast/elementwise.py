@@ -22,7 +22,7 @@ from mlirhlo.mosaic.attributes import (
     lists_of,
     plain,
 )
-from mlirhlo.mosaic.fast.writer import Val, Writer, has_no_program, type_of
+from mlirhlo.mosaic.fast.writer import Val, Writer, has_no_program, tensor, type_of
 
 Translate: TypeAlias = "Callable[[Writer, Operation, list[Val]], Val]"
 
@@ -191,6 +191,52 @@ def _bits(w: Writer, op: Operation, values: list[Val]) -> Val:
     return w.op("bitcast_convert", [values[0]], values[0].shape, type_of(op.results[0].type)[1])
 
 
+def _packed(w: Writer, op: Operation, values: list[Val]) -> Val:
+    """The same bits; rows of narrow elements are side by side in a word, even ones in its low half."""
+    x = values[0]
+    shape, element = type_of(op.results[0].type)
+    if shape == x.shape:
+        return _bits(w, op, values)
+    *lead, rows, lanes = x.shape
+    rank = len(shape)
+    turned = [*range(rank - 1), rank, rank - 1]
+    if shape[-2] > rows:
+        count = shape[-2] // rows
+        parts = w.op("bitcast_convert", [x], (*lead, rows, lanes, count), element)
+        split = (*lead, rows, count, lanes)
+        return w.reshape(w.op("transpose", [parts], split, element, f"dims = {turned}"), shape)
+    count = rows // shape[-2]
+    parts = w.reshape(x, (*lead, shape[-2], count, lanes))
+    split = (*lead, shape[-2], lanes, count)
+    together = w.op("transpose", [parts], split, x.element, f"dims = {turned}")
+    return w.op("bitcast_convert", [together], shape, element)
+
+
+def _dynamic_gather(w: Writer, op: Operation, values: list[Val]) -> Val:
+    """Along one dimension, the element at the index modulo its size."""
+    x, index = values
+    dims = integers_of(op, "dimensions") or ()
+    if len(dims) != 1:
+        raise has_no_program(op, "along several dimensions")
+    (dim,) = dims
+    rest = [d for d in range(len(x.shape)) if d != dim]
+    size = w.constant(x.shape[dim], index.element, index.shape)
+    wrapped = w.like("remainder", w.like("add", w.like("remainder", index, size), size), size)
+    numbers = (
+        f"offset_dims = [], collapsed_slice_dims = [{dim}], operand_batching_dims = {rest}, "
+        f"start_indices_batching_dims = {rest}, start_index_map = [{dim}], "
+        f"index_vector_dim = {len(x.shape)}"
+    )
+    sizes = ", ".join("1" for _ in x.shape)
+    return w.emit(
+        f'"stablehlo.gather"({x.name}, {wrapped.name}) <{{dimension_numbers = #stablehlo.gather<{numbers}>, '
+        f"indices_are_sorted = false, slice_sizes = array<i64: {sizes}>}}> : ({x.type}, {wrapped.type}) "
+        f"-> {tensor(index.shape, x.element)}",
+        index.shape,
+        x.element,
+    )
+
+
 def _broadcast(w: Writer, op: Operation, values: list[Val]) -> Val:
     return w.broadcast(values[0], type_of(op.results[0].type)[0])
 
@@ -328,7 +374,9 @@ TABLE: dict[str, Translate] = {
     "math.log2": _log2,
     "math.trunc": _trunc,
     "tpu.assume_multiple": _index_cast,
+    "tpu.bitcast": _packed,
     "tpu.concatenate": _concatenate,
+    "tpu.dynamic_gather": _dynamic_gather,
     "tpu.dynamic_rotate": _rotate,
     "tpu.iota": _iota,
     "tpu.matmul": _matmul,

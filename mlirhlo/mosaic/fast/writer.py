@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from mlirhlo.mosaic.interpreter.problems import place_of
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation
+
+_NAME = re.compile(r"%v\d+\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,10 @@ class Writer:
             yield self.lines
         finally:
             self.lines = before
+
+    def renamed(self, lines: list[str], names: dict[str, str]) -> list[str]:
+        """Lines in which some values go by other names."""
+        return [_NAME.sub(lambda at: names.get(at[0], at[0]), line) for line in lines]
 
     def emit(self, text: str, shape: Sequence[int], element: str) -> Val:
         """A line that defines one value; `text` is what stands behind `=`."""

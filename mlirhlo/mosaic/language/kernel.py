@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from mlirhlo.diagnostics import error
+from mlirhlo.diagnostics import HloError, Severity, error
 from mlirhlo.formats.mosaic import print_kernel
 from mlirhlo.mosaic.decode import write_stable
 from mlirhlo.mosaic.language.elements import BOOL, I32, element_type, short_name
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from mlirhlo.mosaic.interpreter import InterpretParams
     from mlirhlo.mosaic.timeline import Timeline
     from mlirhlo.mosaic.tpu_compiler import Job, Verdict
+
+LOG = logging.getLogger(__name__)
 
 PLATFORMS = ("interpreter", "cpu")
 
@@ -48,6 +51,8 @@ class Kernel:
     mesh: Mapping[str, int]
     has_communication: bool
     metadata: Mapping[str, Any]
+    fallbacks: int = 0
+    """Calls with `platform="cpu"` that the simulator ran."""
     _executable: Any = None
 
     def as_text(self, form: Any = "pretty", *, debug_info: bool = False) -> str:
@@ -66,7 +71,10 @@ class Kernel:
                 help="use interpreter or cpu; for a TPU, put to_stablehlo() into a program",
             )
         if platform == "cpu":
-            return self._compiled(arrays)
+            executable = self._compiled()
+            if executable is not None:
+                return self._run_compiled(executable, arrays)
+            self.fallbacks += 1
         from mlirhlo.mosaic.interpreter import Kernel as Runner
 
         stated = options or self.interpret_params()
@@ -105,20 +113,22 @@ class Kernel:
         self(*arrays, options=replace(options or self.interpret_params(), timeline=taken))
         return taken
 
-    def _compiled(self, arrays: Sequence[Any]) -> Any:
-        """The results by machine code, compiled at the first call."""
-        if self.mesh or self.dynamic_bounds:
-            what = "on a mesh of devices" if self.mesh else "with a grid whose size is an operand"
-            raise error(
-                "HLO0738",
-                f"{self.name} {what} has no form for the CPU compiler",
-                help='run the kernel with platform="interpreter"',
-            )
-        if self._executable is None:
+    def _compiled(self) -> Any:
+        """The kernel as machine code, compiled at the first call; None, with a warning (HLO0738), where
+        only the simulator has what it asks for."""
+        if self._executable is None and self.fallbacks == 0:
             # The door of the whole package, which is above this room.
             front = import_module("mlirhlo")
-            self._executable = front.compile(front.parse(self.to_program()))
-        found = self._executable(*(self._passed(array, at) for at, array in enumerate(arrays)))
+            try:
+                self._executable = front.compile(front.parse(self.to_program()))
+            except HloError as problem:
+                if problem.code != "HLO0738":
+                    raise
+                LOG.warning("%s", replace(problem.diagnostics[0], severity=Severity.WARNING))
+        return self._executable
+
+    def _run_compiled(self, executable: Any, arrays: Sequence[Any]) -> Any:
+        found = executable(*(self._passed(array, at) for at, array in enumerate(arrays)))
         held = list(found) if isinstance(found, tuple | list) else [found]
         return self.rebuild(
             [
@@ -134,6 +144,13 @@ class Kernel:
         """
         from mlirhlo.mosaic.fast import program_of
 
+        if self.mesh or self.dynamic_bounds:
+            what = "on a mesh of devices" if self.mesh else "with a grid whose size is an operand"
+            raise error(
+                "HLO0738",
+                f"{self.name} {what} has no form for the CPU compiler",
+                help='run the kernel with platform="interpreter"',
+            )
         inputs, results = (
             [
                 (one.shape, str(element_type(I32 if one.dtype == BOOL else one.dtype)))

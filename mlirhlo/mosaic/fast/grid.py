@@ -1,0 +1,267 @@
+"""The grid of a kernel as loops around its body.
+
+The leading `parallel` dimensions are one loop whose rounds may run at the same time; the others are loops
+in it, one in the other. A window's block is taken out of its array in the outermost loop where its place is known, what
+is stored to a block goes back at the end of that loop's round.
+"""
+
+# What users pass has no stated type until it is looked at.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from mlirhlo.mosaic.attributes import attribute_of, dictionaries_of, integers, lists_of, plain
+from mlirhlo.mosaic.fast.control import Program
+from mlirhlo.mosaic.fast.memories import View
+from mlirhlo.mosaic.fast.writer import Val, Writer
+
+if TYPE_CHECKING:
+    from mlirhlo.mosaic.interpreter import Kernel
+
+_STORES = {
+    "tpu.vector_store": 1,
+    "tpu.strided_store": 1,
+    "vector.store": 1,
+    "memref.store": 1,
+}
+"""Operations that store, and the number of the operand that is the reference."""
+
+
+@dataclass(slots=True)
+class Window:
+    """Blocks of one array."""
+
+    parameter: SSAValue
+    """The body's reference."""
+    array: View
+    """All of it, with what blocks reach beyond it."""
+    bounds: tuple[int, ...]
+    index_map: Block
+    counts_elements: bool
+    low: tuple[int, ...]
+    """How far blocks reach out in front of the array."""
+    is_result: bool
+    is_stored: bool
+    """Whether the body changes blocks."""
+
+    def dimensions(self, grid: int) -> frozenset[int]:
+        """Dimensions of the grid that the block's place depends on."""
+        arguments = self.index_map.args[:grid]
+        return frozenset(dim for dim, one in enumerate(arguments) if one.uses.get_length())
+
+
+@dataclass(slots=True)
+class _Loop:
+    """Dimensions of the grid that one loop runs through."""
+
+    dimensions: tuple[int, ...]
+    is_parallel: bool
+
+
+class Grid:
+    """Writes all steps of a kernel."""
+
+    def __init__(
+        self, p: Program, kernel: Kernel, windows: Sequence[Window], scratch: Sequence[SSAValue]
+    ) -> None:
+        self.p = p
+        self.bounds = kernel.bounds
+        self.windows = windows
+        self.scratch = scratch
+        self.block = kernel.op.regions[0].blocks[0]
+        count = len(kernel.bounds)
+        self.prefetched = self.block.args[count : count + kernel.prefetches]
+        self.loops = self._loops(kernel.op)
+        self.indices: dict[int, Val] = {}
+
+    def _loops(self, op: Operation) -> list[_Loop]:
+        said = attribute_of(op, "dimension_semantics")
+        words = str(said).split(",") if said is not None else []
+        dims = [dim for dim, bound in enumerate(self.bounds) if bound != 1]
+        lead: list[int] = []
+        for dim in dims:
+            if dim >= len(words) or "parallel" not in words[dim]:
+                break
+            # Each block of a result belongs to one round.
+            results = [w for w in self.windows if w.is_result]
+            if not all(dim in w.dimensions(len(self.bounds)) for w in results):
+                break
+            lead.append(dim)
+        loops = [_Loop(tuple(lead), True)] if lead else []
+        return loops + [_Loop((dim,), False) for dim in dims[len(lead) :]]
+
+    def write(self) -> None:
+        """The loops, with the body in the innermost one."""
+        for dim, bound in enumerate(self.bounds):
+            if bound == 1:
+                self.indices[dim] = self.p.w.constant(0, "i32")
+        if not prod(self.bounds):
+            return
+        if not self.loops or not self.loops[0].is_parallel:
+            self._own_scratch()
+        self._level(0, [])
+
+    def _own_scratch(self) -> None:
+        for argument in self.scratch:
+            self.p.views[argument] = self.p.empty(argument.type)
+
+    def _level(self, depth: int, placed: Sequence[Window]) -> None:
+        """The loops from `depth` on; blocks of the windows in `placed` are there."""
+        p = self.p
+        known = [w for w in self.windows if w not in placed and self._is_known(w)]
+        is_last = depth == len(self.loops)
+        stored: list[tuple[View, View]] = []
+        for window in known:
+            place = self._place(window)
+            kept = (True,) * len(place)
+            part = View(window.array.memory, tuple(place), window.bounds, kept)
+            p.views[window.parameter] = part
+            if window.is_stored or not is_last:
+                # Loops and branches carry the block alone, not the array around it.
+                own = p.views[window.parameter] = p.memory(p.read(part))
+                if window.is_result:
+                    stored.append((part, own))
+        if is_last:
+            for dim, argument in enumerate(self.block.args[: len(self.bounds)]):
+                p.values[argument] = self.indices[dim]
+            p.block(self.block)
+        else:
+            self._loop(depth, [*placed, *known])
+        for part, own in stored:
+            p.write(part, p.memories[own.memory])
+
+    def _loop(self, depth: int, placed: Sequence[Window]) -> None:
+        loop = self.loops[depth]
+        sizes = [self.bounds[dim] for dim in loop.dimensions]
+
+        def round_(number: Val) -> None:
+            found = _indices(self.p.w, number, sizes)
+            self.indices.update(zip(loop.dimensions, found, strict=True))
+            if loop.is_parallel:
+                self._own_scratch()
+            self._level(depth + 1, placed)
+
+        self.p.count(prod(sizes), round_, is_parallel=loop.is_parallel)
+        for dim in loop.dimensions:
+            del self.indices[dim]
+
+    def _is_known(self, window: Window) -> bool:
+        return window.dimensions(len(self.bounds)) <= set(self.indices)
+
+    def _place(self, window: Window) -> list[Val]:
+        """Where a window's block begins."""
+        p, block = self.p, window.index_map
+        for dim, argument in enumerate(block.args[: len(self.bounds)]):
+            if dim in self.indices:
+                p.values[argument] = self.indices[dim]
+        for argument, ref in zip(block.args[len(self.bounds) :], self.prefetched, strict=True):
+            p.views[argument] = p.views[ref]
+        found = p.block(block)
+        if window.counts_elements:
+            return found
+        starts: list[Val] = []
+        for number, size in zip(found, window.bounds, strict=True):
+            if number.known is not None:
+                starts.append(p.w.constant(number.known * size, "i32"))
+            elif size == 1:
+                starts.append(number)
+            else:
+                starts.append(p.w.like("multiply", number, p.w.constant(size, "i32")))
+        return starts
+
+
+def windows_of(
+    p: Program,
+    kernel: Kernel,
+    functions: Mapping[str, Operation],
+    arrays: Sequence[Val],
+    operands: int,
+) -> list[Window | None]:
+    """The windows of all arrays, operands first; None for those that the body has whole."""
+    block = kernel.op.regions[0].blocks[0]
+    parameters = block.args[len(kernel.bounds) :]
+    entries = dictionaries_of(kernel.op, "window_params") or ()
+    stored = _stored(block)
+    found: list[Window | None] = []
+    for number, (value, parameter) in enumerate(zip(arrays, parameters, strict=False)):
+        at = number - kernel.prefetches
+        entry: Mapping[str, Any] = entries[at] if 0 <= at < len(entries) else {}
+        if "transform_indices" not in entry:
+            found.append(None)
+            continue
+        index_map = functions[plain(entry["transform_indices"])].regions[0].blocks[0]
+        array, low = _padded(p, value, entry)
+        found.append(
+            Window(
+                parameter,
+                array,
+                integers(entry["window_bounds"]),
+                index_map,
+                "window_kind" in entry,
+                low,
+                number >= operands,
+                number >= operands or parameter in stored,
+            )
+        )
+    return found
+
+
+def _padded(p: Program, value: Val, entry: Mapping[str, Any]) -> tuple[View, tuple[int, ...]]:
+    """An array with what blocks reach beyond it, and how much of that is in front."""
+    bounds = integers(entry["window_bounds"])
+    kind = entry.get("window_kind")
+    low: tuple[int, ...] = (0,) * len(bounds)
+    if kind is not None:
+        low, high = lists_of(kind)[:2]
+    else:
+        high = tuple(-size % block for size, block in zip(value.shape, bounds, strict=True))
+    if any(low) or any(high):
+        shape = [n + a + b for n, a, b in zip(value.shape, low, high, strict=True)]
+        value = p.w.op(
+            "pad",
+            [value, p.w.constant(0, value.element)],
+            shape,
+            value.element,
+            f"low = {list(low)}, high = {list(high)}, interior = {[0] * len(shape)}",
+        )
+    return p.memory(value), low
+
+
+def _stored(block: Block) -> set[SSAValue]:
+    """Arguments of a block that something in it stores to."""
+    found: set[SSAValue] = set()
+    for op in block.walk():
+        if op.name == "tpu.enqueue_dma":
+            sizes = integers(op.properties["operandSegmentSizes"])
+            targets = [op.operands[1 + sizes[1]]]
+        elif op.name in _STORES:
+            targets = [op.operands[_STORES[op.name]]]
+        else:
+            continue
+        for target in targets:
+            value = target
+            while isinstance(value.owner, Operation) and value.owner.operands:
+                value = value.owner.operands[0]
+            found.add(value)
+    return found
+
+
+def _indices(w: Writer, step: Val, sizes: Sequence[int]) -> list[Val]:
+    """The indices of a loop through several dimensions at a step, the last one fastest."""
+    found: list[Val] = []
+    for number, size in enumerate(reversed(sizes)):
+        if number == len(sizes) - 1:
+            found.append(step)
+            continue
+        whole = w.constant(size, "i32")
+        found.append(w.like("remainder", step, whole))
+        step = w.like("divide", step, whole)
+    return found[::-1]

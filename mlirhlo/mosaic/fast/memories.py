@@ -1,0 +1,201 @@
+"""References: memories that are values, and views of them."""
+
+# What users pass has no stated type until it is looked at.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.ir import Operation, SSAValue
+
+from mlirhlo.mosaic.attributes import integer_of, integers_of
+from mlirhlo.mosaic.fast.writer import Val, Writer, has_no_program, type_of
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A part of a memory."""
+
+    memory: int
+    starts: tuple[Val, ...]
+    sizes: tuple[int, ...]
+    """Of each dimension of the memory."""
+    kept: tuple[bool, ...]
+    """Which dimensions the reference has."""
+
+
+class Memories:
+    """What references are, and the operations on them."""
+
+    def __init__(self) -> None:
+        self.w = Writer()
+        self.values: dict[SSAValue, Val] = {}
+        self.views: dict[SSAValue, View | None] = {}
+        """Of references; None of semaphores."""
+        self.memories: dict[int, Val] = {}
+        self._made = 0
+
+    def memory(self, value: Val) -> View:
+        """A new memory that holds a value."""
+        number, self._made = self._made, self._made + 1
+        self.memories[number] = value
+        zero = self.w.constant(0, "i32")
+        rank = len(value.shape)
+        return View(number, (zero,) * rank, value.shape, (True,) * rank)
+
+    def empty(self, type_: Any) -> View | None:
+        """New memory of a memref type; None for semaphores."""
+        if "semaphore" in str(type_.element_type):
+            return None
+        shape, element = type_of(type_)
+        return self.memory(self.w.constant(0, element, shape))
+
+    def read(self, view: View) -> Val:
+        """All that a view shows."""
+        return self.w.read(self.memories[view.memory], view.starts, view.sizes)
+
+    def write(self, view: View, value: Val) -> None:
+        """Replaces all that a view shows."""
+        memory = self.memories[view.memory]
+        self.memories[view.memory] = self.w.write(memory, value, view.starts)
+
+    def _at(self, op: Operation, ref: SSAValue, indices: Sequence[SSAValue]) -> list[Val]:
+        view = self._view(op, ref)
+        rest = iter(indices)
+        found: list[Val] = []
+        for start, kept in zip(view.starts, view.kept, strict=True):
+            found.append(self._sum(start, self.values[next(rest)]) if kept else start)
+        return found
+
+    def _view(self, op: Operation, ref: SSAValue) -> View:
+        view = self.views.get(ref)
+        if view is None:
+            raise has_no_program(op, "of this reference")
+        return view
+
+    def _sum(self, a: Val, b: Val) -> Val:
+        if a.known is not None and b.known is not None:
+            return self.w.constant(a.known + b.known, "i32")
+        if a.known == 0:
+            return b
+        return a if b.known == 0 else self.w.like("add", a, b)
+
+    def _sizes(self, view: View, shape: Sequence[int]) -> tuple[int, ...]:
+        """The box of a shape in the memory's own dimensions."""
+        ranks = sum(view.kept)
+        rest = iter([*[1] * (ranks - len(shape)), *shape])
+        return tuple(next(rest) if kept else 1 for kept in view.kept)
+
+    def do_vector_load(self, op: Operation) -> None:
+        """A box."""
+        base, *indices = op.operands
+        shape, _ = type_of(op.results[0].type)
+        view = self._view(op, base)
+        box = self.w.read(
+            self.memories[view.memory], self._at(op, base, indices), self._sizes(view, shape)
+        )
+        self.values[op.results[0]] = self.w.reshape(box, shape)
+
+    def do_tpu_vector_load(self, op: Operation) -> None:
+        """A box; masks are of stores."""
+        if (integers_of(op, "operandSegmentSizes") or (1, 0, 0))[2]:
+            raise has_no_program(op, "masked")
+        self.do_vector_load(op)
+
+    do_memref_load = do_vector_load
+
+    def do_tpu_strided_load(self, op: Operation) -> None:
+        """The box around all elements, then every stride-th of it."""
+        base, *indices = op.operands
+        shape, _ = type_of(op.results[0].type)
+        strides = integers_of(op, "strides") or ()
+        view = self._view(op, base)
+        if not all(view.kept) or 0 in strides:
+            raise has_no_program(op, "of this reference")
+        span = [(n - 1) * s + 1 for n, s in zip(shape, strides, strict=True)]
+        box = self.w.read(self.memories[view.memory], self._at(op, base, indices), span)
+        self.values[op.results[0]] = self.w.slice(box, [0] * len(shape), shape, strides)
+
+    def do_tpu_vector_store(self, op: Operation) -> None:
+        """A box replaced, where the mask holds."""
+        sizes = integers_of(op, "operandSegmentSizes") or (1, 1, len(op.operands) - 2, 0)
+        value, base, *rest = op.operands
+        masked = [self.values[rest.pop()]] if sizes[3] else []
+        self._store(op, self.values[value], base, rest, masked, integer_of(op, "add") != 0)
+
+    def do_memref_store(self, op: Operation) -> None:
+        """One element replaced."""
+        value, base, *indices = op.operands
+        self._store(op, self.values[value], base, indices, [], False)
+
+    do_vector_store = do_memref_store
+
+    def _store(
+        self,
+        op: Operation,
+        value: Val,
+        base: SSAValue,
+        indices: Sequence[SSAValue],
+        mask: list[Val],
+        adds: bool,
+    ) -> None:
+        view = self._view(op, base)
+        memory, at = self.memories[view.memory], self._at(op, base, indices)
+        sizes = self._sizes(view, value.shape)
+        if mask or adds:
+            old = self.w.reshape(self.w.read(memory, at, sizes), value.shape)
+            if adds:
+                value = self.w.like("add", old, value)
+            if mask:
+                value = self.w.select(mask[0], value, old)
+        self.memories[view.memory] = self.w.write(memory, self.w.reshape(value, sizes), at)
+
+    def do_memref_alloca(self, op: Operation) -> None:
+        """Memory that holds zeros."""
+        self.views[op.results[0]] = self.empty(op.results[0].type)
+
+    do_tpu_sem_alloc = do_memref_alloca
+
+    def do_tpu_memref_slice(self, op: Operation) -> None:
+        """A part of a part."""
+        base, *indices = op.operands
+        view = self.views.get(base)
+        if view is None:
+            self.views[op.results[0]] = None
+            return
+        shape, _ = type_of(op.results[0].type)
+        if any(size < 0 for size in shape):
+            raise has_no_program(op, "of a size known when it runs")
+        sizes = self._sizes(view, shape)
+        at = self._at(op, base, indices)
+        self.views[op.results[0]] = View(view.memory, tuple(at), sizes, view.kept)
+
+    def do_tpu_memref_squeeze(self, op: Operation) -> None:
+        """The same part, without dimensions of size one."""
+        view = self.views.get(op.operands[0])
+        if view is None:
+            self.views[op.results[0]] = None
+            return
+        target = type_of(op.results[0].type)[0]
+        kept, at = list(view.kept), len(target) - 1
+        for dim in range(len(kept) - 1, -1, -1):
+            if not kept[dim]:
+                continue
+            if at >= 0 and view.sizes[dim] == target[at]:
+                at -= 1
+            else:
+                kept[dim] = False
+        self.views[op.results[0]] = View(view.memory, view.starts, view.sizes, tuple(kept))
+
+    def do_tpu_enqueue_dma(self, op: Operation) -> None:
+        """The copy, at once."""
+        sizes = integers_of(op, "operandSegmentSizes") or (1, 0, 1, 1, 0, 0, 0)
+        if any(sizes[4:]):
+            raise has_no_program(op, "to other devices")
+        source = self._view(op, op.operands[0])
+        target = self._view(op, op.operands[1 + sizes[1]])
+        self.write(target, self.w.reshape(self.read(source), target.sizes))

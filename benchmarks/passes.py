@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from mlirhlo.dialects.hlo import HloModule  # noqa: E402
+from mlirhlo.dialects.hlo.build import paused_gc  # noqa: E402
 from mlirhlo.formats.hlo_text import parse_module  # noqa: E402
 from mlirhlo.rewrites.cloning import clone_module  # noqa: E402
 from mlirhlo.rewrites.passes import HloPass, Trace  # noqa: E402
@@ -121,7 +122,8 @@ def idle_costs(text: str, platform: str, repeat: int) -> list[tuple[str, float]]
         least = float("inf")
         for _ in range(repeat):
             start = time.process_time()
-            each.run(HloModule(module), Trace())
+            with paused_gc():  # as `run_pipeline` does
+                each.run(HloModule(module), Trace())
             least = min(least, time.process_time() - start)
         found.append((each.name, least / count * 1e6))
     return sorted(found, key=lambda row: -row[1])

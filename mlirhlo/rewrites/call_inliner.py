@@ -12,7 +12,7 @@ from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops import AsyncStartOp, CallOp, ComputationOp, Instruction, ParameterOp
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
 from mlirhlo.rewrites.cloning import clone_instruction
-from mlirhlo.rewrites.dce import DcePass, call_sites, callers_first
+from mlirhlo.rewrites.dce import DcePass, call_sites, callers_first, calling_instructions
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
 
@@ -41,7 +41,7 @@ class CallInlinerPass(HloPass):
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Inlines; whether any call was inlined."""
         computations = module.by_name()
-        sites = call_sites(module)
+        sites = call_sites(calling_instructions(module))
         asynchronous = {
             name
             for op in module.instructions

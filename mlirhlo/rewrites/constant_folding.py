@@ -13,13 +13,16 @@ from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import (
+    AfterAllOp,
     BroadcastOp,
     CallOp,
+    ComputationOp,
     ConstantOp,
     FusionOp,
     Instruction,
     IotaOp,
     ParameterOp,
+    RngOp,
     TupleOp,
     WhileOp,
 )
@@ -82,32 +85,31 @@ class ConstantFoldingPass(HloPass):
 
         effects = SideEffects.of(module)
         interpreter = Interpreter(module.op)
-        bodies = {
-            name
-            for op in module.instructions
-            if isinstance(op, FusionOp) or (isinstance(op, CallOp) and op.is_composite)
-            for name in op.called_computations
+        bodies = module.fused_computations() | {
+            op.to_apply
+            for op in module.instructions_of(CallOp)
+            if isinstance(op, CallOp) and op.is_composite
         }
-        computations = module.by_name()
-        random = {
-            name
-            for name, computation in computations.items()
-            if any(
-                op.opcode.name in _NEVER and op.opcode.name in ("rng", "after-all", "while")
-                for op in computation.instructions
-            )
-        }
+        changing = module.instructions_of(RngOp, AfterAllOp, WhileOp)
+        random = {_place(op).computation_name for op in changing}
         changed = False
-        for computation in computations.values():
-            if computation.computation_name in bodies:
+        work = [op for op in self._first(module) if _place(op).computation_name not in bodies]
+        for op in work:  # grows while it is walked
+            if op.parent is None or not self._is_wanted(op, effects):
                 continue
-            for op in tuple(computation.instructions):
-                if op.parent is None or not self._is_wanted(op, effects):
-                    continue
-                if any(name in random for name in op.called_computations) and not self.aggressive:
-                    continue
-                changed |= self._fold(op, interpreter)
+            if any(name in random for name in op.called_computations) and not self.aggressive:
+                continue
+            folded = self._fold(op, interpreter)
+            if folded is not None:
+                changed = True
+                work += _readers(folded)
         return changed
+
+    def _first(self, module: HloModule) -> list[Instruction]:
+        """What may be folded as the module is: the rest waits for operands to become constants."""
+        kinds = (ConstantOp, IotaOp) if self.aggressive else (ConstantOp,)
+        constants = module.instructions_of(*kinds)
+        return list(dict.fromkeys(op for c in constants for op in _readers(c.output)))
 
     def _is_wanted(self, op: Instruction, effects: SideEffects) -> bool:
         name = op.opcode.name
@@ -129,7 +131,8 @@ class ConstantFoldingPass(HloPass):
                 return False
         return _is_static(op.shape)
 
-    def _fold(self, op: Instruction, interpreter: Interpreter) -> bool:
+    def _fold(self, op: Instruction, interpreter: Interpreter) -> SSAValue | None:
+        """The constant; None where nothing can be computed."""
         from mlirhlo.interp.values import literal_of_value
 
         try:
@@ -138,9 +141,9 @@ class ConstantFoldingPass(HloPass):
             literal = literal_of_value(result, op.shape)
         except HloError:
             # Whoever runs the module hears of it.
-            return False
+            return None
         if literal is None:
-            return False
+            return None
         made = _constant(literal, op.shape)
         for constant in made:
             inherit(constant, op)
@@ -149,7 +152,22 @@ class ConstantFoldingPass(HloPass):
         rewriter = Rewriter(op)
         rewriter.replace(op, made)
         rewriter.erase_unread(*before)
-        return True
+        return made[-1].output
+
+
+def _readers(constant: SSAValue) -> list[Instruction]:
+    """Who reads a constant, or what is known because of it."""
+    found = [use.operation for use in constant.uses]
+    for reader in found:  # grows while it is walked
+        if isinstance(reader, BroadcastOp | TupleOp):
+            found += [use.operation for use in reader.output.uses]
+    return [reader for reader in found if isinstance(reader, Instruction)]
+
+
+def _place(op: Instruction) -> ComputationOp:
+    computation = op.parent_op()
+    assert isinstance(computation, ComputationOp)
+    return computation
 
 
 def _is_known(value: SSAValue) -> bool:

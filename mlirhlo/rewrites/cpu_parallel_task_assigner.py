@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, prod, sqrt
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from mlirhlo.analysis.call_graph import Context, call_graph
 from mlirhlo.analysis.cost import analyse
 from mlirhlo.analysis.cost.counts import BYTES, FLOPS, TRANSCENDENTALS, Counts
+from mlirhlo.analysis.dataflow import in_place_pairs
 from mlirhlo.dialects.hlo.attributes.base import string
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import ComputationOp, FusionOp, Instruction
@@ -94,15 +95,19 @@ class CpuParallelTaskAssignerPass(HloPass):
             if computation.is_entry is None and context is not Context.SEQUENTIAL:
                 continue
             for op in computation.instructions:
-                changed |= self._assign(op, computation, costs.get(op))
+                changed |= self._assign(op, graph.computations, costs.get(op))
         return changed
 
-    def _assign(self, op: Instruction, computation: ComputationOp, cost: Counts | None) -> bool:
+    def _assign(
+        self, op: Instruction, computations: Mapping[str, ComputationOp], cost: Counts | None
+    ) -> bool:
         shape = op.shape
-        if cost is None or not isinstance(shape, ArrayShape) or not _is_parallel(op):
+        if cost is None or not isinstance(shape, ArrayShape):
             return False
         tasks = self._tasks(shape, cost)
-        parts = outer_partitions(shape, tasks) if tasks > 1 else ()
+        if tasks <= 1 or not _is_parallel(op, computations):
+            return False
+        parts = outer_partitions(shape, tasks)
         if prod(parts) <= 1:
             return False
         try:
@@ -127,19 +132,11 @@ class CpuParallelTaskAssignerPass(HloPass):
         return min(most, max(1, parts))
 
 
-def _is_parallel(op: Instruction) -> bool:
+def _is_parallel(op: Instruction, computations: Mapping[str, ComputationOp]) -> bool:
     """Whether all of the result can be computed apart."""
     if isinstance(op, FusionOp):
-        return op.kind == "kLoop" and not _updates_in_place(op)
+        return op.kind == "kLoop" and not in_place_pairs(op, computations)
     name = op.opcode.name
     if name in ("constant", "rng", "parameter"):
         return False
     return bool(op.opcode.elementwise) or name in _BY_PARTS
-
-
-def _updates_in_place(op: FusionOp) -> bool:
-    from mlirhlo.analysis.dataflow import in_place_pairs
-    from mlirhlo.rewrites.computations import module_of
-
-    pairs: Sequence[object] = in_place_pairs(op, module_of(op).by_name())
-    return bool(pairs)

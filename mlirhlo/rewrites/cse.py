@@ -10,7 +10,15 @@ from xdsl.ir import Attribute, SSAValue
 from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.dialects.hlo.attributes.base import int_of, symbols_of
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import ComputationOp, FusionOp, Instruction, IotaOp, ParameterOp
+from mlirhlo.dialects.hlo.ops import (
+    AsyncDoneOp,
+    AsyncStartOp,
+    AsyncUpdateOp,
+    ComputationOp,
+    Instruction,
+    IotaOp,
+    ParameterOp,
+)
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
 from mlirhlo.dialects.hlo.shapes import without_layout
 from mlirhlo.dialects.hlo.types import shape_of, type_of
@@ -21,6 +29,7 @@ _NOT_COMPARED = frozenset(
     {"metadata", "proto_id", "proto_rest", "origin", "statistics", CONTROL_PREDECESSORS}
 )
 _MERGED_WITHOUT_OPERANDS = frozenset({"constant", "partition-id", "replica-id"})
+_NEVER_MERGED = (ParameterOp, AsyncStartOp, AsyncUpdateOp, AsyncDoneOp)
 
 
 @dataclass(frozen=True)
@@ -50,12 +59,7 @@ class CsePass(HloPass):
         """Merges; whether anything was merged."""
         keys = _Keys(self.is_layout_sensitive, module.by_name())
         effects = SideEffects.of(module)
-        fused = {
-            n
-            for op in module.instructions
-            if isinstance(op, FusionOp)
-            for n in op.called_computations
-        }
+        fused = module.fused_computations() if self.only_fusion_computations else frozenset[str]()
         changed = False
         for computation in reversed(callers_first(module)):
             if self.only_fusion_computations and computation.computation_name not in fused:
@@ -64,27 +68,33 @@ class CsePass(HloPass):
         return changed
 
     def _merge(self, computation: ComputationOp, keys: _Keys, effects: SideEffects) -> bool:
-        controlling = {
-            value for op in computation.instructions for value in op.control_predecessors
-        }
+        instructions = tuple(computation.instructions)
+        controlling = {v for op in instructions for v in op.control_predecessors}
+        # Few instructions have the opcode and the operands of another: only those are described.
+        alike: dict[Hashable, list[Instruction]] = {}
         seen: dict[Hashable, Instruction] = {}
         changed = False
-        for op in tuple(computation.instructions):
-            if op.parent is None or not self._mergeable(op, effects, controlling):
+        for op in instructions:
+            if op.parent is None or type(op) in _NEVER_MERGED:
                 continue
-            key = (keys.of_instruction(op), keys.operand_key(op))
-            first = seen.setdefault(key, op)
-            if first is not op:
-                op.output.replace_all_uses_with(first.output)
-                erase_unused(op, effects)
-                changed = True
+            operands = keys.operand_key(op)
+            if not operands and op.opcode.name not in _MERGED_WITHOUT_OPERANDS:
+                continue
+            others = alike.setdefault((type(op), operands), [])
+            others.append(op)
+            if len(others) == 1:
+                continue
+            for other in others if len(others) == 2 else (op,):
+                if not self._mergeable(other, effects, controlling):
+                    continue
+                first = seen.setdefault((operands, keys.of_instruction(other)), other)
+                if first is not other:
+                    other.output.replace_all_uses_with(first.output)
+                    erase_unused(other, effects)
+                    changed = True
         return changed
 
     def _mergeable(self, op: Instruction, effects: SideEffects, controlling: set[SSAValue]) -> bool:
-        if isinstance(op, ParameterOp) or op.opcode.name.startswith("async-"):
-            return False
-        if not op.inputs and op.opcode.name not in _MERGED_WITHOUT_OPERANDS:
-            return False
         if not self.ignore_control_dependencies and (
             op.control_predecessors or op.output in controlling
         ):
@@ -111,14 +121,19 @@ class _Keys:
         )
         return (op.name, self._type(op.output.type), properties)
 
-    def operand_key(self, op: Instruction) -> Hashable:
-        """Operands, order ignored where the opcode commutes; equal iotas are equal operands."""
+    def operand_key(self, op: Instruction) -> tuple[int, ...]:
+        """Numbers of the operands, sorted where the opcode commutes; equal iotas have one number."""
         inputs = tuple(
-            self.of_instruction(v.owner) if isinstance(v.owner, IotaOp) else v for v in op.inputs
+            [self._iota(owner) if type(owner := v.owner) is IotaOp else id(v) for v in op.inputs]
         )
-        if op.opcode.commutes and len(inputs) == 2:
-            return frozenset(inputs), inputs[0] == inputs[1]
+        if len(inputs) == 2 and inputs[0] > inputs[1] and op.opcode.commutes:
+            return inputs[::-1]
         return inputs
+
+    def _iota(self, op: Instruction) -> int:
+        """A number that is no id of an object: less than 0."""
+        key = self.of_instruction(op)
+        return -1 - self._numbers.setdefault(key, len(self._numbers))
 
     def _type(self, type_: Attribute) -> Attribute:
         if self.is_layout_sensitive:

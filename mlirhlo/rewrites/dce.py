@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlirhlo.analysis.effects import SideEffects
@@ -51,13 +51,14 @@ class DcePass(HloPass):
         """Removes what is dead; whether anything was."""
         effects = SideEffects.of(module)
         changed = False
-        order = callers_first(module)
-        callers = call_sites(module)
-        for computation in order:
+        calling = calling_instructions(module)
+        callers = call_sites(calling)
+        for computation in callers_first(module, calling):
             changed |= _drop_unread_fusion_outputs(computation, effects, callers)
-            changed |= self._remove_dead(computation.instructions, effects)
-            changed |= self._remove_dead_parameters(module, computation, callers, effects)
-        reachable = {c.computation_name for c in callers_first(module, from_entry=True)}
+            changed |= self._remove_dead(module, computation, callers, effects)
+        if changed:
+            calling = calling_instructions(module)
+        reachable = {c.computation_name for c in callers_first(module, calling, from_entry=True)}
         for computation in tuple(module.computations):
             if computation.computation_name not in reachable:
                 computation.detach()
@@ -65,14 +66,45 @@ class DcePass(HloPass):
                 changed = True
         return changed
 
-    def _remove_dead(self, ops: Iterable[Instruction], effects: SideEffects) -> bool:
+    def _remove_dead(
+        self,
+        module: HloModule,
+        computation: ComputationOp,
+        callers: Mapping[str, list[Instruction]],
+        effects: SideEffects,
+    ) -> bool:
+        unread: list[Instruction] = []
+        parameters: list[ParameterOp] = []
+        for op in computation.instructions:
+            if isinstance(op, ParameterOp):
+                parameters.append(op)
+            elif op.output.first_use is None:
+                unread.append(op)
         changed = False
-        for op in reversed(tuple(ops)):
-            if op.output.first_use is None and self._removable(op, effects):
-                op.detach()
-                op.erase()
+        for op in unread:
+            if self._removable(op, effects):
+                self._erase(op, effects)
                 changed = True
+        dead = [p for p in parameters if p.output.first_use is None and not p.control_predecessors]
+        if dead:
+            changed |= self._remove_parameters(module, computation, dead, callers, effects)
         return changed
+
+    def _erase(self, op: Instruction, effects: SideEffects) -> None:
+        """Erases `op`, which nobody reads, and then what only it read."""
+        stack = [op]
+        while stack:
+            gone = stack.pop()
+            read = [v.owner for v in gone.operands]
+            gone.detach()
+            gone.erase()
+            stack += [
+                owner
+                for owner in dict.fromkeys(read)
+                if isinstance(owner, Instruction)
+                and owner.output.first_use is None
+                and self._removable(owner, effects)
+            ]
 
     def _removable(self, op: Instruction, effects: SideEffects) -> bool:
         if isinstance(op, ParameterOp) or op.control_predecessors:
@@ -93,11 +125,12 @@ class DcePass(HloPass):
             return "constrain_layout" not in op.properties
         return not effects.of_instruction(op)
 
-    def _remove_dead_parameters(
+    def _remove_parameters(
         self,
         module: HloModule,
         computation: ComputationOp,
-        callers: dict[str, list[Instruction]],
+        dead: Sequence[ParameterOp],
+        callers: Mapping[str, list[Instruction]],
         effects: SideEffects,
     ) -> bool:
         sites = callers.get(computation.computation_name, [])
@@ -109,9 +142,6 @@ class DcePass(HloPass):
         if any("output_to_operand_aliasing" in site.properties for site in sites):
             return False
         parameters = computation.parameters
-        dead = [p for p in parameters if p.output.first_use is None and not p.control_predecessors]
-        if not dead:
-            return False
         gone = {p.parameter_number for p in dead}
         layout = module.program_layout
         for parameter in dead:
@@ -126,7 +156,7 @@ class DcePass(HloPass):
             for owner in dropped:
                 if isinstance(owner, Instruction) and owner.parent is not None:
                     if owner.output.first_use is None and self._removable(owner, effects):
-                        erase_unused(owner, effects)
+                        self._erase(owner, effects)
         if computation.is_entry is not None:
             module.set_program_layout(
                 [s for i, s in enumerate(layout.parameters) if i not in gone], layout.result
@@ -175,18 +205,14 @@ def _sharding_matters(op: CustomCallOp) -> bool:
 
 
 def _drop_unread_fusion_outputs(
-    computation: ComputationOp, effects: SideEffects, callers: dict[str, list[Instruction]]
+    computation: ComputationOp, effects: SideEffects, callers: Mapping[str, list[Instruction]]
 ) -> bool:
     """fusion(…) giving (a, b, c) of which only a and c are read => a fusion giving (a, c)"""
-    if not computation.block.ops:
-        return False
     sites = callers.get(computation.computation_name, [])
+    if len(sites) != 1 or not isinstance(site := sites[0], FusionOp):
+        return False
     root = computation.root
-    if (
-        len(sites) != 1
-        or not isinstance(site := sites[0], FusionOp)
-        or not isinstance(root, TupleOp)
-    ):
+    if not isinstance(root, TupleOp):
         return False
     if (
         site.kind == "kCustom"
@@ -236,33 +262,51 @@ def _drop_unread_fusion_outputs(
     return True
 
 
-def call_sites(module: HloModule) -> dict[str, list[Instruction]]:
-    """Instructions that call each computation."""
+def calling_instructions(module: HloModule) -> dict[str, list[Instruction]]:
+    """By computation, the instructions in it that may call others."""
+    found: dict[str, list[Instruction]] = {}
+    for computation in module.computations:
+        calling = [op for op in computation.instructions if op.calling_keys]
+        if calling:
+            found[computation.computation_name] = calling
+    return found
+
+
+def call_sites(calling: Mapping[str, Sequence[Instruction]]) -> dict[str, list[Instruction]]:
+    """Instructions that call each computation, of all that may."""
     sites: dict[str, list[Instruction]] = {}
-    for op in module.instructions:
-        for name in op.called_computations:
-            sites.setdefault(name, []).append(op)
+    for ops in calling.values():
+        for op in ops:
+            for name in op.called_computations:
+                sites.setdefault(name, []).append(op)
     return sites
 
 
-def callers_first(module: HloModule, *, from_entry: bool = False) -> tuple[ComputationOp, ...]:
-    """Computations, each before those it calls; only those reachable from the entry if asked."""
+def callers_first(
+    module: HloModule,
+    calling: Mapping[str, Sequence[Instruction]] | None = None,
+    *,
+    from_entry: bool = False,
+) -> tuple[ComputationOp, ...]:
+    """Computations, each before those it calls; only those reachable from the entry if asked.
+
+    `calling`: `calling_instructions`, where they are known.
+    """
     known = module.by_name()
+    calling = calling_instructions(module) if calling is None else calling
     done: set[str] = set()
     order: list[ComputationOp] = []
-    starts = [module.entry] if from_entry else [*module.computations]
+    starts = [module.entry.computation_name] if from_entry else [*known]
     for start in starts:
-        stack: list[tuple[str, Iterable[str] | None]] = [(start.computation_name, None)]
+        stack: list[tuple[str, bool]] = [(start, False)]
         while stack:
-            name, rest = stack.pop()
-            if rest is None:
-                if name in done or name not in known:
-                    continue
-                done.add(name)
-                called = [n for op in known[name].instructions for n in op.called_computations]
-                stack.append((name, ()))
-                stack += [(n, None) for n in dict.fromkeys(called)]
-            else:
+            name, called_are_done = stack.pop()
+            if called_are_done:
                 order.append(known[name])
+            elif name not in done and name in known:
+                done.add(name)
+                called = [n for op in calling.get(name, ()) for n in op.called_computations]
+                stack.append((name, True))
+                stack += [(n, False) for n in dict.fromkeys(called)]
     order.reverse()
     return tuple(order)

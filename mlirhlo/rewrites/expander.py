@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import SymbolRefAttr
 
 from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import FusionOp, Instruction
+from mlirhlo.dialects.hlo.ops import Instruction
 from mlirhlo.rewrites.passes import Trace
-from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, apply_rules
+from mlirhlo.rewrites.rules import Rewriter, Rule, RuleDriver, RulePass
 
 if TYPE_CHECKING:
     from mlirhlo.rewrites.client import Graph, Value
@@ -30,19 +30,14 @@ class ExpanderPass(RulePass):
         self, module: HloModule, trace: Trace, rules: Sequence[Rule], options: object
     ) -> bool:
         """Applies some rules outside of fusions; whether anything changed."""
-        fused = {op.calls for op in module.instructions if isinstance(op, FusionOp)}
-        changed = False
+        fused = module.fused_computations()
+        driver = RuleDriver(module.op, rules, trace=trace, name=self.name, options=options)
+        done = 0
         for computation in tuple(module.computations):
             if computation.computation_name not in fused:
-                changed |= apply_rules(
-                    computation,
-                    rules,
-                    fuel=self.fuel,
-                    trace=trace,
-                    name=self.name,
-                    options=options,
-                )
-        return changed
+                left = None if self.fuel is None else self.fuel - done
+                done += driver.apply(computation, left)
+        return done > 0
 
 
 @dataclass

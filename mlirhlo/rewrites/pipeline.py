@@ -17,6 +17,7 @@ from xdsl.utils.arg_spec import parse_pipeline as parse_specs
 from xdsl.utils.exceptions import ArgSpecParseError
 
 from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.rewrites.control import PassControl, rewrites
 from mlirhlo.rewrites.passes import HloPass, Trace
@@ -44,6 +45,28 @@ class Instrumentation(Protocol):
 
 
 @dataclass(slots=True)
+class History:
+    """What is known of a module while pipelines run on it: a pass that found nothing to do has
+    nothing to do again before another one has changed the module."""
+
+    changes: int = 0
+    """How many passes changed the module."""
+    idle: dict[ModulePass, int] = field(default_factory=dict[ModulePass, int])
+    """By pass, with its options: `changes` when it last found nothing to do."""
+
+    def is_idle(self, pass_: ModulePass) -> bool:
+        """Whether the module is still as it was when the pass found nothing to do."""
+        return self.idle.get(pass_) == self.changes
+
+    def ran(self, pass_: ModulePass, changed: bool) -> None:
+        """Writes down what a pass did."""
+        if changed:
+            self.changes += 1
+        else:
+            self.idle[pass_] = self.changes
+
+
+@dataclass(slots=True)
 class PipelineResult:
     """What a pipeline did."""
 
@@ -53,6 +76,8 @@ class PipelineResult:
     """Pass name and wall time, in order."""
     control: PassControl = field(default_factory=PassControl)
     """Which passes run, and how far."""
+    history: History = field(default_factory=History)
+    """Spares passes inside of `PipelinePass` that have nothing to do."""
 
 
 def parse_pipeline(text: str) -> tuple[ModulePass, ...]:
@@ -108,16 +133,20 @@ def run_pipeline(
     name: str = TRANSFORMS,
     trace: Trace | None = None,
     control: PassControl | None = None,
+    history: History | None = None,
 ) -> PipelineResult:
     """Runs `passes` on `module` in place. xDSL's passes run too; they report a change always.
 
     `name` is the pipeline's, for dumps; `trace` is told what happens; `control` says which passes
-    run, and how far. Raises `HloError`: HLO0409, HLO0412, HLO0413, HLO0414, and what passes raise.
+    run, and how far; with a `history` only those run that may have something to do.
+
+    Raises `HloError`: HLO0409, HLO0412, HLO0413, HLO0414, and what passes raise.
     """
     result = PipelineResult(trace=trace or Trace(), control=control or PassControl())
     control = result.control
+    result.history = history or result.history
     with control.filter.pipeline(name):
-        _run_all(module, passes, instrumentation, context, name, result)
+        _run_all(module, passes, instrumentation, context, name, result, spare=history is not None)
     return result
 
 
@@ -128,8 +157,10 @@ def _run_all(
     context: Context | None,
     name: str,
     result: PipelineResult,
+    *,
+    spare: bool,
 ) -> None:
-    control = result.control
+    control, history = result.control, result.history
     for watcher in instrumentation:
         watcher.started(name, passes, module)
     for pass_ in passes:
@@ -140,7 +171,11 @@ def _run_all(
         for watcher in instrumentation:
             watcher.before(pass_, module)
         start = time.perf_counter()
-        changed = _run_one(module, pass_, instrumentation, context, result)
+        changed = False
+        if not spare or not history.is_idle(pass_):
+            changed = _run_one(module, pass_, instrumentation, context, result)
+            if not isinstance(pass_, PipelinePass):
+                history.ran(pass_, changed)
         seconds = time.perf_counter() - start
         result.changed |= changed
         result.seconds.append((pass_.name, seconds))
@@ -167,7 +202,8 @@ def _run_one(
     done = rewrites(pass_.name, result.trace) if control.fuel else 0
     fuelled = control.fuelled(pass_)
     assert isinstance(fuelled, HloPass)
-    changed = fuelled.run(HloModule(module), result.trace)
+    with paused_gc():
+        changed = fuelled.run(HloModule(module), result.trace)
     control.spent(pass_.name, done, result.trace)
     if checked:
         differs = _fingerprint(module) != before
@@ -225,6 +261,7 @@ class PipelinePass(ModulePass):
                 name=self.name,
                 trace=result.trace,
                 control=result.control,
+                history=result.history,
             )
             result.seconds += inner.seconds
             changed |= inner.changed

@@ -11,8 +11,8 @@ from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import (
     BroadcastOp,
+    ComputationOp,
     ConstantOp,
-    FusionOp,
     Instruction,
     ReshapeOp,
     TransposeOp,
@@ -46,13 +46,14 @@ class ReshapeMoverPass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Moves; whether anything was."""
-        fused = {op.calls for op in module.instructions if isinstance(op, FusionOp)}
+        fused = module.fused_computations()
+        reading = _reading_rearrangements(module)
         left = self.fuel
         changed = False
         for computation in module.computations:
-            if computation.computation_name in fused:
+            if computation not in reading or computation.computation_name in fused:
                 continue
-            candidates = _candidates(list(computation.instructions))
+            candidates = _candidates(reading[computation])
             if left is not None:
                 candidates = candidates[:left]
                 left -= len(candidates)
@@ -62,6 +63,18 @@ class ReshapeMoverPass(HloPass):
                 trace.rule_counts[self.name, "sink_below_elementwise"] += len(candidates)
                 changed = True
         return changed
+
+
+def _reading_rearrangements(module: HloModule) -> dict[ComputationOp, list[Instruction]]:
+    """Readers of reshapes and transposes, by computation, in no order."""
+    found: dict[ComputationOp, dict[Instruction, None]] = {}
+    for op in module.instructions_of(ReshapeOp, TransposeOp):
+        for use in op.output.uses:
+            if isinstance(user := use.operation, Instruction):
+                computation = user.parent_op()
+                assert isinstance(computation, ComputationOp)
+                found.setdefault(computation, {})[user] = None
+    return {computation: list(ops) for computation, ops in found.items()}
 
 
 def _candidates(instructions: list[Instruction]) -> list[Instruction]:

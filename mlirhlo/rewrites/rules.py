@@ -14,15 +14,15 @@ stock walker gives the same result (`Rule.pattern`); a test holds that.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+from xdsl.pattern_rewriter import PatternRewriter, PatternRewriterListener, RewritePattern
+from xdsl.rewriter import InsertPoint
 
 from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.analysis.shape_inference import infer
@@ -60,9 +60,28 @@ class Rewriter(PatternRewriter):
 
         `options`: what the rules of a pass may ask for, as a rule the pass itself.
         """
-        super().__init__(op)
+        PatternRewriterListener.__init__(self)
         self.options = options
         self._effects: Callable[[], SideEffects] = effects or (lambda: effects_around(op))
+        self.look_at(op)
+
+    def look_at(self, op: Operation) -> None:
+        """Starts anew with a match of `op`."""
+        self._current_operation = op
+        self._given_point: InsertPoint | None = None
+        self.has_done_action = False
+
+    @property
+    def insertion_point(self) -> InsertPoint:
+        """Before the matched operation, as long as no other is set; found when it is asked for."""
+        if self._given_point is None:
+            assert self._current_operation is not None
+            return InsertPoint.before(self._current_operation)
+        return self._given_point
+
+    @insertion_point.setter
+    def insertion_point(self, point: InsertPoint) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        self._given_point = point
 
     def has_side_effect(self, op: Instruction) -> bool:
         """Whether `op`, or anything it calls, has a side effect."""
@@ -172,6 +191,8 @@ class Rule:
     """What stays of the values."""
     needs: tuple[str, ...] = ()
     """Options of the pass that must be on; `!name` for one that must be off."""
+    reads: tuple[type[Instruction], ...] = ()
+    """Classes one of which makes an operand; any when empty. Spares a question where none does."""
 
     @property
     def pattern(self) -> RewritePattern:
@@ -192,7 +213,10 @@ class _RulePattern(RewritePattern):
 
 
 def rule(
-    *ops: type[Instruction], contract: Contract = "exact", needs: tuple[str, ...] = ()
+    *ops: type[Instruction],
+    contract: Contract = "exact",
+    needs: tuple[str, ...] = (),
+    reads: tuple[type[Instruction], ...] = (),
 ) -> Callable[[RuleFunction], Rule]:
     """Decorator: makes a `Rule` of a function. The first docstring line must hold `=>`."""
 
@@ -203,7 +227,7 @@ def rule(
             raise ValueError(
                 f"rule {name}: the first docstring line is its equation, left => right"
             )
-        return Rule(name, equation, ops, function, contract, needs)
+        return Rule(name, equation, ops, function, contract, needs, reads)
 
     return make_rule
 
@@ -233,16 +257,120 @@ class _Worklist:
     def forget(self, op: Operation) -> None:
         self._member.discard(op)
 
+    def start(self, ops: list[Operation]) -> None:
+        """Holds these, the first on top, and nothing else."""
+        self._stack = ops[::-1]
+        self._member = set(ops)
 
-def _ops_under(root: Operation) -> Iterator[Operation]:
-    """As `root.walk()`, but quick where ops stand in computations, which hold no others."""
+
+def _ops_of(root: Operation, kinds: Collection[type[Operation]]) -> list[Operation]:
+    """Those of `root.walk()` that are of these classes; quick where ops stand in computations, which
+    hold no others."""
     if isinstance(root, ModuleOp):
-        for op in root.body.block.ops:
-            yield from _ops_under(op)
-    elif isinstance(root, ComputationOp):
-        yield from root.body.block.ops
-    else:
-        yield from root.walk()
+        return [found for op in root.body.block.ops for found in _ops_of(op, kinds)]
+    if not isinstance(root, ComputationOp):
+        return [op for op in root.walk() if type(op) in kinds]
+    found: list[Operation] = []
+    op = root.body.block.first_op
+    while op is not None:
+        if type(op) in kinds:
+            found.append(op)
+        op = op._next_op  # pyright: ignore[reportPrivateUsage]
+    return found
+
+
+class RuleDriver:
+    """Applies rules to parts of one module, until none matches.
+
+    Rules are tried in order on each instruction, operands' instructions first. Those that are tried
+    are found by the class of the instruction and those of what it reads.
+    """
+
+    def __init__(
+        self,
+        module: Operation,
+        rules: Iterable[Rule],
+        *,
+        trace: Trace | None = None,
+        name: str = "",
+        options: object = None,
+        once: bool = False,
+        most_each: int | None = None,
+    ) -> None:
+        """`module`: holds the parts. Counts go to `trace` under the pass name `name`; `options` are
+        the rewriter's. With `once` no instruction is looked at again, and new ones are not looked at.
+        `most_each`: so many rewrites for each instruction of a part, and they go round in circles.
+        """
+        self._index: dict[type[Operation], list[Rule]] = {}
+        for each in rules:
+            for cls in each.ops:
+                self._index.setdefault(cls, []).append(each)
+        self._tried: dict[tuple[type, ...], tuple[Rule, ...]] = {}
+        self._worklist = _Worklist()
+        self._trace = trace or Trace()
+        self._name, self._once, self._most_each = name, once, most_each
+        self._rewriter = rewriter = Rewriter(module, cache(lambda: effects_around(module)), options)
+        rewriter.operation_insertion_handler.append(self._look_again)
+        rewriter.operation_modification_handler.append(self._look_again)
+        rewriter.operation_replacement_handler.append(self._replaced)
+        rewriter.operation_removal_handler.append(self._removed)
+
+    def apply(self, part: Operation, fuel: int | None = None) -> int:
+        """How many rewrites were done below `part`: at most `fuel`."""
+        worklist, rewriter, once = self._worklist, self._rewriter, self._once
+        found = _ops_of(part, self._index)
+        if not found:
+            return 0
+        if self._most_each is not None:
+            most = self._most_each * (20 + len(found))
+            fuel = most if fuel is None else min(fuel, most)
+        worklist.start(found)
+        listeners = self._trace.listeners
+        done = 0
+        while fuel is None or done < fuel:
+            if (op := worklist.pop()) is None:
+                break
+            rewriter.look_at(op)
+            for each in self._rules_for(op):
+                described = str(op) if listeners else ""
+                each.function(op, rewriter)
+                if rewriter.has_done_action:
+                    self._trace.rule_counts[self._name, each.name] += 1
+                    done += 1
+                    for listener in listeners:
+                        listener(f"{each.name}: {described}", cast(Instruction, op))
+                    if op.parent is not None and not once:
+                        worklist.push(op)
+                    break
+        return done
+
+    def _rules_for(self, op: Operation) -> tuple[Rule, ...]:
+        kinds = [type(value.owner) for value in op._operands]  # pyright: ignore[reportPrivateUsage]
+        key = (type(op), *(kinds if len(kinds) < 4 else set(kinds)))
+        found = self._tried.get(key)
+        if found is None:
+            read = set(kinds)
+            found = self._tried[key] = tuple(
+                each
+                for each in self._index[type(op)]
+                if not each.reads or not read.isdisjoint(each.reads)
+            )
+        return found
+
+    def _look_again(self, op: Operation) -> None:
+        if not self._once and type(op) in self._index:
+            self._worklist.push(op)
+
+    def _replaced(self, op: Operation, results: Sequence[SSAValue | None]) -> None:
+        for result in op.results:
+            for use in result.uses:
+                self._look_again(use.operation)
+
+    def _removed(self, op: Operation) -> None:
+        self._worklist.forget(op)
+        for operand in op.operands:
+            if isinstance(operand.owner, Operation):
+                self._look_again(operand.owner)
 
 
 def apply_rules(
@@ -255,64 +383,9 @@ def apply_rules(
     options: object = None,
     once: bool = False,
 ) -> bool:
-    """Applies `rules` below `root` until none matches; whether anything changed.
-
-    With `once` no instruction is looked at again, and new ones are not looked at.
-
-    Rules are tried in order on each instruction, operands' instructions first. At most `fuel`
-    rewrites are done. Counts go to `trace` under the pass name `name`.
-    """
-    index: dict[type[Operation], list[Rule]] = {}
-    for each in rules:
-        for cls in each.ops:
-            index.setdefault(cls, []).append(each)
-    worklist = _Worklist()
-    wanted = [op for op in _ops_under(root) if type(op) in index]
-    for found in reversed(wanted):
-        worklist.push(found)
-
-    def look_again(op: Operation) -> None:
-        if not once and type(op) in index:
-            worklist.push(op)
-
-    def replaced(op: Operation, results: Sequence[SSAValue | None]) -> None:
-        for result in op.results:
-            for use in result.uses:
-                look_again(use.operation)
-
-    def removed(op: Operation) -> None:
-        worklist.forget(op)
-        for operand in op.operands:
-            if isinstance(operand.owner, Operation):
-                look_again(operand.owner)
-
-    counts: Counter[str] = Counter()
-    listeners = trace.listeners if trace is not None else []
-    effects = cache(lambda: effects_around(root))
-    left = fuel
-    while left is None or left > 0:
-        if (op := worklist.pop()) is None:
-            break
-        for each in index[type(op)]:
-            rewriter = Rewriter(op, effects, options)
-            rewriter.operation_insertion_handler.append(look_again)
-            rewriter.operation_modification_handler.append(look_again)
-            rewriter.operation_replacement_handler.append(replaced)
-            rewriter.operation_removal_handler.append(removed)
-            described = str(op) if listeners else ""
-            each.function(op, rewriter)
-            if rewriter.has_done_action:
-                counts[each.name] += 1
-                left = None if left is None else left - 1
-                for listener in listeners:
-                    listener(f"{each.name}: {described}", cast(Instruction, op))
-                if op.parent is not None and not once:
-                    worklist.push(op)
-                break
-    if trace is not None:
-        for key, count in counts.items():
-            trace.rule_counts[name, key] += count
-    return bool(counts)
+    """Applies `rules` below `root`, as `RuleDriver` does; whether anything changed."""
+    driver = RuleDriver(root, rules, trace=trace, name=name, options=options, once=once)
+    return driver.apply(root, fuel) > 0
 
 
 @dataclass(frozen=True)

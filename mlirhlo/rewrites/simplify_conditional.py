@@ -43,20 +43,22 @@ class SimplifyConditionalPass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Rewrites; whether any conditional went."""
+        conditionals = module.instructions_of(ConditionalOp)
+        if not conditionals:
+            return False
         computations = module.by_name()
         effects = SideEffects.of(module)
         changed = False
         called = False
-        for computation in tuple(computations.values()):
-            for op in tuple(computation.instructions):
-                if not isinstance(op, ConditionalOp) or op.control_predecessors:
-                    continue
-                taken = _taken(op, computations)
-                if taken is not None:
-                    _call(op, taken)
-                    changed = called = True
-                elif not effects.of_instruction(op) and _select(op, computations):
-                    changed = True
+        for op in conditionals:
+            if not isinstance(op, ConditionalOp) or op.control_predecessors:
+                continue
+            taken = _taken(op, computations)
+            if taken is not None:
+                _call(op, taken)
+                changed = called = True
+            elif not effects.of_instruction(op) and _select(op, computations):
+                changed = True
         if called:
             CallInlinerPass().run(module, trace)
         return changed

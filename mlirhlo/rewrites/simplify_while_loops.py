@@ -47,25 +47,27 @@ class SimplifyWhileLoopsPass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Simplifies; whether anything changed."""
+        loops = module.instructions_of(WhileOp)
+        if not loops:
+            return False
         changed = inlined = False
         effects = SideEffects.of(module)
         computations = module.by_name()
         calls = count_calls(tuple(module.instructions))
-        for computation in tuple(module.computations):
-            for op in tuple(computation.instructions):
-                if not isinstance(op, WhileOp) or op.parent is None:
-                    continue
-                if CONTROL_PREDECESSORS in op.properties or effects.of_computation(op.condition):
-                    continue
-                count = trip_count(op, computations)
-                if count == 0 and not effects.of_computation(op.body):
-                    Rewriter(op).replace_by_value(op, op.inputs[0])
-                    changed = True
-                elif count == 1:
-                    _run_once(op)
-                    changed = inlined = True
-                else:
-                    changed |= _shrink(understood(op, computations, calls))
+        for op in loops:
+            if not isinstance(op, WhileOp) or op.parent is None:
+                continue
+            if CONTROL_PREDECESSORS in op.properties or effects.of_computation(op.condition):
+                continue
+            count = trip_count(op, computations)
+            if count == 0 and not effects.of_computation(op.body):
+                Rewriter(op).replace_by_value(op, op.inputs[0])
+                changed = True
+            elif count == 1:
+                _run_once(op)
+                changed = inlined = True
+            else:
+                changed |= _shrink(understood(op, computations, calls))
         if inlined:
             CallInlinerPass().run(module, trace)
         if changed:

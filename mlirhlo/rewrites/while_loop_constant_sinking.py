@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import BroadcastOp, ConstantOp, Instruction, TupleOp
+from mlirhlo.dialects.hlo.ops import BroadcastOp, ConstantOp, Instruction, TupleOp, WhileOp
 from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.while_loops import Loop, count_calls, understood
@@ -34,10 +34,13 @@ class WhileLoopConstantSinkingPass(HloPass):
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Sinks; whether anything was."""
         del trace
+        loops = module.instructions_of(WhileOp)
+        if not loops:
+            return False
         computations = module.by_name()
         calls = count_calls(tuple(module.instructions))
         changed = False
-        for op in tuple(module.instructions):
+        for op in loops:
             loop = understood(op, computations, calls)
             start = None if loop is None else loop.op.inputs[0].owner
             if loop is None or not isinstance(start, TupleOp):

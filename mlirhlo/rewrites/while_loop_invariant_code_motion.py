@@ -10,7 +10,7 @@ from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import GetTupleElementOp, Instruction, ParameterOp
+from mlirhlo.dialects.hlo.ops import GetTupleElementOp, Instruction, ParameterOp, WhileOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.passes import HloPass, Trace
@@ -58,18 +58,20 @@ class WhileLoopInvariantCodeMotionPass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Moves; whether anything was."""
+        loops = module.instructions_of(WhileOp)
+        if not loops:
+            return False
         effects = SideEffects.of(module)
         computations = module.by_name()
         calls = count_calls(tuple(module.instructions))
         changed = False
-        for computation in tuple(module.computations):
-            for op in tuple(computation.instructions):
-                loop = understood(op, computations, calls)
-                if loop is not None:
-                    moving = self._moving(loop, effects)
-                    if moving:
-                        _hoist(loop, moving)
-                        changed = True
+        for op in loops:
+            loop = understood(op, computations, calls)
+            if loop is not None:
+                moving = self._moving(loop, effects)
+                if moving:
+                    _hoist(loop, moving)
+                    changed = True
         if changed:
             TupleSimplifierPass().run(module, trace)
         return changed

@@ -8,7 +8,7 @@ from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import CallOp, ConstantOp, FusionOp, Instruction, ParameterOp
+from mlirhlo.dialects.hlo.ops import CallOp, ComputationOp, ConstantOp, Instruction, ParameterOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, default_layout
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
@@ -31,28 +31,31 @@ class ZeroSizedHloEliminationPass(HloPass):
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Replaces; whether there was anything to replace."""
         del trace
+        empty = [op for op in module.instructions if _is_empty(op)]
+        if not empty:
+            return False
         effects = SideEffects.of(module)
-        bodies = {
-            name
-            for op in module.instructions
-            if isinstance(op, FusionOp) or (isinstance(op, CallOp) and op.is_composite)
-            for name in op.called_computations
+        bodies = module.fused_computations() | {
+            op.to_apply
+            for op in module.instructions_of(CallOp)
+            if isinstance(op, CallOp) and op.is_composite
         }
+        waited = {v for op in module.instructions for v in op.control_predecessors}
         changed = False
-        for computation in module.computations:
-            if computation.computation_name in bodies:
+        for op in empty:
+            computation = op.parent_op()
+            assert isinstance(computation, ComputationOp)
+            if computation.computation_name in bodies or op.output in waited:
                 continue
-            waited = {v for op in computation.instructions for v in op.control_predecessors}
-            for op in tuple(computation.instructions):
-                if _is_empty(op) and op.output not in waited and not effects.of_instruction(op):
-                    changed |= _replace(op)
+            if not effects.of_instruction(op):
+                changed |= _replace(op)
         return changed
 
 
 def _is_empty(op: Instruction) -> bool:
     shape = op.shape
     return (
-        isinstance(shape, ArrayShape)
+        type(shape) is ArrayShape
         and 0 in shape.dimensions
         and not shape.is_dynamic
         and not isinstance(op, ConstantOp)

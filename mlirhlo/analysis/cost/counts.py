@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 FLOPS = "flops"
 TRANSCENDENTALS = "transcendentals"
@@ -27,16 +28,19 @@ def f32(value: float) -> float:
     return float(_FLOAT.unpack(_FLOAT.pack(value))[0])
 
 
+@cache
 def operand_bytes(number: int, index: tuple[int, ...] = ()) -> str:
     """Key of the bytes read of an operand, at a shape index."""
     return f"{BYTES}{number}{_index(index)}"
 
 
+@cache
 def result_bytes(index: tuple[int, ...] = ()) -> str:
     """Key of the bytes written to the result, at a shape index."""
     return f"{BYTES}out{_index(index)}"
 
 
+@cache
 def operand_utilization(number: int) -> str:
     """Key of the part of an operand that is read."""
     return f"{UTILIZATION}{number}{{}}"

@@ -154,7 +154,7 @@ class Visitor:
 
     def _time(self, counts: Counts) -> None:
         seconds = 0.0
-        for key, value in counts.values.items():
+        for key, value in counts.values.items() if self.options.per_second else ():
             if key != SECONDS:
                 seconds = max(seconds, value / self.options.per_second.get(key, inf))
         counts.set(SECONDS, seconds)

@@ -41,7 +41,7 @@ class Literal:
     Immutable; equal when shapes (layouts included) and all bits are equal.
     """
 
-    __slots__ = ("_data", "_hash", "_short", "elements", "shape")
+    __slots__ = ("_data", "_first", "_hash", "_short", "_splat", "elements", "shape")
 
     shape: Shape
     """Shape of the value; never dynamic."""
@@ -57,6 +57,8 @@ class Literal:
         self.shape, self._data, self.elements = shape, data, elements
         self._hash: int | None = None
         self._short: str | None = None
+        self._first: Any = None
+        self._splat: bytes | None = None
 
     # -------------------------------------------------------------- making
 
@@ -127,6 +129,24 @@ class Literal:
 
     def item(self) -> Any:
         """The value of a scalar: bool, int, float or complex."""
+        if self._first is None:
+            self._first = self._convert_first()
+        return self._first
+
+    @property
+    def splat(self) -> bytes | None:
+        """Raw element of an array all whose elements have the same bits; None otherwise.
+
+        Raises `ValueError` if elided.
+        """
+        if self._splat is None:
+            data, size = self.data, self.element_type.byte_size
+            first = data[:size]
+            same = len(data) == size or first * (len(data) // size) == data
+            self._splat = first if same else b""
+        return self._splat or None
+
+    def _convert_first(self) -> Any:
         value: Any = self.array.reshape(-1)[0]
         match self.element_type.kind:
             case Kind.PRED:

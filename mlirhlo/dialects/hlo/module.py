@@ -28,7 +28,7 @@ from mlirhlo.dialects.hlo.attributes.header import (
     StackFrames,
     StackFramesAttr,
 )
-from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.base import OP_CLASSES, Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import Shape
 
@@ -175,6 +175,23 @@ class HloModule:
         """All instructions of all computations."""
         for computation in self.computations:
             yield from computation.instructions
+
+    def instructions_of(self, *kinds: type[Instruction]) -> list[Instruction]:
+        """The instructions of exactly these classes, of all computations; the quick way to find them."""
+        wanted = frozenset(kinds)
+        found: list[Instruction] = []
+        for computation in self.computations:
+            op = computation.body.block.first_op
+            while op is not None:
+                if type(op) in wanted:
+                    found.append(cast(Instruction, op))
+                op = op._next_op  # pyright: ignore[reportPrivateUsage]
+        return found
+
+    def fused_computations(self) -> frozenset[str]:
+        """Names of the computations that fusions run."""
+        fusions = self.instructions_of(OP_CLASSES["fusion"])
+        return frozenset(name for op in fusions for name in op.called_computations)
 
 
 def set_source(op: Instruction, source: SourceText, offset: int) -> None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import FusionOp
 from mlirhlo.rewrites.algsimp import (
     add,
     broadcast,
@@ -41,7 +40,7 @@ from mlirhlo.rewrites.algsimp import (
 )
 from mlirhlo.rewrites.algsimp.options import AlgsimpOptions
 from mlirhlo.rewrites.passes import Trace
-from mlirhlo.rewrites.rules import Rule, apply_rules
+from mlirhlo.rewrites.rules import Rule, RuleDriver
 
 _FAMILIES = (
     transcendental,
@@ -101,29 +100,22 @@ class AlgebraicSimplifierPass(AlgsimpOptions):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Applies the rules to every computation but those of fusions; whether anything changed."""
-        fused = {
-            name
-            for op in module.instructions
-            if isinstance(op, FusionOp)
-            for name in op.called_computations
-        }
-        rules, left = self.selected(), self.fuel
-        changed = False
+        fused = module.fused_computations()
+        own = Trace(listeners=trace.listeners)
+        driver = RuleDriver(
+            module.op,
+            self.selected(),
+            trace=own,
+            name=self.name,
+            options=self,
+            once=not self.run_to_fixed_point,
+            most_each=_SWEEPS,
+        )
+        left = self.fuel
         for computation in tuple(module.computations):
             if computation.computation_name in fused:
                 continue
-            limit = _SWEEPS * (20 + sum(1 for _ in computation.instructions))
-            own = Trace(listeners=trace.listeners)
-            changed |= apply_rules(
-                computation,
-                rules,
-                fuel=limit if left is None else min(left, limit),
-                trace=own,
-                name=self.name,
-                options=self,
-                once=not self.run_to_fixed_point,
-            )
-            trace.rule_counts.update(own.rule_counts)
-            if left is not None:
-                left -= sum(own.rule_counts.values())
-        return changed
+            done = driver.apply(computation, left)
+            left = None if left is None else left - done
+        trace.rule_counts.update(own.rule_counts)
+        return bool(own.rule_counts)

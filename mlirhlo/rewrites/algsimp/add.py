@@ -9,6 +9,7 @@ from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.hlo.ops import (
     AddOp,
     BroadcastOp,
+    ConstantOp,
     DynamicSliceOp,
     DynamicUpdateSliceOp,
     MultiplyOp,
@@ -32,7 +33,7 @@ from mlirhlo.rewrites.algsimp.common import (
 from mlirhlo.rewrites.rules import Rewriter, rule
 
 
-@rule(AddOp, contract="zeros")
+@rule(AddOp, contract="zeros", reads=(ConstantOp, BroadcastOp))
 def add_zero(op: AddOp, rewriter: Rewriter) -> None:
     """x + 0 => x"""
     if is_all(op.rhs, 0):
@@ -41,7 +42,7 @@ def add_zero(op: AddOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, op.rhs)
 
 
-@rule(AddOp)
+@rule(AddOp, reads=(ConstantOp,))
 def add_constant_goes_right(op: AddOp, rewriter: Rewriter) -> None:
     """C + x => x + C"""
     if is_constant(op.lhs) and not is_constant(op.rhs):
@@ -64,7 +65,7 @@ def scalars_of(a: SSAValue, b: SSAValue) -> tuple[SSAValue, SSAValue] | None:
     return (x.operand, y.operand) if x is not None and y is not None else None
 
 
-@rule(AddOp, contract="rounding")
+@rule(AddOp, contract="rounding", reads=(AddOp,))
 def add_of_add_of_constants(op: AddOp, rewriter: Rewriter) -> None:
     """(x + C1) + C2 => x + (C1 + C2)"""
     inner = made_by(op.lhs, AddOp)
@@ -79,7 +80,7 @@ def add_of_add_of_constants(op: AddOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(AddOp, contract="rounding")
+@rule(AddOp, contract="rounding", reads=(SubtractOp,))
 def add_of_constant_minus(op: AddOp, rewriter: Rewriter) -> None:
     """(C1 - x) + C2 => (C1 + C2) - x"""
     inner = made_by(op.lhs, SubtractOp)
@@ -94,7 +95,7 @@ def add_of_constant_minus(op: AddOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(AddOp, contract="rounding")
+@rule(AddOp, contract="rounding", reads=(SubtractOp,))
 def add_of_difference(op: AddOp, rewriter: Rewriter) -> None:
     """x + (y - x) => y"""
     if not is_integral(element(op)) and not options_of(rewriter).enable_fast_math:
@@ -106,7 +107,7 @@ def add_of_difference(op: AddOp, rewriter: Rewriter) -> None:
             return
 
 
-@rule(AddOp)
+@rule(AddOp, reads=(DynamicUpdateSliceOp,))
 def add_of_update_of_zeros(op: AddOp, rewriter: Rewriter) -> None:
     """x + dynamic-update-slice(bc(0), u, i) => dynamic-update-slice(x, dynamic-slice(x, i) + u, i)"""
     for x, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
@@ -133,7 +134,7 @@ def _is_power_of_two(type_: PrimitiveType, value: SSAValue) -> bool:
     return type_.is_float and bool(number) and abs(math.frexp(number)[0]) == 0.5
 
 
-@rule(AddOp, contract="rounding")
+@rule(AddOp, contract="rounding", reads=(MultiplyOp,))
 def add_of_products_with_a_common_factor(op: AddOp, rewriter: Rewriter) -> None:
     """x*c + y*c => (x + y)*c"""
     first, second = made_by(op.lhs, MultiplyOp), made_by(op.rhs, MultiplyOp)

@@ -5,18 +5,15 @@ from __future__ import annotations
 from mlirhlo.dialects.hlo.attributes.base import integer, integers
 from mlirhlo.dialects.hlo.ops import (
     BroadcastOp,
-    ClampOp,
-    ComplexOp,
     DynamicSliceOp,
     Instruction,
     IotaOp,
     ReshapeOp,
     ReverseOp,
-    SelectOp,
     SliceOp,
     TransposeOp,
 )
-from mlirhlo.dialects.hlo.ops.base import Binary, Unary
+from mlirhlo.dialects.hlo.ops.base import OP_CLASSES
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
@@ -62,7 +59,7 @@ def broadcast_that_transposes(op: BroadcastOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(BroadcastOp, needs=LI)
+@rule(BroadcastOp, needs=LI, reads=(BroadcastOp,))
 def broadcast_of_broadcast(op: BroadcastOp, rewriter: Rewriter) -> None:
     """broadcast(broadcast(x)) => broadcast(x)"""
     if (inner := made_by(op.operand, BroadcastOp)) is not None:
@@ -71,7 +68,7 @@ def broadcast_of_broadcast(op: BroadcastOp, rewriter: Rewriter) -> None:
         b.done()
 
 
-@rule(BroadcastOp, needs=LI)
+@rule(BroadcastOp, needs=LI, reads=(IotaOp,))
 def broadcast_of_iota(op: BroadcastOp, rewriter: Rewriter) -> None:
     """broadcast(iota) => iota"""
     if (inner := made_by(op.operand, IotaOp)) is not None and not array(op).is_dynamic:
@@ -80,7 +77,7 @@ def broadcast_of_iota(op: BroadcastOp, rewriter: Rewriter) -> None:
         b.done()
 
 
-@rule(BroadcastOp, needs=LI)
+@rule(BroadcastOp, needs=LI, reads=(ReshapeOp,))
 def broadcast_of_inserting_reshape(op: BroadcastOp, rewriter: Rewriter) -> None:
     """broadcast(reshape(x)) => broadcast(x), the reshape only inserting dimensions of size 1"""
     inner = made_by(op.operand, ReshapeOp)
@@ -138,59 +135,10 @@ def _scalar_user(op: Instruction, rewriter: Rewriter) -> None:
         rewriter.erase_unread(source)
 
 
-@rule(ReshapeOp, TransposeOp, ReverseOp, SliceOp, DynamicSliceOp)
+@rule(ReshapeOp, TransposeOp, ReverseOp, SliceOp, DynamicSliceOp, reads=(BroadcastOp,))
 def movement_of_scalar_broadcast(op: Instruction, rewriter: Rewriter) -> None:
     """f(bc(x)) => bc(x), x a scalar, f reshape, transpose, reverse, slice, dynamic-slice"""
     _scalar_user(op, rewriter)
-
-
-_ELEMENTWISE = (Unary, Binary, SelectOp, ClampOp, ComplexOp)
-_NOT_SUNK = ("copy", "bitcast", "fusion", "stochastic-convert")
-
-
-@rule(BroadcastOp, needs=("enable_sink_broadcast",))
-def elementwise_of_broadcasts(op: BroadcastOp, rewriter: Rewriter) -> None:
-    """f(bc(x), bc(y)) => bc(f(x, y)), f element-wise, x and y scalars or broadcast alike"""
-    for use in list(op.output.uses):
-        user = use.operation
-        if isinstance(user, _ELEMENTWISE) and _sink(user, rewriter):
-            return
-
-
-def _sink(user: Instruction, rewriter: Rewriter) -> bool:
-    if user.opcode.name in _NOT_SUNK or user.opcode.name not in ELEMENTWISE:
-        return False
-    if user.control_predecessors or not is_array(user) or array(user).is_dynamic:
-        return False
-    sources = [made_by(v, BroadcastOp) for v in user.inputs]
-    found = [s for s in sources if s is not None]
-    if not found or len(found) != len(sources):
-        return False
-    wide = [s for s in found if array(s.operand).dimensions]
-    first = wide[0] if wide else found[0]
-    small = array(first.operand)
-    for other in found:
-        if array(other).dimensions != array(user).dimensions:
-            return False
-    for other in wide:
-        if array(other.operand).dimensions != small.dimensions:
-            return False
-        if other.dimensions != first.dimensions:
-            return False
-    if small.element_count >= array(user).element_count:
-        return False
-    b = Builder(user, rewriter)
-    operands = [
-        s.operand
-        if array(s.operand).dimensions == small.dimensions
-        else b.spread(s.operand, typed(sized(small, small.dimensions), element(s))).output
-        for s in found
-    ]
-    shape = typed(small, array(user).element_type)
-    inner = b(type(user), *operands, shape=shape, **own_properties(user))
-    b.broadcast(inner, first.dimensions, user.shape)
-    b.done()
-    return True
 
 
 ELEMENTWISE = frozenset(
@@ -204,6 +152,45 @@ ELEMENTWISE = frozenset(
         "count-leading-zeros",
     }
 )
+
+
+@rule(
+    *(OP_CLASSES[name] for name in sorted(ELEMENTWISE)),
+    needs=("enable_sink_broadcast",),
+    reads=(BroadcastOp,),
+)
+def elementwise_of_broadcasts(op: Instruction, rewriter: Rewriter) -> None:
+    """f(bc(x), bc(y)) => bc(f(x, y)), f element-wise, x and y scalars or broadcast alike"""
+    found = [owner for v in op.inputs if isinstance(owner := v.owner, BroadcastOp)]
+    if len(found) != len(op.inputs) or op.control_predecessors:
+        return
+    if not is_array(op) or array(op).is_dynamic:
+        return
+    wide = [s for s in found if array(s.operand).dimensions]
+    first = wide[0] if wide else found[0]
+    small = array(first.operand)
+    for other in found:
+        if array(other).dimensions != array(op).dimensions:
+            return
+    for other in wide:
+        if array(other.operand).dimensions != small.dimensions:
+            return
+        if other.dimensions != first.dimensions:
+            return
+    if small.element_count >= array(op).element_count:
+        return
+    b = Builder(op, rewriter)
+    operands = [
+        s.operand
+        if array(s.operand).dimensions == small.dimensions
+        else b.spread(s.operand, typed(sized(small, small.dimensions), element(s))).output
+        for s in found
+    ]
+    shape = typed(small, array(op).element_type)
+    inner = b(type(op), *operands, shape=shape, **own_properties(op))
+    b.broadcast(inner, first.dimensions, op.shape)
+    b.done()
+
 
 RULES = (
     broadcast_of_broadcast,

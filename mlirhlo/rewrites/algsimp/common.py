@@ -98,33 +98,30 @@ def is_constant(value: SSAValue) -> bool:
     return isinstance(value.owner, ConstantOp)
 
 
+def _splat(value: SSAValue) -> Literal | None:
+    """Literal of a constant of equal elements, which makes the value or is broadcast to it."""
+    owner = value.owner
+    while type(owner) is BroadcastOp:
+        owner = owner.operand.owner
+    if type(owner) is not ConstantOp or (literal := literal_of(owner.output)) is None:
+        return None
+    return literal if literal.splat is not None else None
+
+
 def splat_bytes(value: SSAValue) -> bytes | None:
     """The one element of an all-equal value: a constant, or any nest of broadcasts of one."""
-    owner = value.owner
-    while isinstance(owner, BroadcastOp):
-        owner = owner.operand.owner
-    if not isinstance(owner, ConstantOp) or (literal := literal_of(owner.output)) is None:
-        return None
-    data, size = literal.data, literal.element_type.byte_size
-    if not data:
-        return None
-    first = data[:size]
-    return first if len(data) == size or first * (len(data) // size) == data else None
+    literal = _splat(value)
+    return None if literal is None else literal.splat
 
 
 def splat_of(value: SSAValue) -> Any:
     """The one number of an all-equal value as int, float, bool or complex; None otherwise."""
-    data = splat_bytes(value)
-    if data is None:
-        return None
-    return Literal(ArrayShape(element(value), ()), data).item()
+    constant = _splat(value)
+    return None if constant is None else constant.item()
 
 
 def is_all(value: SSAValue, number: float) -> bool:
     """Whether every element is known to equal `number`; -0.0 equals 0."""
-    owner = value.owner
-    if not isinstance(owner, (BroadcastOp, ConstantOp)):
-        return False
     found = splat_of(value)
     return found is not None and found == number
 

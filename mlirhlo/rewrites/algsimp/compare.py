@@ -72,7 +72,7 @@ def compare_pred_with_constant(op: CompareOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, op.rhs)
 
 
-@rule(CompareOp)
+@rule(CompareOp, reads=(SelectOp,))
 def compare_select_of_one_and_zero(op: CompareOp, rewriter: Rewriter) -> None:
     """select(a >= b, 1, 0) != 0 => a >= b"""
     select = made_by(op.lhs, SelectOp)
@@ -85,7 +85,7 @@ def compare_select_of_one_and_zero(op: CompareOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, inner.output)
 
 
-@rule(CompareOp, contract="finite")
+@rule(CompareOp, contract="finite", reads=(MaximumOp,))
 def compare_maximum_with_its_operand(op: CompareOp, rewriter: Rewriter) -> None:
     """max(a, b) > a => b > a; max(a, b) > b => a > b"""
     most = made_by(op.lhs, MaximumOp)
@@ -97,7 +97,7 @@ def compare_maximum_with_its_operand(op: CompareOp, rewriter: Rewriter) -> None:
             return
 
 
-@rule(CompareOp, contract="finite")
+@rule(CompareOp, contract="finite", reads=(MinimumOp,))
 def compare_operand_with_its_minimum(op: CompareOp, rewriter: Rewriter) -> None:
     """a > min(a, b) => a > b; b > min(a, b) => b > a"""
     least = made_by(op.rhs, MinimumOp)

@@ -7,7 +7,7 @@ from mlirhlo.rewrites.algsimp.common import Builder, array, element, forward, ma
 from mlirhlo.rewrites.rules import Rewriter, rule
 
 
-@rule(ComplexOp)
+@rule(ComplexOp, reads=(ImagOp,))
 def complex_of_its_parts(op: ComplexOp, rewriter: Rewriter) -> None:
     """complex(real(c), imag(c)) => c"""
     real, imag = made_by(op.real, RealOp), made_by(op.imag, ImagOp)
@@ -15,7 +15,7 @@ def complex_of_its_parts(op: ComplexOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, real.operand)
 
 
-@rule(RealOp)
+@rule(RealOp, reads=(ComplexOp,))
 def real_of_complex(op: RealOp, rewriter: Rewriter) -> None:
     """real(complex(r, i)) => r"""
     if (whole := made_by(op.operand, ComplexOp)) is not None:
@@ -29,7 +29,7 @@ def real_of_real(op: RealOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, op.operand)
 
 
-@rule(ImagOp)
+@rule(ImagOp, reads=(ComplexOp,))
 def imag_of_complex(op: ImagOp, rewriter: Rewriter) -> None:
     """imag(complex(r, i)) => i"""
     if (whole := made_by(op.operand, ComplexOp)) is not None:

@@ -175,7 +175,7 @@ def pad_by_negative_edges(op: PadOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(PadOp, needs=LI)
+@rule(PadOp, needs=LI, reads=(BroadcastOp,))
 def pad_of_broadcast(op: PadOp, rewriter: Rewriter) -> None:
     """pad(broadcast(x), v) => broadcast(pad(broadcast(x), v)), only dimensions of x padded"""
     inner = made_by(op.operand, BroadcastOp)

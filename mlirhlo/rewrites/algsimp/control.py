@@ -24,7 +24,7 @@ from mlirhlo.rewrites.algsimp.common import Builder, element, forward, is_array,
 from mlirhlo.rewrites.rules import Rewriter, rule
 
 
-@rule(ConditionalOp, needs=("enable_conditional_simplification",))
+@rule(ConditionalOp, needs=("enable_conditional_simplification",), reads=(ConvertOp,))
 def conditional_on_converted_pred(op: ConditionalOp, rewriter: Rewriter) -> None:
     """conditional(convert(p), a, b), branches {f, g} => conditional(p, b, a), true g, false f"""
     branches, convert = op.branch_computations, made_by(op.inputs[0], ConvertOp)
@@ -42,7 +42,7 @@ def conditional_on_converted_pred(op: ConditionalOp, rewriter: Rewriter) -> None
     b.done()
 
 
-@rule(OptBarrierOp)
+@rule(OptBarrierOp, reads=(TupleOp,))
 def barrier_of_unread(op: OptBarrierOp, rewriter: Rewriter) -> None:
     """opt-barrier(tuple(a, b, …)) => opt-barrier(tuple(a, …)), elements gone that nobody reads"""
     built = made_by(op.operand, TupleOp)

@@ -64,7 +64,7 @@ def holds(wide: PrimitiveType, narrow: PrimitiveType) -> bool:
     return wide.is_signed and wide.bits > narrow.bits
 
 
-@rule(ConvertOp)
+@rule(ConvertOp, reads=(ConvertOp,))
 def convert_there_and_back(op: ConvertOp, rewriter: Rewriter) -> None:
     """convert(convert(x)) => x, x of the outer type, all of whose values the inner one holds"""
     inner = made_by(op.operand, ConvertOp)
@@ -124,7 +124,7 @@ def bitcast_convert_to_same_type(op: BitcastConvertOp, rewriter: Rewriter) -> No
         forward(op, rewriter, op.operand)
 
 
-@rule(BitcastConvertOp)
+@rule(BitcastConvertOp, reads=(BitcastConvertOp,))
 def bitcast_convert_of_bitcast_convert(op: BitcastConvertOp, rewriter: Rewriter) -> None:
     """bitcast-convert(bitcast-convert(x)) => bitcast-convert(x)"""
     inner = made_by(op.operand, BitcastConvertOp)
@@ -143,7 +143,7 @@ def bitcast_convert_of_bitcast_convert(op: BitcastConvertOp, rewriter: Rewriter)
     b.done()
 
 
-@rule(BitcastConvertOp)
+@rule(BitcastConvertOp, reads=(ConcatenateOp,))
 def bitcast_convert_of_concatenate(op: BitcastConvertOp, rewriter: Rewriter) -> None:
     """bitcast-convert(concat(bitcast-convert(a), …)) => concat(a, …), a of the outer type"""
     joined = made_by(op.operand, ConcatenateOp)

@@ -85,7 +85,7 @@ def convolution_of_empty(op: ConvolutionOp, rewriter: Rewriter) -> None:
         b.done()
 
 
-@rule(ConvolutionOp, contract="finite")
+@rule(ConvolutionOp, contract="finite", reads=(PadOp,))
 def convolution_of_pad(op: ConvolutionOp, rewriter: Rewriter) -> None:
     """conv(pad(x, 0), w) => conv(x, w), the padding the window's; of spatial dimensions"""
     pad = made_by(op.inputs[0], PadOp)
@@ -111,7 +111,7 @@ def convolution_of_pad(op: ConvolutionOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(ConvolutionOp, contract="finite")
+@rule(ConvolutionOp, contract="finite", reads=(PadOp,))
 def convolution_with_padded_kernel(op: ConvolutionOp, rewriter: Rewriter) -> None:
     """conv(x, pad(w, 0)) => conv(x, w), interior padding of w the window's dilation"""
     pad = made_by(op.inputs[1], PadOp)

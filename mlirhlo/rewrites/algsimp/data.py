@@ -72,7 +72,7 @@ def iota_of_one(op: IotaOp, rewriter: Rewriter) -> None:
         b.done()
 
 
-@rule(GetTupleElementOp)
+@rule(GetTupleElementOp, reads=(TupleOp,))
 def get_tuple_element_of_tuple(op: GetTupleElementOp, rewriter: Rewriter) -> None:
     """get-tuple-element(tuple(…, x_i, …), i) => x_i"""
     if (built := made_by(op.operand, TupleOp)) is not None:

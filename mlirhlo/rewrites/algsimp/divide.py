@@ -13,6 +13,7 @@ from mlirhlo.dialects.hlo.ops import (
     AndOp,
     BroadcastOp,
     CompareOp,
+    ConstantOp,
     ConvertOp,
     DivideOp,
     ExponentialOp,
@@ -47,7 +48,7 @@ from mlirhlo.rewrites.algsimp.common import (
 from mlirhlo.rewrites.rules import Rewriter, rule
 
 
-@rule(DivideOp, contract="zeros")
+@rule(DivideOp, contract="zeros", reads=(ConstantOp, BroadcastOp))
 def divide_by_one(op: DivideOp, rewriter: Rewriter) -> None:
     """x / 1 => x"""
     if is_all(op.rhs, 1):
@@ -71,7 +72,7 @@ def _with_sign_of(b: Builder, x: SSAValue, magnitude: Instruction) -> None:
     b.like(SelectOp, below, b.like(NegateOp, magnitude), magnitude)
 
 
-@rule(DivideOp)
+@rule(DivideOp, reads=(ConstantOp, BroadcastOp))
 def divide_by_power_of_two(op: DivideOp, rewriter: Rewriter) -> None:
     """x / 2^k => x >> k; select(x < 0, -(|x| >> k), |x| >> k), x signed"""
     k = _power_of_two(op.rhs)
@@ -87,7 +88,7 @@ def divide_by_power_of_two(op: DivideOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(DivideOp, contract="rounding", needs=("enable_fast_math",))
+@rule(DivideOp, contract="rounding", needs=("enable_fast_math",), reads=(ExponentialOp,))
 def divide_exponentials(op: DivideOp, rewriter: Rewriter) -> None:
     """exp(a) / exp(b) => exp(a - b)"""
     a, b = made_by(op.lhs, ExponentialOp), made_by(op.rhs, ExponentialOp)
@@ -97,7 +98,7 @@ def divide_exponentials(op: DivideOp, rewriter: Rewriter) -> None:
         new.done()
 
 
-@rule(DivideOp, contract="rounding", needs=("enable_fast_math",))
+@rule(DivideOp, contract="rounding", needs=("enable_fast_math",), reads=(ExponentialOp,))
 def divide_by_exponential(op: DivideOp, rewriter: Rewriter) -> None:
     """a / exp(b) => a * exp(-b)"""
     if (inner := made_by(op.rhs, ExponentialOp)) is not None:
@@ -106,7 +107,7 @@ def divide_by_exponential(op: DivideOp, rewriter: Rewriter) -> None:
         b.done()
 
 
-@rule(DivideOp, contract="rounding")
+@rule(DivideOp, contract="rounding", reads=(PowerOp,))
 def divide_by_power(op: DivideOp, rewriter: Rewriter) -> None:
     """a / pow(b, c) => a * pow(b, -c), floats"""
     inner = made_by(op.rhs, PowerOp)
@@ -116,7 +117,7 @@ def divide_by_power(op: DivideOp, rewriter: Rewriter) -> None:
         b.done()
 
 
-@rule(DivideOp, contract="rounding")
+@rule(DivideOp, contract="rounding", reads=(SqrtOp,))
 def divide_by_square_root(op: DivideOp, rewriter: Rewriter) -> None:
     """a / sqrt(b) => a * rsqrt(b)"""
     root = made_by(op.rhs, SqrtOp)
@@ -126,7 +127,7 @@ def divide_by_square_root(op: DivideOp, rewriter: Rewriter) -> None:
         b.done()
 
 
-@rule(DivideOp, contract="rounding")
+@rule(DivideOp, contract="rounding", reads=(RsqrtOp,))
 def divide_by_reciprocal_square_root(op: DivideOp, rewriter: Rewriter) -> None:
     """a / rsqrt(b) => a * sqrt(b)"""
     root = made_by(op.rhs, RsqrtOp)
@@ -147,7 +148,7 @@ def _reciprocal(literal: Literal) -> Literal:
     return Literal.from_array(shape, values.astype(literal.array.dtype))
 
 
-@rule(DivideOp, contract="rounding")
+@rule(DivideOp, contract="rounding", reads=(ConstantOp, BroadcastOp))
 def divide_by_constant(op: DivideOp, rewriter: Rewriter) -> None:
     """a / C => a * (1 / C), floats and complex numbers, a not constant"""
     if is_integral(element(op)) or is_constant(op.lhs):
@@ -164,7 +165,12 @@ def divide_by_constant(op: DivideOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(DivideOp, contract="rounding", needs=("executing_on_cpu", "enable_sink_broadcast"))
+@rule(
+    DivideOp,
+    contract="rounding",
+    needs=("executing_on_cpu", "enable_sink_broadcast"),
+    reads=(BroadcastOp,),
+)
 def divide_by_broadcast(op: DivideOp, rewriter: Rewriter) -> None:
     """a / bc(b) => a * bc(1 / b), floats"""
     spread = made_by(op.rhs, BroadcastOp)
@@ -179,7 +185,7 @@ def divide_by_broadcast(op: DivideOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(DivideOp, contract="rounding")
+@rule(DivideOp, contract="rounding", reads=(DivideOp,))
 def divide_quotient_by_quotient(op: DivideOp, rewriter: Rewriter) -> None:
     """(a / b) / (c / d) => (a * d) / (b * c), floats"""
     x, y = made_by(op.lhs, DivideOp), made_by(op.rhs, DivideOp)
@@ -189,7 +195,7 @@ def divide_quotient_by_quotient(op: DivideOp, rewriter: Rewriter) -> None:
         b.done()
 
 
-@rule(DivideOp, contract="rounding")
+@rule(DivideOp, contract="rounding", reads=(DivideOp,))
 def divide_quotient(op: DivideOp, rewriter: Rewriter) -> None:
     """(a / b) / c => a / (b * c), floats"""
     x = made_by(op.lhs, DivideOp)
@@ -199,7 +205,7 @@ def divide_quotient(op: DivideOp, rewriter: Rewriter) -> None:
         b.done()
 
 
-@rule(DivideOp, contract="rounding")
+@rule(DivideOp, contract="rounding", reads=(DivideOp,))
 def divide_by_quotient(op: DivideOp, rewriter: Rewriter) -> None:
     """a / (b / c) => (a * c) / b, floats"""
     y = made_by(op.rhs, DivideOp)
@@ -209,7 +215,7 @@ def divide_by_quotient(op: DivideOp, rewriter: Rewriter) -> None:
         b.done()
 
 
-@rule(DivideOp, contract="rounding")
+@rule(DivideOp, contract="rounding", reads=(ConvertOp,))
 def divide_converted_pred_by_scalar(op: DivideOp, rewriter: Rewriter) -> None:
     """convert(p) / bc(y) => bc(1 / y) * convert(p), p of pred, y a scalar, floats"""
     convert, spread = made_by(op.lhs, ConvertOp), is_scalar_broadcast(op.rhs)
@@ -224,7 +230,7 @@ def divide_converted_pred_by_scalar(op: DivideOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(RemainderOp)
+@rule(RemainderOp, reads=(RemainderOp,))
 def remainder_of_remainder(op: RemainderOp, rewriter: Rewriter) -> None:
     """(a % b) % b => a % b"""
     inner = made_by(op.lhs, RemainderOp)
@@ -232,7 +238,7 @@ def remainder_of_remainder(op: RemainderOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, inner.output)
 
 
-@rule(RemainderOp)
+@rule(RemainderOp, reads=(IotaOp,))
 def remainder_of_iota(op: RemainderOp, rewriter: Rewriter) -> None:
     """iota % N => iota, N no less than its dimension"""
     iota, count = made_by(op.lhs, IotaOp), splat_of(op.rhs)
@@ -248,7 +254,7 @@ def _iota_fits(iota: IotaOp, past: int) -> bool:
     return past <= 1 << (type_.bits - (1 if type_.is_signed else 0))
 
 
-@rule(RemainderOp)
+@rule(RemainderOp, reads=(AddOp,))
 def remainder_of_shifted_iota(op: RemainderOp, rewriter: Rewriter) -> None:
     """(iota + N) % N => iota % N, where nothing overflows"""
     added, count = made_by(op.lhs, AddOp), splat_of(op.rhs)
@@ -264,7 +270,7 @@ def remainder_of_shifted_iota(op: RemainderOp, rewriter: Rewriter) -> None:
         b.done()
 
 
-@rule(RemainderOp)
+@rule(RemainderOp, reads=(ConstantOp, BroadcastOp))
 def remainder_by_power_of_two(op: RemainderOp, rewriter: Rewriter) -> None:
     """a % 2^k => a & (2^k - 1); select(a < 0, -(|a| & (2^k - 1)), |a| & (2^k - 1)), a signed"""
     k = _power_of_two(op.rhs)

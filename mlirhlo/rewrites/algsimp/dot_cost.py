@@ -238,7 +238,7 @@ def _dims(op: DotOp, side: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
 # ---------------------------------------------------------------- less of the result
 
 
-@rule(SliceOp, contract="rounding", needs=_RAISING)
+@rule(SliceOp, contract="rounding", needs=_RAISING, reads=(DotOp,))
 def slice_of_dot(op: SliceOp, rewriter: Rewriter) -> None:
     """slice(dot(a, b)) => dot(slice(a), slice(b)), the flops so many fewer"""
     inner = made_by(op.operand, DotOp)
@@ -269,7 +269,7 @@ def slice_of_dot(op: SliceOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(ReduceOp, contract="rounding", needs=_RAISING)
+@rule(ReduceOp, contract="rounding", needs=_RAISING, reads=(DotOp,))
 def reduce_of_dot(op: ReduceOp, rewriter: Rewriter) -> None:
     """reduce_add(dot(a, b), 0) => dot(reduce_add(a, 0), reduce_add(b, 0)), the flops so many fewer"""
     if not is_array(op) or len(op.inputs) != 2 or not is_all(op.inputs[1], 0):

@@ -60,11 +60,12 @@ def accumulator(type_: PrimitiveType) -> PrimitiveType:
 @rule(DotOp, contract="rounding", needs=("enable_dot_strength_reduction", *LI))
 def dot_of_vector(op: DotOp, rewriter: Rewriter) -> None:
     """dot(a, b) => reduce_add(bc(a) * bc(b)), a or b without dimensions of its own; on CPUs both"""
-    if not _is_static(op) or not op.lhs_contracting_dims:
-        return
-    vectors = [not free_of(op, side) for side in (0, 1)]
+    contracted = len(op.lhs_batch_dims) + len(op.lhs_contracting_dims)
+    vectors = [array(value).rank == contracted for value in op.inputs[:2]]
     wanted = all(vectors) if options_of(rewriter).executing_on_cpu else any(vectors)
-    if not wanted or element(op).is_complex or element(op).name == "pred":
+    if not wanted or not _is_static(op) or not op.lhs_contracting_dims:
+        return
+    if element(op).is_complex or element(op).name == "pred":
         return
     if not all(array(v).element_count for v in (op.output, *op.inputs)):
         return
@@ -95,7 +96,7 @@ def dot_of_vector(op: DotOp, rewriter: Rewriter) -> None:
         b.done(total)
 
 
-@rule(DotOp, contract="rounding", needs=LI)
+@rule(DotOp, contract="rounding", needs=LI, reads=(ReshapeOp,))
 def dot_of_reordered_contraction(op: DotOp, rewriter: Rewriter) -> None:
     """dot(reshape(transpose(a)), C) => dot(reshape(a), reshape(transpose(reshape(C)))), C constant
 
@@ -142,7 +143,7 @@ def _is_matrices(op: DotOp) -> bool:
     return ranks == [2, 2] and not op.lhs_batch_dims and len(op.lhs_contracting_dims) == 1
 
 
-@rule(DotOp, contract="rounding", needs=LI)
+@rule(DotOp, contract="rounding", needs=LI, reads=(ConcatenateOp,))
 def dot_of_concatenate(op: DotOp, rewriter: Rewriter) -> None:
     """dot(concat(a, b, …), C) => dot(a, slice(C)) + dot(b, slice(C)) + …, joined where contracted"""
     if not _is_static(op) or not _is_matrices(op):
@@ -171,7 +172,7 @@ def dot_of_concatenate(op: DotOp, rewriter: Rewriter) -> None:
         return
 
 
-@rule(DotOp, contract="rounding", needs=LI)
+@rule(DotOp, contract="rounding", needs=LI, reads=(DynamicSliceOp,))
 def dot_of_slice_of_constant(op: DotOp, rewriter: Rewriter) -> None:
     """dot(dynamic-slice(C, i), D) => dynamic-slice(dot(C, D), i), one row or column of constants"""
     if not _is_static(op) or not _is_matrices(op):
@@ -200,7 +201,7 @@ def dot_of_slice_of_constant(op: DotOp, rewriter: Rewriter) -> None:
         return
 
 
-@rule(DotOp, contract="rounding", needs=LI)
+@rule(DotOp, contract="rounding", needs=LI, reads=(TransposeOp,))
 def dot_of_transposes(op: DotOp, rewriter: Rewriter) -> None:
     """dot(transpose(a), transpose(b)) => transpose(dot(b, a)), both turned alike; or of dot(a, b)"""
     a, c = (made_by(v, TransposeOp) for v in op.inputs) if len(op.inputs) == 2 else (None, None)

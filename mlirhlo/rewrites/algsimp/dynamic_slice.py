@@ -102,7 +102,7 @@ def dynamic_slice_at_constants(op: DynamicSliceOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(DynamicSliceOp, needs=LI)
+@rule(DynamicSliceOp, needs=LI, reads=(BroadcastOp,))
 def dynamic_slice_of_broadcast(op: DynamicSliceOp, rewriter: Rewriter) -> None:
     """dynamic-slice(broadcast(x), i) => broadcast(dynamic-slice(x, i))"""
     inner = made_by(op.inputs[0], BroadcastOp)
@@ -124,7 +124,7 @@ def dynamic_slice_of_broadcast(op: DynamicSliceOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(DynamicSliceOp, needs=LI)
+@rule(DynamicSliceOp, needs=LI, reads=(TransposeOp,))
 def dynamic_slice_of_transpose(op: DynamicSliceOp, rewriter: Rewriter) -> None:
     """dynamic-slice(transpose(x), i) => transpose(dynamic-slice(x, i))"""
     inner = made_by(op.inputs[0], TransposeOp)
@@ -144,7 +144,7 @@ def dynamic_slice_of_transpose(op: DynamicSliceOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(DynamicSliceOp, needs=LI)
+@rule(DynamicSliceOp, needs=LI, reads=(DynamicSliceOp,))
 def dynamic_slice_of_dynamic_slice(op: DynamicSliceOp, rewriter: Rewriter) -> None:
     """dynamic-slice(dynamic-slice(x, i), j) => dynamic-slice(x, clamp(i) + clamp(j))"""
     inner = made_by(op.inputs[0], DynamicSliceOp)
@@ -189,7 +189,7 @@ def update_by_empty(op: DynamicUpdateSliceOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, op.inputs[0])
 
 
-@rule(DynamicSliceOp, needs=LI)
+@rule(DynamicSliceOp, needs=LI, reads=(ReshapeOp,))
 def dynamic_slice_of_degenerate_reshape(op: DynamicSliceOp, rewriter: Rewriter) -> None:
     """dynamic-slice(reshape(x), i) => reshape(dynamic-slice(x, i)), only ones inserted or removed"""
     inner = made_by(op.inputs[0], ReshapeOp)
@@ -215,7 +215,7 @@ def dynamic_slice_of_degenerate_reshape(op: DynamicSliceOp, rewriter: Rewriter) 
     b.done()
 
 
-@rule(DynamicSliceOp, needs=LI)
+@rule(DynamicSliceOp, needs=LI, reads=(MultiplyOp,))
 def dynamic_slice_of_iota(op: DynamicSliceOp, rewriter: Rewriter) -> None:
     """dynamic-slice(iota * bc(C), i) => reshape(clamp(0, i, n - 1) * C), one element of a vector"""
     source = array(op.inputs[0])

@@ -92,7 +92,7 @@ def gather_from_few(op: GatherOp, rewriter: Rewriter) -> None:
     b.done(result)
 
 
-@rule(GatherOp, needs=LI)
+@rule(GatherOp, needs=LI, reads=(PadOp,))
 def gather_of_pad(op: GatherOp, rewriter: Rewriter) -> None:
     """gather(pad(x, v), i) => pad(gather(x, i), v), padded where slices are whole, or in batches alike"""
     pad = made_by(op.operand, PadOp)
@@ -102,7 +102,7 @@ def gather_of_pad(op: GatherOp, rewriter: Rewriter) -> None:
     _gather_before_pad(op, rewriter, pad, edges, array(pad.operand))
 
 
-@rule(GatherOp, needs=LI)
+@rule(GatherOp, needs=LI, reads=(ReshapeOp,))
 def gather_of_reshaped_pad(op: GatherOp, rewriter: Rewriter) -> None:
     """gather(reshape(pad(x, v)), i) => pad(gather(reshape(x), i), v), no padded dimension reshaped"""
     moved = made_by(op.operand, ReshapeOp)

@@ -103,7 +103,7 @@ def xor_zero(op: XorOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, op.rhs)
 
 
-@rule(NotOp)
+@rule(NotOp, reads=(NotOp,))
 def not_of_not(op: NotOp, rewriter: Rewriter) -> None:
     """not(not x) => x"""
     if (inner := made_by(op.operand, NotOp)) is not None:

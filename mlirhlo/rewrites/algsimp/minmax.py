@@ -169,7 +169,7 @@ def extreme_of_monotone(op: _Extreme, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(ClampOp)
+@rule(ClampOp, reads=(ClampOp,))
 def clamp_of_clamp(op: ClampOp, rewriter: Rewriter) -> None:
     """clamp(a, clamp(a, x, b), b) => clamp(a, x, b)"""
     inner = made_by(op.operand, ClampOp)

@@ -43,7 +43,7 @@ def _wide(sizes: Sequence[int]) -> list[int]:
     return [d for d, n in enumerate(sizes) if n != 1]
 
 
-@rule(ReshapeOp, TransposeOp)
+@rule(ReshapeOp, TransposeOp, reads=(ReshapeOp, TransposeOp))
 def movements_undone(op: ReshapeOp | TransposeOp, rewriter: Rewriter) -> None:
     """transpose(reshape(transpose(x))) => x, ones moving only, all else back where it was"""
     order = [array(op).dimensions[d] for d in _wide(array(op).dimensions)]
@@ -70,7 +70,7 @@ def movements_undone(op: ReshapeOp | TransposeOp, rewriter: Rewriter) -> None:
         here = owner
 
 
-@rule(ReshapeOp, needs=("enable_hoist_transpose_of_reshape", *LI))
+@rule(ReshapeOp, needs=("enable_hoist_transpose_of_reshape", *LI), reads=(TransposeOp,))
 def reshape_of_transpose_of_reshape(op: ReshapeOp, rewriter: Rewriter) -> None:
     """reshape(transpose(reshape(x))) => transpose(reshape(x)), what is merged moving as one"""
     turned = made_by(op.operand, TransposeOp)
@@ -97,7 +97,7 @@ def reshape_of_transpose_of_reshape(op: ReshapeOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(ReshapeOp, needs=LI)
+@rule(ReshapeOp, needs=LI, reads=(IotaOp,))
 def reshape_that_splits_iota(op: ReshapeOp, rewriter: Rewriter) -> None:
     """reshape(iota) => iota * (n * m) + iota * n + …, its dimension split; integers"""
     iota = made_by(op.operand, IotaOp)
@@ -123,7 +123,7 @@ def reshape_that_splits_iota(op: ReshapeOp, rewriter: Rewriter) -> None:
     b.done(total)
 
 
-@rule(ReshapeOp, needs=LI)
+@rule(ReshapeOp, needs=LI, reads=(DynamicUpdateSliceOp,))
 def reshape_of_update(op: ReshapeOp, rewriter: Rewriter) -> None:
     """reshape(dus(x, u, i)) => dus(reshape(x), reshape(u), i), ones inserted or removed"""
     update = made_by(op.operand, DynamicUpdateSliceOp)
@@ -157,7 +157,7 @@ def reshape_of_update(op: ReshapeOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(ReshapeOp, TransposeOp, needs=LI, contract="rounding")
+@rule(ReshapeOp, TransposeOp, needs=LI, contract="rounding", reads=(RngOp,))
 def movement_of_random_numbers(op: ReshapeOp | TransposeOp, rewriter: Rewriter) -> None:
     """reshape(rng(a, b)) => rng(a, b), of the new shape: as random, in another order; as well transpose"""
     inner = made_by(op.operand, RngOp)
@@ -174,7 +174,9 @@ _MOST_CHUNKS = 5
 """More slices than that are no cheaper than a transpose."""
 
 
-@rule(ReshapeOp, needs=("rewrite_reshape_transpose_as_slice_concatenate", *LI))
+@rule(
+    ReshapeOp, needs=("rewrite_reshape_transpose_as_slice_concatenate", *LI), reads=(TransposeOp,)
+)
 def space_to_depth(op: ReshapeOp, rewriter: Rewriter) -> None:
     """reshape(transpose(reshape(x))) => concat(slice(x), …), few parts of one dimension into another"""
     turned = made_by(op.operand, TransposeOp)

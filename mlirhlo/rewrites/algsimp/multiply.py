@@ -8,6 +8,7 @@ from mlirhlo.dialects.hlo.ops import (
     AbsOp,
     AddOp,
     BroadcastOp,
+    ConstantOp,
     ConvertOp,
     DivideOp,
     ExponentialOp,
@@ -36,7 +37,7 @@ from mlirhlo.rewrites.algsimp.facts import non_negative
 from mlirhlo.rewrites.rules import Rewriter, rule
 
 
-@rule(MultiplyOp, contract="zeros")
+@rule(MultiplyOp, contract="zeros", reads=(ConstantOp, BroadcastOp))
 def multiply_one(op: MultiplyOp, rewriter: Rewriter) -> None:
     """x * 1 => x"""
     if is_all(op.rhs, 1):
@@ -45,7 +46,7 @@ def multiply_one(op: MultiplyOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, op.rhs)
 
 
-@rule(MultiplyOp, contract="zeros")
+@rule(MultiplyOp, contract="zeros", reads=(ConstantOp, BroadcastOp))
 def multiply_zero(op: MultiplyOp, rewriter: Rewriter) -> None:
     """x * 0 => 0, integers"""
     if not is_integral(element(op)) and not options_of(rewriter).enable_fast_math:
@@ -56,7 +57,7 @@ def multiply_zero(op: MultiplyOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, op.lhs)
 
 
-@rule(MultiplyOp)
+@rule(MultiplyOp, reads=(NegateOp,))
 def multiply_negations(op: MultiplyOp, rewriter: Rewriter) -> None:
     """(-a) * (-b) => a * b"""
     a, b = made_by(op.lhs, NegateOp), made_by(op.rhs, NegateOp)
@@ -66,7 +67,7 @@ def multiply_negations(op: MultiplyOp, rewriter: Rewriter) -> None:
         new.done()
 
 
-@rule(MultiplyOp)
+@rule(MultiplyOp, reads=(AbsOp,))
 def multiply_magnitude_by_itself(op: MultiplyOp, rewriter: Rewriter) -> None:
     """|a| * |a| => a * a, a not complex"""
     magnitude = made_by(op.lhs, AbsOp)
@@ -77,7 +78,7 @@ def multiply_magnitude_by_itself(op: MultiplyOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(MultiplyOp, contract="finite")
+@rule(MultiplyOp, contract="finite", reads=(ConvertOp,))
 def multiply_by_converted_pred(op: MultiplyOp, rewriter: Rewriter) -> None:
     """x * convert(p) => select(p, x, 0), p of pred"""
     for x, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
@@ -109,7 +110,7 @@ def _product(b: Builder, c: SSAValue, d: SSAValue) -> Instruction:
     return b.spread(b.on(MultiplyOp, *scalars), array(c))
 
 
-@rule(MultiplyOp, contract="rounding")
+@rule(MultiplyOp, contract="rounding", reads=(MultiplyOp,))
 def multiply_of_multiply_of_constants(op: MultiplyOp, rewriter: Rewriter) -> None:
     """(a * C1) * C2 => a * (C1 * C2)"""
     for inner, c in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
@@ -122,7 +123,7 @@ def multiply_of_multiply_of_constants(op: MultiplyOp, rewriter: Rewriter) -> Non
         return
 
 
-@rule(MultiplyOp, contract="rounding")
+@rule(MultiplyOp, contract="rounding", reads=(MultiplyOp,))
 def multiply_of_scaled(op: MultiplyOp, rewriter: Rewriter) -> None:
     """(a * C1) * (b * C2) => (a * b) * (C1 * C2)"""
     a, b = _scaled(op.lhs), _scaled(op.rhs)
@@ -134,7 +135,7 @@ def multiply_of_scaled(op: MultiplyOp, rewriter: Rewriter) -> None:
     new.done()
 
 
-@rule(MultiplyOp, contract="rounding")
+@rule(MultiplyOp, contract="rounding", reads=(BroadcastOp,))
 def multiply_scaled_by_broadcast(op: MultiplyOp, rewriter: Rewriter) -> None:
     """(a * bc(C)) * bc(b) => a * bc(b * C), C a scalar constant"""
     inner, spread = made_by(op.lhs, MultiplyOp), made_by(op.rhs, BroadcastOp)
@@ -152,7 +153,7 @@ def multiply_scaled_by_broadcast(op: MultiplyOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(MultiplyOp, contract="rounding", needs=("enable_fast_math",))
+@rule(MultiplyOp, contract="rounding", needs=("enable_fast_math",), reads=(ExponentialOp,))
 def multiply_exponentials(op: MultiplyOp, rewriter: Rewriter) -> None:
     """exp(a) * exp(b) => exp(a + b)"""
     a, b = made_by(op.lhs, ExponentialOp), made_by(op.rhs, ExponentialOp)
@@ -162,7 +163,7 @@ def multiply_exponentials(op: MultiplyOp, rewriter: Rewriter) -> None:
         new.done()
 
 
-@rule(MultiplyOp, contract="rounding")
+@rule(MultiplyOp, contract="rounding", reads=(SqrtOp,))
 def multiply_square_roots(op: MultiplyOp, rewriter: Rewriter) -> None:
     """sqrt(x) * sqrt(x) => x, x not negative"""
     root = made_by(op.lhs, SqrtOp)
@@ -170,7 +171,7 @@ def multiply_square_roots(op: MultiplyOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, root.operand)
 
 
-@rule(MultiplyOp, contract="rounding")
+@rule(MultiplyOp, contract="rounding", reads=(RsqrtOp,))
 def multiply_reciprocal_square_roots(op: MultiplyOp, rewriter: Rewriter) -> None:
     """rsqrt(x) * rsqrt(x) => 1 / x, x not negative"""
     root = made_by(op.lhs, RsqrtOp)
@@ -183,7 +184,7 @@ def multiply_reciprocal_square_roots(op: MultiplyOp, rewriter: Rewriter) -> None
     b.done()
 
 
-@rule(NegateOp)
+@rule(NegateOp, reads=(NegateOp,))
 def negate_of_negate(op: NegateOp, rewriter: Rewriter) -> None:
     """-(-x) => x"""
     if (inner := made_by(op.operand, NegateOp)) is not None:

@@ -38,7 +38,7 @@ from mlirhlo.rewrites.rules import Rewriter, rule
 LS = ("is_layout_sensitive",)
 
 
-@rule(BitcastOp)
+@rule(BitcastOp, reads=(BitcastOp,))
 def bitcast_of_bitcast(op: BitcastOp, rewriter: Rewriter) -> None:
     """bitcast(bitcast(x)) => bitcast(x)"""
     inner = made_by(op.operand, BitcastOp)
@@ -78,7 +78,7 @@ def _chain(op: BitcastOp, middle: Unary, inner: BitcastOp) -> tuple[SSAValue, ..
     return (op.output, middle.output, inner.output, inner.operand)
 
 
-@rule(BitcastOp)
+@rule(BitcastOp, reads=(BroadcastOp,))
 def bitcast_of_broadcast(op: BitcastOp, rewriter: Rewriter) -> None:
     """bitcast(broadcast(x)) => broadcast(x), the bitcast being a transpose"""
     inner = made_by(op.operand, BroadcastOp)
@@ -176,7 +176,7 @@ def copy_of_bitcast_of_copy(op: CopyOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(CopyOp, needs=LS)
+@rule(CopyOp, needs=LS, reads=(ReshapeOp,))
 def copy_before_reshape(op: CopyOp, rewriter: Rewriter) -> None:
     """copy(reshape(x)) => bitcast(copy(x)), the reshape no bitcast, after the copy one"""
     inner = made_by(op.operand, ReshapeOp)
@@ -193,7 +193,7 @@ def copy_before_reshape(op: CopyOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(ReshapeOp, needs=LS)
+@rule(ReshapeOp, needs=LS, reads=(CopyOp,))
 def reshape_of_copy(op: ReshapeOp, rewriter: Rewriter) -> None:
     """reshape(copy(x)) => copy(bitcast(x)), the reshape no bitcast, before the copy one"""
     inner = made_by(op.operand, CopyOp)

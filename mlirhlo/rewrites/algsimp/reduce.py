@@ -104,7 +104,7 @@ def reduce_of_same_count(op: ReduceOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(ReduceOp, needs=LI, contract="rounding")
+@rule(ReduceOp, needs=LI, contract="rounding", reads=(TransposeOp,))
 def reduce_of_transpose(op: ReduceOp, rewriter: Rewriter) -> None:
     """reduce(transpose(x), init) => transpose(reduce(x, init))"""
     if not is_single(op):
@@ -128,7 +128,7 @@ def reduce_of_transpose(op: ReduceOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(ReduceOp, needs=("enable_reduce_of_reshape", *LI), contract="rounding")
+@rule(ReduceOp, needs=("enable_reduce_of_reshape", *LI), contract="rounding", reads=(ReshapeOp,))
 def reduce_of_reshape(op: ReduceOp, rewriter: Rewriter) -> None:
     """reduce(reshape(x), init) => reduce(x, init), the reshape touching reduced dimensions only"""
     if not is_single(op):
@@ -153,7 +153,7 @@ def reduce_of_reshape(op: ReduceOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(ReduceOp, needs=LI)
+@rule(ReduceOp, needs=LI, reads=(BroadcastOp,))
 def reduce_of_broadcast(op: ReduceOp, rewriter: Rewriter) -> None:
     """reduce(broadcast(x), init) => broadcast(reduce(x, init)), dimensions of x reduced only"""
     if not is_single(op):
@@ -175,7 +175,7 @@ def reduce_of_broadcast(op: ReduceOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(ReduceOp, needs=LI, contract="rounding")
+@rule(ReduceOp, needs=LI, contract="rounding", reads=(BroadcastOp,))
 def reduce_of_added_dimensions(op: ReduceOp, rewriter: Rewriter) -> None:
     """reduce_add(broadcast(x), init) => bc(init) + x * count, dimensions not of x reduced only"""
     if not is_single(op) or array(op).is_dynamic:
@@ -215,7 +215,7 @@ def reduce_of_one_in_tuple(op: ReduceOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(ReduceOp, needs=LI, contract="zeros")
+@rule(ReduceOp, needs=LI, contract="zeros", reads=(NegateOp,))
 def reduce_of_negate(op: ReduceOp, rewriter: Rewriter) -> None:
     """reduce_add(-x, 0) => -reduce_add(x, 0), floats"""
     if not is_single(op) or not element(op).is_float or not is_all(op.inputs[1], 0):
@@ -232,7 +232,7 @@ def reduce_of_negate(op: ReduceOp, rewriter: Rewriter) -> None:
 _REGROUPED = (AddOp, MultiplyOp, AndOp, OrOp)
 
 
-@rule(ReduceOp, needs=LI, contract="rounding")
+@rule(ReduceOp, needs=LI, contract="rounding", reads=(ReduceOp,))
 def reduce_of_reduce(op: ReduceOp, rewriter: Rewriter) -> None:
     """reduce(reduce(x, init), init) => reduce(x, init), over the dimensions of both"""
     inner = made_by(op.inputs[0], ReduceOp)
@@ -252,7 +252,7 @@ def reduce_of_reduce(op: ReduceOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(ReduceOp, needs=("enable_reduce_of_reshape", *LI), contract="rounding")
+@rule(ReduceOp, needs=("enable_reduce_of_reshape", *LI), contract="rounding", reads=(ReshapeOp,))
 def reduce_beside_reshape(op: ReduceOp, rewriter: Rewriter) -> None:
     """reduce(reshape(x), init) => reshape(reduce(x, init)), the reshape touching kept dimensions only"""
     inner = made_by(op.inputs[0], ReshapeOp)
@@ -273,7 +273,7 @@ def reduce_beside_reshape(op: ReduceOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(ReduceOp, needs=LI, contract="rounding")
+@rule(ReduceOp, needs=LI, contract="rounding", reads=(ConcatenateOp,))
 def reduce_of_concatenate(op: ReduceOp, rewriter: Rewriter) -> None:
     """reduce(concat(a, b, …), init) => f(reduce(a, init), reduce(b, init), …), joined where reduced"""
     inner = made_by(op.inputs[0], ConcatenateOp)
@@ -301,7 +301,7 @@ def reduce_of_concatenate(op: ReduceOp, rewriter: Rewriter) -> None:
     b.done(whole)
 
 
-@rule(ReduceOp, needs=LI, contract="rounding")
+@rule(ReduceOp, needs=LI, contract="rounding", reads=(DotOp,))
 def reduce_of_batched_dot(op: ReduceOp, rewriter: Rewriter) -> None:
     """reduce_add(dot(a, b), 0) => dot(a, b), the batch dimensions reduced now contracted"""
     inner = made_by(op.inputs[0], DotOp)
@@ -331,7 +331,7 @@ def reduce_of_batched_dot(op: ReduceOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(ReduceOp, needs=LI)
+@rule(ReduceOp, needs=LI, reads=(BroadcastOp,))
 def reduce_of_scalar_broadcast(op: ReduceOp, rewriter: Rewriter) -> None:
     """reduce(bc(x), init) => f(x, init), f maximum, minimum, and, or; x a scalar, all of it reduced"""
     spread = is_scalar_broadcast(op.inputs[0])
@@ -410,7 +410,7 @@ def _better(value: SSAValue, a: SSAValue, b: SSAValue) -> Extreme | None:
     return None
 
 
-@rule(ReduceOp, needs=LI)
+@rule(ReduceOp, needs=LI, reads=(IotaOp,))
 def reduce_to_place_in_constant(op: ReduceOp, rewriter: Rewriter) -> None:
     """arg-max(bc(C), iota) => (bc(C), bc(0)), the iota along a reduced dimension; as well arg-min"""
     if is_array(op) or len(op.inputs) != 4 or not is_all(op.inputs[3], 0):
@@ -439,17 +439,21 @@ def reduce_to_place_in_constant(op: ReduceOp, rewriter: Rewriter) -> None:
 @rule(ReduceOp, needs=LI)
 def reduce_to_extreme_with_place(op: ReduceOp, rewriter: Rewriter) -> None:
     """reduce_max(x, -inf) => get-tuple-element(arg-max(x), 0), where that is computed; as well min"""
-    if not is_single(op):
+    uses = [] if op.inputs[0].has_one_use() else list(op.inputs[0].uses)
+    others = [
+        user
+        for use in uses
+        if isinstance(user := use.operation, ReduceOp)
+        and use.index == 0
+        and len(user.inputs) == 4
+        and user.dimensions == op.dimensions
+    ]
+    if not others or not is_single(op):
         return
     cls = reducer(op.to_apply, rewriter)
     if cls not in (MaximumOp, MinimumOp) or not is_end(op.inputs[1], cls is MinimumOp):
         return
-    for use in op.inputs[0].uses:
-        other = use.operation
-        if not isinstance(other, ReduceOp) or other is op or len(other.inputs) != 4:
-            continue
-        if is_array(other) or use.index != 0 or other.dimensions != op.dimensions:
-            continue
+    for other in others:
         if not is_end(other.inputs[2], cls is MinimumOp):
             continue
         if arg_extreme(rewriter.computation(other.to_apply)) is not cls:

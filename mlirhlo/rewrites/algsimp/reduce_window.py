@@ -225,7 +225,7 @@ def _same_number(a: SSAValue, b: SSAValue) -> bool:
     return x is not None and x == y
 
 
-@rule(ReduceWindowOp, contract="zeros")
+@rule(ReduceWindowOp, contract="zeros", reads=(PadOp,))
 def reduce_window_of_pad(op: ReduceWindowOp, rewriter: Rewriter) -> None:
     """reduce-window(pad(x, init), init) => reduce-window(x, init), the padding the window's"""
     pad = made_by(op.inputs[0], PadOp)
@@ -249,7 +249,7 @@ def _folded(
     b.like(ReduceWindowOp, value, op.inputs[1], **properties)
 
 
-@rule(ReduceWindowOp, contract="zeros")
+@rule(ReduceWindowOp, contract="zeros", reads=(ConvertOp,))
 def reduce_window_of_converted_pad(op: ReduceWindowOp, rewriter: Rewriter) -> None:
     """reduce-window(convert(pad(x, v)), init) => reduce-window(convert(x), init), v equal to init"""
     convert = made_by(op.inputs[0], ConvertOp)
@@ -299,7 +299,7 @@ def reduce_window_that_broadcasts(op: ReduceWindowOp, rewriter: Rewriter) -> Non
     b.done()
 
 
-@rule(SliceOp, needs=LI, contract="rounding")
+@rule(SliceOp, needs=LI, contract="rounding", reads=(ReduceWindowOp,))
 def last_of_running_reduce(op: SliceOp, rewriter: Rewriter) -> None:
     """slice(reduce-window(x, init)) => reshape(reduce(x, init)), the last of windows up to each one"""
     inner = made_by(op.operand, ReduceWindowOp)

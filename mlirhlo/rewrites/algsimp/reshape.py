@@ -48,7 +48,7 @@ def reshape_to_same_shape(op: ReshapeOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, op.operand)
 
 
-@rule(ReshapeOp, needs=LI)
+@rule(ReshapeOp, needs=LI, reads=(ReshapeOp,))
 def reshape_of_reshape(op: ReshapeOp, rewriter: Rewriter) -> None:
     """reshape(reshape(x)) => reshape(x)"""
     inner = made_by(op.operand, ReshapeOp)
@@ -60,7 +60,7 @@ def reshape_of_reshape(op: ReshapeOp, rewriter: Rewriter) -> None:
         b.done()
 
 
-@rule(ReshapeOp, needs=LI)
+@rule(ReshapeOp, needs=LI, reads=(BroadcastOp,))
 def reshape_of_broadcast(op: ReshapeOp, rewriter: Rewriter) -> None:
     """reshape(broadcast(x)) => broadcast(x), the dimensions of x standing as they are"""
     inner = made_by(op.operand, BroadcastOp)
@@ -92,7 +92,7 @@ def unmodified(before: ArrayShape, after: ArrayShape) -> dict[int, int]:
     return found
 
 
-@rule(ReshapeOp, needs=LI)
+@rule(ReshapeOp, needs=LI, reads=(IotaOp,))
 def reshape_of_iota(op: ReshapeOp, rewriter: Rewriter) -> None:
     """reshape(iota) => iota, its dimension standing as it is"""
     inner = made_by(op.operand, IotaOp)
@@ -112,7 +112,7 @@ def transpose_by_identity(op: TransposeOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, op.operand)
 
 
-@rule(TransposeOp, needs=LI)
+@rule(TransposeOp, needs=LI, reads=(TransposeOp,))
 def transpose_of_transpose(op: TransposeOp, rewriter: Rewriter) -> None:
     """transpose(transpose(x)) => transpose(x)"""
     if (inner := made_by(op.operand, TransposeOp)) is not None:
@@ -136,7 +136,7 @@ def transpose_of_ones(op: TransposeOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(TransposeOp, needs=LI)
+@rule(TransposeOp, needs=LI, reads=(BroadcastOp,))
 def transpose_of_broadcast(op: TransposeOp, rewriter: Rewriter) -> None:
     """transpose(broadcast(x)) => broadcast(x), the dimensions of x keeping their order"""
     inner = made_by(op.operand, BroadcastOp)
@@ -156,7 +156,7 @@ def reverse_of_ones(op: ReverseOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, op.operand)
 
 
-@rule(ReverseOp, needs=LI)
+@rule(ReverseOp, needs=LI, reads=(ReverseOp,))
 def reverse_of_reverse(op: ReverseOp, rewriter: Rewriter) -> None:
     """reverse(reverse(x)) => reverse(x), of the dimensions that one of them reverses"""
     if (inner := made_by(op.operand, ReverseOp)) is None:
@@ -190,7 +190,7 @@ def reverse_of_binary_with_scalar(op: ReverseOp, rewriter: Rewriter) -> None:
         return
 
 
-@rule(ReverseOp, needs=LI)
+@rule(ReverseOp, needs=LI, reads=(ReshapeOp,))
 def reverse_of_inserting_reshape(op: ReverseOp, rewriter: Rewriter) -> None:
     """reverse(reshape(x)) => reshape(reverse(x)), the reshape only inserting dimensions of size 1"""
     inner = made_by(op.operand, ReshapeOp)
@@ -205,7 +205,7 @@ def reverse_of_inserting_reshape(op: ReverseOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(CopyOp)
+@rule(CopyOp, reads=(CopyOp,))
 def copy_of_copy(op: CopyOp, rewriter: Rewriter) -> None:
     """copy(copy(x)) => copy(x)"""
     inner = made_by(op.operand, CopyOp)
@@ -228,7 +228,7 @@ def copy_in_same_layout(op: CopyOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, op.operand)
 
 
-@rule(TransposeOp, needs=LI)
+@rule(TransposeOp, needs=LI, reads=(DotOp,))
 def transpose_of_dot(op: TransposeOp, rewriter: Rewriter) -> None:
     """transpose(dot(a, b)) => dot(b, a), of matrices without batch dimensions"""
     from mlirhlo.rewrites.algsimp.dot import swapped

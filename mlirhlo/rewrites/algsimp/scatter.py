@@ -110,7 +110,7 @@ def _scatter(b: Builder, like: ScatterOp, *operands: SSAValue | ScatterOp | AddO
     return b.like(ScatterOp, *operands, **kept)
 
 
-@rule(AddOp, needs=LI, contract="rounding")
+@rule(AddOp, needs=LI, contract="rounding", reads=(ScatterOp,))
 def add_of_scatters(op: AddOp, rewriter: Rewriter) -> None:
     """scatter_add(a, i, u) + scatter_add(b, j, v) => scatter_add(a + b, concat(i, j), concat(u, v))"""
     first, second = _adding(op.lhs, rewriter), _adding(op.rhs, rewriter)
@@ -128,7 +128,7 @@ def add_of_scatters(op: AddOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(AddOp, needs=LI, contract="rounding")
+@rule(AddOp, needs=LI, contract="rounding", reads=(ScatterOp,))
 def add_of_scatters_apart(op: AddOp, rewriter: Rewriter) -> None:
     """scatter_add(a, i, u) + scatter_add(b, j, v) => scatter_add(scatter_add(a + b, j, v), i, u)"""
     first, second = _adding(op.lhs, rewriter), _adding(op.rhs, rewriter)
@@ -144,7 +144,7 @@ def add_of_scatters_apart(op: AddOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(AddOp, needs=LI, contract="rounding")
+@rule(AddOp, needs=LI, contract="rounding", reads=(ScatterOp,))
 def add_of_scatter(op: AddOp, rewriter: Rewriter) -> None:
     """x + scatter_add(a, i, u) => scatter_add(x + a, i, u)"""
     first, second = _adding(op.lhs, rewriter), _adding(op.rhs, rewriter)
@@ -169,7 +169,7 @@ def _run(sizes: Sequence[int], window: Sequence[int]) -> int:
     return run
 
 
-@rule(TransposeOp, needs=("enable_fold_transpose_into_scatter", *LI))
+@rule(TransposeOp, needs=("enable_fold_transpose_into_scatter", *LI), reads=(ScatterOp,))
 def transpose_of_scatter(op: TransposeOp, rewriter: Rewriter) -> None:
     """transpose(scatter(x, i, u)) => scatter(transpose(x), i, transpose(u)), what is written being as contiguous"""
     scatter = made_by(op.operand, ScatterOp)

@@ -42,7 +42,7 @@ def select_by_constant(op: SelectOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, op.on_false)
 
 
-@rule(SelectOp)
+@rule(SelectOp, reads=(NotOp,))
 def select_by_not(op: SelectOp, rewriter: Rewriter) -> None:
     """select(not p, a, b) => select(p, b, a)"""
     if (inner := made_by(op.predicate, NotOp)) is not None:
@@ -64,7 +64,7 @@ def select_true_or_false(op: SelectOp, rewriter: Rewriter) -> None:
         b.done()
 
 
-@rule(SelectOp)
+@rule(SelectOp, reads=(CompareOp,))
 def select_of_compared_preds(op: SelectOp, rewriter: Rewriter) -> None:
     """select(a > b or a >= b, a, b) => a or b; < and <= => a and b; == => b; != => a, of pred"""
     compare = made_by(op.predicate, CompareOp)
@@ -83,7 +83,7 @@ def select_of_compared_preds(op: SelectOp, rewriter: Rewriter) -> None:
         b.done()
 
 
-@rule(SelectOp)
+@rule(SelectOp, reads=(DynamicUpdateSliceOp,))
 def select_of_update(op: SelectOp, rewriter: Rewriter) -> None:
     """select(p, a, dus(a, u, i)) => dus(a, select(p', ds(a, i), u), i), p' the slice of p"""
     update = made_by(op.on_false, DynamicUpdateSliceOp)

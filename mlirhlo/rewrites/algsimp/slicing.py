@@ -41,7 +41,7 @@ def slice_of_all(op: SliceOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, op.operand)
 
 
-@rule(SliceOp, needs=LI)
+@rule(SliceOp, needs=LI, reads=(SliceOp,))
 def slice_of_slice(op: SliceOp, rewriter: Rewriter) -> None:
     """slice(slice(x)) => slice(x), both without strides"""
     inner = made_by(op.operand, SliceOp)
@@ -56,7 +56,7 @@ def slice_of_slice(op: SliceOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(SliceOp, needs=LI)
+@rule(SliceOp, needs=LI, reads=(BroadcastOp,))
 def slice_of_broadcast(op: SliceOp, rewriter: Rewriter) -> None:
     """slice(broadcast(x)) => broadcast(slice(x))"""
     inner = made_by(op.operand, BroadcastOp)
@@ -76,7 +76,7 @@ def slice_of_broadcast(op: SliceOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(SliceOp, needs=LI)
+@rule(SliceOp, needs=LI, reads=(PadOp,))
 def slice_of_pad(op: SliceOp, rewriter: Rewriter) -> None:
     """slice(pad(x, v)) => bc(v), only padding; => slice(x), no padding"""
     inner = made_by(op.operand, PadOp)
@@ -104,7 +104,7 @@ def slice_of_pad(op: SliceOp, rewriter: Rewriter) -> None:
         b.done()
 
 
-@rule(SliceOp, needs=LI)
+@rule(SliceOp, needs=LI, reads=(ConcatenateOp,))
 def slice_of_concatenate(op: SliceOp, rewriter: Rewriter) -> None:
     """slice(concat(a, b, …)) => slice(concat(b, …)), of the operands that it reads"""
     inner = made_by(op.operand, ConcatenateOp)
@@ -138,7 +138,7 @@ def slice_of_concatenate(op: SliceOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(SliceOp, needs=LI)
+@rule(SliceOp, needs=LI, reads=(ReverseOp,))
 def slice_of_reverse(op: SliceOp, rewriter: Rewriter) -> None:
     """slice(reverse(x)) => reverse(slice(x))"""
     inner = made_by(op.operand, ReverseOp)
@@ -173,7 +173,7 @@ def slice_of_one_with_stride(op: SliceOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(SliceOp, needs=LI)
+@rule(SliceOp, needs=LI, reads=(ReshapeOp,))
 def slice_of_reshape(op: SliceOp, rewriter: Rewriter) -> None:
     """slice(reshape(x)) => reshape(slice(x)), of dimension 0 and whole rows of x"""
     inner = made_by(op.operand, ReshapeOp)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlirhlo.dialects.hlo.ops import AddOp, NegateOp, SubtractOp
+from mlirhlo.dialects.hlo.ops import AddOp, BroadcastOp, ConstantOp, NegateOp, SubtractOp
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
@@ -31,14 +31,14 @@ def subtract_from_itself(op: SubtractOp, rewriter: Rewriter) -> None:
         b.done()
 
 
-@rule(SubtractOp, contract="zeros")
+@rule(SubtractOp, contract="zeros", reads=(ConstantOp, BroadcastOp))
 def subtract_zero(op: SubtractOp, rewriter: Rewriter) -> None:
     """x - 0 => x"""
     if is_all(op.rhs, 0):
         forward(op, rewriter, op.lhs)
 
 
-@rule(SubtractOp)
+@rule(SubtractOp, reads=(ConstantOp, BroadcastOp))
 def subtract_constant(op: SubtractOp, rewriter: Rewriter) -> None:
     """x - C => x + (-C), x not constant"""
     if is_constant(op.lhs):
@@ -54,7 +54,7 @@ def subtract_constant(op: SubtractOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(SubtractOp, contract="rounding")
+@rule(SubtractOp, contract="rounding", reads=(SubtractOp,))
 def subtract_difference(op: SubtractOp, rewriter: Rewriter) -> None:
     """a - (a - b) => b, integers"""
     inner = made_by(op.rhs, SubtractOp)
@@ -62,7 +62,7 @@ def subtract_difference(op: SubtractOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, inner.rhs)
 
 
-@rule(SubtractOp, contract="rounding")
+@rule(SubtractOp, contract="rounding", reads=(AddOp,))
 def subtract_sum(op: SubtractOp, rewriter: Rewriter) -> None:
     """a - (a + b) => -b, integers"""
     inner = made_by(op.rhs, AddOp)
@@ -76,7 +76,7 @@ def subtract_sum(op: SubtractOp, rewriter: Rewriter) -> None:
             return
 
 
-@rule(SubtractOp, contract="rounding")
+@rule(SubtractOp, contract="rounding", reads=(AddOp,))
 def subtract_from_sum(op: SubtractOp, rewriter: Rewriter) -> None:
     """(a + b) - a => b, integers"""
     inner = made_by(op.lhs, AddOp)

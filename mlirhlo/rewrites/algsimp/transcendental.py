@@ -49,14 +49,14 @@ def exponential_of_zero(op: ExponentialOp, rewriter: Rewriter) -> None:
         b.done()
 
 
-@rule(LogOp, contract="rounding", needs=("enable_fast_math",))
+@rule(LogOp, contract="rounding", needs=("enable_fast_math",), reads=(ExponentialOp,))
 def log_of_exponential(op: LogOp, rewriter: Rewriter) -> None:
     """log(exp(a)) => a"""
     if (inner := made_by(op.operand, ExponentialOp)) is not None:
         forward(op, rewriter, inner.operand)
 
 
-@rule(LogOp, contract="rounding", needs=("enable_fast_math",))
+@rule(LogOp, contract="rounding", needs=("enable_fast_math",), reads=(PowerOp,))
 def log_of_power(op: LogOp, rewriter: Rewriter) -> None:
     """log(pow(a, b)) => select(b == 0, 0, b * log(|a|))"""
     inner = made_by(op.operand, PowerOp)
@@ -83,7 +83,7 @@ def log_of_root(op: LogOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(SqrtOp, contract="rounding")
+@rule(SqrtOp, contract="rounding", reads=(MultiplyOp,))
 def sqrt_of_square(op: SqrtOp, rewriter: Rewriter) -> None:
     """sqrt(a * a) => |a|, a not complex; with fast math, or on CPUs, where XLA always does it"""
     options = options_of(rewriter)
@@ -96,7 +96,7 @@ def sqrt_of_square(op: SqrtOp, rewriter: Rewriter) -> None:
         b.done()
 
 
-@rule(SqrtOp, contract="rounding", needs=("enable_fast_math",))
+@rule(SqrtOp, contract="rounding", needs=("enable_fast_math",), reads=(MultiplyOp,))
 def sqrt_of_complex_square(op: SqrtOp, rewriter: Rewriter) -> None:
     """sqrt(a * a) => convert(|a|), a complex(r, 0)"""
     # XLA does so for every complex number, and gives 1 for the root of i * i, which is i.
@@ -112,7 +112,7 @@ def sqrt_of_complex_square(op: SqrtOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(RsqrtOp, contract="rounding")
+@rule(RsqrtOp, contract="rounding", reads=(PowerOp,))
 def rsqrt_of_power_minus_two(op: RsqrtOp, rewriter: Rewriter) -> None:
     """rsqrt(pow(a, -2)) => a, a known not to be negative"""
     power = made_by(op.operand, PowerOp)
@@ -120,7 +120,7 @@ def rsqrt_of_power_minus_two(op: RsqrtOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, power.lhs)
 
 
-@rule(RsqrtOp, contract="rounding")
+@rule(RsqrtOp, contract="rounding", reads=(DivideOp,))
 def rsqrt_of_reciprocal(op: RsqrtOp, rewriter: Rewriter) -> None:
     """rsqrt(1 / a) => sqrt(a), a known not to be negative"""
     quotient = made_by(op.operand, DivideOp)
@@ -146,7 +146,7 @@ def power_one(op: PowerOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, op.lhs)
 
 
-@rule(PowerOp, contract="rounding", needs=("enable_fast_math",))
+@rule(PowerOp, contract="rounding", needs=("enable_fast_math",), reads=(ExponentialOp,))
 def power_of_exponential(op: PowerOp, rewriter: Rewriter) -> None:
     """pow(exp(a), b) => exp(a * b)"""
     if (inner := made_by(op.lhs, ExponentialOp)) is not None:

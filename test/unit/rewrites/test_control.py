@@ -122,9 +122,23 @@ def test_one_list_at_a_time() -> None:
 
 def test_fuel_is_one_for_all_runs_of_a_pass() -> None:
     control = PassControl(fuel={"tick": 2})
-    result = run_pipeline(parse_module(TEXT), PIPELINE, control=control)
+    tick, tock = Tick(says=True), Tock(says=True)
+    pipeline = (
+        tick,
+        PipelinePass("inner", (tick, tock)),
+        tock,
+        PipelinePass("inner", (tock, tick)),
+    )
+    result = run_pipeline(parse_module(TEXT), pipeline, control=control)
     assert result.trace.rule_counts == {("tick", "rule"): 2, ("tock", "rule"): 3}
     assert control.fuel == {"tick": 0}
+
+
+def test_a_pass_in_a_pipeline_waits_for_a_change_when_it_found_nothing_to_do() -> None:
+    idle, busy = Tick(), Tock(says=True)
+    inner = PipelinePass("inner", (idle, idle, busy, idle))
+    result = run_pipeline(parse_module(TEXT), [inner, inner, idle])
+    assert result.trace.rule_counts == {("tick", "rule"): 4, ("tock", "rule"): 2}
 
 
 def test_a_pipeline_that_does_not_end_says_it_changed_nothing_or_fails() -> None:

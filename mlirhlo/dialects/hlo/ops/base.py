@@ -7,6 +7,7 @@ see them like any use. `inputs` leaves them out.
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar, cast, overload
 
@@ -48,6 +49,9 @@ from mlirhlo.dialects.hlo.types import shape_of
 
 T = TypeVar("T")
 OpT = TypeVar("OpT", bound="Instruction")
+
+_at = cast("Callable[[tuple[Any, ...], int], Any]", cast(Any, tuple).__getitem__)
+"""As xDSL's `SSAValues[place]`, which is a function of Python's."""
 
 CONTROL_PREDECESSORS = "control_predecessors"
 """Property with the number of trailing operands that are control predecessors."""
@@ -146,7 +150,14 @@ def value_property(type_: type[T], key: str | None = None) -> Accessor[T | None]
     return Accessor(lambda a: None if a is None else cast(T, cast(Any, a).data), key)
 
 
-class Instruction(IRDLOperation):
+class _Kind(ABCMeta):
+    """Class of instructions' classes. None has virtual subclasses, so that `isinstance` need not ask
+    for them; rewriting is mostly such questions, and these are several times as quick."""
+
+    __instancecheck__ = type.__instancecheck__
+
+
+class Instruction(IRDLOperation, metaclass=_Kind):
     """An HLO instruction: operands, one result, properties named as HLO text names attributes."""
 
     opcode: ClassVar[Opcode]
@@ -173,12 +184,12 @@ class Instruction(IRDLOperation):
     @property
     def output(self) -> OpResult:
         """The result."""
-        return self.results[0]
+        return cast(OpResult, _at(self.results, 0))
 
     @property
     def shape(self) -> Shape:
         """Shape of the result."""
-        return shape_of(self.results[0].type)
+        return shape_of(_at(self.results, 0)._type)
 
     @property
     def inputs(self) -> tuple[SSAValue, ...]:
@@ -253,7 +264,7 @@ class Unary(Instruction):
     @property
     def operand(self) -> SSAValue:
         """Operand 0."""
-        return self._operands[0]
+        return cast(SSAValue, _at(self._operands, 0))
 
 
 class Binary(Instruction):
@@ -262,12 +273,12 @@ class Binary(Instruction):
     @property
     def lhs(self) -> SSAValue:
         """Operand 0."""
-        return self._operands[0]
+        return cast(SSAValue, _at(self._operands, 0))
 
     @property
     def rhs(self) -> SSAValue:
         """Operand 1."""
-        return self._operands[1]
+        return cast(SSAValue, _at(self._operands, 1))
 
 
 _COMMON_PROPERTIES: Mapping[str, OptPropertyDef] = {

@@ -82,8 +82,8 @@ class ComputationOp(IRDLOperation):
         op = self.body.block.first_op
         while op is not None:
             following = op._next_op
-            if isinstance(op, Instruction):
-                yield op
+            if type(op) is not ReturnOp:
+                yield cast(Instruction, op)
             op = following
 
     @property

@@ -48,6 +48,7 @@ SETTINGS: Mapping[tuple[str, str], str] = {
         "enable-conditional-simplification=true rewrite-no-op-bitcast-convert-to-bitcast=true"
     ),
     ("cpu", "gather_expander"): "simple-only=true",
+    ("cpu", "layout-assignment"): "target=cpu",
     ("gpu", "gather_expander"): "simple-only=true",
     ("gpu", "scatter_expander"): "simple-only=true",
 }

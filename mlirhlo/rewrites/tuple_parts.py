@@ -62,6 +62,21 @@ def replace_parts(
         shapes.append(shape_of(replaced.type))
     made = insert_before(place, make("tuple", parts, TupleShape(tuple(shapes))))
     inherit_from(made, value)
-    if isinstance(owner, TupleOp):  # which nobody may need any more
-        made.instruction_name = owner.instruction_name
+    if isinstance(owner, TupleOp) and value.has_one_use():
+        made.instruction_name, owner.instruction_name = owner.instruction_name, None
     return made.output
+
+
+def set_operand(user: Operation, number: int, value: SSAValue) -> None:
+    """Lets `user` read `value`; a tuple that nobody reads any more goes."""
+    old = user.operands[number].owner
+    user.operands[number] = value
+    work = [old]
+    while work:
+        op = work.pop()
+        if not isinstance(op, TupleOp) or op.output.first_use is not None or op.parent is None:
+            continue
+        if not op.control_predecessors:
+            work += [part.owner for part in op.inputs]
+            op.detach()
+            op.erase()

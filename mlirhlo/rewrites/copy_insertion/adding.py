@@ -18,7 +18,7 @@ from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import leaves, subshape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.copy_insertion.buffers import Buffers, is_array
-from mlirhlo.rewrites.tuple_parts import insert_before, replace_parts
+from mlirhlo.rewrites.tuple_parts import insert_before, replace_parts, set_operand
 
 Copies = dict[ShapeIndex, Instruction]
 """Copies of parts of a value."""
@@ -27,16 +27,29 @@ Copies = dict[ShapeIndex, Instruction]
 def add_copies(module: HloModule, values: SingleValues) -> set[Instruction]:
     """Copies around loops, branches, writes in place and aliased results; all that were added."""
     added: set[Instruction] = set()
-    for computation in values.run:
-        for op in tuple(computation.instructions):
-            if isinstance(op, WhileOp):
-                _around_loop(op, values, added)
-            elif isinstance(op, ConditionalOp):
-                _at_ends_of_branches(op, values, added)
-            elif not op.opcode.name.endswith("-done"):
-                _before_write(op, values, added)
+    ops = [op for computation in values.run for op in computation.instructions]
+    # What changes is known before anything does: a body's parameter may be the state of a loop inside.
+    loops = [(op, _changing(op, values)) for op in ops if isinstance(op, WhileOp)]
+    for loop, wanted in loops:
+        if wanted:
+            _around_loop(loop, wanted, values, added)
+    for op in ops:
+        if isinstance(op, ConditionalOp):
+            _at_ends_of_branches(op, values, added)
+        elif not isinstance(op, WhileOp) and not op.opcode.name.endswith("-done"):
+            _before_write(op, values, added)
     _of_aliased_results(module, added)
     return added
+
+
+def _changing(op: WhileOp, values: SingleValues) -> list[ShapeIndex]:
+    """Elements of a loop's state that its body changes."""
+    init = cast(Instruction, op.inputs[0].owner)
+    return [
+        index
+        for index, _ in leaves(op.shape)
+        if is_array((op, index)) and values.value_of[op, index] != values.value_of[init, index]
+    ]
 
 
 def _copied(
@@ -85,21 +98,18 @@ def _copy_root(
 ) -> None:
     end = computation.terminator
     value, _ = _copied(end.root, wanted, end, added, after)
-    end.operands[0] = value
+    set_operand(end, 0, value)
 
 
-def _around_loop(op: WhileOp, values: SingleValues, added: set[Instruction]) -> None:
-    """The first state, and in the body the state and the next one, of elements that the body changes."""
-    init = cast(Instruction, op.inputs[0].owner)
-    wanted = [
-        index
-        for index, _ in leaves(op.shape)
-        if is_array((op, index)) and values.value_of[op, index] != values.value_of[init, index]
-    ]
-    if not wanted:
-        return
+def _around_loop(
+    op: WhileOp,
+    wanted: Collection[ShapeIndex],
+    values: SingleValues,
+    added: set[Instruction],
+) -> None:
+    """The first state, and in the body the state and the next one, of the wanted elements."""
     value, _ = _copied(op.inputs[0], wanted, op, added)
-    op.operands[0] = value
+    set_operand(op, 0, value)
     body = values.computations[op.body]
     copies = _copy_for_readers(body.parameters[0], wanted, added)
     _copy_root(body, wanted, added, copies)
@@ -129,7 +139,7 @@ def _before_write(op: Instruction, values: SingleValues, added: set[Instruction]
         )
     for number, indices in wanted.items():
         value, _ = _copied(op.inputs[number], indices, op, added)
-        op.operands[number] = value
+        set_operand(op, number, value)
 
 
 def _of_aliased_results(module: HloModule, added: set[Instruction]) -> None:

@@ -1,0 +1,232 @@
+"""What each opcode asks of the layouts of its operands and results.
+
+Three things: operands that have to be laid out as a result is (`Tie`), pairs of layouts with which nothing
+moves (`Hint`), and operands or results in a layout of their own (`Pin`).
+Source: reference of the passes, "LayoutAssignment"; behaviour of XLA's pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+from mlirhlo.dialects.hlo.attributes.base import bool_of
+from mlirhlo.dialects.hlo.ops import BroadcastOp, CustomCallOp, ReduceOp, TransposeOp
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, leaves
+from mlirhlo.rewrites.layout_assignment import moves
+from mlirhlo.rewrites.layout_assignment.moves import Order
+
+ShapeIndex: TypeAlias = tuple[int, ...]
+Move: TypeAlias = Callable[[Order], Order | None]
+
+FORWARDS = frozenset(
+    {
+        "tuple",
+        "get-tuple-element",
+        "opt-barrier",
+        "optimization-barrier",
+        "domain",
+        "add-dependency",
+    }
+)
+"""Opcodes whose result is, in parts, what their operands are."""
+
+CALLS = frozenset({"call", "conditional", "while"})
+"""Opcodes that hand values to computations whose layouts are assigned too."""
+
+_KEEPING = frozenset(
+    {
+        "all-gather",
+        "all-reduce",
+        "all-to-all",
+        "bitcast-convert",
+        "cholesky",
+        "collective-broadcast",
+        "collective-permute",
+        "concatenate",
+        "dynamic-slice",
+        "dynamic-update-slice",
+        "fft",
+        "map",
+        "pad",
+        "reduce-scatter",
+        "reduce-window",
+        "reverse",
+        "scan",
+        "scatter",
+        "select-and-scatter",
+        "set-dimension-size",
+        "slice",
+        "sort",
+        "triangular-solve",
+    }
+)
+"""Opcodes, beside the element-wise ones, whose operands and results of one rank are laid out alike."""
+
+_ONE_LAYOUT = frozenset({"reduce", "reduce-window", "scan", "scatter", "sort"})
+"""Of opcodes with several results, those that have one layout for all."""
+
+_LIBRARY = frozenset(
+    {
+        "cholesky",
+        "convolution",
+        "dot",
+        "fft",
+        "ragged-dot",
+        "scaled-dot",
+        "topk",
+        "triangular-solve",
+    }
+)
+"""Opcodes that a CPU's libraries compute on row-major arrays."""
+
+_AS_THEY_ARE = frozenset({"bitcast", "fusion", "infeed", "outfeed", "recv", "send"})
+"""Opcodes whose layouts a compiler or a host has chosen; so it is with all starts, updates and dones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """Operand `number` has to be laid out as the result at `index`."""
+
+    number: int
+    index: ShapeIndex = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """Layouts of operand `number` and the result at `index` with which nothing moves."""
+
+    number: int
+    index: ShapeIndex
+    forward: Move | None
+    """From the operand's to the result's."""
+    backward: Move | None
+    strength: int = 1
+    """1 where the instruction moves elements otherwise; 2 where it reads them in another order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A layout for the part at `index` of operand `number`, or of the result."""
+
+    number: int | None
+    index: ShapeIndex
+    order: Order
+
+
+Relation: TypeAlias = Tie | Hint | Pin
+
+
+def relations(op: Instruction, *, row_major_libraries: bool) -> Iterator[Relation]:
+    """What `op` asks; nothing where instructions hand values on or call."""
+    name = op.opcode.name
+    if name in FORWARDS or name in CALLS:
+        return
+    if _is_fixed(op):
+        yield from _as_it_is(op)
+    elif name == "custom-call" or (row_major_libraries and name in _LIBRARY):
+        yield from _row_major(op)
+    elif name == "copy":
+        yield Hint(0, (), _same, _same)
+    elif isinstance(op, TransposeOp):
+        yield _transpose(op.dimensions)
+    elif name in ("reshape", "dynamic-reshape"):
+        yield _reshape(op)
+    elif isinstance(op, BroadcastOp):
+        yield _broadcast(op.dimensions)
+    elif isinstance(op, ReduceOp):
+        yield from _reduce(op)
+    elif op.opcode.elementwise or name in _KEEPING:
+        yield from _keeping(op)
+
+
+def has_one_layout(op: Instruction) -> bool:
+    """Whether all results of `op` are laid out alike."""
+    return op.opcode.name in _ONE_LAYOUT
+
+
+def _is_fixed(op: Instruction) -> bool:
+    name = op.opcode.name
+    if name in _AS_THEY_ARE or name.endswith(("-start", "-update", "-done")):
+        return True
+    if isinstance(op, CustomCallOp):
+        return op.operand_layout_constraints is not None
+    return bool_of(op.properties.get("constrain_layout"))
+
+
+def _as_it_is(op: Instruction) -> Iterator[Pin]:
+    shapes: tuple[Shape, ...] = op.input_shapes
+    if isinstance(op, CustomCallOp) and op.operand_layout_constraints is not None:
+        shapes = op.operand_layout_constraints
+    for number, shape in enumerate(shapes):
+        for index, part in leaves(shape):
+            if isinstance(part, ArrayShape) and part.layout is not None:
+                yield Pin(number, index, part.layout.minor_to_major)
+    for index, part in leaves(op.shape):
+        if isinstance(part, ArrayShape) and part.layout is not None:
+            yield Pin(None, index, part.layout.minor_to_major)
+
+
+def _row_major(op: Instruction) -> Iterator[Pin]:
+    for number, shape in enumerate((*op.input_shapes, op.shape)):
+        at = number if number < len(op.input_shapes) else None
+        for index, part in leaves(shape):
+            if isinstance(part, ArrayShape):
+                yield Pin(at, index, moves.descending(part.rank))
+
+
+def _same(order: Order) -> Order:
+    return order
+
+
+def _transpose(dimensions: tuple[int, ...]) -> Hint:
+    return Hint(
+        0,
+        (),
+        lambda order: moves.unpermuted(order, dimensions),
+        lambda order: moves.permuted(order, dimensions),
+    )
+
+
+def _reshape(op: Instruction) -> Hint:
+    source, result = cast(ArrayShape, op.input_shapes[0]), cast(ArrayShape, op.shape)
+    sizes, target = source.dimensions, result.dimensions
+    return Hint(
+        0,
+        (),
+        lambda order: moves.reshaped(order, sizes, target),
+        lambda order: moves.reshaped(order, target, sizes),
+    )
+
+
+def _broadcast(dimensions: tuple[int, ...]) -> Hint:
+    return Hint(0, (), None, lambda order: moves.kept(order, dimensions), 2)
+
+
+def _reduce(op: ReduceOp) -> Iterator[Relation]:
+    shapes = op.input_shapes
+    count = len(shapes) // 2
+    left = tuple(d for d in range(_rank(shapes[0])) if d not in op.dimensions)
+    first = (0,) if isinstance(op.shape, TupleShape) else ()
+    for number in range(count):
+        yield Hint(number, first, lambda order: moves.kept(order, left), None, 2)
+
+
+def _keeping(op: Instruction) -> Iterator[Tie]:
+    results = [(index, part) for index, part in leaves(op.shape) if _rank(part) > 1]
+    if not results:
+        return
+    for number, shape in enumerate(op.input_shapes):
+        if not isinstance(shape, ArrayShape):
+            continue
+        index, part = results[0]
+        if len(results) > 1 and not has_one_layout(op) and number < len(results):
+            index, part = results[number]
+        if shape.rank == _rank(part):
+            yield Tie(number, index)
+
+
+def _rank(shape: Shape) -> int:
+    return shape.rank if isinstance(shape, ArrayShape) else 0

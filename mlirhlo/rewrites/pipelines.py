@@ -38,7 +38,11 @@ _SIMPLIFICATION_TPU = (
     "simplify-while-loops,reshape-mover,constant_folding,simplify-conditional,cse,dce"
 )
 _FACTORS = "cholesky_expander,qr_expander,eigh_expander"
-_FLOATS = ",".join(f"float-normalization-{name}" for name in ("bf16", "f8e5m2", "f8e4m3fn"))
+_NARROW = (
+    *("bf16", "f8e5m2", "f8e4m3", "f8e4m3fn", "f8e4m3b11fnuz", "f8e5m2fnuz", "f8e4m3fnuz"),
+    *("f8e3m4", "s4", "u4", "f4e2m1fn", "f8e8m0fnu"),
+)
+_FLOATS = ",".join(f"float-normalization-{name}" for name in _NARROW)
 
 
 def _named(name: str, *parts: str | PipelinePass, fix_point: bool = False) -> PipelinePass:

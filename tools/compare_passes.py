@@ -3,10 +3,11 @@
 
     tools/compare_passes.py algsimp
     tools/compare_passes.py algsimp --dump test/data/some.passes.tar.gz --worse
+    tools/compare_passes.py --generated 40 --seed 1     # random programs, compiled here by XLA:CPU
     tools/compare_passes.py --page          # every pass; writes docs/compare-passes.md
 
-What XLA did is read from dumps of the corpus, which hold the module before and after every pass that
-changed it. Each module before runs through ours; then, dead code gone on both sides,
+What XLA did is read from dumps, of the corpus or of random programs made on the spot, which hold the
+module before and after every pass that changed it. Each module before runs through ours; then, dead code gone on both sides,
 agree    the modules are the same up to names
 better   ours has fewer instructions
 worse    ours has more
@@ -21,10 +22,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 import tarfile
+import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,6 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from mlirhlo.analysis.cost import CostAnalysis, analyse  # noqa: E402
+from mlirhlo.debug.index.names import parse_name  # noqa: E402
 from mlirhlo.diagnostics import HloError  # noqa: E402
 from mlirhlo.dialects.hlo import HloModule  # noqa: E402
 from mlirhlo.formats.hlo_text import PrintOptions, parse_module, print_module  # noqa: E402
@@ -40,6 +44,8 @@ from mlirhlo.rewrites.registry import list_passes  # noqa: E402
 
 SHARED = Path(os.environ.get("MLIRHLO_SHARED", ROOT.parent / "shared"))
 PAGE = ROOT / "docs" / "compare-passes.md"
+ON_THE_PAGE = 60
+"""Random programs that the page tells of."""
 VERDICTS = ("agree", "better", "worse", "differs", "dearer")
 
 SETTINGS: Mapping[tuple[str, str], str] = {
@@ -51,6 +57,7 @@ SETTINGS: Mapping[tuple[str, str], str] = {
     ("cpu", "layout-assignment"): "target=cpu",
     ("gpu", "gather_expander"): "simple-only=true",
     ("gpu", "scatter_expander"): "simple-only=true",
+    ("tpu", "bfloat16-propagation"): "dots=true",
 }
 """Options that XLA's compilers give a pass, by platform; dumps tell names, not options."""
 
@@ -67,6 +74,9 @@ EXPLAINED: Mapping[str, str] = {
         "kernel, and cheap producers are not copied into every reader."
     ),
     "multi_output_fusion": "Ours plans by its own costs, as for `fusion`.",
+    "bfloat16-propagation": (
+        "XLA:TPU says for each fusion of its own which operands it reads as bf16; ours looks into fusions."
+    ),
     "priority-fusion": "Ours plans by its own costs, as for `fusion`.",
     "all_to_all_decomposer": (
         "XLA:TPU keeps an all-to-all of arrays and only raises its rank; ours makes the form of tuples."
@@ -86,10 +96,44 @@ EXPLAINED: Mapping[str, str] = {
 class Pair:
     """One module around a pass."""
 
+    wanted: str
+    """The pass."""
     name: str
     platform: str
     before: str
     after: str
+
+
+def generated(count: int, seed: int) -> list[Pair]:
+    """Modules around all passes of XLA:CPU, of so many random programs (`test/strategies/programs.py`)."""
+    found: list[Pair] = []
+    with tempfile.TemporaryDirectory() as folder:
+        flags = f"--xla_dump_to={folder} --xla_dump_hlo_as_text --xla_dump_hlo_pass_re=.+"
+        environment = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
+        make = [sys.executable, "-c", _COMPILE, str(ROOT / "test"), str(seed), str(count)]
+        subprocess.run(make, env=environment, check=True)
+        before: dict[int | None, str] = {}
+        names = [(parse_name(file.name), file) for file in Path(folder).glob("*.txt")]
+        for name, file in sorted(names, key=lambda n: (n[0].module_id or 0, n[0].step or 0)):
+            if name.kind != "boundary" or not name.after:
+                continue
+            text = file.read_text()
+            if name.after != "pipeline-start" and text != before.get(name.module_id):
+                place = f"{name.module_name}.{name.module_id}/{file.name}"
+                found.append(Pair(name.after, place, "cpu", before[name.module_id], text))
+            before[name.module_id] = text
+    return found
+
+
+_COMPILE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from strategies.programs import arguments_of, program
+import jax
+first, count = map(int, sys.argv[2:])
+for seed in range(first, first + count):
+    jax.jit(program(seed)).lower(*arguments_of(seed)).compile()
+"""
 
 
 def pairs(archive: Path, wanted: str) -> Iterator[Pair]:
@@ -104,7 +148,7 @@ def pairs(archive: Path, wanted: str) -> Iterator[Pair]:
 
         for row in json.loads(read("INDEX.json")):
             if row["pass"] == wanted and row["before"]:
-                yield Pair(row["file"], platform, read(row["before"]), read(row["file"]))
+                yield Pair(wanted, row["file"], platform, read(row["before"]), read(row["file"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,26 +211,23 @@ class Table:
     counts: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
     failed: int = 0
 
-    def fill(self, archives: Sequence[Path], limit: int, listing: bool) -> None:
+    def fill(self, found: Iterable[Pair], limit: int, listing: bool) -> None:
         """Compares; prints what is not agreed on where `listing`."""
-        for archive in archives:
-            for pair in pairs(archive, self.name):
-                counts = self.counts.setdefault(pair.platform, Counter())
-                seen = sum(counts[v] for v in VERDICTS[:4])
-                if limit and seen >= limit:
-                    break
-                try:
-                    found, more, ours, theirs = compare(self.name, pair)
-                except HloError as problem:
-                    print(f"{archive.name}: {pair.name}: {problem}", file=sys.stderr)
-                    self.failed += 1
-                    continue
-                counts[found] += 1
-                counts["dearer"] += more
-                if listing and found != "agree":
-                    mark = " dearer" if more else ""
-                    sizes = f"{ours.count:6} {theirs.count:6}"
-                    print(f"{found:8} {sizes}  {archive.name}  {pair.name}{mark}")
+        for pair in found:
+            counts = self.counts.setdefault(pair.platform, Counter())
+            if limit and sum(counts[v] for v in VERDICTS[:4]) >= limit:
+                continue
+            try:
+                verdict, more, ours, theirs = compare(self.name, pair)
+            except HloError as problem:
+                print(f"{pair.name}: {problem}", file=sys.stderr)
+                self.failed += 1
+                continue
+            counts[verdict] += 1
+            counts["dearer"] += more
+            if listing and verdict != "agree":
+                mark = " dearer" if more else ""
+                print(f"{verdict:8} {ours.count:6} {theirs.count:6}  {pair.name}{mark}")
 
     def lines(self) -> Iterator[str]:
         """As text."""
@@ -201,7 +242,22 @@ class Table:
             yield f"| `{self.name}` | {platform} | {cells} |"
 
 
-def page(tables: Sequence[Table]) -> str:
+def table_of(tables: Sequence[Table]) -> list[str]:
+    """Markdown of the verdicts of passes, with their sums."""
+    lines = [
+        "| pass | platform | " + " | ".join(VERDICTS) + " |",
+        "| --- | --- |" + " ---: |" * len(VERDICTS),
+    ]
+    total: Counter[str] = Counter()
+    for table in tables:
+        lines += table.rows()
+        for counts in table.counts.values():
+            total += counts
+    lines.append("| **all** | | " + " | ".join(str(total[v]) for v in VERDICTS) + " |")
+    return lines
+
+
+def page(tables: Sequence[Table], random: Sequence[Table]) -> str:
     """Markdown of all passes. Raises `SystemExit` for a pass that is worse and has no explanation."""
     lines = [
         "<!-- Written by tools/compare_passes.py --page; run it again after changing a pass. -->",
@@ -218,23 +274,21 @@ def page(tables: Sequence[Table]) -> str:
         "flops, transcendentals or bytes by the cost analysis. Dead code is removed on both sides first.",
         "All passes:",
         "",
-        "| pass | platform | " + " | ".join(VERDICTS) + " |",
-        "| --- | --- |" + " ---: |" * len(VERDICTS),
+        *table_of(tables),
+        "",
+        "## On random programs",
+        "",
+        f"`tools/compare_passes.py --generated {ON_THE_PAGE} --seed 1` compiles so many random programs",
+        "with XLA:CPU, and compares as above:",
+        "",
+        *table_of(random),
     ]
-    total: Counter[str] = Counter()
-    for table in tables:
-        lines += table.rows()
-        for counts in table.counts.values():
-            total += counts
-    lines.append("| **all** | | " + " | ".join(str(total[v]) for v in VERDICTS) + " |")
     lines += ["", "## Where ours is worse", ""]
-    for table in tables:
-        if any(counts["worse"] for counts in table.counts.values()):
-            if table.name not in EXPLAINED:
-                raise SystemExit(
-                    f"{table.name} is worse than XLA's, and EXPLAINED does not say why"
-                )
-            lines += [f"- `{table.name}`: {EXPLAINED[table.name]}"]
+    worse = [t.name for t in (*tables, *random) if any(c["worse"] for c in t.counts.values())]
+    for name in dict.fromkeys(worse):
+        if name not in EXPLAINED:
+            raise SystemExit(f"{name} is worse than XLA's, and EXPLAINED does not say why")
+        lines += [f"- `{name}`: {EXPLAINED[name]}"]
     return "\n".join(lines) + "\n"
 
 
@@ -254,20 +308,35 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("names", nargs="*", help="passes, by XLA's names; all when none is given")
     parser.add_argument("--dump", type=Path, action="append", help="archive of dumps")
+    parser.add_argument("--generated", type=int, default=0, help="so many random programs instead")
+    parser.add_argument("--seed", type=int, default=1, help="of the first random program")
     parser.add_argument("--limit", type=int, default=0, help="at most so many modules a platform")
     parser.add_argument("--worse", action="store_true", help="list what is not agreed on")
     parser.add_argument("--page", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     arguments = parser.parse_args()
-    archives = arguments.dump or sorted((SHARED / "corpus").glob("programs/*/*.passes.tar.gz"))
     tables: list[Table] = []
-    for name in arguments.names or shared_passes(archives):
-        table = Table(name)
-        table.fill(archives, arguments.limit, arguments.worse)
-        print("\n".join(table.lines()), flush=True)
-        tables.append(table)
+    random: list[Table] = []
+    if not arguments.generated:
+        archives = arguments.dump or sorted((SHARED / "corpus").glob("programs/*/*.passes.tar.gz"))
+        tables = [Table(name) for name in arguments.names or shared_passes(archives)]
+        for table in tables:
+            found = (pair for archive in archives for pair in pairs(archive, table.name))
+            table.fill(found, arguments.limit, arguments.worse)
+            print("\n".join(table.lines()), flush=True)
+    if arguments.generated or arguments.page:
+        made = generated(arguments.generated or ON_THE_PAGE, arguments.seed)
+        known = set(list_passes(loaded=False))
+        random = [
+            Table(name)
+            for name in arguments.names or sorted({pair.wanted for pair in made} & known)
+        ]
+        for table in random:
+            own = (pair for pair in made if pair.wanted == table.name)
+            table.fill(own, arguments.limit, arguments.worse)
+            print("\n".join(table.lines()), flush=True)
     if arguments.page:
-        PAGE.write_text(page(tables))
-    return 1 if any(t.failed or not t.counts for t in tables) else 0
+        PAGE.write_text(page(tables, random))
+    return 1 if any(t.failed or not t.counts for t in (*tables, *random)) else 0
 
 
 if __name__ == "__main__":

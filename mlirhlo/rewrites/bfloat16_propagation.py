@@ -28,6 +28,7 @@ from mlirhlo.dialects.hlo.ops import (
     ConditionalOp,
     ConstantOp,
     ConvertOp,
+    ConvolutionOp,
     DotOp,
     FusionOp,
     GetTupleElementOp,
@@ -60,7 +61,7 @@ _ALIKE = frozenset(
 """Opcodes of which a rounded result is what they make of rounded operands."""
 _MAKES = _ALIKE | {"constant", "convolution", "dot", "iota", "reduce", "reduce-window"}
 """Opcodes that can give bf16, whatever they are given; so can element-wise ones."""
-_NO_MATH = frozenset({"bitcast-convert", "rng", "stochastic-convert"})
+_NO_MATH = frozenset({"bitcast-convert", "reduce-precision", "rng", "stochastic-convert"})
 
 
 @dataclass(frozen=True)
@@ -336,7 +337,19 @@ def _can_give(op: Instruction, effects: SideEffects) -> bool:
         return False
     if isinstance(op, ParameterOp):
         return True  # of a fusion or a loop: what is handed in decides
+    if not all(_rounds_once(op, shape) for shape in op.input_shapes):
+        return False
     return op.opcode.elementwise or name in _MAKES or isinstance(op, FusionOp)
+
+
+def _rounds_once(op: Instruction, shape: Shape) -> bool:
+    """Whether what `op` makes of numbers of the type has no rounding to f32 on its way to bf16."""
+    if not isinstance(shape, ArrayShape):
+        return True
+    type_ = shape.element_type
+    if type_.is_float or type_.is_complex:
+        return type_.is_float and type_.bits <= 32
+    return type_.bits <= 16 or not isinstance(op, (ConvertOp, DotOp, ConvolutionOp))
 
 
 def _is_of_default_precision(op: Instruction) -> bool:

@@ -112,9 +112,13 @@ def _slide_over_groups(op: ConvolutionOp, rewriter: Rewriter, groups: int, given
     b = Builder(op, rewriter)
     split_x = b.reshape(x, _split(array(x), i, groups))
     split_w = b.reshape(w, _split(array(w), k, groups))
-    part = WindowDimension(groups, groups - 1, base_dilation=groups)
+    for split, whole in ((split_x, x), (split_w, w)):
+        owner = whole.owner
+        if isinstance(owner, Instruction) and "frontend_attributes" in owner.properties:
+            split.properties["frontend_attributes"] = owner.properties["frontend_attributes"]
+    dilated = WindowDimension(groups, groups - 1, base_dilation=groups)
     key = "batch_group_count" if op.batch_group_count > 1 else "feature_group_count"
-    numbers = _numbers(op, new, part, groups=key)
+    numbers = _numbers(op, new, dilated, groups=key)
     made = b(ConvolutionOp, split_x, split_w, shape=_split(array(op), o, groups), **numbers)
     b.like(ReshapeOp, made)
     b.done()

@@ -48,6 +48,8 @@ CASES = {
     "r = f32[] reduce(e, z), dimensions={0}, to_apply=most\nROOT c = bf16[] convert(r)",
     "constant": "k = f32[8] constant({1.001, 2.002, -0, inf, nan, 1e-42, 7, 3e38})\n"
     "m = f32[8] minimum(k, x)\nROOT c = bf16[8] convert(m)",
+    "integers": "i = s8[8] convert(x)\nf = f32[8] convert(i)\nm = f32[8] multiply(f, y)\n"
+    "a = f32[8] abs(f)\nb = bf16[8] convert(a)\nc = bf16[8] convert(m)\nROOT r = bf16[8] add(b, c)",
     "loop": "zero = s32[] constant(0)\nt = (s32[], f32[8]) tuple(zero, x)\n"
     "w = (s32[], f32[8]) while(t), condition=cond, body=body\n"
     "o = f32[8] get-tuple-element(w), index=1\nc = bf16[8] convert(o)\n"
@@ -98,6 +100,21 @@ def test_every_bit_stays(name: str) -> None:
                 np.uint16 if a.dtype == ml_dtypes.bfloat16 else np.uint32
             )
             assert (same | (np.isnan(a.astype(float)) & np.isnan(b.astype(float)))).all()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "i = s32[8] convert(x)\nf = f32[8] convert(i)",  # rounded to f32 first
+        "z = c64[8] complex(x, y)\nf = f32[8] real(z)",
+        "f = f32[8] reduce-precision(x), exponent_bits=5, mantissa_bits=10",
+        'f = f32[8] custom-call(x), custom_call_target="LayoutConstraint"',
+    ],
+)
+def test_what_does_not_round_once_stays(made: str) -> None:
+    body = f"  x = f32[8] parameter(0)\n  y = f32[8] parameter(1)\n{made}\n  ROOT c = bf16[8] convert(f)\n"
+    module = parse_module(f"HloModule m\nENTRY e {{\n{body}}}\n")
+    assert not Bfloat16PropagationPass().run(HloModule(module), Trace())
 
 
 @needs_shared

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from xdsl.ir import Operation
+
 from mlirhlo.dialects.tpu.attributes import ReductionKindAttr, RoundingModeAttr
 from mlirhlo.mosaic.attributes import attribute_of, case_of, integers_of, name_of
 from mlirhlo.mosaic.pipeline.building import (
@@ -21,7 +23,7 @@ from mlirhlo.mosaic.target.tiling import shape_in
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
-    from xdsl.ir import Attribute, Operation
+    from xdsl.ir import Attribute, SSAValue
 
 _CASTS = {
     "arith.extf": ("tpu.extf", None),
@@ -62,7 +64,7 @@ def _canonicalize(op: Operation) -> None:
         new = build("tpu.reshape", op.operands, (op.results[0].type,), None, op)
     elif name == "vector.transpose":
         new = build("tpu.transpose", op.operands, (op.results[0].type,), dict(op.properties), op)
-    elif name in _CASTS and is_vector(op.results[0].type):
+    elif name in _CASTS:
         target, rounding = _CASTS[name]
         extra: dict[str, Attribute] = {}
         if rounding is not None:
@@ -106,10 +108,30 @@ def _reduce(op: Operation) -> None:
         op,
     )
     flat = build("tpu.reshape", reduced.results, (result,), None, op)
-    total = build(combine, (flat.results[0], acc), (result,), None, op)
-    for new in (reduced, flat, total):
-        insert(new, op)
+    insert(reduced, op)
+    insert(flat, op)
+    if _is_neutral(acc, kind):
+        replace(op, flat.results)
+        return
+    total = insert(build(combine, (flat.results[0], acc), (result,), None, op), op)
     replace(op, total.results)
+
+
+_NEUTRAL = {
+    "maxf": ("0xFF800000", "0xFF80"),
+    "minf": ("0x7F800000", "0x7F80"),
+    "maxsi": (str(-(2**31)), str(-(2**15))),
+    "minsi": (str(2**31 - 1), str(2**15 - 1)),
+}
+
+
+def _is_neutral(acc: SSAValue, kind: str) -> bool:
+    """Whether an accumulator is what changes no extremum; sums keep the sign of their zero."""
+    owner = acc.owner
+    if not isinstance(owner, Operation) or name_of(owner) != "arith.constant":
+        return False
+    stated = str(attribute_of(owner, "value"))
+    return stated[stated.find("<") + 1 : stated.find(">")] in _NEUTRAL.get(kind, ())
 
 
 def canonicalize_mosaic(module: ModuleOp) -> None:

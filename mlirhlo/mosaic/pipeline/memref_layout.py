@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from xdsl.ir import BlockArgument
+
 from mlirhlo.dialects.tpu.values import LANES, TiledLayout
 from mlirhlo.mosaic.attributes import attribute_of, integers_of, name_of
 from mlirhlo.mosaic.pipeline.building import (
@@ -55,6 +57,9 @@ def infer_memref_layout(module: ModuleOp) -> None:
             if name_of(op) in _ALLOCATIONS and op.results:
                 layout = inferred_layout(op.results[0].type)
                 after = op.next_op
+                if layout is not None and _is_one_tile_wide(op.results[0].type):
+                    # What is made here is made of rows.
+                    layout = TiledLayout(((1, LANES),), layout_rows(op.results[0].type))
                 if layout is not None and after is not None:
                     _lay_out(retype(op.results[0], with_layout(op.results[0].type, layout)), after)
         settle_function_type(function)
@@ -70,11 +75,10 @@ def inferred_layout(type_: Attribute) -> TiledLayout | None:
     if is_semaphore(type_):
         return TiledLayout((), dense_strides(shape, ()))
     bits = width_in_bits(element_name(type_))
-    if space_of(type_) == "smem":
-        if not shape:
-            return TiledLayout((), ())
-        tile = (LANES,) if len(shape) == 1 else (1, LANES)
-        return TiledLayout((tile,), dense_strides(shape, (tile,)))
+    if space_of(type_) == "smem" and not shape:
+        return TiledLayout((), ())
+    if space_of(type_) == "smem" and len(shape) == 1:
+        return TiledLayout(((LANES,),), dense_strides(shape, ((LANES,),)))
     return layout_for(shape, bits)
 
 
@@ -100,7 +104,7 @@ def _lay_out(value: SSAValue, before: Operation) -> None:
     assert layout is not None
     plain = with_layout(value.type, None)
     base = value
-    if _is_one_tile_wide(value.type, layout):
+    if _is_one_tile_wide(value.type) and isinstance(value, BlockArgument):
         rows = TiledLayout(((1, LANES),), layout_rows(value.type))
         cast_type = with_layout(value.type, rows)
         cast_op = build("tpu.reinterpret_cast", (value,), (cast_type,), _segments("1, 0, 0"))
@@ -122,11 +126,8 @@ def layout_rows(type_: Attribute) -> tuple[int, ...]:
     return dense_strides(shape, ((1, LANES),))
 
 
-def _is_one_tile_wide(type_: Attribute, layout: TiledLayout) -> bool:
+def _is_one_tile_wide(type_: Attribute) -> bool:
     shape = shape_in(type_)
-    if len(shape) < 2 or is_semaphore(type_) or space_of(type_) != "vmem":
+    if len(shape) < 2 or is_semaphore(type_):
         return False
-    bits = width_in_bits(element_name(type_))
-    tile = layout.tiles[0]
-    whole_rows = shape[-2] % tile[0] == 0
-    return bits == 32 and shape[-1] <= LANES and tile[0] > 1 and whole_rows
+    return width_in_bits(element_name(type_)) == 32 and shape[-1] <= LANES

@@ -25,7 +25,7 @@ from mlirhlo.mosaic.pipeline.registers import (
 )
 from mlirhlo.mosaic.pipeline.registers.others import OTHERS
 from mlirhlo.mosaic.pipeline.registers.state import Registers, Rule, layout_out
-from mlirhlo.mosaic.pipeline.vector_layout import is_elementwise
+from mlirhlo.mosaic.pipeline.vector_layout import is_elementwise, layouts_of
 from mlirhlo.mosaic.target.check import refuse
 from mlirhlo.mosaic.target.memory import strides_are_of_rows
 from mlirhlo.mosaic.target.vectors import gathers_stay_in_registers
@@ -59,6 +59,7 @@ _RULES: dict[str, Rule] = {
     "tpu.concatenate": shapes.concatenate,
     "tpu.repeat": shapes.repeat,
     "tpu.transpose": shapes.transpose,
+    "tpu.gather": shapes.gather,
     "tpu.iota": shapes.iota,
     "tpu.dynamic_rotate": turns.rotate,
     "tpu.rotate": turns.rotate,
@@ -89,9 +90,15 @@ def apply_vector_layout(module: ModuleOp) -> None:
                 refuse(op, strides_are_of_rows, gathers_stay_in_registers)
                 _apply(op, state)
         for op in function.walk():
-            if name_of(op) not in _AS_THEY_ARE:
-                op.attributes.pop("in_layout", None)
-                op.attributes.pop("out_layout", None)
+            if not op.regions and name_of(op) not in (*_AS_THEY_ARE, *_ENDS):
+                _forget(op)
+
+
+def _forget(op: Operation) -> None:
+    """Takes the layouts away; the compiler leaves those of no operands, and so do we."""
+    for name in ("in_layout", "out_layout"):
+        if layouts_of(op, name):
+            del op.attributes[name]
 
 
 def _apply(op: Operation, state: Registers) -> None:

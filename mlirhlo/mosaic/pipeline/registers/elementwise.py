@@ -11,6 +11,7 @@ from mlirhlo.dialects.tpu.attributes import PackFormatAttr
 from mlirhlo.mosaic.attributes import attribute_of, name_of
 from mlirhlo.mosaic.pipeline.building import attribute, element_of, is_vector
 from mlirhlo.mosaic.pipeline.faults import cannot
+from mlirhlo.mosaic.pipeline.folds import splat
 from mlirhlo.mosaic.pipeline.registers.moving import (
     Part,
     parts_of,
@@ -30,7 +31,6 @@ from mlirhlo.mosaic.pipeline.registers.state import (
     register_type,
     typed,
 )
-from mlirhlo.mosaic.pipeline.simplify import splat
 from mlirhlo.mosaic.target.tiling import shape_in
 
 if TYPE_CHECKING:

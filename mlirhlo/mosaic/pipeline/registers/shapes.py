@@ -124,43 +124,31 @@ def repeat(op: Operation, state: Registers) -> Made:
 
 
 def transpose(op: Operation, state: Registers) -> Made:
-    """Leading dimensions change registers; the last two go by squares of 128 lanes."""
-    order = integers_of(op, "permutation") or ()
+    """Rows move as they are; one dimension becomes the last by squares of 128 lanes."""
+    order = list(integers_of(op, "permutation") or ())
     rank = len(order)
     source, result = op.operands[0].type, op.results[0].type
-    number = numbered(source).transpose(order)
-    few = min(shape_in(source)[-2:]) == 1 if rank > 1 else True
-    if tuple(order[-2:]) == (rank - 2, rank - 1) or few:
-        return _move(op, state, number)
-    # In words: the source with the result's last two dimensions last, in either order.
+    shape = shape_in(source)
     part = part_of(op, state, 0)
-    lead = [dim for dim in order if dim not in order[-2:]]
-    first = [*lead, *sorted(order[-2:])]
-    flipped = list(order[-2:]) != sorted(order[-2:])
+    final = layout_out(op)
+    is_narrow = shape[order[-1]] == 1 or shape[-1] == 1
+    if order[-1] == rank - 1 or is_narrow:
+        return [moved(state, [part], numbered(source).transpose(order), result, final)]
+    # The dimension that shall be last stands beside the last one, and they change places.
+    last = order[-1]
+    beside = [*(dim for dim in range(rank - 1) if dim != last), last, rank - 1]
     words = VectorLayout(32, (0, 0), (SUBLANES, LANES))
-    if first != list(range(rank)):
-        # What is not last comes there by moves of single elements, rows of registers at a time.
-        part = _brought_last(op, state, part, first)
-    shape = tuple(shape_in(source)[dim] for dim in first)
-    if not flipped:
-        type_ = vector_type(shape, element_of(source))
-        return [moved(state, [part], numbered(type_), result, layout_out(op))]
-    narrow = part.layout.bits != 32
-    if narrow or part.layout != words:
-        type_ = vector_type(shape, i32 if narrow else element_of(source))
-        part = Part(moved(state, [part], numbered(type_), type_, words), words, type_)
+    type_ = vector_type(
+        [shape[dim] for dim in beside], element_of(source) if part.layout.bits == 32 else i32
+    )
+    if str(element_of(type_)) == "i1":
+        raise cannot(op, "of a mask", "transpose what it is computed from")
+    numbers = numbered(source).transpose(beside)
+    part = Part(moved(state, [part], numbers, type_, words), words, type_)
     made = _squares(op, state, part)
-    if not narrow and layout_out(op) == words:
-        return [made.registers]
-    return [moved(state, [made], numbered(made.type), result, layout_out(op))]
-
-
-def _brought_last(op: Operation, state: Registers, part: Part, order: list[int]) -> Part:
-    shape = tuple(shape_in(part.type)[dim] for dim in order)
-    type_ = vector_type(shape, element_of(part.type))
-    source = numbered(part.type).transpose(order)
-    layout = VectorLayout(part.layout.bits, (0, 0), (SUBLANES * 32 // part.layout.bits, LANES))
-    return Part(moved(state, [part], source, type_, layout), layout, type_)
+    now = [*beside[:-2], rank - 1, last]
+    numbers = numbered(made.type).transpose([now.index(dim) for dim in order])
+    return [moved(state, [made], numbers, result, final)]
 
 
 def _squares(op: Operation, state: Registers, part: Part) -> Part:
@@ -187,6 +175,13 @@ def _squares(op: Operation, state: Registers, part: Part) -> Part:
             for at, register in enumerate(state.of(turned_square, layout)):
                 found[(*lead, wide * a_side + at, high)] = register
     return Part([found[index] for index in indices_of(new)], layout, result)
+
+
+def gather(op: Operation, state: Registers) -> Made:
+    """Rows of a dimension at fixed indices."""
+    indices = integers_of(op, "indices") or ()
+    dim = integer_of(op, "dimension")
+    return _move(op, state, np.take(numbered(op.operands[0].type), indices, axis=dim))
 
 
 def iota(op: Operation, state: Registers) -> Made:

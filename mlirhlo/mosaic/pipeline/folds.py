@@ -1,0 +1,272 @@
+"""What canonicalisation knows of single operations: constants, units, things done and undone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirhlo.dialects.stablehlo.elements import DenseAttr
+from mlirhlo.mosaic.attributes import attribute_of, integer_of, name_of
+from mlirhlo.mosaic.pipeline.building import attribute, build, insert, is_vector
+from mlirhlo.mosaic.target.divisible import constant_of
+from mlirhlo.mosaic.target.tiling import shape_in
+
+RESHAPES = ("vector.shape_cast", "tpu.reshape")
+
+
+def _fold_condition(op: Operation) -> SSAValue | None:
+    """`cmpi ne (extui x), 0 => x`"""
+    source = op.operands[0].owner
+    if integer_of(op, "predicate") != 1 or _number(op.operands[1]) != 0:
+        return None
+    if not isinstance(source, Operation) or name_of(source) != "arith.extui":
+        return None
+    bit = source.operands[0]
+    return bit if bit.type == op.results[0].type else None
+
+
+def _fold_integers(op: Operation) -> SSAValue | None:
+    """Sums and products of known integers."""
+    type_ = op.results[0].type
+    left, right = (constant_of(operand) for operand in op.operands)
+    if is_vector(type_) or left is None or right is None:
+        return None
+    value = {
+        "arith.addi": left + right,
+        "arith.subi": left - right,
+        "arith.muli": left * right,
+    }[name_of(op)]
+    if not -(1 << 31) <= value < 1 << 31:
+        return None
+    new = build(
+        "arith.constant", (), (type_,), {"value": IntegerAttr(value, cast("Any", type_))}, op
+    )
+    return insert(new, op).results[0]
+
+
+def _fold_index_cast(op: Operation) -> SSAValue | None:
+    """The cast of a known integer."""
+    known, type_ = constant_of(op.operands[0]), op.results[0].type
+    source = op.operands[0].owner
+    if known is None or is_vector(type_):
+        return None
+    if isinstance(source, Operation) and name_of(source) != "arith.constant":
+        return None
+    new = build(
+        "arith.constant", (), (type_,), {"value": IntegerAttr(known, cast("Any", type_))}, op
+    )
+    return insert(new, op).results[0]
+
+
+def _fold_broadcast(op: Operation) -> SSAValue | None:
+    """The broadcast of a constant is a splat; one of leading ones added is one of less."""
+    source, type_ = op.operands[0].owner, op.results[0].type
+    if op.operands[0].type == type_:
+        return op.operands[0]
+    if not isinstance(source, Operation):
+        return None
+    if name_of(source) == "arith.constant":
+        value = splat(attribute_of(source, "value"), type_)
+        if value is not None:
+            new = build("arith.constant", (), (type_,), {"value": value}, op)
+            return insert(new, op).results[0]
+    if name_of(source) == "vector.shape_cast":
+        before, after = shape_in(source.operands[0].type), shape_in(source.results[0].type)
+        if before and after == (1,) * (len(after) - len(before)) + before:
+            new = build("vector.broadcast", source.operands, (type_,), None, op)
+            return insert(new, op).results[0]
+    return None
+
+
+def splat(value: Attribute | None, type_: Attribute) -> Attribute | None:
+    """The dense attribute with one value everywhere; None where `value` is none."""
+    if isinstance(value, IntegerAttr | FloatAttr):
+        number: Any = cast("Any", value).value.data
+        element = cast("Any", type_).element_type
+        if str(element) == "index":
+            return None
+        if isinstance(value, IntegerAttr):
+            text = str(number)
+            if str(element) == "i1":
+                text = "true" if number else "false"
+            return attribute(f"dense<{text}> : {type_}")
+        return attribute(f"dense<{_float(cast('Any', value))}> : {type_}")
+    if isinstance(value, DenseAttr | DenseIntOrFPElementsAttr):
+        inner = str(cast("Attribute", value))
+        text = inner[inner.index("<") + 1 : inner.rindex(">", 0, inner.rindex(" : "))]
+        return attribute(f"dense<{text}> : {type_}") if "[" not in text else None
+    return None
+
+
+def _float(value: Any) -> str:
+    return str(value).rpartition(" : ")[0] or str(value)
+
+
+def _fold_reshape(op: Operation) -> SSAValue | None:
+    """Reshapes of reshapes are one; to the same type, none."""
+    source, type_ = op.operands[0].owner, op.results[0].type
+    if op.operands[0].type == type_:
+        return op.operands[0]
+    if not isinstance(source, Operation):
+        return None
+    if name_of(source) == "arith.constant":
+        value = splat(attribute_of(source, "value"), type_)
+        if value is not None:
+            new = build("arith.constant", (), (type_,), {"value": value}, op)
+            return insert(new, op).results[0]
+    if name_of(source) in RESHAPES:
+        if source.operands[0].type == type_:
+            return source.operands[0]
+        new = build(name_of(op), (source.operands[0],), (type_,), None, op)
+        return insert(new, op).results[0]
+    return None
+
+
+def _fold_registers(op: Operation) -> SSAValue | None:
+    """`unroll_vectors (roll_vectors x) => x`, where it has one register and one layout."""
+    source = op.operands[0].owner
+    if not isinstance(source, Operation) or name_of(source) != "tpu.roll_vectors":
+        return None
+    if len(op.results) != 1 or len(source.operands) != 1:
+        return None
+    if source.attributes.get("out_layout") != op.attributes.get("in_layout"):
+        return None
+    return source.operands[0]
+
+
+def _fold_swapped(op: Operation) -> SSAValue | None:
+    """`c + x => x + c`, which the other folds look for."""
+    left, right = op.operands
+    if _is_constant(left) and not _is_constant(right):
+        op.operands = (right, left)
+    return None
+
+
+def _is_constant(value: SSAValue) -> bool:
+    return isinstance(value.owner, Operation) and name_of(value.owner) == "arith.constant"
+
+
+def _number(value: SSAValue) -> int | None:
+    """The integer that a constant is, or has everywhere."""
+    owner = value.owner
+    if not isinstance(owner, Operation) or name_of(owner) != "arith.constant":
+        return None
+    if not is_vector(value.type):
+        return constant_of(value)
+    stated = str(attribute_of(owner, "value"))
+    text = stated[stated.index("<") + 1 : stated.index(">")] if "<" in stated else ""
+    if text in ("true", "false"):
+        return int(text == "true")
+    return int(text) if text.lstrip("-").isdigit() else None
+
+
+def _made(op: Operation, number: int) -> SSAValue | None:
+    """The constant of the operation's type; none for floats."""
+    type_ = op.results[0].type
+    element = getattr(type_, "element_type", type_)
+    if not str(element).startswith(("i", "index")):
+        return None
+    plain = IntegerAttr(number, cast("Any", element))
+    value = splat(plain, type_) if is_vector(type_) else plain
+    if value is None:
+        return None
+    return insert(build("arith.constant", (), (type_,), {"value": value}, op), op).results[0]
+
+
+_COMPARE: dict[int, Callable[[int, int], bool]] = {
+    0: int.__eq__,
+    1: int.__ne__,
+    2: int.__lt__,
+    3: int.__le__,
+    4: int.__gt__,
+    5: int.__ge__,
+}
+_UNIT = {"arith.addi": 0, "arith.subi": 0, "arith.muli": 1, "arith.divsi": 1, "arith.ori": 0}
+"""What changes nothing on the right."""
+
+
+def _fold_comparison(op: Operation) -> SSAValue | None:
+    """Comparisons of known integers, and of booleans made wide with zero."""
+    left, right = (_number(operand) for operand in op.operands)
+    compare = _COMPARE.get(integer_of(op, "predicate"))
+    if left is not None and right is not None and compare is not None:
+        return _made(op, int(compare(left, right)))
+    return _fold_condition(op)
+
+
+def _fold_wide(op: Operation) -> SSAValue | None:
+    """Known integers made wide."""
+    known = _number(op.operands[0])
+    bits = str(getattr(op.operands[0].type, "element_type", op.operands[0].type))
+    return None if known is None or bits != "i1" else _made(op, known & 1)
+
+
+def _fold_unit(op: Operation) -> SSAValue | None:
+    """`x + 0 => x`, `x * 1 => x`, `x / 1 => x`."""
+    if _number(op.operands[1]) == _UNIT[name_of(op)]:
+        return op.operands[0]
+    return None
+
+
+def _fold_twice(op: Operation) -> SSAValue | None:
+    """`(x ^ c) ^ c => x`"""
+    source = op.operands[0].owner
+    if not isinstance(source, Operation) or name_of(source) != "arith.xori":
+        return None
+    same = _number(op.operands[1]) is not None and source.operands[1] is op.operands[1]
+    return source.operands[0] if same else None
+
+
+def _fold_extract(op: Operation) -> SSAValue | None:
+    """One element of a reshaped single element is that element."""
+    source = op.operands[0].owner
+    if not isinstance(source, Operation) or name_of(source) not in RESHAPES:
+        return None
+    inner = source.operands[0]
+    shape = shape_in(inner.type)
+    if is_vector(op.results[0].type) or len(op.operands) > 1 or any(n != 1 for n in shape):
+        return None
+    places = {"static_position": attribute(f"array<i64: {', '.join('0' for _ in shape)}>")}
+    new = build("vector.extract", (inner,), (op.results[0].type,), places, op)
+    return insert(new, op).results[0]
+
+
+def _each(*folds: Callable[[Operation], SSAValue | None]) -> Callable[[Operation], SSAValue | None]:
+    """The first fold that finds something."""
+
+    def fold(op: Operation) -> SSAValue | None:
+        return next((found for one in folds if (found := one(op)) is not None), None)
+
+    return fold
+
+
+_COMMUTES = (
+    "arith.addf",
+    "arith.mulf",
+    "arith.andi",
+    "arith.maximumf",
+    "arith.minimumf",
+    "arith.maxsi",
+    "arith.minsi",
+)
+FOLDS: Mapping[str, Callable[[Operation], SSAValue | None]] = {
+    **dict.fromkeys(_COMMUTES, _fold_swapped),
+    "arith.cmpi": _fold_comparison,
+    "arith.extui": _fold_wide,
+    "arith.addi": _each(_fold_swapped, _fold_integers, _fold_unit),
+    "arith.subi": _each(_fold_integers, _fold_unit),
+    "arith.muli": _each(_fold_swapped, _fold_integers, _fold_unit),
+    "arith.divsi": _fold_unit,
+    "arith.ori": _each(_fold_swapped, _fold_unit),
+    "arith.xori": _each(_fold_swapped, _fold_twice),
+    "vector.extract": _fold_extract,
+    "arith.index_cast": _fold_index_cast,
+    "vector.broadcast": _fold_broadcast,
+    "vector.shape_cast": _fold_reshape,
+    "tpu.reshape": _fold_reshape,
+    "tpu.unroll_vectors": _fold_registers,
+}
+"""By operation, what it is the same as; None where it is itself."""

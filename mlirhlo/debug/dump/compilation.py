@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from mlirhlo.debug.dump import names
@@ -122,24 +121,11 @@ class CompilationDump(Observer):
         return "_".join(filter(None, (self.target, names.AFTER_OPTIMIZATIONS)))
 
     def _fusions(self, module: ModuleOp) -> None:
-        """A page for each computation that has fusions: without them, and with them."""
         before = self.pass_dumper.before_fusion
-        if before is None:
-            return
-        from mlirhlo.debug.graph import GraphOptions, Stage, render
-        from mlirhlo.dialects.hlo.module import HloModule
-        from mlirhlo.dialects.hlo.ops import FusionOp
+        if before is not None:
+            from mlirhlo.debug.dump.fusions import dump_fusions
 
-        known = HloModule(before).by_name()
-        for name, computation in HloModule(module).by_name().items():
-            fused = any(isinstance(op, FusionOp) for op in computation.instructions)
-            if not fused or name not in known:
-                continue
-            stem = self.dump.stem("_fusion", prefix=name)
-            options = GraphOptions(label=stem, stages=(Stage("before fusion", before),))
-            self.dump.write(
-                f"{stem}.html", partial(render, module, "html", options, name), is_text=False
-            )
+            dump_fusions(self.dump, *before, module)
 
     def _metadata(self) -> None:
         dump = self.dump

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from xdsl.printer import Printer
 
 from mlirhlo.lowering.cpu.planner import Plan
-from mlirhlo.lowering.cpu.steps import Branch, Buffer, Callback, Copy, Kernel, Step, While
+from mlirhlo.lowering.cpu.steps import Branch, Buffer, Callback, Copy, Kernel, Slice, Step, While
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -82,6 +82,8 @@ def _rows(steps: Sequence[Step], indent: str) -> Iterator[tuple[str, str]]:
         match step:
             case Kernel():
                 yield f"{indent}kKernel", f"{step.name} {_arguments(step.reads, step.writes)}"
+            case Slice():
+                yield f"{indent}kSlice", _arguments(step.reads, [step.target])
             case Copy():
                 yield f"{indent}kCopy", _arguments([step.source], [step.target])
             case Callback():

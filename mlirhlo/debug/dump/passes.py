@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from mlirhlo.debug.dump import names
 from mlirhlo.debug.dump.names import PIPELINE_END, PIPELINE_START
 from mlirhlo.debug.dump.writer import ModuleDump
+from mlirhlo.rewrites.cloning import clone_module
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -49,8 +50,8 @@ class PassDumper:
         self.dump = dump
         self.runs: list[PassRun] = []
         """Every pass in order, and a `pipeline-start` for every pipeline."""
-        self.before_fusion: ModuleOp | None = None
-        """The module before the first pass that fuses, for pages about fusions."""
+        self.before_fusion: tuple[ModuleOp, ModulePass] | None = None
+        """The module before the first pass that fuses, and that pass, for pages about fusions."""
         self._pipelines: list[_Running] = []
 
     def started(self, pipeline: str, passes: Sequence[ModulePass], module: ModuleOp) -> None:
@@ -69,7 +70,7 @@ class PassDumper:
         self.runs.append(PassRun(pass_.name, pipeline, _now()))
         wants_fusions = self.dump.options.xla_dump_fusion_visualization and self.dump.wants_files
         if wants_fusions and "fusion" in pass_.name and self.before_fusion is None:
-            self.before_fusion = module.clone()
+            self.before_fusion = clone_module(module), pass_
 
     def after(self, pass_: ModulePass, module: ModuleOp, changed: bool, seconds: float) -> None:
         """As `Instrumentation`."""

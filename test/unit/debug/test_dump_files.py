@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import gzip
 import itertools
+import json
 import os
 import re
 import socket
@@ -507,3 +509,17 @@ def test_sponge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_UNDECLARED_OUTPUTS_DIR", str(tmp_path))
     dump({"xla_dump_to": "Sponge"})
     assert own(names(tmp_path)) == DEFAULT
+
+
+def test_steps_of_fusion(tmp_path: Path) -> None:
+    """The page's slider shows the module before, after each instruction that was fused, and at the end."""
+    dump({"xla_dump_to": str(tmp_path), "xla_dump_fusion_visualization": True})
+    [page] = tmp_path.glob("*_fusion.html")
+    found = re.search(r'id="data">([^<]+)<', page.read_text())
+    assert found is not None
+    data = json.loads(gzip.decompress(base64.b64decode(found[1])))
+    labels = [stage["label"] for stage in data["stages"]]
+    count = len(labels) - 2
+    assert count > 1
+    fused = [f"{step} of {count} fused" for step in range(1, count + 1)]
+    assert labels == ["before fusion", *fused, "the module"]

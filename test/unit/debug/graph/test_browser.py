@@ -349,7 +349,10 @@ ENTRY e {
 
 def test_colours_by_buffer(mlp: Page) -> None:
     mlp.press("6")
-    fills = "return [...document.querySelectorAll('.place.leaf')].map((p) => p.getAttribute('class').match(/sharding-\\d+|dashed/)?.[0])"
+    fills = (
+        "return [...document.querySelectorAll('.place.leaf')]"
+        ".map((p) => p.getAttribute('class').match(/sharding-\\d+|dashed/)?.[0])"
+    )
     colours = mlp.run(fills)
     assert len(set(colours)) > 3, colours
     assert "parameter" in mlp.text("#legend")

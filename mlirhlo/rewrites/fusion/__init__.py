@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from mlirhlo.analysis.call_graph import call_graph
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import AsyncStartOp, ComputationOp
+from mlirhlo.dialects.hlo.ops import AsyncStartOp, ComputationOp, FusionOp
+from mlirhlo.rewrites.cloning import clone_module
 from mlirhlo.rewrites.defuser import drop_uncalled
 from mlirhlo.rewrites.fusion.building import Builder
 from mlirhlo.rewrites.fusion.graph import graph_of
@@ -96,6 +97,17 @@ class MultiOutputFusionPass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Merges; whether anything was merged."""
+        if any(isinstance(op, FusionOp) for op in module.instructions):
+            # Merging takes fusions apart, and puts them together under new names: first on a copy.
+            probe = Trace(remarks=None if trace.remarks is None else [])
+            if not self._merge(HloModule(clone_module(module.op)), probe):
+                if trace.remarks is not None:
+                    trace.remarks += probe.remarks or []
+                return False
+        return self._merge(module, trace)
+
+    def _merge(self, module: HloModule, trace: Trace) -> bool:
+        """Takes fusions apart, and makes others of them; whether any was merged."""
         kinds = Kinds(columns=self.columns)
         builder = Builder(module)
         changed = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -51,7 +52,7 @@ def _arranged(array: Array, dims: tuple[int, ...], groups: Sequence[Sequence[int
     """Transposed to the groups' loops in order, each group one dimension but the first."""
     order = [dims.index(loop) for group in groups for loop in group]
     batch = [array.shape[dims.index(loop)] for loop in groups[0]]
-    sizes = [int(np.prod([array.shape[dims.index(i)] for i in g], dtype=int)) for g in groups[1:]]
+    sizes = [prod(array.shape[dims.index(i)] for i in g) for g in groups[1:]]
     return array.transpose(order).reshape(*batch, *sizes)
 
 
@@ -71,8 +72,8 @@ def contract(maps: Maps, a: Array, b: Array, start: Any, dtype: np.dtype[Any]) -
         wide = np.float64
     else:
         wide = np.int64
-    x = _arranged(a, left, [batch, rows, contracting]).astype(wide)
-    y = _arranged(b, right, [batch, contracting, columns]).astype(wide)
+    x = _arranged(a, left, [batch, rows, contracting]).astype(wide, copy=False)
+    y = _arranged(b, right, [batch, contracting, columns]).astype(wide, copy=False)
     product = np.matmul(x, y)
     if not floats:
         product = product.astype(np.int64).astype(dtype)
@@ -81,5 +82,5 @@ def contract(maps: Maps, a: Array, b: Array, start: Any, dtype: np.dtype[Any]) -
     product = product.reshape([sizes[i] for i in found])
     product = product.transpose([found.index(i) for i in out])
     if floats:
-        return (start.astype(product.dtype) + product).astype(dtype)
+        return (start.astype(product.dtype, copy=False) + product).astype(dtype, copy=False)
     return start + product

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from xdsl.dialects.builtin import MemRefType
 
-from mlirhlo.diagnostics import error
+from mlirhlo.diagnostics import Place, error
 from mlirhlo.mosaic.attributes import case_of, integers, lists_of, plain
 from mlirhlo.mosaic.interpreter.memory import MemRef, unwritten
 from mlirhlo.mosaic.interpreter.numbers import width_of
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from mlirhlo.mosaic.interpreter.code import Functions
     from mlirhlo.mosaic.interpreter.core import Core
     from mlirhlo.mosaic.interpreter.registry import Array
+
+_REMEMBERED = 4096
+"""Blocks of a window whose places are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +47,25 @@ class Window:
     """The function that gives the block numbers."""
     buffers: int = 2
     """One: a block is fetched when it is needed, not ahead."""
+    reads: tuple[int, ...] | None = None
+    """Arguments that alone decide the block; None where memory does too, or where the time counts."""
+    _known: dict[tuple[Any, ...], tuple[int, ...]] = field(
+        default_factory=dict["tuple[Any, ...]", "tuple[int, ...]"]
+    )
 
     def starts(self, core: Core, arguments: tuple[Any, ...]) -> tuple[int, ...]:
         """Where the block of a step begins in the array; may lie outside of it."""
+        if self.reads is None:
+            return self._starts(core, arguments)
+        key = tuple([arguments[at] for at in self.reads])
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            known = self._known[key] = self._starts(core, arguments)
+        return known
+
+    def _starts(self, core: Core, arguments: tuple[Any, ...]) -> tuple[int, ...]:
         found = [int(value) for value in self.transform(core, arguments)]
         if self.padding_low is None:
             return tuple(at * size for at, size in zip(found, self.bounds, strict=True))
@@ -67,7 +87,15 @@ def window_of(entry: Mapping[str, Attribute], functions: Functions) -> Window | 
     transform = functions[name]
     buffers = 1 if "synchronous" in case_of(entry.get("pipeline_mode")) else 2
     bounds, place = integers(entry["window_bounds"]), functions.ops.get(name)
-    return Window(bounds, transform, low, may_return, place, buffers)
+    reads = None if functions.chip is not None or place is None else _reads(place)
+    return Window(bounds, transform, low, may_return, place, buffers, reads)
+
+
+def _reads(function: Operation) -> tuple[int, ...] | None:
+    """Which arguments an index map reads; None when some of them are memory."""
+    arguments = function.regions[0].blocks[0].args
+    used = tuple(at for at, one in enumerate(arguments) if one.uses.get_length())
+    return None if any(isinstance(arguments[at].type, MemRefType) for at in used) else used
 
 
 def _last(function: Operation) -> Operation:
@@ -130,9 +158,10 @@ class Block:
             self._check(at)
         self._at = at
         buffer = self.ref.array.reshape(self.window.bounds)
-        buffer[...] = unwritten((), buffer.dtype)
         whole, mine = self._parts(at)
         is_inside = all(part.stop > part.start for part in whole)
+        if self.is_output or buffer[mine].size != buffer.size:
+            buffer[...] = unwritten((), buffer.dtype)
         if is_inside:
             if not self.is_output:
                 self._tell(core, whole, is_write=False)
@@ -151,7 +180,6 @@ class Block:
         that was left before.
         """
         window = self.window
-        place = None if window.place is None else place_of(_last(window.place))
         parts = zip(at, window.bounds, self.array.shape, strict=True)
         if self.array.size and any(
             start + size <= 0 or start >= total for start, size, total in parts
@@ -160,7 +188,7 @@ class Block:
                 "HLO0732",
                 f"the block of {self.name} at {list(at)} lies outside of its array of shape "
                 f"{list(self.array.shape)}",
-                place,
+                self._place(),
                 help="make the grid smaller, or bound the index map",
             )
         if not self.is_output or self.may_return:
@@ -170,11 +198,16 @@ class Block:
                 "HLO0734",
                 f"the grid returns to the block of {self.name} at {list(at)}, which was written back "
                 "before: it is not read again, what it held is lost",
-                place,
+                self._place(),
                 help="let the dimension that revisits the block be the last one of the grid",
             )
         if self._at is not None:
             self._left.add(self._at)
+
+    def _place(self) -> Place | None:
+        """Where the numbers of the block stand."""
+        place = self.window.place
+        return None if place is None else place_of(_last(place))
 
     def _tell(self, core: Core, whole: tuple[slice, ...], *, is_write: bool) -> None:
         """Raises `HloError` HLO0730 where another core has to do with the same elements."""

@@ -13,7 +13,7 @@ from xdsl.ir import Block, Operation
 from mlirhlo.mosaic.attributes import integer_of
 from mlirhlo.mosaic.fast.elementwise import TABLE
 from mlirhlo.mosaic.fast.memories import Memories
-from mlirhlo.mosaic.fast.writer import Val, has_no_program
+from mlirhlo.mosaic.fast.writer import Val, Writer, has_no_program
 
 PARALLEL = 'mhlo.frontend_attributes = {mlirhlo.parallel = "true"}'
 """Attribute of loops whose rounds may run at the same time."""
@@ -38,9 +38,10 @@ _NOTHING = frozenset(
 class Program(Memories):
     """One function under construction."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.bounds: tuple[int, ...] = ()
+    def __init__(self, writer: Writer, bounds: tuple[int, ...]) -> None:
+        super().__init__(writer)
+        self.bounds = bounds
+        """Of the grid."""
 
     def block(self, block: Block) -> list[Val]:
         """All operations; gives what the terminator yields."""

@@ -31,8 +31,8 @@ class View:
 class Memories:
     """What references are, and the operations on them."""
 
-    def __init__(self) -> None:
-        self.w = Writer()
+    def __init__(self, writer: Writer) -> None:
+        self.w = writer
         self.values: dict[SSAValue, Val] = {}
         self.views: dict[SSAValue, View | None] = {}
         """Of references; None of semaphores."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mlirhlo.mosaic.attributes import plain
 from mlirhlo.mosaic.fast.control import Program
 from mlirhlo.mosaic.fast.grid import Grid, windows_of
-from mlirhlo.mosaic.fast.writer import Val, has_no_program, tensor
+from mlirhlo.mosaic.fast.writer import Val, Writer, has_no_program, tensor
 from mlirhlo.mosaic.interpreter import Kernel
 
 if TYPE_CHECKING:
@@ -26,17 +26,21 @@ def program_of(
     inputs: Sequence[tuple[tuple[int, ...], str]],
     results: Sequence[tuple[tuple[int, ...], str]],
     aliases: Mapping[int, int] | None = None,
+    *,
+    rounds_matmul_operands: bool = False,
 ) -> str:
     """The text of a StableHLO module whose function `main` takes and gives the kernel's arrays; types
     are shapes and element types as MLIR spells them.
+
+    `rounds_matmul_operands`: as the interpreter's option of that name.
 
     Raises `HloError` HLO0738 for operations that only the simulator has.
     """
     kernel = Kernel(module)
     if any(bound < 0 for bound in kernel.bounds):
         raise has_no_program(kernel.op, "with a bound that is an operand")
-    p = Program()
-    p.bounds = kernel.bounds
+    writer = Writer(rounds_matmul_operands=rounds_matmul_operands)
+    p = Program(writer, kernel.bounds)
     arguments = [Val(f"%arg{at}", *one) for at, one in enumerate(inputs)]
     arrays = list(arguments)
     for number, (shape, element) in enumerate(results):

@@ -66,8 +66,10 @@ def has_no_program(op: Operation, why: str = "") -> HloError:
 class Writer:
     """Lines, and names for what they define."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, rounds_matmul_operands: bool = False) -> None:
         self.lines: list[str] = []
+        self.rounds_matmul_operands = rounds_matmul_operands
+        """Whether products of f32 multiply as a TPU does that is not asked for more: in bf16."""
         self._next = 0
 
     def name(self) -> str:

@@ -10,7 +10,7 @@ import base64
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +53,8 @@ class Kernel:
     metadata: Mapping[str, Any]
     fallbacks: int = 0
     """Calls with `platform="cpu"` that the simulator ran."""
-    _executable: Any = None
+    _executables: dict[bool, Any] = field(default_factory=dict[bool, Any])
+    """By whether operands of products are rounded."""
 
     def as_text(self, form: Any = "pretty", *, debug_info: bool = False) -> str:
         """The module as the TPU compiler prints it: `pretty`, `generic` or `stable`."""
@@ -71,7 +72,7 @@ class Kernel:
                 help="use interpreter or cpu; for a TPU, put to_stablehlo() into a program",
             )
         if platform == "cpu":
-            executable = self._compiled()
+            executable = self._compiled(bool(getattr(options, "rounds_matmul_operands", False)))
             if executable is not None:
                 return self._run_compiled(executable, arrays)
             self.fallbacks += 1
@@ -113,19 +114,20 @@ class Kernel:
         self(*arrays, options=replace(options or self.interpret_params(), timeline=taken))
         return taken
 
-    def _compiled(self) -> Any:
+    def _compiled(self, rounds: bool) -> Any:
         """The kernel as machine code, compiled at the first call; None, with a warning (HLO0738), where
         only the simulator has what it asks for."""
-        if self._executable is None and self.fallbacks == 0:
+        if rounds not in self._executables and self.fallbacks == 0:
             # The door of the whole package, which is above this room.
             front = import_module("mlirhlo")
             try:
-                self._executable = front.compile(front.parse(self.to_program()))
+                text = self.to_program(rounds_matmul_operands=rounds)
+                self._executables[rounds] = front.compile(front.parse(text))
             except HloError as problem:
                 if problem.code != "HLO0738":
                     raise
                 LOG.warning("%s", replace(problem.diagnostics[0], severity=Severity.WARNING))
-        return self._executable
+        return self._executables.get(rounds)
 
     def _run_compiled(self, executable: Any, arrays: Sequence[Any]) -> Any:
         found = executable(*(self._passed(array, at) for at, array in enumerate(arrays)))
@@ -137,8 +139,8 @@ class Kernel:
             ]
         )
 
-    def to_program(self) -> str:
-        """The kernel as a loop over its grid in StableHLO, without blocks and copies of its own.
+    def to_program(self, *, rounds_matmul_operands: bool = False) -> str:
+        """The kernel as loops over its grid in StableHLO, without copies of its own.
 
         Raises `HloError` HLO0738 for operations that only the simulator has.
         """
@@ -159,7 +161,9 @@ class Kernel:
             for group in (self.inputs, self.results)
         )
         aliases = {result: operand for operand, result in self.aliases.items()}
-        return program_of(self.module, inputs, results, aliases)
+        return program_of(
+            self.module, inputs, results, aliases, rounds_matmul_operands=rounds_matmul_operands
+        )
 
     def _shards(self, arrays: Sequence[Any]) -> list[list[Any]]:
         """The arrays of each device. Raises `HloError` HLO0729."""

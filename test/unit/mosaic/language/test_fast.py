@@ -100,3 +100,13 @@ def test_blocks_follow_their_dimensions_of_the_grid(semantics: Any) -> None:
     sums = np.cumsum(x.reshape(8, 3, 8, 128), 1).sum(1).reshape(64, 128)
     # A block that several rounds share keeps them in order, whatever the dimension is called.
     np.testing.assert_allclose(replace(call, platform="cpu")(x), sums, rtol=1e-4, atol=1e-4)
+
+
+def test_products_round_their_operands_where_the_simulator_does() -> None:
+    case = ALL["product"]
+    kernel = case.call.lower(*case.inputs)
+    rounds = pl.InterpretParams(rounds_matmul_operands=True)
+    exact = kernel(*case.inputs, platform="cpu")
+    rounded = kernel(*case.inputs, platform="cpu", options=rounds)
+    assert np.abs(exact - rounded).max() > 1e-4
+    np.testing.assert_allclose(rounded, kernel(*case.inputs, options=rounds), rtol=1e-4, atol=1e-4)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.dialects import memref, scf
+from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     DenseIntOrFPElementsAttr,
@@ -30,9 +30,19 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from mlirhlo.dialects.hlo.element_types import Kind
 from mlirhlo.dialects.interned import UNIT
 from mlirhlo.dialects.quick import create_op
-from mlirhlo.lowering.builder import INDEX, SELDOM, FunctionBuilder
+from mlirhlo.lowering.builder import INDEX, SELDOM, FunctionBuilder, Index
 from mlirhlo.lowering.cpu.planner import Plan
-from mlirhlo.lowering.cpu.steps import Branch, Buffer, Callback, Copy, Kernel, Step, Strands, While
+from mlirhlo.lowering.cpu.steps import (
+    Branch,
+    Buffer,
+    Callback,
+    Copy,
+    Kernel,
+    Slice,
+    Step,
+    Strands,
+    While,
+)
 from mlirhlo.lowering.hlo_to_loops.helpers import helpers_of
 from mlirhlo.lowering.hlo_to_loops.outside import declaration
 
@@ -146,6 +156,8 @@ class _Emitter:
                     self._mark(0, step)
                 case Callback():
                     self._callback(step)
+                case Slice():
+                    self._slice(step)
                 case Copy():
                     self._copy(step)
                 case While():
@@ -170,6 +182,21 @@ class _Emitter:
         arguments = [b.constant(step.site, i64), b.emit(memref.CastOp, [pointers], POINTERS)]
         status = b.emit(CallOp, arguments, i8, {"callee": SymbolRefAttr(CALLBACK)})
         b.store(b.ori(b.load(failed, [0]), status), failed, [0])
+
+    def _slice(self, step: Slice) -> None:
+        b = self.b
+        place: Index = 0
+        for start, most, unit in step.starts:
+            number: Index
+            if isinstance(start, Buffer):
+                held = b.load(self.view(start, MemRefType(i32, [1])), [0])
+                number = b.integer(arith.MaxSIOp, b.cast_index(held, INDEX), b.index(0))
+                number = b.minimum(number, most)
+            else:
+                number = start
+            place = b.add(place, b.mul(number, unit))
+        base = self.view(step.source, BYTES)
+        self.bases[step.target] = b.emit(memref.ViewOp, [base, b.index(place), b.index(0)], BYTES)
 
     def _copy(self, step: Copy) -> None:
         if not step.source.size:

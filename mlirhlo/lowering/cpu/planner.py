@@ -58,6 +58,7 @@ from mlirhlo.lowering.cpu.steps import (
     leaves,
 )
 from mlirhlo.lowering.cpu.strands import settle_strands, strands_of
+from mlirhlo.lowering.cpu.views import read_in_place
 from mlirhlo.lowering.hlo_to_loops.builders import build_kernel, kernel_key
 from mlirhlo.lowering.hlo_to_loops.elements import buffer_type, physical_order
 
@@ -139,6 +140,7 @@ class _Planner:
         if self.values is not None:
             self.values.append((entry.root, result_tree))
         steps = share_buffers(steps, self.kernels, results)
+        steps = read_in_place(steps, self.instructions, self.computations, results)
         Spans().run(steps)
         own, rooms = settle_strands(steps, self.kernels, results)
         arena = [b for b in self.buffers if b.in_arena and b.first >= 0 and b not in own] + rooms

@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase
 from xdsl.dialects.func import FuncOp
 
 from mlirhlo.lowering.builder import IN_PLACE
-from mlirhlo.lowering.cpu.steps import Branch, Buffer, Callback, Copy, Kernel, Step, While
+from mlirhlo.lowering.cpu.steps import Branch, Buffer, Callback, Copy, Kernel, Slice, Step, While
 
 Set: TypeAlias = int
 """Buffers by number, a bit for each."""
@@ -77,6 +77,8 @@ def _all_buffers(steps: Iterable[Step], results: Iterable[Buffer]) -> Iterator[B
                 yield step.selector
                 for branch in step.branches:
                     yield from _all_buffers(branch, ())
+            case Slice():
+                pass  # Made once buffers share.
     yield from results
 
 
@@ -197,6 +199,8 @@ class _Walk:
                     for branch in step.branches:
                         before |= self.backward(branch, live, depth)
                     live = before
+                case Slice():
+                    pass
         return live
 
     def _call(self, step: Kernel | Callback, live: Set, depth: int) -> Set:
@@ -256,6 +260,8 @@ def _on_homes(steps: Sequence[Step]) -> list[Step]:
             case Branch():
                 (selector,) = _homes([step.selector])
                 found.append(Branch(selector, [_on_homes(b) for b in step.branches]))
+            case Slice():
+                pass
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlirhlo.lowering.cpu.steps import Branch, Buffer, Callback, Copy, Kernel, Step, While
+from mlirhlo.lowering.cpu.steps import Branch, Buffer, Callback, Copy, Kernel, Slice, Step, While
 
 
 class Spans:
@@ -19,6 +19,9 @@ class Spans:
             match step:
                 case Kernel() | Callback():
                     for buffer in (*step.reads, *step.writes):
+                        buffer.used_at(self.position)
+                case Slice():
+                    for buffer in step.reads:
                         buffer.used_at(self.position)
                 case Copy():
                     step.source.used_at(self.position)
@@ -51,6 +54,8 @@ def _touched(loop: While) -> set[Buffer]:
         match step:
             case Kernel() | Callback():
                 found.update(step.reads, step.writes)
+            case Slice():
+                found.update(step.reads)
             case Copy():
                 found.update((step.source, step.target))
             case While():

@@ -32,6 +32,8 @@ class Buffer:
     """Whether a kernel uses it within one call, to pack operands in, say."""
     alias: Buffer | None = None
     """Of a result: the parameter whose memory it may be given, by the module's `input_output_alias`."""
+    is_view: bool = False
+    """Whether it is a part of another one, at a place that a `Slice` computes."""
     home: Buffer | None = None
     """The buffer whose memory this one has, once buffers share."""
     offset: int = 0
@@ -43,7 +45,8 @@ class Buffer:
     @property
     def in_arena(self) -> bool:
         """Whether it is temporary."""
-        return self.parameter is None and self.result is None and self.literal is None
+        fixed = self.parameter, self.result, self.literal
+        return fixed == (None, None, None) and not self.is_view
 
     def move_in(self) -> None:
         """Takes over the place of `home`."""
@@ -116,6 +119,21 @@ class Copy:
     target: Buffer
 
 
+@dataclass(slots=True)
+class Slice:
+    """Makes `target` a part of `source`: what stands at the sum of the starts."""
+
+    source: Buffer
+    target: Buffer
+    starts: Sequence[tuple[Buffer | int, int, int]]
+    """A number or the i32 that holds it, the greatest one, to which it is clamped, and its unit in bytes."""
+
+    @property
+    def reads(self) -> list[Buffer]:
+        """What has to be there."""
+        return [self.source, *(s for s, _, _ in self.starts if isinstance(s, Buffer))]
+
+
 @dataclass(slots=True, eq=False)
 class Strands:
     """Rounds of a loop that may run at the same time; see `strands.py`."""
@@ -164,7 +182,7 @@ class Callback:
     writes: Sequence[Buffer]
 
 
-Step: TypeAlias = Kernel | Copy | While | Branch | Callback
+Step: TypeAlias = Kernel | Slice | Copy | While | Branch | Callback
 
 _SHORT_BYTES = 32 << 10
 """What straight code moves in a few microseconds; taking turns with other threads costs about one."""
@@ -186,4 +204,6 @@ def is_long(steps: Sequence[Step]) -> bool:
             case Branch():
                 if any(map(is_long, step.branches)):
                     return True
+            case Slice():
+                pass
     return moved > _SHORT_BYTES

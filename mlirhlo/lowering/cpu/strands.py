@@ -14,7 +14,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.dialects.func import FuncOp
 
-from mlirhlo.dialects.hlo.attributes import FrontendAttributesAttr
+from mlirhlo.dialects.hlo.attributes.annotations import FrontendAttributesAttr
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.ops import WhileOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
@@ -26,6 +26,7 @@ from mlirhlo.lowering.cpu.steps import (
     Callback,
     Copy,
     Kernel,
+    Slice,
     Step,
     Strands,
     Tree,
@@ -127,6 +128,8 @@ def _all(steps: Sequence[Step]) -> Iterator[Buffer]:
                 yield from step.writes
             case Copy():
                 yield from (step.source, step.target)
+            case Slice():
+                yield from step.reads
             case While():
                 yield from _touched(step)
             case Branch():
@@ -183,4 +186,6 @@ def _only_updates(
             case Branch():
                 if not all(_only_updates(b, shared, kernels) for b in step.branches):
                     return False
+            case Slice():
+                pass
     return True

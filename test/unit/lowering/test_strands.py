@@ -7,7 +7,7 @@ import pytest
 
 import mlirhlo
 from mlirhlo.lowering.cpu.compiler import lower
-from mlirhlo.lowering.cpu.steps import Strands, While
+from mlirhlo.lowering.cpu.steps import Slice, Strands, While
 
 SAYS = 'attributes {mhlo.frontend_attributes = {mlirhlo.parallel = "true"}}'
 
@@ -93,3 +93,47 @@ def test_other_loops_go_round_by_round(body: str, said: str) -> None:
         rtol=1e-4,
         atol=1e-4,
     )
+
+
+def test_slices_of_parameters_are_read_where_they_are() -> None:
+    """Rows of a parameter at clamped places, before, in and after a loop."""
+    text = """
+module @slices {
+  func.func public @main(%x: tensor<9x4x16xf32>, %i: tensor<i32>) -> (tensor<4x16xf32>, tensor<2x4x16xf32>) {
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %zeros = stablehlo.constant dense<0.0> : tensor<4x16xf32>
+    %r:2 = stablehlo.while(%n = %c, %s = %zeros) : tensor<i32>, tensor<4x16xf32>
+    cond {
+      %t = stablehlo.compare LT, %n, %i : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %t : tensor<i1>
+    } do {
+      %row = stablehlo.dynamic_slice %x, %n, %c, %c, sizes = [1, 4, 16]
+        : (tensor<9x4x16xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<1x4x16xf32>
+      %flat = stablehlo.reshape %row : (tensor<1x4x16xf32>) -> tensor<4x16xf32>
+      %square = stablehlo.dot_general %flat, %flat, contracting_dims = [1] x [1]
+        : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x4xf32>
+      %back = stablehlo.dot_general %square, %flat, contracting_dims = [1] x [0]
+        : (tensor<4x4xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
+      %sum = stablehlo.add %s, %back : tensor<4x16xf32>
+      %next = stablehlo.add %n, %one : tensor<i32>
+      stablehlo.return %next, %sum : tensor<i32>, tensor<4x16xf32>
+    }
+    %two = stablehlo.dynamic_slice %x, %i, %c, %c, sizes = [2, 4, 16]
+      : (tensor<9x4x16xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<2x4x16xf32>
+    %turned = stablehlo.reverse %two, dims = [0] : tensor<2x4x16xf32>
+    return %r#1, %turned : tensor<4x16xf32>, tensor<2x4x16xf32>
+  }
+}
+"""
+    module = mlirhlo.parse(text)
+    plan = lower(module.op).plan
+    inside = [step for loop in plan.steps if isinstance(loop, While) for step in loop.body]
+    assert any(isinstance(step, Slice) for step in inside)
+    x = np.random.default_rng(0).normal(size=(9, 4, 16)).astype(np.float32)
+    for debug in (False, True):
+        executable = mlirhlo.compile(module, debug=debug)
+        for at in (0, 3, 20, -5):
+            number = np.int32(min(at, 9))
+            for a, b in zip(executable(x, number), mlirhlo.run(module, x, number), strict=True):
+                np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-4, atol=1e-4)

@@ -87,7 +87,7 @@ def main() -> None:
     """Prints a line for each, and the ratios."""
     from jax.experimental.pallas import tpu as pltpu
 
-    from mlirhlo.mosaic import kernels
+    from mlirhlo.mosaic import InterpretParams, kernels
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--repeat", type=int, default=3)
@@ -99,6 +99,13 @@ def main() -> None:
     functions: dict[str, Callable[..., Any]] = {
         "checked": lambda *arrays: flash(*arrays, block_q=BLOCK, block_k=BLOCK),
         "fast": lambda *arrays: flash(*arrays, block_q=BLOCK, block_k=BLOCK, platform="cpu"),
+        "fast, products in bf16": lambda *arrays: flash(
+            *arrays,
+            block_q=BLOCK,
+            block_k=BLOCK,
+            platform="cpu",
+            interpret=InterpretParams(rounds_matmul_operands=True),
+        ),
         "pallas interpret=True": pallas(True),
         "pallas InterpretParams": pallas(pltpu.InterpretParams()),
     }

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from mlirhlo.mosaic.timeline.clock import CoreTime
 
 
+_ROWS, _LANES = 8, 128
+"""Of a register."""
+
+
 def _to_standard_error(text: str) -> None:
     sys.stderr.write(text + "\n")
 
@@ -151,11 +155,21 @@ class Core:
         self.seed, self.steps_since_seed = seed, 0
 
     def random_bits(self, shape: tuple[int, ...]) -> Any:
-        """Bits as i32; the same for the same seed and number of calls since it was set."""
+        """Bits as i32; the same for the same seed and number of registers filled since it was set.
+
+        A vector is filled register by register, as the operations are that the compiler makes of one.
+        """
         words = [word & 0xFFFFFFFF for word in self.seed]
-        sequence = np.random.SeedSequence([*words, self.steps_since_seed])
-        self.steps_since_seed += 1
-        bits = np.random.Generator(np.random.Philox(sequence)).integers(
-            0, 1 << 32, shape, dtype=np.uint32
-        )
-        return bits.view(np.int32)
+        key = np.random.SeedSequence(words).generate_state(2, np.uint64)
+        rows, lanes = (1, *shape)[-2:] if len(shape) < 2 else shape[-2:]
+        down, across = -(-rows // _ROWS), -(-lanes // _LANES)
+        outer = int(np.prod(shape[:-2], dtype=int))
+        count = outer * down * across
+        # A step of the counter gives four 64-bit words.
+        start = self.steps_since_seed * _ROWS * _LANES // 8
+        self.steps_since_seed += count
+        generator = np.random.Philox(key=key, counter=start)
+        bits = generator.random_raw(count * _ROWS * _LANES // 2).view(np.int32)
+        tiles = bits.reshape(outer, down, across, _ROWS, _LANES).transpose(0, 1, 3, 2, 4)
+        whole = tiles.reshape(outer, down * _ROWS, across * _LANES)[:, :rows, :lanes]
+        return whole.reshape(shape)

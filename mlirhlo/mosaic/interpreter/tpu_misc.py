@@ -38,10 +38,10 @@ def device_id(op: Operation, scope: Scope) -> Run:
     return lambda frame: np.int32(frame.core.options.device + frame.core.device)
 
 
-@means("tpu.core_id", "tpu.subcore_id")
+@means("tpu.core_id", "tpu.subcore_id", "llo.core_index")
 def core_id(op: Operation, scope: Scope) -> Run:
     """The number of the core on its device; a TensorCore has one subcore."""
-    is_core = name_of(op) == "tpu.core_id"
+    is_core = name_of(op) != "tpu.subcore_id"
     return lambda frame: np.int32(frame.core.number if is_core else 0)
 
 

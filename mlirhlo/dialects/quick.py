@@ -79,3 +79,15 @@ def create_op(
     for region in regions:
         op.add_region(region)
     return op
+
+
+def append(block: Block, op: Operation) -> None:
+    """Puts a new, detached op at the end of a block."""
+    op.parent = block
+    last = block._last_op
+    if last is None:
+        block._first_op = op
+    else:
+        last._next_op = op
+        op._prev_op = last
+    block._last_op = op

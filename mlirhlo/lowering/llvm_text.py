@@ -7,13 +7,12 @@ Source: LLVM language reference.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
     BFloat16Type,
-    DenseArrayBase,
     DenseIntOrFPElementsAttr,
     Float16Type,
     Float32Type,
@@ -27,12 +26,9 @@ from xdsl.dialects.builtin import (
     VectorType,
 )
 from xdsl.dialects.llvm import (
-    FCmpPredicateFlag,
     FuncOp,
     GlobalOp,
-    ICmpPredicateFlag,
     LLVMArrayType,
-    LLVMFunctionType,
     LLVMPointerType,
     LLVMStructType,
     LLVMVoidType,
@@ -42,6 +38,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.llvm import LLVMX86AMXType
 from mlirhlo.lowering.intrinsics import OVERLOADED, mangled
+from mlirhlo.lowering.llvm_instructions import WRITERS
 from mlirhlo.lowering.llvm_spelling import byte, float_text, symbol
 
 _FLOATS: Mapping[type[Attribute], str] = {
@@ -58,12 +55,19 @@ def print_llvm(module: ModuleOp) -> str:
     Raises `HloError` HLO0430 for an op that is not of the llvm dialect or an intrinsic that is not
     allowed.
     """
-    return _Printer().module(module)
+    return ModuleText().module(module)
 
 
-class _Printer:
+class ModuleText:
+    """Writes a module: what its functions share."""
+
     def __init__(self) -> None:
-        self.types: dict[Attribute, str] = {}
+        self.types: dict[int, str] = {}
+        """By identity: hashing a type costs more than writing a line."""
+        self.words: dict[int, str] = {}
+        """The same for flags."""
+        self.kept: list[Attribute] = []
+        """What the two know, so that it lives as long as they do."""
         self.declared: dict[str, str] = {}
         """Declarations of intrinsics, by name."""
         self.defined: set[str] = set()
@@ -74,7 +78,7 @@ class _Printer:
         lines: list[str] = []
         for op in module.body.block.ops:
             if isinstance(op, FuncOp):
-                lines.append(_Function(self, op).text())
+                lines.append(FunctionText(self, op).text())
             elif isinstance(op, GlobalOp):
                 lines.append(self.global_(op))
             else:
@@ -88,9 +92,10 @@ class _Printer:
 
     def type(self, type_: Attribute) -> str:
         """LLVM's name of a type."""
-        text = self.types.get(type_)
+        text = self.types.get(id(type_))
         if text is None:
-            text = self.types[type_] = self._type(type_)
+            text = self.types[id(type_)] = self._type(type_)
+            self.kept.append(type_)
         return text
 
     def _type(self, type_: Attribute) -> str:
@@ -172,10 +177,10 @@ class _Printer:
         raise error("HLO0430", f"LLVM has no constant `{value}`")
 
 
-class _Function:
+class FunctionText:
     """Writes one function."""
 
-    def __init__(self, printer: _Printer, op: FuncOp) -> None:
+    def __init__(self, printer: ModuleText, op: FuncOp) -> None:
         self.printer = printer
         self.op = op
         self.names: dict[SSAValue, str] = {}
@@ -273,7 +278,7 @@ class _Function:
     def instruction(self, op: Operation) -> None:
         if op.name in _INLINE:
             return
-        write = _WRITERS.get(op.name)
+        write = WRITERS.get(op.name)
         if write is None:
             raise _refused(op)
         text = write(self, op)
@@ -306,8 +311,6 @@ class _Function:
 _INLINE = frozenset(
     {"llvm.mlir.constant", "llvm.mlir.zero", "llvm.mlir.undef", "llvm.mlir.addressof"}
 )
-
-_Writer = Callable[[_Function, Operation], str]
 
 
 def _refused(op: Operation) -> Exception:
@@ -345,232 +348,3 @@ def _passed(jump: Operation, index: int) -> Sequence[SSAValue]:
     sizes = cast("tuple[int, ...]", cast(Any, jump.properties["operandSegmentSizes"]).get_values())
     start = sizes[0] + sum(sizes[1 : 1 + index])
     return jump.operands[start : start + sizes[1 + index]]
-
-
-def _flags(op: Operation) -> str:
-    """`nuw nsw ` of an integer op, `contract ` and so on of a float one."""
-    fast = op.properties.get("fastmathFlags")
-    if fast is not None:
-        words = [str(f.value) for f in sorted(cast(Any, fast).data, key=str)]
-        if len(words) == 7:
-            return "fast "
-        return "".join(w + " " for w in words)
-    overflow = op.properties.get("overflowFlags")
-    if isinstance(overflow, IntegerAttr):
-        bits = overflow.value.data
-        return ("nuw " if bits & 2 else "") + ("nsw " if bits & 1 else "")
-    return ""
-
-
-def _two(opcode: str) -> _Writer:
-    def write(f: _Function, op: Operation) -> str:
-        lhs, rhs = op.operands
-        return f"{opcode} {_flags(op)}{f.typed(lhs)}, {f.ref(rhs)}"
-
-    return write
-
-
-def _cast_to(opcode: str) -> _Writer:
-    def write(f: _Function, op: Operation) -> str:
-        return f"{opcode} {f.typed(op.operands[0])} to {f.printer.type(op.results[0].type)}"
-
-    return write
-
-
-def _intrinsic(name: str) -> _Writer:
-    def write(f: _Function, op: Operation) -> str:
-        return f.call(name, op, op.operands, _flags(op))
-
-    return write
-
-
-def _compare(opcode: str, flags: Sequence[str]) -> _Writer:
-    def write(f: _Function, op: Operation) -> str:
-        lhs, rhs = op.operands
-        number = cast(int, cast(Any, op.properties["predicate"]).value.data)
-        return f"{opcode} {_flags(op)}{flags[number].strip('_')} {f.typed(lhs)}, {f.ref(rhs)}"
-
-    return write
-
-
-def _fneg(f: _Function, op: Operation) -> str:
-    return f"fneg {_flags(op)}{f.typed(op.operands[0])}"
-
-
-def _select(f: _Function, op: Operation) -> str:
-    return "select " + _flags(op) + ", ".join(map(f.typed, op.operands))
-
-
-def _freeze(f: _Function, op: Operation) -> str:
-    return f"freeze {f.typed(op.operands[0])}"
-
-
-def _tail(f: _Function, op: Operation) -> str:
-    """Alignment and metadata of a load or store."""
-    text = ""
-    if (alignment := op.properties.get("alignment")) is not None:
-        text = f", align {cast(Any, alignment).value.data}"
-    if "nontemporal" in op.properties or "nontemporal" in op.attributes:
-        f.printer.uses_nontemporal = True
-        text += ", !nontemporal !0"
-    return text
-
-
-def _load(f: _Function, op: Operation) -> str:
-    type_ = f.printer.type(op.results[0].type)
-    return f"load {type_}, {f.typed(op.operands[0])}{_tail(f, op)}"
-
-
-def _store(f: _Function, op: Operation) -> str:
-    return f"store {f.typed(op.operands[0])}, {f.typed(op.operands[1])}{_tail(f, op)}"
-
-
-def _gep(f: _Function, op: Operation) -> str:
-    element = f.printer.type(op.properties["elem_type"])
-    values = iter(op.operands[1:])
-    raw = cast("tuple[int, ...]", cast(Any, op.properties["rawConstantIndices"]).get_values())
-    indices = [f.typed(next(values)) if c == -(1 << 31) else f"i32 {c}" for c in raw]
-    inbounds = "inbounds " if "inbounds" in op.properties else ""
-    return f"getelementptr {inbounds}{element}, {', '.join([f.typed(op.operands[0]), *indices])}"
-
-
-def _alloca(f: _Function, op: Operation) -> str:
-    element = f.printer.type(op.properties["elem_type"])
-    return f"alloca {element}, {f.typed(op.operands[0])}{_tail(f, op)}"
-
-
-def _extract_element(f: _Function, op: Operation) -> str:
-    return f"extractelement {f.typed(op.operands[0])}, {f.typed(op.operands[1])}"
-
-
-def _insert_element(f: _Function, op: Operation) -> str:
-    return "insertelement " + ", ".join(map(f.typed, op.operands))
-
-
-def _shuffle(f: _Function, op: Operation) -> str:
-    mask = cast("DenseArrayBase[Any]", op.properties["mask"]).get_values()
-    lanes = "zeroinitializer"
-    if any(mask):
-        lanes = f"<{', '.join('i32 poison' if m < 0 else f'i32 {m}' for m in mask)}>"
-    lhs, rhs = op.operands
-    return f"shufflevector {f.typed(lhs)}, {f.typed(rhs)}, <{len(mask)} x i32> {lanes}"
-
-
-def _extract_value(f: _Function, op: Operation) -> str:
-    position = cast("DenseArrayBase[Any]", op.properties["position"]).get_values()
-    return f"extractvalue {f.typed(op.operands[0])}, {', '.join(map(str, position))}"
-
-
-def _insert_value(f: _Function, op: Operation) -> str:
-    position = cast("DenseArrayBase[Any]", op.properties["position"]).get_values()
-    values = ", ".join(map(f.typed, op.operands))
-    return f"insertvalue {values}, {', '.join(map(str, position))}"
-
-
-def _masked(name: str, alignment_at: int) -> _Writer:
-    """Masked memory access; LLVM 22 takes the alignment as an attribute of the pointer."""
-
-    def write(f: _Function, op: Operation) -> str:
-        printer = f.printer
-        align = cast(int, cast(Any, op.properties["alignment"]).value.data)
-        types = [printer.type(v.type) for v in op.operands]
-        result = printer.type(op.results[0].type) if op.results else "void"
-        full = mangled(name, result, types)
-        printer.declare(full, result, types)
-        arguments = [f"{t} {f.ref(v)}" for t, v in zip(types, op.operands, strict=True)]
-        arguments[alignment_at] = (
-            f"{types[alignment_at]} align {align} {f.ref(op.operands[alignment_at])}"
-        )
-        return f"call {result} @{full}({', '.join(arguments)})"
-
-    return write
-
-
-def _call_intrinsic(f: _Function, op: Operation) -> str:
-    name = cast(StringAttr, op.properties["intrin"]).data
-    return f.call(name, op, op.operands, _flags(op))
-
-
-def _call(f: _Function, op: Operation) -> str:
-    result = f.printer.type(op.results[0].type) if op.results else "void"
-    operands = list(op.operands)
-    callee = op.properties.get("callee")
-    if callee is None:
-        target = f.ref(operands.pop(0))
-    else:
-        name = cast(Any, callee).root_reference.data
-        target = f"@{symbol(name)}"
-        f.printer.declare(name, result, [f.printer.type(v.type) for v in operands])
-    arguments = ", ".join(map(f.typed, operands))
-    variadic = op.properties.get("var_callee_type")
-    if isinstance(variadic, LLVMFunctionType) and variadic.is_variadic:
-        result += f" ({', '.join(f.printer.type(t) for t in variadic.inputs)}, ...)"
-    return f"call {result} {target}({arguments})"
-
-
-def _return(f: _Function, op: Operation) -> str:
-    return f"ret {f.typed(op.operands[0])}" if op.operands else "ret void"
-
-
-def _br(f: _Function, op: Operation) -> str:
-    return f"br label %{f.blocks[op.successors[0]]}"
-
-
-def _cond_br(f: _Function, op: Operation) -> str:
-    then, other = (f.blocks[b] for b in op.successors)
-    return f"br {f.typed(op.operands[0])}, label %{then}, label %{other}"
-
-
-def _unreachable(f: _Function, op: Operation) -> str:
-    del f, op
-    return "unreachable"
-
-
-_WRITERS: Mapping[str, _Writer] = {
-    **{
-        f"llvm.{name}": _two(name)
-        for name in (
-            *("add", "sub", "mul", "udiv", "sdiv", "urem", "srem"),
-            *("and", "or", "xor", "shl", "lshr", "ashr"),
-            *("fadd", "fsub", "fmul", "fdiv", "frem"),
-        )
-    },
-    **{
-        f"llvm.{name}": _cast_to(name)
-        for name in (
-            *("trunc", "zext", "sext", "fptosi", "fptoui", "sitofp", "uitofp"),
-            *("fpext", "fptrunc", "bitcast", "ptrtoint", "inttoptr"),
-        )
-    },
-    **{
-        f"llvm.intr.{name}": _intrinsic(f"llvm.{name}")
-        for name in (
-            *("fabs", "ceil", "floor", "sqrt", "fma", "copysign", "maxnum", "minnum"),
-            *("vector.reduce.fadd", "vector.reduce.fmul"),
-        )
-    },
-    "llvm.icmp": _compare("icmp", [str(p.value) for p in ICmpPredicateFlag]),
-    "llvm.fcmp": _compare("fcmp", [str(p.value) for p in FCmpPredicateFlag]),
-    "llvm.fneg": _fneg,
-    "llvm.select": _select,
-    "llvm.freeze": _freeze,
-    "llvm.load": _load,
-    "llvm.store": _store,
-    "llvm.getelementptr": _gep,
-    "llvm.alloca": _alloca,
-    "llvm.extractelement": _extract_element,
-    "llvm.insertelement": _insert_element,
-    "llvm.shufflevector": _shuffle,
-    "llvm.extractvalue": _extract_value,
-    "llvm.insertvalue": _insert_value,
-    "llvm.intr.masked.load": _masked("llvm.masked.load", 0),
-    "llvm.intr.masked.store": _masked("llvm.masked.store", 1),
-    "llvm.intr.masked.gather": _masked("llvm.masked.gather", 0),
-    "llvm.intr.masked.scatter": _masked("llvm.masked.scatter", 1),
-    "llvm.call_intrinsic": _call_intrinsic,
-    "llvm.call": _call,
-    "llvm.return": _return,
-    "llvm.br": _br,
-    "llvm.cond_br": _cond_br,
-    "llvm.unreachable": _unreachable,
-}

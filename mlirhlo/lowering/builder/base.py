@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirhlo.dialects.interned import integer, integer64, integers32
-from mlirhlo.dialects.quick import create_op
+from mlirhlo.dialects.quick import append, create_op
 from mlirhlo.lowering.builder.types import (
     INDEX,
     NO_OVERFLOW,
@@ -52,7 +52,7 @@ class BlockBuilder:
     ) -> SSAValue:
         """Appends an op of one result and gives it."""
         op = create_op(cls, operands, (result_type,), properties)
-        self.block.add_op(op)
+        append(self.block, op)
         return op.results[0]
 
     def effect(
@@ -62,7 +62,7 @@ class BlockBuilder:
         properties: dict[str, Attribute] | None = None,
     ) -> None:
         """Appends an op without results."""
-        self.block.add_op(create_op(cls, operands, (), properties))
+        append(self.block, create_op(cls, operands, (), properties))
 
     # Constants
 

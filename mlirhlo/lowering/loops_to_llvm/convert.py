@@ -38,7 +38,7 @@ from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects import llvm
 from mlirhlo.dialects.amx import TileType
 from mlirhlo.dialects.interned import UNIT, integer, integer64, integers32
-from mlirhlo.dialects.quick import create_op
+from mlirhlo.dialects.quick import append, create_op
 from mlirhlo.lowering.builder import SELDOM
 from mlirhlo.lowering.loops_to_llvm.effort import heavy_functions, loops_of_light
 
@@ -154,7 +154,12 @@ class Lowering:
         """Integers that are constants, by their value in the llvm dialect."""
         self._integers: dict[int, SSAValue] = {}
         self._others: dict[Attribute, dict[int, SSAValue]] = {}
-        self.types: dict[Attribute, Attribute] = {}
+        self.types: dict[int, Attribute] = {}
+        """By identity: hashing a type costs more than lowering an op."""
+        self.strides: dict[int, Sequence[int]] = {}
+        """Of memrefs, in the same way."""
+        self.kept: list[Attribute] = []
+        """What the two know, so that it lives as long as they do."""
         self.argument_attributes: dict[SSAValue, DictionaryAttr] = {}
         """Of the function's arguments, in the llvm dialect."""
         self.body = Region()
@@ -253,9 +258,10 @@ class Lowering:
 
     def convert(self, type_: Attribute) -> Attribute:
         """`converted`, remembered."""
-        new = self.types.get(type_)
+        new = self.types.get(id(type_))
         if new is None:
-            new = self.types[type_] = converted(type_)
+            new = self.types[id(type_)] = converted(type_)
+            self.kept.append(type_)
         return new
 
     def emit(
@@ -269,12 +275,12 @@ class Lowering:
         op: Operation = create_op(
             cls, operands, () if result_type is None else (result_type,), properties
         )
-        self.block.add_op(op)
+        append(self.block, op)
         return op.results[0] if result_type is not None else _NOTHING
 
     def jump(self, target: Block, values: Sequence[SSAValue] = ()) -> None:
         """Ends the current block by a jump."""
-        self.block.add_op(create_op(xllvm.BrOp, values, successors=[target]))
+        append(self.block, create_op(xllvm.BrOp, values, successors=[target]))
 
     def branch(
         self,
@@ -286,13 +292,14 @@ class Lowering:
     ) -> None:
         """Ends the current block by a jump to `then` where `condition` holds, else to `other`."""
         sizes = integers32(1, len(then_values), len(other_values))
-        self.block.add_op(
+        append(
+            self.block,
             create_op(
                 xllvm.CondBrOp,
                 [condition, *then_values, *other_values],
                 properties={"operandSegmentSizes": sizes},
                 successors=[then, other],
-            )
+            ),
         )
 
     def constant(self, number: int, type_: Attribute = i64) -> SSAValue:
@@ -301,7 +308,7 @@ class Lowering:
         value = known.get(number)
         if value is None:
             op = create_op(xllvm.ConstantOp, (), (type_,), {"value": integer(number, type_)})
-            self.entry.add_op(op)
+            append(self.entry, op)
             value = known[number] = op.results[0]
             if type_ is i64 or type_ == i64:
                 self.known[value] = number
@@ -349,10 +356,17 @@ class Lowering:
     def address(self, memref: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
         """Pointer to an element of a memref of the loops stage."""
         type_ = cast(MemRefType[Any], memref.type)
+        steps = self.strides.get(id(type_))
+        if steps is None:
+            steps = self.strides[id(type_)] = strides(type_)
+            self.kept.append(type_)
+        offset: SSAValue | None = None
+        for index, stride in zip(indices, steps, strict=True):
+            moved = self.times(self.values[index], stride)
+            offset = moved if offset is None else self.add(offset, moved)
         pointer = self.values[memref]
-        offset = self.constant(0)
-        for index, stride in zip(indices, strides(type_), strict=True):
-            offset = self.add(offset, self.times(self.values[index], stride))
+        if offset is None:
+            return pointer
         return self.offset(pointer, offset, self.convert(type_.element_type))
 
     def offset(self, pointer: SSAValue, elements: SSAValue, element: Attribute) -> SSAValue:
@@ -410,7 +424,7 @@ def llvm_call(
         "TailCallKind": xllvm.TailCallKindAttr(xllvm.TailCallKind.NONE),
     }
     made = create_op(xllvm.CallOp, operands, types, properties)
-    to.block.add_op(made)
+    append(to.block, made)
     return made.results
 
 

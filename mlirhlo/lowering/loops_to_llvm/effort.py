@@ -20,7 +20,7 @@ from mlirhlo.lowering.builder import WORK
 
 _LEAST_NS = 25_000
 """Work that is worth waking threads for."""
-_LOOPS = (scf.ForOp, scf.WhileOp, scf.ParallelOp)
+_LOOPS = frozenset({"scf.for", "scf.while", "scf.parallel"})
 
 
 def regions(op: Operation) -> Iterator[Region]:
@@ -61,7 +61,7 @@ def heavy_functions(functions: Iterator[func.FuncOp]) -> Set[str]:
         f.sym_name.data
         for f in functions
         if not f.body.blocks
-        or any(isinstance(op, _LOOPS) for r in regions(f) for b in r.blocks for op in b.ops)
+        or any(op.name in _LOOPS for r in regions(f) for b in r.blocks for op in b.ops)
     }
 
 
@@ -98,9 +98,9 @@ class _Search:
         if isinstance(op, scf.ParallelOp) and not self.is_task and is_cut(op):
             self.calls = True
             return True
-        if isinstance(op, _LOOPS) and not self._outweighs(op):
+        if op.name in _LOOPS and not self._outweighs(op):
             self.found.add(op)
-            return not op.results and not isinstance(op, scf.WhileOp)
+            return not op.results and op.name != "scf.while"
         if isinstance(op, func.CallOp):
             self.calls = self.calls or op.callee.root_reference.data in self.heavy
         elif op.name != "arith.constant" and not self._is_scalar(op):

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import IndexType, f32
 from xdsl.dialects.test import TestOp as AnyOp
 from xdsl.ir import Block, Operation, Region
 
-from mlirhlo.dialects.quick import create_op
+from mlirhlo.dialects.quick import append, create_op
 
 
 def fields(op: Operation) -> dict[str, object]:
@@ -40,6 +40,20 @@ def test_the_fields_are_those_of_create() -> None:
     quick.erase()
     slow.erase()
     assert not list(values.results[0].uses)
+
+
+def test_appending_links_what_adding_does() -> None:
+    quick, slow = Block(), Block()
+    for block, add in ((quick, append), (slow, Block.add_op)):
+        for _ in range(3):
+            add(block, AnyOp.create())
+        ops = list(block.ops)
+        assert [op.parent for op in ops] == [block] * 3
+        assert [op.next_op for op in ops] == [*ops[1:], None]
+        assert [op.prev_op for op in ops] == [None, *ops[:-1]]
+        assert (block.first_op, block.last_op) == (ops[0], ops[-1])
+        ops[1].detach()
+        assert list(block.ops) == [ops[0], ops[2]]
 
 
 def test_many_results_and_regions() -> None:

@@ -1,0 +1,259 @@
+"""How each op of the llvm dialect is written as an instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr
+from xdsl.dialects.llvm import FastMathAttr, FCmpPredicateFlag, ICmpPredicateFlag, LLVMFunctionType
+from xdsl.ir import Attribute, Operation
+
+from mlirhlo.lowering.intrinsics import mangled
+from mlirhlo.lowering.llvm_spelling import symbol
+
+if TYPE_CHECKING:
+    from mlirhlo.lowering.llvm_text import FunctionText
+
+Writer: TypeAlias = "Callable[[FunctionText, Operation], str]"
+"""An instruction without the name of its result."""
+
+
+def _flags(f: FunctionText, op: Operation) -> str:
+    """`nuw nsw ` of an integer op, `contract ` and so on of a float one."""
+    properties = op.properties
+    given = properties.get("fastmathFlags") or properties.get("overflowFlags")
+    if given is None:
+        return ""
+    known = f.printer.words
+    text = known.get(id(given))
+    if text is None:
+        text = known[id(given)] = _flag_words(given)
+        f.printer.kept.append(given)
+    return text
+
+
+def _flag_words(given: Attribute) -> str:
+    if isinstance(given, FastMathAttr):
+        words = [str(f.value) for f in sorted(given.data, key=str)]
+        if len(words) == 7:
+            return "fast "
+        return "".join(w + " " for w in words)
+    if isinstance(given, IntegerAttr):
+        bits = given.value.data
+        return ("nuw " if bits & 2 else "") + ("nsw " if bits & 1 else "")
+    return ""
+
+
+def _two(opcode: str) -> Writer:
+    def write(f: FunctionText, op: Operation) -> str:
+        lhs, rhs = op.operands
+        return f"{opcode} {_flags(f, op)}{f.typed(lhs)}, {f.ref(rhs)}"
+
+    return write
+
+
+def _cast_to(opcode: str) -> Writer:
+    def write(f: FunctionText, op: Operation) -> str:
+        return f"{opcode} {f.typed(op.operands[0])} to {f.printer.type(op.results[0].type)}"
+
+    return write
+
+
+def _intrinsic(name: str) -> Writer:
+    def write(f: FunctionText, op: Operation) -> str:
+        return f.call(name, op, op.operands, _flags(f, op))
+
+    return write
+
+
+def _compare(opcode: str, flags: Sequence[str]) -> Writer:
+    def write(f: FunctionText, op: Operation) -> str:
+        lhs, rhs = op.operands
+        number = cast(int, cast(Any, op.properties["predicate"]).value.data)
+        return f"{opcode} {_flags(f, op)}{flags[number].strip('_')} {f.typed(lhs)}, {f.ref(rhs)}"
+
+    return write
+
+
+def _fneg(f: FunctionText, op: Operation) -> str:
+    return f"fneg {_flags(f, op)}{f.typed(op.operands[0])}"
+
+
+def _select(f: FunctionText, op: Operation) -> str:
+    return "select " + _flags(f, op) + ", ".join(map(f.typed, op.operands))
+
+
+def _freeze(f: FunctionText, op: Operation) -> str:
+    return f"freeze {f.typed(op.operands[0])}"
+
+
+def _tail(f: FunctionText, op: Operation) -> str:
+    """Alignment and metadata of a load or store."""
+    text = ""
+    if (alignment := op.properties.get("alignment")) is not None:
+        text = f", align {cast(Any, alignment).value.data}"
+    if "nontemporal" in op.properties or "nontemporal" in op.attributes:
+        f.printer.uses_nontemporal = True
+        text += ", !nontemporal !0"
+    return text
+
+
+def _load(f: FunctionText, op: Operation) -> str:
+    type_ = f.printer.type(op.results[0].type)
+    return f"load {type_}, {f.typed(op.operands[0])}{_tail(f, op)}"
+
+
+def _store(f: FunctionText, op: Operation) -> str:
+    return f"store {f.typed(op.operands[0])}, {f.typed(op.operands[1])}{_tail(f, op)}"
+
+
+def _gep(f: FunctionText, op: Operation) -> str:
+    element = f.printer.type(op.properties["elem_type"])
+    values = iter(op.operands[1:])
+    raw = cast("tuple[int, ...]", cast(Any, op.properties["rawConstantIndices"]).get_values())
+    indices = [f.typed(next(values)) if c == -(1 << 31) else f"i32 {c}" for c in raw]
+    inbounds = "inbounds " if "inbounds" in op.properties else ""
+    return f"getelementptr {inbounds}{element}, {', '.join([f.typed(op.operands[0]), *indices])}"
+
+
+def _alloca(f: FunctionText, op: Operation) -> str:
+    element = f.printer.type(op.properties["elem_type"])
+    return f"alloca {element}, {f.typed(op.operands[0])}{_tail(f, op)}"
+
+
+def _extract_element(f: FunctionText, op: Operation) -> str:
+    return f"extractelement {f.typed(op.operands[0])}, {f.typed(op.operands[1])}"
+
+
+def _insert_element(f: FunctionText, op: Operation) -> str:
+    return "insertelement " + ", ".join(map(f.typed, op.operands))
+
+
+def _shuffle(f: FunctionText, op: Operation) -> str:
+    mask = cast("DenseArrayBase[Any]", op.properties["mask"]).get_values()
+    lanes = "zeroinitializer"
+    if any(mask):
+        lanes = f"<{', '.join('i32 poison' if m < 0 else f'i32 {m}' for m in mask)}>"
+    lhs, rhs = op.operands
+    return f"shufflevector {f.typed(lhs)}, {f.typed(rhs)}, <{len(mask)} x i32> {lanes}"
+
+
+def _extract_value(f: FunctionText, op: Operation) -> str:
+    position = cast("DenseArrayBase[Any]", op.properties["position"]).get_values()
+    return f"extractvalue {f.typed(op.operands[0])}, {', '.join(map(str, position))}"
+
+
+def _insert_value(f: FunctionText, op: Operation) -> str:
+    position = cast("DenseArrayBase[Any]", op.properties["position"]).get_values()
+    values = ", ".join(map(f.typed, op.operands))
+    return f"insertvalue {values}, {', '.join(map(str, position))}"
+
+
+def _masked(name: str, alignment_at: int) -> Writer:
+    """Masked memory access; LLVM 22 takes the alignment as an attribute of the pointer."""
+
+    def write(f: FunctionText, op: Operation) -> str:
+        printer = f.printer
+        align = cast(int, cast(Any, op.properties["alignment"]).value.data)
+        types = [printer.type(v.type) for v in op.operands]
+        result = printer.type(op.results[0].type) if op.results else "void"
+        full = mangled(name, result, types)
+        printer.declare(full, result, types)
+        arguments = [f"{t} {f.ref(v)}" for t, v in zip(types, op.operands, strict=True)]
+        arguments[alignment_at] = (
+            f"{types[alignment_at]} align {align} {f.ref(op.operands[alignment_at])}"
+        )
+        return f"call {result} @{full}({', '.join(arguments)})"
+
+    return write
+
+
+def _call_intrinsic(f: FunctionText, op: Operation) -> str:
+    name = cast(StringAttr, op.properties["intrin"]).data
+    return f.call(name, op, op.operands, _flags(f, op))
+
+
+def _call(f: FunctionText, op: Operation) -> str:
+    result = f.printer.type(op.results[0].type) if op.results else "void"
+    operands = list(op.operands)
+    callee = op.properties.get("callee")
+    if callee is None:
+        target = f.ref(operands.pop(0))
+    else:
+        name = cast(Any, callee).root_reference.data
+        target = f"@{symbol(name)}"
+        f.printer.declare(name, result, [f.printer.type(v.type) for v in operands])
+    arguments = ", ".join(map(f.typed, operands))
+    variadic = op.properties.get("var_callee_type")
+    if isinstance(variadic, LLVMFunctionType) and variadic.is_variadic:
+        result += f" ({', '.join(f.printer.type(t) for t in variadic.inputs)}, ...)"
+    return f"call {result} {target}({arguments})"
+
+
+def _return(f: FunctionText, op: Operation) -> str:
+    return f"ret {f.typed(op.operands[0])}" if op.operands else "ret void"
+
+
+def _br(f: FunctionText, op: Operation) -> str:
+    return f"br label %{f.blocks[op.successors[0]]}"
+
+
+def _cond_br(f: FunctionText, op: Operation) -> str:
+    then, other = (f.blocks[b] for b in op.successors)
+    return f"br {f.typed(op.operands[0])}, label %{then}, label %{other}"
+
+
+def _unreachable(f: FunctionText, op: Operation) -> str:
+    del f, op
+    return "unreachable"
+
+
+WRITERS: Mapping[str, Writer] = {
+    **{
+        f"llvm.{name}": _two(name)
+        for name in (
+            *("add", "sub", "mul", "udiv", "sdiv", "urem", "srem"),
+            *("and", "or", "xor", "shl", "lshr", "ashr"),
+            *("fadd", "fsub", "fmul", "fdiv", "frem"),
+        )
+    },
+    **{
+        f"llvm.{name}": _cast_to(name)
+        for name in (
+            *("trunc", "zext", "sext", "fptosi", "fptoui", "sitofp", "uitofp"),
+            *("fpext", "fptrunc", "bitcast", "ptrtoint", "inttoptr"),
+        )
+    },
+    **{
+        f"llvm.intr.{name}": _intrinsic(f"llvm.{name}")
+        for name in (
+            *("fabs", "ceil", "floor", "sqrt", "fma", "copysign", "maxnum", "minnum"),
+            *("vector.reduce.fadd", "vector.reduce.fmul"),
+        )
+    },
+    "llvm.icmp": _compare("icmp", [str(p.value) for p in ICmpPredicateFlag]),
+    "llvm.fcmp": _compare("fcmp", [str(p.value) for p in FCmpPredicateFlag]),
+    "llvm.fneg": _fneg,
+    "llvm.select": _select,
+    "llvm.freeze": _freeze,
+    "llvm.load": _load,
+    "llvm.store": _store,
+    "llvm.getelementptr": _gep,
+    "llvm.alloca": _alloca,
+    "llvm.extractelement": _extract_element,
+    "llvm.insertelement": _insert_element,
+    "llvm.shufflevector": _shuffle,
+    "llvm.extractvalue": _extract_value,
+    "llvm.insertvalue": _insert_value,
+    "llvm.intr.masked.load": _masked("llvm.masked.load", 0),
+    "llvm.intr.masked.store": _masked("llvm.masked.store", 1),
+    "llvm.intr.masked.gather": _masked("llvm.masked.gather", 0),
+    "llvm.intr.masked.scatter": _masked("llvm.masked.scatter", 1),
+    "llvm.call_intrinsic": _call_intrinsic,
+    "llvm.call": _call,
+    "llvm.return": _return,
+    "llvm.br": _br,
+    "llvm.cond_br": _cond_br,
+    "llvm.unreachable": _unreachable,
+}

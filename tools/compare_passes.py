@@ -7,7 +7,8 @@
     tools/compare_passes.py --page          # every pass; writes docs/compare-passes.md
 
 What XLA did is read from dumps, of the corpus or of random programs made on the spot, which hold the
-module before and after every pass that changed it. Each module before runs through ours; then, dead code gone on both sides,
+module before and after every pass that changed it. Each module before runs through ours; then, dead
+code gone on both sides,
 agree    the modules are the same up to names
 better   ours has fewer instructions
 worse    ours has more

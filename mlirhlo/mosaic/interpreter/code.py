@@ -94,11 +94,14 @@ class Function:
         self._kernel = kernel
         self._chip = kernel.chip
         self._slots: dict[SSAValue, int] = {}
+        self._constants: dict[int, Any] = {}
+        """By slot; they are there when a call begins."""
         self._run = self.region(op.regions[0])
+        self._start = [self._constants.get(slot) for slot in range(len(self._slots))]
 
     def __call__(self, core: Core, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Runs the function on numpy scalars and references."""
-        return self._run(Frame(core, [None] * len(self._slots)), arguments)
+        return self._run(Frame(core, self._start.copy()), arguments)
 
     def function(self, name: str) -> Callable[[Core, tuple[Any, ...]], tuple[Any, ...]]:
         """Another function, prepared at its first call."""
@@ -146,7 +149,13 @@ class Function:
                     pick(frame.env[slot])
                 ]
             else:
-                code.steps.append(self._step(op, name, operands))
+                step = self._step(op, name, operands)
+                if name == "arith.constant" and self._chip is None:
+                    run, _, slot, _ = step
+                    assert isinstance(slot, int)
+                    self._constants[slot] = run(None)
+                else:
+                    code.steps.append(step)
         if self._chip is not None:
             from mlirhlo.mosaic.timeline.blocks import timed
 

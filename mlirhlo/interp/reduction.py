@@ -83,7 +83,7 @@ def fold_rows(
         ]
         length = arrays[0].shape[0]
     for index in range(length):
-        state = frame.call_elementwise(name, [*state, *(a[index] for a in arrays)])
+        state = frame.call_elementwise(name, [*state, *(a[index, ...] for a in arrays)])
     return tuple(np.asarray(part) for part in state)
 
 

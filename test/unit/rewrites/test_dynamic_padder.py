@@ -83,6 +83,7 @@ ONE: Mapping[str, str] = {
     "sum_from_five": "z = f32[] constant(5)\nROOT r = f32[] reduce(v, z), dimensions={0}, to_apply=add",
     "highest": "z = f32[] constant(2)\nROOT r = f32[] reduce(v, z), dimensions={0}, to_apply=max",
     "odd_function": "z = f32[] constant(5)\nROOT r = f32[] reduce(v, z), dimensions={0}, to_apply=odd",
+    "last": "z = f32[] constant(5)\nROOT r = f32[] reduce(v, z), dimensions={0}, to_apply=second",
     "place_of_highest": "i = s32[6] iota(), iota_dimension=0\n"
     "j = s32[<=6] set-dimension-size(i, n), dimensions={0}\nz = f32[] constant(-9)\nk = s32[] constant(0)\n"
     "ROOT r = (f32[], s32[]) reduce(v, j, z, k), dimensions={0}, to_apply=best",

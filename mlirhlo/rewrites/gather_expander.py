@@ -10,10 +10,27 @@ from typing import ClassVar
 from mlirhlo.dialects.hlo.attributes.base import integers
 from mlirhlo.dialects.hlo.ops import GatherOp, Instruction, TransposeOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.rewrites.algsimp.common import Builder, array
+from mlirhlo.rewrites.algsimp.common import Builder, array, sized
 from mlirhlo.rewrites.expander import ExpanderPass
 from mlirhlo.rewrites.indexed_loops import S32, Writer, loop, plain, rows_of_indices, shape_at
 from mlirhlo.rewrites.rules import Rewriter, Rule, rule
+
+
+@rule(GatherOp)
+def gather_of_all(op: GatherOp, rewriter: Rewriter) -> None:
+    """gather(x, i) => broadcast(reshape(x)), slices of the sizes of x: wherever they start, all of it"""
+    operand = op.inputs[0]
+    if not isinstance(op.shape, ArrayShape) or op.operand_batching_dims:
+        return
+    source = array(operand)
+    if any(array(v).is_dynamic for v in (op, *op.inputs)) or not source.element_count:
+        return
+    if tuple(op.slice_sizes) != source.dimensions:
+        return
+    b = Builder(op, rewriter)
+    left = [n for d, n in enumerate(source.dimensions) if d not in op.collapsed_slice_dims]
+    b.broadcast(b.reshape(operand, sized(source, left)), op.offset_dims, op.shape)
+    b.done()
 
 
 @rule(GatherOp, needs=("!simple_only",))
@@ -95,7 +112,7 @@ class GatherExpanderPass(ExpanderPass):
     """
 
     name = "gather_expander"
-    rules: ClassVar[tuple[Rule, ...]] = (gather_of_any, gather_of_one_slice)
+    rules: ClassVar[tuple[Rule, ...]] = (gather_of_all, gather_of_any, gather_of_one_slice)
 
     simple_only: bool = False
-    """Expands gathers of one slice only, as XLA's pipelines of CPU and GPU do."""
+    """Expands gathers of one slice, or of all of the operand, only, as XLA's pipelines of CPU and GPU do."""

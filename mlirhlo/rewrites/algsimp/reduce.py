@@ -91,16 +91,23 @@ def reduce_of_empty(op: ReduceOp, rewriter: Rewriter) -> None:
 
 @rule(ReduceOp, needs=LI, contract="zeros")
 def reduce_of_same_count(op: ReduceOp, rewriter: Rewriter) -> None:
-    """reduce(x, init) => reshape(x), dimensions of size 1 reduced; init is an identity"""
-    if not is_single(op):
+    """reduce(x, init) => reshape(x), dimensions of size 1 reduced; init is an identity
+
+    Of several arrays: a tuple of their reshapes.
+    """
+    source, result = array(op.inputs[0]), op.shape
+    shapes = result.elements if isinstance(result, TupleShape) else (result,)
+    if any(source.dimensions[d] != 1 for d in op.dimensions) or not source.element_count:
         return
-    source = array(op.inputs[0])
-    if source.element_count != array(op).element_count or not source.element_count:
-        return
-    if source.is_dynamic or source.element_type is not array(op).element_type:
-        return
+    values = op.inputs[: len(shapes)]
+    for value, shape in zip(values, shapes, strict=True):
+        assert isinstance(shape, ArrayShape)
+        if array(value).is_dynamic or array(value).element_type is not shape.element_type:
+            return
     b = Builder(op, rewriter)
-    b.reshape(op.inputs[0], op.shape)
+    parts = [b.reshape(value, shape) for value, shape in zip(values, shapes, strict=True)]
+    if isinstance(result, TupleShape):
+        b.like(TupleOp, *parts)
     b.done()
 
 

@@ -8,6 +8,11 @@ from unit.rewrites.algsimp_shape_cases import NUMERIC, lines
 from unit.rewrites.rule_proofs import FLOATS, INTEGERS, REAL, WIDE, Case
 
 ADD = "f {\n  a = T[] parameter(0)\n  b = T[] parameter(1)\n  ROOT r = T[] add(a, b)\n}\n"
+BOTH = (
+    "both {\n  a = T[] parameter(0)\n  b = s32[] parameter(1)\n  c = T[] parameter(2)\n"
+    "  d = s32[] parameter(3)\n  s = T[] add(a, c)\n  t = s32[] add(b, d)\n"
+    "  ROOT r = (T[], s32[]) tuple(s, t)\n}\n"
+)
 LESS = (
     "f {\n  a = T[] parameter(0)\n  b = T[] parameter(1)\n"
     "  ROOT r = pred[] compare(a, b), direction=LT\n}\n"
@@ -209,6 +214,15 @@ CASES: Mapping[str, tuple[Case, ...]] = {
         ),
     ),
     "reduce_of_same_count": (
+        lines(
+            "x: T[1,3]",
+            "y: s32[1,3]",
+            ZERO,
+            "n = s32[] constant(0)",
+            "(T[3], s32[3]) reduce(x, y, z, n), dimensions={0}, to_apply=both",
+            types=NUMERIC,
+            computations=BOTH,
+        ),
         lines(
             "x: T[1,3]",
             ZERO,

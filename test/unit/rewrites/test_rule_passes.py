@@ -96,6 +96,21 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
         )
     },
     "gather_expander": {
+        "gather_of_all": (
+            lines(
+                "x: T[4,1,3]",
+                "i: s32[2,1]",
+                "T[4,2,3] gather(x, i), offset_dims={0,2}, collapsed_slice_dims={1}, "
+                "start_index_map={1}, index_vector_dim=1, slice_sizes={4,1,3}",
+            ),
+            lines(
+                "x: T[4,2]",
+                "i: s32[2,1]",
+                "T[4,2] gather(x, i), offset_dims={0}, collapsed_slice_dims={1}, "
+                "start_index_map={1}, index_vector_dim=1, slice_sizes={4,1}",
+                fires=False,
+            ),
+        ),
         "gather_of_any": (
             lines(
                 "x: T[5,4]",

@@ -9,6 +9,7 @@ from mlirhlo.lowering.hlo_to_loops import (
     random_bits,
     scatter,
     sort,
+    stochastic_convert,
     updates,
 )
 from mlirhlo.lowering.hlo_to_loops.contractions import kernels as contractions
@@ -16,4 +17,5 @@ from mlirhlo.lowering.hlo_to_loops.kernels import build_kernel, kernel_key
 
 __all__ = ["build_kernel", "kernel_key"]
 
-del contractions, fft, lapack_routines, linear_algebra, random_bits, scatter, sort, updates
+del contractions, fft, lapack_routines, linear_algebra, random_bits, scatter, sort
+del stochastic_convert, updates

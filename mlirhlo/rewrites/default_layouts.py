@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from mlirhlo.dialects.hlo.attributes.base import integer
-from mlirhlo.dialects.hlo.build import create, make
+from mlirhlo.dialects.hlo.build import create
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import (
     BitcastOp,
@@ -18,13 +17,20 @@ from mlirhlo.dialects.hlo.ops import (
     GetTupleElementOp,
     ParameterOp,
     TransposeOp,
-    TupleOp,
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
-from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, default_layout
+from mlirhlo.dialects.hlo.shapes import (
+    ArrayShape,
+    Shape,
+    TupleShape,
+    default_layout,
+    leaves,
+    subshape,
+)
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.rewrites.passes import HloPass, Trace
+from mlirhlo.rewrites.tuple_parts import insert_before, replace_parts, set_operand
 
 
 @dataclass(frozen=True)
@@ -101,8 +107,7 @@ def _restore_operands(op: CustomCallOp) -> None:
     for number, (value, shape) in enumerate(zip(op.inputs, wanted, strict=False)):
         type_ = type_of(shape)
         if isinstance(shape, ArrayShape) and type_ != value.type:
-            copy = create(CopyOp, [value], type_, {})
-            _before(op, copy)
+            copy = insert_before(op, create(CopyOp, [value], type_, {}))
             op.operands[number] = copy.output
 
 
@@ -126,45 +131,26 @@ def _give(computation: ComputationOp, shape: Shape) -> None:
     """Lets the root have a shape of other layouts."""
     value = _as(computation.root.output, shape, computation.terminator)
     if value is not computation.root.output:
-        computation.terminator.operands = [value]
+        set_operand(computation.terminator, 0, value)
 
 
 def _as(value: SSAValue, shape: Shape, before: Operation) -> SSAValue:
-    if type_of(shape) == value.type:
-        return value
-    if isinstance(shape, ArrayShape):
-        if isinstance(value.owner, TransposeOp) and value.has_one_use():
+    have = shape_of(value.type)
+    wanted = {
+        index: part
+        for index, part in leaves(shape)
+        if isinstance(part, ArrayShape) and type_of(part) != type_of(subshape(have, index))
+    }
+
+    def part(index: tuple[int, ...], old: SSAValue) -> SSAValue:
+        type_ = type_of(wanted[index])
+        if isinstance(old.owner, TransposeOp) and old.has_one_use():
             # It moves elements anyway, and may find them where they have to be.
-            value._type = type_of(shape)
-            return value
-        copy = create(CopyOp, [value], type_of(shape), {})
-        _before(before, copy)
-        return copy.output
-    if not isinstance(shape, TupleShape):
-        return value
-    owner = value.owner
-    parts: list[SSAValue] = []
-    for number, part in enumerate(shape.elements):
-        if isinstance(owner, TupleOp):
-            element = owner.inputs[number]
-        else:
-            have = shape_of(value.type)
-            assert isinstance(have, TupleShape)
-            got = make(
-                "get-tuple-element", [value], have.elements[number], {"index": integer(number)}
-            )
-            _before(before, got)
-            element = got.output
-        parts.append(_as(element, part, before))
-    made = make("tuple", parts, shape)
-    _before(before, made)
-    return made.output
+            old._type = type_
+            return old
+        return insert_before(before, create(CopyOp, [old], type_, {})).output
 
-
-def _before(place: Operation, op: Instruction) -> None:
-    block = place.parent
-    assert block is not None
-    block.insert_op_before(op, place)
+    return replace_parts(value, wanted, before, part)
 
 
 def _with_layouts(wanted: Shape, have: Shape) -> Shape:

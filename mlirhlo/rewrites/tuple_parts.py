@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from xdsl.ir import Operation, SSAValue
 
@@ -15,9 +15,10 @@ from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
 
 ShapeIndex: TypeAlias = tuple[int, ...]
+InstructionT = TypeVar("InstructionT", bound=Instruction)
 
 
-def insert_before(place: Operation, op: Instruction) -> Instruction:
+def insert_before(place: Operation, op: InstructionT) -> InstructionT:
     """Puts a detached instruction before `place`."""
     block = place.parent
     assert block is not None

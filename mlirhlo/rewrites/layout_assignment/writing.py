@@ -78,8 +78,7 @@ class _Copies:
         for index, order in self.problem.wishes(use):
             part = subshape(shape, index)
             assert isinstance(part, ArrayShape)
-            assert part.layout is not None
-            if part.layout.minor_to_major != order:
+            if (part.layout or default_layout(part.rank)).minor_to_major != order:
                 wanted[index] = order
         if not wanted:
             return value

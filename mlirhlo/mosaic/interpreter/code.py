@@ -151,9 +151,7 @@ class Function:
             else:
                 step = self._step(op, name, operands)
                 if name == "arith.constant" and self._chip is None:
-                    run, _, slot, _ = step
-                    assert isinstance(slot, int)
-                    self._constants[slot] = run(None)
+                    self._constants[self._slot(op.results[0])] = step[0](None)
                 else:
                     code.steps.append(step)
         if self._chip is not None:

@@ -12,7 +12,14 @@ from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.build import append, make
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, PrimitiveType
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import ComputationOp, ConvertOp, FusionOp, Instruction, ParameterOp
+from mlirhlo.dialects.hlo.ops import (
+    ComputationOp,
+    ConvertOp,
+    FusionOp,
+    Instruction,
+    ParameterOp,
+    TupleOp,
+)
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, leaves
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.cloning import clone_instruction
@@ -266,7 +273,7 @@ class _Raise:
                 append(block, made)
             self.made = []
         root = values[computation.root.output]
-        last = self._converted(root, self.low, self.high)
+        last = self._widened(root)
         for made in self.made:
             append(block, made)
         self.made = outer
@@ -274,6 +281,24 @@ class _Raise:
         assert isinstance(owner, Instruction)
         name = f"{computation.computation_name}.{self.high}"
         return add_computation(self.op, name, block, owner)
+
+    def _widened(self, value: SSAValue) -> SSAValue:
+        """The value in the wider type, element by element of a tuple."""
+        shape = shape_of(value.type)
+        if not isinstance(shape, TupleShape):
+            return self._converted(value, self.low, self.high)
+        owner = value.owner
+        if isinstance(owner, TupleOp):
+            elements = list(owner.inputs)
+        else:
+            elements: list[SSAValue] = []
+            for number, element in enumerate(shape.elements):
+                part = make("get-tuple-element", [value], element, {"index": integer(number)})
+                self.made.append(part)
+                elements.append(part.output)
+        whole = make("tuple", [*map(self._widened, elements)], self._raised(shape))
+        self.made.append(whole)
+        return whole.output
 
     def _widened_again(
         self, inner: Instruction, values: dict[SSAValue, SSAValue]

@@ -109,11 +109,16 @@ def _close(a: Any, b: Any, least: float = 0.0) -> bool:
 
 
 def check(path: Path, pipelines: Sequence[str], arguments: list[object]) -> None:
+    """As `check_text`, of a file."""
+    check_text(path.read_text(), path.name, pipelines, arguments)
+
+
+def check_text(text: str, name: str, pipelines: Sequence[str], arguments: list[object]) -> None:
     """Each pipeline alone, on a copy of the module: what it leaves is valid, and computes the same.
 
     The program runs once, and after each pipeline that changed it, also as its text says it.
     """
-    module = parse_module(path.read_text(), path.name)
+    module = parse_module(text, name)
     original = print_module(module, LONG)
     before: list[Any] | None = None
     eps = narrowest(module)
@@ -135,7 +140,7 @@ def check(path: Path, pipelines: Sequence[str], arguments: list[object]) -> None
                     raise
                 pytest.skip(f"does not run here: {problem.code}")
         assert the_same(pipeline, before, outputs(changed, arguments), eps), pipeline
-        again = parse_module(printed, path.name)
+        again = parse_module(printed, name)
         assert the_same(pipeline, before, outputs(again, arguments), eps), f"{pipeline}, printed"
 
 

@@ -1,8 +1,8 @@
 """The pipelines of XLA's compilers, for the passes there are: their names, their order, their nesting.
 
 `hlo-opt --platform=cpu --stage=hlo` runs one. Source: order observed in dumps of XLA:CPU, XLA:GPU and
-XLA:TPU (reference of the passes, "Observed pipelines"); layouts, libraries, scheduling and copies are
-questions of a target and are left out.
+XLA:TPU (reference of the passes, "Observed pipelines"); libraries and scheduling are questions of a target
+and are left out.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ _SIMPLIFICATION_TPU = (
     "zero_sized_hlo_elimination,algsimp,simplify-sorts,tuple-simplifier,while-loop-constant-sinking,"
     "simplify-while-loops,reshape-mover,constant_folding,simplify-conditional,cse,dce"
 )
+_LAID_OUT = "is-layout-sensitive=true"
+"""Option of passes that run when layouts are assigned."""
 _FACTORS = "cholesky_expander,qr_expander,eigh_expander"
 _NARROW = (
     *("bf16", "f8e5m2", "f8e4m3", "f8e4m3fn", "f8e4m3b11fnuz", "f8e5m2fnuz", "f8e4m3fnuz"),
@@ -78,7 +80,7 @@ _CLEANUP = _named("spmd-cleanup", "dce,tuple-simplifier,dce,cse,call-inliner")
 
 
 def cpu() -> tuple[PipelinePass, ...]:
-    """XLA:CPU, up to fusion."""
+    """XLA:CPU, up to copies."""
     return (
         _PartitionedPass(False, "sharding-removal", "flatten-call-graph,sharding-remover,dce"),
         _PartitionedPass(
@@ -102,20 +104,25 @@ def cpu() -> tuple[PipelinePass, ...]:
             _named("post_scatter_expansion_simplification", _SIMPLIFICATION_CPU, fix_point=True),
             "bitcast_dtypes_expander,transpose-folding,cse,optimization_barrier_expander",
             "tuple-simplifier,while-loop-trip-count-annotator,flatten-call-graph",
+            "layout-assignment{target=cpu}",
         ),
         _named("hlo normalization", "broadcast_canonicalizer"),
         _named("dot-library-passes", "dot_decomposer"),
         _named(
             "HLO passes after layout assignment",
             "fusion,all-reduce-combiner,tuple-simplifier",
-            _named("simplification after layout assignment", "algsimp,dce,cse", fix_point=True),
-            "cpu-parallel-task-assigner,dce",
+            _named(
+                "simplification after layout assignment",
+                f"algsimp{{{_LAID_OUT} executing-on-cpu=true}},dce,cse{{{_LAID_OUT}}}",
+                fix_point=True,
+            ),
+            "cpu-parallel-task-assigner,dce,copy-insertion,dce",
         ),
     )
 
 
 def gpu() -> tuple[PipelinePass, ...]:
-    """XLA:GPU, up to fusion."""
+    """XLA:GPU, up to copies."""
     return (
         _named(
             "pre-spmd-partitioner", "flatten-call-graph,call-inliner,zero_sized_hlo_elimination"
@@ -143,28 +150,31 @@ def gpu() -> tuple[PipelinePass, ...]:
             _named("reshape_mover_after_conv_canonicalization", "reshape-mover,algsimp"),
             "constant_folding",
         ),
-        _named("layout assignment", "flatten-call-graph"),
+        _named("layout assignment", "flatten-call-graph,layout-assignment"),
         _named(
             "hlo normalization", "bitcast_dtypes_expander,transpose-folding,cublas-gemm-rewriter"
         ),
         _named(
             "post-layout_assignment",
             _named("float_normalization", f"{_FLOATS},simplify-fp-conversions"),
-            "tuple-simplifier,algsimp,simplify-fp-conversions,cse",
+            f"tuple-simplifier,algsimp{{{_LAID_OUT}}},simplify-fp-conversions,cse{{{_LAID_OUT}}}",
         ),
-        _named("fusion", "fusion,cse,dce"),
+        _named("fusion", f"fusion,cse{{{_LAID_OUT}}},dce"),
         _named(
             "post-fusion optimization",
             "all-gather-combiner,all-reduce-combiner,reduce-scatter-combiner,collective-permute-combiner",
         ),
         _named(
-            "post-fusion-simplification-pipeline optimization", "algsimp,computation-deduplicator"
+            "post-fusion-simplification-pipeline optimization",
+            f"algsimp{{{_LAID_OUT}}},computation-deduplicator",
         ),
+        _named("pre-scheduling-copy-insertion", "dce,copy-insertion"),
     )
 
 
 def tpu() -> tuple[PipelinePass, ...]:
-    """XLA:TPU's public passes, up to fusion."""
+    """XLA:TPU's public passes, up to copies."""
+    algsimp, cse = f"algsimp{{{_LAID_OUT}}}", f"cse{{{_LAID_OUT}}}"
     return (
         _named("pre-optimization", "call-inliner,zero_sized_hlo_elimination,tuple-simplifier,dce"),
         _PartitionedPass(
@@ -189,14 +199,16 @@ def tpu() -> tuple[PipelinePass, ...]:
             _named("while-loop-simplification", "simplify-while-loops,tuple-simplifier"),
             "flatten-call-graph,while-loop-invariant-code-motion",
         ),
+        _named("Layout assignment", "layout-assignment"),
         _named(
             "Post layout assignment",
-            "tuple-simplifier,cse,dce,algsimp,simplify-conditional,dce,cse,tuple-simplifier",
+            f"tuple-simplifier,{cse},dce,{algsimp},simplify-conditional,dce,{cse},tuple-simplifier",
             "constant_folding,dce",
         ),
-        _named("Main fusion", "fusion,cse,dce"),
-        _named("JF after main fusion", "simplify-sorts,algsimp,cse,dce,bfloat16-propagation"),
+        _named("Main fusion", f"fusion,{cse},dce"),
+        _named("JF after main fusion", f"simplify-sorts,{algsimp},{cse},dce,bfloat16-propagation"),
         _named("multi output fusion and bf16 folding", "bfloat16-propagation,bfloat16-fold,dce"),
+        _named("Global Copy Insertion", "flatten-call-graph,call-inliner,dce,copy-insertion"),
     )
 
 

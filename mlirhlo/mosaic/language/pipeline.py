@@ -1,7 +1,8 @@
 """`emit_pipeline`: a loop over blocks within a kernel, with copies beside the work.
 
 Each array has two buffers. While the body works on one, the next block is copied into the other, and
-the block before it out of it. A block that stays is not copied again.
+the block before it out of it. A block that stays is not copied again. Of a block that the end of the array
+cuts, what is there is copied.
 """
 
 # What users pass has no stated type until it is looked at.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from operator import index as as_index
 from typing import Any
 
@@ -23,7 +25,8 @@ from mlirhlo.mosaic.language.faults import bad_spec
 from mlirhlo.mosaic.language.indexing import ds
 from mlirhlo.mosaic.language.refs import Ref
 from mlirhlo.mosaic.language.scratch import MemorySpace, SemaphoreType
-from mlirhlo.mosaic.language.specs import Blocked, BlockSpec, Element, Squeezed
+from mlirhlo.mosaic.language.shapes import zeros
+from mlirhlo.mosaic.language.specs import Blocked, BlockSpec, BoundedSlice, Element, Squeezed
 from mlirhlo.mosaic.language.value import Value, as_value, is_number
 
 
@@ -45,6 +48,15 @@ class _Stream:
         """What the body sees."""
         return tuple(size for size in self.sizes if size is not None)
 
+    @property
+    def ragged(self) -> list[int]:
+        """Dimensions whose last block the end of the array cuts."""
+        return [
+            dim
+            for dim, size in enumerate(self.sizes)
+            if size is not None and not self.counts_elements and self.ref.shape[dim] % size
+        ]
+
     def block(self, indices: Sequence[Any]) -> tuple[Any, ...]:
         """The block's numbers at a step."""
         if self.spec.index_map is None:
@@ -57,25 +69,48 @@ class _Stream:
             )
         return items
 
-    def part(self, numbers: Sequence[Any]) -> Ref:
-        """Where the block is in the array."""
+    def part(self, numbers: Sequence[Any], cut: frozenset[int]) -> tuple[Ref, tuple[Any, ...]]:
+        """Where the block is in the array, and what of the buffer it fills; dimensions that are `cut`
+        have what is left of the array.
+        """
         index: list[Any] = []
-        for number, size in zip(numbers, self.sizes, strict=True):
+        mine: list[Any] = []
+        for dim, (number, size) in enumerate(zip(numbers, self.sizes, strict=True)):
             if size is None:
                 index.append(number)
-            else:
-                index.append(ds(number if self.counts_elements else number * size, size))
-        return self.ref.at[tuple(index)]
+                continue
+            there = self.ref.shape[dim] % size if dim in cut else size
+            index.append(ds(number if self.counts_elements else number * size, there))
+            mine.append(ds(0, there))
+        return self.ref.at[tuple(index)], tuple(mine)
 
-    def copy(self, numbers: Sequence[Any], slot: Any) -> Any:
-        """The copy of a block into its buffer, or out of it."""
-        buffer, array, semaphore = (
-            self.buffers.at[slot],
-            self.part(numbers),
-            self.semaphores.at[slot],
-        )
+    def start(self, numbers: Sequence[Any], slot: Any) -> None:
+        """Starts the copy of a block into its buffer, or out of it."""
+        self._each(numbers, slot, lambda copy: copy.start())
+
+    def wait(self, numbers: Sequence[Any], slot: Any) -> None:
+        """Waits for that copy."""
+        self._each(numbers, slot, lambda copy: copy.wait())
+
+    def _each(self, numbers: Sequence[Any], slot: Any, do: Callable[[Any], None]) -> None:
+        """The copy of the size that the block has at a step: whole, or cut in some dimensions."""
+        ragged = self.ragged
+        for flags in product((False, True), repeat=len(ragged)):
+            is_this: Any = True
+            for dim, is_cut in zip(ragged, flags, strict=True):
+                size = self.sizes[dim]
+                assert size is not None
+                last = self.ref.shape[dim] // size
+                at_end = numbers[dim] == last if is_cut else numbers[dim] < last
+                is_this = _both(is_this, bool(at_end) if is_number(numbers[dim]) else at_end)
+            cut = frozenset(dim for dim, is_cut in zip(ragged, flags, strict=True) if is_cut)
+            when(is_this)(lambda c=cut: do(self._copy(numbers, slot, c)))
+
+    def _copy(self, numbers: Sequence[Any], slot: Any, cut: frozenset[int]) -> Any:
+        array, mine = self.part(numbers, cut)
+        buffer = self.buffers.at[(slot, *mine)] if cut else self.buffers.at[slot]
         source, target = (buffer, array) if self.is_output else (array, buffer)
-        return make_async_copy(source, target, semaphore)
+        return make_async_copy(source, target, self.semaphores.at[slot])
 
 
 def _stream(ref: Any, spec: Any, is_output: bool) -> _Stream:
@@ -89,11 +124,16 @@ def _stream(ref: Any, spec: Any, is_output: bool) -> _Stream:
         if isinstance(size, Squeezed | None):
             sizes.append(None)
             continue
-        number = as_index(size.block_size if isinstance(size, Blocked | Element) else size)
-        if total % number:
+        if isinstance(size, BoundedSlice) or (isinstance(size, Element) and any(size.padding)):
             raise bad_spec(
-                f"blocks of {number} do not divide dimension {dim}, of size {total}",
-                "in emit_pipeline blocks are whole; ragged ones are for the grid of kernel_call",
+                f"dimension {dim} of a block in emit_pipeline is {size}",
+                "blocks there have a size that Python knows, and no padding",
+            )
+        number = as_index(size.block_size if isinstance(size, Blocked | Element) else size)
+        if number > total:
+            raise bad_spec(
+                f"a block of {number} in dimension {dim}, of size {total}",
+                "a block is no larger than its array",
             )
         sizes.append(number)
     return _Stream(ref, spec, is_output, tuple(sizes), any(isinstance(s, Element) for s in block))
@@ -167,6 +207,9 @@ def emit_pipeline(
         def scoped(*own: Ref) -> None:
             for at, stream in enumerate(streams):
                 stream.buffers, stream.semaphores = own[2 * at], own[2 * at + 1]
+                if stream.ragged and not stream.is_output:
+                    # What a cut block lacks is read, if only to be dropped.
+                    stream.buffers[...] = zeros((2, *stream.shape), stream.ref.dtype)
             _pipeline(body, sizes, streams)
 
         run_scoped(scoped, *memory)
@@ -183,7 +226,7 @@ def _pipeline(body: Callable[..., None], grid: Sequence[int], streams: Sequence[
     first = [0] * len(grid)
     for stream in streams:
         if not stream.is_output:
-            stream.copy(stream.block(first), 0).start()
+            stream.start(stream.block(first), 0)
 
     def step(number: Any, carried: Any) -> Any:
         # Of each stream: the buffer of this step's block; of outputs also how many went out.
@@ -192,29 +235,29 @@ def _pipeline(body: Callable[..., None], grid: Sequence[int], streams: Sequence[
         before = _unflattened(number - 1, grid)
         is_first, is_last = number == 0, number == total - 1
         changes: list[Any] = []
-        for stream, (slot, gone) in zip(streams, carried, strict=True):
+        for stream, (slot, gone, left) in zip(streams, carried, strict=True):
             here = stream.block(now)
             moves = _both(number < total - 1, _differs(stream.block(after), here))
             is_new = _either(is_first, _differs(stream.block(before), here))
             changes.append(moves)
             if stream.is_output:
                 # The buffer is free once the copy from it, two blocks ago, is done.
-                when(_both(is_new, gone > 1))(
-                    lambda s=stream, h=here, at=slot: s.copy(h, at).wait()
-                )
+                older = left[0] if left else here
+                when(_both(is_new, gone > 1))(lambda s=stream, h=older, at=slot: s.wait(h, at))
                 continue
             following = stream.block(after)
-            when(moves)(lambda s=stream, f=following, at=slot: s.copy(f, 1 - at).start())
-            when(is_new)(lambda s=stream, h=here, at=slot: s.copy(h, at).wait())
-        body(*(s.buffers.at[slot] for s, (slot, _) in zip(streams, carried, strict=True)))
+            when(moves)(lambda s=stream, f=following, at=slot: s.start(f, 1 - at))
+            when(is_new)(lambda s=stream, h=here, at=slot: s.wait(h, at))
+        body(*(s.buffers.at[slot] for s, (slot, _, _) in zip(streams, carried, strict=True)))
         results: list[Any] = []
-        for stream, (slot, gone), moves in zip(streams, carried, changes, strict=True):
+        for stream, (slot, gone, left), moves in zip(streams, carried, changes, strict=True):
             leaves = _either(is_last, moves)
             if stream.is_output:
                 here = stream.block(now)
-                when(leaves)(lambda s=stream, h=here, at=slot: s.copy(h, at).start())
+                when(leaves)(lambda s=stream, h=here, at=slot: s.start(h, at))
                 gone = _counted(gone, leaves)
-            results.append((_turned(slot, moves), gone))
+                left = _gone_on(left, here, leaves)
+            results.append((_turned(slot, moves), gone, left))
         return results
 
     def _counted(gone: Any, leaves: Any) -> Any:
@@ -223,11 +266,29 @@ def _pipeline(body: Callable[..., None], grid: Sequence[int], streams: Sequence[
     def _turned(slot: Any, moves: Any) -> Any:
         return (1 - slot if moves else slot) if is_number(moves) else where(moves, 1 - slot, slot)
 
-    start = [(as_value(0, I32), as_value(0, I32)) for _ in streams]
-    done: list[tuple[Value, Value]] = fori_loop(0, total, step, start)
+    def _gone_on(left: Any, here: Sequence[Any], leaves: Any) -> Any:
+        """The last two blocks that went out, where their sizes may differ."""
+        if not left or leaves is False:
+            return left
+        _, newer = left
+        given = [as_value(item, I32) for item in here]
+        if leaves is True:
+            return newer, given
+        pairs = [(newer, left[0]), (given, newer)]
+        return tuple(
+            [where(leaves, a, b) for a, b in zip(now, before, strict=True)] for now, before in pairs
+        )
+
+    def _none_left(stream: _Stream) -> Any:
+        zeros = [as_value(0, I32) for _ in stream.sizes]
+        return (zeros, zeros) if stream.is_output and stream.ragged else ()
+
+    start = [(as_value(0, I32), as_value(0, I32), _none_left(one)) for one in streams]
+    done: list[tuple[Value, Value, Any]] = fori_loop(0, total, step, start)
     last = [size - 1 for size in grid]
-    for stream, (slot, gone) in zip(streams, done, strict=True):
+    for stream, (slot, gone, left) in zip(streams, done, strict=True):
         if stream.is_output:
             here = stream.block(last)
-            when(gone > 1)(lambda s=stream, h=here, at=slot: s.copy(h, 1 - at).wait())
-            stream.copy(here, slot).wait()
+            older = left[0] if left else here
+            when(gone > 1)(lambda s=stream, h=older, at=slot: s.wait(h, 1 - at))
+            stream.wait(here, slot)

@@ -26,6 +26,7 @@ from mlirhlo.rewrites.dce import DcePass
 from mlirhlo.rewrites.declared_types import DeclaredTypesPass
 from mlirhlo.rewrites.default_layouts import DefaultLayoutsPass
 from mlirhlo.rewrites.defuser import DefuserPass
+from mlirhlo.rewrites.dynamic_padder import DynamicPadderPass
 from mlirhlo.rewrites.fusion import FusionPass
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.pipeline import Instrumentation, run_pipeline
@@ -64,6 +65,7 @@ def passes(*, has_layouts: bool = False) -> tuple[HloPass, ...]:
         DefuserPass(),
         DeclaredTypesPass(),
         BatchNormExpanderPass(),
+        DynamicPadderPass(),
         CustomCallExpanderPass(),
         TupleSimplifierPass(),
         WhileLoopUnrollerPass(),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mlirhlo
 from mlirhlo.analysis.verifier import verify_module
 from mlirhlo.dialects.hlo import HloModule
 from mlirhlo.formats.hlo_text import PrintOptions, parse_module, print_module
@@ -249,3 +250,18 @@ def test_every_size_gives_the_same(name: str, body: str, sizes: tuple[int, ...])
         assert all(_same(a, b) for a, b in zip(want, got, strict=True)), (
             f"{name}, n={n}, m={m}, x={x}\n{text}{again}\nwant {want}\ngot {got}"
         )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["join", "loop", "scatter", "sort", "split", "sum", "update"])
+def test_machine_code_gives_the_same(name: str) -> None:
+    body, sizes = next((body, sizes) for found, body, sizes in _texts() if found == name)
+    text = _module(body, sizes)
+    executable = mlirhlo.compile(mlirhlo.parse(text))
+    x = np.arange(np.prod(sizes), dtype=np.float32).reshape(sizes)
+    for n in range(1, sizes[0] + 1):
+        arguments: list[object] = [x, np.int32(n), np.int32(2)]
+        want = [_valid(out) for out in run_module(parse_module(text), arguments)]
+        found = executable(*arguments)
+        got = [_valid(out) for out in (found if isinstance(found, tuple) else (found,))]
+        assert all(_same(a, b) for a, b in zip(want, got, strict=True)), (n, want, got)

@@ -96,7 +96,8 @@ def cases_of(path: Path, options: argparse.Namespace) -> Iterator[Case]:
     generation = options.generation
     if path.suffix == ".py":
         spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec is not None and spec.loader is not None
+        assert spec is not None
+        assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[path.stem] = module
         spec.loader.exec_module(module)
@@ -182,7 +183,9 @@ def report(cases: Sequence[Case], verdicts: Sequence[Verdict], options: argparse
         elif case.problem and verdict.is_accepted:
             print(f"{case.name}: {case.problem}")
         if options.diff and options.diff in case.theirs:
-            old, new = (side.get(options.diff, "").splitlines() for side in (case.theirs, case.ours))
+            old, new = (
+                side.get(options.diff, "").splitlines() for side in (case.theirs, case.ours)
+            )
             lines = difflib.unified_diff(old, new, "theirs", f"ours: {case.name}", n=0, lineterm="")
             print("\n".join(line[: options.width] for line in lines))
     print(f"{'stage':36} {'same':>5} {'of':>5}")

@@ -97,7 +97,7 @@ def splat(value: Attribute | None, type_: Attribute) -> Attribute | None:
     if isinstance(value, DenseAttr | DenseIntOrFPElementsAttr):
         inner = str(cast("Attribute", value))
         text = inner[inner.index("<") + 1 : inner.rindex(">", 0, inner.rindex(" : "))]
-        return attribute(f"dense<{text}> : {type_}") if "[" not in text else None
+        return attribute(f"dense<{text}> : {type_}") if not set('["') & set(text) else None
     return None
 
 

@@ -64,3 +64,18 @@ def _of_row(
         return None
     found = VectorLayout(bits, (0, left % (LANES * packing)), (1, LANES), (-2,))
     return found if register_grid(found, shape_in(vector)) is not None else None
+
+
+def is_repeated_row(reference: Attribute, layout: VectorLayout, vector: Attribute) -> bool:
+    """Whether a vector is one row of words, and rows one register wide follow each other.
+
+    Such a row is loaded to all sublanes at once, with a stride of none.
+    """
+    tiles, shape = tiled_layout_of(reference), shape_in(vector)
+    return (
+        tiles is not None
+        and tiles.tiles[:1] == ((1, LANES),)
+        and layout.bits == 32
+        and layout.tiling == (SUBLANES, LANES)
+        and shape[-2:-1] == (1,)
+    )

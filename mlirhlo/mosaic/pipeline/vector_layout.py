@@ -18,13 +18,15 @@ from mlirhlo.mosaic.pipeline.building import (
     insert,
     is_vector,
 )
-from mlirhlo.mosaic.pipeline.memory_layout import memory_layout
+from mlirhlo.mosaic.pipeline.memory_layout import is_repeated_row, memory_layout
 from mlirhlo.mosaic.target.check import refuse
 from mlirhlo.mosaic.target.memory import indices_are_aligned, vectors_are_in_vmem
 from mlirhlo.mosaic.target.structure import nowhere
 from mlirhlo.mosaic.target.tiling import element_name, shape_in, width_in_bits
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Attribute
 
@@ -70,13 +72,39 @@ def infer_vector_layout(module: ModuleOp) -> None:
             refuse(op, nowhere, indices_are_aligned, vectors_are_in_vmem)
             rule = _RULES.get(name_of(op), _elementwise if is_elementwise(op) else _plain)
             inputs, outputs = rule(op)
-            # As the compiler has it: a vector's constant says nothing of operands.
-            if name_of(op) != "arith.constant" or not is_vector(op.results[0].type):
-                op.attributes["in_layout"] = ArrayAttr([VectorLayoutAttr(item) for item in inputs])
-            if op.results:
-                op.attributes["out_layout"] = ArrayAttr(
-                    [VectorLayoutAttr(item) for item in outputs]
-                )
+            _state(op, inputs, outputs)
+        _assume_carried(function)
+
+
+def _state(op: Operation, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> None:
+    """Writes layouts where the compiler does: nothing of operands that there never are, but of the
+    results of loops and regions also where there are none."""
+    name = name_of(op)
+    makes_vectors = not op.operands and any(is_vector(result.type) for result in op.results)
+    if not makes_vectors and name != "tpu.region":
+        op.attributes["in_layout"] = ArrayAttr([VectorLayoutAttr(item) for item in inputs])
+    if op.results or name in ("scf.for", "tpu.region"):
+        op.attributes["out_layout"] = ArrayAttr([VectorLayoutAttr(item) for item in outputs])
+
+
+def _assume_carried(function: Operation) -> None:
+    """What a loop carries is said to lie as it is carried."""
+    for op in list(function.walk()):
+        if name_of(op) != "scf.for":
+            continue
+        block = op.regions[0].blocks[0]
+        first = block.first_op
+        assert first is not None
+        for argument in block.args:
+            if not is_vector(argument.type):
+                continue
+            users = list(argument.uses)
+            new = build("tpu.assume_layout", (argument,), (argument.type,))
+            new.results[0].name_hint = argument.name_hint
+            _state(new, [native(argument.type)], [native(argument.type)])
+            insert(new, first)
+            for use in users:
+                use.operation.operands[use.index] = new.results[0]
 
 
 def relayout_insertion(module: ModuleOp) -> None:
@@ -181,8 +209,10 @@ def _elementwise(op: Operation) -> tuple[list[Layout], list[Layout]]:
 def _load(op: Operation) -> tuple[list[Layout], list[Layout]]:
     result = op.results[0].type
     base, *indices = op.operands[: 1 + len(shape_in(op.operands[0].type))]
-    found = memory_layout(base.type, result, indices)
-    return [None] * len(op.operands), [found or native(result)]
+    found = memory_layout(base.type, result, indices) or native(result)
+    if is_repeated_row(base.type, found, result):
+        found = _with(found, offsets=(None, found.offsets[1]))
+    return [None] * len(op.operands), [found]
 
 
 def _store(op: Operation) -> tuple[list[Layout], list[Layout]]:
@@ -250,7 +280,7 @@ def _reshape(op: Operation) -> tuple[list[Layout], list[Layout]]:
         ((-2,), (*before[:-1], 1, *before[-1:])),
     ):
         implicit = ()
-    elif have.implicit == () and len(before) == 2 and before[0] == 1 and after == before[1:]:
+    elif have.implicit == () and after == before[-1:] and set(before[:-1]) == {1}:
         implicit = (-2,)
     if implicit is None:
         return _plain(op)

@@ -24,7 +24,7 @@ from mlirhlo.mosaic.pipeline.building import (
     vector_type,
 )
 from mlirhlo.mosaic.pipeline.faults import cannot
-from mlirhlo.mosaic.pipeline.memory_layout import memory_layout
+from mlirhlo.mosaic.pipeline.memory_layout import is_repeated_row, memory_layout
 from mlirhlo.mosaic.pipeline.registers.moving import Part, moved, relaid
 from mlirhlo.mosaic.pipeline.registers.shapes import numbered, part_of
 from mlirhlo.mosaic.pipeline.registers.state import (
@@ -110,6 +110,13 @@ def _flags(sublanes: Sequence[bool]) -> Attribute:
     return attribute(f"array<i1: {', '.join(str(one).lower() for one in sublanes)}>")
 
 
+_EVERYWHERE = {
+    "sublane_mask": _flags((True,) * SUBLANES),
+    "sublane_stride": attribute("0 : i32"),
+}
+"""One row in all sublanes."""
+
+
 def _operands(op: Operation) -> tuple[SSAValue, list[SSAValue], SSAValue | None]:
     """Reference, indices and mask."""
     first = int(name_of(op).endswith("store"))
@@ -132,15 +139,18 @@ def _loaded(op: Operation, state: Registers, type_: Attribute) -> Part:
     layout = memory_layout(base.type, type_, indices)
     if layout is None:
         raise cannot(op, f"from {base.type} at these indices", "load whole tiles, and slice them")
+    repeats = is_repeated_row(base.type, layout, type_)
     registers = [
         state.emit(
             "tpu.load",
             (base, *place.at),
             register_type(layout, type_),
-            {"sublane_mask": _flags(place.sublanes)},
+            _EVERYWHERE if repeats else {"sublane_mask": _flags(place.sublanes)},
         )
         for place in _places(base, indices, type_, layout, op)
     ]
+    if repeats:
+        layout = VectorLayout(layout.bits, (None, layout.offsets[1]), layout.tiling)
     return Part(registers, layout, type_)
 
 

@@ -1,0 +1,174 @@
+"""Vectors as registers: every kernel to the last stage, and moves between any two layouts."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from unit.mosaic.language.authored import CASES
+from unit.mosaic.language.library import LIBRARY_CASES
+from xdsl.dialects.builtin import ModuleOp, VectorType
+
+from mlirhlo.diagnostics import HloError
+from mlirhlo.formats.mosaic import parse_kernel
+from mlirhlo.mosaic.attributes import name_of
+from mlirhlo.mosaic.interpreter import Kernel
+from mlirhlo.mosaic.pipeline import run_pipeline
+
+ALL = CASES | LIBRARY_CASES
+WHOLE = ("tpu.matmul", "tpu.transpose", "tpu.roll_vectors", "tpu.unroll_vectors")
+"""What works on vectors of several registers at the last stage."""
+VMEM = "#tpu.memory_space<vmem>"
+
+
+def left_over(module: ModuleOp) -> Counter[str]:
+    """Operations on vectors that are no registers."""
+    found: Counter[str] = Counter()
+    for op in module.walk():
+        arguments = [a for region in op.regions for block in region.blocks for a in block.args]
+        for value in (*op.operands, *op.results, *arguments):
+            if isinstance(value.type, VectorType) and name_of(op) not in WHOLE:
+                shape = tuple(value.type.get_shape())
+                if shape[:2] != (8, 128) or len(shape) > 3:
+                    found[name_of(op)] += 1
+    return found
+
+
+def names(group: int) -> list[str]:
+    return [name for name in sorted(ALL) if name != "random_bits" and "flash" not in name][group::8]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("group", range(8))
+def test_every_kernel_becomes_registers(group: int) -> None:
+    """With the same numbers. (Random bits come in another order, by registers.)"""
+    for name in names(group):
+        case = ALL[name]
+        lowered = case.call.lower(*case.inputs)
+        expected = lowered(*case.inputs)
+        module = lowered.module.clone()
+        run_pipeline(module)
+        assert not left_over(module), name
+        made = copy.copy(lowered)
+        object.__setattr__(made, "module", module)
+        found = made(*case.inputs)
+        pairs = zip(_list(found), _list(expected), strict=True)
+        for a, b in pairs:
+            narrow = np.asarray(a).dtype.itemsize < 4
+            np.testing.assert_allclose(
+                np.asarray(a, np.float64),
+                np.asarray(b, np.float64),
+                rtol=2e-2 if narrow else 1e-4,
+                atol=1e-4,
+                err_msg=name,
+            )
+
+
+def _list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, tuple | list) else [value]
+
+
+ELEMENTS = {"f32": np.float32, "i32": np.int32, "bf16": None, "i8": np.int8}
+
+
+def checked(element: str, before: tuple[int, ...], after: tuple[int, ...], body: str) -> None:
+    """Runs a kernel of one operation at its first and last stage."""
+    import ml_dtypes
+
+    source, result = ("x".join(map(str, shape)) + "x" + element for shape in (before, after))
+
+    def zeros(shape: tuple[int, ...]) -> str:
+        return ", ".join(["%c0"] * len(shape))
+
+    text = f"""module @k {{
+  func.func @main(%x: memref<{source}, {VMEM}>, %y: memref<{result}, {VMEM}>)
+      attributes {{tpu.core_type = #tpu.core_type<tc>}} {{
+    %c0 = arith.constant 0 : index
+    %v = vector.load %x[{zeros(before)}] : memref<{source}, {VMEM}>, vector<{source}>
+    {body}
+    vector.store %r, %y[{zeros(after)}] : memref<{result}, {VMEM}>, vector<{result}>
+    return
+  }}
+}}
+"""
+    dtype = np.dtype(ELEMENTS[element] or ml_dtypes.bfloat16)
+    values = (np.arange(int(np.prod(before))) % 120).reshape(before).astype(dtype)
+    module = parse_kernel(text)
+    expected = Kernel(module.clone()).run([values], [(after, dtype)])[0]
+    run_pipeline(module)
+    assert not left_over(module)
+    found = Kernel(module).run([values], [(after, dtype)])[0]
+    np.testing.assert_array_equal(np.asarray(found, np.float64), np.asarray(expected, np.float64))
+
+
+sizes = st.integers(1, 20)
+elements = st.sampled_from(sorted(ELEMENTS))
+
+
+@pytest.mark.slow
+@settings(max_examples=12, deadline=None)
+@given(elements, sizes, st.integers(1, 160), st.data())
+def test_boxes_of_vectors(element: str, rows: int, lanes: int, data: Any) -> None:
+    top, left = data.draw(st.integers(0, rows - 1)), data.draw(st.integers(0, lanes - 1))
+    after = (data.draw(st.integers(1, rows - top)), data.draw(st.integers(1, lanes - left)))
+    source, result = (f"vector<{a}x{b}x{element}>" for a, b in ((rows, lanes), after))
+    checked(
+        element,
+        (rows, lanes),
+        after,
+        f"%r = vector.extract_strided_slice %v {{offsets = [{top}, {left}], "
+        f"sizes = {list(after)}, strides = [1, 1]}} : {source} to {result}",
+    )
+
+
+@pytest.mark.slow
+@settings(max_examples=10, deadline=None)
+@given(elements, st.permutations([0, 1, 2]), st.tuples(sizes, sizes, sizes))
+def test_transposes(element: str, order: list[int], shape: tuple[int, ...]) -> None:
+    after = tuple(shape[dim] for dim in order)
+    source, result = (f"vector<{'x'.join(map(str, s))}x{element}>" for s in (shape, after))
+    checked(element, shape, after, f"%r = tpu.transpose %v, {order} : {source} -> {result}")
+
+
+@pytest.mark.slow
+@settings(max_examples=10, deadline=None)
+@given(
+    elements, st.sampled_from([(16, 256), (6, 4, 128), (2, 12, 24), (768,), (24, 32)]), st.data()
+)
+def test_reshapes(element: str, shape: tuple[int, ...], data: Any) -> None:
+    size = int(np.prod(shape))
+    shapes = [
+        (size // 128, 128),
+        (8, size // 8),
+        (size // 16, 16),
+        (2, size // 2),
+        (4, 3, size // 12),
+    ]
+    fitting = [s for s in shapes if int(np.prod(s)) == size and 0 not in s]
+    after = data.draw(st.sampled_from(fitting))
+    source, result = (f"vector<{'x'.join(map(str, s))}x{element}>" for s in (shape, after))
+    checked(element, shape, after, f"%r = vector.shape_cast %v : {source} to {result}")
+
+
+def test_what_has_no_registers_says_so() -> None:
+    with pytest.raises(HloError) as caught:
+        checked(
+            "f32",
+            (8, 128),
+            (8, 128),
+            "%c = arith.constant dense<1.0> : vector<8x128xf32>\n"
+            "    %i = arith.constant dense<["
+            + ", ".join(["[" + ", ".join(["1", "2"] * 64) + "]"] * 8)
+            + "]> : vector<8x128xi32>\n"
+            "    %f = arith.sitofp %i : vector<8x128xi32> to vector<8x128xf32>\n"
+            "    %r = arith.addf %v, %f : vector<8x128xf32>",
+        )
+    first = caught.value.diagnostics[0]
+    assert first.code == "HLO0753"
+    assert first.help is not None
+    assert first.place is not None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mlirhlo.mosaic.interpreter import InterpretParams
+    from mlirhlo.mosaic.language.arithmetic import reciprocal
     from mlirhlo.mosaic.language.call import KernelCall, kernel_call
     from mlirhlo.mosaic.language.control import loop, run_scoped, when
     from mlirhlo.mosaic.language.dma import (
@@ -76,6 +77,7 @@ _PLACES = {
     "loop": "control",
     "multiple_of": "indexing",
     "num_programs": "grid",
+    "reciprocal": "arithmetic",
     "program_id": "grid",
     "run_scoped": "control",
     "semaphore_read": "dma",
@@ -144,6 +146,7 @@ __all__ = [
     "multiple_of",
     "num_programs",
     "program_id",
+    "reciprocal",
     "run_scoped",
     "semaphore_read",
     "semaphore_signal",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from mlirhlo.mosaic.interpreter.core import InterpretParams
 from mlirhlo.mosaic.language.casts import bitcast
 from mlirhlo.mosaic.language.dma import (
     AsyncCopy,
+    DeviceIdType,
     async_copy,
     async_remote_copy,
     get_barrier_semaphore,
@@ -13,6 +15,7 @@ from mlirhlo.mosaic.language.dma import (
     sync_copy,
 )
 from mlirhlo.mosaic.language.extras import (
+    delay,
     pack_elementwise,
     prng_random_bits,
     prng_seed,
@@ -21,10 +24,13 @@ from mlirhlo.mosaic.language.extras import (
     unpack_elementwise,
 )
 from mlirhlo.mosaic.language.pipeline import emit_pipeline
+from mlirhlo.mosaic.language.refs import masked_load as load
+from mlirhlo.mosaic.language.refs import masked_store as store
 from mlirhlo.mosaic.language.scratch import MemorySpace, SemaphoreType
 from mlirhlo.mosaic.language.shapes import roll
 from mlirhlo.mosaic.language.specs import (
     ARBITRARY,
+    CORE_PARALLEL,
     PARALLEL,
     CompilerParams,
     PrefetchScalarGridSpec,
@@ -40,6 +46,7 @@ SEMAPHORE = MemorySpace.SEMAPHORE
 __all__ = [
     "ARBITRARY",
     "CMEM",
+    "CORE_PARALLEL",
     "HBM",
     "PARALLEL",
     "SEMAPHORE",
@@ -48,14 +55,18 @@ __all__ = [
     "VMEM_SHARED",
     "AsyncCopy",
     "CompilerParams",
+    "DeviceIdType",
+    "InterpretParams",
     "MemorySpace",
     "PrefetchScalarGridSpec",
     "SemaphoreType",
     "async_copy",
     "async_remote_copy",
     "bitcast",
+    "delay",
     "emit_pipeline",
     "get_barrier_semaphore",
+    "load",
     "make_async_copy",
     "make_async_remote_copy",
     "pack_elementwise",
@@ -63,6 +74,7 @@ __all__ = [
     "prng_seed",
     "roll",
     "stochastic_round",
+    "store",
     "sync_copy",
     "trace_value",
     "unpack_elementwise",

@@ -129,6 +129,7 @@ class CostEstimate:
 
 PARALLEL = "parallel"
 ARBITRARY = "arbitrary"
+CORE_PARALLEL = "core_parallel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ class CompilerParams:
     """What the compiler is told of a kernel; names and defaults are Pallas'."""
 
     dimension_semantics: Sequence[Any] | None = None
-    """`parallel` or `arbitrary` for each dimension of the grid; parallel ones come first."""
+    """`parallel`, `core_parallel` or `arbitrary` for each dimension of the grid; parallel ones come first."""
     allow_input_fusion: Sequence[bool] | None = None
     vmem_limit_bytes: int | None = None
     collective_id: int | None = None
@@ -150,6 +151,7 @@ class CompilerParams:
 
 __all__ = [
     "ARBITRARY",
+    "CORE_PARALLEL",
     "PARALLEL",
     "BlockSpec",
     "Blocked",

@@ -159,7 +159,10 @@ def gpu() -> tuple[PipelinePass, ...]:
             _named("float_normalization", f"{_FLOATS},simplify-fp-conversions"),
             f"tuple-simplifier,algsimp{{{_LAID_OUT}}},simplify-fp-conversions,cse{{{_LAID_OUT}}}",
         ),
-        _named("fusion", f"fusion,cse{{{_LAID_OUT}}},dce"),
+        _named(
+            "fusion",
+            f"priority-fusion,cse{{{_LAID_OUT}}},dce,multi_output_fusion,cse{{{_LAID_OUT}}},dce",
+        ),
         _named(
             "post-fusion optimization",
             "all-gather-combiner,all-reduce-combiner,reduce-scatter-combiner,collective-permute-combiner",

@@ -1,0 +1,55 @@
+"""Constraints of kernels as a whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlirhlo.mosaic.attributes import (
+    attribute_of,
+    dictionaries_of,
+    integer_of,
+    integers,
+    integers_of,
+    plain,
+)
+from mlirhlo.mosaic.target.tiling import is_memref, shape_in
+from mlirhlo.mosaic.verifier.constraint import Constraint, demand
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
+
+
+def _windows(op: Operation) -> str | None:
+    bounds = integers_of(op, "iteration_bounds") or ()
+    if not bounds:
+        return None
+    semantics = attribute_of(op, "dimension_semantics")
+    count = len(plain(semantics)) if semantics is not None else 0
+    return None if count == len(bounds) else f"{count} dimension_semantics for {len(bounds)} bounds"
+
+
+def _window_shapes(op: Operation) -> str | None:
+    bounds = integers_of(op, "iteration_bounds") or ()
+    types = [a.type for a in op.regions[0].blocks[0].args] if op.regions[0].blocks else []
+    first = len(bounds) + integer_of(op, "scalar_prefetch")
+    for at, window in enumerate(dictionaries_of(op, "window_params") or ()):
+        if "window_bounds" not in window or first + at >= len(types):
+            continue
+        type_ = types[first + at]
+        block = integers(window["window_bounds"])
+        # Dimensions of one may be dropped in the body.
+        if is_memref(type_) and _without_ones(shape_in(type_)) != _without_ones(block):
+            return f"window {at} is {list(block)}, the reference {list(shape_in(type_))}"
+    return None
+
+
+def _without_ones(shape: tuple[int, ...]) -> list[int]:
+    return [size for size in shape if size != 1]
+
+
+ROWS: tuple[Constraint, ...] = (
+    *demand("func.func", 1, "there is a dimension_semantics a bound", _windows),
+    *demand(
+        "func.func", 2, "windows have the shape of their references, but for ones", _window_shapes
+    ),
+)

@@ -8,6 +8,7 @@ does anything else after sharing (copies what it carries, say) runs as it is wri
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -37,8 +38,8 @@ from mlirhlo.lowering.cpu.steps import (
 PARALLEL = "mlirhlo.parallel"
 """Frontend attribute of a `while` whose rounds do not depend on each other."""
 
-_MOST = 32
-"""Strands of a loop: each has its part of the arena."""
+_ROOM_BYTES = 256 << 20
+"""What all strands of a loop may have for themselves."""
 
 
 def strands_of(op: WhileOp, state: Tree) -> Strands | None:
@@ -78,9 +79,12 @@ def settle_strands(
         if private is None or strands.rounds < 2 or not is_long(loop.body):
             loop.strands = None
             continue
-        strands.count = min(strands.rounds, _MOST)
         strands.private = private
         strands.size = aligned(assign_offsets(private))
+        # One for each core that there is: what is computed does not depend on it.
+        cores = max(2, os.cpu_count() or 1)
+        most = max(1, _ROOM_BYTES // max(strands.size, 1))
+        strands.count = min(strands.rounds, cores, most)
         strands.room = _room(strands.size * strands.count)
         for buffer in _touched(loop):
             strands.room.used_at(buffer.first)

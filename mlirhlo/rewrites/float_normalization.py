@@ -15,7 +15,6 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import (
     ComputationOp,
     ConvertOp,
-    FusionOp,
     Instruction,
     ParameterOp,
     TupleOp,
@@ -100,7 +99,9 @@ class FloatNormalizationPass(HloPass):
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Normalises; whether anything was."""
         del trace
-        fused = {op.calls for op in module.instructions if isinstance(op, FusionOp)}
+        if not self._is_in(module):
+            return False
+        fused = module.fused_computations()
         changed = False
         for computation in tuple(module.computations):
             if computation.computation_name in fused:
@@ -110,6 +111,16 @@ class FloatNormalizationPass(HloPass):
                     _Raise(op, PRIMITIVE_TYPES[self.low], PRIMITIVE_TYPES[self.high]).run()
                     changed = True
         return changed
+
+    def _is_in(self, module: HloModule) -> bool:
+        """Whether any instruction makes the narrow type."""
+        # Few types are many values': each is looked at once.
+        types = {id(type_): type_ for op in module.instructions for type_ in (op.output.type,)}
+        return any(
+            isinstance(leaf, ArrayShape) and leaf.element_type.name == self.low
+            for type_ in types.values()
+            for _, leaf in leaves(shape_of(type_))
+        )
 
     def _is_wanted(self, op: Instruction) -> bool:
         """Whether the narrow type is among its operands and results, and it computes with numbers."""

@@ -92,7 +92,8 @@ def cpu() -> tuple[PipelinePass, ...]:
         ),
         _named(
             "HLO passes through layout assignment",
-            "dot_decomposer,rng-bit-generator-expander,zero_sized_hlo_elimination,map-inline",
+            "dot_decomposer,rng-bit-generator-expander,zero_sized_hlo_elimination",
+            "conditional-to-select,map-inline",
             f"topk-decomposer,comparison-expander,{_FACTORS},triangular_solve_expander",
             "stochastic_convert_decomposer,call-inliner,dot_decomposer",
             _FLOATS,

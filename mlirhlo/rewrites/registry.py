@@ -106,6 +106,7 @@ _BUILTIN: Mapping[str, str] = {
     "cublas-gemm-rewriter": "cublas_gemm_rewriter:CublasGemmRewriterPass",
     "cpu-parallel-task-assigner": "cpu_parallel_task_assigner:CpuParallelTaskAssignerPass",
     "layout-assignment": "layout_assignment:LayoutAssignmentPass",
+    "conditional-to-select": "conditional_to_select:ConditionalToSelectPass",
     "copy-insertion": "copy_insertion:CopyInsertionPass",
     "hlo-memory-scheduler": "hlo_memory_scheduler:HloMemorySchedulerPass",
     "rematerialization": "rematerialization:RematerializationPass",

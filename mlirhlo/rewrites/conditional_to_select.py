@@ -1,0 +1,112 @@
+"""`conditional-to-select`: both branches, and the result of one, inside functions of elements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from mlirhlo.analysis.call_graph import CallGraph, Context, call_graph
+from mlirhlo.analysis.effects import SideEffects
+from mlirhlo.dialects.hlo.attributes.base import integers
+from mlirhlo.dialects.hlo.build import make
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops import ComputationOp, ConditionalOp, FusionOp, ParameterOp
+from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.rewrites.cloning import clone_instruction
+from mlirhlo.rewrites.dce import DcePass
+from mlirhlo.rewrites.passes import HloPass, Trace
+from mlirhlo.rewrites.rules import inherit
+from mlirhlo.rewrites.tuple_parts import insert_before
+
+
+@dataclass(frozen=True)
+class ConditionalToSelectPass(HloPass):
+    """Computes both branches of conditionals in functions of elements, and selects.
+
+    Before and after, in the computation of a map:
+
+        %c = f32[] conditional(%p, %x, %x), true_computation=%f, false_computation=%g
+          =>   %a = f32[] negate(%x)   %b = f32[] sine(%x)   %c = f32[] select(%p, %a, %b)
+
+    A kernel cannot branch for each element as a program does. Only in computations that run inside an
+    instruction (map, reduce, sort, …) and no fusions; only conditionals by a predicate, of arrays, whose branches
+    have no side effects and no loops, which might not end where they are not meant to run. Branches inside
+    branches follow. Source: reference of the passes, "Other simplifiers", `conditional-to-select`.
+    """
+
+    name = "conditional-to-select"
+
+    def run(self, module: HloModule, trace: Trace) -> bool:
+        """Replaces; whether any conditional was."""
+        graph = call_graph(module.op)
+        fused = {op.calls for op in module.instructions if isinstance(op, FusionOp)}
+        effects = SideEffects.of(module)
+        count = 0
+        for name, computation in graph.computations.items():
+            if graph.context(name) is not Context.EMBEDDED or name in fused:
+                continue
+            work = [op for op in computation.instructions if isinstance(op, ConditionalOp)]
+            for op in work:  # grows while it is walked
+                branches = [graph.computations[called] for called in op.called_computations]
+                if _is_simple(op) and not any(_must_stay(b, graph, effects) for b in branches):
+                    work += _select(op, branches)
+                    count += 1
+        trace.rule_counts[self.name, "conditionals"] += count
+        if count:
+            DcePass().run(module, trace)
+        return count > 0
+
+
+def _is_simple(op: ConditionalOp) -> bool:
+    by_predicate = "true_computation" in op.properties
+    return by_predicate and isinstance(op.shape, ArrayShape) and not op.control_predecessors
+
+
+def _must_stay(branch: ComputationOp, graph: CallGraph, effects: SideEffects) -> bool:
+    """Whether the branch may run only where it is meant to."""
+    name = branch.computation_name
+    if effects.of_computation(name):
+        return True
+    pending, seen = [name], {name}
+    while pending:
+        here = pending.pop()
+        if any(op.opcode.name == "while" for op in graph.computations[here].instructions):
+            return True
+        more = [callee for callee in graph.callees(here) if callee not in seen]
+        seen.update(more)
+        pending += more
+    return False
+
+
+def _select(op: ConditionalOp, branches: list[ComputationOp]) -> list[ConditionalOp]:
+    """Puts both branches and a select in the conditional's place; conditionals that were in them."""
+    inner: list[ConditionalOp] = []
+    results: list[SSAValue] = []
+    for argument, branch in zip(op.inputs[1:], branches, strict=True):
+        values: dict[SSAValue, SSAValue] = {}
+        for old in branch.instructions:
+            if isinstance(old, ParameterOp):
+                values[old.output] = argument
+                continue
+            copy = clone_instruction(old, values)
+            inherit(copy, op)
+            values[old.output] = insert_before(op, copy).output
+            if isinstance(copy, ConditionalOp):
+                inner.append(copy)
+        results.append(values[branch.terminator.root])
+    predicate = op.inputs[0]
+    shape, given = op.shape, op.input_shapes[0]
+    assert isinstance(shape, ArrayShape)
+    assert isinstance(given, ArrayShape)
+    if shape.dimensions:
+        spread = ArrayShape(given.element_type, shape.dimensions, shape.dynamic, shape.layout)
+        properties = {"dimensions": integers(())}
+        predicate = insert_before(op, make("broadcast", [predicate], spread, properties)).output
+    select = insert_before(op, make("select", [predicate, *results], shape))
+    inherit(select, op)
+    select.instruction_name = op.instruction_name
+    op.output.replace_all_uses_with(select.output)
+    op.detach()
+    op.erase()
+    return inner

@@ -87,7 +87,7 @@ def _segments(op: Operation, sizes: list[int], more: dict[str, Attribute]) -> No
 def _reduce(op: Operation) -> None:
     kinds = _KINDS.get(case_of(attribute_of(op, "kind")))
     result = op.results[0].type
-    if kinds is None or not is_vector(result):
+    if kinds is None:
         return
     source, acc = op.operands
     dims = integers_of(op, "reduction_dims") or ()
@@ -107,8 +107,12 @@ def _reduce(op: Operation) -> None:
         },
         op,
     )
-    flat = build("tpu.reshape", reduced.results, (result,), None, op)
     insert(reduced, op)
+    if is_vector(result):
+        flat = build("tpu.reshape", reduced.results, (result,), None, op)
+    else:
+        places = {"static_position": attribute(f"array<i64: {', '.join('0' for _ in kept)}>")}
+        flat = build("vector.extract", reduced.results, (result,), places, op)
     insert(flat, op)
     if _is_neutral(acc, kind):
         replace(op, flat.results)

@@ -82,6 +82,10 @@ EXPLAINED: Mapping[str, str] = {
     "all_to_all_decomposer": (
         "XLA:TPU keeps an all-to-all of arrays and only raises its rank; ours makes the form of tuples."
     ),
+    "float-normalization-bf16": (
+        "In functions of elements ours rounds what they are given to bf16 as well, as the operands of "
+        "the original were; XLA's computes on what it is given."
+    ),
     "scatter_expander": (
         "XLA:CPU expands the scatters that it has no code for, here 3 of 12; ours expands all."
     ),
@@ -109,7 +113,8 @@ def generated(count: int, seed: int) -> list[Pair]:
     """Modules around all passes of XLA:CPU, of so many random programs (`test/strategies/programs.py`)."""
     found: list[Pair] = []
     with tempfile.TemporaryDirectory() as folder:
-        flags = f"--xla_dump_to={folder} --xla_dump_hlo_as_text --xla_dump_hlo_pass_re=.+"
+        what = "--xla_dump_hlo_as_text --xla_dump_large_constants --xla_dump_hlo_pass_re=.+"
+        flags = f"--xla_dump_to={folder} {what}"
         environment = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
         make = [sys.executable, "-c", _COMPILE, str(ROOT / "test"), str(seed), str(count)]
         subprocess.run(make, env=environment, check=True)

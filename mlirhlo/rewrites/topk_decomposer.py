@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import SymbolRefAttr
-from xdsl.ir import Block
+from xdsl.ir import Attribute, Block
+from xdsl.rewriter import InsertPoint
 
 from mlirhlo.dialects.hlo.attributes.base import boolean, integer, integers, string
+from mlirhlo.dialects.hlo.attributes.dimensions import SliceAttr
 from mlirhlo.dialects.hlo.build import append, make
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, PrimitiveType
 from mlirhlo.dialects.hlo.ops import (
@@ -24,9 +26,41 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.rewrites.algsimp.common import Builder, array, slices, typed
 from mlirhlo.rewrites.computations import add_computation
 from mlirhlo.rewrites.expander import ExpanderPass
-from mlirhlo.rewrites.rules import Rewriter, Rule, rule
+from mlirhlo.rewrites.rules import Rewriter, Rule, inherit, rule
 
 S32 = PRIMITIVE_TYPES["s32"]
+
+
+@rule(TopkOp)
+def topk_values_by_sort(op: TopkOp, rewriter: Rewriter) -> None:
+    """get-tuple-element(topk(x), 0), k => the first k of sort(x), the places read by nobody"""
+    shape = array(op.inputs[0])
+    users = [use.operation for use in op.output.uses]
+    if shape.is_dynamic or not isinstance(op.shape, TupleShape) or op.control_predecessors:
+        return
+    reads = [u for u in users if isinstance(u, GetTupleElementOp) and u.index == 0]
+    if not reads or len(reads) < len(users) or any(u.control_predecessors for u in reads):
+        return
+    properties: dict[str, Attribute] = {
+        "dimensions": integers((shape.rank - 1,)),
+        "is_stable": boolean(True),
+        "to_apply": _comparator(op, shape.element_type, largest=op.largest, places=False),
+    }
+    sort = rewriter.build(SortOp, op.inputs[0], shape=shape, **properties)
+    values = rewriter.build(SliceOp, sort, shape=op.shape.elements[0], slice=_first(op, shape))
+    for made in (sort, values):
+        inherit(made, op)
+    rewriter.insert([sort, values], InsertPoint.before(op))
+    for read in reads:
+        rewriter.replace_by_value(read, values.output)
+    rewriter.erase(op)
+
+
+def _first(op: TopkOp, shape: ArrayShape) -> SliceAttr:
+    last = shape.rank - 1
+    return slices(
+        [(0, size if dim < last else op.k, 1) for dim, size in enumerate(shape.dimensions)]
+    )
 
 
 @rule(TopkOp)
@@ -39,7 +73,7 @@ def topk_by_sort(op: TopkOp, rewriter: Rewriter) -> None:
     b = Builder(op, rewriter)
     places = b(IotaOp, shape=typed(shape, S32), iota_dimension=integer(last))
     both = TupleShape((shape, typed(shape, S32)))
-    comparator = _comparator(op, shape.element_type, largest=op.largest)
+    comparator = _comparator(op, shape.element_type, largest=op.largest, places=True)
     sort = b(
         SortOp,
         op.inputs[0],
@@ -49,9 +83,7 @@ def topk_by_sort(op: TopkOp, rewriter: Rewriter) -> None:
         is_stable=boolean(True),
         to_apply=comparator,
     )
-    first = slices(
-        [(0, size if dim < last else op.k, 1) for dim, size in enumerate(shape.dimensions)]
-    )
+    first = _first(op, shape)
     parts = [
         b(
             SliceOp,
@@ -65,11 +97,13 @@ def topk_by_sort(op: TopkOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-def _comparator(op: Instruction, type_: PrimitiveType, *, largest: bool) -> SymbolRefAttr:
+def _comparator(
+    op: Instruction, type_: PrimitiveType, *, largest: bool, places: bool
+) -> SymbolRefAttr:
     """x before y: of floats in total order, so that NaN has its place."""
     block = Block()
     parameters: list[Instruction] = []
-    for number, element in enumerate((type_, type_, S32, S32)):
+    for number, element in enumerate((type_, type_, S32, S32) if places else (type_, type_)):
         made = make("parameter", (), ArrayShape(element, ()), {"parameter_number": integer(number)})
         append(block, made)
         parameters.append(made)
@@ -95,4 +129,4 @@ class TopkDecomposerPass(ExpanderPass):
     """
 
     name = "topk-decomposer"
-    rules: ClassVar[tuple[Rule, ...]] = (topk_by_sort,)
+    rules: ClassVar[tuple[Rule, ...]] = (topk_values_by_sort, topk_by_sort)

@@ -229,10 +229,25 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
         )
     },
     "topk-decomposer": {
+        "topk_values_by_sort": (
+            lines(
+                "x: T[3,6]",
+                "t = (T[3,2], s32[3,2]) topk(x), k=2, largest=true",
+                "T[3,2] get-tuple-element(t), index=0",
+                types=REAL,
+            ),
+            lines(
+                "x: T[3,6]",
+                "t = (T[3,2], s32[3,2]) topk(x), k=2, largest=true",
+                "s32[3,2] get-tuple-element(t), index=1",
+                types=REAL,
+                fires=False,
+            ),
+        ),
         "topk_by_sort": tuple(
             lines("x: T[3,6]", f"(T[3,2], s32[3,2]) topk(x), k=2, largest={way}", types=REAL)
             for way in ("true", "false")
-        )
+        ),
     },
     "transpose-folding": {
         "dot_of_transpose": (

@@ -10,6 +10,8 @@
 of the clock on the wall. "spread" is the distance of ours' quartiles over the median. Then what is
 achieved with memory given, as a share of what this machine was measured to do: a triad of streams, or
 independent fused multiply-adds. "compile" is processor time, cold, and XLA's over it. Needs jax.
+"iree" is IREE ÷ ours, fresh, where `iree-base-compiler` and `iree-base-runtime` are installed; a dash
+where it does not take the program or is too slow to wait for, a `!` where its results differ.
 """
 
 from __future__ import annotations
@@ -26,12 +28,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import iree_peer
+
 if TYPE_CHECKING:
     from cpu_programs import Program
 
 HEAD = (
     f"{'':26}{'ours ms':>9}{'fresh x':>9}{'donated x':>10}{'spread':>8}"
-    f"{'rate':>12}{'of limit':>9}{'compile s':>10}{'x':>7}"
+    f"{'iree x':>8}{'rate':>12}{'of limit':>9}{'compile s':>10}{'x':>7}"
 )
 SAMPLE_S = 2e-3
 """A sample repeats short programs for as long."""
@@ -104,15 +108,17 @@ def work(only: Sequence[str], threads: int, rounds: int, file: Path | None) -> N
         if only and not any(word in program.name for word in only):
             continue
         try:
-            row = measure(program, rounds, wall=threads > 1)
+            row = measure(program, rounds, threads)
         except HloError as problem:
             print(f"{program.name:26}{type(problem).__name__}: {str(problem).splitlines()[0]}")
             continue
         rows.append({"threads": threads, **row, **share(program, row["donated_s"], limit)})
         print(line(rows[-1]), flush=True)
-    for key in ("fresh", "donated"):
-        if rows:
-            print(f"geometric mean {key}: {statistics.geometric_mean(r[key] for r in rows):.2f}")
+    for key in ("fresh", "donated", "iree"):
+        ratios = [row[key] for row in rows if row[key]]
+        if ratios:
+            mean = statistics.geometric_mean(ratios)
+            print(f"geometric mean {key}: {mean:.2f} of {len(ratios)}")
     if file:
         file.write_text(json.dumps(rows))
 
@@ -121,10 +127,13 @@ def line(row: dict[str, Any]) -> str:
     """A row as it is printed."""
     rate = f"{row['rate']:8.1f} {row['unit']}" if row["unit"] else ""
     part = f"{row['share']:9.0%}" if row["share"] else f"{'':9}"
+    iree = (
+        f"{row['iree']:7.2f}{'' if row['iree_right'] else '!':1}" if row["iree"] else f"{'-':>7} "
+    )
     wrong = "" if row["right"] else "  DIFFERS"
     return (
         f"{row['name']:26}{row['fresh_s'] * 1e3:9.3f}{row['fresh']:9.2f}{row['donated']:10.2f}"
-        f"{row['spread']:8.0%}{rate:>12}{part}{row['compile_s']:10.2f}{row['compile']:7.2f}{wrong}"
+        f"{row['spread']:8.0%}{iree}{rate:>12}{part}{row['compile_s']:10.2f}{row['compile']:7.2f}{wrong}"
     )
 
 
@@ -140,7 +149,7 @@ def share(program: Program, seconds: float, limit: dict[str, float]) -> dict[str
     return {"rate": None, "unit": None, "share": None}
 
 
-def measure(program: Program, rounds: int, *, wall: bool) -> dict[str, Any]:
+def measure(program: Program, rounds: int, threads: int) -> dict[str, Any]:
     """Times, ratios, and whether the results agree."""
     import jax
     import numpy as np
@@ -161,7 +170,8 @@ def measure(program: Program, rounds: int, *, wall: bool) -> dict[str, Any]:
     donating = jax.jit(lambda spare, *xs: program.function(*xs), donate_argnums=0, keep_unused=True)
     expected = theirs(*arrays)
     out = ours(*inputs)
-    right = agree(out, [np.asarray(x) for x in jax.tree.leaves(expected)], program.tolerance)
+    wanted = [np.asarray(x) for x in jax.tree.leaves(expected)]
+    right = agree(out, wanted, program.tolerance)
     spare = [jax.tree.map(lambda x: x + 0, expected)]
     del expected
 
@@ -174,7 +184,14 @@ def measure(program: Program, rounds: int, *, wall: bool) -> dict[str, Any]:
         "ours donated": lambda: ours(*inputs, out=out),
         "xla donated": donated,
     }
-    clock = time.perf_counter if wall else time.process_time
+    iree = None
+    if iree_peer.is_installed():
+        iree = iree_peer.compiled(str(lowered.compiler_ir("stablehlo")), inputs, threads)
+    iree_right = None
+    if iree is not None:
+        iree_right = agree(tuple(iree_peer.outputs(iree[0])), wanted, program.tolerance)
+        runs["iree"] = iree[0]
+    clock = time.perf_counter if threads > 1 else time.process_time
     repeats: dict[str, int] = {}
     for key, run in runs.items():
         run()
@@ -196,6 +213,9 @@ def measure(program: Program, rounds: int, *, wall: bool) -> dict[str, Any]:
         "compile_s": compile_s,
         "compile": xla_compile_s / compile_s,
         "right": right,
+        "iree": medians["iree"] / medians["ours fresh"] if "iree" in medians else None,
+        "iree_right": iree_right,
+        "iree_compile": iree[1] / compile_s if iree is not None else None,
     }
 
 

@@ -58,6 +58,8 @@ def _data_operands(op: Instruction) -> Sequence[int]:
     """Numbers of the operands that hold what the result holds; none where types may differ."""
     opcode = op.opcode.name
     count = len(op.inputs)
+    if opcode == "abs" and (element := _element(op.input_shapes[0])) and element.is_complex:
+        return ()  # its result is real
     if opcode in KEEPS_TYPE:
         if opcode in ("concatenate", "pad", "dynamic-update-slice", "select-and-scatter"):
             return range(2 if opcode == "dynamic-update-slice" else count)

@@ -65,7 +65,7 @@ def passes(*, has_layouts: bool = False) -> tuple[HloPass, ...]:
         DefuserPass(),
         DeclaredTypesPass(),
         BatchNormExpanderPass(),
-        DynamicPadderPass(),
+        DynamicPadderPass(checks=True),
         CustomCallExpanderPass(),
         TupleSimplifierPass(),
         WhileLoopUnrollerPass(),

@@ -170,7 +170,8 @@ def reshape(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | N
     found = scope.array(operands[0])
     bounds = shape.dimensions
     sizes: list[Value | None] = [None] * shape.rank
-    for given, wanted in _groups(found.bounds, bounds):
+    groups = list(_groups(found.bounds, bounds))
+    for given, wanted in groups:
         open_ = [d for d in wanted if shape.is_dynamic_dimension(d)]
         used = [found.sizes[d] for d in given]
         if not open_ or not any(size is not None for size in used):
@@ -181,7 +182,7 @@ def reshape(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | N
             count = count if size is None else count * size
         rest = math.prod(bounds[d] for d in wanted if d != free)
         sizes[free] = count / rest if rest > 1 else count
-    return _placed(scope, op, found, shape, tuple(sizes))
+    return _placed(scope, op, found, shape, tuple(sizes), groups)
 
 
 @handles("dynamic-reshape")
@@ -195,19 +196,24 @@ def dynamic_reshape(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> 
         size.data.convert(S32) if shape.is_dynamic_dimension(d) else None
         for d, size in enumerate(given)
     )
-    return _placed(scope, op, found, shape, sizes)
+    groups = _with_sizes(list(_groups(found.bounds, shape.dimensions)), found.sizes, sizes)
+    return _placed(scope, op, found, shape, sizes, groups)
 
 
 def _placed(
-    scope: Scope, op: Instruction, found: Bounded, shape: ArrayShape, sizes: Sizes
+    scope: Scope,
+    op: Instruction,
+    found: Bounded,
+    shape: ArrayShape,
+    sizes: Sizes,
+    groups: Sequence[tuple[list[int], list[int]]],
 ) -> Bounded:
     """An array in the room of `shape`, the n-th element in use at the n-th place in use.
 
-    Dimensions are taken in groups of equal products. Where all but the first of a group are full on both
+    Each group has as many elements in use on both sides. Where all but the first of a group are full on both
     sides, elements have their places already; others are gathered, along the group as one dimension.
     """
     bounds = shape.dimensions
-    groups = list(_groups(found.bounds, bounds))
     data, flat = found.data, False
     for number, (given, wanted) in enumerate(groups):
         if _in_order(given, found.bounds, found.sizes) and _in_order(wanted, bounds, sizes):
@@ -240,6 +246,26 @@ def _groups(first: Sequence[int], second: Sequence[int]) -> Iterator[tuple[list[
             else:
                 b, j = b * second[j], j + 1
         yield list(range(start, i)), list(range(begin, j))
+
+
+def _with_sizes(
+    groups: list[tuple[list[int], list[int]]], first: Sizes, second: Sizes
+) -> list[tuple[list[int], list[int]]]:
+    """Groups with as many elements in use on both sides: those with sizes, and what is between, as one."""
+    sized = [
+        k
+        for k, (given, wanted) in enumerate(groups)
+        if any(first[d] is not None for d in given) or any(second[d] is not None for d in wanted)
+    ]
+    if len(sized) < 2:
+        return groups
+    start, end = sized[0], sized[-1] + 1
+    together = groups[start:end]
+    one = (
+        [d for given, _ in together for d in given],
+        [d for _, wanted in together for d in wanted],
+    )
+    return [*groups[:start], one, *groups[end:]]
 
 
 def _in_order(dims: Sequence[int], bounds: Sequence[int], sizes: Sizes) -> bool:

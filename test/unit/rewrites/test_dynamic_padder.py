@@ -154,6 +154,10 @@ TWO: Mapping[str, str] = {
     "slice": "s = f32[<=4,2] slice(h), slice={[0:4], [1:3]}\nROOT r = f32[<=4,2] abs(s)",
     "slice_whole": "ROOT s = f32[<=4,<=3] slice(v), slice={[0:4], [0:3]}",
     "dynamic_reshape": "ROOT r = f32[<=3,<=4] dynamic-reshape(v, m, n)",
+    "dynamic_reshape_of_equal_bounds": "z = f32[] constant(0)\np = f32[4,4] pad(x, z), padding=0_0x0_1\n"
+    "a = f32[<=4,4] set-dimension-size(p, n), dimensions={0}\n"
+    "b = f32[<=4,<=4] set-dimension-size(a, m), dimensions={1}\n"
+    "ROOT r = f32[<=4,<=4] dynamic-reshape(b, m, n)",
     "keeps_apart": "ROOT r = f32[<=4,1,<=3] reshape(v)",
     "matrix_product": "t = f32[<=3,<=4] transpose(v), dimensions={1,0}\n"
     "ROOT r = f32[<=4,<=4] dot(v, t), lhs_contracting_dims={1}, rhs_contracting_dims={0}",

@@ -299,10 +299,10 @@ class _Raise:
         if not isinstance(shape, TupleShape):
             return self._converted(value, self.low, self.high)
         owner = value.owner
+        elements: list[SSAValue] = []
         if isinstance(owner, TupleOp):
-            elements = list(owner.inputs)
+            elements += owner.inputs
         else:
-            elements: list[SSAValue] = []
             for number, element in enumerate(shape.elements):
                 part = make("get-tuple-element", [value], element, {"index": integer(number)})
                 self.made.append(part)

@@ -23,7 +23,8 @@ def gather_of_all(op: GatherOp, rewriter: Rewriter) -> None:
     if not isinstance(op.shape, ArrayShape) or op.operand_batching_dims:
         return
     source = array(operand)
-    if any(array(v).is_dynamic for v in (op, *op.inputs)) or not source.element_count:
+    is_dynamic = op.shape.is_dynamic or any(array(v).is_dynamic for v in op.inputs)
+    if is_dynamic or not source.element_count:
         return
     if tuple(op.slice_sizes) != source.dimensions:
         return

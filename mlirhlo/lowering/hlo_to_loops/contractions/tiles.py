@@ -158,7 +158,8 @@ class _Builder:
             lhs, rhs, *sums = outer.carried
             sums = self._depth(lhs, rhs, sums, masks)
             outer.carry(b.moved(lhs, tile.outer_stride), b.moved(rhs, step), *sums)
-        return outer.results[2:]
+        results: Sequence[SSAValue] = outer.results
+        return results[2:]
 
     def _depth(
         self,

@@ -156,7 +156,7 @@ def work(only: Sequence[str], threads: int, rounds: int) -> None:
     for program in forms():
         if only and not any(word in program.name for word in only):
             continue
-        row = measure(program, rounds, wall=threads > 1)
+        row = measure(program, rounds, threads)
         ratios.append(row["donated"])
         print(line({**row, **share(program, row["donated_s"], limit)}), flush=True)
     print(f"geometric mean donated: {statistics.geometric_mean(ratios):.2f}")

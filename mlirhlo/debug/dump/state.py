@@ -22,9 +22,11 @@ def state_of(module: ModuleOp) -> list[object]:
         found += computation, computation.properties.copy()
         for region in computation.regions:
             for block in region.blocks:
-                for op in block.ops:
+                op = block.first_op
+                while op is not None:
                     # Operands are a tuple, new for every change; only properties have to be copied.
                     found += op, op._operands, op.properties.copy()  # pyright: ignore[reportPrivateUsage]
                     for value in op.results:
-                        found += value.type, value._name  # pyright: ignore[reportPrivateUsage]
+                        found += value._type, value._name  # pyright: ignore[reportPrivateUsage]
+                    op = op.next_op
     return found

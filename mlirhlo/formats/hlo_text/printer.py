@@ -75,6 +75,7 @@ class ModulePrinter:
         self.is_scheduled = module.is_scheduled
         self.fused = fused_computations(self.lists) if self.is_scheduled else set[str]()
         self.attributes = AttributeWriter(options, module.stack_frames)
+        self.common = self.attributes.common | {"raw_attributes", "control_predecessors"}
         self.sugar = AsyncSugar(self.by_name, self.lists) if options.async_sugar else None
         self.percent = "%" if options.percent else ""
         self.names: dict[int, str] | None = self._names()
@@ -266,7 +267,7 @@ class ModulePrinter:
                     self.row_attributes(wrapped, pieces, level)
                 if options.subcomputations is Subcomputations.BODIES:
                     self._calls("calls", op.called_computations, pieces, level)
-        if properties:
+        if not self.common.isdisjoint(properties):
             self._common_attributes(op, properties, pieces)
         return "".join(pieces)
 

@@ -33,6 +33,8 @@ class AttributeWriter:
         self.options, self.frames = options, frames
         self.before = self._common(COMMON_BEFORE)
         self.after = self._common(COMMON_AFTER)
+        self.common = frozenset(key for key, _ in (*self.before, *self.after))
+        """Properties that any instruction may have and that are shown."""
         self._rows: dict[str, list[tuple[AttrSpec, str, Writer]]] = {}
 
     # -------------------------------------------------------------- rows

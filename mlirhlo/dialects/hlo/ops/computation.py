@@ -99,7 +99,12 @@ class ComputationOp(IRDLOperation):
     @property
     def parameters(self) -> tuple[ParameterOp, ...]:
         """Parameters in number order."""
-        found = [op for op in self.instructions if isinstance(op, ParameterOp)]
+        found: list[ParameterOp] = []
+        op = self.body.block.first_op
+        while op is not None:
+            if isinstance(op, ParameterOp):
+                found.append(op)
+            op = op._next_op
         return tuple(sorted(found, key=lambda op: op.parameter_number))
 
     @property

@@ -61,6 +61,17 @@ def _fold_index_cast(op: Operation) -> SSAValue | None:
     return insert(new, op).results[0]
 
 
+def _spread(op: Operation, source: Operation) -> SSAValue | None:
+    """The constant of one value that `op` makes of the constant `source`; None for others."""
+    if name_of(source) != "arith.constant":
+        return None
+    type_ = op.results[0].type
+    value = splat(attribute_of(source, "value"), type_)
+    if value is None:
+        return None
+    return insert(build("arith.constant", (), (type_,), {"value": value}, op), op).results[0]
+
+
 def _fold_broadcast(op: Operation) -> SSAValue | None:
     """The broadcast of a constant is a splat; one of leading ones added is one of less."""
     source, type_ = op.operands[0].owner, op.results[0].type
@@ -68,11 +79,9 @@ def _fold_broadcast(op: Operation) -> SSAValue | None:
         return op.operands[0]
     if not isinstance(source, Operation):
         return None
-    if name_of(source) == "arith.constant":
-        value = splat(attribute_of(source, "value"), type_)
-        if value is not None:
-            new = build("arith.constant", (), (type_,), {"value": value}, op)
-            return insert(new, op).results[0]
+    constant = _spread(op, source)
+    if constant is not None:
+        return constant
     if name_of(source) == "vector.shape_cast":
         before, after = shape_in(source.operands[0].type), shape_in(source.results[0].type)
         if before and after == (1,) * (len(after) - len(before)) + before:
@@ -112,11 +121,9 @@ def _fold_reshape(op: Operation) -> SSAValue | None:
         return op.operands[0]
     if not isinstance(source, Operation):
         return None
-    if name_of(source) == "arith.constant":
-        value = splat(attribute_of(source, "value"), type_)
-        if value is not None:
-            new = build("arith.constant", (), (type_,), {"value": value}, op)
-            return insert(new, op).results[0]
+    constant = _spread(op, source)
+    if constant is not None:
+        return constant
     if name_of(source) in RESHAPES:
         if source.operands[0].type == type_:
             return source.operands[0]

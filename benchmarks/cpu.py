@@ -200,6 +200,7 @@ def measure(program: Program, rounds: int, threads: int) -> dict[str, Any]:
     times: dict[str, list[float]] = {key: [] for key in runs}
     for _ in range(rounds):
         for key, run in runs.items():
+            run()  # the run before may have left memory to free and lines to write back
             times[key].append(timed(run, repeats[key], clock))
     medians = {key: statistics.median(values) for key, values in times.items()}
     low, _, high = statistics.quantiles(times["ours fresh"], n=4)

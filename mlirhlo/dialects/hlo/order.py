@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import cast
-
-from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+
+_ELSEWHERE = -1
 
 
 def instruction_list(computation: ComputationOp) -> list[Instruction]:
@@ -25,41 +25,52 @@ def post_order(instructions: Sequence[Instruction]) -> list[Instruction]:
     """Depth-first post-order: from every instruction without users, in stored order; before an
     instruction its control predecessors from the last to the first, then its operands in order.
 
-    The stack is its own: dumps nest deeper than Python's.
+    Operands from elsewhere, which no verified computation has, are passed over.
     """
-    used = {id(value.owner) for op in instructions for value in op.inputs}
+    before, is_used = _visited_before(instructions)
+    is_done = bytearray(len(instructions) + 1)
+    is_done[_ELSEWHERE] = 1
     ordered: list[Instruction] = []
-    done: set[int] = set()
-    opened: set[int] = set()
-    for start in instructions:
-        if id(start) in used or id(start) in done:
+    # Places instead of operations, which are slow to compare; the stack is its own, since dumps nest
+    # deeper than Python's.
+    for start in range(len(instructions)):
+        if is_used[start]:
             continue
         stack = [start]
         while stack:
-            op = stack[-1]
-            key = id(op)
-            if key in done:
+            place = stack[-1]
+            if is_done[place]:
                 stack.pop()
                 continue
-            if key not in opened:
-                opened.add(key)
-                # The last pushed is visited first.
-                before = _unvisited(op.inputs[::-1], done)
-                if CONTROL_PREDECESSORS in op.properties:
-                    before += _unvisited(op.control_predecessors, done)
-                if before:
-                    stack += before
+            if needed := before[place]:
+                before[place] = ()
+                height = len(stack)
+                for other in reversed(needed):  # the last pushed is visited first
+                    if not is_done[other]:
+                        stack.append(other)
+                if len(stack) > height:
                     continue
             stack.pop()
-            done.add(key)
-            ordered.append(op)
+            is_done[place] = 1
+            ordered.append(instructions[place])
     return ordered
 
 
-def _unvisited(values: Iterable[SSAValue], done: set[int]) -> list[Instruction]:
-    found: list[Instruction] = []
-    for value in values:
-        op = cast(Instruction, value.owner)
-        if id(op) not in done:
-            found.append(op)
-    return found
+def _visited_before(
+    instructions: Sequence[Instruction],
+) -> tuple[list[Sequence[int]], bytearray]:
+    """By place: what is visited before an instruction, and whether another one reads its value."""
+    place_of = {id(op.results[0]): i for i, op in enumerate(instructions)}.get
+    before: list[Sequence[int]] = []
+    is_used = bytearray(len(instructions) + 1)
+    for op in instructions:
+        if CONTROL_PREDECESSORS in op.properties:
+            inputs = [place_of(id(v), _ELSEWHERE) for v in op.inputs]
+            control = [place_of(id(v), _ELSEWHERE) for v in op.control_predecessors]
+            before.append(control[::-1] + inputs)
+        else:
+            inputs = [place_of(id(v), _ELSEWHERE) for v in op._operands]  # pyright: ignore[reportPrivateUsage]
+            before.append(inputs)
+        for place in inputs:
+            is_used[place] = 1
+    return before, is_used

@@ -90,10 +90,20 @@ def optimize(
     `wanted` says by name which passes run, `trace` is told what happens.
     """
     copy = clone_module(module)
-    DefaultLayoutsPass().run(HloModule(copy), Trace())
-    chosen = passes(has_layouts=has_layouts(HloModule(copy)))
-    run_pipeline(copy, [p for p in chosen if wanted(p.name)], watchers, name=NAME, trace=trace)
+    optimize_in_place(copy, watchers, wanted, trace)
     return copy
+
+
+def optimize_in_place(
+    module: ModuleOp,
+    watchers: Sequence[Instrumentation] = (),
+    wanted: Callable[[str], bool] = lambda name: True,
+    trace: Trace | None = None,
+) -> None:
+    """What `optimize` does, to the module itself."""
+    DefaultLayoutsPass().run(HloModule(module), Trace())
+    chosen = passes(has_layouts=has_layouts(HloModule(module)))
+    run_pipeline(module, [p for p in chosen if wanted(p.name)], watchers, name=NAME, trace=trace)
 
 
 def has_layouts(module: HloModule) -> bool:

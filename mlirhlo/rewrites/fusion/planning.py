@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.rewrites.fusion import cost
+from mlirhlo.rewrites.fusion.followers import merge_followers
 from mlirhlo.rewrites.fusion.graph import FREE, Node, Role
 from mlirhlo.rewrites.fusion.groups import Form, Group, Kind, start
 from mlirhlo.rewrites.fusion.joining import (
@@ -57,6 +58,7 @@ class Planner:
             merge_siblings(
                 nodes, self._reading, self._after, self._before, self._take, self._remark
             )
+            merge_followers(nodes, self._reading, self.owners, self._take)
             self.groups = [group for group in self.groups if group.outputs]
         for group in self.groups:
             form = group.form

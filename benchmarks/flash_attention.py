@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Flash attention forward, 1x8x1024x128 in f32: our simulator and machine code against Pallas' interpreters.
+"""Flash attention forward, 1x8x1024x128: our simulator and machine code against Pallas' interpreters.
 
-    OPENBLAS_NUM_THREADS=1 benchmarks/flash_attention.py [--repeat N]
+    OPENBLAS_NUM_THREADS=1 benchmarks/flash_attention.py [--repeat N] [--dtype bf16] [--races]
 
-The kernel is the same, block for block. Each runs once to compile, then they take turns; the least time
-of each counts. The error is against f64. Needs jax.
+The kernel is the same, block for block. Pallas has two interpreters: `interpret=True` makes one XLA program of
+the kernel (the peer of our machine code), `InterpretParams()` simulates a TPU's memories and copies (the peer of our
+simulator, which also looks for races, as `detect_races=True` does there). Each runs once, which traces and compiles
+it, then they take turns; the least time of each counts. The error is against f64. Needs jax.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ def reference(q: Any, k: Any, v: Any) -> Any:
     return np.einsum("bhmn,bhnd->bhmd", weights / weights.sum(-1, keepdims=True), v)
 
 
-def pallas(interpret: Any) -> Callable[..., Any]:
+def pallas(interpret: Any, dtype: Any = np.float32) -> Callable[..., Any]:
     """The kernel in Pallas, interpreted."""
     import jax
     import jax.numpy as jnp
@@ -56,12 +58,12 @@ def pallas(interpret: Any) -> Callable[..., Any]:
         sum_ref[...] = sum_ref[...] * fade + weights.sum(axis=1, keepdims=True)
         max_ref[...] = best
         acc_ref[...] = acc_ref[...] * fade + jnp.dot(
-            weights, v_ref[...], preferred_element_type=jnp.float32
+            weights.astype(v_ref.dtype), v_ref[...], preferred_element_type=jnp.float32
         )
 
         @pl.when(pl.program_id(3) == pl.num_programs(3) - 1)
         def _():
-            o_ref[...] = acc_ref[...] / sum_ref[...]
+            o_ref[...] = (acc_ref[...] / sum_ref[...]).astype(o_ref.dtype)
 
     block = (None, None, BLOCK, SHAPE[-1])
     whole = pl.BlockSpec(block, lambda b, h, i, j: (b, h, i, 0))
@@ -69,7 +71,7 @@ def pallas(interpret: Any) -> Callable[..., Any]:
     count = SHAPE[2] // BLOCK
     call = pl.pallas_call(
         kernel,
-        jax.ShapeDtypeStruct(SHAPE, jnp.float32),
+        jax.ShapeDtypeStruct(SHAPE, dtype),
         grid=(SHAPE[0], SHAPE[1], count, count),
         in_specs=[whole, keys, keys],
         out_specs=whole,
@@ -83,49 +85,61 @@ def pallas(interpret: Any) -> Callable[..., Any]:
     return jax.jit(call)
 
 
+def ours(**options: Any) -> Callable[..., Any]:
+    """The library's kernel."""
+    from mlirhlo.mosaic import kernels
+
+    return lambda *arrays: kernels.flash_attention(*arrays, block_q=BLOCK, block_k=BLOCK, **options)
+
+
 def main() -> None:
-    """Prints a line for each, and the ratios."""
+    """Prints a line for each, and the ratios to ours, of first calls and of later ones."""
+    import ml_dtypes
     from jax.experimental.pallas import tpu as pltpu
 
-    from mlirhlo.mosaic import InterpretParams, kernels
+    from mlirhlo.mosaic import InterpretParams
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--repeat", type=int, default=3)
-    repeat = parser.parse_args().repeat
+    parser.add_argument("--dtype", choices=("f32", "bf16"), default="f32", help="of q, k and v")
+    parser.add_argument(
+        "--races", action="store_true", help="Pallas with detect_races too: minutes"
+    )
+    options = parser.parse_args()
+    dtype: Any = np.float32 if options.dtype == "f32" else ml_dtypes.bfloat16
     generator = np.random.default_rng(0)
-    q, k, v = (generator.normal(size=SHAPE).astype(np.float32) for _ in range(3))
-    wanted = reference(q, k, v)
-    flash = kernels.flash_attention
-    functions: dict[str, Callable[..., Any]] = {
-        "checked": lambda *arrays: flash(*arrays, block_q=BLOCK, block_k=BLOCK),
-        "fast": lambda *arrays: flash(*arrays, block_q=BLOCK, block_k=BLOCK, platform="cpu"),
-        "fast, products in bf16": lambda *arrays: flash(
-            *arrays,
-            block_q=BLOCK,
-            block_k=BLOCK,
-            platform="cpu",
-            interpret=InterpretParams(rounds_matmul_operands=True),
-        ),
-        "pallas interpret=True": pallas(True),
-        "pallas InterpretParams": pallas(pltpu.InterpretParams()),
-    }
-    least: dict[str, float] = {}
-    for name, function in functions.items():
-        begin = time.perf_counter()
-        error = np.abs(np.asarray(function(q, k, v)) - wanted).max()
-        print(
-            f"{name:<24}first {time.perf_counter() - begin:8.3f} s  error {error:.1e}", flush=True
-        )
-    for number in range(repeat):
+    arrays = [generator.normal(size=SHAPE).astype(dtype) for _ in range(3)]
+    wanted = reference(*arrays)
+    functions = {"checked": ours(), "fast": ours(platform="cpu")}
+    if options.dtype == "f32":
+        rounded = InterpretParams(rounds_matmul_operands=True)
+        functions["fast, products in bf16"] = ours(platform="cpu", interpret=rounded)
+    mine = tuple(functions)
+    functions["pallas interpret=True"] = pallas(True, dtype)
+    functions["pallas InterpretParams"] = pallas(pltpu.InterpretParams(), dtype)
+    if options.races:
+        races = pltpu.InterpretParams(detect_races=True)
+        functions["pallas detect_races"] = pallas(races, dtype)
+    times: dict[str, list[float]] = {name: [] for name in functions}
+    most = {"pallas InterpretParams": 1, "pallas detect_races": 0}
+    for number in range(1 + options.repeat):
         for name, function in functions.items():
-            if name == "pallas InterpretParams" and number:
+            if number > most.get(name, number):
                 continue  # once is long enough
             begin = time.perf_counter()
-            np.asarray(function(q, k, v))
-            least[name] = min(least.get(name, math.inf), time.perf_counter() - begin)
-    for name, seconds in least.items():
-        ratios = "  ".join(f"{seconds / least[ours]:8.1f}x {ours}" for ours in ("checked", "fast"))
-        print(f"{name:<24}again {seconds:8.4f} s  {ratios}", flush=True)
+            result = np.asarray(function(*arrays))
+            times[name].append(time.perf_counter() - begin)
+            if not number:
+                error = np.abs(result.astype(np.float64) - wanted).max()
+                print(f"{name:<24}error {error:.1e}", flush=True)
+    for title, pick in (
+        ("first", lambda all_: all_[0]),
+        ("again", lambda all_: min(all_[1:] or all_)),
+    ):
+        for name, all_ in times.items():
+            seconds = pick(all_)
+            ratios = "  ".join(f"{seconds / pick(times[other]):8.1f}x {other}" for other in mine)
+            print(f"{title} {name:<24}{seconds:8.4f} s  {ratios}", flush=True)
 
 
 if __name__ == "__main__":

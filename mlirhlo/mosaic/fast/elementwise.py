@@ -352,7 +352,7 @@ def _matmul(w: Writer, op: Operation, values: list[Val]) -> Val:
     lc, rc, _, _, _, lb, rb = lists_of(numbers)
     precision = case_of(attribute_of(op, "precision"), "bf16")
     if w.rounds_matmul_operands and precision == "bf16":
-        a, b = (w.convert(x, "bf16") if x.element == "f32" else x for x in (a, b))
+        a, b = w.rounded(a), w.rounded(b)
     if a.element != b.element:
         a, b = w.convert(a, acc.element), w.convert(b, acc.element)
     batch = f"batching_dims = {list(lb)} x {list(rb)}, " if lb else ""

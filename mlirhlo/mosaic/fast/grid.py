@@ -126,7 +126,8 @@ class Grid:
             p.views[window.parameter] = part
             if window.is_stored or not is_last:
                 # Loops and branches carry the block alone, not the array around it.
-                own = p.views[window.parameter] = p.memory(p.read(part))
+                own = p.memory(p.read(part), is_constant=not window.is_stored)
+                p.views[window.parameter] = own
                 if window.is_result:
                     stored.append((part, own))
         if is_last:
@@ -198,7 +199,11 @@ def windows_of(
             found.append(None)
             continue
         index_map = functions[plain(entry["transform_indices"])].regions[0].blocks[0]
-        array, low = _padded(p, value, entry)
+        is_stored = number >= operands or parameter in stored
+        # To round all of an array pays off where the steps read as much.
+        read = prod(kernel.bounds) * prod(integers(entry["window_bounds"]))
+        is_constant = not is_stored and read >= prod(value.shape)
+        array, low = _padded(p, value, entry, is_constant=is_constant)
         found.append(
             Window(
                 parameter,
@@ -208,13 +213,15 @@ def windows_of(
                 "window_kind" in entry,
                 low,
                 number >= operands,
-                number >= operands or parameter in stored,
+                is_stored,
             )
         )
     return found
 
 
-def _padded(p: Program, value: Val, entry: Mapping[str, Any]) -> tuple[View, tuple[int, ...]]:
+def _padded(
+    p: Program, value: Val, entry: Mapping[str, Any], *, is_constant: bool
+) -> tuple[View, tuple[int, ...]]:
     """An array with what blocks reach beyond it, and how much of that is in front."""
     bounds = integers(entry["window_bounds"])
     kind = entry.get("window_kind")
@@ -232,7 +239,7 @@ def _padded(p: Program, value: Val, entry: Mapping[str, Any]) -> tuple[View, tup
             value.element,
             f"low = {list(low)}, high = {list(high)}, interior = {[0] * len(shape)}",
         )
-    return p.memory(value), low
+    return p.memory(value, is_constant=is_constant), low
 
 
 def _stored(block: Block) -> set[SSAValue]:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,15 +37,40 @@ class Memories:
         self.views: dict[SSAValue, View | None] = {}
         """Of references; None of semaphores."""
         self.memories: dict[int, Val] = {}
+        self._rounded: dict[int, Callable[[], Val]] = {}
+        """Of memories that nothing stores to: what writes their rounded elements, where they are known."""
         self._made = 0
 
-    def memory(self, value: Val) -> View:
-        """A new memory that holds a value."""
+    def memory(self, value: Val, *, is_constant: bool = False) -> View:
+        """A new memory that holds a value; `is_constant` where nothing ever stores to it."""
         number, self._made = self._made, self._made + 1
         self.memories[number] = value
+        if is_constant and value.element == "f32":
+            self._rounded[number] = self._rounding(value)
         zero = self.w.constant(0, "i32")
         rank = len(value.shape)
         return View(number, (zero,) * rank, value.shape, (True,) * rank)
+
+    def _rounding(self, value: Val) -> Callable[[], Val]:
+        """Rounds a value where it is made, at the first call."""
+        w, lines, made = self.w, self.w.lines, list[Val]()
+
+        def rounded() -> Val:
+            if not made:
+                inner, w.lines = w.lines, lines
+                made.append(w.rounded(value))
+                w.lines = inner
+            return made[0]
+
+        return rounded
+
+    def _box(self, memory: int, starts: Sequence[Val], sizes: Sequence[int]) -> Val:
+        """A box of a memory."""
+        box = self.w.read(self.memories[memory], starts, sizes)
+        whole = self._rounded.get(memory)
+        if whole is not None:
+            self.w.rounded_twins[box.name] = lambda: self.w.read(whole(), starts, sizes)
+        return box
 
     def empty(self, type_: Any) -> View | None:
         """New memory of a memref type; None for semaphores."""
@@ -56,7 +81,7 @@ class Memories:
 
     def read(self, view: View) -> Val:
         """All that a view shows."""
-        return self.w.read(self.memories[view.memory], view.starts, view.sizes)
+        return self._box(view.memory, view.starts, view.sizes)
 
     def write(self, view: View, value: Val) -> None:
         """Replaces all that a view shows."""
@@ -95,9 +120,7 @@ class Memories:
         base, *indices = op.operands
         shape, _ = type_of(op.results[0].type)
         view = self._view(op, base)
-        box = self.w.read(
-            self.memories[view.memory], self._at(op, base, indices), self._sizes(view, shape)
-        )
+        box = self._box(view.memory, self._at(op, base, indices), self._sizes(view, shape))
         self.values[op.results[0]] = self.w.reshape(box, shape)
 
     def do_tpu_vector_load(self, op: Operation) -> None:

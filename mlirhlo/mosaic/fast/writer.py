@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -70,6 +70,8 @@ class Writer:
         self.lines: list[str] = []
         self.rounds_matmul_operands = rounds_matmul_operands
         """Whether products of f32 multiply as a TPU does that is not asked for more: in bf16."""
+        self.rounded_twins: dict[str, Callable[[], Val]] = {}
+        """By name of what is read of arrays that nothing stores to: writes the same, of the array rounded."""
         self._next = 0
 
     def name(self) -> str:
@@ -127,13 +129,24 @@ class Writer:
         """Row-major, in another shape."""
         if value.shape == tuple(shape):
             return value
-        return self.op("reshape", [value], shape, value.element)
+        made = self.op("reshape", [value], shape, value.element)
+        twin = self.rounded_twins.get(value.name)
+        if twin is not None:
+            self.rounded_twins[made.name] = lambda: self.reshape(twin(), shape)
+        return made
 
     def convert(self, value: Val, element: str) -> Val:
         """As elements of another type."""
         if value.element == element:
             return value
         return self.op("convert", [value], value.shape, element)
+
+    def rounded(self, value: Val) -> Val:
+        """f32 as bf16; arrays are rounded once, not with every block that is read of them."""
+        if value.element != "f32":
+            return value
+        twin = self.rounded_twins.get(value.name)
+        return self.convert(value, "bf16") if twin is None else twin()
 
     def broadcast(self, value: Val, shape: Sequence[int]) -> Val:
         """Repeated, its dimensions being the last ones."""

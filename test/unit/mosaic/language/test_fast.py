@@ -110,3 +110,11 @@ def test_products_round_their_operands_where_the_simulator_does() -> None:
     rounded = kernel(*case.inputs, platform="cpu", options=rounds)
     assert np.abs(exact - rounded).max() > 1e-4
     np.testing.assert_allclose(rounded, kernel(*case.inputs, options=rounds), rtol=1e-4, atol=1e-4)
+
+
+def test_arrays_are_rounded_in_front_of_the_grid() -> None:
+    q, k = (np.ones((1, 1, 256, 128), np.float32) for _ in range(2))
+    text = kernels.flash_attention.lower(q, k, k).to_program(rounds_matmul_operands=True)
+    before, _, inside = text.partition("stablehlo.while")
+    assert before.count("stablehlo.convert") == 3
+    assert inside.count("stablehlo.convert") == 1  # of what the kernel computes

@@ -14,46 +14,41 @@ from mlirhlo.lowering.hlo_to_loops.math_coefficients import TABLES
 from mlirhlo.lowering.hlo_to_loops.math_numbers import Numbers
 
 
-def _reduced(n: Numbers, x: SSAValue, rest: SSAValue | None = None) -> tuple[SSAValue, SSAValue]:
-    """e**r - 1, and k in the place of the exponent; `rest` is added to x."""
-    magic = n.c(1.5 * 2.0**n.mantissa)
+def _reduced(
+    n: Numbers, x: SSAValue, rest: SSAValue | None = None, less: int = 0
+) -> tuple[SSAValue, SSAValue]:
+    """e**r - 1, and k - `less` in the place of the exponent; `rest` is added to x."""
+    magic = n.c(1.5 * 2.0**n.mantissa - less)
     shifted = n.fma(x, n.c(1 / math.log(2)), magic)
     k = n.sub(shifted, magic)
     high, low = TABLES["LN2.f32" if n.is_f32 else "LN2.pair"]
     r = n.fma(k, n.c(-low), n.fma(k, n.c(-high), x))
     if rest is not None:
         r = n.add(r, rest)
-    tail = n.fma(n.mul(r, r), n.poly(r, n.table("EXP")), r)
+    square = n.mul(r, r)
+    table = n.table("EXP")
+    # The long one of f64 would lose more digits than bounds of the functions allow.
+    q = n.poly_of_square(r, square, table) if n.is_f32 else n.poly(r, table)
+    tail = n.fma(square, q, r)
     return tail, n.b.shli(n.bits(shifted), n.i(n.mantissa))
-
-
-def _scaled(n: Numbers, y: SSAValue, k: SSAValue) -> SSAValue:
-    """y * 2**k in two steps, so that the result may be subnormal; k as `_reduced` gives it."""
-    b = n.b
-    half = b.andi(b.shrsi(k, n.i(1)), n.i(-1 << n.mantissa))
-    one = n.i(n.bias << n.mantissa)
-    first, second = n.real(b.addi(half, one)), n.real(b.addi(b.subi(k, half), one))
-    return n.mul(n.mul(y, first), second)
-
-
-def _lowest(n: Numbers) -> float:
-    return -104.0 if n.is_f32 else -746.0
-
-
-def _highest(n: Numbers) -> float:
-    return 89.0 if n.is_f32 else 711.0
 
 
 def exp(n: Numbers, x: SSAValue, *, rest: SSAValue | None = None, half: bool = False) -> SSAValue:
     """e**x, 1.1 ULP; `rest` is a small number added to x, `half` gives half of it."""
     # Results that are zero are not computed by underflow: that takes the processor 100 times longer,
     # and masks of attention are made of them.
-    gone = n.cmp("olt", x, _lowest(n))
-    clamped = n.min(n.select(gone, n.c(0.0), x), n.c(_highest(n)))
-    tail, k = _reduced(n, clamped, rest)
-    if half:
-        k = n.b.subi(k, n.i(1 << n.mantissa))
-    return n.select(gone, n.c(0.0), _scaled(n, n.add(tail, n.c(1.0)), k))
+    lowest = -104.0 if n.is_f32 else -746.0
+    highest = (n.bias + 1 + half) * math.log(2) + 0.2
+    far = n.select(n.cmp("olt", x, 0.0), n.c(0.0), x)  # zero or NaN
+    # k - 1 is added to the exponent, and 2 multiplied, so that what is too large overflows; what is
+    # less than normal has its exponent raised and goes the rest of the way by a product too.
+    tail, k = _reduced(n, n.min(x, n.c(highest)), rest, 2 if half else 1)
+    small = n.cmp("olt", x, math.log(n.least_normal) + 2.0)
+    up = n.bias // 2 + 1
+    k = n.select(small, n.b.addi(k, n.i(up << n.mantissa)), k)
+    scaled = n.real(n.b.addi(n.bits(n.add(tail, n.c(1.0))), k))
+    factor = n.select(small, n.c(2.0 ** (1 - up)), n.c(2.0))
+    return n.select(n.cmp("oge", x, lowest), n.mul(scaled, factor), far)
 
 
 def exp_normal(n: Numbers, x: SSAValue) -> SSAValue:
@@ -85,8 +80,7 @@ def tanh(n: Numbers, x: SSAValue) -> SSAValue:
 
 def logistic(n: Numbers, x: SSAValue) -> SSAValue:
     """1 / (1 + e**-x), 2.5 ULP: e**-|x| cannot overflow, and small results come from it."""
-    tail, k = _reduced(n, n.max(n.neg(n.abs(x)), n.c(_lowest(n))))
-    power = _scaled(n, n.add(tail, n.c(1.0)), k)
+    power = exp(n, n.neg(n.abs(x)))
     one = n.c(1.0)
     above = n.select(n.cmp("olt", x, 0.0), power, one)
     return n.div(above, n.add(power, one))

@@ -78,7 +78,11 @@ class Frame:
         shape = arrays_in(self.outputs[number])[0]
         last = shape.dimensions[-1] if shape.rank > 1 else 0
         whole_lines = last * shape.element_type.byte_size % _LINE == 0
-        return shape.byte_size >= _STREAMED * current().l2_bytes and whole_lines
+        return self.is_far(self.outputs[number]) and whole_lines
+
+    def is_far(self, value: SSAValue) -> bool:
+        """Whether an array is too big for the caches."""
+        return arrays_in(value)[0].byte_size >= _STREAMED * current().l2_bytes
 
     def lead(self, number: int) -> tuple[SSAValue, dict[int, SSAValue]]:
         """Elements of a result in front of its first whole line, and `streams` for vectors from there."""

@@ -31,6 +31,8 @@ _BLOCK_BYTES = 1 << 12
 """Of lines that are written one after the other where an operand's lines are elsewhere: a page."""
 _PIECE_BYTES = 1 << 16
 """Of a piece of an array of one dimension."""
+_AHEAD_BYTES = 1 << 11
+"""How far in front of the loop operands that no cache holds are asked for."""
 
 
 def pointwise_kernel(frame: Frame) -> FuncOp:
@@ -71,6 +73,13 @@ class _Pointwise:
         self.work = work
         self.lanes = frame.lanes
         self.streams: dict[int, SSAValue] = {}
+        self.far = self.far_operands()
+
+    def far_operands(self) -> Sequence[SSAValue]:
+        """Operands read at the results' own places, too big for the caches."""
+        frame, whole = self.frame, tuple(range(len(self.region)))
+        reads = reads_of([frame.outputs[n] for n in self.numbers], frame.operands)
+        return [v for v, place in reads if place == whole and frame.is_far(v)]
 
     def build(self) -> None:
         """The loops."""
@@ -192,6 +201,9 @@ class _Pointwise:
     def vectors(self, e: Elements, place: Sequence[Coordinate], low: Index, high: Index) -> None:
         """Whole vectors."""
         with self.b.loop(low, high, self.lanes) as i:
+            for value in self.far:
+                ahead = self.b.add(i, _AHEAD_BYTES // self.frame.byte_size(value))
+                self.b.prefetch(self.frame.buffers[value], [*[c.base for c in place], ahead])
             self.element(e.scope(), [*place, self.along(i)])
 
     def rest(self, e: Elements, place: Sequence[Coordinate], low: int, high: int) -> None:

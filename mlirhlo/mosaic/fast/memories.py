@@ -6,14 +6,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
 from mlirhlo.mosaic.attributes import integer_of, integers_of
-from mlirhlo.mosaic.fast.writer import Val, Writer, has_no_program, type_of
+from mlirhlo.mosaic.fast.writer import Val, Writer, has_no_program, tensor, type_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,11 @@ class View:
     memory: int
     starts: tuple[Val, ...]
     sizes: tuple[int, ...]
-    """Of each dimension of the memory."""
+    """Of each dimension of the memory; the most there can be where `counts` says how many."""
     kept: tuple[bool, ...]
     """Which dimensions the reference has."""
+    counts: Mapping[int, Val] = field(default_factory=dict["int", "Val"])
+    """By dimension of the memory, sizes known when the program runs."""
 
 
 class Memories:
@@ -191,11 +193,16 @@ class Memories:
             self.views[op.results[0]] = None
             return
         shape, _ = type_of(op.results[0].type)
-        if any(size < 0 for size in shape):
-            raise has_no_program(op, "of a size known when it runs")
-        sizes = self._sizes(view, shape)
-        at = self._at(op, base, indices)
-        self.views[op.results[0]] = View(view.memory, tuple(at), sizes, view.kept)
+        sizes = list(self._sizes(view, shape))
+        counts = iter(indices[len(shape) :])
+        known = dict(view.counts)
+        for dim, size in enumerate(sizes):
+            if size < 0:
+                sizes[dim], known[dim] = view.sizes[dim], self.values[next(counts)]
+            elif dim in known:
+                del known[dim]
+        at = self._at(op, base, indices[: len(shape)])
+        self.views[op.results[0]] = View(view.memory, tuple(at), tuple(sizes), view.kept, known)
 
     def do_tpu_memref_squeeze(self, op: Operation) -> None:
         """The same part, without dimensions of size one."""
@@ -208,11 +215,11 @@ class Memories:
         for dim in range(len(kept) - 1, -1, -1):
             if not kept[dim]:
                 continue
-            if at >= 0 and view.sizes[dim] == target[at]:
+            if at >= 0 and (target[at] < 0 or view.sizes[dim] == target[at]):
                 at -= 1
             else:
                 kept[dim] = False
-        self.views[op.results[0]] = View(view.memory, view.starts, view.sizes, tuple(kept))
+        self.views[op.results[0]] = replace(view, kept=tuple(kept))
 
     def do_tpu_enqueue_dma(self, op: Operation) -> None:
         """The copy, at once."""
@@ -221,4 +228,58 @@ class Memories:
             raise has_no_program(op, "to other devices")
         source = self._view(op, op.operands[0])
         target = self._view(op, op.operands[1 + sizes[1]])
-        self.write(target, self.w.reshape(self.read(source), target.sizes))
+        if source.counts:
+            self._copy_part(op, source, target)
+        else:
+            self.write(target, self.w.reshape(self.read(source), target.sizes))
+
+    def _copy_part(self, op: Operation, source: View, target: View) -> None:
+        """A copy of as many elements as are known when it runs: boxes of the most there can be, in which
+        elements beyond stay. A box begins where all of it is in its memory.
+        """
+        w, zero = self.w, self.w.constant(0, "i32")
+        pairs = [[dim for dim, kept in enumerate(view.kept) if kept] for view in (source, target)]
+        if len(pairs[0]) != len(pairs[1]):
+            raise has_no_program(op, "of these shapes")
+        most = [min(source.sizes[a], target.sizes[b]) for a, b in zip(*pairs, strict=True)]
+        boxes: list[Val] = []
+        begins: list[list[Val]] = []
+        shifts: list[dict[int, Val]] = []
+        for view, dims in zip((source, target), pairs, strict=True):
+            shape = self.memories[view.memory].shape
+            starts, moved = list(view.starts), dict[int, Val]()
+            for at, dim in enumerate(dims):
+                if dim in view.counts:
+                    last = w.constant(shape[dim] - most[at], "i32")
+                    starts[dim] = w.like("minimum", starts[dim], last)
+                    moved[at] = w.like("subtract", view.starts[dim], starts[dim])
+            sizes = [1] * len(shape)
+            for at, dim in enumerate(dims):
+                sizes[dim] = most[at]
+            boxes.append(w.reshape(w.read(self.memories[view.memory], starts, sizes), most))
+            begins.append(starts)
+            shifts.append(moved)
+        new, old = boxes
+        for at, dim in enumerate(pairs[0]):
+            count = source.counts.get(dim)
+            if count is None:
+                continue
+            size, here, there = most[at], shifts[0][at], shifts[1].get(at, zero)
+            low = [size if one == at else 0 for one in range(len(most))]
+            wide = [n + 2 * m for n, m in zip(most, low, strict=True)]
+            more = f"low = {low}, high = {low}, interior = {[0] * len(most)}"
+            padded = w.op("pad", [new, w.constant(0, new.element)], wide, new.element, more)
+            begin = w.like("subtract", here, there)
+            begin = w.like("add", begin, w.constant(size, "i32"))
+            places = [begin if one == at else zero for one in range(len(most))]
+            new = w.read(padded, places, most)
+            numbers = tensor(most, "i32")
+            number = w.emit(f"stablehlo.iota dim = {at} : {numbers}", most, "i32")
+            first, end = (w.broadcast(one, most) for one in (there, w.like("add", there, count)))
+            inside = w.like("and", w.compare("GE", number, first), w.compare("LT", number, end))
+            new = w.select(inside, new, old)
+        memory = self.memories[target.memory]
+        sizes = [1] * len(memory.shape)
+        for at, dim in enumerate(pairs[1]):
+            sizes[dim] = most[at]
+        self.memories[target.memory] = w.write(memory, w.reshape(new, sizes), begins[1])

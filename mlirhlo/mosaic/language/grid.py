@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+
 from mlirhlo.mosaic.language.elements import I32
 from mlirhlo.mosaic.language.faults import misuse
 from mlirhlo.mosaic.language.trace import current, emit_one, int_attr, vector_type
-from mlirhlo.mosaic.language.value import ArrayLike, Value
+from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value
 
 
 def _dimension(axis: int | str, what: str) -> int:
@@ -22,6 +25,19 @@ def _dimension(axis: int | str, what: str) -> int:
             "give kernel_call a grid with that many dimensions",
         )
     return axis
+
+
+@contextmanager
+def within_grid(indices: Sequence[ArrayLike], sizes: Sequence[int | None]) -> Generator[None]:
+    """Within, `program_id` and `num_programs` are of this grid: that of a pipeline in the kernel."""
+    trace = current()
+    before = trace.grid_indices, trace.grid, trace.names
+    trace.grid_indices = tuple(as_value(index, I32) for index in indices)
+    trace.grid, trace.names = tuple(sizes), {}
+    try:
+        yield
+    finally:
+        trace.grid_indices, trace.grid, trace.names = before
 
 
 def program_id(axis: int | str) -> Value:

@@ -21,22 +21,24 @@ from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value, constant
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """`size` elements from `start`, every `stride`-th one; `start` may be known when the kernel runs."""
+    """`size` elements from `start`, every `stride`-th one; both may be known when the kernel runs."""
 
     start: Any
-    size: int
+    size: Any
     stride: int = 1
 
 
 def ds(start: ArrayLike, size: Any = None, stride: int = 1) -> Slice:
-    """A slice for an index: `ref[pl.ds(i * 8, 8), :]`. `ds(n)` starts at 0."""
+    """A slice for an index: `ref[pl.ds(i * 8, 8), :]`. `ds(n)` starts at 0.
+
+    A size that is known when the kernel runs is for parts that are copied: `ref.at[pl.ds(0, n)]`.
+    """
     if size is None:
         start, size = 0, start
     if isinstance(size, Value):
-        raise bad_index(
-            "the size of a slice is known when the kernel runs",
-            "load a slice of fixed size, and use where with a mask",
-        )
+        if stride != 1:
+            raise bad_index("a slice of a size known when the kernel runs has no steps")
+        return Slice(start, scalar(size, "the size of a slice"))
     if as_index(size) < 1 or stride < 0:
         raise bad_index(f"a slice of {size} elements by {stride}")
     return Slice(start, as_index(size), stride)
@@ -62,9 +64,12 @@ class Part:
     start: Any
     """A number, or a `Value`."""
     size: int
+    """-1 where it is `count`."""
     stride: int = 1
     is_dropped: bool = False
     """Whether the dimension is indexed by a number, and gone from the result."""
+    count: Value | None = None
+    """A size that is known when the kernel runs."""
 
 
 def scalar(value: ArrayLike, what: str = "an index") -> Value:
@@ -80,10 +85,13 @@ def scalar(value: ArrayLike, what: str = "an index") -> Value:
     return cast(found, I32)
 
 
-def parts_of(index: Any, sizes: Sequence[int], hidden: Sequence[bool]) -> list[Part]:
+def parts_of(
+    index: Any, sizes: Sequence[int], hidden: Sequence[bool], *, is_view: bool = False
+) -> list[Part]:
     """One part for each dimension of the memory. Hidden ones have size one and are not indexed.
 
-    Raises `HloError` HLO0724 for indices that the shape has not.
+    `is_view`: sizes may be known when the kernel runs. Raises `HloError` HLO0724 for indices that the
+    shape has not.
     """
     items: list[Any] = list(index) if isinstance(index, tuple) else [index]
     rank = sum(not is_hidden for is_hidden in hidden)
@@ -97,13 +105,23 @@ def parts_of(index: Any, sizes: Sequence[int], hidden: Sequence[bool]) -> list[P
     at = dots[0] if dots else len(items)
     items[at : at + len(dots)] = [slice(None)] * (rank - given)
     rest = iter(items)
-    return [
+    parts = [
         Part(0, 1, is_dropped=True) if is_hidden else _part(next(rest), size, dim)
         for dim, (size, is_hidden) in enumerate(zip(sizes, hidden, strict=True))
     ]
+    if not is_view and any(part.count is not None for part in parts):
+        raise bad_index(
+            "the size of a slice is known when the kernel runs",
+            "load a slice of fixed size, and use where with a mask; ref.at[…] is for copies",
+        )
+    return parts
 
 
 def _part(item: Any, size: int, dim: int) -> Part:
+    if size < 0:
+        raise bad_index(
+            f"dimension {dim} has a size known when the kernel runs", "index what this is a part of"
+        )
     if isinstance(item, slice):
         if any(isinstance(end, Value) for end in (item.start, item.stop, item.step)):
             raise bad_index(
@@ -132,6 +150,9 @@ def _part(item: Any, size: int, dim: int) -> Part:
 
 
 def _dynamic(item: Slice, size: int, dim: int) -> Part:
+    if isinstance(item.size, Value):
+        start = scalar(item.start) if isinstance(item.start, Value) else as_index(item.start)
+        return Part(start, -1, count=item.size)
     last = (item.size - 1) * item.stride
     if isinstance(item.start, Value):
         if last >= size:

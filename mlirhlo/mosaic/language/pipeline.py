@@ -1,8 +1,8 @@
 """`emit_pipeline`: a loop over blocks within a kernel, with copies beside the work.
 
 Each array has two buffers. While the body works on one, the next block is copied into the other, and
-the block before it out of it. A block that stays is not copied again. Of a block that the end of the array
-cuts, what is there is copied.
+the block before it out of it. A block that stays is not copied again. Of a block that reaches over an end of
+the array, what is there is copied; of a bounded slice, as much as its index map says.
 """
 
 # What users pass has no stated type until it is looked at.
@@ -11,23 +11,25 @@ cuts, what is there is copied.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from operator import index as as_index
 from typing import Any
 
-from mlirhlo.mosaic.language.arithmetic import where
+from mlirhlo.mosaic.language.arithmetic import maximum, minimum, where
 from mlirhlo.mosaic.language.control import fori_loop, run_scoped, when
 from mlirhlo.mosaic.language.dma import make_async_copy
-from mlirhlo.mosaic.language.elements import I32
+from mlirhlo.mosaic.language.elements import I32, bits_of
 from mlirhlo.mosaic.language.faults import bad_spec
-from mlirhlo.mosaic.language.indexing import ds
+from mlirhlo.mosaic.language.grid import within_grid
+from mlirhlo.mosaic.language.indexing import Slice, ds, multiple_of
 from mlirhlo.mosaic.language.refs import Ref
 from mlirhlo.mosaic.language.scratch import MemorySpace, SemaphoreType
 from mlirhlo.mosaic.language.shapes import zeros
 from mlirhlo.mosaic.language.specs import Blocked, BlockSpec, BoundedSlice, Element, Squeezed
 from mlirhlo.mosaic.language.value import Value, as_value, is_number
+from mlirhlo.mosaic.target.memory import tiles_of_indices
 
 
 @dataclass(slots=True, eq=False)
@@ -40,6 +42,10 @@ class _Stream:
     sizes: tuple[int | None, ...]
     """Of the block; None for dimensions that the body does not see."""
     counts_elements: bool
+    padding: Mapping[int, tuple[int, int]]
+    """By dimension, what the array is thought to have in front and behind."""
+    bounded: tuple[int, ...]
+    """Dimensions whose index map gives a slice."""
     buffers: Any = None
     semaphores: Any = None
 
@@ -54,20 +60,64 @@ class _Stream:
         return [
             dim
             for dim, size in enumerate(self.sizes)
-            if size is not None and not self.counts_elements and self.ref.shape[dim] % size
+            if size is not None
+            and not self.counts_elements
+            and dim not in self.bounded
+            and self.ref.shape[dim] % size
         ]
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether a copy may fill a part of a buffer."""
+        return bool(self.ragged or self.padding or self.bounded)
+
     def block(self, indices: Sequence[Any]) -> tuple[Any, ...]:
-        """The block's numbers at a step."""
+        """The block's numbers at a step: one a dimension, then the sizes of bounded slices."""
         if self.spec.index_map is None:
             return (0,) * len(self.sizes)
         found = self.spec.index_map(*indices)
-        items = tuple(found) if isinstance(found, tuple | list) else (found,)
+        items = list(found) if isinstance(found, tuple | list) else [found]
         if len(items) != len(self.sizes):
             raise bad_spec(
                 f"an index map gives {len(items)} numbers for a block of {len(self.sizes)}"
             )
-        return items
+        counts: list[Any] = []
+        for dim, item in enumerate(items):
+            if isinstance(item, Slice) != (dim in self.bounded):
+                raise bad_spec(
+                    f"an index map gives {item!r} for dimension {dim}, which is {self._said(dim)}",
+                    "a BoundedSlice takes pl.ds(start, size), other dimensions one number",
+                )
+            if isinstance(item, Slice):
+                items[dim] = item.start
+                counts.append(item.size)
+        return (*items, *counts)
+
+    def _said(self, dim: int) -> Any:
+        block = self.spec.block_shape
+        return self.sizes[dim] if block is None else block[dim]
+
+    def _span(self, numbers: Sequence[Any], dim: int) -> tuple[Any, Any, Any] | None:
+        """Where a block begins in the array and in the buffer along a dimension, and how much of it is
+        there; None where that is the same at every step.
+        """
+        size, total = self.sizes[dim], self.ref.shape[dim]
+        if dim in self.bounded:
+            count = numbers[len(self.sizes) + self.bounded.index(dim)]
+            return numbers[dim], 0, self._tiled(count, dim)
+        if dim not in self.padding or size is None:
+            return None
+        start = numbers[dim] - self.padding[dim][0]
+        begin = _most(start, 0)
+        count = _least(start + size, total) - begin
+        parts = (begin, begin - start, count)
+        first, mine, count = (self._tiled(part, dim) for part in parts)
+        return first, mine, count
+
+    def _tiled(self, number: Any, dim: int) -> Any:
+        """A number with the promise that it is a multiple of the tile, where that has to be so."""
+        tile = tiles_of_indices(self.ref.shape, bits_of(self.ref.dtype)).get(dim, 1)
+        return multiple_of(number, tile) if isinstance(number, Value) and tile > 1 else number
 
     def part(self, numbers: Sequence[Any], cut: frozenset[int]) -> tuple[Ref, tuple[Any, ...]]:
         """Where the block is in the array, and what of the buffer it fills; dimensions that are `cut`
@@ -75,9 +125,16 @@ class _Stream:
         """
         index: list[Any] = []
         mine: list[Any] = []
-        for dim, (number, size) in enumerate(zip(numbers, self.sizes, strict=True)):
+        for dim, size in enumerate(self.sizes):
+            number = numbers[dim]
             if size is None:
                 index.append(number)
+                continue
+            span = self._span(numbers, dim)
+            if span is not None:
+                start, at, count = span
+                index.append(ds(start, count))
+                mine.append(ds(at, count))
                 continue
             there = self.ref.shape[dim] % size if dim in cut else size
             index.append(ds(number if self.counts_elements else number * size, there))
@@ -103,12 +160,17 @@ class _Stream:
                 last = self.ref.shape[dim] // size
                 at_end = numbers[dim] == last if is_cut else numbers[dim] < last
                 is_this = _both(is_this, bool(at_end) if is_number(numbers[dim]) else at_end)
+            for dim in (*self.padding, *self.bounded):
+                # Nothing is copied of a block that lies in the padding, or of no elements.
+                span = self._span(numbers, dim)
+                is_this = _both(is_this, True if span is None else _is_positive(span[2]))
             cut = frozenset(dim for dim, is_cut in zip(ragged, flags, strict=True) if is_cut)
             when(is_this)(lambda c=cut: do(self._copy(numbers, slot, c)))
 
     def _copy(self, numbers: Sequence[Any], slot: Any, cut: frozenset[int]) -> Any:
         array, mine = self.part(numbers, cut)
-        buffer = self.buffers.at[(slot, *mine)] if cut else self.buffers.at[slot]
+        is_part = bool(cut or self.padding or self.bounded)
+        buffer = self.buffers.at[(slot, *mine)] if is_part else self.buffers.at[slot]
         source, target = (buffer, array) if self.is_output else (array, buffer)
         return make_async_copy(source, target, self.semaphores.at[slot])
 
@@ -120,23 +182,30 @@ def _stream(ref: Any, spec: Any, is_output: bool) -> _Stream:
     if len(block) != ref.ndim:
         raise bad_spec(f"a block of {len(block)} dimensions for an array of {ref.ndim}")
     sizes: list[int | None] = []
+    padding: dict[int, tuple[int, int]] = {}
+    bounded: list[int] = []
     for dim, (size, total) in enumerate(zip(block, ref.shape, strict=True)):
         if isinstance(size, Squeezed | None):
             sizes.append(None)
             continue
-        if isinstance(size, BoundedSlice) or (isinstance(size, Element) and any(size.padding)):
-            raise bad_spec(
-                f"dimension {dim} of a block in emit_pipeline is {size}",
-                "blocks there have a size that Python knows, and no padding",
-            )
-        number = as_index(size.block_size if isinstance(size, Blocked | Element) else size)
-        if number > total:
+        if isinstance(size, BoundedSlice):
+            bounded.append(dim)
+        if isinstance(size, Element) and any(size.padding):
+            padding[dim] = size.padding
+        sized = isinstance(size, Blocked | Element | BoundedSlice)
+        number = as_index(size.block_size if sized else size)
+        if number > total + sum(padding.get(dim, ())):
             raise bad_spec(
                 f"a block of {number} in dimension {dim}, of size {total}",
                 "a block is no larger than its array",
             )
         sizes.append(number)
-    return _Stream(ref, spec, is_output, tuple(sizes), any(isinstance(s, Element) for s in block))
+    if bounded and spec.index_map is None:
+        raise bad_spec(
+            "a BoundedSlice has no index map", "give one that returns pl.ds(start, size)"
+        )
+    counts_elements = any(isinstance(size, Element) for size in block)
+    return _Stream(ref, spec, is_output, tuple(sizes), counts_elements, padding, tuple(bounded))
 
 
 def _unflattened(step: Any, grid: Sequence[int]) -> list[Any]:
@@ -169,6 +238,18 @@ def _both(one: Any, other: Any) -> Any:
     return one & other
 
 
+def _most(one: Any, other: Any) -> Any:
+    return max(one, other) if is_number(one) and is_number(other) else maximum(one, other)
+
+
+def _least(one: Any, other: Any) -> Any:
+    return min(one, other) if is_number(one) and is_number(other) else minimum(one, other)
+
+
+def _is_positive(count: Any) -> Any:
+    return bool(count > 0) if is_number(count) else count > 0
+
+
 def _either(one: Any, other: Any) -> Any:
     if is_number(one):
         return True if one else other
@@ -184,7 +265,8 @@ def emit_pipeline(
     in_specs: Sequence[BlockSpec] = (),
     out_specs: Sequence[BlockSpec] | BlockSpec = (),
 ) -> Callable[..., None]:
-    """A function of references in HBM that runs `body` on their blocks for every step of the grid.
+    """A function of references in HBM that runs `body` on their blocks for every step of the grid, of which
+    `program_id` tells inside.
 
     Raises `HloError` HLO0726 for specs that do not fit.
     """
@@ -207,7 +289,7 @@ def emit_pipeline(
         def scoped(*own: Ref) -> None:
             for at, stream in enumerate(streams):
                 stream.buffers, stream.semaphores = own[2 * at], own[2 * at + 1]
-                if stream.ragged and not stream.is_output:
+                if stream.is_partial and not stream.is_output:
                     # What a cut block lacks is read, if only to be dropped.
                     stream.buffers[...] = zeros((2, *stream.shape), stream.ref.dtype)
             _pipeline(body, sizes, streams)
@@ -248,7 +330,9 @@ def _pipeline(body: Callable[..., None], grid: Sequence[int], streams: Sequence[
             following = stream.block(after)
             when(moves)(lambda s=stream, f=following, at=slot: s.start(f, 1 - at))
             when(is_new)(lambda s=stream, h=here, at=slot: s.wait(h, at))
-        body(*(s.buffers.at[slot] for s, (slot, _, _) in zip(streams, carried, strict=True)))
+        buffers = (s.buffers.at[slot] for s, (slot, _, _) in zip(streams, carried, strict=True))
+        with within_grid(now, grid):
+            body(*buffers)
         results: list[Any] = []
         for stream, (slot, gone, left), moves in zip(streams, carried, changes, strict=True):
             leaves = _either(is_last, moves)
@@ -280,8 +364,8 @@ def _pipeline(body: Callable[..., None], grid: Sequence[int], streams: Sequence[
         )
 
     def _none_left(stream: _Stream) -> Any:
-        zeros = [as_value(0, I32) for _ in stream.sizes]
-        return (zeros, zeros) if stream.is_output and stream.ragged else ()
+        zeros = [as_value(0, I32) for _ in (*stream.sizes, *stream.bounded)]
+        return (zeros, zeros) if stream.is_output and stream.is_partial else ()
 
     start = [(as_value(0, I32), as_value(0, I32), _none_left(one)) for one in streams]
     done: list[tuple[Value, Value, Any]] = fori_loop(0, total, step, start)

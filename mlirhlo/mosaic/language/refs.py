@@ -61,7 +61,7 @@ class Ref:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Sizes of the dimensions that the kernel sees."""
+        """Sizes of the dimensions that the kernel sees; -1 where it is known when it runs."""
         return tuple(n for n, h in zip(self.sizes, self.hidden, strict=True) if not h)
 
     @property
@@ -137,16 +137,17 @@ class _At:
 
     def __getitem__(self, index: Any) -> Ref:
         ref = self._ref
-        parts = parts_of(index, ref.sizes, ref.hidden)
+        parts = parts_of(index, ref.sizes, ref.hidden, is_view=True)
         if any(part.stride != 1 for part in parts):
             raise bad_index("a view has no steps", "load with pl.ds(start, size, stride)")
         sizes = tuple(part.size for part in parts)
         hidden = tuple(part.is_dropped for part in parts)
         ssa = ref.ssa
         if sizes != ref.sizes:
-            operands = [ssa, *(i32_operand(part.start) for part in parts)]
+            counts = [part.count.ssa for part in parts if part.count is not None]
+            operands = [ssa, *(i32_operand(part.start) for part in parts), *counts]
             type_ = memref_type(sizes, ref.stored, ref.space)
-            segments = {SEGMENTS: ints([1, len(parts), 0], 32)}
+            segments = {SEGMENTS: ints([1, len(parts), len(counts)], 32)}
             ssa = emit_one("tpu.memref_slice", operands, type_, segments)
         return Ref(ssa, sizes, ref.dtype, ref.space, hidden=hidden, semaphore=ref.semaphore)
 

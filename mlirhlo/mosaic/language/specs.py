@@ -49,7 +49,9 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class BoundedSlice:
-    """A dimension whose index map gives a slice of at most this size; in `emit_pipeline` alone."""
+    """A dimension whose index map gives a slice, `pl.ds(start, size)`, of at most this size; both may be
+    known when the kernel runs. In `emit_pipeline` alone: the grid of a call moves blocks of one size.
+    """
 
     block_size: int
 

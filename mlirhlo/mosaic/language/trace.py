@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     DenseArrayBase,
     IntegerAttr,
     MemRefType,
@@ -145,8 +146,9 @@ def vector_type(shape: Sequence[int], dtype: DType) -> Attribute:
 
 
 def memref_type(shape: Sequence[int], element: Attribute, space: str) -> MemRefType[Any]:
-    """`memref<8x128xf32, #tpu.memory_space<vmem>>`."""
-    return MemRefType(element, list(shape), memory_space=MemorySpaceAttr(MemorySpace(space)))
+    """`memref<8x128xf32, #tpu.memory_space<vmem>>`; sizes below zero are dynamic."""
+    sizes = [DYNAMIC_INDEX if size < 0 else size for size in shape]
+    return MemRefType(element, sizes, memory_space=MemorySpaceAttr(MemorySpace(space)))
 
 
 def int_attr(value: int, bits: int = 32) -> Attribute:

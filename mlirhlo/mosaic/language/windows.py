@@ -136,7 +136,10 @@ def _size(name: str, dim: int, size: Any) -> int:
     if isinstance(size, Squeezed | None):
         return 1
     if isinstance(size, BoundedSlice):
-        raise bad_spec(f"{name} has a BoundedSlice", "these are for emit_pipeline")
+        raise bad_spec(
+            f"{name} has a BoundedSlice, and the grid of a call moves blocks of one size",
+            "give the kernel the array in pl.ANY, and let emit_pipeline move slices of it",
+        )
     number = as_index(size.block_size if isinstance(size, Blocked | Element) else size)
     if number < 1:
         raise bad_spec(f"dimension {dim} of the block of {name} is {number}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import ml_dtypes
@@ -676,6 +677,77 @@ def pipelined_sum(x_ref, o_ref, acc_ref):
         x_ref
     )
     pltpu.sync_copy(acc_ref, o_ref)
+
+
+@case(
+    [numbers(40, 128)],
+    like((40, 128)),
+    lambda x: 2 * x,
+    in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+    out_specs=pl.BlockSpec(memory_space=pl.ANY),
+)
+def pipelined_bounded_slices(x_ref, o_ref):
+    def rows(i):
+        # 16, 16 and the 8 that are left.
+        return pl.ds(16 * i, jnp.minimum(16, 40 - 16 * i)), 0
+
+    def body(x, o):
+        o[...] = 2 * x[...]
+
+    spec = pl.BlockSpec((pl.BoundedSlice(16), 128), rows)
+    pltpu.emit_pipeline(body, grid=(3,), in_specs=[spec], out_specs=[spec])(x_ref, o_ref)
+
+
+_GROUPS = np.array([0, 8, 8, 32, 40], I32)
+
+
+@case(
+    [_GROUPS, numbers(40, 128)],
+    like((32, 128)),
+    lambda offsets, x: np.repeat([x[a:b].sum(0) for a, b in pairwise(offsets)], 8, axis=0),
+    in_specs=[pl.BlockSpec(memory_space=pltpu.SMEM), pl.BlockSpec(memory_space=pl.ANY)],
+    out_specs=pl.BlockSpec(memory_space=pl.ANY),
+    tolerance=1e-4,
+)
+def pipelined_groups(offsets_ref, x_ref, o_ref):
+    def rows(i):
+        return pl.ds(offsets_ref[i], offsets_ref[i + 1] - offsets_ref[i]), 0
+
+    def body(x, o):
+        group = pl.program_id(0)
+        count = offsets_ref[group + 1] - offsets_ref[group]
+        row = lax.broadcasted_iota(I32, (24, 128), 0)
+        kept = jnp.where(row < count, x[...], 0.0)
+        o[...] = jnp.broadcast_to(kept.sum(axis=0, keepdims=True), (8, 128))
+
+    pltpu.emit_pipeline(
+        body,
+        grid=(4,),
+        in_specs=[pl.BlockSpec((pl.BoundedSlice(24), 128), rows)],
+        out_specs=[pl.BlockSpec((8, 128), lambda i: (i, 0))],
+    )(x_ref, o_ref)
+
+
+@case(
+    [numbers(40, 128)],
+    like((40, 128)),
+    lambda x: np.pad(x, ((8, 0), (0, 0)))[:40] + x,
+    in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+    out_specs=pl.BlockSpec(memory_space=pl.ANY),
+)
+def pipelined_padding(x_ref, o_ref):
+    def body(x, o):
+        row = lax.broadcasted_iota(I32, (16, 128), 0) + 8 * pl.program_id(0) - 8
+        kept = jnp.where((row >= 0) & (row < 40), x[...], 0.0)
+        o[...] = kept[:8] + kept[8:]
+
+    windows = (pl.Element(16, (8, 8)), pl.Element(128))
+    pltpu.emit_pipeline(
+        body,
+        grid=(5,),
+        in_specs=[pl.BlockSpec(windows, lambda i: (8 * i, 0))],
+        out_specs=[pl.BlockSpec((8, 128), lambda i: (i, 0))],
+    )(x_ref, o_ref)
 
 
 @case(

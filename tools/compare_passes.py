@@ -50,7 +50,10 @@ ON_THE_PAGE = 60
 VERDICTS = ("agree", "better", "worse", "differs", "dearer")
 
 SETTINGS: Mapping[tuple[str, str], str] = {
-    ("cpu", "algsimp"): "executing-on-cpu=true rewrite-no-op-bitcast-convert-to-bitcast=true",
+    ("cpu", "algsimp"): (
+        "executing-on-cpu=true rewrite-no-op-bitcast-convert-to-bitcast=true "
+        "enable-dynamic-update-slice-to-pad=true"
+    ),
     ("gpu", "algsimp"): (
         "enable-conditional-simplification=true rewrite-no-op-bitcast-convert-to-bitcast=true"
     ),
@@ -64,6 +67,8 @@ SETTINGS: Mapping[tuple[str, str], str] = {
 
 LAID_OUT = ("layout", "hlo_normalization", "fusion")
 """Words of pipelines that run when layouts are assigned; XLA's passes look at them there."""
+NOT_LAID_OUT = "through_layout_assignment"
+"""XLA:CPU's pipeline that ends by assigning layouts."""
 
 EXPLAINED: Mapping[str, str] = {
     "algsimp": (
@@ -191,7 +196,8 @@ def pipeline_of(name: str, pair: Pair) -> str:
     """The pass with the options that XLA gives it at that place."""
     (pass_,) = parse_pipeline(name)
     options = [SETTINGS.get((pair.platform, name), "")]
-    if any(word in pair.name for word in LAID_OUT) and hasattr(pass_, "is_layout_sensitive"):
+    laid_out = NOT_LAID_OUT not in pair.name and any(word in pair.name for word in LAID_OUT)
+    if laid_out and hasattr(pass_, "is_layout_sensitive"):
         options.append("is-layout-sensitive=true")
     given = " ".join(filter(None, options))
     return f"{name}{{{given}}}" if given else name

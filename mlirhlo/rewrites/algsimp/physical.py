@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
+from typing import TypeAlias
 
-from mlirhlo.dialects.hlo.shapes import ArrayShape, Layout, default_layout
+from mlirhlo.dialects.hlo.shapes import UNBOUNDED, ArrayShape, Layout, default_layout
 
 
 def is_plain(shape: ArrayShape) -> bool:
@@ -37,8 +40,13 @@ def same_memory(a: ArrayShape, b: ArrayShape) -> bool:
 
 def transpose_is_bitcast(source: ArrayShape, result: ArrayShape, dims: Sequence[int]) -> bool:
     """Whether a transpose leaves every byte where it is."""
-    if not (is_plain(source) and is_plain(result) and same_memory(source, result)):
+    if not same_memory(source, result):
         return False
+    if not (is_plain(source) and is_plain(result)):
+        strides = strides_of(result)
+        return same_tiles(
+            _tiles(source, [strides[dims.index(d)] for d in range(source.rank)]), result
+        )
     before = [d for d in order_of(source) if source.dimensions[d] != 1]
     after = [dims[d] for d in order_of(result) if result.dimensions[d] != 1]
     return before == after
@@ -90,12 +98,73 @@ def _blocks(shape: ArrayShape, parts: Sequence[Sequence[int]]) -> list[int] | No
 
 def reshape_is_bitcast(source: ArrayShape, result: ArrayShape) -> bool:
     """Whether a reshape leaves every byte where it is."""
-    if not (is_plain(source) and is_plain(result) and same_memory(source, result)):
+    if not same_memory(source, result):
         return False
+    if not (is_plain(source) and is_plain(result)):
+        return same_tiles(_tiles(source, strides_of(source)), result)
     if (parts := groups(source.dimensions, result.dimensions)) is None:
         return False
     before = _blocks(source, [a for a, _ in parts])
     return before is not None and before == _blocks(result, [b for _, b in parts])
+
+
+def strides_of(shape: ArrayShape) -> list[int]:
+    """Distances of neighbours in each dimension, in row-major order of the elements."""
+    return [math.prod(shape.dimensions[d + 1 :]) for d in range(shape.rank)]
+
+
+_Level: TypeAlias = tuple[int, Fraction, int]
+"""A dimension of memory: distance of neighbours in row-major order, how many there are, room for how many.
+
+The last tile of a dimension may be full in part: the number of tiles is no whole number then.
+"""
+
+
+def _tiles(shape: ArrayShape, strides: Sequence[int]) -> list[_Level] | None:
+    """Dimensions of memory, the most major one first; None where more than tiles says where elements are."""
+    layout = shape.layout or default_layout(shape.rank)
+    if not is_plain(replace_layout(shape, replace(layout, tiles=()))):
+        return None
+    levels: list[_Level] = [
+        (strides[d], Fraction(shape.dimensions[d]), shape.dimensions[d]) for d in order_of(shape)
+    ]
+    for tile in layout.tiles:
+        if UNBOUNDED in tile:
+            return None
+        # A tile of more dimensions than there are takes those that are missing for ones.
+        levels = [(0, Fraction(1), 1)] * (len(tile) - len(levels)) + levels
+        first = len(levels) - len(tile)
+        outer: list[_Level] = []
+        inner: list[_Level] = []
+        for (stride, count, room), size in zip(levels[first:], tile, strict=True):
+            outer.append((stride * size, max(count / size, Fraction(1)), -(-room // size)))
+            inner.append((stride, min(count, Fraction(size)), size))
+        levels = [*levels[:first], *outer, *inner]
+    return _merged(levels)
+
+
+def _merged(levels: Sequence[_Level]) -> list[_Level]:
+    """The same places in as few dimensions as will do."""
+    found: list[_Level] = []
+    for stride, count, room in levels:
+        if room == 1:
+            continue
+        stride = 0 if count == 1 else stride
+        if found and count == room and found[-1][0] == stride * room:
+            _, more, space = found.pop()
+            count, room = count * more, room * space
+        found.append((stride, count, room))
+    return found
+
+
+def same_tiles(levels: list[_Level] | None, result: ArrayShape) -> bool:
+    """Whether the elements lie as in the result."""
+    return levels is not None and levels == _tiles(result, strides_of(result))
+
+
+def replace_layout(shape: ArrayShape, layout: Layout) -> ArrayShape:
+    """The array in another layout."""
+    return ArrayShape(shape.element_type, shape.dimensions, shape.dynamic, layout)
 
 
 def reshaped_in_place(source: ArrayShape, sizes: Sequence[int]) -> ArrayShape | None:

@@ -151,6 +151,16 @@ def _movement(value: SSAValue) -> ReshapeOp | BitcastOp | None:
     return owner
 
 
+@rule(ReshapeOp, needs=LS, reads=(BitcastOp,))
+def reshape_of_bitcast(op: ReshapeOp, rewriter: Rewriter) -> None:
+    """reshape(bitcast(x)) => reshape(x), the bitcast reshaping"""
+    inner = _movement(op.operand)
+    if isinstance(inner, BitcastOp) and not array(inner.operand).is_dynamic:
+        b = Builder(op, rewriter)
+        b.like(ReshapeOp, inner.operand)
+        b.done()
+
+
 @rule(CopyOp, needs=LS)
 def copy_of_reshape_in_place(op: CopyOp, rewriter: Rewriter) -> None:
     """copy(reshape(x)) => bitcast(x), both together leaving every byte"""
@@ -224,6 +234,7 @@ RULES = (
     bitcast_convert_in_place,
     reshape_in_place,
     transpose_in_place,
+    reshape_of_bitcast,
     copy_of_reshape_in_place,
     copy_of_bitcast_of_copy,
     copy_before_reshape,

@@ -52,6 +52,7 @@ from mlirhlo.rewrites.algsimp.common import (
 from mlirhlo.rewrites.algsimp.dot import is_plain
 from mlirhlo.rewrites.algsimp.mapping import reducer
 from mlirhlo.rewrites.algsimp.minmax import is_end
+from mlirhlo.rewrites.algsimp.physical import reshape_is_bitcast
 from mlirhlo.rewrites.algsimp.reshape import unmodified
 from mlirhlo.rewrites.computations import add_rerooted
 from mlirhlo.rewrites.rules import Rewriter, rule
@@ -89,11 +90,11 @@ def reduce_of_empty(op: ReduceOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, op.inputs[1])
 
 
-@rule(ReduceOp, needs=LI, contract="zeros")
+@rule(ReduceOp, contract="zeros")
 def reduce_of_same_count(op: ReduceOp, rewriter: Rewriter) -> None:
     """reduce(x, init) => reshape(x), dimensions of size 1 reduced; init is an identity
 
-    Of several arrays: a tuple of their reshapes.
+    Of several arrays: a tuple of their reshapes. Where layouts are assigned, only if every byte stays.
     """
     source, result = array(op.inputs[0]), op.shape
     shapes = result.elements if isinstance(result, TupleShape) else (result,)
@@ -103,6 +104,8 @@ def reduce_of_same_count(op: ReduceOp, rewriter: Rewriter) -> None:
     for value, shape in zip(values, shapes, strict=True):
         assert isinstance(shape, ArrayShape)
         if array(value).is_dynamic or array(value).element_type is not shape.element_type:
+            return
+        if options_of(rewriter).is_layout_sensitive and not reshape_is_bitcast(array(value), shape):
             return
     b = Builder(op, rewriter)
     parts = [b.reshape(value, shape) for value, shape in zip(values, shapes, strict=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
@@ -175,7 +176,7 @@ def slice_of_one_with_stride(op: SliceOp, rewriter: Rewriter) -> None:
 
 @rule(SliceOp, needs=LI, reads=(ReshapeOp,))
 def slice_of_reshape(op: SliceOp, rewriter: Rewriter) -> None:
-    """slice(reshape(x)) => reshape(slice(x)), of dimension 0 and whole rows of x"""
+    """slice(reshape(x)) => reshape(slice(x)), of dimension 0 and a box of x"""
     inner = made_by(op.operand, ReshapeOp)
     if inner is None or array(inner).is_dynamic or not has_one_user(inner.output):
         return
@@ -187,17 +188,26 @@ def slice_of_reshape(op: SliceOp, rewriter: Rewriter) -> None:
         return
     if any(p.limit - p.start != n for p, n in zip(parts[1:], outer[1:], strict=True)):
         return
-    # Leading ones of x are passed over: the first other dimension is the one that is sliced.
-    first = next((d for d, n in enumerate(source) if n != 1), len(source) - 1)
-    row, mine = (math.prod(sizes) for sizes in (outer[1:], source[first + 1 :]))
-    if parts[0].start * row % mine or parts[0].limit * row % mine:
+    bounds = _box(parts[0].start * math.prod(outer[1:]), array(op).element_count, source)
+    if bounds is None:
         return
     b = Builder(op, rewriter)
-    bounds = [(0, n, 1) for n in source]
-    bounds[first] = (parts[0].start * row // mine, parts[0].limit * row // mine, 1)
     shape = sized(array(inner), [limit - start for start, limit, _ in bounds])
     b.reshape(b(SliceOp, inner.operand, shape=shape, slice=slices(bounds)), op.shape)
     b.done()
+
+
+def _box(start: int, count: int, sizes: Sequence[int]) -> list[tuple[int, int, int]] | None:
+    """Bounds by dimension of so many elements of an array in row-major order; None where they are no box."""
+    bounds: list[tuple[int, int, int]] = []
+    for size in reversed(sizes):
+        place = start % size
+        length = min(count, size)
+        if count % length or place + length > size:
+            return None
+        bounds.append((place, place + length, 1))
+        start, count = start // size, count // length
+    return bounds[::-1]
 
 
 RULES = (

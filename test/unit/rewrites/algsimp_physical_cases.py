@@ -73,13 +73,23 @@ CASES: Mapping[str, tuple[Case, ...]] = {
         lines("x: T[2,6]{0,1}", "T[2,3,2]{0,2,1} reshape(x)"),
         lines("x: T[4,6]{1,0}", "T[3,8]{1,0} reshape(x)"),
         lines("x: T[1,6]{0,1}", "T[6,1,1]{1,0,2} reshape(x)"),
+        lines("x: T[8,1,2]{2,1,0:T(1,128)}", "T[8,2]{1,0:T(8,128)} reshape(x)"),
+        lines("x: T[10,200]{1,0:T(8,128)}", "T[1,10,200]{2,1,0:T(8,128)} reshape(x)"),
+        lines("x: T[8,2]{1,0:T(8,128)}", "T[1,16]{1,0:T(1,128)} reshape(x)", fires=False),
         lines("x: T[2,6]{0,1}", "T[12]{0} reshape(x)", fires=False),
         lines("x: T[2,6]{1,0}", "T[2,3,2]{0,2,1} reshape(x)", fires=False),
     ),
     "transpose_in_place": (
         lines("x: T[2,3]{1,0}", "T[3,2]{0,1} transpose(x), dimensions={1,0}"),
         lines("x: T[2,1,3]{2,1,0}", "T[3,1,2]{0,1,2} transpose(x), dimensions={2,1,0}"),
+        lines("x: T[2,3]{1,0:T(2,128)}", "T[3,2]{0,1:T(2,128)} transpose(x), dimensions={1,0}"),
         lines("x: T[2,3]{1,0}", "T[3,2]{1,0} transpose(x), dimensions={1,0}", fires=False),
+    ),
+    "reshape_of_bitcast": (
+        lines("x: T[8,2]{0,1}", "a = T[2,4,2]{1,0,2} bitcast(x)", "T[16]{0} reshape(a)"),
+        lines("x: T[2,6]{0,1}", "a = T[2,3,2]{0,2,1} bitcast(x)", "T[12]{0} reshape(a)"),
+        lines("x: T[2,6]{0,1}", "a = T[1,2,6]{1,2,0} bitcast(x)", "T[12]{0} reshape(a)"),
+        lines("x: T[2,3]{1,0}", "a = T[3,2]{0,1} bitcast(x)", "T[6]{0} reshape(a)", fires=False),
     ),
     "copy_of_reshape_in_place": (
         lines("x: T[2,6]{0,1}", "a = T[2,3,2]{2,1,0} reshape(x)", "T[2,3,2]{0,2,1} copy(a)"),

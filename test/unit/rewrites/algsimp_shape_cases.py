@@ -330,6 +330,8 @@ CASES: Mapping[str, tuple[Case, ...]] = {
     ),
     "slice_of_reshape": (
         lines("x: T[6,2]", "a = T[3,4] reshape(x)", "T[2,4] slice(a), slice={[1:3], [0:4]}"),
+        lines("x: T[3,4]", "a = T[12] reshape(x)", "T[2] slice(a), slice={[5:7]}"),
+        lines("x: T[3,4]", "a = T[12] reshape(x)", "T[2] slice(a), slice={[3:5]}", fires=False),
         lines(
             "x: T[4,3]",
             "a = T[6,2] reshape(x)",

@@ -74,7 +74,7 @@ class Case:
         number = 0
         wanted = [line.strip() for line in fill(self.body).strip().split("\n") if line.strip()]
         for line in wanted:
-            if match := re.fullmatch(r"([\w ]+): (\w+\[[\d,]*\](?:\{[\d,]*\})?)", line):
+            if match := re.fullmatch(r"([\w ]+): (\w+\[[\d,]*\](?:\{[\d,:T()]*\})?)", line):
                 for name in match[1].split():
                     lines.append(f"{name} = {match[2]} parameter({number})")
                     number += 1

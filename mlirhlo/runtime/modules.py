@@ -29,7 +29,8 @@ from mlirhlo.dialects.hlo.shapes import (
     parse_shape,
 )
 from mlirhlo.formats.hlo_text import PrintOptions, print_module
-from mlirhlo.lowering.cpu.planner import Plan, byte_size
+from mlirhlo.lowering.cpu.in_memory import byte_size
+from mlirhlo.lowering.cpu.planner import Plan
 from mlirhlo.lowering.cpu.steps import Buffer, Tree
 from mlirhlo.runtime.cache import default_cache, object_key
 from mlirhlo.runtime.jit import host

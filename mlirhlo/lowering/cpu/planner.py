@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -34,11 +33,12 @@ from mlirhlo.dialects.hlo.ops import (
     WhileOp,
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
-from mlirhlo.dialects.hlo.shapes import ArrayShape, BufferShape, Shape, TokenShape, TupleShape
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TokenShape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.builder import WORKSPACE
 from mlirhlo.lowering.cpu.arena import assign_offsets
+from mlirhlo.lowering.cpu.in_memory import byte_size, crops, in_memory, is_held, is_same_memory
 from mlirhlo.lowering.cpu.schedule import in_order
 from mlirhlo.lowering.cpu.sharing import share_buffers
 from mlirhlo.lowering.cpu.spans import Spans
@@ -60,7 +60,7 @@ from mlirhlo.lowering.cpu.steps import (
 from mlirhlo.lowering.cpu.strands import settle_strands, strands_of
 from mlirhlo.lowering.cpu.views import read_in_place
 from mlirhlo.lowering.hlo_to_loops.builders import build_kernel, kernel_key
-from mlirhlo.lowering.hlo_to_loops.elements import buffer_type, physical_order
+from mlirhlo.lowering.hlo_to_loops.elements import physical_order
 
 _SAME = frozenset({"opt-barrier", "optimization-barrier", "after-all", "domain", "add-dependency"})
 """Instructions whose value is their first operand's."""
@@ -106,11 +106,6 @@ def plan_module(module: ModuleOp, values: Values | None = None) -> Plan:
     Raises `HloError` HLO0435 or HLO0432 for what has no code.
     """
     return _Planner(HloModule(module), values).plan()
-
-
-def byte_size(shape: ArrayShape) -> int:
-    """Bytes of an array in memory."""
-    return prod(shape.dimensions) * shape.element_type.byte_size
 
 
 class _Planner:
@@ -170,7 +165,7 @@ class _Planner:
             return tuple(self._parameters(s, found) for s in shape.elements)
         if isinstance(shape, TokenShape):
             return ()
-        array = _in_memory(shape)
+        array = in_memory(shape)
         if array is None:
             return self._held()
         buffer = Buffer(array, byte_size(array), parameter=len(found))
@@ -216,7 +211,7 @@ class _Planner:
                 shapes = shape.elements if isinstance(shape, TupleShape) else ()
                 parts = enumerate(zip(tree, shapes, strict=True))
                 return tuple(given(t, s, (*index, n)) for n, (t, s) in parts)
-            wanted = _in_memory(shape)
+            wanted = in_memory(shape)
             assert wanted is not None
             alias = aliases.get(index)
             if alias is None or alias.size != tree.size:
@@ -242,7 +237,7 @@ class _Planner:
             return tuple(self._new(s) for s in shape.elements)
         if isinstance(shape, TokenShape):
             return ()
-        array = _in_memory(shape)
+        array = in_memory(shape)
         if array is None:
             return self._held()
         buffer = Buffer(array, byte_size(array))
@@ -291,9 +286,9 @@ class _Planner:
             return operands[0] if operands else ()
         if (started := self._asynchronous(op, operands, steps)) is not None:
             return started
-        if any(map(_is_held, (*operands, op.shape))) or _crops(op):
+        if any(map(is_held, (*operands, op.shape))) or crops(op):
             return self._by_python(op, trees, steps)
-        if name == "bitcast" or (name in ("reshape", "copy") and _is_same_memory(op)):
+        if name == "bitcast" or (name in ("reshape", "copy") and is_same_memory(op)):
             return _retyped(operands[0], op.shape)
         return self._kernel(op, trees, steps)
 
@@ -374,7 +369,7 @@ class _Planner:
             return tuple(self._literal(part, s) for part, s in parts)
         if isinstance(shape, TokenShape):
             return ()
-        array = _in_memory(shape)
+        array = in_memory(shape)
         if array is None:
             raise error("HLO0435", f"a constant of {shape} has no code for the CPU")
         buffer = Buffer(array, byte_size(array), literal=literal)
@@ -487,39 +482,6 @@ class _Planner:
             branch.branches.append(inner)
         steps.append(branch)
         return result
-
-
-def _in_memory(shape: Shape) -> ArrayShape | None:
-    """The array that stands in memory for a value of that shape; None for what Python holds."""
-    if isinstance(shape, BufferShape):
-        shape = shape.element
-    return shape if isinstance(shape, ArrayShape) and not shape.is_dynamic else None
-
-
-def _is_held(value: Tree | Shape) -> bool:
-    """Whether Python holds a value, or would hold one of that shape."""
-    if isinstance(value, (Buffer, Held, tuple)):
-        return any(True for _ in held(value))
-    if isinstance(value, TupleShape):
-        return any(map(_is_held, value.elements))
-    return not isinstance(value, TokenShape) and _in_memory(value) is None
-
-
-def _crops(op: Instruction) -> bool:
-    """Whether this is a bitcast that leaves out the padding of tiles."""
-    if op.opcode.name != "bitcast":
-        return False
-    before, after = (cast(ArrayShape, shape_of(v.type)) for v in (op.inputs[0], op.output))
-    return byte_size(before) != byte_size(after)
-
-
-def _is_same_memory(op: Instruction) -> bool:
-    """Whether a reshape or copy leaves the bytes where they are."""
-    (operand,) = op.inputs
-    before, after = (cast(ArrayShape, shape_of(v.type)) for v in (operand, op.output))
-    if op.opcode.name == "copy":
-        return buffer_type(before) == buffer_type(after) and before.layout == after.layout
-    return all(physical_order(s) == tuple(range(s.rank)) for s in (before, after))
 
 
 def _retyped(tree: Tree, shape: Shape) -> Tree:

@@ -17,13 +17,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase
 from xdsl.dialects.func import FuncOp
 
 from mlirhlo.lowering.builder import IN_PLACE
-from mlirhlo.lowering.cpu.steps import Branch, Buffer, Callback, Copy, Kernel, Slice, Step, While
+from mlirhlo.lowering.cpu.steps import (
+    Branch,
+    Buffer,
+    Callback,
+    Copy,
+    Kernel,
+    Slice,
+    Step,
+    While,
+    touched,
+)
 
 Set: TypeAlias = int
 """Buffers by number, a bit for each."""
@@ -43,7 +54,7 @@ def share_buffers(
     Buffers of a group take over the place of the one that stands for it: `Buffer.home`.
     """
     pairs = {name: _pairs_of(function) for name, function in kernels.items()}
-    groups = _Groups(_all_buffers(steps, results))
+    groups = _Groups(chain(touched(steps), results))
     walk = _Walk(groups, pairs)
     walk.backward(steps, groups.set_of(results), 0)
     for joins in (walk.copies, walk.in_place):
@@ -60,26 +71,6 @@ def _pairs_of(function: FuncOp) -> Sequence[tuple[int, int]]:
         operand, result = cast("tuple[int, int]", pair.get_values())
         found.append((operand, result))
     return found
-
-
-def _all_buffers(steps: Iterable[Step], results: Iterable[Buffer]) -> Iterator[Buffer]:
-    for step in steps:
-        match step:
-            case Kernel() | Callback():
-                yield from step.reads
-                yield from step.writes
-            case Copy():
-                yield from (step.source, step.target)
-            case While():
-                yield step.test
-                yield from _all_buffers([*step.condition, *step.body], ())
-            case Branch():
-                yield step.selector
-                for branch in step.branches:
-                    yield from _all_buffers(branch, ())
-            case Slice():
-                pass  # Made once buffers share.
-    yield from results
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ of the arena may share memory when their spans do not meet.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -183,6 +183,27 @@ class Callback:
 
 
 Step: TypeAlias = Kernel | Slice | Copy | While | Branch | Callback
+
+
+def touched(steps: Iterable[Step]) -> Iterator[Buffer]:
+    """The buffers that steps read and write, each as often as it is named."""
+    for step in steps:
+        match step:
+            case Kernel() | Callback():
+                yield from step.reads
+                yield from step.writes
+            case Copy():
+                yield from (step.source, step.target)
+            case Slice():
+                yield from step.reads
+            case While():
+                yield step.test
+                yield from touched([*step.condition, *step.body])
+            case Branch():
+                yield step.selector
+                for branch in step.branches:
+                    yield from touched(branch)
+
 
 _SHORT_BYTES = 32 << 10
 """What straight code moves in a few microseconds; taking turns with other threads costs about one."""

@@ -33,6 +33,7 @@ from mlirhlo.lowering.cpu.steps import (
     Tree,
     While,
     is_long,
+    touched,
 )
 
 PARALLEL = "mlirhlo.parallel"
@@ -86,7 +87,7 @@ def settle_strands(
         most = max(1, _ROOM_BYTES // max(strands.size, 1))
         strands.count = min(strands.rounds, cores, most)
         strands.room = _room(strands.size * strands.count)
-        for buffer in _touched(loop):
+        for buffer in touched([loop]):
             strands.room.used_at(buffer.first)
             strands.room.used_at(buffer.last)
         own.update(private)
@@ -119,33 +120,9 @@ def _outermost(steps: Sequence[Step]) -> Iterator[While]:
 def _uses(steps: Sequence[Step]) -> dict[Buffer, int]:
     """How many times steps name each buffer."""
     found: dict[Buffer, int] = {}
-    for buffer in _all(steps):
+    for buffer in touched(steps):
         found[buffer] = found.get(buffer, 0) + 1
     return found
-
-
-def _all(steps: Sequence[Step]) -> Iterator[Buffer]:
-    for step in steps:
-        match step:
-            case Kernel() | Callback():
-                yield from step.reads
-                yield from step.writes
-            case Copy():
-                yield from (step.source, step.target)
-            case Slice():
-                yield from step.reads
-            case While():
-                yield from _touched(step)
-            case Branch():
-                yield step.selector
-                for branch in step.branches:
-                    yield from _all(branch)
-
-
-def _touched(loop: While) -> Iterator[Buffer]:
-    yield from _all(loop.condition)
-    yield loop.test
-    yield from _all(loop.body)
 
 
 def _private(
@@ -155,7 +132,7 @@ def _private(
     strands = loop.strands
     assert strands is not None
     inside: dict[Buffer, int] = {}
-    for buffer in _touched(loop):
+    for buffer in touched([loop]):
         inside[buffer] = inside.get(buffer, 0) + 1
     private = [b for b, n in inside.items() if b.in_arena and n == uses[b] and b not in results]
     shared = set(inside) - set(private) - {strands.counter}

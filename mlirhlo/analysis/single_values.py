@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from mlirhlo.analysis.dataflow import FORWARDS, Position, Use, Value, callers_of, sources_of
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import FusionOp, GetTupleElementOp, ReturnOp, TupleOp
+from mlirhlo.dialects.hlo.ops import GetTupleElementOp, ReturnOp, TupleOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import leaves
@@ -65,7 +65,7 @@ class SingleValues:
 def single_values(module: HloModule) -> SingleValues:
     """Values of `module`, whose call graph is flat."""
     computations = module.by_name()
-    fused = {op.calls for op in module.instructions if isinstance(op, FusionOp)}
+    fused = module.fused_computations()
     run = tuple(c for name, c in computations.items() if name not in fused)
     live = [op for computation in run for op in computation.instructions]
     callers = callers_of(live, computations)

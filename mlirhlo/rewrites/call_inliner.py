@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
@@ -12,7 +13,7 @@ from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops import AsyncStartOp, CallOp, ComputationOp, Instruction, ParameterOp
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
 from mlirhlo.rewrites.cloning import clone_instruction
-from mlirhlo.rewrites.dce import DcePass, call_sites, callers_first, calling_instructions
+from mlirhlo.rewrites.dce import DcePass, call_sites, callers_first
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
 
@@ -40,19 +41,18 @@ class CallInlinerPass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Inlines; whether any call was inlined."""
+        if not module.candidates(CallOp):
+            return False
         computations = module.by_name()
-        sites = call_sites(calling_instructions(module))
+        sites = module.known(call_sites)
         asynchronous = {
-            name
-            for op in module.instructions
-            if isinstance(op, AsyncStartOp)
-            for name in op.called_computations
+            name for op in module.candidates(AsyncStartOp) for name in op.called_computations
         }
         names = NameUniquer(
             op.instruction_name for op in module.instructions if op.instruction_name
         )
         changed = False
-        for computation in reversed(callers_first(module)):
+        for computation in reversed(module.known(callers_first)):
             if computation.computation_name in asynchronous:
                 continue
             for op in tuple(computation.instructions):
@@ -60,10 +60,10 @@ class CallInlinerPass(HloPass):
                     _inline(op, computations[op.to_apply], names)
                     changed = True
         if changed:
-            DcePass().run(module, trace)
+            DcePass().run(module.afresh(), trace)
         return changed
 
-    def _inlinable(self, op: CallOp, sites: dict[str, list[Instruction]]) -> bool:
+    def _inlinable(self, op: CallOp, sites: Mapping[str, list[Instruction]]) -> bool:
         if op.backend_config:
             return False
         if self.single_call_site and len(sites[op.to_apply]) != 1:

@@ -11,7 +11,7 @@ from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.dialects.hlo.attributes.base import integers
 from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import ComputationOp, ConditionalOp, FusionOp, ParameterOp
+from mlirhlo.dialects.hlo.ops import ComputationOp, ConditionalOp, ParameterOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.dce import DcePass
@@ -39,8 +39,10 @@ class ConditionalToSelectPass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Replaces; whether any conditional was."""
+        if not module.candidates(ConditionalOp):
+            return False
         graph = call_graph(module.op)
-        fused = {op.calls for op in module.instructions if isinstance(op, FusionOp)}
+        fused = module.known(HloModule.fused_computations)
         effects = SideEffects.of(module)
         count = 0
         for name, computation in graph.computations.items():
@@ -54,7 +56,7 @@ class ConditionalToSelectPass(HloPass):
                     count += 1
         trace.rule_counts[self.name, "conditionals"] += count
         if count:
-            DcePass().run(module, trace)
+            DcePass().run(module.afresh(), trace)
         return count > 0
 
 

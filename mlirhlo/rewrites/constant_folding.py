@@ -85,12 +85,12 @@ class ConstantFoldingPass(HloPass):
 
         effects = SideEffects.of(module)
         interpreter = Interpreter(module.op)
-        bodies = module.fused_computations() | {
+        bodies = module.known(HloModule.fused_computations) | {
             op.to_apply
-            for op in module.instructions_of(CallOp)
+            for op in module.candidates(CallOp)
             if isinstance(op, CallOp) and op.is_composite
         }
-        changing = module.instructions_of(RngOp, AfterAllOp, WhileOp)
+        changing = module.candidates(RngOp, AfterAllOp, WhileOp)
         random = {_place(op).computation_name for op in changing}
         changed = False
         work = [op for op in self._first(module) if _place(op).computation_name not in bodies]
@@ -108,7 +108,7 @@ class ConstantFoldingPass(HloPass):
     def _first(self, module: HloModule) -> list[Instruction]:
         """What may be folded as the module is: the rest waits for operands to become constants."""
         kinds = (ConstantOp, IotaOp) if self.aggressive else (ConstantOp,)
-        constants = module.instructions_of(*kinds)
+        constants = module.candidates(*kinds)
         return list(dict.fromkeys(op for c in constants for op in _readers(c.output)))
 
     def _is_wanted(self, op: Instruction, effects: SideEffects) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil, prod, sqrt
 from typing import Any
 
 from mlirhlo.analysis.call_graph import Context, call_graph
-from mlirhlo.analysis.cost import analyse
+from mlirhlo.analysis.cost import counter
 from mlirhlo.analysis.cost.counts import BYTES, FLOPS, TRANSCENDENTALS, Counts
 from mlirhlo.analysis.dataflow import in_place_pairs
 from mlirhlo.dialects.hlo.attributes.base import string
@@ -87,7 +87,7 @@ class CpuParallelTaskAssignerPass(HloPass):
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Assigns; whether any instruction got parts."""
         del trace
-        costs = analyse(module.op).instructions
+        cost_of = counter(module.op)
         graph = call_graph(module.op)
         changed = False
         for computation in module.computations:
@@ -95,17 +95,20 @@ class CpuParallelTaskAssignerPass(HloPass):
             if computation.is_entry is None and context is not Context.SEQUENTIAL:
                 continue
             for op in computation.instructions:
-                changed |= self._assign(op, graph.computations, costs.get(op))
+                changed |= self._assign(op, graph.computations, cost_of)
         return changed
 
     def _assign(
-        self, op: Instruction, computations: Mapping[str, ComputationOp], cost: Counts | None
+        self,
+        op: Instruction,
+        computations: Mapping[str, ComputationOp],
+        cost_of: Callable[[Instruction], Counts],
     ) -> bool:
         shape = op.shape
-        if cost is None or not isinstance(shape, ArrayShape):
+        if not isinstance(shape, ArrayShape) or not _is_parallel(op, computations):
             return False
-        tasks = self._tasks(shape, cost)
-        if tasks <= 1 or not _is_parallel(op, computations):
+        tasks = self._tasks(shape, cost_of(op))
+        if tasks <= 1:
             return False
         parts = outer_partitions(shape, tasks)
         if prod(parts) <= 1:

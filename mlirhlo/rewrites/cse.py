@@ -57,11 +57,15 @@ class CsePass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Merges; whether anything was merged."""
-        keys = _Keys(self.is_layout_sensitive, module.by_name())
-        effects = SideEffects.of(module)
-        fused = module.fused_computations() if self.only_fusion_computations else frozenset[str]()
+        keys = _Keys(self.is_layout_sensitive, module.known(HloModule.by_name))
+        effects = module.known(SideEffects.of)
+        fused = (
+            module.known(HloModule.fused_computations)
+            if self.only_fusion_computations
+            else frozenset[str]()
+        )
         changed = False
-        for computation in reversed(callers_first(module)):
+        for computation in reversed(module.known(callers_first)):
             if self.only_fusion_computations and computation.computation_name not in fused:
                 continue
             changed |= self._merge(computation, keys, effects)

@@ -352,5 +352,5 @@ class CublasGemmRewriterPass(ExpanderPass):
         for rules in ([r for r in self.selected() if r is not last], [last]):
             wanted = [r for r in rules if r in self.selected()]
             if wanted:
-                changed |= self.apply_outside(module, trace, wanted, self)
+                changed |= self.apply_outside(module.afresh(), trace, wanted, self)
         return changed

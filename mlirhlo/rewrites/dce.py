@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.build import make
-from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.module import HloModule, Listing, holder
 from mlirhlo.dialects.hlo.ops import (
     ComputationOp,
     CustomCallOp,
@@ -49,18 +49,19 @@ class DcePass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Removes what is dead; whether anything was."""
-        effects = SideEffects.of(module)
+        effects = module.known(SideEffects.of)
+        callers = module.known(call_sites)
+        unread = module.known(_holding_unread)
         changed = False
-        calling = calling_instructions(module)
-        callers = call_sites(calling)
-        for computation in callers_first(module, calling):
-            changed |= _drop_unread_fusion_outputs(computation, effects, callers)
-            changed |= self._remove_dead(module, computation, callers, effects)
-        if changed:
-            calling = calling_instructions(module)
-        reachable = {c.computation_name for c in callers_first(module, calling, from_entry=True)}
+        for computation in module.known(callers_first):
+            dropped = _drop_unread_fusion_outputs(computation, effects, callers)
+            changed |= dropped
+            if dropped or computation in unread:
+                changed |= self._remove_dead(module, computation, callers, effects)
+        view = module.afresh() if changed else module
+        reachable = view.known(called_from_entry)
         for computation in tuple(module.computations):
-            if computation.computation_name not in reachable:
+            if computation not in reachable:
                 computation.detach()
                 computation.erase(safe_erase=False)
                 changed = True
@@ -262,51 +263,55 @@ def _drop_unread_fusion_outputs(
     return True
 
 
-def calling_instructions(module: HloModule) -> dict[str, list[Instruction]]:
-    """By computation, the instructions in it that may call others."""
-    found: dict[str, list[Instruction]] = {}
-    for computation in module.computations:
-        calling = [op for op in computation.instructions if op.calling_keys]
-        if calling:
-            found[computation.computation_name] = calling
-    return found
+def _holding_unread(module: HloModule) -> set[ComputationOp]:
+    """Computations with an instruction that nobody reads."""
+    listed = module.known(Listing.of).instructions
+    unread = [op for op in listed for result in op.results if result.first_use is None]
+    return {holder(op) for op in unread}
 
 
-def call_sites(calling: Mapping[str, Sequence[Instruction]]) -> dict[str, list[Instruction]]:
-    """Instructions that call each computation, of all that may."""
+def call_sites(module: HloModule) -> dict[str, list[Instruction]]:
+    """Instructions that call each computation."""
     sites: dict[str, list[Instruction]] = {}
-    for ops in calling.values():
-        for op in ops:
-            for name in op.called_computations:
-                sites.setdefault(name, []).append(op)
+    for op in module.calling():
+        for name in op.called_computations:
+            sites.setdefault(name, []).append(op)
     return sites
 
 
-def callers_first(
-    module: HloModule,
-    calling: Mapping[str, Sequence[Instruction]] | None = None,
-    *,
-    from_entry: bool = False,
-) -> tuple[ComputationOp, ...]:
-    """Computations, each before those it calls; only those reachable from the entry if asked.
+def _callees(module: HloModule) -> dict[ComputationOp, list[str]]:
+    """Names that each computation calls."""
+    found: dict[ComputationOp, list[str]] = {}
+    for op in module.calling():
+        found.setdefault(holder(op), []).extend(op.called_computations)
+    return found
 
-    `calling`: `calling_instructions`, where they are known.
-    """
-    known = module.by_name()
-    calling = calling_instructions(module) if calling is None else calling
-    done: set[str] = set()
+
+def callers_first(module: HloModule) -> tuple[ComputationOp, ...]:
+    """Computations, each before those it calls."""
+    return _callers_first(module, module.computations)
+
+
+def called_from_entry(module: HloModule) -> frozenset[ComputationOp]:
+    """The entry, and all that run when it does."""
+    return frozenset(_callers_first(module, (module.entry,)))
+
+
+def _callers_first(module: HloModule, starts: Iterable[ComputationOp]) -> tuple[ComputationOp, ...]:
+    """Those reachable from `starts`."""
+    known, callees = module.known(HloModule.by_name), module.known(_callees)
+    done: set[ComputationOp] = set()
     order: list[ComputationOp] = []
-    starts = [module.entry.computation_name] if from_entry else [*known]
     for start in starts:
-        stack: list[tuple[str, bool]] = [(start, False)]
+        stack: list[tuple[ComputationOp, bool]] = [(start, False)]
         while stack:
-            name, called_are_done = stack.pop()
+            computation, called_are_done = stack.pop()
             if called_are_done:
-                order.append(known[name])
-            elif name not in done and name in known:
-                done.add(name)
-                called = [n for op in calling.get(name, ()) for n in op.called_computations]
-                stack.append((name, True))
-                stack += [(n, False) for n in dict.fromkeys(called)]
+                order.append(computation)
+            elif computation not in done:
+                done.add(computation)
+                stack.append((computation, True))
+                called = dict.fromkeys(callees.get(computation, ()))
+                stack += [(known[name], False) for name in called if name in known]
     order.reverse()
     return tuple(order)

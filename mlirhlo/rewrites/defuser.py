@@ -17,7 +17,7 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.rewrites.cloning import clone_instruction
-from mlirhlo.rewrites.dce import callers_first
+from mlirhlo.rewrites.dce import called_from_entry, callers_first
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
 
@@ -105,8 +105,8 @@ def _is_plain_part(user: Operation) -> bool:
 
 def drop_uncalled(module: HloModule) -> None:
     """Erases computations that the entry does not reach."""
-    called = {c.computation_name for c in callers_first(module, from_entry=True)}
+    called = called_from_entry(module.afresh())
     for computation in tuple(module.computations):
-        if computation.computation_name not in called:
+        if computation not in called:
             computation.detach()
             computation.erase(safe_erase=False)

@@ -30,8 +30,10 @@ class ExpanderPass(RulePass):
         self, module: HloModule, trace: Trace, rules: Sequence[Rule], options: object
     ) -> bool:
         """Applies some rules outside of fusions; whether anything changed."""
-        fused = module.fused_computations()
         driver = RuleDriver(module.op, rules, trace=trace, name=self.name, options=options)
+        if not module.candidates(*driver.kinds):
+            return False
+        fused = module.known(HloModule.fused_computations)
         done = 0
         for computation in tuple(module.computations):
             if computation.computation_name not in fused:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ArrayAttr
@@ -32,12 +33,16 @@ class FlattenCallGraphPass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Clones; whether anything was cloned."""
+        entry = module.entry.computation_name
+        uses = Counter([entry, *(n for op in module.calling() for n in op.called_computations)])
+        if max(uses.values()) == 1:
+            return False
         computations = module.by_name()
         uniquer = NameUniquer(computations)
-        called: set[str] = {module.entry.computation_name}
-        callees = {name for op in module.instructions for name in op.called_computations}
+        called = {entry}
         changed = False
         # Callers first, so that the calls of a clone are looked at like any other.
+        callees = uses.keys() - called
         work = [c for c in module.computations if c.computation_name not in callees]
         for computation in work:  # grows while it is walked
             for op in tuple(computation.instructions):

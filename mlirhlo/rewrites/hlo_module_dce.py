@@ -42,8 +42,8 @@ class HloModuleDcePass(HloPass):
             if isinstance(op, WhileOp):
                 changed |= _pass_dead_elements_round(op, computations[op.body], liveness)
         if changed:
-            TupleSimplifierPass().run(module, trace)
-        return DcePass().run(module, trace) or changed
+            TupleSimplifierPass().run(module.afresh(), trace)
+        return DcePass().run(module.afresh(), trace) or changed
 
 
 def _pass_dead_elements_round(op: WhileOp, body: ComputationOp, liveness: Liveness) -> bool:

@@ -27,7 +27,7 @@ class OptimizationBarrierExpanderPass(HloPass):
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Replaces; whether there was any."""
         del trace
-        found = [op for op in module.instructions if isinstance(op, OptBarrierOp)]
+        found = module.candidates(OptBarrierOp)
         for op in found:
             Rewriter(op).replace_by_value(op, op.inputs[0])
         return bool(found)

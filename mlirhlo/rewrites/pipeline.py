@@ -7,7 +7,7 @@ import difflib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -18,7 +18,7 @@ from xdsl.utils.exceptions import ArgSpecParseError
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.build import paused_gc
-from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.module import Facts, HloModule
 from mlirhlo.rewrites.control import PassControl, rewrites
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.registry import list_passes
@@ -53,6 +53,8 @@ class History:
     """How many passes changed the module."""
     idle: dict[ModulePass, int] = field(default_factory=dict[ModulePass, int])
     """By pass, with its options: `changes` when it last found nothing to do."""
+    facts: Facts = field(default_factory=dict[Any, Any])
+    """What passes asked since the last change."""
 
     def is_idle(self, pass_: ModulePass) -> bool:
         """Whether the module is still as it was when the pass found nothing to do."""
@@ -62,6 +64,7 @@ class History:
         """Writes down what a pass did."""
         if changed:
             self.changes += 1
+            self.facts.clear()
         else:
             self.idle[pass_] = self.changes
 
@@ -203,7 +206,7 @@ def _run_one(
     fuelled = control.fuelled(pass_)
     assert isinstance(fuelled, HloPass)
     with paused_gc():
-        changed = fuelled.run(HloModule(module), result.trace)
+        changed = fuelled.run(HloModule(module, result.history.facts), result.trace)
     control.spent(pass_.name, done, result.trace)
     if checked:
         differs = _fingerprint(module) != before

@@ -250,7 +250,7 @@ class RematerializationPass(HloPass):
         """Schedules where that was not done, and repeats; whether anything changed."""
         if not self.memory_limit_bytes:
             return False
-        scheduled = HloMemorySchedulerPass().run(module, trace)
+        scheduled = HloMemorySchedulerPass().run(module.afresh(), trace)
         effects = SideEffects.of(module)
         found = schedules(module.op, given=True)
         peaks = {c.computation_name: s.lives.peak for c, s in found.items()}

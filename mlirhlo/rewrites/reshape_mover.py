@@ -46,7 +46,7 @@ class ReshapeMoverPass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Moves; whether anything was."""
-        fused = module.fused_computations()
+        fused = module.known(HloModule.fused_computations)
         reading = _reading_rearrangements(module)
         left = self.fuel
         changed = False
@@ -68,7 +68,7 @@ class ReshapeMoverPass(HloPass):
 def _reading_rearrangements(module: HloModule) -> dict[ComputationOp, list[Instruction]]:
     """Readers of reshapes and transposes, by computation, in no order."""
     found: dict[ComputationOp, dict[Instruction, None]] = {}
-    for op in module.instructions_of(ReshapeOp, TransposeOp):
+    for op in module.candidates(ReshapeOp, TransposeOp):
         for use in op.output.uses:
             if isinstance(user := use.operation, Instruction):
                 computation = user.parent_op()

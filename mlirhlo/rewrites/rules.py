@@ -257,9 +257,9 @@ class _Worklist:
     def forget(self, op: Operation) -> None:
         self._member.discard(op)
 
-    def start(self, ops: list[Operation]) -> None:
+    def start(self, ops: Sequence[Operation]) -> None:
         """Holds these, the first on top, and nothing else."""
-        self._stack = ops[::-1]
+        self._stack = [*ops[::-1]]
         self._member = set(ops)
 
 
@@ -315,10 +315,18 @@ class RuleDriver:
         rewriter.operation_replacement_handler.append(self._replaced)
         rewriter.operation_removal_handler.append(self._removed)
 
+    @property
+    def kinds(self) -> tuple[type[Instruction], ...]:
+        """Classes that the rules match."""
+        return cast("tuple[type[Instruction], ...]", tuple(self._index))
+
     def apply(self, part: Operation, fuel: int | None = None) -> int:
         """How many rewrites were done below `part`: at most `fuel`."""
+        return self.apply_to(_ops_of(part, self._index), fuel)
+
+    def apply_to(self, found: Sequence[Operation], fuel: int | None = None) -> int:
+        """The same for a part whose instructions of the classes `kinds` these are."""
         worklist, rewriter, once = self._worklist, self._rewriter, self._once
-        found = _ops_of(part, self._index)
         if not found:
             return 0
         if self._most_each is not None:
@@ -330,8 +338,10 @@ class RuleDriver:
         while fuel is None or done < fuel:
             if (op := worklist.pop()) is None:
                 break
-            rewriter.look_at(op)
-            for each in self._rules_for(op):
+            rules = self._rules_for(op)
+            if rules:
+                rewriter.look_at(op)
+            for each in rules:
                 described = str(op) if listeners else ""
                 each.function(op, rewriter)
                 if rewriter.has_done_action:
@@ -426,4 +436,5 @@ class RulePass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Applies the selected rules until none matches."""
-        return apply_rules(module.op, self.selected(), fuel=self.fuel, trace=trace, name=self.name)
+        driver = RuleDriver(module.op, self.selected(), trace=trace, name=self.name)
+        return driver.apply_to(module.candidates(*driver.kinds), self.fuel) > 0

@@ -37,7 +37,7 @@ class ShardingRemoverPass(HloPass):
         """Removes; whether there was any."""
         del trace
         changed = False
-        for op in tuple(module.instructions):
+        for op in module.candidates(CustomCallOp):
             if isinstance(op, CustomCallOp) and op.custom_call_target in _TARGETS:
                 if op.inputs and compatible(op.input_shapes[0], op.shape):
                     Rewriter(op).replace_by_value(op, op.inputs[0])

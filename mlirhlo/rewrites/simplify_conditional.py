@@ -43,7 +43,7 @@ class SimplifyConditionalPass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Rewrites; whether any conditional went."""
-        conditionals = module.instructions_of(ConditionalOp)
+        conditionals = module.candidates(ConditionalOp)
         if not conditionals:
             return False
         computations = module.by_name()
@@ -60,7 +60,7 @@ class SimplifyConditionalPass(HloPass):
             elif not effects.of_instruction(op) and _select(op, computations):
                 changed = True
         if called:
-            CallInlinerPass().run(module, trace)
+            CallInlinerPass().run(module.afresh(), trace)
         return changed
 
 

@@ -47,13 +47,13 @@ class SimplifyWhileLoopsPass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Simplifies; whether anything changed."""
-        loops = module.instructions_of(WhileOp)
+        loops = module.candidates(WhileOp)
         if not loops:
             return False
         changed = inlined = False
         effects = SideEffects.of(module)
         computations = module.by_name()
-        calls = count_calls(tuple(module.instructions))
+        calls = module.known(count_calls)
         for op in loops:
             if not isinstance(op, WhileOp) or op.parent is None:
                 continue
@@ -69,10 +69,10 @@ class SimplifyWhileLoopsPass(HloPass):
             else:
                 changed |= _shrink(understood(op, computations, calls))
         if inlined:
-            CallInlinerPass().run(module, trace)
+            CallInlinerPass().run(module.afresh(), trace)
         if changed:
-            TupleSimplifierPass().run(module, trace)
-            DcePass().run(module, trace)
+            TupleSimplifierPass().run(module.afresh(), trace)
+            DcePass().run(module.afresh(), trace)
         return changed
 
 

@@ -34,11 +34,11 @@ class WhileLoopConstantSinkingPass(HloPass):
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Sinks; whether anything was."""
         del trace
-        loops = module.instructions_of(WhileOp)
+        loops = module.candidates(WhileOp)
         if not loops:
             return False
         computations = module.by_name()
-        calls = count_calls(tuple(module.instructions))
+        calls = module.known(count_calls)
         changed = False
         for op in loops:
             loop = understood(op, computations, calls)

@@ -58,12 +58,12 @@ class WhileLoopInvariantCodeMotionPass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Moves; whether anything was."""
-        loops = module.instructions_of(WhileOp)
+        loops = module.candidates(WhileOp)
         if not loops:
             return False
         effects = SideEffects.of(module)
         computations = module.by_name()
-        calls = count_calls(tuple(module.instructions))
+        calls = module.known(count_calls)
         changed = False
         for op in loops:
             loop = understood(op, computations, calls)
@@ -73,7 +73,7 @@ class WhileLoopInvariantCodeMotionPass(HloPass):
                     _hoist(loop, moving)
                     changed = True
         if changed:
-            TupleSimplifierPass().run(module, trace)
+            TupleSimplifierPass().run(module.afresh(), trace)
         return changed
 
     def _moving(self, loop: Loop, effects: SideEffects) -> list[Instruction]:

@@ -48,7 +48,7 @@ class WhileLoopOperandPackingPass(HloPass):
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Lays out; whether anything was."""
         computations = module.by_name()
-        calls = count_calls(tuple(module.instructions))
+        calls = count_calls(module)
         changed = False
         for op in tuple(module.instructions):
             loop = understood(op, computations, calls)
@@ -59,7 +59,7 @@ class WhileLoopOperandPackingPass(HloPass):
                     self._pack(dot)
                     changed = True
         if changed:
-            WhileLoopInvariantCodeMotionPass().run(module, trace)
+            WhileLoopInvariantCodeMotionPass().run(module.afresh(), trace)
         return changed
 
     def _is_wanted(self, dot: DotOp, loop: Loop) -> bool:

@@ -69,7 +69,7 @@ class WhileLoopUnrollerPass(HloPass):
                 _unroll(op, body, counter.trip_count, names)
                 changed = True
         if changed:
-            DcePass().run(module, trace)
+            DcePass().run(module.afresh(), trace)
         return changed
 
 

@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.build import make
+from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import (
     ComputationOp,
     GetTupleElementOp,
@@ -81,10 +82,10 @@ def understood(
     return loop
 
 
-def count_calls(instructions: Sequence[Instruction]) -> dict[str, int]:
+def count_calls(module: HloModule) -> dict[str, int]:
     """How many references there are to each computation."""
     counts: dict[str, int] = {}
-    for op in instructions:
+    for op in module.calling():
         for name in op.called_computations:
             counts[name] = counts.get(name, 0) + 1
     return counts

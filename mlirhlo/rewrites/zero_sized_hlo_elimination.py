@@ -9,7 +9,7 @@ from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import CallOp, ComputationOp, ConstantOp, Instruction, ParameterOp
-from mlirhlo.dialects.hlo.shapes import ArrayShape, default_layout
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, default_layout
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
 
@@ -31,13 +31,13 @@ class ZeroSizedHloEliminationPass(HloPass):
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Replaces; whether there was anything to replace."""
         del trace
-        empty = [op for op in module.instructions if _is_empty(op)]
-        if not empty:
+        if not any(map(_has_no_elements, module.known(HloModule.result_shapes))):
             return False
+        empty = [op for op in module.instructions if _is_empty(op)]
         effects = SideEffects.of(module)
-        bodies = module.fused_computations() | {
+        bodies = module.known(HloModule.fused_computations) | {
             op.to_apply
-            for op in module.instructions_of(CallOp)
+            for op in module.candidates(CallOp)
             if isinstance(op, CallOp) and op.is_composite
         }
         waited = {v for op in module.instructions for v in op.control_predecessors}
@@ -52,12 +52,13 @@ class ZeroSizedHloEliminationPass(HloPass):
         return changed
 
 
+def _has_no_elements(shape: Shape) -> bool:
+    return type(shape) is ArrayShape and 0 in shape.dimensions and not shape.is_dynamic
+
+
 def _is_empty(op: Instruction) -> bool:
-    shape = op.shape
     return (
-        type(shape) is ArrayShape
-        and 0 in shape.dimensions
-        and not shape.is_dynamic
+        _has_no_elements(op.shape)
         and not isinstance(op, ConstantOp)
         and not op.control_predecessors
     )

@@ -7,7 +7,7 @@ the rounds of loops whose number is known, which XLA does not. Source: XLA's beh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
@@ -17,7 +17,7 @@ from mlirhlo.analysis.cost.visitor import Options, Visitor, register_rules
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import Instruction
 
-__all__ = ["CostAnalysis", "Options", "analyse"]
+__all__ = ["CostAnalysis", "Options", "analyse", "counter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,12 @@ class CostAnalysis:
     def of(self, instructions: Sequence[Instruction], key: str) -> float:
         """Sum of `key` over `instructions`."""
         return sum(self.instructions[op].get(key) for op in instructions)
+
+
+def counter(module: ModuleOp, options: Options | None = None) -> Callable[[Instruction], Counts]:
+    """Costs of single instructions of a module, for who wants a few of them."""
+    register_rules()
+    return Visitor(HloModule(module).by_name(), options or Options()).instruction
 
 
 def analyse(module: ModuleOp, options: Options | None = None) -> CostAnalysis:

@@ -118,7 +118,7 @@ class Visitor:
         total = Counts()
         # XLA's order, which the rounding of sums shows: what leads nowhere, then the root's.
         for op in post_order([*instructions, root]):
-            total.add_all(self._instruction(op))
+            total.add_all(self.instruction(op))
         return total
 
     def called(self, name: str) -> Counts:
@@ -130,7 +130,8 @@ class Visitor:
             found = self._sums[name] = self.computation(self.computations[name])
         return found
 
-    def _instruction(self, op: Instruction) -> Counts:
+    def instruction(self, op: Instruction) -> Counts:
+        """One instruction, with what it calls."""
         counts = Counts()
         size = sum(size_bytes(leaf) for _, leaf in leaves(op.shape))
         total = f32(size)

@@ -5,12 +5,15 @@ Header attributes are module attributes named `hlo.<key>`, absent at their defau
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
 from mlirhlo.dialects.hlo.attributes.aliasing import (
     BufferDonors,
@@ -29,8 +32,9 @@ from mlirhlo.dialects.hlo.attributes.header import (
     StackFramesAttr,
 )
 from mlirhlo.dialects.hlo.ops.base import OP_CLASSES, Instruction
-from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+from mlirhlo.dialects.hlo.ops.computation import ComputationOp, ReturnOp
 from mlirhlo.dialects.hlo.shapes import Shape
+from mlirhlo.dialects.hlo.types import shape_of
 
 if TYPE_CHECKING:
     from mlirhlo.diagnostics import SourceText
@@ -53,11 +57,67 @@ HEADER_CLASSES: Mapping[str, type[Attribute]] = {
 """Class of each header attribute that has one of its own."""
 
 
+T = TypeVar("T")
+
+Facts: TypeAlias = "dict[Callable[[HloModule], Any], Any]"
+"""Answers by question."""
+
+
+@dataclass(slots=True)
+class Listing:
+    """The instructions of a module, found by class."""
+
+    instructions: list[Instruction]
+    """All, as they are stored."""
+    places: dict[type, list[int]]
+    """Places in it of each class's."""
+
+    @staticmethod
+    def of(module: HloModule) -> Listing:
+        """Of the module as it is now."""
+        listed: list[Operation] = []
+        for computation in module.computations:
+            op = computation.block.first_op
+            while op is not None:
+                listed.append(op)
+                op = op._next_op  # pyright: ignore[reportPrivateUsage]
+            if listed and type(listed[-1]) is ReturnOp:
+                listed.pop()
+        places: dict[type, list[int]] = defaultdict(list)
+        for place, op in enumerate(listed):
+            places[type(op)].append(place)
+        return Listing(cast("list[Instruction]", listed), dict(places))
+
+    def of_classes(self, kinds: Sequence[type[Instruction]]) -> list[Instruction]:
+        """Those of exactly these classes, as they are stored."""
+        found = [places for kind in kinds if (places := self.places.get(kind))]
+        order = found[0] if len(found) == 1 else sorted(chain(*found))
+        listed = self.instructions
+        return [listed[place] for place in order]
+
+
 @dataclass(slots=True, unsafe_hash=True)
 class HloModule:
-    """View of `op`; holds nothing of its own. Not frozen: a frozen dataclass has no setters."""
+    """View of `op`. Not frozen: a frozen dataclass has no setters."""
 
     op: ModuleOp
+    facts: Facts | None = field(default=None, compare=False, repr=False)
+    """Answers that `known` keeps; None = it keeps none."""
+
+    def known(self, ask: Callable[[HloModule], T]) -> T:
+        """`ask(self)`, which is asked once between two passes that change the module.
+
+        For what a pass wants to know before it changes anything; nobody may change the answer.
+        """
+        if self.facts is None:
+            return ask(self)
+        if ask not in self.facts:
+            self.facts[ask] = ask(self)
+        return cast(T, self.facts[ask])
+
+    def afresh(self) -> HloModule:
+        """A view that knows nothing yet: for a pass that runs another one when it changed the module."""
+        return HloModule(self.op, {})
 
     @property
     def name(self) -> str:
@@ -154,15 +214,18 @@ class HloModule:
     @property
     def computations(self) -> Iterator[ComputationOp]:
         """Computations in stored order."""
-        for op in self.op.body.block.ops:
-            if isinstance(op, ComputationOp):
+        op = self.op.body.block.first_op
+        while op is not None:
+            following = op._next_op  # pyright: ignore[reportPrivateUsage]
+            if type(op) is ComputationOp:
                 yield op
+            op = following
 
     @property
     def entry(self) -> ComputationOp:
         """The entry computation. Raises `ValueError` when none is marked."""
         for computation in self.computations:
-            if computation.is_entry is not None:
+            if "is_entry" in computation.properties:
                 return computation
         raise ValueError("the module has no entry computation")
 
@@ -181,17 +244,44 @@ class HloModule:
         wanted = frozenset(kinds)
         found: list[Instruction] = []
         for computation in self.computations:
-            op = computation.body.block.first_op
+            op = computation.block.first_op
             while op is not None:
                 if type(op) in wanted:
                     found.append(cast(Instruction, op))
                 op = op._next_op  # pyright: ignore[reportPrivateUsage]
         return found
 
+    def candidates(self, *kinds: type[Instruction]) -> list[Instruction]:
+        """`instructions_of` the module as it was when the pass began; see `known`."""
+        if self.facts is None:
+            return self.instructions_of(*kinds)
+        return self.known(Listing.of).of_classes(kinds)
+
+    def calling(self) -> list[Instruction]:
+        """The `candidates` that may call computations."""
+        return self.candidates(*_calling_classes())
+
+    def result_shapes(self) -> frozenset[Shape]:
+        """Shapes of all instructions; ask it through `known`."""
+        # Few types are many values': each is looked at once.
+        listed = self.known(Listing.of).instructions
+        types = {id(type_): type_ for op in listed for type_ in (op.results[0].type,)}
+        return frozenset(map(shape_of, types.values()))
+
     def fused_computations(self) -> frozenset[str]:
         """Names of the computations that fusions run."""
         fusions = self.instructions_of(OP_CLASSES["fusion"])
         return frozenset(name for op in fusions for name in op.called_computations)
+
+
+def holder(op: Instruction) -> ComputationOp:
+    """The computation that an instruction of a module stands in."""
+    return cast(ComputationOp, op.parent_op())
+
+
+@cache
+def _calling_classes() -> tuple[type[Instruction], ...]:
+    return tuple(cls for cls in OP_CLASSES.values() if cls.calling_keys)
 
 
 def set_source(op: Instruction, source: SourceText, offset: int) -> None:

@@ -89,11 +89,11 @@ def type_of(shape: Shape) -> Attribute:
 
 def shape_of(type_: Attribute) -> Shape:
     """The shape of an MLIR type; cached on the type. Raises `VerifyException` for foreign types."""
-    shape = type_.__dict__.get("_hlo_shape")
+    shape: Shape | None = type_.__dict__.get("_hlo_shape")
     if shape is None:
         shape = _make_shape(type_)
         object.__setattr__(type_, "_hlo_shape", shape)
-    return cast(Shape, shape)
+    return shape
 
 
 def shape_of_value(value: SSAValue) -> Shape:

@@ -100,7 +100,7 @@ class AlgebraicSimplifierPass(AlgsimpOptions):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Applies the rules to every computation but those of fusions; whether anything changed."""
-        fused = module.fused_computations()
+        fused = module.known(HloModule.fused_computations)
         own = Trace(listeners=trace.listeners)
         driver = RuleDriver(
             module.op,

@@ -53,10 +53,15 @@ def add_constant_goes_right(op: AddOp, rewriter: Rewriter) -> None:
 
 def both_constants(a: SSAValue, b: SSAValue) -> bool:
     """Whether both are constants, or both broadcasts of scalar constants."""
-    if is_constant(a) and is_constant(b):
-        return True
-    x, y = is_scalar_broadcast(a), is_scalar_broadcast(b)
-    return x is not None and y is not None and is_constant(x.operand) and is_constant(y.operand)
+    return is_constant_or_spread(a) and type(a.owner) is type(b.owner) and is_constant_or_spread(b)
+
+
+def is_constant_or_spread(value: SSAValue) -> bool:
+    """Whether the value is a constant, or the broadcast of a scalar constant."""
+    owner = value.owner
+    if type(owner) is not BroadcastOp:
+        return type(owner) is ConstantOp
+    return type(owner.operand.owner) is ConstantOp and not array(owner.operand).dimensions
 
 
 def scalars_of(a: SSAValue, b: SSAValue) -> tuple[SSAValue, SSAValue] | None:

@@ -47,7 +47,7 @@ def broadcast_of_same_count(op: BroadcastOp, rewriter: Rewriter) -> None:
 def broadcast_that_transposes(op: BroadcastOp, rewriter: Rewriter) -> None:
     """broadcast(x) => transpose(x), of the same rank and count"""
     small, dims = array(op.operand), op.dimensions
-    if small.rank != array(op).rank or small.element_count != array(op).element_count:
+    if len(dims) != array(op).rank or small.element_count != array(op).element_count:
         return
     if list(dims) == sorted(dims) or small.is_dynamic:
         return
@@ -161,6 +161,8 @@ ELEMENTWISE = frozenset(
 )
 def elementwise_of_broadcasts(op: Instruction, rewriter: Rewriter) -> None:
     """f(bc(x), bc(y)) => bc(f(x, y)), f element-wise, x and y scalars or broadcast alike"""
+    if type(op.inputs[0].owner) is not BroadcastOp:
+        return
     found = [owner for v in op.inputs if isinstance(owner := v.owner, BroadcastOp)]
     if len(found) != len(op.inputs) or op.control_predecessors:
         return

@@ -19,7 +19,7 @@ from mlirhlo.dialects.hlo.ops import (
     SelectOp,
     SqrtOp,
 )
-from mlirhlo.rewrites.algsimp.add import both_constants, scalars_of
+from mlirhlo.rewrites.algsimp.add import both_constants, is_constant_or_spread, scalars_of
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
@@ -97,7 +97,7 @@ def _scaled(value: SSAValue) -> tuple[SSAValue, SSAValue] | None:
     if product is None:
         return None
     for x, c in ((product.lhs, product.rhs), (product.rhs, product.lhs)):
-        if both_constants(c, c) and not both_constants(x, x):
+        if is_constant_or_spread(c) and not is_constant_or_spread(x):
             return x, c
     return None
 
@@ -114,7 +114,7 @@ def _product(b: Builder, c: SSAValue, d: SSAValue) -> Instruction:
 def multiply_of_multiply_of_constants(op: MultiplyOp, rewriter: Rewriter) -> None:
     """(a * C1) * C2 => a * (C1 * C2)"""
     for inner, c in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
-        scaled = _scaled(inner)
+        scaled = _scaled(inner) if is_constant_or_spread(c) else None
         if scaled is None or not both_constants(scaled[1], c):
             continue
         b = Builder(op, rewriter)
@@ -126,7 +126,8 @@ def multiply_of_multiply_of_constants(op: MultiplyOp, rewriter: Rewriter) -> Non
 @rule(MultiplyOp, contract="rounding", reads=(MultiplyOp,))
 def multiply_of_scaled(op: MultiplyOp, rewriter: Rewriter) -> None:
     """(a * C1) * (b * C2) => (a * b) * (C1 * C2)"""
-    a, b = _scaled(op.lhs), _scaled(op.rhs)
+    a = _scaled(op.lhs)
+    b = None if a is None else _scaled(op.rhs)
     if a is None or b is None or not both_constants(a[1], b[1]):
         return
     new = Builder(op, rewriter)

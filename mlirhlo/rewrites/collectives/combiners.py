@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.base import OP_CLASSES, Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
@@ -33,6 +33,8 @@ class _Combiner(HloPass):
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Joins; whether any were."""
         del trace
+        if not module.candidates(OP_CLASSES[self.opcode]):
+            return False
         changed = False
         around = Surroundings.of(module)
         for computation in tuple(module.computations):

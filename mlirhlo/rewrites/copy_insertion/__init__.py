@@ -44,20 +44,20 @@ class CopyInsertionPass(HloPass):
         callers = callers_of(list(module.instructions), module.by_name())
         changed = False
         if any(len(found) > 1 for found in callers.values()):
-            changed = FlattenCallGraphPass().run(module, trace)
+            changed = FlattenCallGraphPass().run(module.afresh(), trace)
         values = single_values(module)
         added = add_copies(module, values)
         if added:
-            TupleSimplifierPass().run(module, trace)
-            DcePass().run(module, trace)
+            TupleSimplifierPass().run(module.afresh(), trace)
+            DcePass().run(module.afresh(), trace)
             values = single_values(module)
         removed = remove_copies(module, values, added)
         if removed:
             values = single_values(module)
         results = add_copies_of_results(module, values)
         if removed or results:
-            TupleSimplifierPass().run(module, trace)
-            DcePass().run(module, trace)
+            TupleSimplifierPass().run(module.afresh(), trace)
+            DcePass().run(module.afresh(), trace)
         trace.rule_counts[self.name, "copies_added"] += len(added) + results
         trace.rule_counts[self.name, "copies_removed"] += removed
         return changed or bool(added) or removed > 0 or results > 0

@@ -13,8 +13,11 @@ from mlirhlo.dialects.hlo.ops import (
     CallOp,
     ComputationOp,
     ConditionalOp,
+    DynamicReshapeOp,
+    GetDimensionSizeOp,
     Instruction,
     ParameterOp,
+    SetDimensionSizeOp,
     WhileOp,
 )
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
@@ -40,7 +43,7 @@ _PLACES_STAY = frozenset(
     {"all-reduce", "collective-broadcast", "collective-permute", "copy", "map", "reduce-precision"}
 )
 """Opcodes that, beside element-wise ones, give each place what one place of the operand gives."""
-_ABOUT_SIZES = frozenset({"dynamic-reshape", "get-dimension-size", "set-dimension-size"})
+_ABOUT_SIZES = (DynamicReshapeOp, GetDimensionSizeOp, SetDimensionSizeOp)
 
 
 @dataclass(frozen=True)
@@ -72,17 +75,15 @@ class DynamicPadderPass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Rewrites every computation that runs as a whole; whether anything changed."""
-        if not any(_is_about_sizes(op) for op in module.instructions):
+        if not module.candidates(*_ABOUT_SIZES) and not any(
+            map(is_dynamic, module.known(HloModule.result_shapes))
+        ):
             return False
         functions = _Functions(module)
         changed = False
         for computation in functions.running:
             changed |= _Rewrite(computation, functions, checks=self.checks).run()
         return changed
-
-
-def _is_about_sizes(op: Instruction) -> bool:
-    return is_dynamic(op.shape) or op.opcode.name in _ABOUT_SIZES
 
 
 # ---------------------------------------------------------------- signatures
@@ -192,7 +193,8 @@ class _Rewrite(Scope):
             if isinstance(op, ParameterOp):
                 self._parameter(op)
             elif (
-                _is_about_sizes(op)
+                isinstance(op, _ABOUT_SIZES)
+                or is_dynamic(op.shape)
                 or any(self._is_known(value) for value in op.inputs)
                 or any(self._has_signature(name) for name in op.called_computations)
             ):

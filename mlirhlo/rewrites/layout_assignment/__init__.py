@@ -48,7 +48,7 @@ class LayoutAssignmentPass(HloPass):
         callers = callers_of(list(module.instructions), module.by_name())
         changed = False
         if any(len(found) > 1 for found in callers.values()):
-            changed = FlattenCallGraphPass().run(module, trace)
+            changed = FlattenCallGraphPass().run(module.afresh(), trace)
         problem = Problem.of(module, row_major_libraries=self.target == "cpu")
         problem.solve()
         changed |= write_layouts(problem)

@@ -147,7 +147,12 @@ def shapes_property(key: str | None = None) -> Accessor[tuple[Shape, ...] | None
 
 def value_property(type_: type[T], key: str | None = None) -> Accessor[T | None]:
     """The value of a structured attribute (`Window`, `Sharding`, …); None when absent."""
-    return Accessor(lambda a: None if a is None else cast(T, cast(Any, a).data), key)
+
+    def read(attribute: Any) -> T | None:
+        value: T | None = None if attribute is None else attribute.data
+        return value
+
+    return Accessor(read, key)
 
 
 class _Kind(ABCMeta):
@@ -162,6 +167,9 @@ class Instruction(IRDLOperation, metaclass=_Kind):
 
     opcode: ClassVar[Opcode]
     """Row of the table."""
+
+    # As xDSL has it, without a call of Python: sets and dicts of instructions are everywhere.
+    __hash__ = object.__hash__
 
     sharding = value_property(Sharding)
     frontend_attributes = value_property(FrontendAttributes)
@@ -184,7 +192,10 @@ class Instruction(IRDLOperation, metaclass=_Kind):
     @property
     def output(self) -> OpResult:
         """The result."""
-        return cast(OpResult, _at(self.results, 0))
+        output: OpResult = _at(
+            self.results, 0
+        )  # not `cast`, which is a call: asked for all the time
+        return output
 
     @property
     def shape(self) -> Shape:
@@ -264,7 +275,8 @@ class Unary(Instruction):
     @property
     def operand(self) -> SSAValue:
         """Operand 0."""
-        return cast(SSAValue, _at(self._operands, 0))
+        operand: SSAValue = _at(self._operands, 0)
+        return operand
 
 
 class Binary(Instruction):
@@ -273,12 +285,14 @@ class Binary(Instruction):
     @property
     def lhs(self) -> SSAValue:
         """Operand 0."""
-        return cast(SSAValue, _at(self._operands, 0))
+        operand: SSAValue = _at(self._operands, 0)
+        return operand
 
     @property
     def rhs(self) -> SSAValue:
         """Operand 1."""
-        return cast(SSAValue, _at(self._operands, 1))
+        operand: SSAValue = _at(self._operands, 1)
+        return operand
 
 
 _COMMON_PROPERTIES: Mapping[str, OptPropertyDef] = {

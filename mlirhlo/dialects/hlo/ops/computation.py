@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
+from typing import Any, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -51,6 +51,8 @@ class ComputationOp(IRDLOperation):
 
     traits = traits_def(SymbolOpInterface(), IsolatedFromAbove())
 
+    __hash__ = object.__hash__
+
     def __init__(
         self,
         name: str,
@@ -69,38 +71,40 @@ class ComputationOp(IRDLOperation):
     @property
     def computation_name(self) -> str:
         """Name without `%` or `@`."""
-        return self.sym_name.data
+        return cast(StringAttr, self.properties["sym_name"]).data
 
     @property
     def block(self) -> Block:
         """The one block."""
-        return self.body.block
+        return self.regions[0].block  # as `body.block`, several times as quick
 
     @property
     def instructions(self) -> Iterator[Instruction]:
         """Instructions in block order, without the closing `hlo.return`."""
-        op = self.body.block.first_op
+        op: Any = self.block.first_op
         while op is not None:
             following = op._next_op
             if type(op) is not ReturnOp:
-                yield cast(Instruction, op)
+                yield op
             op = following
 
     @property
     def terminator(self) -> ReturnOp:
         """The closing `hlo.return`."""
-        return cast(ReturnOp, self.body.block.last_op)
+        return cast(ReturnOp, self.block.last_op)
 
     @property
     def root(self) -> Instruction:
         """The instruction whose result the computation gives."""
-        return cast(Instruction, self.terminator.root.owner)
+        end = self.block.last_op
+        assert end is not None
+        return cast(Instruction, end._operands[0].owner)
 
     @property
     def parameters(self) -> tuple[ParameterOp, ...]:
         """Parameters in number order."""
         found: list[ParameterOp] = []
-        op = self.body.block.first_op
+        op = self.block.first_op
         while op is not None:
             if isinstance(op, ParameterOp):
                 found.append(op)

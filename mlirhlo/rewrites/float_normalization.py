@@ -25,6 +25,7 @@ from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.computations import add_computation
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter, inherit
+from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
 
 SKIPPED = frozenset(
     {
@@ -98,18 +99,21 @@ class FloatNormalizationPass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Normalises; whether anything was."""
-        del trace
         if not self._is_in(module):
             return False
         fused = module.fused_computations()
-        changed = False
+        changed = tuples = False
         for computation in tuple(module.computations):
             if computation.computation_name in fused:
                 continue
             for op in tuple(computation.instructions):
                 if op.opcode.name not in SKIPPED and self._is_wanted(op):
+                    tuples |= isinstance(op.shape, TupleShape)
                     _Raise(op, PRIMITIVE_TYPES[self.low], PRIMITIVE_TYPES[self.high]).run()
                     changed = True
+        if tuples:
+            # What reads one of several results need not go through a tuple of all.
+            TupleSimplifierPass().run(module.afresh(), trace)
         return changed
 
     def _is_in(self, module: HloModule) -> bool:
@@ -288,6 +292,10 @@ class _Raise:
         for made in self.made:
             append(block, made)
         self.made = outer
+        for spare in tuple(block.ops):
+            # Roundings of parameters that are read without.
+            if isinstance(spare, ConvertOp) and not spare.output.uses and spare.output is not last:
+                block.erase_op(spare)
         owner = last.owner
         assert isinstance(owner, Instruction)
         name = f"{computation.computation_name}.{self.high}"
@@ -314,11 +322,12 @@ class _Raise:
     def _widened_again(
         self, inner: Instruction, values: dict[SSAValue, SSAValue]
     ) -> SSAValue | None:
-        """The parameter of a comparator that is rounded only to be widened: it holds narrow numbers.
+        """The parameter that is rounded only to be widened: it holds narrow numbers.
 
-        What a sort compares are its operands; other functions are given results of theirs, which round.
+        Functions of elements are given elements of operands, which were widened, and results of their
+        own, which round.
         """
-        if self.op.opcode.name != "sort" or not isinstance(inner, ConvertOp):
+        if not isinstance(inner, ConvertOp):
             return None
         narrow = values[inner.operand].owner
         if not isinstance(narrow, ConvertOp) or not isinstance(narrow.operand.owner, ParameterOp):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from support import DATA, needs_shared
@@ -20,8 +22,11 @@ from xdsl.passes import ModulePass
 
 from mlirhlo.analysis.verifier import verify_module
 from mlirhlo.diagnostics import HloError
+from mlirhlo.dialects.hlo.module import HloModule, Listing
+from mlirhlo.dialects.hlo.ops import ConstantOp, NegateOp, ParameterOp
 from mlirhlo.formats.hlo_text import parse_module
 from mlirhlo.interp.fake_data import make_fake_arguments
+from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.pipeline import PipelinePass, parse_pipeline, run_pipeline
 from mlirhlo.rewrites.pipelines import pipelines_of
 
@@ -69,6 +74,35 @@ def test_a_pipeline_in_a_pipeline_is_a_pass_and_runs_until_nothing_changes() -> 
     ]
     assert watcher.told.count("inner: algsimp,dce") == 2
     assert watcher.told[-1] == "after inner True"
+
+
+@dataclass(frozen=True)
+class Ask(HloPass):
+    """Changes nothing, and remembers what it saw."""
+
+    name = "ask"
+    seen: ClassVar[list[tuple[Listing, int]]] = []
+
+    def run(self, module: HloModule, trace: Trace) -> bool:
+        self.seen.append((module.known(Listing.of), len(module.candidates(NegateOp))))
+        return False
+
+
+def test_what_is_known_of_a_module_is_kept_until_a_pass_changes_it() -> None:
+    idle, changing = parse_pipeline("map-inline,algsimp")
+    run_pipeline(parse_module(TEXT), [Ask(), idle, Ask(), changing, Ask()])
+    (first, before), (second, _), (third, after) = Ask.seen
+    assert first is second
+    assert third is not first
+    assert (before, after) == (2, 0)
+
+
+def test_a_listing_finds_instructions_of_classes_in_their_order() -> None:
+    module = HloModule(parse_module(TEXT), {})
+    found = module.candidates(ConstantOp, NegateOp, ParameterOp)
+    assert [op.instruction_name for op in found] == ["x", "zero", "n", "a"]
+    assert found == module.instructions_of(ConstantOp, NegateOp, ParameterOp)
+    assert module.known(Listing.of).instructions == [*module.instructions]
 
 
 def check(path: Path, platform: str, arguments: list[object]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from xdsl.ir import Operation
+
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 
@@ -13,12 +15,12 @@ _ELSEWHERE = -1
 
 def instruction_list(computation: ComputationOp) -> list[Instruction]:
     """Instructions in block order, read once: walking a block is slow."""
-    found: list[Instruction] = []
+    found: list[Operation] = []
     op = computation.body.block.first_op
     while op is not None:
-        found.append(cast(Instruction, op))
-        op = op.next_op
-    return found[:-1]  # the last one is `hlo.return`
+        found.append(op)
+        op = op._next_op  # pyright: ignore[reportPrivateUsage]
+    return cast(list[Instruction], found[:-1])  # the last one is `hlo.return`
 
 
 def post_order(instructions: Sequence[Instruction]) -> list[Instruction]:
@@ -60,7 +62,11 @@ def _visited_before(
     instructions: Sequence[Instruction],
 ) -> tuple[list[Sequence[int]], bytearray]:
     """By place: what is visited before an instruction, and whether another one reads its value."""
-    place_of = {id(op.results[0]): i for i, op in enumerate(instructions)}.get
+    numbers: dict[int, int] = {}
+    for i, op in enumerate(instructions):
+        (value,) = op.results
+        numbers[id(value)] = i
+    place_of = numbers.get
     before: list[Sequence[int]] = []
     is_used = bytearray(len(instructions) + 1)
     for op in instructions:

@@ -92,7 +92,7 @@ class ModulePrinter:
 
     def _names(self) -> dict[int, str] | None:
         """Names by result where some are missing or clash; None when those of the IR will do."""
-        values = [op.results[0] for ops in self.lists.values() for op in ops]
+        values = [value for ops in self.lists.values() for op in ops for value in op.results]
         own = [value._name for value in values]  # pyright: ignore[reportPrivateUsage]
         if None not in own and len(set(own)) == len(own):
             return None
@@ -245,7 +245,10 @@ class ModulePrinter:
         options = self.options
         (value,) = op.results
         name = self._reference(value)
-        shape = f" = {self._shape(value.type)} " if options.result_shapes else " = "
+        shape = ""
+        if options.result_shapes:
+            type_ = value._type  # pyright: ignore[reportPrivateUsage]
+            shape = self._shapes.get(id(type_)) or self._shape(type_)
         properties = op.properties
         row = op.opcode
         opcode = row.name
@@ -259,7 +262,13 @@ class ModulePrinter:
             operands = str(int_of(number)) if options.parameter_numbers else ""
         else:
             operands = self._operands(op.inputs)
-        pieces = [name, shape, opcode, "(", operands, ")"]
+        head = (
+            f"{name} = {shape} {opcode}({operands})" if shape else f"{name} = {opcode}({operands})"
+        )
+        is_common = not self.common.isdisjoint(properties)
+        if not row.attributes and not is_common:
+            return head
+        pieces = [head]
         if row.attributes:
             self.row_attributes(op, pieces, level, hides_calls=wrapped is not None)
             if wrapped is not None and row.name == "async-start":
@@ -267,7 +276,7 @@ class ModulePrinter:
                     self.row_attributes(wrapped, pieces, level)
                 if options.subcomputations is Subcomputations.BODIES:
                     self._calls("calls", op.called_computations, pieces, level)
-        if not self.common.isdisjoint(properties):
+        if is_common:
             self._common_attributes(op, properties, pieces)
         return "".join(pieces)
 
@@ -303,7 +312,7 @@ class ModulePrinter:
         properties = op.properties
         for spec, key, write in self.attributes.row(op.opcode):
             attribute = properties.get(key)
-            if spec.kind.names_computations:
+            if write is None:
                 if attribute is not None and not hides_calls:
                     word = spec.key
                     if (

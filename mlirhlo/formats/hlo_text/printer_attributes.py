@@ -35,19 +35,23 @@ class AttributeWriter:
         self.after = self._common(COMMON_AFTER)
         self.common = frozenset(key for key, _ in (*self.before, *self.after))
         """Properties that any instruction may have and that are shown."""
-        self._rows: dict[str, list[tuple[AttrSpec, str, Writer]]] = {}
+        self._rows: dict[str, list[tuple[AttrSpec, str, Writer | None]]] = {}
 
     # -------------------------------------------------------------- rows
 
-    def row(self, opcode: Opcode) -> list[tuple[AttrSpec, str, Writer]]:
+    def row(self, opcode: Opcode) -> list[tuple[AttrSpec, str, Writer | None]]:
         """Attributes of an opcode in print order: spec, property name, writer.
 
-        Those that name computations come without a writer's work: the caller prints them.
+        Those that name computations have no writer: the caller prints them.
         """
         row = self._rows.get(opcode.name)
         if row is None:
             row = self._rows[opcode.name] = [
-                (spec, spec.property_name, self._writer(spec))
+                (
+                    spec,
+                    spec.property_name,
+                    None if spec.kind.names_computations else self._writer(spec),
+                )
                 for spec in opcode.attributes
                 if self._is_shown(opcode, spec)
             ]

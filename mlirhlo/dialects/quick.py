@@ -81,6 +81,11 @@ def create_op(
     return op
 
 
+def operands_of(op: Operation) -> SSAValues[SSAValue]:
+    """`op.operands` to read, without a view around them."""
+    return op._operands
+
+
 def append(block: Block, op: Operation) -> None:
     """Puts a new, detached op at the end of a block."""
     op.parent = block
@@ -91,3 +96,17 @@ def append(block: Block, op: Operation) -> None:
         last._next_op = op
         op._prev_op = last
     block._last_op = op
+
+
+def insert_before_last(block: Block, op: Operation) -> None:
+    """Puts a new, detached op before the last of a block, its terminator."""
+    op.parent = block
+    last = block._last_op
+    assert last is not None
+    op._next_op = last
+    op._prev_op = before = last._prev_op
+    if before is None:
+        block._first_op = op
+    else:
+        before._next_op = op
+    last._prev_op = op

@@ -6,9 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr
-from xdsl.dialects.llvm import FastMathAttr, FCmpPredicateFlag, ICmpPredicateFlag, LLVMFunctionType
+from xdsl.dialects.llvm import (
+    GEP_USE_SSA_VAL,
+    FastMathAttr,
+    FCmpPredicateFlag,
+    ICmpPredicateFlag,
+    LLVMFunctionType,
+)
 from xdsl.ir import Attribute, Operation
 
+from mlirhlo.dialects.quick import operands_of
 from mlirhlo.lowering.intrinsics import mangled
 from mlirhlo.lowering.llvm_spelling import symbol
 
@@ -47,7 +54,7 @@ def _flag_words(given: Attribute) -> str:
 
 def _two(opcode: str) -> Writer:
     def write(f: FunctionText, op: Operation) -> str:
-        lhs, rhs = op.operands
+        lhs, rhs = operands_of(op)
         return f"{opcode} {_flags(f, op)}{f.typed(lhs)}, {f.ref(rhs)}"
 
     return write
@@ -55,21 +62,21 @@ def _two(opcode: str) -> Writer:
 
 def _cast_to(opcode: str) -> Writer:
     def write(f: FunctionText, op: Operation) -> str:
-        return f"{opcode} {f.typed(op.operands[0])} to {f.printer.type(op.results[0].type)}"
+        return f"{opcode} {f.typed(operands_of(op)[0])} to {f.printer.type(op.results[0].type)}"
 
     return write
 
 
 def _intrinsic(name: str) -> Writer:
     def write(f: FunctionText, op: Operation) -> str:
-        return f.call(name, op, op.operands, _flags(f, op))
+        return f.call(name, op, operands_of(op), _flags(f, op))
 
     return write
 
 
 def _compare(opcode: str, flags: Sequence[str]) -> Writer:
     def write(f: FunctionText, op: Operation) -> str:
-        lhs, rhs = op.operands
+        lhs, rhs = operands_of(op)
         number = cast(int, cast(Any, op.properties["predicate"]).value.data)
         return f"{opcode} {_flags(f, op)}{flags[number].strip('_')} {f.typed(lhs)}, {f.ref(rhs)}"
 
@@ -77,15 +84,15 @@ def _compare(opcode: str, flags: Sequence[str]) -> Writer:
 
 
 def _fneg(f: FunctionText, op: Operation) -> str:
-    return f"fneg {_flags(f, op)}{f.typed(op.operands[0])}"
+    return f"fneg {_flags(f, op)}{f.typed(operands_of(op)[0])}"
 
 
 def _select(f: FunctionText, op: Operation) -> str:
-    return "select " + _flags(f, op) + ", ".join(map(f.typed, op.operands))
+    return "select " + _flags(f, op) + ", ".join(map(f.typed, operands_of(op)))
 
 
 def _freeze(f: FunctionText, op: Operation) -> str:
-    return f"freeze {f.typed(op.operands[0])}"
+    return f"freeze {f.typed(operands_of(op)[0])}"
 
 
 def _tail(f: FunctionText, op: Operation) -> str:
@@ -101,33 +108,35 @@ def _tail(f: FunctionText, op: Operation) -> str:
 
 def _load(f: FunctionText, op: Operation) -> str:
     type_ = f.printer.type(op.results[0].type)
-    return f"load {type_}, {f.typed(op.operands[0])}{_tail(f, op)}"
+    return f"load {type_}, {f.typed(operands_of(op)[0])}{_tail(f, op)}"
 
 
 def _store(f: FunctionText, op: Operation) -> str:
-    return f"store {f.typed(op.operands[0])}, {f.typed(op.operands[1])}{_tail(f, op)}"
+    return f"store {f.typed(operands_of(op)[0])}, {f.typed(operands_of(op)[1])}{_tail(f, op)}"
 
 
 def _gep(f: FunctionText, op: Operation) -> str:
     element = f.printer.type(op.properties["elem_type"])
-    values = iter(op.operands[1:])
-    raw = cast("tuple[int, ...]", cast(Any, op.properties["rawConstantIndices"]).get_values())
-    indices = [f.typed(next(values)) if c == -(1 << 31) else f"i32 {c}" for c in raw]
+    pointer, *values = map(f.typed, operands_of(op))
+    raw = cast("DenseArrayBase[Any]", op.properties["rawConstantIndices"])
+    if len(raw) > len(values):
+        rest = iter(values)
+        values = [next(rest) if c == GEP_USE_SSA_VAL else f"i32 {c}" for c in raw.get_values()]
     inbounds = "inbounds " if "inbounds" in op.properties else ""
-    return f"getelementptr {inbounds}{element}, {', '.join([f.typed(op.operands[0]), *indices])}"
+    return f"getelementptr {inbounds}{', '.join([element, pointer, *values])}"
 
 
 def _alloca(f: FunctionText, op: Operation) -> str:
     element = f.printer.type(op.properties["elem_type"])
-    return f"alloca {element}, {f.typed(op.operands[0])}{_tail(f, op)}"
+    return f"alloca {element}, {f.typed(operands_of(op)[0])}{_tail(f, op)}"
 
 
 def _extract_element(f: FunctionText, op: Operation) -> str:
-    return f"extractelement {f.typed(op.operands[0])}, {f.typed(op.operands[1])}"
+    return f"extractelement {f.typed(operands_of(op)[0])}, {f.typed(operands_of(op)[1])}"
 
 
 def _insert_element(f: FunctionText, op: Operation) -> str:
-    return "insertelement " + ", ".join(map(f.typed, op.operands))
+    return "insertelement " + ", ".join(map(f.typed, operands_of(op)))
 
 
 def _shuffle(f: FunctionText, op: Operation) -> str:
@@ -135,18 +144,18 @@ def _shuffle(f: FunctionText, op: Operation) -> str:
     lanes = "zeroinitializer"
     if any(mask):
         lanes = f"<{', '.join('i32 poison' if m < 0 else f'i32 {m}' for m in mask)}>"
-    lhs, rhs = op.operands
+    lhs, rhs = operands_of(op)
     return f"shufflevector {f.typed(lhs)}, {f.typed(rhs)}, <{len(mask)} x i32> {lanes}"
 
 
 def _extract_value(f: FunctionText, op: Operation) -> str:
     position = cast("DenseArrayBase[Any]", op.properties["position"]).get_values()
-    return f"extractvalue {f.typed(op.operands[0])}, {', '.join(map(str, position))}"
+    return f"extractvalue {f.typed(operands_of(op)[0])}, {', '.join(map(str, position))}"
 
 
 def _insert_value(f: FunctionText, op: Operation) -> str:
     position = cast("DenseArrayBase[Any]", op.properties["position"]).get_values()
-    values = ", ".join(map(f.typed, op.operands))
+    values = ", ".join(map(f.typed, operands_of(op)))
     return f"insertvalue {values}, {', '.join(map(str, position))}"
 
 
@@ -156,13 +165,13 @@ def _masked(name: str, alignment_at: int) -> Writer:
     def write(f: FunctionText, op: Operation) -> str:
         printer = f.printer
         align = cast(int, cast(Any, op.properties["alignment"]).value.data)
-        types = [printer.type(v.type) for v in op.operands]
+        types = [printer.type(v.type) for v in operands_of(op)]
         result = printer.type(op.results[0].type) if op.results else "void"
         full = mangled(name, result, types)
         printer.declare(full, result, types)
-        arguments = [f"{t} {f.ref(v)}" for t, v in zip(types, op.operands, strict=True)]
+        arguments = [f"{t} {f.ref(v)}" for t, v in zip(types, operands_of(op), strict=True)]
         arguments[alignment_at] = (
-            f"{types[alignment_at]} align {align} {f.ref(op.operands[alignment_at])}"
+            f"{types[alignment_at]} align {align} {f.ref(operands_of(op)[alignment_at])}"
         )
         return f"call {result} @{full}({', '.join(arguments)})"
 
@@ -171,12 +180,12 @@ def _masked(name: str, alignment_at: int) -> Writer:
 
 def _call_intrinsic(f: FunctionText, op: Operation) -> str:
     name = cast(StringAttr, op.properties["intrin"]).data
-    return f.call(name, op, op.operands, _flags(f, op))
+    return f.call(name, op, operands_of(op), _flags(f, op))
 
 
 def _call(f: FunctionText, op: Operation) -> str:
     result = f.printer.type(op.results[0].type) if op.results else "void"
-    operands = list(op.operands)
+    operands = list(operands_of(op))
     callee = op.properties.get("callee")
     if callee is None:
         target = f.ref(operands.pop(0))
@@ -192,7 +201,7 @@ def _call(f: FunctionText, op: Operation) -> str:
 
 
 def _return(f: FunctionText, op: Operation) -> str:
-    return f"ret {f.typed(op.operands[0])}" if op.operands else "ret void"
+    return f"ret {f.typed(operands_of(op)[0])}" if operands_of(op) else "ret void"
 
 
 def _br(f: FunctionText, op: Operation) -> str:
@@ -201,7 +210,7 @@ def _br(f: FunctionText, op: Operation) -> str:
 
 def _cond_br(f: FunctionText, op: Operation) -> str:
     then, other = (f.blocks[b] for b in op.successors)
-    return f"br {f.typed(op.operands[0])}, label %{then}, label %{other}"
+    return f"br {f.typed(operands_of(op)[0])}, label %{then}, label %{other}"
 
 
 def _unreachable(f: FunctionText, op: Operation) -> str:

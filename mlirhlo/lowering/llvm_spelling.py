@@ -5,6 +5,7 @@ Source: LLVM language reference.
 
 from __future__ import annotations
 
+import functools
 import struct
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type
@@ -13,6 +14,7 @@ from xdsl.ir import Attribute
 from mlirhlo.diagnostics import error
 
 
+@functools.lru_cache(1 << 12)
 def symbol(name: str) -> str:
     """A symbol as LLVM writes it after `@`."""
     if name and all(c.isascii() and (c.isalnum() or c in "._$-") for c in name):

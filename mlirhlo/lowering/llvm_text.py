@@ -282,9 +282,8 @@ class FunctionText:
         if write is None:
             raise _refused(op)
         text = write(self, op)
-        if op.results:
+        for result in op.results:
             # A forward reference of a phi may have named it already.
-            result = op.results[0]
             name = self.names.get(result)
             if name is None:
                 name = self.names[result] = self.fresh()

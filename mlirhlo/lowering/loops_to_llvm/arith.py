@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects import llvm
 from mlirhlo.dialects.interned import integers32, string
-from mlirhlo.dialects.quick import create_op
+from mlirhlo.dialects.quick import append, create_op, operands_of
 from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering
 
 _NO_OVERFLOW = IntegerAttr(0, i32)
@@ -42,11 +42,14 @@ def flags_of(op: Operation) -> xllvm.FastMathAttr:
 
 def _integer(cls: type[Operation]) -> Handler:
     def lower(to: Lowering, op: Operation) -> None:
-        operands = [to.values[o] for o in op.operands]
-        result = op.results[0]
-        if isinstance(result.type, IndexType):
+        operands = [to.values[o] for o in operands_of(op)]
+        (result,) = op.results
+        if type(result.type) is IndexType:
             if cls is xllvm.AddOp:
                 to.values[result] = to.add(*operands)
+                return
+            if cls is xllvm.SubOp and (known := to.known.get(operands[1])) is not None:
+                to.values[result] = to.add(operands[0], to.constant(-known))
                 return
             if cls is xllvm.MulOp:
                 for value, other in (operands, operands[::-1]):
@@ -63,8 +66,8 @@ def _integer(cls: type[Operation]) -> Handler:
 
 def _plain(cls: type[Operation]) -> Handler:
     def lower(to: Lowering, op: Operation) -> None:
-        result = op.results[0]
-        operands = [to.values[o] for o in op.operands]
+        (result,) = op.results
+        operands = [to.values[o] for o in operands_of(op)]
         to.values[result] = to.emit(cls, operands, to.convert(result.type))
 
     return lower
@@ -72,8 +75,8 @@ def _plain(cls: type[Operation]) -> Handler:
 
 def _float(cls: type[Operation]) -> Handler:
     def lower(to: Lowering, op: Operation) -> None:
-        result = op.results[0]
-        operands = [to.values[o] for o in op.operands]
+        (result,) = op.results
+        operands = [to.values[o] for o in operands_of(op)]
         to.values[result] = to.emit(cls, operands, result.type, {"fastmathFlags": flags_of(op)})
 
     return lower
@@ -98,8 +101,8 @@ def intrinsic(
 
 def _intrinsic(name: str) -> Handler:
     def lower(to: Lowering, op: Operation) -> None:
-        result = op.results[0]
-        operands = [to.values[o] for o in op.operands]
+        (result,) = op.results
+        operands = [to.values[o] for o in operands_of(op)]
         to.values[result] = intrinsic(to, name, operands, to.convert(result.type), flags_of(op))
 
     return lower
@@ -109,8 +112,8 @@ def _intrinsic_of_zero(name: str) -> Handler:
     """Counts of zeros: of zero too they are defined."""
 
     def lower(to: Lowering, op: Operation) -> None:
-        result = op.results[0]
-        operands = [to.values[op.operands[0]], to.constant(0, i1)]
+        (result,) = op.results
+        operands = [to.values[operands_of(op)[0]], to.constant(0, i1)]
         to.values[result] = intrinsic(to, name, operands, result.type)
 
     return lower
@@ -129,40 +132,40 @@ def _constant(to: Lowering, op: Operation) -> None:
                 cast(Any, type_), cast(Any, list(value.get_values()))
             )
     made = create_op(xllvm.ConstantOp, (), (cast(Attribute, type_),), {"value": value})
-    to.entry.add_op(made)
-    to.values[result] = made.results[0]
+    append(to.entry, made)
+    (to.values[result],) = made.results
 
 
 def _truncate(to: Lowering, op: Operation) -> None:
-    result = op.results[0]
-    to.values[result] = to.truncate(to.values[op.operands[0]], result.type)
+    (result,) = op.results
+    to.values[result] = to.truncate(to.values[operands_of(op)[0]], result.type)
 
 
 def _compare(cls: type[Operation]) -> Handler:
     def lower(to: Lowering, op: Operation) -> None:
-        operands = [to.values[o] for o in op.operands]
+        operands = [to.values[o] for o in operands_of(op)]
         properties: dict[str, Attribute] = {"predicate": op.properties["predicate"]}
         if cls is llvm.FCmpOp:
             properties["fastmathFlags"] = flags_of(op)
-        result = op.results[0]
+        (result,) = op.results
         to.values[result] = to.emit(cls, operands, result.type, properties)
 
     return lower
 
 
 def _select(to: Lowering, op: Operation) -> None:
-    result = op.results[0]
-    operands = [to.values[o] for o in op.operands]
+    (result,) = op.results
+    operands = [to.values[o] for o in operands_of(op)]
     to.values[result] = to.emit(
         llvm.SelectOp, operands, to.convert(result.type), {"fastmathFlags": _NO_FLAGS}
     )
 
 
 def _neg(to: Lowering, op: Operation) -> None:
-    result = op.results[0]
+    (result,) = op.results
     to.values[result] = to.emit(
         xllvm.FNegOp,
-        [to.values[op.operands[0]]],
+        [to.values[operands_of(op)[0]]],
         result.type,
         {"fastmathFlags": flags_of(op)},
     )

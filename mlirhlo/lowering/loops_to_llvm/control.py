@@ -10,7 +10,7 @@ from xdsl.dialects import llvm as xllvm
 from xdsl.dialects.builtin import IntegerAttr, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from mlirhlo.dialects.quick import create_op
+from mlirhlo.dialects.quick import append, create_op, operands_of
 from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering, llvm_call
 from mlirhlo.lowering.loops_to_llvm.parallel import lower_apart, lower_parallel
 
@@ -32,30 +32,33 @@ def _for(to: Lowering, op: scf.ForOp) -> None:
     body = op.body.block
     types = _types(to, op.iter_args)
     head = to.add_block([i64, *types])
-    after = to.add_block(types)
     known = to.known.get(lower), to.known.get(upper)
-    if known[0] is not None and known[1] is not None and known[0] < known[1]:
+    is_run = known[0] is not None and known[1] is not None and known[0] < known[1]
+    read = [at for at, result in enumerate(op.results) if result.first_use is not None]
+    after = to.add_block(() if is_run else [types[at] for at in read])
+    if is_run:
         to.jump(head, [lower, *initial])
     else:
         some = to.emit(xllvm.ICmpOp, (lower, upper), i1, {"predicate": _LESS})
-        to.branch(some, head, after, [lower, *initial], initial)
-    to.block = head
+        to.branch(some, head, after, [lower, *initial], [initial[at] for at in read])
+    to.enter(head)
     for old, new in zip(body.args, head.args, strict=True):
         to.values[old] = new
     to.ops(body)
     yielded = _yielded(to, op)
     following = to.add(head.args[0], step)
     again = to.emit(xllvm.ICmpOp, (following, upper), i1, {"predicate": _LESS})
-    to.branch(again, head, after, [following, *yielded], yielded)
-    to.block = after
-    for result, argument in zip(op.results, after.args, strict=True):
-        to.values[result] = argument
+    last = [yielded[at] for at in read]
+    to.branch(again, head, after, [following, *yielded], () if is_run else last)
+    to.leave(after)
+    for at, value in zip(read, last if is_run else after.args, strict=True):
+        to.values[op.results[at]] = value
 
 
 def _yielded(to: Lowering, op: Operation, region: int = 0) -> list[SSAValue]:
     last = op.regions[region].block.last_op
     assert last is not None
-    return [to.values[v] for v in last.operands]
+    return [to.values[v] for v in operands_of(last)]
 
 
 def _if(to: Lowering, op: scf.IfOp) -> None:
@@ -64,13 +67,15 @@ def _if(to: Lowering, op: scf.IfOp) -> None:
     has_else = bool(op.false_region.blocks)
     other = to.add_block() if has_else else after
     to.branch(condition, then, other)
+    start = to.block
     for region, block in ((0, then), (1, other)):
         if region == 1 and not has_else:
             break
-        to.block = block
+        to.enter(block)
         to.ops(op.regions[region].block)
         to.jump(after, _yielded(to, op, region))
-    to.block = after
+        to.leave(start)
+    to.go_on(after)
     for result, argument in zip(op.results, after.args, strict=True):
         to.values[result] = argument
 
@@ -81,7 +86,7 @@ def _while(to: Lowering, op: scf.WhileOp) -> None:
     body = to.add_block(_types(to, after.args))
     exit_ = to.add_block(_types(to, after.args))
     to.jump(head, [to.values[v] for v in op.arguments])
-    to.block = head
+    to.enter(head)
     for old, new in zip(before.args, head.args, strict=True):
         to.values[old] = new
     to.ops(before)
@@ -89,12 +94,13 @@ def _while(to: Lowering, op: scf.WhileOp) -> None:
     assert isinstance(condition, scf.ConditionOp)
     passed = [to.values[v] for v in condition.operands[1:]]
     to.branch(to.values[condition.condition], body, exit_, passed, passed)
-    to.block = body
+    to.enter(body)
     for old, new in zip(after.args, body.args, strict=True):
         to.values[old] = new
     to.ops(after)
     to.jump(head, _yielded(to, op, 1))
-    to.block = exit_
+    to.leave(head)
+    to.leave(exit_)
     for result, argument in zip(op.results, exit_.args, strict=True):
         to.values[result] = argument
 
@@ -105,7 +111,7 @@ def _end(to: Lowering, op: Operation) -> None:
 
 
 def _call(to: Lowering, op: func.CallOp) -> None:
-    operands = [to.values[v] for v in op.operands]
+    operands = [to.values[v] for v in operands_of(op)]
     types = [to.convert(r.type) for r in op.results]
     results = llvm_call(to, op.callee.root_reference.data, operands, types)
     for result, new in zip(op.results, results, strict=True):
@@ -113,7 +119,7 @@ def _call(to: Lowering, op: func.CallOp) -> None:
 
 
 def _return(to: Lowering, op: Operation) -> None:
-    to.block.add_op(create_op(xllvm.ReturnOp, [to.values[v] for v in op.operands]))
+    append(to.block, create_op(xllvm.ReturnOp, [to.values[v] for v in operands_of(op)]))
 
 
 HANDLERS: Mapping[str, Handler] = cast(

@@ -7,16 +7,15 @@ constants are folded on the way. `index` is i64.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, TypeVar, cast
 
 from xdsl.dialects import llvm as xllvm
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    DenseArrayBase,
     DenseIntOrFPElementsAttr,
     DictionaryAttr,
-    FunctionType,
     IndexType,
     IntAttr,
     IntegerAttr,
@@ -37,21 +36,25 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects import llvm
 from mlirhlo.dialects.amx import TileType
-from mlirhlo.dialects.interned import UNIT, integer, integer64, integers32
+from mlirhlo.dialects.interned import integer64, integers32
 from mlirhlo.dialects.quick import append, create_op
 from mlirhlo.lowering.builder import SELDOM
 from mlirhlo.lowering.loops_to_llvm.effort import heavy_functions, loops_of_light
+from mlirhlo.lowering.loops_to_llvm.indices import POINTER, IndexBuilder
 
 OpT = TypeVar("OpT", bound=Operation)
 
-POINTER = xllvm.LLVMPointerType()
 _LESS = IntegerAttr(2, i64)
 """`slt`."""
 _SELDOM = (StringAttr("noinline"), StringAttr("optnone"))
+_C = xllvm.CallingConventionAttr("ccc")
+_PUBLIC, _PRIVATE = xllvm.LinkageAttr("external"), xllvm.LinkageAttr("internal")
+_DEFAULT = IntegerAttr(0, 64)
+"""Visibility."""
+_VOID = xllvm.LLVMVoidType()
+_NO_TAIL_CALL = xllvm.TailCallKindAttr(xllvm.TailCallKind.NONE)
 _NO_FAST_MATH = xllvm.FastMathAttr(None)
-_NO_FLAGS = IntegerAttr(0, i32)
 _NO_OVERFLOW = xllvm.OverflowAttr(None)
-_DYNAMIC = DenseArrayBase.from_list(i32, [xllvm.GEP_USE_SSA_VAL])
 
 Handler = Callable[["Lowering", Any], None]
 
@@ -65,9 +68,7 @@ def convert_to_llvm(module: ModuleOp, *, features: Mapping[str, str] | None = No
     from mlirhlo.lowering.loops_to_llvm.handlers import HANDLERS
 
     functions: list[Operation] = []
-    passthrough = ArrayAttr(
-        [ArrayAttr([StringAttr(key), StringAttr(value)]) for key, value in (features or {}).items()]
-    )
+    passthrough = _passthrough(*(features or {}).items())
     top: dict[str, Operation] = {}
     heavy = heavy_functions(op for op in module.body.block.ops if isinstance(op, FuncOp))
     for op in module.body.block.ops:
@@ -80,6 +81,17 @@ def convert_to_llvm(module: ModuleOp, *, features: Mapping[str, str] | None = No
         else:
             raise no_lowering(op)
     return ModuleOp([*top.values(), *functions])
+
+
+@functools.lru_cache
+def _passthrough(*features: tuple[str, str]) -> Sequence[ArrayAttr[Any]]:
+    words = [ArrayAttr([StringAttr(key), StringAttr(value)]) for key, value in features]
+    return ArrayAttr(words), ArrayAttr([*words, *_SELDOM])
+
+
+@functools.lru_cache
+def _signature(output: Attribute, *inputs: Attribute) -> xllvm.LLVMFunctionType:
+    return xllvm.LLVMFunctionType(inputs, output)
 
 
 def no_lowering(op: Operation, why: str = "") -> HloError:
@@ -110,7 +122,7 @@ def _global(op: Operation) -> Operation:
     properties: dict[str, Attribute] = {
         "global_type": xllvm.LLVMArrayType(IntAttr(count), type_.element_type),
         "sym_name": op.properties["sym_name"],
-        "linkage": xllvm.LinkageAttr("internal"),
+        "linkage": _PRIVATE,
         "addr_space": IntegerAttr(0, i32),
         "alignment": op.properties.get("alignment", IntegerAttr(64, i64)),
     }
@@ -123,7 +135,7 @@ def _global(op: Operation) -> Operation:
     return create_op(xllvm.GlobalOp, properties=properties, regions=[Region()])
 
 
-class Lowering:
+class Lowering(IndexBuilder):
     """One function on its way to the llvm dialect."""
 
     def __init__(
@@ -131,16 +143,18 @@ class Lowering:
         handlers: Mapping[str, Handler],
         top: dict[str, Operation],
         name: str,
-        passthrough: ArrayAttr[Any],
+        passthrough: Sequence[ArrayAttr[Any]],
         heavy: Set[str] = frozenset(),
         *,
         is_task: bool = False,
     ) -> None:
+        super().__init__()
         self.handlers = handlers
         self.top = top
         """Globals and functions made on the way, by their names."""
         self.name = name
         self.passthrough = passthrough
+        """Attributes of functions whose time counts, and of those whose does not."""
         self.heavy = heavy
         """Functions that outweigh a loop which calls them."""
         self.apart: Set[Operation] = frozenset()
@@ -150,10 +164,6 @@ class Lowering:
         self.is_task = is_task
         """Whether the thread pool calls it: then nothing in it is cut again."""
         self.values: dict[SSAValue, SSAValue] = {}
-        self.known: dict[SSAValue, int] = {}
-        """Integers that are constants, by their value in the llvm dialect."""
-        self._integers: dict[int, SSAValue] = {}
-        self._others: dict[Attribute, dict[int, SSAValue]] = {}
         self.types: dict[int, Attribute] = {}
         """By identity: hashing a type costs more than lowering an op."""
         self.strides: dict[int, Sequence[int]] = {}
@@ -162,10 +172,6 @@ class Lowering:
         """What the two know, so that it lives as long as they do."""
         self.argument_attributes: dict[SSAValue, DictionaryAttr] = {}
         """Of the function's arguments, in the llvm dialect."""
-        self.body = Region()
-        self.entry: Block
-        """Holds constants and allocas, in front of all others."""
-        self.block: Block
         self._numbers = 0
 
     def function(self, op: FuncOp) -> Operation:
@@ -187,7 +193,7 @@ class Lowering:
             self.values.update(zip(first.args, arguments, strict=True))
             self.argument_attributes.update(zip(arguments, attributes, strict=False))
             self.ops(first)
-        output = outputs[0] if outputs else xllvm.LLVMVoidType()
+        output = outputs[0] if outputs else _VOID
         return self.end(inputs, attributes, output, is_public=_is_public(op))
 
     def judge(self, body: Block, *, is_public: bool) -> None:
@@ -195,13 +201,6 @@ class Lowering:
         found = loops_of_light(body, self.heavy, is_task=self.is_task, is_public=is_public)
         if found is not None:
             self.is_seldom, self.apart = True, found
-
-    def begin(self, inputs: Sequence[Attribute]) -> Sequence[SSAValue]:
-        """Starts a function with a body; its arguments."""
-        self.entry = Block(arg_types=inputs)
-        self.body.add_block(self.entry)
-        self.block = self.add_block()
-        return self.entry.args
 
     def end(
         self,
@@ -214,19 +213,16 @@ class Lowering:
         """The finished function."""
         properties: dict[str, Attribute] = {
             "sym_name": StringAttr(self.name),
-            "function_type": xllvm.LLVMFunctionType(
-                inputs, xllvm.LLVMVoidType() if output is None else output
-            ),
-            "CConv": xllvm.CallingConventionAttr("ccc"),
-            "linkage": xllvm.LinkageAttr("external" if is_public else "internal"),
-            "visibility_": IntegerAttr(0, 64),
+            "function_type": _signature(_VOID if output is None else output, *inputs),
+            "CConv": _C,
+            "linkage": _PUBLIC if is_public else _PRIVATE,
+            "visibility_": _DEFAULT,
         }
         if attributes:
             properties["arg_attrs"] = ArrayAttr(attributes)
         if self.body.blocks:
-            words = [*self.passthrough, *(_SELDOM if self.is_seldom else ())]
-            if words:
-                properties["passthrough"] = ArrayAttr(words)
+            self.remove_unread()
+            properties["passthrough"] = self.passthrough[self.is_seldom]
             self.entry.add_op(create_op(xllvm.BrOp, successors=[self.body.blocks[1]]))
         return create_op(xllvm.FuncOp, properties=properties, regions=[self.body])
 
@@ -245,16 +241,12 @@ class Lowering:
         """Lowers the ops of a block in order into the current one."""
         handlers = self.handlers
         for op in block.ops:
+            if op.name.startswith("arith.") and op.results[0].first_use is None:
+                continue
             handler = handlers.get(op.name)
             if handler is None:
                 raise no_lowering(op)
             handler(self, op)
-
-    def add_block(self, types: Sequence[Attribute] = ()) -> Block:
-        """A new block at the end of the function; the current one stays."""
-        block = Block(arg_types=types)
-        self.body.add_block(block)
-        return block
 
     def convert(self, type_: Attribute) -> Attribute:
         """`converted`, remembered."""
@@ -263,20 +255,6 @@ class Lowering:
             new = self.types[id(type_)] = converted(type_)
             self.kept.append(type_)
         return new
-
-    def emit(
-        self,
-        cls: type[OpT],
-        operands: Sequence[SSAValue],
-        result_type: Attribute | None = None,
-        properties: dict[str, Attribute] | None = None,
-    ) -> SSAValue:
-        """Appends an op; its result, or (for one without) something nobody may use."""
-        op: Operation = create_op(
-            cls, operands, () if result_type is None else (result_type,), properties
-        )
-        append(self.block, op)
-        return op.results[0] if result_type is not None else _NOTHING
 
     def jump(self, target: Block, values: Sequence[SSAValue] = ()) -> None:
         """Ends the current block by a jump."""
@@ -302,42 +280,6 @@ class Lowering:
             ),
         )
 
-    def constant(self, number: int, type_: Attribute = i64) -> SSAValue:
-        """An integer constant, one for a function."""
-        known = self._integers if type_ is i64 else self._others.setdefault(type_, {})
-        value = known.get(number)
-        if value is None:
-            op = create_op(xllvm.ConstantOp, (), (type_,), {"value": integer(number, type_)})
-            append(self.entry, op)
-            value = known[number] = op.results[0]
-            if type_ is i64 or type_ == i64:
-                self.known[value] = number
-        return value
-
-    def add(self, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        """`lhs + rhs` of i64, folded where both are known."""
-        a, b = self.known.get(lhs), self.known.get(rhs)
-        if a is not None and b is not None:
-            return self.constant(a + b)
-        if a == 0:
-            return rhs
-        if b == 0:
-            return lhs
-        return self.emit(xllvm.AddOp, (lhs, rhs), i64, {"overflowFlags": _NO_FLAGS})
-
-    def times(self, value: SSAValue, factor: int) -> SSAValue:
-        """`value * factor` of i64, folded where it is known."""
-        known = self.known.get(value)
-        if known is not None:
-            return self.constant(known * factor)
-        if factor == 1:
-            return value
-        if factor == 0:
-            return self.constant(0)
-        return self.emit(
-            xllvm.MulOp, (value, self.constant(factor)), i64, {"overflowFlags": _NO_FLAGS}
-        )
-
     def truncate(self, value: SSAValue, type_: Attribute) -> SSAValue:
         """The low bits of an integer."""
         return self.emit(xllvm.TruncOp, (value,), type_, {"overflowFlags": _NO_OVERFLOW})
@@ -353,39 +295,23 @@ class Lowering:
         self.entry.add_op(made)
         return made.results[0]
 
-    def address(self, memref: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
-        """Pointer to an element of a memref of the loops stage."""
+    def strides_of(self, memref: SSAValue) -> Sequence[int]:
+        """Element strides of a memref of the loops stage, remembered."""
         type_ = cast(MemRefType[Any], memref.type)
         steps = self.strides.get(id(type_))
         if steps is None:
             steps = self.strides[id(type_)] = strides(type_)
             self.kept.append(type_)
-        offset: SSAValue | None = None
-        for index, stride in zip(indices, steps, strict=True):
-            moved = self.times(self.values[index], stride)
-            offset = moved if offset is None else self.add(offset, moved)
-        pointer = self.values[memref]
-        if offset is None:
-            return pointer
-        return self.offset(pointer, offset, self.convert(type_.element_type))
+        return steps
 
-    def offset(self, pointer: SSAValue, elements: SSAValue, element: Attribute) -> SSAValue:
-        """`pointer` moved by a number of elements."""
-        if self.known.get(elements) == 0:
-            return pointer
-        if element == i1:
-            raise error("HLO0431", "memory holds no single bits: use i8")
-        return self.emit(
-            llvm.GEPOp,
-            (pointer, elements),
-            POINTER,
-            {
-                "elem_type": element,
-                "rawConstantIndices": _DYNAMIC,
-                "noWrapFlags": _NO_FLAGS,
-                "inbounds": UNIT,
-            },
-        )
+    def address(self, memref: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
+        """Pointer to an element of a memref of the loops stage."""
+        type_ = cast(MemRefType[Any], memref.type)
+        offsets = [
+            self.times(self.values[index], stride)
+            for index, stride in zip(indices, self.strides_of(memref), strict=True)
+        ]
+        return self.moved(self.values[memref], offsets, self.convert(type_.element_type))
 
 
 def counted(
@@ -403,12 +329,12 @@ def counted(
     else:
         some = to.emit(xllvm.ICmpOp, (lower, upper), i1, {"predicate": _LESS})
         to.branch(some, head, after, [lower])
-    to.block = head
+    to.enter(head)
     body(head.args[0])
     following = to.add(head.args[0], step)
     again = to.emit(xllvm.ICmpOp, (following, upper), i1, {"predicate": _LESS})
     to.branch(again, head, after, [following])
-    to.block = after
+    to.leave(after)
 
 
 def llvm_call(
@@ -418,10 +344,10 @@ def llvm_call(
     properties: dict[str, Attribute] = {
         "callee": SymbolRefAttr(name),
         "fastmathFlags": _NO_FAST_MATH,
-        "CConv": xllvm.CallingConventionAttr("ccc"),
+        "CConv": _C,
         "op_bundle_sizes": integers32(),
         "operandSegmentSizes": integers32(len(operands), 0),
-        "TailCallKind": xllvm.TailCallKindAttr(xllvm.TailCallKind.NONE),
+        "TailCallKind": _NO_TAIL_CALL,
     }
     made = create_op(xllvm.CallOp, operands, types, properties)
     append(to.block, made)
@@ -438,6 +364,3 @@ def strides(type_: MemRefType[Any]) -> Sequence[int]:
 
 def _is_public(op: FuncOp) -> bool:
     return op.sym_visibility is None or op.sym_visibility.data != "private" or not op.body.blocks
-
-
-_NOTHING = Block(arg_types=[FunctionType.from_lists([], [])]).args[0]

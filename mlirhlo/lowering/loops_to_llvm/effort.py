@@ -13,9 +13,10 @@ from collections.abc import Iterator, Set
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import AnyFloat, IntegerAttr, VectorType
-from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.ir import Attribute, Block, Operation
 
 from mlirhlo.dialects.amx import TileType
+from mlirhlo.dialects.quick import operands_of
 from mlirhlo.lowering.builder import WORK
 
 _LEAST_NS = 25_000
@@ -23,13 +24,14 @@ _LEAST_NS = 25_000
 _LOOPS = frozenset({"scf.for", "scf.while", "scf.parallel"})
 
 
-def regions(op: Operation) -> Iterator[Region]:
-    """All regions inside."""
-    for region in op.regions:
-        yield region
-        for block in region.blocks:
-            for inner in block.ops:
-                yield from regions(inner)
+def blocks_inside(op: Operation) -> list[Block]:
+    """All blocks inside, outer ones first."""
+    found = [block for region in op.regions for block in region.blocks]
+    for block in found:  # which grows meanwhile
+        for inner in block.ops:
+            for region in inner.regions:
+                found += region.blocks
+    return found
 
 
 def parallel_work(op: scf.ParallelOp) -> int | None:
@@ -60,8 +62,7 @@ def heavy_functions(functions: Iterator[func.FuncOp]) -> Set[str]:
     return {
         f.sym_name.data
         for f in functions
-        if not f.body.blocks
-        or any(op.name in _LOOPS for r in regions(f) for b in r.blocks for op in b.ops)
+        if not f.body.blocks or any(op.name in _LOOPS for b in blocks_inside(f) for op in b.ops)
     }
 
 
@@ -108,7 +109,7 @@ class _Search:
         return all(self.block(block) for region in op.regions for block in region.blocks)
 
     def _is_scalar(self, op: Operation) -> bool:
-        for value in (*op.operands, *op.results):
+        for value in (*operands_of(op), *op.results):
             kind = type(value.type)
             known = self.scalars.get(kind)
             if known is None:

@@ -13,15 +13,15 @@ from xdsl.ir import Attribute, Operation
 
 from mlirhlo.dialects.interned import UNIT, integer64
 from mlirhlo.dialects.memref import PrefetchOp
-from mlirhlo.dialects.quick import create_op
+from mlirhlo.dialects.quick import create_op, operands_of
 from mlirhlo.lowering.loops_to_llvm.arith import intrinsic
 from mlirhlo.lowering.loops_to_llvm.convert import (
-    POINTER,
     Handler,
     Lowering,
     no_lowering,
     strides,
 )
+from mlirhlo.lowering.loops_to_llvm.indices import POINTER
 
 _DEFAULT_ALIGNMENT = IntegerAttr(64, i64)
 _NOT_ATOMIC = IntegerAttr(0, i64)
@@ -39,7 +39,7 @@ def access(op: Operation, element: Attribute) -> dict[str, Attribute]:
         properties["nontemporal"] = UNIT
         # A streaming store of a vector has to be aligned to the whole of it.
         if (
-            vector := next((o.type for o in op.operands if hasattr(o.type, "shape")), None)
+            vector := next((o.type for o in operands_of(op) if hasattr(o.type, "shape")), None)
         ) is not None:
             properties["alignment"] = integer64(size * prod(cast(Any, vector).get_shape()))
     return properties
@@ -51,15 +51,18 @@ def byte_size(element: Attribute) -> int:
 
 
 def _load(to: Lowering, op: memref.LoadOp) -> None:
-    address = to.address(op.memref, op.indices)
-    properties = access(op, op.res.type)
+    base, *indices = operands_of(op)
+    (result,) = op.results
+    address = to.address(base, indices)
+    properties = access(op, result.type)
     properties.pop("nontemporal", None)
-    to.values[op.res] = to.emit(xllvm.LoadOp, [address], to.convert(op.res.type), properties)
+    to.values[result] = to.emit(xllvm.LoadOp, [address], to.convert(result.type), properties)
 
 
 def _store(to: Lowering, op: memref.StoreOp) -> None:
-    address = to.address(op.memref, op.indices)
-    to.emit(xllvm.StoreOp, [to.values[op.value], address], None, access(op, op.value.type))
+    value, base, *indices = operands_of(op)
+    address = to.address(base, indices)
+    to.emit(xllvm.StoreOp, [to.values[value], address], None, access(op, value.type))
 
 
 def _alloca(to: Lowering, op: memref.AllocaOp) -> None:

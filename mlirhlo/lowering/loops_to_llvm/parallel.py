@@ -25,18 +25,18 @@ from xdsl.dialects.builtin import (
     i8,
     i64,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from mlirhlo.dialects.interned import integer64
-from mlirhlo.dialects.quick import create_op
+from mlirhlo.dialects.quick import create_op, operands_of
 from mlirhlo.lowering.loops_to_llvm.convert import (
-    POINTER,
     Lowering,
     counted,
     llvm_call,
     no_lowering,
 )
-from mlirhlo.lowering.loops_to_llvm.effort import is_cut, parallel_work, regions
+from mlirhlo.lowering.loops_to_llvm.effort import blocks_inside, is_cut, parallel_work
+from mlirhlo.lowering.loops_to_llvm.indices import POINTER
 
 PARALLEL_FOR = "mlirhlo_parallel_for"
 """`(task, args, n, most)`: runs `task(args, begin, end, range)` on at most `most` ranges of `0..n`."""
@@ -107,21 +107,21 @@ def _rounds(to: Lowering, lower: SSAValue, upper: SSAValue, step: int) -> SSAVal
 
 def _read_outside(to: Lowering, op: Operation) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
     """Values from outside that a loop reads, in the order it does; those of them that are no constants."""
-    found: dict[SSAValue, None] = dict.fromkeys(op.operands)
-    inside = {b: None for region in regions(op) for b in region.blocks}
-    for block in inside:
+    found: dict[SSAValue, None] = dict.fromkeys(operands_of(op))
+    blocks = blocks_inside(op)
+    inside = set(map(id, blocks))
+    for block in blocks:
         for inner in block.ops:
-            for value in inner.operands:
-                owner = value.owner
-                home = owner.parent if isinstance(owner, Operation) else owner
-                if home not in inside:
+            for value in operands_of(inner):
+                home = value.op.parent if type(value) is OpResult else value.owner
+                if id(home) not in inside:
                     found[value] = None
     captured = [v for v in found if not _is_constant(v) and to.known.get(to.values[v]) is None]
     return list(found), captured
 
 
 def _is_constant(value: SSAValue) -> bool:
-    return isinstance(value.owner, Operation) and value.owner.name == "arith.constant"
+    return type(value) is OpResult and value.op.name == "arith.constant"
 
 
 def _places(types: Iterable[Attribute]) -> tuple[list[int], int]:

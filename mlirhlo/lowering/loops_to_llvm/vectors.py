@@ -23,8 +23,10 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects import llvm, vector
 from mlirhlo.dialects.interned import UNIT, integer32, integers32
+from mlirhlo.dialects.quick import operands_of
 from mlirhlo.lowering.loops_to_llvm.arith import flags_of, intrinsic
-from mlirhlo.lowering.loops_to_llvm.convert import POINTER, Handler, Lowering, no_lowering, strides
+from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering, no_lowering
+from mlirhlo.lowering.loops_to_llvm.indices import POINTER
 from mlirhlo.lowering.loops_to_llvm.memory import access
 
 _LESS = IntegerAttr(2, i64)
@@ -44,22 +46,25 @@ def _lanes(type_: Attribute) -> int:
 
 
 def _load(to: Lowering, op: xvector.LoadOp) -> None:
-    _contiguous(op, op.base)
-    address = to.address(op.base, op.indices)
-    properties = access(op, _element(op.result))
+    base, *indices = operands_of(op)
+    (result,) = op.results
+    _contiguous(to, op, base)
+    address = to.address(base, indices)
+    properties = access(op, _element(result))
     properties.pop("nontemporal", None)
-    to.values[op.result] = to.emit(xllvm.LoadOp, [address], op.result.type, properties)
+    to.values[result] = to.emit(xllvm.LoadOp, [address], result.type, properties)
 
 
 def _store(to: Lowering, op: xvector.StoreOp) -> None:
-    _contiguous(op, op.base)
-    address = to.address(op.base, op.indices)
-    properties = access(op, _element(op.vector))
-    to.emit(xllvm.StoreOp, [to.values[op.vector], address], None, properties)
+    value, base, *indices = operands_of(op)
+    _contiguous(to, op, base)
+    address = to.address(base, indices)
+    properties = access(op, _element(value))
+    to.emit(xllvm.StoreOp, [to.values[value], address], None, properties)
 
 
-def _contiguous(op: Operation, base: SSAValue) -> None:
-    found = strides(cast(Any, base.type))
+def _contiguous(to: Lowering, op: Operation, base: SSAValue) -> None:
+    found = to.strides_of(base)
     if found and found[-1] != 1:
         raise no_lowering(op, " where neighbours are not next to each other: use vector.gather")
 
@@ -69,10 +74,9 @@ def _alignment(element: Attribute) -> IntegerAttr[IntegerType]:
 
 
 def _masked_load(to: Lowering, op: xvector.MaskedLoadOp) -> None:
-    base, *indices = op.operands[:-2]
-    mask, rest = op.operands[-2:]
-    _contiguous(op, base)
-    result = op.results[0]
+    base, *indices, mask, rest = operands_of(op)
+    _contiguous(to, op, base)
+    (result,) = op.results
     loaded = to.emit(
         llvm.MaskedLoadOp,
         [to.address(base, indices), to.values[mask], _bits(to, to.values[rest])],
@@ -99,9 +103,8 @@ def _from_bits(to: Lowering, value: SSAValue, type_: Attribute) -> SSAValue:
 
 
 def _masked_store(to: Lowering, op: xvector.MaskedStoreOp) -> None:
-    base, *indices = op.operands[:-2]
-    mask, value = op.operands[-2:]
-    _contiguous(op, base)
+    base, *indices, mask, value = operands_of(op)
+    _contiguous(to, op, base)
     stored = _bits(to, to.values[value])
     address = to.address(base, indices)
     made = mask.owner
@@ -125,7 +128,7 @@ def _addresses(
     type_ = cast(Any, base.type)
     start = to.address(base, indices)
     lanes = to.values[offsets]
-    found = strides(type_)
+    found = to.strides_of(base)
     stride = found[-1] if found else 1
     if stride != 1:
         factor = _splat(to, to.constant(stride), lanes.type)
@@ -173,7 +176,7 @@ def _splat(to: Lowering, value: SSAValue, type_: Attribute) -> SSAValue:
 
 
 def _broadcast(to: Lowering, op: Operation) -> None:
-    (source,), (result,) = op.operands, op.results
+    (source,), (result,) = operands_of(op), op.results
     value = to.values[source]
     same = isinstance(source.type, VectorType)
     to.values[result] = value if same else _splat(to, value, to.convert(result.type))
@@ -222,10 +225,10 @@ def _insert(to: Lowering, op: xvector.InsertOp) -> None:
 
 def _shuffle(to: Lowering, op: xvector.ShuffleOp) -> None:
     mask = integers32(*cast(Any, op).mask.get_values())
-    result = op.results[0]
+    (result,) = op.results
     to.values[result] = to.emit(
         xllvm.ShuffleVectorOp,
-        [to.values[o] for o in op.operands],
+        [to.values[o] for o in operands_of(op)],
         to.convert(result.type),
         {"mask": mask},
     )
@@ -236,10 +239,10 @@ def _bitcast(to: Lowering, op: xvector.BitcastOp) -> None:
 
 
 def _fma(to: Lowering, op: xvector.FMAOp) -> None:
-    result = op.results[0]
+    (result,) = op.results
     to.values[result] = to.emit(
         xllvm.FMAOp,
-        [to.values[o] for o in op.operands],
+        [to.values[o] for o in operands_of(op)],
         result.type,
         {"fastmathFlags": _EXACT},
     )

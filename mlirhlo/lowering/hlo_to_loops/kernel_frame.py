@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import partial
-from typing import cast
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import SSAValue
@@ -42,6 +42,9 @@ _MOVES = frozenset(
 )
 """Instructions that do no arithmetic: what they move stays as narrow as it is."""
 
+_Stored: TypeAlias = tuple[SSAValue, SSAValue, Sequence[Index]]
+"""A vector, the buffer it goes to, and where."""
+
 
 class Frame:
     """A kernel under construction: `name(operands…, outputs…)`."""
@@ -62,6 +65,7 @@ class Frame:
         self.lanes = vector_lanes(values_between(outputs, operands))
         self.work = estimated_ns(outputs, self.buffers)
         """Estimated nanoseconds on one core."""
+        self._waiting: dict[SSAValue, list[_Stored]] | None = None
 
     def streams(self, numbers: Iterable[int], first: int = 0) -> dict[int, SSAValue]:
         """For results too big for the caches, whether they may be written past them: a value of the
@@ -108,8 +112,30 @@ class Frame:
             store(self.b, target, indices, value, shape, places.lanes, places.mask)
             return
         memory = to_memory(self.b, value[0], element)
-        with self.b.if_(stream, partial(self.b.vector_store, memory, target, indices)):
-            self.b.vector_store(memory, target, indices, streaming=True)
+        waiting = self._waiting
+        if waiting is None:
+            self._store_streams(stream, [(memory, target, indices)])
+        else:
+            waiting.setdefault(stream, []).append((memory, target, indices))
+
+    @contextmanager
+    def stores_together(self) -> Generator[None]:
+        """Asks once, at the end, whether stores go past the caches: in front of it nothing may read them."""
+        waiting: dict[SSAValue, list[_Stored]] = {}
+        self._waiting = waiting
+        yield
+        self._waiting = None
+        for stream, stores in waiting.items():
+            self._store_streams(stream, stores)
+
+    def _store_streams(self, stream: SSAValue, stores: Sequence[_Stored]) -> None:
+        def through_caches() -> None:
+            for stored in stores:
+                self.b.vector_store(*stored)
+
+        with self.b.if_(stream, through_caches):
+            for stored in stores:
+                self.b.vector_store(*stored, streaming=True)
 
     def byte_size(self, value: SSAValue) -> int:
         """Bytes of an element."""

@@ -96,18 +96,16 @@ class Reducer:
         return [convert(e.b, v, source, target) for v, source, target in types]
 
     def lanes_joined(self, e: Elements, values: Sequence[Value]) -> list[Value]:
-        """Lanes of vectors in one, by halves; `e` is of scalars."""
+        """Lanes of vectors in one: each with the one half a vector on, then a quarter on, and so forth."""
         b = e.b
         lanes = lanes_of(values[0][0].type)
-        while lanes > 1:
-            half = lanes // 2
-            low, high = (
-                [tuple(b.shuffle(p, p, range(at, at + half)) for p in v) for v in values]
-                for at in (0, half)
-            )
-            inner = Elements(type(e.places)(b, half), e.buffers)
-            values = self.joined(inner, low, high)
-            lanes = half
+        inner = Elements(type(e.places)(b, lanes), e.buffers)
+        distance = lanes // 2
+        while distance:
+            turned = [(at + distance) % lanes for at in range(lanes)]
+            others = [tuple(b.shuffle(p, p, turned) for p in v) for v in values]
+            values = self.joined(inner, values, others)
+            distance //= 2
         return [tuple(b.extract(p, 0) for p in v) for v in values]
 
 

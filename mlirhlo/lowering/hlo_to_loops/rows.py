@@ -298,19 +298,20 @@ class _Rows:
         lanes = self.lanes
 
         def body(inner: Elements, i: Coordinate, before: States) -> States:
-            return [
-                self.step(
-                    inner,
-                    row,
-                    at,
-                    state,
-                    [
-                        *indices,
-                        Coordinate(self.b.add(i.base, n * lanes), 1, None, lanes, self.range),
-                    ],
-                )
-                for n, state in enumerate(before)
-            ]
+            with self.frame.stores_together():
+                return [
+                    self.step(
+                        inner,
+                        row,
+                        at,
+                        state,
+                        [
+                            *indices,
+                            Coordinate(self.b.add(i.base, n * lanes), 1, None, lanes, self.range),
+                        ],
+                    )
+                    for n, state in enumerate(before)
+                ]
 
         return self.carried(e, low, high, len(sets) * lanes, sets, body)
 

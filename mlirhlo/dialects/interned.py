@@ -6,18 +6,23 @@ xDSL verifies an attribute whenever one is made, which costs more than all else 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IndexType,
     IntegerAttr,
     IntegerType,
     StringAttr,
     UnitAttr,
+    VectorType,
     i1,
     i32,
     i64,
 )
+from xdsl.ir import Attribute
 
 _MOST = 1 << 14
 """Of each kind: more are made anew."""
@@ -65,6 +70,19 @@ def integer(number: int, type_: Any) -> Any:
     if type_ == i1:
         return (_FALSE, _TRUE)[number & 1]
     return IntegerAttr(number, type_)
+
+
+@functools.lru_cache(_MOST)
+def number(text: str, type_: Any) -> Any:
+    """A number, as Python writes it, of any type of numbers; of a vector in every lane."""
+    if isinstance(type_, VectorType):
+        element = cast("VectorType[Attribute]", type_).element_type
+        value = number(text, element)
+        data = value.value.data
+        return DenseIntOrFPElementsAttr.from_list(cast(Any, type_), [data])
+    if isinstance(type_, IntegerType | IndexType):
+        return integer(int(text), type_)
+    return FloatAttr(float(text), type_)
 
 
 _FALSE, _TRUE = IntegerAttr(0, i1), IntegerAttr(1, i1)

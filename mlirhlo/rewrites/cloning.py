@@ -45,17 +45,20 @@ def clone_computation(
     return copied
 
 
+def copy_computation(computation: ComputationOp) -> ComputationOp:
+    """A detached copy with the same names, several times as quick as `computation.clone()`."""
+    values: dict[SSAValue, SSAValue] = {}
+    block = Block()
+    for op in computation.instructions:
+        copy = clone_instruction(op, values, op.instruction_name)
+        values[op.output] = copy.output
+        append(block, copy)
+    properties = {k: v for k, v in computation.properties.items() if k != "sym_name"}
+    root = values[computation.terminator.root]
+    return close(computation.computation_name, block, root, properties)
+
+
 def clone_module(module: ModuleOp) -> ModuleOp:
     """A copy with the same names, several times as quick as `module.clone()`."""
-    computations: list[ComputationOp] = []
-    for computation in HloModule(module).computations:
-        values: dict[SSAValue, SSAValue] = {}
-        block = Block()
-        for op in computation.instructions:
-            copy = clone_instruction(op, values, op.instruction_name)
-            values[op.output] = copy.output
-            append(block, copy)
-        properties = {k: v for k, v in computation.properties.items() if k != "sym_name"}
-        root = values[computation.terminator.root]
-        computations.append(close(computation.computation_name, block, root, properties))
+    computations = [copy_computation(c) for c in HloModule(module).computations]
     return ModuleOp(computations, dict(module.attributes), module.sym_name)

@@ -1,6 +1,6 @@
 """Building functions of the loops stage.
 
-    b = FunctionBuilder("scale", [MemRefType(f32, [64]), MemRefType(f32, [64])])
+    b = FunctionBuilder("scale", [memref_of(f32, 64), memref_of(f32, 64)])
     x, out = b.arguments
     with b.loop(0, 64, 16) as i:
         value = b.vector_load(x, [i], 16)
@@ -32,6 +32,8 @@ from mlirhlo.lowering.builder.types import (
     element_of,
     lanes_of,
     like,
+    memref_of,
+    part_of,
     vector_of,
 )
 
@@ -53,5 +55,7 @@ __all__ = [
     "element_of",
     "lanes_of",
     "like",
+    "memref_of",
+    "part_of",
     "vector_of",
 ]

@@ -10,14 +10,12 @@ from xdsl.dialects import memref
 from xdsl.dialects import vector as xvector
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
-    FloatAttr,
     IndexType,
     IntegerType,
-    MemRefType,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from mlirhlo.dialects.interned import integer, integer64, integers32
+from mlirhlo.dialects.interned import integer64, integers32, number
 from mlirhlo.dialects.quick import append, create_op
 from mlirhlo.lowering.builder.types import (
     INDEX,
@@ -25,7 +23,7 @@ from mlirhlo.lowering.builder.types import (
     WITH_OVERFLOW,
     Index,
     element_of,
-    lanes_of,
+    memref_of,
     vector_of,
 )
 
@@ -37,7 +35,9 @@ class BlockBuilder:
         self._body = body
         self.block = body
         """Where ops go."""
-        self._constants: dict[tuple[object, Attribute], SSAValue] = {}
+        self._constants: dict[tuple[str, int], SSAValue] = {}
+        """By what Python writes, and the identity of their types, which live as long as they do."""
+        self._tables: dict[tuple[tuple[float, ...], Attribute], SSAValue] = {}
         self._heads: list[Operation] = []
         """Ops at the head of the function."""
         self._scratch: list[Operation] = self._heads
@@ -68,21 +68,17 @@ class BlockBuilder:
 
     def constant(self, value: float | int | bool, type_: Attribute) -> SSAValue:
         """A number as a scalar or in every lane, at the head of the function."""
-        key = (repr(value), type_)
+        key = (repr(value), id(type_))
         found = self._constants.get(key)
         if found is None:
             element = element_of(type_)
-            attribute: Attribute
-            if isinstance(element, IntegerType | IndexType):
-                number: Any = int(value)
-                if not isinstance(element, IndexType):
-                    number = _wrapped(number, cast(Any, element).width.data)
-                attribute = cast(Attribute, integer(number, element))
+            if isinstance(element, IndexType):
+                text = repr(int(value))
+            elif isinstance(element, IntegerType):
+                text = repr(_wrapped(int(value), cast(Any, element).width.data))
             else:
-                number = float(value)
-                attribute = FloatAttr(number, cast(Any, element))
-            if lanes_of(type_):
-                attribute = DenseIntOrFPElementsAttr.from_list(cast(Any, type_), [number])
+                text = repr(float(value))
+            attribute = cast(Attribute, number(text, type_))
             op = create_op(xarith.ConstantOp, (), (type_,), {"value": attribute})
             self._heads.append(op)
             found = self._constants[key] = op.results[0]
@@ -91,11 +87,11 @@ class BlockBuilder:
     def table(self, numbers: Sequence[float], element: Attribute) -> SSAValue:
         """A buffer that holds these numbers, filled at the head of the function."""
         key = (tuple(numbers), element)
-        found = self._constants.get(key)
+        found = self._tables.get(key)
         if found is None:
             lanes = 8
             padded = [*numbers, *[0.0] * (-len(numbers) % lanes)]
-            found = self._constants[key] = _alloca([len(padded)], element, self._heads)
+            found = self._tables[key] = _alloca([len(padded)], element, self._heads)
             type_ = vector_of(element, lanes)
             for at in range(0, len(padded), lanes):
                 row = DenseIntOrFPElementsAttr.from_list(cast(Any, type_), padded[at : at + lanes])
@@ -168,7 +164,7 @@ def _alloca(shape: Sequence[int], element: Attribute, heads: list[Operation]) ->
     op = create_op(
         memref.AllocaOp,
         (),
-        (MemRefType(element, shape),),
+        (memref_of(element, *shape),),
         {
             "alignment": integer64(64),
             "operandSegmentSizes": integers32(0, 0),

@@ -25,12 +25,12 @@ from mlirhlo.dialects.x86vector import DotBF16Op
 from mlirhlo.lowering.builder.arithmetic import ArithmeticBuilder
 from mlirhlo.lowering.builder.types import (
     EXACT,
-    FROM_ANYWHERE,
     INDEX,
     REASSOCIATE,
     Index,
     element_of,
     lanes_of,
+    part_of,
     vector_of,
 )
 
@@ -107,7 +107,7 @@ class MemoryBuilder(ArithmeticBuilder):
         return self.emit(
             memref.SubviewOp,
             [source, self.index(start), self.index(1)],
-            MemRefType(element, [DYNAMIC_INDEX], FROM_ANYWHERE),
+            part_of(element),
             dict(_MOVED),
         )
 

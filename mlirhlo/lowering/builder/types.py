@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects import arith as xarith
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     IndexType,
+    MemRefType,
     StridedLayoutAttr,
     VectorType,
 )
@@ -43,6 +46,18 @@ def vector_of(element: Attribute, lanes: int) -> VectorType[Any]:
     if found is None:
         found = _VECTORS[element, lanes] = VectorType(element, [lanes])
     return found
+
+
+@functools.lru_cache(1 << 12)
+def memref_of(element: Attribute, *sizes: int) -> MemRefType[Any]:
+    """`memref<sizes x element>`, one object for each."""
+    return MemRefType(element, sizes)
+
+
+@functools.cache
+def part_of(element: Attribute) -> MemRefType[Any]:
+    """A buffer of one dimension and any size within another one, one object for each type of elements."""
+    return MemRefType(element, [DYNAMIC_INDEX], FROM_ANYWHERE)
 
 
 def lanes_of(type_: Attribute) -> int:

@@ -41,6 +41,7 @@ from mlirhlo.lowering.hlo_to_loops.merging import (
     is_regrouping,
     sizes_of,
 )
+from mlirhlo.rewrites.cloning import copy_computation
 
 Groups: TypeAlias = "Sequence[tuple[int, ...]]"
 """For each dimension of a new array, the dimensions of the old one that it is."""
@@ -189,7 +190,7 @@ class _Rewriter:
 
         if name not in self.callees:
             computation = callee(op, name)
-            self.callees[name] = computation.clone()
+            self.callees[name] = copy_computation(computation)
             for inner in computation.instructions:
                 for other in inner.called_computations:
                     self.call(inner, other)

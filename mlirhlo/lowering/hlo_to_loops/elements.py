@@ -7,6 +7,7 @@ numbers are two values; floats narrower than 16 bits stay integers of their widt
 
 from __future__ import annotations
 
+import functools
 from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import IntegerType, MemRefType, i1, i8
@@ -15,7 +16,7 @@ from xdsl.ir import Attribute, SSAValue
 from mlirhlo.dialects import arith as casts
 from mlirhlo.dialects.hlo.element_types import Kind, PrimitiveType
 from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.lowering.builder import FunctionBuilder
+from mlirhlo.lowering.builder import FunctionBuilder, memref_of
 
 Value: TypeAlias = "tuple[SSAValue, ...]"
 """An element in registers: one value, of complex types real and imaginary part."""
@@ -29,7 +30,12 @@ def register_type(element: PrimitiveType) -> Attribute:
     if element.is_float and element.bits >= 16:
         assert element.mlir is not None
         return element.mlir
-    return IntegerType(element.bits)
+    return _integer(element.bits)
+
+
+@functools.cache
+def _integer(bits: int) -> IntegerType:
+    return IntegerType(bits)
 
 
 def memory_type(element: PrimitiveType) -> Attribute:
@@ -58,7 +64,7 @@ def buffer_type(shape: ArrayShape) -> MemRefType[Any]:
     sizes = physical_dimensions(shape)
     if shape.element_type.is_complex:
         sizes = (*sizes, 2)
-    return MemRefType(memory_type(shape.element_type), sizes)
+    return memref_of(memory_type(shape.element_type), *sizes)
 
 
 def to_register(b: FunctionBuilder, value: SSAValue, element: PrimitiveType) -> SSAValue:

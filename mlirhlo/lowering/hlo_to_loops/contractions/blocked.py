@@ -9,11 +9,11 @@ from typing import Any, cast
 
 from xdsl.dialects import arith as xarith
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 
-from mlirhlo.lowering.builder import Index
+from mlirhlo.lowering.builder import Index, memref_of
 from mlirhlo.lowering.hlo_to_loops.contractions.arithmetic import one_by_one
 from mlirhlo.lowering.hlo_to_loops.contractions.block import Block
 from mlirhlo.lowering.hlo_to_loops.contractions.blocking import (
@@ -198,7 +198,7 @@ class BlockedKernel:
         """The workspace from a byte on."""
         b = self.b
         assert self.room is not None
-        type_ = MemRefType(element, [DYNAMIC_INDEX])
+        type_ = memref_of(element, DYNAMIC_INDEX)
         return b.emit(memref.ViewOp, [self.room, b.index(start), b.index(0)], type_)
 
     def reader(self, factor: Factor) -> Reader:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import MemRefType, i8
+from xdsl.dialects.builtin import i8
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
-from mlirhlo.lowering.builder import FunctionBuilder
+from mlirhlo.lowering.builder import FunctionBuilder, memref_of
 from mlirhlo.lowering.hlo_to_loops.contractions.operands import Memory
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output
 
@@ -34,7 +34,7 @@ class KernelFunction:
         """An empty one."""
         shapes = [cast(ArrayShape, shape_of(v.type)) for v in operands]
         shapes += [o.shape for o in outputs]
-        types = [MemRefType(i8, [s.element_count * s.element_type.byte_size]) for s in shapes]
+        types = [memref_of(i8, s.element_count * s.element_type.byte_size) for s in shapes]
         b = FunctionBuilder(name, types, argument_attributes=[{} for _ in types])
         memories = [Memory(b, x, s) for x, s in zip(b.arguments, shapes, strict=True)]
         memory = dict(zip(operands, memories, strict=False))

@@ -14,13 +14,13 @@ from typing import Any, cast
 from xdsl.dialects import arith as xarith
 from xdsl.dialects import memref
 from xdsl.dialects import vector as xvector
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, MemRefType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType
 from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects import arith as casts
 from mlirhlo.dialects.hlo.element_types import F32, PrimitiveType
 from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.lowering.builder import FunctionBuilder, Index, lanes_of, vector_of
+from mlirhlo.lowering.builder import FunctionBuilder, Index, lanes_of, memref_of, vector_of
 from mlirhlo.lowering.hlo_to_loops.contractions.arithmetic import rounding
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction, Factor
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import Index as DimensionIndex
@@ -54,14 +54,14 @@ class Memory:
         """As one dimension of numbers, in the order of memory; complex ones are two each."""
         parts = 2 if self.shape.element_type.is_complex else 1
         element = memory_type(self.shape.element_type)
-        return self.view(MemRefType(element, [self.shape.element_count * parts]))
+        return self.view(memref_of(element, self.shape.element_count * parts))
 
     def units(self, unit: Attribute) -> SSAValue:
         """As any number of `unit`."""
         return self.b.emit(
             memref.CastOp,
-            [self.view(MemRefType(unit, [_count_of(self.shape, unit)]))],
-            MemRefType(unit, [DYNAMIC_INDEX]),
+            [self.view(memref_of(unit, _count_of(self.shape, unit)))],
+            memref_of(unit, DYNAMIC_INDEX),
         )
 
 

@@ -18,7 +18,15 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 
-from mlirhlo.lowering.builder import FROM_ANYWHERE, INDEX, FunctionBuilder, Index, Loop, vector_of
+from mlirhlo.lowering.builder import (
+    INDEX,
+    FunctionBuilder,
+    Index,
+    Loop,
+    memref_of,
+    part_of,
+    vector_of,
+)
 from mlirhlo.lowering.hlo_to_loops.contractions.arithmetic import Arithmetic
 from mlirhlo.lowering.hlo_to_loops.elements import register_type
 from mlirhlo.lowering.target import Target
@@ -29,12 +37,12 @@ _AHEAD = 8
 
 def flat(element: Attribute) -> MemRefType[Any]:
     """Any number of elements."""
-    return MemRefType(element, [DYNAMIC_INDEX])
+    return memref_of(element, DYNAMIC_INDEX)
 
 
 def from_anywhere(element: Attribute) -> MemRefType[Any]:
     """The same, as `FunctionBuilder.moved` gives it."""
-    return MemRefType(element, [DYNAMIC_INDEX], FROM_ANYWHERE)
+    return part_of(element)
 
 
 def unit_type(arithmetic: Arithmetic) -> Attribute:

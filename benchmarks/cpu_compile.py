@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
-"""How long compiling takes, beside XLA:CPU: transformers of more and more layers.
+"""How long compiling takes, beside XLA:CPU: single kernels, and transformers of more and more layers.
 
-    python benchmarks/cpu_compile.py                       # forward and train step, 1, 4, 12, 24 layers
+    python benchmarks/cpu_compile.py                       # kernels; forward and train step, 1 to 24 layers
     python benchmarks/cpu_compile.py --layers 1,4 --train no
+    python benchmarks/cpu_compile.py --only kernels
 
-Processor time of all threads, in seconds, from the HLO module to code that can be called. "cold" compiles
-everything, "cached" finds the module in the cache; "kernels" are the distinct ones. Needs jax.
+Processor time of all threads, from the HLO module to code that can be called. "cold" compiles everything,
+"cached" finds the module in the cache; "kernels" are the distinct ones. Single kernels are compiled in turns by
+both, medians of all rounds. Needs jax.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +22,54 @@ from typing import Any
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ["MLIRHLO_COMPILE_WORKERS"] = "0"  # their time would not be seen
+
+
+KERNELS = {
+    "elementwise chain": 0.5,
+    "tanh chain": 0.5,
+    "softmax": 1.5,
+    "layer norm": 1.5,
+    "rms norm": 1.5,
+    "sgemm 256": 2.5,
+    "sgemm 1024": 2.5,
+}
+"""Programs of one kernel, and the ratio that is asked for."""
+
+
+def kernel(name: str, rounds: int) -> None:
+    """Prints a row."""
+    import jax
+    import numpy as np
+    from cpu import in_default_layouts
+    from cpu_programs import programs
+
+    import mlirhlo
+
+    program = programs()[name]
+    inputs = program.inputs(np.random.default_rng(0))
+    text = jax.jit(program.function).lower(*inputs).compiler_ir("hlo").as_hlo_text()  # type: ignore[union-attr]
+    module = mlirhlo.parse(in_default_layouts(text))
+
+    def theirs() -> float:
+        jax.clear_caches()
+        lowered = jax.jit(program.function).lower(*inputs)
+        start = time.process_time()
+        lowered.compile()
+        return time.process_time() - start
+
+    def ours(cached: bool) -> float:
+        start = time.process_time()
+        mlirhlo.compile(module, cached=cached)
+        return time.process_time() - start
+
+    ours(cached=True)
+    samples = [(theirs(), ours(cached=False), ours(cached=True)) for _ in range(rounds)]
+    xla, cold, warm = (statistics.median(column) for column in zip(*samples, strict=True))
+    print(
+        f"{name:20}{xla * 1e3:9.1f}{cold * 1e3:9.1f}{cold / xla:9.2f}{KERNELS[name]:9.1f}"
+        f"{warm * 1e3:10.2f}{warm / cold:9.3f}",
+        flush=True,
+    )
 
 
 def transformer(layers: int, *, train: bool) -> tuple[Callable[..., Any], Sequence[Any]]:
@@ -93,18 +144,33 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--layers", default="1,4,12,24")
     parser.add_argument("--train", choices=["no", "yes", "both"], default="both")
+    parser.add_argument("--only", choices=["kernels", "transformers"])
+    parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        os.environ["MLIRHLO_CACHE_DIR"] = directory
+        os.chmod(directory, 0o700)
+        if options.only != "transformers":
+            print(
+                f"{'':20}{'XLA ms':>9}{'cold ms':>9}{'÷ XLA':>9}{'asked':>9}"
+                f"{'cached ms':>10}{'÷ cold':>9}"
+            )
+            for name in KERNELS:
+                kernel(name, options.rounds)
+        if options.only != "kernels":
+            transformers(options)
+
+
+def transformers(options: argparse.Namespace) -> None:
+    """Prints the table of transformers."""
     print(
         f"{'':9}{'layers':>7}{'XLA s':>9}{'cold s':>9}{'÷ XLA':>9}"
         f"{'cached s':>9}{'÷ cold':>9}{'kernels':>9}{'parse s':>9}{'apart':>10}"
     )
-    with tempfile.TemporaryDirectory() as directory:
-        os.environ["MLIRHLO_CACHE_DIR"] = directory
-        os.chmod(directory, 0o700)
-        for train in (False, True):
-            if options.train in ("both", "yes" if train else "no"):
-                for layers in map(int, options.layers.split(",")):
-                    measure(layers, train=train)
+    for train in (False, True):
+        if options.train in ("both", "yes" if train else "no"):
+            for layers in map(int, options.layers.split(",")):
+                measure(layers, train=train)
 
 
 if __name__ == "__main__":

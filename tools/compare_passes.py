@@ -13,7 +13,9 @@ agree    the modules are the same up to names
 better   ours has fewer instructions
 worse    ours has more
 differs  as many, but others
-and, of those that are not the same,
+Where the pass fuses it is kernels that count: instructions that run by themselves, no more than handing
+values on. What is inside fusions says how often it is written there, not how often it is computed.
+And, of those that are not the same,
 dearer   ours has more flops, transcendentals or bytes accessed by the cost analysis
 Constants that XLA's pass leaves to constant folding are counted on both sides alike.
 """
@@ -35,6 +37,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from mlirhlo.analysis.call_graph import call_graph  # noqa: E402
 from mlirhlo.analysis.cost import CostAnalysis, analyse  # noqa: E402
 from mlirhlo.debug.index.names import parse_name  # noqa: E402
 from mlirhlo.diagnostics import HloError  # noqa: E402
@@ -57,16 +60,26 @@ SETTINGS: Mapping[tuple[str, str], str] = {
     ("gpu", "algsimp"): (
         "enable-conditional-simplification=true rewrite-no-op-bitcast-convert-to-bitcast=true"
     ),
+    ("cpu", "fusion"): "moves=true multi-output=true",
+    ("gpu", "priority-fusion"): "moves=true",
     ("cpu", "gather_expander"): "simple-only=true",
     ("cpu", "layout-assignment"): "target=cpu",
     ("gpu", "gather_expander"): "simple-only=true",
+    ("cpu", "scatter_expander"): "simple-only=true",
     ("gpu", "scatter_expander"): "simple-only=true",
     ("tpu", "bfloat16-propagation"): "dots=true",
 }
 """Options that XLA's compilers give a pass, by platform; dumps tell names, not options."""
 
+TIDIES = ("shardy-xla",)
+"""Passes for which XLA leaves HLO for StableHLO and comes back, on which way tuples and what is equal
+twice go: they go on both sides then."""
 LAID_OUT = ("layout", "hlo_normalization", "fusion")
 """Words of pipelines that run when layouts are assigned; XLA's passes look at them there."""
+FUSING = ("fusion", "multi_output_fusion", "priority-fusion")
+"""Passes that are measured by the kernels that they leave."""
+NO_KERNELS = frozenset({"bitcast", "constant", "get-tuple-element", "parameter", "tuple"})
+"""Opcodes that hand values on."""
 NOT_LAID_OUT = "through_layout_assignment"
 """XLA:CPU's pipeline that ends by assigning layouts."""
 
@@ -90,13 +103,6 @@ EXPLAINED: Mapping[str, str] = {
     "float-normalization-bf16": (
         "In functions of elements ours rounds what they are given to bf16 as well, as the operands of "
         "the original were; XLA's computes on what it is given."
-    ),
-    "scatter_expander": (
-        "XLA:CPU expands the scatters that it has no code for, here 3 of 12; ours expands all."
-    ),
-    "shardy-xla": (
-        "XLA's leaves HLO for StableHLO and comes back, which merges equal constants and instructions "
-        "on the way; ours leaves those to `cse`."
     ),
 }
 """Why ours is worse where it is."""
@@ -169,17 +175,28 @@ class Result:
     text: str
     """Without names, computations sorted."""
     count: int
-    """Instructions."""
+    """Instructions, or kernels."""
     cost: CostAnalysis
 
 
-def result_of(text: str, pipeline: str) -> Result:
-    """Runs a pipeline on a module."""
+def result_of(text: str, pipeline: str, kernels: bool = False) -> Result:
+    """Runs a pipeline on a module; `kernels`: counts those."""
     module = parse_module(text)
     run_pipeline(module, parse_pipeline(pipeline))
     header, *rest = print_module(module, PrintOptions.fingerprint()).split("\n\n")
-    count = sum(1 for _ in HloModule(module).instructions)
+    count = kernels_of(HloModule(module)) if kernels else len(list(HloModule(module).instructions))
     return Result("\n\n".join([header, *sorted(rest)]), count, analyse(module))
+
+
+def kernels_of(module: HloModule) -> int:
+    """Instructions that run by themselves, and do more than to hand values on."""
+    embedded = call_graph(module.op).embedded()
+    return sum(
+        instruction.opcode.name not in NO_KERNELS
+        for computation in module.computations
+        if computation.computation_name not in embedded
+        for instruction in computation.instructions
+    )
 
 
 def dearer(ours: Result, theirs: Result) -> bool:
@@ -205,8 +222,9 @@ def pipeline_of(name: str, pair: Pair) -> str:
 
 def compare(name: str, pair: Pair) -> tuple[str, bool, Result, Result]:
     """agree, better, worse or differs; whether ours is dearer; ours and XLA's."""
-    ours = result_of(pair.before, f"{pipeline_of(name, pair)},dce")
-    theirs = result_of(pair.after, "dce")
+    rest = "tuple-simplifier,cse,dce" if name in TIDIES else "dce"
+    ours = result_of(pair.before, f"{pipeline_of(name, pair)},{rest}", name in FUSING)
+    theirs = result_of(pair.after, rest, name in FUSING)
     if ours.text == theirs.text:
         return "agree", False, ours, theirs
     found = "differs"

@@ -50,12 +50,14 @@ class FusionPass(HloPass):
     """Lets reduces of columns share a fusion with other outputs."""
     products: bool = True
     """Fuses dots and convolutions with what is computed from their elements."""
+    moves: bool = False
+    """Fuses transposes, reshapes, reversals, concatenations, pads and gathers into what reads them."""
     fuel: int | None = None
     """At most so many instructions are fused into their readers."""
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Fuses in every computation that runs as a whole; whether anything was fused."""
-        kinds = Kinds(self.rows, self.columns, self.products)
+        kinds = Kinds(self.rows, self.columns, self.products, moves=self.moves)
         builder = Builder(module)
         changed = False
         fuel = self.fuel
@@ -68,7 +70,7 @@ class FusionPass(HloPass):
                 fuel=fuel,
                 remarks=trace.remarks,
             )
-            groups = planner.plan(graph_of(computation))
+            groups = planner.plan(graph_of(computation, moves=self.moves))
             fuel = None if fuel is None else fuel - planner.joined
             trace.rule_counts[self.name, "joined"] += planner.joined
             changed |= builder.build(computation, groups)
@@ -146,6 +148,8 @@ class PriorityFusionPass(HloPass):
 
     name = "priority-fusion"
 
+    moves: bool = False
+    """Fuses transposes, reshapes, reversals, concatenations, pads and gathers into what reads them."""
     fuel: int | None = None
     """At most so many producers are fused."""
 
@@ -155,8 +159,9 @@ class PriorityFusionPass(HloPass):
         changed = False
         fuel = self.fuel
         for computation in running(module):
-            queue = PriorityQueue(computation.computation_name, Kinds(), fuel, trace.remarks)
-            groups = queue.plan(graph_of(computation))
+            kinds = Kinds(moves=self.moves)
+            queue = PriorityQueue(computation.computation_name, kinds, fuel, trace.remarks)
+            groups = queue.plan(graph_of(computation, moves=self.moves))
             fuel = None if fuel is None else fuel - queue.fused
             trace.rule_counts[self.name, "fused"] += queue.fused
             changed |= builder.build(computation, groups)

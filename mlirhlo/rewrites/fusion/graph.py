@@ -9,11 +9,14 @@ from enum import Enum, auto
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.ops import (
+    BitcastOp,
     BroadcastOp,
     ComputationOp,
     ConstantOp,
+    GatherOp,
     ParameterOp,
     ReduceOp,
+    ReshapeOp,
 )
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
@@ -121,12 +124,17 @@ class Node:
         return self.op.opcode.name
 
 
-def graph_of(computation: ComputationOp) -> list[Node]:
-    """Nodes of a computation in block order. Linear in its instructions."""
+def graph_of(computation: ComputationOp, *, moves: bool = False) -> list[Node]:
+    """Nodes of a computation in block order. Linear in its instructions.
+
+    `moves`: gathers and reshapes move elements as slices do; otherwise they are never inside a fusion.
+    """
     nodes: list[Node] = []
     by_value: dict[SSAValue, Node] = {}
     for op in computation.instructions:
         node = _node(len(nodes), op)
+        if moves and node.role is Role.OTHER and _may_move(node):
+            node.role = Role.MOVE
         inputs = op.inputs
         node.operands = tuple([by_value[v] for v in inputs])
         for operand in node.operands:
@@ -142,8 +150,12 @@ def graph_of(computation: ComputationOp) -> list[Node]:
         by_value[op.output] = node
         nodes.append(node)
     by_value[computation.terminator.root].is_root = True
+    so_far = 0.0
     for node in nodes:
         _derive(node)
+        so_far += node.time
+        # Sums over operands count twice what is reached twice.
+        node.chain = min(node.chain, so_far)
     return nodes
 
 
@@ -184,6 +196,19 @@ def _role(op: Instruction, shape: ArrayShape | None) -> Role:
         assert shape is not None
         return Role.VIEW if same_elements(before, shape) else Role.OTHER
     return _ROLES.get(name, Role.OTHER)
+
+
+def _may_move(node: Node) -> bool:
+    """Whether it is a gather or reshape of static arrays that are not empty."""
+    op = node.op
+    if not isinstance(op, (BitcastOp, GatherOp, ReshapeOp)) or not node.elements:
+        return False
+    inputs = [shape_of(v.type) for v in op.inputs]
+    if not all(isinstance(s, ArrayShape) and not s.is_dynamic and s.element_count for s in inputs):
+        return False
+    source = inputs[0]
+    assert isinstance(source, ArrayShape)
+    return node.shape is not None and source.element_type is node.shape.element_type
 
 
 def _barrier(op: Instruction) -> object:

@@ -183,6 +183,10 @@ def _through(form: Form, user: Node, number: int, path: Path) -> Path:
             if number < len(user.operands) // 2:
                 return (FULL, operand.elements)
             return (SCALAR, 1)
+        case Role.MOVE if user.opcode in ("concatenate", "pad"):
+            # Each element of an operand goes to one place.
+            part = -(-count * operand.elements // user.elements)
+            return ((user.index, number, key), min(count, part))
         case Role.UPDATE:
             return (FULL, operand.elements) if number == 1 else (("of", user.index, number), count)
         case _:

@@ -37,6 +37,9 @@ class Kinds:
     """Dots and convolutions with what is computed from their elements."""
     updates: bool = True
     """Slices written in place with what they are computed from."""
+    moves: bool = False
+    """Transposes, reshapes, reversals, concatenations, pads and gathers read by others of the fusion;
+    slices of what is reduced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +60,13 @@ class Admission:
     """Places of the members so far, where the form changes them."""
 
 
-_ONLY_AS_OUTPUT = frozenset({"concatenate", "pad", "reverse"})
-"""Moves that are computed with others only as the last step."""
+_ONLY_AS_OUTPUT = frozenset({"concatenate", "copy", "pad", "reverse", "transpose"})
+"""Moves that are computed with others only as the last step: there are fast kernels for that."""
 
 
 def admit(group: Group, node: Node, kinds: Kinds) -> Admission | Refusal:
     """Whether `node`, which `group` reads, can be computed in it."""
-    refusal = _never(group, node)
+    refusal = _never(group, node, kinds)
     if refusal is not None:
         return refusal
     found = _with_form(group, node, kinds)
@@ -114,13 +117,13 @@ def admit_beside(group: Group, node: Node, kinds: Kinds) -> Admission | None:
     return None
 
 
-def _never(group: Group, node: Node) -> Refusal | None:
+def _never(group: Group, node: Node, kinds: Kinds) -> Refusal | None:
     kind = group.form.kind
     if kind is Kind.ALONE:
         return Refusal("consumer", f"`{group.outputs[0].opcode}` is never fused")
     if node.role is Role.OTHER:
         return Refusal("producer", f"`{node.opcode}` is never fused")
-    if node.role is Role.UPDATE:
+    if node.role is Role.UPDATE and not kinds.moves:
         return Refusal("in-place", "it writes into its operand's memory and is an output always")
     if node.role is Role.REDUCE and (node.fold is None or node.shape is None):
         return Refusal("producer", "a reduce of several results is an output always")
@@ -141,23 +144,37 @@ def _with_form(group: Group, node: Node, kinds: Kinds) -> Admission | Refusal:
             return rows
     paths = paths_to(form, group.members, node)
     if form.kind is Kind.UPDATE and any(key != FULL for key, _ in paths):
-        if node.role is not Role.CONSTANT and not _below_update(group, node):
+        if kinds.moves and (whole := _as_whole(group, node)) is not None:
+            return whole
+        if node.role is not Role.CONSTANT and not _below_update(group, node, kinds):
             return Refusal("in-place", "what is updated, and where, is read from memory")
     match node.role:
         case Role.REDUCE:
             return _reduce(group, node, paths)
         case Role.PRODUCT:
             return _product(group, node, paths, kinds)
-        case Role.MOVE:
-            return _move(group, node, paths)
+        case Role.MOVE | Role.UPDATE:
+            return _move(group, node, paths, kinds)
         case _:
             return Admission(form, paths)
 
 
-def _below_update(group: Group, node: Node) -> bool:
-    """Whether only the update's value, not its place, depends on it."""
+def _below_update(group: Group, node: Node, kinds: Kinds) -> bool:
+    """Whether only the update's value, not its place, depends on it; with moves its place may."""
     root = group.outputs[0]
-    return root not in node.users
+    return root.operands[0] is not node if kinds.moves else root not in node.users
+
+
+def _as_whole(group: Group, node: Node) -> Admission | None:
+    """An update of what nothing else reads: computed with it, all of it written."""
+    root = group.outputs[0]
+    if root.operands[0] is not node or len(node.users) > 1:
+        return None
+    if node.role not in (Role.ELEMENTWISE, Role.BROADCAST, Role.MOVE, Role.VIEW):
+        return None
+    new = Form(Kind.LOOP, root.space, is_simple=False)
+    members = paths_under(group, new)
+    return Admission(new, paths_to(new, members, node), members)
 
 
 def _as_rows(group: Group, node: Node, rows: Rows, kinds: Kinds) -> Admission | Refusal | None:
@@ -229,13 +246,13 @@ def _product(
     return Admission(replace(form, kind=Kind.OUTPUT, product=node), paths)
 
 
-def _move(group: Group, node: Node, paths: tuple[Path, ...]) -> Admission | Refusal:
+def _move(group: Group, node: Node, paths: tuple[Path, ...], kinds: Kinds) -> Admission | Refusal:
     form = group.form
+    if kinds.moves and form.kind in (Kind.ROW, Kind.COLUMN, Kind.REDUCE):
+        return Admission(form, paths)
     if form.kind not in (Kind.LOOP, Kind.UPDATE):
         return Refusal("move", f"a {form.kind.value} fusion reads its arrays where they are walked")
-    if node.opcode in _ONLY_AS_OUTPUT:
-        return Refusal("move", f"`{node.opcode}` is an output always")
-    if node.opcode in ("transpose", "copy"):
+    if node.opcode in _ONLY_AS_OUTPUT and not kinds.moves:
         return Refusal("move", f"`{node.opcode}` is an output always")
     return Admission(replace(form, is_simple=False), paths)
 

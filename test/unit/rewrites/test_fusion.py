@@ -36,6 +36,9 @@ PIPELINES = (
     "priority-fusion",
     "multi_output_fusion",
     "fusion{multi-output=true},defuser",
+    "fusion{moves=true}",
+    "fusion{multi-output=true moves=true}",
+    "priority-fusion{moves=true}",
 )
 EXPENSIVE = ("tanh", "exponential")
 
@@ -74,7 +77,8 @@ def programs(draw: st.DrawFn) -> str:
             dimension = 0 if source == "row" else 1
             add("full", f"broadcast({pick(source)}), dimensions={{{dimension}}}")
         elif what == 8:
-            add("full", f"reverse({pick('full')}), dimensions={{1}}")
+            lines += moved(f"v{len(lines)}", pick("full"), pick("column"), draw(st.integers(0, 4)))
+            kinds["full"].append(lines[-1].split()[0])
         else:
             numbers = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
             add("full", f"dot({pick('full')}, w), {numbers}")
@@ -94,6 +98,45 @@ def programs(draw: st.DrawFn) -> str:
   ROOT t = ({", ".join(shapes)}) tuple({", ".join(results)})
 }}
 """
+
+
+def moved(name: str, full: str, column: str, how: int) -> list[str]:
+    """Instructions that move the elements of an array; the last has its shape."""
+    shape = SHAPES["full"]
+    match how:
+        case 0:
+            return [f"  {name} = {shape} reverse({full}), dimensions={{1}}"]
+        case 1:
+            return [
+                f"  {name}_a = f32[{ROWS},5] slice({full}), slice={{[0:{ROWS}], [0:5]}}",
+                (
+                    f"  {name}_b = f32[{ROWS},{COLUMNS - 5}] slice({full}), "
+                    f"slice={{[0:{ROWS}], [5:{COLUMNS}]}}"
+                ),
+                f"  {name} = {shape} concatenate({name}_b, {name}_a), dimensions={{1}}",
+            ]
+        case 2:
+            return [
+                f"  {name}_a = f32[{COLUMNS},{ROWS}] reshape({full})",
+                f"  {name} = {shape} transpose({name}_a), dimensions={{1,0}}",
+            ]
+        case 3:
+            return [
+                f"  {name}_a = f32[1,{COLUMNS}] reshape({column})",
+                f"  {name}_b = s32[] constant(3)",
+                f"  {name}_c = s32[] add({name}_b, {name}_b)",
+                f"  {name} = {shape} dynamic-update-slice({full}, {name}_a, {name}_c, {name}_b)",
+            ]
+        case _:
+            return [
+                f"  {name}_a = s32[{ROWS}] iota(), iota_dimension=0",
+                f"  {name}_b = s32[{ROWS}] multiply({name}_a, {name}_a)",
+                (
+                    f"  {name} = {shape} gather({full}, {name}_b), offset_dims={{1}}, "
+                    "collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, "
+                    f"slice_sizes={{1,{COLUMNS}}}"
+                ),
+            ]
 
 
 def inputs() -> list[object]:

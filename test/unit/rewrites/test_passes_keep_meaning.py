@@ -28,10 +28,16 @@ from mlirhlo.rewrites.passes import HloPass
 from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
 from mlirhlo.rewrites.registry import list_passes
 
-PASSES = tuple(
-    name for name, info in list_passes(loaded=False).items() if issubclass(info.factory(), HloPass)
+PASSES = (
+    *(
+        name
+        for name, info in list_passes(loaded=False).items()
+        if issubclass(info.factory(), HloPass)
+    ),
+    "fusion{moves=true}",
+    "priority-fusion{moves=true}",
 )
-"""Passes from HLO to HLO."""
+"""Passes from HLO to HLO, and those whose options make others of them."""
 LONG = PrintOptions(large_constants=True)
 CANNOT_RUN = {"HLO0301", "HLO0350", "HLO0352"}
 """Constants left out of the text, unknown custom calls, empty host queues."""

@@ -18,6 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+PAGE = 4096
+"""Bytes of a page of memory: what is below it in an address is known before it is translated."""
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -32,6 +35,11 @@ class Target:
     l1_bytes: int = 32 << 10
     l2_bytes: int = 1 << 20
     l3_bytes: int = 8 << 20
+
+    @property
+    def l1_ways(self) -> int:
+        """Lines of L1 for addresses that are pages apart: it is looked up by what a page leaves alone."""
+        return max(1, self.l1_bytes // PAGE)
 
     def has(self, *features: str) -> bool:
         """Whether it has all of them."""

@@ -8,11 +8,12 @@ never from the number of threads, so that results do not either.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 
 from mlirhlo.lowering.hlo_to_loops.contractions.packing import Depth, runs_along_depth
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction, Factor, window_step
 from mlirhlo.lowering.hlo_to_loops.contractions.tiles import best_rows
-from mlirhlo.lowering.target import Target
+from mlirhlo.lowering.target import PAGE, Target
 
 _TASK_NS = 40_000
 """A task should take about as long at least."""
@@ -35,6 +36,8 @@ _RHS_SHARE = 0.4
 """Of L2, that right factors may take which are read for every line of a window's places."""
 _LHS_SHARE = 0.35
 """Of L2, that a block of left factors may take."""
+_WAYS_SHARE = 2 / 3
+"""Of the ways of L1, that left factors may take which are read where they are."""
 _MANY_PANELS = 16
 """Panels from which on reading them, not the left factors, is what blocks are made for."""
 _PANEL_COLUMNS = 32
@@ -119,7 +122,7 @@ def choose_blocking(c: Contraction, target: Target) -> Blocking:
     if windows:
         most = best_rows(target, vectors, a.parts)
         height = -(-rows // -(-rows // most))
-    lhs_packed = "window" if windows else _lhs_packing(c, rows)
+    lhs_packed = "window" if windows else _lhs_packing(c, rows, height, target)
     if a.tiles and not lhs_packed and rows % 16:
         lhs_packed = "rows"
     streams = not packs_rhs and moved > target.l2_bytes and not _is_in_panels(c)
@@ -211,7 +214,7 @@ def _is_in_panels(c: Contraction) -> bool:
     return _stride(c, c.rhs, strides, c.depth[0]) == c.count(c.columns) <= _PANEL_COLUMNS
 
 
-def _lhs_packing(c: Contraction, rows: int) -> str:
+def _lhs_packing(c: Contraction, rows: int, height: int, target: Target) -> str:
     a = c.arithmetic
     along = runs_along_depth(c.lhs, c)
     if _is_plain(c.lhs, c) and len(c.rows) <= 1 and len(c.depth) <= 1:
@@ -219,13 +222,21 @@ def _lhs_packing(c: Contraction, rows: int) -> str:
         row = _stride(c, c.lhs, strides, c.rows[0]) if c.rows else 0
         step = _stride(c, c.lhs, strides, c.depth[0]) if c.depth else 0
         if a.group == 1:
-            # Rows a page apart, or steps of the depth a page apart, fight for the same places in L1.
-            far = max(abs(row), abs(step)) * a.total.byte_size
+            bytes_ = c.lhs.shape.element_type.byte_size
+            if step == 1 and _same_places(row * bytes_, height) <= _WAYS_SHARE * target.l1_ways:
+                return ""
+            # Steps of the depth a page apart fight for the same places in L1.
+            far = max(abs(row), abs(step)) * bytes_
             if far < 2048 or (far % 1024 and far < 8192) or rows <= 4 or c.count(c.columns) <= 64:
                 return ""
         elif along and step == 1 and c.count(c.depth) % (a.group * 16) == 0 and row % a.group == 0:
             return ""
     return "rows" if along or a.tiles or a.parts > 1 else "depth"
+
+
+def _same_places(stride_bytes: int, rows: int) -> int:
+    """How many of so many rows stand in the same places of L1, which an address less than a page tells."""
+    return -(-rows * gcd(stride_bytes, PAGE) // PAGE)
 
 
 def _stride(c: Contraction, factor: Factor, strides: dict[int, int], axis: int) -> int:

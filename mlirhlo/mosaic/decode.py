@@ -21,14 +21,14 @@ from mlirhlo.dialects.tpu.op_classes import class_of
 from mlirhlo.formats.bytecode.dialects import default_codecs
 from mlirhlo.formats.bytecode.tables import Tables
 from mlirhlo.formats.bytecode.writing import AsItIs, OpForm, WriteOptions, Writer
-from mlirhlo.formats.mosaic.printer import STABLE_VERSION, VERSION
 from mlirhlo.formats.mosaic.reader import PREFIX, context, finish_module, parse_kernel
+from mlirhlo.formats.mosaic.stable import STABLE_VERSION, VERSION, stated
 from mlirhlo.mosaic.upgrades import upgrade
 
 if TYPE_CHECKING:
     from xdsl.context import Context
 
-NEWEST = 18
+NEWEST = 20
 """Newest version of the stable form that readers are known to take."""
 
 
@@ -103,7 +103,7 @@ class _StableForm(AsItIs):
     def __call__(self, op: Operation) -> OpForm:
         """The stable form of one operation."""
         form = super().__call__(op)
-        attributes = {**form.properties, **form.attributes}
+        attributes = stated(op, {**form.properties, **form.attributes})
         if form.name == "builtin.module":
             attributes[VERSION] = IntegerAttr(STABLE_VERSION, i64)
             return OpForm(form.name, {}, attributes)

@@ -177,8 +177,8 @@ _VECTORS = [
     row(
         "tpu.reduce",
         "source -> result",
-        " {kind:case.tpu.reduction_kind}, {source} {reduction_dims:i64s}{dict} : {:source} -> {:result}",
-        "kind, reduction_dims",
+        " {kind:case.tpu.reduction_kind}, {source} {dimensions:i64s}{dict} : {:source} -> {:result}",
+        "kind, dimensions",
     ),
     row(
         "tpu.sort",

@@ -28,6 +28,7 @@ from mlirhlo.formats.mosaic.names import KernelNamer, numbered
 from mlirhlo.formats.mosaic.reader import PREFIX, default_of
 from mlirhlo.formats.mosaic.reading import DYNAMIC
 from mlirhlo.formats.mosaic.spellings import spelling
+from mlirhlo.formats.mosaic.stable import STABLE_VERSION, VERSION, stated
 from mlirhlo.formats.mosaic.templates import (
     AllTypes,
     Dict,
@@ -48,9 +49,6 @@ from mlirhlo.formats.stablehlo.printer import OpPrinter, Printer
 
 Form: TypeAlias = Literal["pretty", "generic", "stable"]
 """How ops are printed. The stable form has all attributes in one dictionary."""
-VERSION = "stable_mosaic.version"
-STABLE_VERSION = 15
-"""The version of the stable form that is written: what jaxlib writes."""
 
 
 class _Unspellable(Exception):
@@ -130,7 +128,7 @@ class KernelPrinter(Printer):
         attributes = {key: value for key, value in op.attributes.items() if key != "op_name__"}
         properties = op.properties
         if self._is_stable:
-            attributes, properties = {**properties, **attributes}, {}
+            attributes, properties = stated(op, {**properties, **attributes}), {}
             if self._prefix and name == "builtin.module":
                 attributes[VERSION] = IntegerAttr(STABLE_VERSION, i64)
         out.append(f'"{name}"({", ".join([self.value(v) for v in op.operands])})')

@@ -323,7 +323,8 @@ def _place(w: Writer, op: Operation, values: list[Val]) -> Val:
     places = w.emit(f"stablehlo.iota dim = {dim} : tensor<{type_}>", x.shape, "i32")
     beyond = w.constant(x.shape[dim], "i32", x.shape)
     chosen = w.select(w.compare("EQ", x, spread), places, beyond)
-    return w.reduce("minimum", chosen, w.constant(x.shape[dim], "i32"), [dim])
+    found = w.reduce("minimum", chosen, w.constant(x.shape[dim], "i32"), [dim])
+    return w.reshape(found, type_of(op.results[0].type)[0])
 
 
 def _rotate(w: Writer, op: Operation, values: list[Val]) -> Val:

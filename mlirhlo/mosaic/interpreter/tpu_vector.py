@@ -160,6 +160,11 @@ def create_mask(op: Operation, scope: Scope) -> Run:
     return run
 
 
+def keeps_dimension(op: Operation) -> bool:
+    """Whether the reduced dimension stays, with size one, as from version 20 of the stable form on."""
+    return len(shape_of(op.results[0].type)) == len(shape_of(op.operands[0].type))
+
+
 @means("tpu.reduce_index")
 def reduce_index(op: Operation, scope: Scope) -> Run:
     """Where the greatest or least element stands; the first of equal ones, NaN before all."""
@@ -167,8 +172,8 @@ def reduce_index(op: Operation, scope: Scope) -> Run:
     if kind not in ("arg_max", "arg_min"):
         raise unfit(op, f"of kind {kind}")
     find = np.argmax if kind == "arg_max" else np.argmin
-    dtype = dtype_in(op.results[0].type)
-    return lambda frame, a: find(_wide(a), axis=axis).astype(dtype)
+    dtype, keeps = dtype_in(op.results[0].type), keeps_dimension(op)
+    return lambda frame, a: find(_wide(a), axis=axis, keepdims=keeps).astype(dtype)
 
 
 def _kind_for(kind: str, dtype: np.dtype[Any]) -> str:
@@ -204,18 +209,20 @@ def all_reduce(op: Operation, scope: Scope) -> Run:
 def reduce(op: Operation, scope: Scope) -> Run:
     """Reduces dimensions, which stay with size one."""
     kind = case_of(attribute_of(op, "kind"))
-    axes = integers_of(op, "dims") or integers_of(op, "reduction_dims") or ()
+    axes = integers_of(op, "dimensions") or ()
     shape = shape_of(op.results[0].type)
     return lambda frame, a: reduced(_kind_for(kind, a.dtype), a, axes).reshape(shape)
 
 
 @means("tpu.scan")
 def scan(op: Operation, scope: Scope) -> Run:
-    """Running sum, greatest or least of the last dimension, over the elements of the mask."""
-    kind, dtype = case_of(attribute_of(op, "kind")), dtype_in(op.results[0].type)
+    """Running sum, greatest or least along a dimension, over the elements of the mask."""
+    stated, dtype = case_of(attribute_of(op, "kind")), dtype_in(op.results[0].type)
+    kind = stated.removesuffix("f").removesuffix("si")
+    axis = integer_of(op, "dimension") if attribute_of(op, "dimension") is not None else -1
     functions: dict[str, np.ufunc] = {"sum": np.add, "max": np.maximum, "min": np.minimum}
     if kind not in functions:
-        raise unfit(op, f"of kind {kind}")
+        raise unfit(op, f"of kind {stated}")
     function = functions[kind]
 
     def run(frame: Activation, a: Any, mask: Any = None) -> Any:
@@ -229,7 +236,7 @@ def scan(op: Operation, scope: Scope) -> Run:
                 limits = np.iinfo(value.dtype)
                 neutral = limits.min if kind == "max" else limits.max
             value = np.where(mask, value, value.dtype.type(neutral))
-        return function.accumulate(value, axis=-1, dtype=value.dtype).astype(dtype)
+        return function.accumulate(value, axis=axis, dtype=value.dtype).astype(dtype)
 
     return run
 

@@ -103,7 +103,7 @@ def _reduce(op: Operation) -> None:
         (vector_type(kept, element),),
         {
             "kind": ReductionKindAttr(kind),
-            "reduction_dims": attribute(f"array<i64: {', '.join(map(str, dims))}>"),
+            "dimensions": attribute(f"array<i64: {', '.join(map(str, dims))}>"),
         },
         op,
     )

@@ -245,7 +245,7 @@ def _convert(op: Operation) -> tuple[list[Layout], list[Layout]]:
 def _reduce(op: Operation) -> tuple[list[Layout], list[Layout]]:
     """A reduced dimension is the same in all sublanes, or all lanes."""
     source = op.operands[0].type
-    dims, rank = integers_of(op, "reduction_dims") or (), len(shape_in(source))
+    dims, rank = integers_of(op, "dimensions") or (), len(shape_in(source))
     have = native(source)
     if rank < 2:
         return _plain(op)
@@ -339,6 +339,8 @@ def _index(op: Operation) -> tuple[list[Layout], list[Layout]]:
     if rank != 2:
         return _plain(op)
     plain = native(op.results[0].type)
+    if len(shape_in(op.results[0].type)) == rank:
+        return [have], [_with(plain, offsets=(0, None) if axis == rank - 1 else (None, 0))]
     if axis == rank - 1:
         return [have], [_with(plain, offsets=(0, None), implicit=(-1,))]
     return [have], [_with(plain, offsets=(None, 0), implicit=(-2,))]

@@ -26,7 +26,10 @@ _KINDS = {
 """Element types by kind."""
 
 
-@refuses("vector.multi_reduction", "tpu.reduce")
+_DIMENSIONS = {"vector.multi_reduction": "reduction_dims", "tpu.reduce": "dimensions"}
+
+
+@refuses(*_DIMENSIONS)
 def kinds_of_reductions(op: Operation, question: Question) -> Refusal | None:
     """Sums, maxima and minima of 32-bit elements and bf16."""
     source, result = op.operands[0].type, op.results[0].type
@@ -36,7 +39,7 @@ def kinds_of_reductions(op: Operation, question: Question) -> Refusal | None:
         return Refusal(LOWERING, f"there is no reduction '{kind}'", "use add, maximumf or maxsi")
     if element not in types.split():
         return Refusal(ELEMENTS, f"'{kind}' reduces {types}, not {element}", "cast to 32 bits")
-    rank, dims = len(shape_in(source)), integers_of(op, "reduction_dims") or ()
+    rank, dims = len(shape_in(source)), integers_of(op, _DIMENSIONS[op.name]) or ()
     lanes = rank - 1 in dims
     if kind == "maxui":
         return Refusal(LOWERING, "'maxui' is not lowered", "flip the sign bit, and use maxsi")

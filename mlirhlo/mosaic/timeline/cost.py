@@ -246,7 +246,7 @@ def _reduction(op: Operation, name: str, chip: Chip) -> Cost:
     count, shape = registers(source), shape_of(source)
     stated = (
         integers_of(op, "reduction_dims")
-        or integers_of(op, "dims")
+        or integers_of(op, "dimensions")
         or integers_of(op, "dim")
         or integers_of(op, "axis")
         or (len(shape) - 1,)

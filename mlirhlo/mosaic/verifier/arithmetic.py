@@ -74,8 +74,8 @@ def _reduce_index_rank(op: KernelOp) -> str | None:
         return f"a vector of rank {len(before)}"
     if not 0 <= axis < len(before):
         return f"axis {axis} of {len(before)}"
-    wanted = before[:axis] + before[axis + 1 :]
-    return None if after == wanted else f"the result is {list(after)}, not {list(wanted)}"
+    wanted, kept = (before[:axis] + one + before[axis + 1 :] for one in ((), (1,)))
+    return None if after in (wanted, kept) else f"the result is {list(after)}, not {list(wanted)}"
 
 
 def _reduce_index_kind(op: KernelOp) -> str | None:
@@ -113,7 +113,12 @@ ROWS: tuple[Constraint, ...] = (
     *demand("tpu.matmul", 3, "the output is batch, free of lhs, free of rhs", _matmul_order),
     *demand("tpu.matmul", 4, "contracted and batched sizes are equal", _matmul_sizes),
     *demand("tpu.matmul", 5, "every dimension has one role", _matmul_cover),
-    *demand("tpu.reduce_index", 1, "the reduced dimension goes", _reduce_index_rank),
+    *demand(
+        "tpu.reduce_index",
+        1,
+        "the reduced dimension goes, or stays with size one",
+        _reduce_index_rank,
+    ),
     *demand("tpu.reduce_index", 2, "the kind is arg_max or arg_min", _reduce_index_kind),
     *demand("tpu.reciprocal", 1, "it is of f32, or approximately of bf16", _f32),
     *demand("tpu.weird", 1, "it gives a mask", _weird),

@@ -72,9 +72,7 @@ def reduce(op: Operation, state: Registers) -> Made:
     part = _prepared(op, state)
     floats = is_float(part.type)
     shape = shape_in(part.type)
-    is_reduced = [
-        int(dim in (integers_of(op, "reduction_dims") or ())) for dim in range(len(shape))
-    ]
+    is_reduced = [int(dim in (integers_of(op, "dimensions") or ())) for dim in range(len(shape))]
     full = explicit(shape, part.layout.implicit)
     full = [size or 1 for size in full]
     dims = explicit(is_reduced, part.layout.implicit)

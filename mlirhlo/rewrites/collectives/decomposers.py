@@ -194,7 +194,7 @@ class AllReduceDecomposerPass(HloPass):
 
 @dataclass(frozen=True)
 class AllToAllDecomposerPass(HloPass):
-    """Writes all-to-alls of one array as all-to-alls of its pieces.
+    """Writes all-to-alls of one array as all-to-alls of its pieces, or of an array of more dimensions.
 
     Before and after, on 2 partitions:
 
@@ -205,6 +205,11 @@ class AllToAllDecomposerPass(HloPass):
     """
 
     name = "all_to_all_decomposer"
+
+    decompose_to_tuple: bool = True
+    """Makes a tuple of pieces; otherwise the array gets the dimensions that it lacks."""
+    min_array_rank: int = 0
+    """Dimensions of an array that stays one: the one that is exchanged is cut in two, ones follow it."""
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Writes; whether there was any."""
@@ -217,9 +222,24 @@ class AllToAllDecomposerPass(HloPass):
             count = groups.group_size if groups is not None else None
             if shapes is None or count is None:
                 continue
-            _decompose_exchange(op, shapes[0], count)
+            if self.decompose_to_tuple:
+                _decompose_exchange(op, shapes[0], count)
+            elif shapes[0].rank < self.min_array_rank:
+                _raise_exchange(op, shapes[0], count, self.min_array_rank)
+            else:
+                continue
             changed = True
         return changed
+
+
+def _raise_exchange(op: AllToAllOp, whole: ArrayShape, count: int, rank: int) -> None:
+    (dim,) = op.dimensions
+    sizes = list(whole.dimensions)
+    sizes[dim : dim + 1] = [count, sizes[dim] // count, *[1] * (rank - whole.rank - 1)]
+    raised = ArrayShape(whole.element_type, tuple(sizes), (), default_layout(rank))
+    before = make("reshape", op.inputs, raised)
+    exchanged = make("all-to-all", (before,), raised, dict(op.properties))
+    Rewriter(op).replace(op, [before, exchanged, make("reshape", (exchanged,), op.shape)])
 
 
 def _decompose_exchange(op: AllToAllOp, whole: ArrayShape, count: int) -> None:

@@ -101,7 +101,7 @@ class FloatNormalizationPass(HloPass):
         """Normalises; whether anything was."""
         if not self._is_in(module):
             return False
-        fused = module.fused_computations()
+        fused = module.known(HloModule.fused_computations)
         changed = tuples = False
         for computation in tuple(module.computations):
             if computation.computation_name in fused:
@@ -118,12 +118,10 @@ class FloatNormalizationPass(HloPass):
 
     def _is_in(self, module: HloModule) -> bool:
         """Whether any instruction makes the narrow type."""
-        # Few types are many values': each is looked at once.
-        types = {id(type_): type_ for op in module.instructions for type_ in (op.output.type,)}
         return any(
             isinstance(leaf, ArrayShape) and leaf.element_type.name == self.low
-            for type_ in types.values()
-            for _, leaf in leaves(shape_of(type_))
+            for shape in module.known(HloModule.result_shapes)
+            for _, leaf in leaves(shape)
         )
 
     def _is_wanted(self, op: Instruction) -> bool:
@@ -146,38 +144,6 @@ class Bf16MixedPrecisionRemovalPass(FloatNormalizationPass):
 
     def _is_wanted(self, op: Instruction) -> bool:
         return {self.low, self.high} <= _types(op)
-
-
-@dataclass(frozen=True)
-class F8e5m2NormalizationPass(FloatNormalizationPass):
-    """Computes in f16 what the target cannot compute in f8e5m2.
-
-    Before and after:
-
-        %s = f8e5m2[4] add(%x, %y)      =>   %s = f8e5m2[4] convert(f16[4] add(…))
-
-    Source: reference of the passes, "FloatNormalization".
-    """
-
-    name = "float-normalization-f8e5m2"
-    low: ClassVar[str] = "f8e5m2"
-    high: ClassVar[str] = "f16"
-
-
-@dataclass(frozen=True)
-class F8e4m3fnNormalizationPass(FloatNormalizationPass):
-    """Computes in f16 what the target cannot compute in f8e4m3fn.
-
-    Before and after:
-
-        %s = f8e4m3fn[4] add(%x, %y)      =>   %s = f8e4m3fn[4] convert(f16[4] add(…))
-
-    Source: reference of the passes, "FloatNormalization".
-    """
-
-    name = "float-normalization-f8e4m3fn"
-    low: ClassVar[str] = "f8e4m3fn"
-    high: ClassVar[str] = "f16"
 
 
 def _types(op: Instruction) -> set[str]:

@@ -1,15 +1,23 @@
-"""`float-normalization-*` of the rarer narrow types: each is computed in the next type that targets have."""
+"""`float-normalization-*` of the narrower types: each is computed in the next type that targets have."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.rewrites.float_normalization import FloatNormalizationPass
 
 _OF_BITS = frozenset({"count-leading-zeros", "popcnt", "shift-right-logical"})
 """Opcodes that see the bits that widening adds."""
+
+_DOC = """Computes in {high} what the target cannot compute in {low}.
+
+Before and after:
+
+    %s = {low}[4] add(%x, %y)      =>   %s = {low}[4] convert({high}[4] add(…))
+
+{more}Source: reference of the passes, "FloatNormalization".
+"""
 
 
 @dataclass(frozen=True)
@@ -20,149 +28,30 @@ class _NarrowIntegers(FloatNormalizationPass):
         return op.opcode.name not in _OF_BITS and super()._is_wanted(op)
 
 
-@dataclass(frozen=True)
-class F8e3m4NormalizationPass(FloatNormalizationPass):
-    """Computes in f16 what the target cannot compute in f8e3m4.
-
-    Before and after:
-
-        %s = f8e3m4[4] add(%x, %y)      =>   %s = f8e3m4[4] convert(f16[4] add(…))
-
-    Source: reference of the passes, "FloatNormalization".
-    """
-
-    name = "float-normalization-f8e3m4"
-    low: ClassVar[str] = "f8e3m4"
-    high: ClassVar[str] = "f16"
+def _pass(
+    low: str, high: str, base: type[FloatNormalizationPass], more: str = ""
+) -> type[FloatNormalizationPass]:
+    """The pass that computes `low` in `high`, a class as if it were written out."""
+    facts = {
+        "__doc__": _DOC.format(low=low, high=high, more=more),
+        "__module__": __name__,
+        "name": f"float-normalization-{low}",
+        "low": low,
+        "high": high,
+    }
+    return type(f"{low.capitalize()}NormalizationPass", (base,), facts)
 
 
-@dataclass(frozen=True)
-class F8e4m3NormalizationPass(FloatNormalizationPass):
-    """Computes in f16 what the target cannot compute in f8e4m3.
+F8e5m2NormalizationPass = _pass("f8e5m2", "f16", FloatNormalizationPass)
+F8e4m3fnNormalizationPass = _pass("f8e4m3fn", "f16", FloatNormalizationPass)
+F8e3m4NormalizationPass = _pass("f8e3m4", "f16", FloatNormalizationPass)
+F8e4m3NormalizationPass = _pass("f8e4m3", "f16", FloatNormalizationPass)
+F8e4m3b11fnuzNormalizationPass = _pass("f8e4m3b11fnuz", "f16", FloatNormalizationPass)
+F8e4m3fnuzNormalizationPass = _pass("f8e4m3fnuz", "f16", FloatNormalizationPass)
+F8e5m2fnuzNormalizationPass = _pass("f8e5m2fnuz", "f16", FloatNormalizationPass)
+F8e8m0fnuNormalizationPass = _pass("f8e8m0fnu", "f32", FloatNormalizationPass)
+F4e2m1fnNormalizationPass = _pass("f4e2m1fn", "f16", FloatNormalizationPass)
 
-    Before and after:
-
-        %s = f8e4m3[4] add(%x, %y)      =>   %s = f8e4m3[4] convert(f16[4] add(…))
-
-    Source: reference of the passes, "FloatNormalization".
-    """
-
-    name = "float-normalization-f8e4m3"
-    low: ClassVar[str] = "f8e4m3"
-    high: ClassVar[str] = "f16"
-
-
-@dataclass(frozen=True)
-class F8e4m3b11fnuzNormalizationPass(FloatNormalizationPass):
-    """Computes in f16 what the target cannot compute in f8e4m3b11fnuz.
-
-    Before and after:
-
-        %s = f8e4m3b11fnuz[4] add(%x, %y)      =>   %s = f8e4m3b11fnuz[4] convert(f16[4] add(…))
-
-    Source: reference of the passes, "FloatNormalization".
-    """
-
-    name = "float-normalization-f8e4m3b11fnuz"
-    low: ClassVar[str] = "f8e4m3b11fnuz"
-    high: ClassVar[str] = "f16"
-
-
-@dataclass(frozen=True)
-class F8e4m3fnuzNormalizationPass(FloatNormalizationPass):
-    """Computes in f16 what the target cannot compute in f8e4m3fnuz.
-
-    Before and after:
-
-        %s = f8e4m3fnuz[4] add(%x, %y)      =>   %s = f8e4m3fnuz[4] convert(f16[4] add(…))
-
-    Source: reference of the passes, "FloatNormalization".
-    """
-
-    name = "float-normalization-f8e4m3fnuz"
-    low: ClassVar[str] = "f8e4m3fnuz"
-    high: ClassVar[str] = "f16"
-
-
-@dataclass(frozen=True)
-class F8e5m2fnuzNormalizationPass(FloatNormalizationPass):
-    """Computes in f16 what the target cannot compute in f8e5m2fnuz.
-
-    Before and after:
-
-        %s = f8e5m2fnuz[4] add(%x, %y)      =>   %s = f8e5m2fnuz[4] convert(f16[4] add(…))
-
-    Source: reference of the passes, "FloatNormalization".
-    """
-
-    name = "float-normalization-f8e5m2fnuz"
-    low: ClassVar[str] = "f8e5m2fnuz"
-    high: ClassVar[str] = "f16"
-
-
-@dataclass(frozen=True)
-class F8e8m0fnuNormalizationPass(FloatNormalizationPass):
-    """Computes in f32 what the target cannot compute in f8e8m0fnu.
-
-    Before and after:
-
-        %s = f8e8m0fnu[4] add(%x, %y)      =>   %s = f8e8m0fnu[4] convert(f32[4] add(…))
-
-    Source: reference of the passes, "FloatNormalization".
-    """
-
-    name = "float-normalization-f8e8m0fnu"
-    low: ClassVar[str] = "f8e8m0fnu"
-    high: ClassVar[str] = "f32"
-
-
-@dataclass(frozen=True)
-class F4e2m1fnNormalizationPass(FloatNormalizationPass):
-    """Computes in f16 what the target cannot compute in f4e2m1fn.
-
-    Before and after:
-
-        %s = f4e2m1fn[4] add(%x, %y)      =>   %s = f4e2m1fn[4] convert(f16[4] add(…))
-
-    Source: reference of the passes, "FloatNormalization".
-    """
-
-    name = "float-normalization-f4e2m1fn"
-    low: ClassVar[str] = "f4e2m1fn"
-    high: ClassVar[str] = "f16"
-
-
-@dataclass(frozen=True)
-class S4NormalizationPass(_NarrowIntegers):
-    """Computes in s8 what the target cannot compute in s4.
-
-    Before and after:
-
-        %s = s4[4] add(%x, %y)      =>   %s = s4[4] convert(s8[4] add(…))
-
-    Counting bits and shifting zeros in from above stay, which would see the bits that widening adds.
-
-    Source: reference of the passes, "FloatNormalization".
-    """
-
-    name = "float-normalization-s4"
-    low: ClassVar[str] = "s4"
-    high: ClassVar[str] = "s8"
-
-
-@dataclass(frozen=True)
-class U4NormalizationPass(_NarrowIntegers):
-    """Computes in u8 what the target cannot compute in u4.
-
-    Before and after:
-
-        %s = u4[4] add(%x, %y)      =>   %s = u4[4] convert(u8[4] add(…))
-
-    Counting bits and shifting zeros in from above stay, which would see the bits that widening adds.
-
-    Source: reference of the passes, "FloatNormalization".
-    """
-
-    name = "float-normalization-u4"
-    low: ClassVar[str] = "u4"
-    high: ClassVar[str] = "u8"
+_SEEN = "Counting bits and shifting zeros in from above stay, which would see the bits that widening adds.\n\n"
+S4NormalizationPass = _pass("s4", "s8", _NarrowIntegers, _SEEN)
+U4NormalizationPass = _pass("u4", "u8", _NarrowIntegers, _SEEN)

@@ -81,10 +81,8 @@ class ConstantFoldingPass(HloPass):
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Folds; whether anything was."""
         del trace
-        from mlirhlo.interp import Interpreter
-
-        effects = SideEffects.of(module)
-        interpreter = Interpreter(module.op)
+        effects = module.known(SideEffects.of)
+        interpreter: Interpreter | None = None
         bodies = module.known(HloModule.fused_computations) | {
             op.to_apply
             for op in module.candidates(CallOp)
@@ -93,12 +91,18 @@ class ConstantFoldingPass(HloPass):
         changing = module.candidates(RngOp, AfterAllOp, WhileOp)
         random = {_place(op).computation_name for op in changing}
         changed = False
-        work = [op for op in self._first(module) if _place(op).computation_name not in bodies]
+        work = self._first(module)
         for op in work:  # grows while it is walked
             if op.parent is None or not self._is_wanted(op, effects):
                 continue
+            if _place(op).computation_name in bodies:
+                continue
             if any(name in random for name in op.called_computations) and not self.aggressive:
                 continue
+            if interpreter is None:
+                from mlirhlo.interp import Interpreter
+
+                interpreter = Interpreter(module.op)
             folded = self._fold(op, interpreter)
             if folded is not None:
                 changed = True
@@ -117,11 +121,11 @@ class ConstantFoldingPass(HloPass):
             return False
         if not op.inputs or op.control_predecessors or isinstance(op, FusionOp | ParameterOp):
             return False
-        if op.output.first_use is None or effects.of_instruction(op):
+        if op.output.first_use is None or not all(map(_is_known, op.inputs)):
+            return False
+        if effects.of_instruction(op):
             return False
         if name == "pad" and isinstance(op.inputs[0].owner, BroadcastOp):
-            return False
-        if not all(map(_is_known, op.inputs)):
             return False
         if not self.aggressive:
             if not any(_has_constant(value) for value in op.inputs):

@@ -11,6 +11,7 @@ from typing import Any
 from mlirhlo.analysis.call_graph import Context, call_graph
 from mlirhlo.analysis.cost import counter
 from mlirhlo.analysis.cost.counts import BYTES, FLOPS, TRANSCENDENTALS, Counts
+from mlirhlo.analysis.cost.visitor import RULES
 from mlirhlo.analysis.dataflow import in_place_pairs
 from mlirhlo.dialects.hlo.attributes.base import string
 from mlirhlo.dialects.hlo.module import HloModule
@@ -35,6 +36,9 @@ _BY_PARTS = frozenset(
     }
 )
 """Opcodes beside element-wise ones whose results can be computed in parts."""
+
+_FREE = frozenset({"bitcast", "broadcast", "iota", "reshape", "slice", "transpose"})
+"""Opcodes that compute nothing."""
 
 _CACHE_BYTES = 256 << 10
 """A part of an instruction that moves data is at least so large: a core's second cache."""
@@ -107,6 +111,8 @@ class CpuParallelTaskAssignerPass(HloPass):
         shape = op.shape
         if not isinstance(shape, ArrayShape) or not _is_parallel(op, computations):
             return False
+        if isinstance(op, FusionOp) and _is_small(op, shape, computations[op.calls]):
+            return False
         tasks = self._tasks(shape, cost_of(op))
         if tasks <= 1:
             return False
@@ -133,6 +139,28 @@ class CpuParallelTaskAssignerPass(HloPass):
             cycles = cost.get(FLOPS) + 2 * cost.get(TRANSCENDENTALS) + 10 * touched
             parts = int(cycles) // _CYCLES
         return min(most, max(1, parts))
+
+
+def _is_small(op: FusionOp, shape: ArrayShape, body: ComputationOp) -> bool:
+    """Whether it is certain, without counting, that a fusion stays in one part: its result is small, and
+    so is a bound of its cycles, in which every reader of an operand reads all of it."""
+    if shape.byte_size >= 2 * _CACHE_BYTES:
+        return False
+    cycles = 10 * shape.byte_size
+    for inner in body.instructions:
+        result = inner.shape
+        if not isinstance(result, ArrayShape) or result.is_dynamic:
+            return False
+        row = inner.opcode
+        if row.name == "parameter":
+            cycles += 10 * result.byte_size * len(tuple(inner.output.uses))
+        elif row.name == "constant":
+            cycles += 10 * result.byte_size
+        elif row.name not in _FREE:
+            if not row.elementwise or row.name in RULES:
+                return False
+            cycles += max(2, row.flops) * result.element_count
+    return cycles < 2 * _CYCLES
 
 
 def _is_parallel(op: Instruction, computations: Mapping[str, ComputationOp]) -> bool:

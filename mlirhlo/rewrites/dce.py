@@ -58,8 +58,7 @@ class DcePass(HloPass):
             changed |= dropped
             if dropped or computation in unread:
                 changed |= self._remove_dead(module, computation, callers, effects)
-        view = module.afresh() if changed else module
-        reachable = view.known(called_from_entry)
+        reachable = called_from_entry(module)
         for computation in tuple(module.computations):
             if computation not in reachable:
                 computation.detach()
@@ -280,10 +279,11 @@ def call_sites(module: HloModule) -> dict[str, list[Instruction]]:
 
 
 def _callees(module: HloModule) -> dict[ComputationOp, list[str]]:
-    """Names that each computation calls."""
+    """Names that each computation calls, but by instructions that were erased meanwhile."""
     found: dict[ComputationOp, list[str]] = {}
     for op in module.calling():
-        found.setdefault(holder(op), []).extend(op.called_computations)
+        if op.parent is not None:
+            found.setdefault(holder(op), []).extend(op.called_computations)
     return found
 
 
@@ -299,7 +299,7 @@ def called_from_entry(module: HloModule) -> frozenset[ComputationOp]:
 
 def _callers_first(module: HloModule, starts: Iterable[ComputationOp]) -> tuple[ComputationOp, ...]:
     """Those reachable from `starts`."""
-    known, callees = module.known(HloModule.by_name), module.known(_callees)
+    known, callees = module.known(HloModule.by_name), _callees(module)
     done: set[ComputationOp] = set()
     order: list[ComputationOp] = []
     for start in starts:

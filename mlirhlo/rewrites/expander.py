@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import SymbolRefAttr
 
 from mlirhlo.dialects.hlo.build import make
-from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.module import HloModule, holder
 from mlirhlo.dialects.hlo.ops import Instruction
 from mlirhlo.rewrites.passes import Trace
 from mlirhlo.rewrites.rules import Rewriter, Rule, RuleDriver, RulePass
@@ -31,11 +31,12 @@ class ExpanderPass(RulePass):
     ) -> bool:
         """Applies some rules outside of fusions; whether anything changed."""
         driver = RuleDriver(module.op, rules, trace=trace, name=self.name, options=options)
-        if not module.candidates(*driver.kinds):
+        found = module.candidates(*driver.kinds)
+        if not found:
             return False
         fused = module.known(HloModule.fused_computations)
         done = 0
-        for computation in tuple(module.computations):
+        for computation in dict.fromkeys(map(holder, found)):
             if computation.computation_name not in fused:
                 left = None if self.fuel is None else self.fuel - done
                 done += driver.apply(computation, left)

@@ -31,11 +31,11 @@ class WhileLoopTripCountAnnotatorPass(HloPass):
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Annotates; whether any loop had nothing, or something else, written into it."""
         del trace
-        computations = module.by_name()
+        loops = module.candidates(WhileOp)
+        computations = module.by_name() if loops else {}
         changed = False
-        for op in tuple(module.instructions):
-            if not isinstance(op, WhileOp):
-                continue
+        for op in loops:
+            assert isinstance(op, WhileOp)
             counter = counter_of(op, computations)
             if counter is None or counter.trip_count is None:
                 continue

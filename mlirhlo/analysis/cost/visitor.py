@@ -133,11 +133,15 @@ class Visitor:
     def instruction(self, op: Instruction) -> Counts:
         """One instruction, with what it calls."""
         counts = Counts()
-        size = sum(size_bytes(leaf) for _, leaf in leaves(op.shape))
+        shape = op.shape
+        if type(shape) is ArrayShape:
+            size = size_bytes(shape)
+        else:
+            size = sum(size_bytes(leaf) for _, leaf in leaves(shape))
         total = f32(size)
         counts.set(result_bytes(), size)
-        for number, shape in enumerate(op.input_shapes):
-            size = size_bytes(shape)
+        for number, operand in enumerate(op.input_shapes):
+            size = size_bytes(operand)
             total = f32(total + size)
             counts.set(operand_bytes(number), size)
             counts.set(operand_utilization(number), 1)

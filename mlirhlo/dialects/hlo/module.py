@@ -224,9 +224,11 @@ class HloModule:
     @property
     def entry(self) -> ComputationOp:
         """The entry computation. Raises `ValueError` when none is marked."""
-        for computation in self.computations:
-            if "is_entry" in computation.properties:
-                return computation
+        op = self.op.body.block.last_op  # where it mostly is
+        while op is not None:
+            if type(op) is ComputationOp and "is_entry" in op.properties:
+                return op
+            op = op._prev_op  # pyright: ignore[reportPrivateUsage]
         raise ValueError("the module has no entry computation")
 
     def by_name(self) -> dict[str, ComputationOp]:
@@ -265,7 +267,7 @@ class HloModule:
         """Shapes of all instructions; ask it through `known`."""
         # Few types are many values': each is looked at once.
         listed = self.known(Listing.of).instructions
-        types = {id(type_): type_ for op in listed for type_ in (op.results[0].type,)}
+        types = {id(r.type): r.type for op in listed for r in op.results}
         return frozenset(map(shape_of, types.values()))
 
     def fused_computations(self) -> frozenset[str]:

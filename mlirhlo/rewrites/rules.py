@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
 
 from xdsl.dialects.builtin import ModuleOp
@@ -232,6 +232,35 @@ def rule(
     return make_rule
 
 
+class Rules(tuple[Rule, ...]):
+    """Rules in order, to be found by the classes of an instruction and of what it reads.
+
+    What was found is kept: a pass that runs often asks once.
+    """
+
+    def __init__(self, rules: Iterable[Rule] = (), /) -> None:
+        super().__init__()
+        self.by_class: dict[type[Operation], list[Rule]] = {}
+        for each in self:
+            for cls in each.ops:
+                self.by_class.setdefault(cls, []).append(each)
+        self._found: dict[tuple[type, ...], tuple[Rule, ...]] = {}
+
+    def tried_on(self, op: Operation) -> tuple[Rule, ...]:
+        """Those that may match."""
+        kinds = [type(value.owner) for value in op._operands]  # pyright: ignore[reportPrivateUsage]
+        key = (type(op), *(kinds if len(kinds) < 4 else set(kinds)))
+        found = self._found.get(key)
+        if found is None:
+            read = set(kinds)
+            found = self._found[key] = tuple(
+                each
+                for each in self.by_class[type(op)]
+                if not each.reads or not read.isdisjoint(each.reads)
+            )
+        return found
+
+
 class _Worklist:
     """Instructions still to look at, last in first out, each once."""
 
@@ -301,11 +330,8 @@ class RuleDriver:
         the rewriter's. With `once` no instruction is looked at again, and new ones are not looked at.
         `most_each`: so many rewrites for each instruction of a part, and they go round in circles.
         """
-        self._index: dict[type[Operation], list[Rule]] = {}
-        for each in rules:
-            for cls in each.ops:
-                self._index.setdefault(cls, []).append(each)
-        self._tried: dict[tuple[type, ...], tuple[Rule, ...]] = {}
+        self._rules = rules if isinstance(rules, Rules) else Rules(rules)
+        self._index = self._rules.by_class
         self._worklist = _Worklist()
         self._trace = trace or Trace()
         self._name, self._once, self._most_each = name, once, most_each
@@ -338,7 +364,7 @@ class RuleDriver:
         while fuel is None or done < fuel:
             if (op := worklist.pop()) is None:
                 break
-            rules = self._rules_for(op)
+            rules = self._rules.tried_on(op)
             if rules:
                 rewriter.look_at(op)
             for each in rules:
@@ -353,19 +379,6 @@ class RuleDriver:
                         worklist.push(op)
                     break
         return done
-
-    def _rules_for(self, op: Operation) -> tuple[Rule, ...]:
-        kinds = [type(value.owner) for value in op._operands]  # pyright: ignore[reportPrivateUsage]
-        key = (type(op), *(kinds if len(kinds) < 4 else set(kinds)))
-        found = self._tried.get(key)
-        if found is None:
-            read = set(kinds)
-            found = self._tried[key] = tuple(
-                each
-                for each in self._index[type(op)]
-                if not each.reads or not read.isdisjoint(each.reads)
-            )
-        return found
 
     def _look_again(self, op: Operation) -> None:
         if not self._once and type(op) in self._index:
@@ -411,8 +424,12 @@ class RulePass(HloPass):
     fuel: int | None = None
     """At most so many rewrites."""
 
-    def selected(self) -> tuple[Rule, ...]:
+    def selected(self) -> Rules:
         """Rules that the options leave. Raises `HloError` HLO0403 for an unknown name."""
+        return self._selected
+
+    @cached_property
+    def _selected(self) -> Rules:
         known: Mapping[str, Rule] = {r.name: r for r in self.rules}
         for wanted in (*self.only, *self.disable):
             if wanted not in known:
@@ -421,7 +438,7 @@ class RulePass(HloPass):
                     f"{self.name}: unknown rule {wanted!r}",
                     help=f"rules of {self.name}: {', '.join(known)}",
                 )
-        return tuple(
+        return Rules(
             r
             for r in self.rules
             if (not self.only or r.name in self.only)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mlirhlo.mosaic.interpreter import InterpretParams
     from mlirhlo.mosaic.language.arithmetic import reciprocal
     from mlirhlo.mosaic.language.call import KernelCall, kernel_call
+    from mlirhlo.mosaic.language.call import kernel_call as pallas_call
     from mlirhlo.mosaic.language.control import loop, run_scoped, when
     from mlirhlo.mosaic.language.dma import (
         DeviceIdType,
@@ -26,16 +27,21 @@ if TYPE_CHECKING:
     )
     from mlirhlo.mosaic.language.extras import debug_check, debug_print, delay
     from mlirhlo.mosaic.language.grid import cdiv, num_programs, program_id
-    from mlirhlo.mosaic.language.indexing import ds, dslice, multiple_of
+    from mlirhlo.mosaic.language.indexing import Slice, ds, dslice, multiple_of
     from mlirhlo.mosaic.language.kernel import Kernel
+    from mlirhlo.mosaic.language.mesh import Indirect, core_map, kernel, run_state
     from mlirhlo.mosaic.language.refs import masked_load as load
     from mlirhlo.mosaic.language.refs import masked_store as store
     from mlirhlo.mosaic.language.scratch import MemorySpace
+    from mlirhlo.mosaic.language.shapes import (
+        _broadcast_to as broadcast_to,  # pyright: ignore[reportPrivateUsage]
+    )
     from mlirhlo.mosaic.language.specs import (
         Blocked,
         BlockSpec,
         BoundedSlice,
         Buffered,
+        CompilerParams,
         CostEstimate,
         Element,
         GridSpec,
@@ -49,6 +55,14 @@ if TYPE_CHECKING:
     HOST = MemorySpace.HOST
 
 _PLACES = {
+    "CompilerParams": "specs",
+    "Indirect": "mesh",
+    "Slice": "indexing",
+    "broadcast_to": "shapes:_broadcast_to",
+    "core_map": "mesh",
+    "kernel": "mesh",
+    "pallas_call": "call:kernel_call",
+    "run_state": "mesh",
     "ANY": "scratch:MemorySpace.ANY",
     "HOST": "scratch:MemorySpace.HOST",
     "BlockSpec": "specs",
@@ -121,33 +135,41 @@ __all__ = [
     "Blocked",
     "BoundedSlice",
     "Buffered",
+    "CompilerParams",
     "CostEstimate",
     "DeviceIdType",
     "Element",
     "GridSpec",
+    "Indirect",
     "InterpretParams",
     "Kernel",
     "KernelCall",
     "MemorySpace",
     "ShapeDtypeStruct",
+    "Slice",
     "Squeezed",
     "Timeline",
     "axis_index",
     "axis_size",
+    "broadcast_to",
     "cdiv",
+    "core_map",
     "debug_check",
     "debug_print",
     "delay",
     "ds",
     "dslice",
+    "kernel",
     "kernel_call",
     "load",
     "loop",
     "multiple_of",
     "num_programs",
+    "pallas_call",
     "program_id",
     "reciprocal",
     "run_scoped",
+    "run_state",
     "semaphore_read",
     "semaphore_signal",
     "semaphore_wait",

@@ -47,27 +47,64 @@ from mlirhlo.mosaic.language.arithmetic import multiply as mul
 from mlirhlo.mosaic.language.arithmetic import negative as neg
 from mlirhlo.mosaic.language.arithmetic import not_equal as ne
 from mlirhlo.mosaic.language.arithmetic import power as pow
+from mlirhlo.mosaic.language.arithmetic import round_ as round
 from mlirhlo.mosaic.language.arithmetic import subtract as sub
 from mlirhlo.mosaic.language.arithmetic import where as select
 from mlirhlo.mosaic.language.casts import bitcast_convert_type
 from mlirhlo.mosaic.language.control import cond, fori_loop, switch, while_loop
+from mlirhlo.mosaic.language.derived import (
+    along,
+    broadcast,
+    broadcast_in_dim,
+    clamp,
+    convert_element_type,
+    cosh,
+    erfc,
+    identity,
+    integer_pow,
+    scan,
+    shift_right_arithmetic,
+    sinh,
+    slice_in_dim,
+)
+from mlirhlo.mosaic.language.derived import arange as _arange
+from mlirhlo.mosaic.language.derived import lax_pad as pad
+from mlirhlo.mosaic.language.derived import slice_ as slice
 from mlirhlo.mosaic.language.dma import axis_index, axis_size
+from mlirhlo.mosaic.language.elements import DTypeLike
 from mlirhlo.mosaic.language.products import Precision, dot, dot_general
-from mlirhlo.mosaic.language.reductions import cumsum
+from mlirhlo.mosaic.language.reductions import all_, any_, argmax, argmin, cumsum, max_, min_, sum_
 from mlirhlo.mosaic.language.shapes import (
     broadcasted_iota,
     concatenate,
     expand_dims,
+    full,
+    full_like,
     reshape,
     select_n,
+    split,
     squeeze,
+    tile,
     transpose,
 )
+from mlirhlo.mosaic.language.value import Value
+
+reduce_max, reduce_min, reduce_sum = along(max_), along(min_), along(sum_)
+reduce_and, reduce_or = along(all_), along(any_)
+stop_gradient = optimization_barrier = identity
+
+
+def iota(dtype: DTypeLike, size: int) -> Value:
+    """0 … size - 1."""
+    return _arange(0, size, dtype=dtype)
+
 
 __all__ = [
     "Precision",
     "abs",
     "add",
+    "argmax",
+    "argmin",
     "atan2",
     "axis_index",
     "axis_size",
@@ -76,26 +113,36 @@ __all__ = [
     "bitwise_not",
     "bitwise_or",
     "bitwise_xor",
+    "broadcast",
+    "broadcast_in_dim",
     "broadcasted_iota",
     "ceil",
+    "clamp",
     "clz",
     "concatenate",
     "cond",
+    "convert_element_type",
     "cos",
+    "cosh",
     "cumsum",
     "div",
     "dot",
     "dot_general",
     "eq",
     "erf",
+    "erfc",
     "exp",
     "exp2",
     "expand_dims",
     "expm1",
     "floor",
     "fori_loop",
+    "full",
+    "full_like",
     "ge",
     "gt",
+    "integer_pow",
+    "iota",
     "is_finite",
     "le",
     "log",
@@ -107,25 +154,41 @@ __all__ = [
     "mul",
     "ne",
     "neg",
+    "optimization_barrier",
+    "pad",
     "population_count",
     "pow",
     "reciprocal",
+    "reduce_and",
+    "reduce_max",
+    "reduce_min",
+    "reduce_or",
+    "reduce_sum",
     "rem",
     "reshape",
+    "round",
     "rsqrt",
+    "scan",
     "select",
     "select_n",
     "shift_left",
+    "shift_right_arithmetic",
     "shift_right_logical",
     "sign",
     "sin",
+    "sinh",
+    "slice",
+    "slice_in_dim",
+    "split",
     "sqrt",
     "square",
     "squeeze",
+    "stop_gradient",
     "sub",
     "switch",
     "tan",
     "tanh",
+    "tile",
     "transpose",
     "while_loop",
 ]

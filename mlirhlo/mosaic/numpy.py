@@ -6,6 +6,15 @@ import ml_dtypes
 import numpy as np
 
 from mlirhlo.mosaic.language.arithmetic import (
+    _logical_and as logical_and,  # pyright: ignore[reportPrivateUsage]
+)
+from mlirhlo.mosaic.language.arithmetic import (
+    _logical_not as logical_not,  # pyright: ignore[reportPrivateUsage]
+)
+from mlirhlo.mosaic.language.arithmetic import (
+    _logical_or as logical_or,  # pyright: ignore[reportPrivateUsage]
+)
+from mlirhlo.mosaic.language.arithmetic import (
     abs_ as abs,
 )
 from mlirhlo.mosaic.language.arithmetic import (
@@ -55,7 +64,37 @@ from mlirhlo.mosaic.language.arithmetic import (
     where,
 )
 from mlirhlo.mosaic.language.arithmetic import (
+    power as pow,
+)
+from mlirhlo.mosaic.language.arithmetic import (
     round_ as round,
+)
+from mlirhlo.mosaic.language.derived import (
+    arange,
+    astype,
+    copysign,
+    cosh,
+    count_nonzero,
+    hstack,
+    hypot,
+    isinf,
+    log10,
+    logaddexp,
+    logical_xor,
+    moveaxis,
+    nan_to_num,
+    outer,
+    pad,
+    ptp,
+    ravel,
+    repeat,
+    select,
+    sinh,
+    std,
+    tril,
+    triu,
+    var,
+    vstack,
 )
 from mlirhlo.mosaic.language.products import dot
 from mlirhlo.mosaic.language.reductions import (
@@ -106,6 +145,18 @@ matmul = dot
 absolute = abs
 mod = remainder
 divide = true_divide
+permute_dims = transpose
+concat = concatenate
+amax = max
+amin = min
+rint = round
+fabs = abs
+atan2 = arctan2
+bitwise_not = invert
+bitwise_invert = invert
+bitwise_left_shift = left_shift
+bitwise_right_shift = right_shift
+newaxis = None
 inf = np.inf
 nan = np.nan
 pi = np.pi
@@ -126,20 +177,33 @@ __all__ = [
     "absolute",
     "add",
     "all",
+    "amax",
+    "amin",
     "any",
+    "arange",
     "arctan2",
     "argmax",
     "argmin",
+    "astype",
+    "atan2",
     "bfloat16",
     "bitwise_and",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_not",
     "bitwise_or",
+    "bitwise_right_shift",
     "bitwise_xor",
     "bool_",
     "broadcast_to",
     "ceil",
     "clip",
+    "concat",
     "concatenate",
+    "copysign",
     "cos",
+    "cosh",
+    "count_nonzero",
     "cumsum",
     "divide",
     "dot",
@@ -148,6 +212,7 @@ __all__ = [
     "exp2",
     "expand_dims",
     "expm1",
+    "fabs",
     "float8_e4m3b11fnuz",
     "float8_e4m3fn",
     "float8_e5m2",
@@ -158,6 +223,8 @@ __all__ = [
     "full_like",
     "greater",
     "greater_equal",
+    "hstack",
+    "hypot",
     "inf",
     "int4",
     "int8",
@@ -165,6 +232,7 @@ __all__ = [
     "int32",
     "invert",
     "isfinite",
+    "isinf",
     "isnan",
     "left_shift",
     "less",
@@ -172,6 +240,12 @@ __all__ = [
     "log",
     "log1p",
     "log2",
+    "log10",
+    "logaddexp",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
     "matmul",
     "max",
     "maximum",
@@ -179,27 +253,41 @@ __all__ = [
     "min",
     "minimum",
     "mod",
+    "moveaxis",
     "multiply",
     "nan",
+    "nan_to_num",
     "negative",
+    "newaxis",
     "not_equal",
     "ones",
     "ones_like",
+    "outer",
+    "pad",
+    "permute_dims",
     "pi",
+    "pow",
     "power",
+    "ptp",
+    "ravel",
     "reciprocal",
     "remainder",
+    "repeat",
     "reshape",
     "right_shift",
+    "rint",
     "roll",
     "round",
+    "select",
     "sign",
     "sin",
+    "sinh",
     "split",
     "sqrt",
     "square",
     "squeeze",
     "stack",
+    "std",
     "subtract",
     "sum",
     "swapaxes",
@@ -208,12 +296,16 @@ __all__ = [
     "tanh",
     "tile",
     "transpose",
+    "tril",
+    "triu",
     "true_divide",
     "trunc",
     "uint4",
     "uint8",
     "uint16",
     "uint32",
+    "var",
+    "vstack",
     "where",
     "zeros",
     "zeros_like",

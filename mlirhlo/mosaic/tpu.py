@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlirhlo.mosaic.interpreter.core import InterpretParams
 from mlirhlo.mosaic.language.casts import bitcast
+from mlirhlo.mosaic.language.derived import einshape
 from mlirhlo.mosaic.language.dma import (
     AsyncCopy,
     DeviceIdType,
@@ -23,7 +24,8 @@ from mlirhlo.mosaic.language.extras import (
     trace_value,
     unpack_elementwise,
 )
-from mlirhlo.mosaic.language.pipeline import emit_pipeline
+from mlirhlo.mosaic.language.mesh import BufferedRef, TensorCoreMesh, create_tensorcore_mesh
+from mlirhlo.mosaic.language.pipeline import emit_pipeline, emit_pipeline_with_allocations
 from mlirhlo.mosaic.language.refs import masked_load as load
 from mlirhlo.mosaic.language.refs import masked_store as store
 from mlirhlo.mosaic.language.scratch import MemorySpace, SemaphoreType
@@ -54,17 +56,22 @@ __all__ = [
     "VMEM",
     "VMEM_SHARED",
     "AsyncCopy",
+    "BufferedRef",
     "CompilerParams",
     "DeviceIdType",
     "InterpretParams",
     "MemorySpace",
     "PrefetchScalarGridSpec",
     "SemaphoreType",
+    "TensorCoreMesh",
     "async_copy",
     "async_remote_copy",
     "bitcast",
+    "create_tensorcore_mesh",
     "delay",
+    "einshape",
     "emit_pipeline",
+    "emit_pipeline_with_allocations",
     "get_barrier_semaphore",
     "load",
     "make_async_copy",

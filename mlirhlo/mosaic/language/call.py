@@ -301,7 +301,9 @@ def _check_arity(kernel: Callable[..., Any], count: int, named: Mapping[str, Any
 def _listed(specs: Any, count: int, what: str) -> list[Any]:
     if specs is None:
         return [None] * count
-    if isinstance(specs, BlockSpec | MemorySpace):
+    if isinstance(specs, MemorySpace):
+        return [specs] * count  # the same for all
+    if isinstance(specs, BlockSpec):
         specs = [specs]
     leaves = list(_flat_specs(specs))
     if len(leaves) != count:

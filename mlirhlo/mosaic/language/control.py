@@ -227,14 +227,18 @@ def while_loop(cond_fun: Body, body_fun: Body, init_val: Any) -> Any:
 
 def run_scoped(body: Body, *shapes: Any, **named: Any) -> Any:
     """What the function gives for references to memory that is there while it runs: `pltpu.VMEM(…)`,
-    `pltpu.SMEM(…)`, `pltpu.SemaphoreType.DMA`.
+    `pltpu.SMEM(…)`, `pltpu.SemaphoreType.DMA`, also in tuples, lists and dictionaries.
     """
     from mlirhlo.mosaic.language.refs import Ref
     from mlirhlo.mosaic.language.scratch import Scratch, scratch_of
 
     block = Block()
 
-    def allocated(shape: Any) -> Ref:
+    def allocated(tree: Any) -> Any:
+        leaves, rebuild = flatten(tree)
+        return rebuild([allocated_one(leaf) for leaf in leaves])
+
+    def allocated_one(shape: Any) -> Ref:
         what: Scratch = scratch_of(shape)
         type_ = memref_type(what.shape, what.element, what.space)
         if what.semaphore:

@@ -72,7 +72,11 @@ def _is_zero(value: Any) -> bool:
 
 
 def axis_size(axis: str) -> int:
-    """The size of an axis of the device mesh."""
+    """The size of an axis of the device mesh, or of the mesh of cores that a kernel runs on."""
+    trace = current("axis_size")
+    cores = trace.grid[trace.names[axis]] if axis in trace.names else None
+    if cores is not None:
+        return cores
     mesh: Mapping[str, int] = current("axis_size").mesh or {}
     if axis not in mesh:
         raise misuse(f"there is no mesh axis {axis!r}", f"the mesh has {', '.join(mesh) or 'none'}")
@@ -80,7 +84,10 @@ def axis_size(axis: str) -> int:
 
 
 def axis_index(axis: str) -> Value:
-    """Where this device is along an axis of the mesh."""
+    """Where this device is along an axis of the mesh, or this core along one of cores."""
+    trace = current("axis_index")
+    if axis in trace.names:
+        return trace.grid_indices[trace.names[axis]]
     mesh: Mapping[str, int] = current("axis_index").mesh or {}
     size, after = axis_size(axis), 1
     for name in reversed(list(mesh)):

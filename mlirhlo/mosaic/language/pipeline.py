@@ -25,7 +25,7 @@ from mlirhlo.mosaic.language.faults import bad_spec
 from mlirhlo.mosaic.language.grid import within_grid
 from mlirhlo.mosaic.language.indexing import Slice, ds, multiple_of
 from mlirhlo.mosaic.language.refs import Ref
-from mlirhlo.mosaic.language.scratch import MemorySpace, SemaphoreType
+from mlirhlo.mosaic.language.scratch import MemorySpace, Scratch, SemaphoreType
 from mlirhlo.mosaic.language.shapes import zeros
 from mlirhlo.mosaic.language.specs import Blocked, BlockSpec, BoundedSlice, Element, Squeezed
 from mlirhlo.mosaic.language.value import Value, as_value, is_number
@@ -274,17 +274,13 @@ def emit_pipeline(
     outs = [out_specs] if isinstance(out_specs, BlockSpec) else list(out_specs)
     specs = [*in_specs, *outs]
 
-    def run(*refs: Ref) -> None:
+    def run(*refs: Ref, allocations: Sequence[Ref] | None = None) -> None:
         if len(refs) != len(specs):
             raise bad_spec(f"{len(refs)} references for {len(specs)} specs")
         streams = [
             _stream(ref, spec, at >= len(in_specs))
             for at, (ref, spec) in enumerate(zip(refs, specs, strict=True))
         ]
-        memory: list[Any] = []
-        for stream in streams:
-            memory.append(MemorySpace.VMEM((2, *stream.shape), stream.ref.dtype))
-            memory.append(SemaphoreType.DMA((2,)))
 
         def scoped(*own: Ref) -> None:
             for at, stream in enumerate(streams):
@@ -294,9 +290,43 @@ def emit_pipeline(
                     stream.buffers[...] = zeros((2, *stream.shape), stream.ref.dtype)
             _pipeline(body, sizes, streams)
 
-        run_scoped(scoped, *memory)
+        if allocations is None:
+            run_scoped(scoped, *_allocations(streams))
+        elif len(allocations) != 2 * len(streams):
+            raise bad_spec(f"{len(allocations)} allocations for {len(streams)} references")
+        else:
+            scoped(*allocations)
 
     return run
+
+
+def _allocations(streams: Sequence[_Stream]) -> list[Scratch]:
+    """Two buffers and their semaphores for each."""
+    made: list[Scratch] = []
+    for stream in streams:
+        made.append(MemorySpace.VMEM((2, *stream.shape), stream.ref.dtype))
+        made.append(SemaphoreType.DMA((2,)))
+    return made
+
+
+def emit_pipeline_with_allocations(
+    body: Callable[..., None],
+    *,
+    grid: Sequence[int] | int,
+    in_specs: Sequence[BlockSpec] = (),
+    out_specs: Sequence[BlockSpec] | BlockSpec = (),
+) -> tuple[Callable[..., None], Callable[..., list[Scratch]]]:
+    """`emit_pipeline`, and a function of the references that gives the memory it needs, for `run_scoped`:
+    pipelines that run one after the other share it by `pipeline(*refs, allocations=…)`.
+    """
+    outs = [out_specs] if isinstance(out_specs, BlockSpec) else list(out_specs)
+    specs = [*in_specs, *outs]
+
+    def make_allocations(*refs: Ref) -> list[Scratch]:
+        return _allocations([_stream(a, b, False) for a, b in zip(refs, specs, strict=True)])
+
+    pipeline = emit_pipeline(body, grid=grid, in_specs=in_specs, out_specs=out_specs)
+    return pipeline, make_allocations
 
 
 def _pipeline(body: Callable[..., None], grid: Sequence[int], streams: Sequence[_Stream]) -> None:

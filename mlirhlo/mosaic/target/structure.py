@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 
 from mlirhlo.dialects.stablehlo.elements import DenseAttr
 from mlirhlo.mosaic.attributes import (
     attribute_of,
+    case_of,
     dictionaries_of,
+    integer_of,
     integers_of,
     name_of,
     plain,
     string_of,
 )
-from mlirhlo.mosaic.target.rules import LOWERING, STRUCTURE, SYNC, Question, Refusal, refuses
-from mlirhlo.mosaic.target.tiling import is_memref
+from mlirhlo.mosaic.target.rules import LOWERING, SPACE, STRUCTURE, SYNC, Question, Refusal, refuses
+from mlirhlo.mosaic.target.tiling import is_memref, space_of
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -155,6 +157,39 @@ def entry_of(module: ModuleOp) -> Operation | None:
         if found:
             return found[0]
     return functions[0] if len(functions) == 1 else None
+
+
+@refuses("func.func")
+def all_cores_take_part(op: Operation, question: Question) -> Refusal | None:
+    """A core-parallel dimension has an index for each of a chip's cores."""
+    bounds = integers_of(op, "iteration_bounds") or ()
+    stated: Any = attribute_of(op, "dimension_semantics")
+    words = [case_of(item) for item in getattr(stated, "data", ())]
+    cores = question.generation.cores
+    for dim, (bound, word) in enumerate(zip(bounds, words, strict=False)):
+        if word == "core_parallel" and bound >= 0 and bound != cores:
+            return Refusal(
+                STRUCTURE,
+                f"dimension {dim} of the grid is core_parallel with {bound} steps, and a chip has "
+                f"{cores} cores that share one",
+                f"give it {cores} steps, or call it parallel",
+            )
+    return None
+
+
+@refuses("func.func")
+def scratch_is_on_the_core(op: Operation, question: Question) -> Refusal | None:
+    """Scratch is in VMEM, SMEM, or semaphores."""
+    count = integer_of(op, "scratch_operands")
+    arguments = op.regions[0].blocks[0].args if op.regions and op.regions[0].blocks else ()
+    for argument in arguments[len(arguments) - count :]:
+        if space_of(argument.type) in ("any", "hbm", "host", "cmem"):
+            return Refusal(
+                SPACE,
+                f"scratch {argument.name_hint or argument.index} is in {space_of(argument.type)}",
+                "make it one more result of the call, in memory that the kernel sees whole",
+            )
+    return None
 
 
 def structure_problems(

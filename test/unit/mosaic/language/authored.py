@@ -750,6 +750,97 @@ def pipelined_padding(x_ref, o_ref):
     )(x_ref, o_ref)
 
 
+def _functions(x):
+    return (
+        np.sinh(x)
+        + np.cosh(x)
+        + np.log10(np.abs(x) + 1)
+        + np.logaddexp(x, 0.5)
+        + np.hypot(x, 2.0)
+        + np.copysign(3.0, x)
+    )
+
+
+@case([numbers(16, 128)], like((16, 128)), _functions, tolerance=1e-4)
+def derived_functions(x_ref, o_ref):
+    x = x_ref[...]
+    found = jnp.sinh(x) + jnp.cosh(x) + jnp.log10(jnp.abs(x) + 1) + jnp.logaddexp(x, 0.5)
+    o_ref[...] = found + jnp.hypot(x, 2.0) + jnp.copysign(3.0, x)
+
+
+@case(
+    [numbers(16, 256)],
+    [like((16, 1)), like((16, 1)), like((16, 1)), like((16, 1), I32)],
+    lambda x: [
+        x.var(1, keepdims=True),
+        x.std(1, ddof=1, keepdims=True),
+        np.ptp(x, 1, keepdims=True),
+        np.count_nonzero(x > 0, 1, keepdims=True),
+    ],
+    tolerance=1e-4,
+)
+def derived_reductions(x_ref, var_ref, std_ref, ptp_ref, count_ref):
+    x = x_ref[...]
+    var_ref[...] = jnp.var(x, 1, keepdims=True)
+    std_ref[...] = jnp.std(x, 1, ddof=1, keepdims=True)
+    ptp_ref[...] = jnp.ptp(x, 1, keepdims=True)
+    count_ref[...] = jnp.count_nonzero(x > 0, 1, keepdims=True)
+
+
+@case(
+    [numbers(16, 128)],
+    [like((32, 256)), like((16, 128)), like((32, 128)), like((16, 128))],
+    lambda x: [
+        np.pad(x, ((8, 8), (0, 128)), constant_values=2.0),
+        np.tril(x) - np.triu(x, 2),
+        np.repeat(x, 2, 0),
+        np.where(x > 1, 1, np.where(x < -1, -1, x)),
+    ],
+)
+def derived_shapes(x_ref, padded_ref, triangles_ref, repeated_ref, chosen_ref):
+    x = x_ref[...]
+    padded_ref[...] = jnp.pad(x, ((8, 8), (0, 128)), constant_values=2.0)
+    triangles_ref[...] = jnp.tril(x) - jnp.triu(x, 2)
+    repeated_ref[...] = jnp.repeat(x, 2, 0)
+    chosen_ref[...] = jnp.select([x > 1, x < -1], [1.0, -1.0], x)
+
+
+@case(
+    [numbers(16, 256)],
+    [like((2, 16, 128)), like((16, 128)), like((16, 128))],
+    lambda x: [x.reshape(16, 2, 128).transpose(1, 0, 2), x[:, 128:], np.clip(x[:, :128], -1, 1)],
+)
+def derived_lax(x_ref, split_ref, half_ref, clamped_ref):
+    x = x_ref[...]
+    split_ref[...] = pltpu.einshape("a(bc)->bac", x, c=128)
+    half_ref[...] = lax.slice_in_dim(x, 128, 256, axis=1)
+    half, _ = lax.scan(lambda carry, _: (carry + 0.0, None), x[:, :128], length=2)
+    clamped_ref[...] = lax.clamp(-1.0, half, 1.0)
+
+
+@case(
+    [numbers(64, 128)],
+    [like((64, 128)), like((64, 128))],
+    lambda x: [2 * x, 4 * x],
+    in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+    out_specs=[pl.BlockSpec(memory_space=pl.ANY)] * 2,
+)
+def pipelines_that_share_buffers(x_ref, between_ref, o_ref):
+    def body(x, o):
+        o[...] = 2 * x[...]
+
+    spec = pl.BlockSpec((16, 128), lambda i: (i, 0))
+    pipeline, make_allocations = pltpu.emit_pipeline_with_allocations(
+        body, grid=(4,), in_specs=[spec], out_specs=[spec]
+    )
+
+    def twice(allocations):
+        pipeline(x_ref, between_ref, allocations=allocations)
+        pipeline(between_ref, o_ref, allocations=allocations)
+
+    pl.run_scoped(twice, make_allocations(x_ref, o_ref))
+
+
 @case(
     [np.array([4], I32)],
     like((2, 8, 128), I32),

@@ -1,0 +1,434 @@
+"""Functions of numpy and `jax.lax` that are made of others."""
+
+# What users pass has no stated type until it is looked at.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from operator import index as as_index
+from typing import Any
+
+import numpy as np
+
+from mlirhlo.mosaic.language.arithmetic import (
+    abs_,
+    binary,
+    bitwise_xor,
+    broadcast_to,
+    cast_bool,
+    equal,
+    erf,
+    exp,
+    expm1,
+    from_bool,
+    isnan,
+    less,
+    log,
+    log1p,
+    maximum,
+    minimum,
+    negative,
+    power,
+    sqrt,
+    square,
+    true_divide,
+    where,
+)
+from mlirhlo.mosaic.language.casts import cast
+from mlirhlo.mosaic.language.control import fori_loop
+from mlirhlo.mosaic.language.elements import F32, I32, DTypeLike, as_dtype, kind_of
+from mlirhlo.mosaic.language.faults import bad_index, bad_shape, bad_type
+from mlirhlo.mosaic.language.reductions import max_, mean, min_, sum_
+from mlirhlo.mosaic.language.shapes import (
+    broadcasted_iota,
+    concatenate,
+    expand_dims,
+    full,
+    normal_axis,
+    reshape,
+    strided_slice,
+    transpose,
+)
+from mlirhlo.mosaic.language.value import ON_NUMPY, ArrayLike, Value, as_value, is_float
+
+# Elementwise.
+
+
+def sinh(x: ArrayLike) -> Value:
+    """The hyperbolic sine of floats."""
+    away = expm1(x)  # exact near zero
+    return (away + true_divide(away, away + 1.0)) * 0.5
+
+
+def cosh(x: ArrayLike) -> Value:
+    """The hyperbolic cosine of floats."""
+    up = exp(x)
+    return (up + true_divide(1.0, up)) * 0.5
+
+
+def erfc(x: ArrayLike) -> Value:
+    """1 - erf(x)."""
+    return 1.0 - erf(x)
+
+
+def log10(x: ArrayLike) -> Value:
+    """The logarithm to base 10."""
+    return log(x) * (1 / math.log(10))
+
+
+def logaddexp(x: ArrayLike, y: ArrayLike) -> Value:
+    """log(e to the x + e to the y)."""
+    return maximum(x, y) + log1p(exp(negative(abs_(as_value(x) - y))))
+
+
+def hypot(x: ArrayLike, y: ArrayLike) -> Value:
+    """The square root of x² + y²."""
+    return sqrt(square(x) + square(y))
+
+
+def isinf(x: ArrayLike) -> Value:
+    """Whether floats are infinite."""
+    return equal(abs_(x), np.inf)
+
+
+def copysign(x: ArrayLike, y: ArrayLike) -> Value:
+    """The size of x with the sign of y; the sign of a zero does not count."""
+    size = abs_(x)
+    return where(less(y, 0), negative(size), size)
+
+
+def nan_to_num(x: ArrayLike, nan: float = 0.0) -> Value:
+    """With a number for NaN, and the greatest and least numbers for infinities, of f32."""
+    most = float(np.finfo(np.float32).max)
+    value = as_value(x)
+    return where(isnan(value), nan, minimum(maximum(value, -most), most))
+
+
+def logical_xor(x: ArrayLike, y: ArrayLike) -> Value:
+    """Whether one of two is not zero."""
+    return bitwise_xor(cast_bool(as_value(x)), cast_bool(as_value(y)))
+
+
+def clamp(low: ArrayLike, x: ArrayLike, high: ArrayLike) -> Value:
+    """x, at least `low` and at most `high`."""
+    return minimum(maximum(x, low), high)
+
+
+def integer_pow(x: ArrayLike, y: int) -> Value:
+    """x to a whole power."""
+    return power(x, y)
+
+
+def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Value:
+    """Bits moved to the right; the sign stays."""
+    value = as_value(x)
+    if kind_of(value.dtype) != "i":
+        raise bad_type(f"an arithmetic shift of {value.dtype.name}", "cast to int32 before")
+    return binary("right_shift", value, y)
+
+
+def convert_element_type(x: ArrayLike, new_dtype: DTypeLike) -> Value:
+    """As elements of another type."""
+    return cast(as_value(x), as_dtype(new_dtype))
+
+
+astype = convert_element_type
+
+
+def identity(x: Any) -> Any:
+    """x: kernels have no gradients, and no operation is moved across another's effects."""
+    return x
+
+
+# Reductions.
+
+
+def var(x: ArrayLike, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Value:
+    """The mean of squared distances from the mean."""
+    value = as_value(x)
+    if not is_float(value):
+        value = cast(value, F32)
+    away = square(value - mean(value, axis, keepdims=True))
+    found = mean(away, axis, keepdims=keepdims)
+    if not ddof:
+        return found
+    count = value.size // max(1, found.size)
+    return found * (count / (count - ddof))
+
+
+def std(x: ArrayLike, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Value:
+    """The square root of `var`."""
+    return sqrt(var(x, axis, ddof=ddof, keepdims=keepdims))
+
+
+def ptp(x: ArrayLike, axis: Any = None, *, keepdims: bool = False) -> Value:
+    """The greatest element minus the least."""
+    return max_(x, axis, keepdims=keepdims) - min_(x, axis, keepdims=keepdims)
+
+
+def count_nonzero(x: ArrayLike, axis: Any = None, *, keepdims: bool = False) -> Value:
+    """How many elements are not zero, as i32; there are few enough for f32 to count them."""
+    ones = cast(from_bool(cast_bool(as_value(x)), I32), F32)
+    return cast(sum_(ones, axis, keepdims=keepdims), I32)
+
+
+def logsumexp(x: ArrayLike, axis: Any = None, *, keepdims: bool = False) -> Value:
+    """log of the sum of e to the elements, without overflow."""
+    value = as_value(x)
+    most = max_(value, axis, keepdims=True)
+    total = log(sum_(exp(value - most), axis, keepdims=True)) + most
+    return total if keepdims else reshape(total, max_(value, axis).shape)
+
+
+def along(function: Callable[..., Value]) -> Callable[[ArrayLike, Sequence[int]], Value]:
+    """A reduction as `jax.lax` has it, along axes."""
+
+    def reduce(operand: ArrayLike, axes: Sequence[int]) -> Value:
+        return function(operand, tuple(axes))
+
+    reduce.__doc__ = function.__doc__
+    return reduce
+
+
+# Shapes.
+
+
+def arange(start: int, stop: int | None = None, step: int = 1, dtype: DTypeLike = I32) -> Value:
+    """Equally spaced numbers that Python knows."""
+    first, end = (0, start) if stop is None else (start, stop)
+    count = len(range(as_index(first), as_index(end), as_index(step)))
+    if not count:
+        raise bad_shape(f"arange({first}, {end}, {step}) has no elements")
+    line = reshape(broadcasted_iota(I32, (1, count), 1), (count,))
+    return cast(line * step + first, as_dtype(dtype))
+
+
+def moveaxis(x: ArrayLike, source: int, destination: int) -> Value:
+    """With a dimension at another place."""
+    value = as_value(x)
+    order = [*range(value.ndim)]
+    order.insert(normal_axis(destination, value.ndim), order.pop(normal_axis(source, value.ndim)))
+    return transpose(value, order)
+
+
+def ravel(x: ArrayLike) -> Value:
+    """All elements in one dimension."""
+    return reshape(x, (-1,))
+
+
+def outer(x: ArrayLike, y: ArrayLike) -> Value:
+    """Every element of one times every element of the other."""
+    return expand_dims(ravel(x), 1) * expand_dims(ravel(y), 0)
+
+
+def repeat(x: ArrayLike, repeats: int, axis: int) -> Value:
+    """Each part along a dimension so often, one after the other."""
+    value = as_value(x)
+    dim, count = normal_axis(axis, value.ndim), as_index(repeats)
+    shape = list(value.shape)
+    spread = broadcast_to(
+        expand_dims(value, dim + 1), (*shape[: dim + 1], count, *shape[dim + 1 :])
+    )
+    shape[dim] *= count
+    return reshape(spread, shape)
+
+
+def pad(x: ArrayLike, pad_width: Any, constant_values: ArrayLike = 0) -> Value:
+    """With a number around: `pad_width` is (before, after) for each dimension, or for all."""
+    value = as_value(x)
+    widths = np.broadcast_to(np.asarray(pad_width), (value.ndim, 2))
+    for dim, (before, after) in enumerate(widths.tolist()):
+        if before < 0 or after < 0:
+            raise bad_shape(f"padding of {min(before, after)} elements", "take a slice instead")
+        front, back = (
+            [full((*value.shape[:dim], n, *value.shape[dim + 1 :]), constant_values, value.dtype)]
+            if n
+            else []
+            for n in (before, after)
+        )
+        value = concatenate([*front, value, *back], dim) if front or back else value
+    return value
+
+
+def lax_pad(
+    operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]
+) -> Value:
+    """As `jax.lax.pad`, without padding between elements."""
+    if any(interior for _, _, interior in padding_config):
+        raise bad_shape("padding between elements", "place the parts with concatenate")
+    return pad(operand, [(low, high) for low, high, _ in padding_config], padding_value)
+
+
+def _below(value: Value, k: int) -> Value:
+    if value.ndim < 2:
+        raise bad_shape(f"a triangle of a value of shape {list(value.shape)}", "take a matrix")
+    rows = broadcasted_iota(I32, value.shape, value.ndim - 2)
+    columns = broadcasted_iota(I32, value.shape, value.ndim - 1)
+    return rows + k >= columns
+
+
+def tril(x: ArrayLike, k: int = 0) -> Value:
+    """Zeros above a diagonal of matrices."""
+    value = as_value(x)
+    return where(_below(value, k), value, 0)
+
+
+def triu(x: ArrayLike, k: int = 0) -> Value:
+    """Zeros below a diagonal of matrices."""
+    value = as_value(x)
+    return where(_below(value, k - 1), 0, value)
+
+
+def vstack(arrays: Sequence[ArrayLike]) -> Value:
+    """Put one under the other; vectors are rows."""
+    values = [as_value(one) for one in arrays]
+    return concatenate([one if one.ndim > 1 else reshape(one, (1, -1)) for one in values], 0)
+
+
+def hstack(arrays: Sequence[ArrayLike]) -> Value:
+    """Put side by side."""
+    values = [as_value(one) for one in arrays]
+    return concatenate(values, 0 if values[0].ndim == 1 else 1)
+
+
+def select(
+    condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: Any = 0
+) -> Value:
+    """Elements of the choice whose condition is the first to hold."""
+    if len(condlist) != len(choicelist) or not condlist:
+        raise bad_shape(f"{len(condlist)} conditions for {len(choicelist)} choices")
+    found: Any = default
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        found = where(condition, choice, found)
+    return as_value(found)
+
+
+def broadcast(operand: ArrayLike, sizes: Sequence[int]) -> Value:
+    """Repeated along new dimensions in front."""
+    value = as_value(operand)
+    return broadcast_to(value, (*sizes, *value.shape))
+
+
+def broadcast_in_dim(
+    operand: ArrayLike, shape: Sequence[int], broadcast_dimensions: Sequence[int]
+) -> Value:
+    """With its dimensions at those places of a shape, repeated along the others."""
+    value = as_value(operand)
+    sizes = [1] * len(shape)
+    for dim, size in zip(broadcast_dimensions, value.shape, strict=True):
+        sizes[dim] = size
+    return broadcast_to(reshape(value, sizes) if value.shape else value, tuple(shape))
+
+
+def slice_(
+    operand: ArrayLike,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> Value:
+    """The box between two corners that Python knows."""
+    if strides is not None and any(stride != 1 for stride in strides):
+        raise bad_index("a slice of a value has no steps", "load with pl.ds(start, size, stride)")
+    sizes = [end - start for start, end in zip(start_indices, limit_indices, strict=True)]
+    return strided_slice(as_value(operand), list(start_indices), sizes)
+
+
+def slice_in_dim(operand: ArrayLike, start_index: int, limit_index: int, axis: int = 0) -> Value:
+    """A part of one dimension."""
+    value = as_value(operand)
+    dim = normal_axis(axis, value.ndim)
+    starts, ends = [0] * value.ndim, list(value.shape)
+    starts[dim], ends[dim] = start_index, limit_index
+    return slice_(value, starts, ends)
+
+
+def einshape(equation: str, value: ArrayLike, **sizes: int) -> Value:
+    """Dimensions split, reordered and merged: `einshape("a(bc)->(ab)c", x, b=8)`."""
+    found = as_value(value)
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    groups, after = _groups(left), _groups(right)
+    names = [name for group in groups for name in group]
+    if not arrow or sorted(names) != sorted(name for group in after for name in group):
+        raise bad_shape(f"{equation!r} has not the same names on both sides of ->")
+    if len(groups) != found.ndim or len(set(names)) != len(names):
+        raise bad_shape(f"{equation!r} for a value of shape {list(found.shape)}")
+    known = dict(sizes)
+    for group, size in zip(groups, found.shape, strict=True):
+        open_ = [name for name in group if name not in known]
+        rest = math.prod(known[name] for name in group if name in known)
+        if len(open_) > 1 or not rest or size % rest or (not open_ and size != rest):
+            raise bad_shape(
+                f"{equation!r}: {size} elements are not ({' '.join(group)})",
+                "give the sizes of all names of a group but one: einshape(…, b=8)",
+            )
+        known.update(dict.fromkeys(open_, size // rest))
+    split = reshape(found, [known[name] for name in names])
+    order = [names.index(name) for group in after for name in group]
+    merged = [math.prod(known[name] for name in group) for group in after]
+    return reshape(transpose(split, order), merged)
+
+
+def _groups(side: str) -> list[list[str]]:
+    """`a(bc)` as [[a], [b, c]]."""
+    groups: list[list[str]] = []
+    is_open = False
+    for sign in side:
+        if sign in "()":
+            if (sign == "(") == is_open:
+                raise bad_shape(f"brackets of {side!r} do not match")
+            is_open = sign == "("
+            if is_open:
+                groups.append([])
+        elif is_open:
+            groups[-1].append(sign)
+        else:
+            groups.append([sign])
+    return groups
+
+
+def scan(
+    f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = None, **_: Any
+) -> tuple[Any, None]:
+    """A loop that carries a value. What `f` is given and gives beside it is None."""
+    if xs is not None or length is None:
+        raise bad_index(
+            "scan over arrays: values are not indexed by what is known when the kernel runs",
+            "keep them in references, and index those in fori_loop",
+        )
+
+    def step(_: Any, carry: Any) -> Any:
+        after, given = f(carry, None)
+        if given is not None:
+            raise bad_index("a scan gives no array of results", "store them to a reference")
+        return after
+
+    return fori_loop(0, length, step, init), None
+
+
+ON_NUMPY.update(
+    {
+        np.sinh: sinh,
+        np.cosh: cosh,
+        np.log10: log10,
+        np.logaddexp: logaddexp,
+        np.hypot: hypot,
+        np.isinf: isinf,
+        np.copysign: copysign,
+        np.logical_xor: logical_xor,
+        np.var: var,
+        np.std: std,
+        np.ptp: ptp,
+        np.count_nonzero: count_nonzero,
+        np.moveaxis: moveaxis,
+        np.ravel: ravel,
+        np.outer: outer,
+        np.repeat: repeat,
+        np.tril: tril,
+        np.triu: triu,
+        np.vstack: vstack,
+        np.hstack: hstack,
+    }
+)

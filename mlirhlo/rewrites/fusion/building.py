@@ -141,6 +141,15 @@ def _put_in_order(
         elif fresh is not None:
             for op in fresh:
                 block.insert_op_before(op, group.outputs[0].op)
+    # A follower may read a parameter or constant that stands behind the rows that took it.
+    leaves = {group.outputs[0].op: group.order for group in groups if not group.outputs[0].operands}
+    for group, fresh in made.items():
+        for value in fresh[0].operands:
+            source = value.owner
+            if isinstance(source, Instruction) and leaves.get(source, -1.0) > group.order:
+                source.detach()
+                block.insert_op_before(source, fresh[0])
+                leaves[source] = group.order
 
 
 def _erase(groups: Sequence[Group]) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mlirhlo.mosaic.interpreter.registry import Array
 
 _TOUCHES = 256
-"""How many accesses of a core are kept for each memory that other devices may write to."""
+"""How many accesses are kept for each memory that other devices may write to."""
 _EFFECTS = ("store", "enqueue", "wait", "signal", "assert", "log", "yield", "return", "condition")
 
 
@@ -73,8 +73,8 @@ class Checks:
             self._touch(
                 memory, Touch(view, is_write, core.agent, core.clock[core.agent], op), doing
             )
-            if not memory.is_shared:
-                del memory.touches[:-_TOUCHES]
+            if not memory.is_shared and len(memory.touches) > _TOUCHES:
+                del memory.touches[next(iter(memory.touches))]
 
     def block(self, memory: Memory, view: Array, op: Operation, *, is_write: bool) -> None:
         """Raises `HloError` HLO0730 for a block that the grid moves while another core has to do with
@@ -99,7 +99,7 @@ class Checks:
         """Notes an access, after those of other cores that it could race with."""
         if memory.is_shared:
             clock = self._core.clock
-            for other in memory.touches:
+            for other in memory.touches.values():
                 if (
                     other.agent != touch.agent
                     and (other.is_write or touch.is_write)
@@ -107,7 +107,7 @@ class Checks:
                     and overlap(touch.view, other.view)
                 ):
                     raise race(other.op, str(other), touch.op, doing, memory.name)
-        memory.touches.append(touch)
+        memory.note(touch)
 
     def start(self, flight: Flight) -> None:
         """Raises `HloError` HLO0730 for a copy that races with another, or with a core."""
@@ -126,12 +126,12 @@ class Checks:
                     )
                 if is_write and other.source.memory is memory and overlap(view, root(other.source)):
                     raise race(other.op, "the copy that reads there", flight.op, doing, memory.name)
-            for touch in memory.touches:
+            for touch in memory.touches.values():
                 if not is_write and not touch.is_write:
                     continue
                 if flight.clock.get(touch.agent, -1) < touch.time and overlap(view, touch.view):
                     raise race(touch.op, str(touch), flight.op, doing, memory.name)
-            memory.flights.append(flight)
+            memory.launch(flight)
 
     # Memory nobody wrote.
 

@@ -53,6 +53,11 @@ class Flight:
     transfer: Transfer | None = None
     """Its modelled time."""
 
+    @property
+    def ends(self) -> tuple[Any, Any]:
+        """Where it is from, and where to."""
+        return place_of_view(root(self.source)), place_of_view(root(self.target))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Touch:
@@ -87,9 +92,28 @@ class Memory:
     missing: int = 0
     flights: list[Flight] = field(default_factory=list["Flight"])
     """Copies from or to it that its core has not seen done."""
-    touches: list[Touch] = field(default_factory=list[Touch])
+    touches: dict[Any, Touch] = field(default_factory=dict["Any", "Touch"])
+    """The last access of each kind to each place."""
     is_shared: bool = False
     """Whether several cores have it."""
+
+    def note(self, touch: Touch) -> None:
+        """Keeps an access. Who is not ordered after an earlier one of the same core is not ordered after
+        this one either.
+        """
+        key = touch.agent, touch.is_write, place_of_view(touch.view)
+        self.touches.pop(key, None)
+        self.touches[key] = touch
+
+    def launch(self, flight: Flight) -> None:
+        """Keeps a copy, in the place of those between the same elements that were done before it began:
+        who has seen this one done has seen them.
+        """
+        ends = flight.ends
+        self.flights = [
+            one for one in self.flights if one.number not in flight.clock or one.ends != ends
+        ]
+        self.flights.append(flight)
 
     def expect_writes(self) -> None:
         """Nothing of it is written."""
@@ -100,6 +124,11 @@ class Memory:
         """Nothing of it is written any more; `written` is what references have for it."""
         written[...] = False
         self.written, self.missing = written, self.base.size
+
+
+def place_of_view(view: Array) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+    """The same for views of the same elements in the same order."""
+    return view.ctypes.data, view.shape, view.strides
 
 
 def root(ref: MemRef) -> Array:

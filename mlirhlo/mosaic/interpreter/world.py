@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from mlirhlo.mosaic.timeline.clock import Moment
 
 
+_COPIES = 128
+"""How many copies a core's clock may know before those go that no memory asks about any more."""
+
+
 class _Abandoned(Exception):
     """Another core has failed."""
 
@@ -232,6 +236,12 @@ class World:
                 memory.flights = [f for f in memory.flights if f.number not in core.clock]
         if self.count == 1:
             core.clock = {core.agent: core.clock[core.agent]}
+        elif len(core.clock) > self.count + _COPIES:
+            known = {
+                flight.number for memory in self.memories.values() for flight in memory.flights
+            }
+            known.update(range(self.count))
+            core.clock = {agent: time for agent, time in core.clock.items() if agent in known}
 
     # Copies.
 

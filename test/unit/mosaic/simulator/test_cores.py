@@ -12,6 +12,7 @@ from mlirhlo.diagnostics import HloError
 from mlirhlo.mosaic import numpy as jnp
 from mlirhlo.mosaic import tpu as pltpu
 from mlirhlo.mosaic.interpreter.steps import cores_of, share_of
+from mlirhlo.mosaic.interpreter.world import World
 
 X = np.arange(32 * 128, dtype=np.float32).reshape(32, 128)
 TWO = pl.InterpretParams(num_cores_or_threads=2)
@@ -174,3 +175,39 @@ def test_a_core_that_does_not_run() -> None:
     call = pl.kernel_call(kernel, X, scratch_shapes=[pltpu.SemaphoreType.REGULAR])
     with pytest.raises(HloError, match="core 1 is none of those that run: 1 of each device"):
         call(X)
+
+
+def test_what_is_known_of_copies_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of copies of the same elements are remembered as a few."""
+    worlds: list[World] = []
+    run = World.run
+
+    def kept(world: World, bodies: Any) -> None:
+        run(world, bodies)
+        worlds.append(world)
+
+    monkeypatch.setattr(World, "run", kept)
+
+    def kernel(x_hbm: Any, o_ref: Any, buffer: Any, sem: Any) -> None:
+        @pl.loop(0, 100)
+        def _(step: Any) -> None:
+            copy = pltpu.make_async_copy(x_hbm.at[pl.ds(8 * (step % 2), 8)], buffer, sem)
+            copy.start()
+            copy.wait()
+
+        o_ref[...] = buffer[...]
+
+    call = pl.kernel_call(
+        kernel,
+        X,
+        grid=(4,),
+        in_specs=[HBM],
+        out_specs=ROWS,
+        scratch_shapes=[pltpu.VMEM((8, 128), np.float32), pltpu.SemaphoreType.DMA],
+        compiler_params=params("parallel"),
+        interpret=TWO,
+    )
+    assert np.array_equal(call(X), np.tile(X[8:16], (4, 1)))
+    memories = worlds[0].memories.values()
+    assert max(len(memory.flights) for memory in memories) <= 4
+    assert max(len(memory.touches) for memory in memories) <= 8

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
-from xdsl.dialects.builtin import UnitAttr
+from xdsl.dialects.builtin import MemRefType, UnitAttr
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
@@ -136,6 +136,13 @@ class Frame:
         with self.b.if_(stream, through_caches):
             for stored in stores:
                 self.b.vector_store(*stored, streaming=True)
+
+    def prefetch(self, operand: SSAValue, place: Sequence[Index]) -> None:
+        """Asks for the line of an element of an operand."""
+        buffer = self.buffers[operand]
+        rank = len(cast("MemRefType[Any]", buffer.type).get_shape())
+        # Complex numbers have one dimension more, of their parts.
+        self.b.prefetch(buffer, [*place, *[0] * (rank - len(place))])
 
     def byte_size(self, value: SSAValue) -> int:
         """Bytes of an element."""

@@ -203,7 +203,7 @@ class _Pointwise:
         with self.b.loop(low, high, self.lanes) as i:
             for value in self.far:
                 ahead = self.b.add(i, _AHEAD_BYTES // self.frame.byte_size(value))
-                self.b.prefetch(self.frame.buffers[value], [*[c.base for c in place], ahead])
+                self.frame.prefetch(value, [*[c.base for c in place], ahead])
             self.element(e.scope(), [*place, self.along(i)])
 
     def rest(self, e: Elements, place: Sequence[Coordinate], low: int, high: int) -> None:

@@ -402,7 +402,7 @@ class _Rows:
         at_dims |= dict(zip(self.plan.folded, indices, strict=True))
         place = [at_dims[d].base for d in range(len(self.plan.sizes))]
         for operand in self.operands():
-            self.b.prefetch(self.frame.buffers[operand], place)
+            self.frame.prefetch(operand, place)
 
     def bases(self, buffer: SSAValue, place: Sequence[Coordinate]) -> list[Index]:
         """Indices of a place in a result, or on the stack in a row of its own."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import mlirhlo
+from mlirhlo.lowering import target
 from mlirhlo.lowering.hlo_to_loops.kernels import computed, outputs_of
 from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
@@ -214,3 +216,22 @@ def test_layouts_are_followed() -> None:
     x, y = rng.normal(size=(2, 3, 40)).astype("f4")
     actual = run(module, [np.ascontiguousarray(x.T), y], y)
     assert np.array_equal(actual, x + y)
+
+
+@pytest.mark.parametrize("element", ["f32", "bf16", "pred", "c64", "s4"])
+@pytest.mark.parametrize("sizes", ["4099", "37,64", "5,8,33"])
+def test_operands_that_no_cache_holds_are_asked_for(element: str, sizes: str) -> None:
+    """Two KiB ahead, beyond the end too, of every element type."""
+    type_ = f"{element}[{sizes}]"
+    opcode = "xor" if element in ("pred", "s4") else "add"
+    module = mlirhlo.parse(f"{type_} {opcode}({type_} x, {type_} y)")
+    rng = np.random.default_rng(3)
+    arguments = [draw(rng, type_) for _ in range(2)]
+    with np.errstate(all="ignore"):
+        expected = np.asarray(module(*arguments))
+    with target.using(replace(target.current(), l2_bytes=64)):
+        entry = module.hlo.entry
+        kernel = computed("k", outputs_of(entry.root.output), [p.output for p in entry.parameters])
+        actual = run(module, arguments, expected)
+    assert "memref.prefetch" in str(kernel)
+    assert np.array_equal(actual, expected, equal_nan=opcode == "add")

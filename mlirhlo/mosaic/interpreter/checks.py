@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -170,8 +170,8 @@ def _view(ref: MemRef, index: Any) -> Array:
     whole = root(ref)
     if ref.parent is not None or index is Ellipsis:
         return whole
-    items = cast("tuple[Any, ...]", index) if isinstance(index, tuple) else None
-    if items is not None and all(isinstance(item, int | slice) for item in items):
+    items: Any = index if isinstance(index, tuple) else ()
+    if items and all(isinstance(item, int | slice) for item in items):
         part: Array = whole[items]
         return part
     return whole

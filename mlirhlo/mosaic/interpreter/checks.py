@@ -1,5 +1,8 @@
 """What the checking simulator holds every access against: memory nobody wrote, races."""
 
+# A numpy index has no stated type until it is looked at.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -170,9 +173,8 @@ def _view(ref: MemRef, index: Any) -> Array:
     whole = root(ref)
     if ref.parent is not None or index is Ellipsis:
         return whole
-    items: Any = index if isinstance(index, tuple) else ()
-    if items and all(isinstance(item, int | slice) for item in items):
-        part: Array = whole[items]
+    if isinstance(index, tuple) and all(isinstance(item, int | slice) for item in index):
+        part: Array = whole[index]
         return part
     return whole
 

@@ -8,7 +8,8 @@ from typing import cast
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.diagnostics import HloError, Place, error
-from mlirhlo.formats.mosaic.printer import VERSION, Form, print_kernel
+from mlirhlo.formats.mosaic.printer import Form, print_kernel
+from mlirhlo.formats.mosaic.stable import VERSION
 from mlirhlo.mosaic.decode import read_kernel, write_stable
 
 FORMS = ("pretty", "generic", "stable", "bytecode")

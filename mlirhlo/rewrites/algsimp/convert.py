@@ -43,7 +43,9 @@ def holds(wide: PrimitiveType, narrow: PrimitiveType) -> bool:
 
     finfo: Any = ml_dtypes.finfo
     if wide.is_float and narrow.is_float:
-        if "f8e8m0fnu" in (wide.name, narrow.name):
+        if narrow.name == "f8e8m0fnu":
+            return wide.name in ("f8e8m0fnu", "bf16", "f32", "f64")
+        if wide.name == "f8e8m0fnu":
             return False
         a, b = finfo(wide.dtype), finfo(narrow.dtype)
         finite_only = "fn" in wide.name or wide.bits < 8
@@ -51,7 +53,7 @@ def holds(wide: PrimitiveType, narrow: PrimitiveType) -> bool:
             not finite_only
             and int(a.nmant) >= int(b.nmant)
             and int(a.maxexp) >= int(b.maxexp)
-            and int(a.minexp) <= int(b.minexp)
+            and int(a.minexp) - int(a.nmant) <= int(b.minexp) - int(b.nmant)
         )
     if wide.is_complex and narrow.is_complex:
         return wide.bits >= narrow.bits

@@ -68,7 +68,15 @@ def iota_of_one(op: IotaOp, rewriter: Rewriter) -> None:
     """iota => 0, its dimension of size at most 1"""
     if array(op).dimensions[op.iota_dimension] <= 1 and not array(op).is_dynamic:
         b = Builder(op, rewriter)
-        b.splat(array(op), 0)
+        if array(op).element_count == 1:
+            import numpy as np
+
+            shape = array(op)
+            b.constant(
+                Literal.from_array(shape, np.zeros(shape.dimensions, shape.element_type.dtype))
+            )
+        else:
+            b.splat(array(op), 0)
         b.done()
 
 

@@ -172,9 +172,11 @@ def divide_by_constant(op: DivideOp, rewriter: Rewriter) -> None:
     reads=(BroadcastOp,),
 )
 def divide_by_broadcast(op: DivideOp, rewriter: Rewriter) -> None:
-    """a / bc(b) => a * bc(1 / b), floats"""
+    """a / bc(b) => a * bc(1 / b), floats; b has one reader"""
     spread = made_by(op.rhs, BroadcastOp)
     if spread is None or not has_one_user(spread.output) or is_integral(element(op)):
+        return
+    if not has_one_user(spread.operand):
         return
     small = array(spread.operand)
     if element(op).is_complex or small.element_count >= array(op).element_count:

@@ -80,6 +80,22 @@ def constant_starts(starts: tuple[SSAValue, ...]) -> list[int] | None:
     return found
 
 
+def _both(b: Builder, i: SSAValue, most: int, j: SSAValue, more: int) -> SSAValue:
+    """The sum of two start indices, each clamped to `0…most`, `0…more`; without those that can only be 0."""
+    zero = b.scalar(element(i), 0).output
+    terms = [_clamped(b, zero, k, end) for k, end in ((i, most), (j, more)) if end]
+    if len(terms) == 2:
+        return b.on(AddOp, *terms).output
+    return terms[0] if terms else zero
+
+
+def _clamped(b: Builder, zero: SSAValue, start: SSAValue, most: int) -> SSAValue:
+    literal = literal_of(start)
+    if literal is not None:
+        return b.scalar(element(start), min(max(int(literal.item()), 0), most)).output
+    return b(ClampOp, zero, start, b.scalar(element(start), most), shape=array(start)).output
+
+
 @rule(DynamicSliceOp)
 def dynamic_slice_at_constants(op: DynamicSliceOp, rewriter: Rewriter) -> None:
     """dynamic-slice(x, C) => slice(x), C not negative, x not constant"""
@@ -161,11 +177,7 @@ def dynamic_slice_of_dynamic_slice(op: DynamicSliceOp, rewriter: Rewriter) -> No
     new: list[SSAValue] = []
     shapes = (array(inner.inputs[0]), array(inner), array(op))
     for (i, j), n, m, k in zip(pairs, *(s.dimensions for s in shapes), strict=True):
-        type_ = element(i)
-        zero = b.scalar(type_, 0)
-        low = b(ClampOp, zero, i, b.scalar(type_, n - m), shape=array(i))
-        more = b(ClampOp, zero, j, b.scalar(type_, m - k), shape=array(j))
-        new.append(b.on(AddOp, low, more).output)
+        new.append(_both(b, i, n - m, j, m - k))
     b.like(
         DynamicSliceOp,
         inner.inputs[0],
@@ -277,10 +289,7 @@ def update_of_updated_slice(op: DynamicUpdateSliceOp, rewriter: Rewriter) -> Non
     new: list[SSAValue] = []
     shapes = (array(whole), array(part), array(update))
     for (i, j), n, m, k in zip(pairs, *(s.dimensions for s in shapes), strict=True):
-        zero = b.scalar(element(i), 0)
-        low = b(ClampOp, zero, i, b.scalar(element(i), n - m), shape=array(i))
-        more = b(ClampOp, zero, j, b.scalar(element(i), m - k), shape=array(j))
-        new.append(b.on(AddOp, low, more).output)
+        new.append(_both(b, i, n - m, j, m - k))
     b.like(DynamicUpdateSliceOp, whole, update, *new)
     b.done()
 

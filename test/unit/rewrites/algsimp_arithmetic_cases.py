@@ -61,6 +61,13 @@ CASES: Mapping[str, tuple[Case, ...]] = {
             WIDE,
             ("",),
         ),
+        Case(
+            "x: T[2,3]\ny: T[3]\nb = T[2,3] broadcast(y), dimensions={1}\nd = T[2,3] divide(x, b)\n"
+            "(T[2,3], T[3]) tuple(d, y)",
+            WIDE,
+            ("",),
+            fires=False,
+        ),
     ),
     "divide_converted_pred_by_scalar": (
         Case(

@@ -254,6 +254,9 @@ CASES: Mapping[str, tuple[Case, ...]] = {
     "convert_there_and_back": (
         Case(X + "w = f32[S] convert(x)\nT[S] convert(w)", ("bf16", "f16", "f8e5m2")),
         Case(X + "w = f64[S] convert(x)\nT[S] convert(w)", ("bf16", "f16", "f32")),
+        Case(X + "w = f16[S] convert(x)\nT[S] convert(w)", ("f8e5m2fnuz", "f8e4m3fnuz")),
+        Case(X + "w = f32[S] convert(x)\nT[S] convert(w)", ("f8e8m0fnu",)),
+        Case(X + "w = f16[S] convert(x)\nT[S] convert(w)", ("f8e8m0fnu",), fires=False),
         Case(X + "w = s32[S] convert(x)\nT[S] convert(w)", ("s8", "u8", "s16")),
         Case(X + "w = s64[S] convert(x)\nT[S] convert(w)", ("u32", "s32")),
         Case(X + "w = f16[S] convert(x)\nT[S] convert(w)", ("f32", "bf16"), fires=False),

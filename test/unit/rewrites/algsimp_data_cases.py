@@ -76,6 +76,13 @@ CASES: Mapping[str, tuple[Case, ...]] = {
     ),
     "dynamic_slice_of_dynamic_slice": (
         lines(
+            "x: T[9,4]",
+            "i j: s32[]",
+            "n = s32[] constant(7)",
+            "a = T[5,4] dynamic-slice(x, n, i), dynamic_slice_sizes={5,4}",
+            "T[5,1] dynamic-slice(a, i, j), dynamic_slice_sizes={5,1}",
+        ),
+        lines(
             "x: T[9]",
             "i j: s32[]",
             "a = T[5] dynamic-slice(x, i), dynamic_slice_sizes={5}",

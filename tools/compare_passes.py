@@ -4,11 +4,12 @@
     tools/compare_passes.py algsimp
     tools/compare_passes.py algsimp --dump test/data/some.passes.tar.gz --worse
     tools/compare_passes.py --generated 40 --seed 1     # random programs, compiled here by XLA:CPU
+    tools/compare_passes.py --cases         # cases of the lit tests, compiled here by XLA:CPU
     tools/compare_passes.py --page          # every pass; writes docs/compare-passes.md
 
-What XLA did is read from dumps, of the corpus or of random programs made on the spot, which hold the
-module before and after every pass that changed it. Each module before runs through ours; then, dead
-code gone on both sides,
+What XLA did is read from dumps, of the corpus or made on the spot of random programs and of the cases of
+the passes' tests (minutes: XLA dies of some), which hold the module before and after every pass that
+changed it. Each module before runs through ours; then, dead code gone on both sides,
 agree    the modules are the same up to names
 better   ours has fewer instructions
 worse    ours has more
@@ -25,6 +26,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -85,9 +87,36 @@ NOT_LAID_OUT = "through_layout_assignment"
 """XLA:CPU's pipeline that ends by assigning layouts."""
 
 EXPLAINED: Mapping[str, str] = {
+    "algsimp": (
+        "XLA's looks at an instruction once in a sweep, ours again when operands change: of `(a*C)*(a*C)`, "
+        "read elsewhere too, ours makes `(a*a)*(C*C)`, one multiplication more."
+    ),
+    "batchnorm_expander": (
+        "Ours computes each element as the operation is defined, and rounds where that does; XLA:CPU's regroups "
+        "inference into one product and one sum for an element, and a few numbers for a feature."
+    ),
+    "comparison-expander": (
+        "Ours writes the constants for each side, which `cse` merges; XLA's writes them once."
+    ),
+    "conditional-to-select": (
+        "XLA:CPU's also takes branches chosen by a number, and branches with loops, which then run when they are "
+        "not chosen, for ever perhaps; ours leaves both."
+    ),
+    "copy-insertion": (
+        "Ours copies a tuple that a branch hands on inside the branch, by its elements; XLA's in front of it. "
+        "There are as many copies."
+    ),
+    "dynamic_padder": (
+        "Ours keeps slices inside the dynamic size, and skips padding in reduces whose initial value is not "
+        "known to change nothing; XLA's reads the padding there, and gives other results."
+    ),
     "fusion": (
         "XLA:CPU computes an instruction again in all that read it, unless that is expensive; ours does where "
-        "it takes less time than the memory (docs/fusion.md), and leaves a kernel of its own otherwise."
+        "it takes less time than the memory (docs/fusion.md), and leaves a kernel of its own otherwise. "
+        "Instructions of different shardings stay apart in ours."
+    ),
+    "stochastic_convert_decomposer": (
+        "Ours gives 0 for NaN, as conversion to integers does; XLA's leaves NaN to the last conversion."
     ),
     "multi_output_fusion": (
         "Ours joins kernels for the sake of an array that both read from 4 KiB on, where reading it once is "
@@ -117,23 +146,49 @@ class Pair:
 
 def generated(count: int, seed: int) -> list[Pair]:
     """Modules around all passes of XLA:CPU, of so many random programs (`test/strategies/programs.py`)."""
-    found: list[Pair] = []
     with tempfile.TemporaryDirectory() as folder:
-        what = "--xla_dump_hlo_as_text --xla_dump_large_constants --xla_dump_hlo_pass_re=.+"
-        flags = f"--xla_dump_to={folder} {what}"
-        environment = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
+        environment = os.environ | {"XLA_FLAGS": dumping(folder), "JAX_PLATFORMS": "cpu"}
         make = [sys.executable, "-c", _COMPILE, str(ROOT / "test"), str(seed), str(count)]
         subprocess.run(make, env=environment, check=True)
-        before: dict[int | None, str] = {}
-        names = [(parse_name(file.name), file) for file in Path(folder).glob("*.txt")]
-        for name, file in sorted(names, key=lambda n: (n[0].module_id or 0, n[0].step or 0)):
-            if name.kind != "boundary" or not name.after:
-                continue
-            text = file.read_text()
-            if name.after != "pipeline-start" and text != before.get(name.module_id):
-                place = f"{name.module_name}.{name.module_id}/{file.name}"
-                found.append(Pair(name.after, place, "cpu", before[name.module_id], text))
-            before[name.module_id] = text
+        return dumped(Path(folder))
+
+
+def of_cases() -> list[Pair]:
+    """Modules around all passes of XLA:CPU, of the cases of the passes' lit tests that it takes."""
+    sys.path.insert(0, str(ROOT / "test"))
+    from xla_execution import XLA
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["XLA_FLAGS"] = dumping(folder)
+        for file in sorted((ROOT / "test" / "lit" / "rewrites").glob("*.hlo")):
+            for number, piece in enumerate(file.read_text().split("// -----")):
+                text = "\n".join(line for line in piece.split("\n") if not line.startswith("//"))
+                # Compiled, and not run: the inputs are missing. One that XLA dies of has no dumps to read.
+                XLA.run(re.sub(r"HloModule \w+", f"HloModule {file.stem}_{number}", text), [])
+        XLA.stop()
+        del os.environ["XLA_FLAGS"]
+        return dumped(Path(folder))
+
+
+def dumping(folder: str) -> str:
+    """Flags for dumps of every pass."""
+    what = "--xla_dump_hlo_as_text --xla_dump_large_constants --xla_dump_hlo_pass_re=.+"
+    return f"--xla_dump_to={folder} {what}"
+
+
+def dumped(folder: Path) -> list[Pair]:
+    """Modules around all passes that changed one, out of a folder of dumps of XLA:CPU."""
+    found: list[Pair] = []
+    before: dict[tuple[str | None, int | None], str] = {}
+    names = [(parse_name(file.name), file) for file in folder.glob("*.txt")]
+    for name, file in sorted(names, key=lambda n: (n[0].module_id or 0, n[0].step or 0)):
+        if name.kind != "boundary" or not name.after:
+            continue
+        text, module = file.read_text(), (name.module_name, name.module_id)
+        if name.after != "pipeline-start" and text != before.get(module):
+            place = f"{name.module_name}.{name.module_id}/{file.name}"
+            found.append(Pair(name.after, place, "cpu", before[module], text))
+        before[module] = text
     return found
 
 
@@ -208,7 +263,9 @@ def pipeline_of(name: str, pair: Pair) -> str:
     """The pass with the options that XLA gives it at that place."""
     (pass_,) = parse_pipeline(name)
     options = [SETTINGS.get((pair.platform, name), "")]
-    laid_out = NOT_LAID_OUT not in pair.name and any(word in pair.name for word in LAID_OUT)
+    # Files are called `….PIPELINE.after_PASS.before_PASS…`.
+    pipeline = Path(pair.name).name.partition(".after_")[0].rpartition(".")[2]
+    laid_out = NOT_LAID_OUT not in pipeline and any(word in pipeline for word in LAID_OUT)
     if laid_out and hasattr(pass_, "is_layout_sensitive"):
         options.append("is-layout-sensitive=true")
     given = " ".join(filter(None, options))
@@ -282,7 +339,7 @@ def table_of(tables: Sequence[Table]) -> list[str]:
     return lines
 
 
-def page(tables: Sequence[Table], random: Sequence[Table]) -> str:
+def page(tables: Sequence[Table], random: Sequence[Table], cases: Sequence[Table]) -> str:
     """Markdown of all passes. Raises `SystemExit` for a pass that is worse and has no explanation."""
     lines = [
         "<!-- Written by tools/compare_passes.py --page; run it again after changing a pass. -->",
@@ -307,9 +364,19 @@ def page(tables: Sequence[Table], random: Sequence[Table]) -> str:
         "with XLA:CPU, and compares as above:",
         "",
         *table_of(random),
+        "",
+        "## On the cases of the passes' tests",
+        "",
+        "`tools/compare_passes.py --cases` compiles the modules of `test/lit/rewrites/*.hlo` with XLA:CPU, those that",
+        "it takes, and compares what all its passes did to them. Where a pass is alone in triggering on",
+        "its case, that is the pass isolated:",
+        "",
+        *table_of(cases),
     ]
     lines += ["", "## Where ours is worse", ""]
-    worse = [t.name for t in (*tables, *random) if any(c["worse"] for c in t.counts.values())]
+    worse = [
+        t.name for t in (*tables, *random, *cases) if any(c["worse"] for c in t.counts.values())
+    ]
     for name in dict.fromkeys(worse):
         if name not in EXPLAINED:
             raise SystemExit(f"{name} is worse than XLA's, and EXPLAINED does not say why")
@@ -335,13 +402,26 @@ def main() -> int:
     parser.add_argument("--dump", type=Path, action="append", help="archive of dumps")
     parser.add_argument("--generated", type=int, default=0, help="so many random programs instead")
     parser.add_argument("--seed", type=int, default=1, help="of the first random program")
+    parser.add_argument("--cases", action="store_true", help="the cases of the lit tests instead")
     parser.add_argument("--limit", type=int, default=0, help="at most so many modules a platform")
     parser.add_argument("--worse", action="store_true", help="list what is not agreed on")
     parser.add_argument("--page", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     arguments = parser.parse_args()
     tables: list[Table] = []
     random: list[Table] = []
-    if not arguments.generated:
+    cases: list[Table] = []
+
+    def fill(made: Sequence[Pair]) -> list[Table]:
+        known = set(list_passes(loaded=False))
+        names = arguments.names or sorted({pair.wanted for pair in made} & known)
+        filled = [Table(name) for name in names]
+        for table in filled:
+            own = (pair for pair in made if pair.wanted == table.name)
+            table.fill(own, arguments.limit, arguments.worse)
+            print("\n".join(table.lines()), flush=True)
+        return filled
+
+    if not arguments.generated and not arguments.cases:
         archives = arguments.dump or sorted((SHARED / "corpus").glob("programs/*/*.passes.tar.gz"))
         tables = [Table(name) for name in arguments.names or shared_passes(archives)]
         for table in tables:
@@ -349,19 +429,12 @@ def main() -> int:
             table.fill(found, arguments.limit, arguments.worse)
             print("\n".join(table.lines()), flush=True)
     if arguments.generated or arguments.page:
-        made = generated(arguments.generated or ON_THE_PAGE, arguments.seed)
-        known = set(list_passes(loaded=False))
-        random = [
-            Table(name)
-            for name in arguments.names or sorted({pair.wanted for pair in made} & known)
-        ]
-        for table in random:
-            own = (pair for pair in made if pair.wanted == table.name)
-            table.fill(own, arguments.limit, arguments.worse)
-            print("\n".join(table.lines()), flush=True)
+        random = fill(generated(arguments.generated or ON_THE_PAGE, arguments.seed))
+    if arguments.cases or arguments.page:
+        cases = fill(of_cases())
     if arguments.page:
-        PAGE.write_text(page(tables, random))
-    return 1 if any(t.failed or not t.counts for t in (*tables, *random)) else 0
+        PAGE.write_text(page(tables, random, cases))
+    return 1 if any(t.failed or not t.counts for t in (*tables, *random, *cases)) else 0
 
 
 if __name__ == "__main__":

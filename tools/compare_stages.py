@@ -39,8 +39,6 @@ from mlirhlo.mosaic.tpu_compiler import TOPOLOGIES, Job, Verdict
 SKIPPED = 77
 NAMES = ["original", *(f"post-{stage.name}" for stage in STAGES[:-1])]
 """Stages that both have; the last one is each one's own."""
-_RENAMED = (("xir_tc.", "mosaic_tc."), ("xir.", "tpu."))
-"""Dialects of newer compilers by the names they had."""
 
 
 @dataclass(slots=True)
@@ -162,11 +160,8 @@ def run_theirs(cases: Sequence[Case], folder: Path) -> list[Verdict]:
         match = re.match(r"\d+-\d{4}-mosaic-dump-(.*?)-((?:post-|original).*)\.txt\Z", file.name)
         if match is None or match[1] not in by_name or match[2] not in NAMES:
             continue
-        text = file.read_text()
-        for new, old in _RENAMED:
-            text = text.replace(new, old)
         try:
-            by_name[match[1]].theirs[match[2]] = _printed(text.encode(), file.name)
+            by_name[match[1]].theirs[match[2]] = _printed(file.read_bytes(), file.name)
         except HloError as problem:
             message = problem.diagnostics[0].message
             print(f"{match[1]} {match[2]} is not read: {message}", file=sys.stderr)

@@ -28,6 +28,11 @@ from mlirhlo.mosaic.upgrades import upgrade
 if TYPE_CHECKING:
     from xdsl.context import Context
 
+_RENAMED = (
+    (re.compile(r"\bxir_tc\."), "mosaic_tc."),
+    (re.compile(r"\bxir\.enqueue_transfer\b"), "tpu.enqueue_dma"),
+    (re.compile(r"\bxir\."), "tpu."),
+)
 NEWEST = 20
 """Newest version of the stable form that readers are known to take."""
 
@@ -149,4 +154,13 @@ def _read_text(data: bytes, file: str) -> ModuleOp:
         text = data.decode()
     except UnicodeDecodeError:
         raise _unreadable(file, "it is neither bytecode nor text") from None
-    return parse_kernel(text, file, is_raw=True)
+    return parse_kernel(known_names(text), file, is_raw=True)
+
+
+def known_names(text: str) -> str:
+    """A dump of a newer compiler in the names that its operations and attributes had before: libtpu 0.0.52
+    calls the `tpu` dialect `xir` from its second stage on.
+    """
+    for new, old in _RENAMED if "xir" in text else ():
+        text = new.sub(old, text)
+    return text

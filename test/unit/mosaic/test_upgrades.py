@@ -114,3 +114,21 @@ def test_versions_nobody_knows() -> None:
     with pytest.raises(HloError, match="version 21") as caught:
         read_kernel(stable(21, ""))
     assert caught.value.code == "HLO0700"
+
+
+def test_dumps_with_newer_names() -> None:
+    """libtpu 0.0.52 calls the dialect xir."""
+    memory = "memref<8x128xf32, #xir.memory_space<vmem>>"
+    counter = "memref<!xir.dma_semaphore, #xir.memory_space<semaphore_mem>>"
+    text = f"""module @k {{
+  func.func @main(%x: {memory}, %y: {memory}, %s: {counter}) attributes {{
+      scratch_operands = 1 : i64, xir.core_type = #xir.core_type<tc>}} {{
+    xir.enqueue_transfer source(%x : {memory}) target(%y : {memory}) target_semaphore(%s : {counter})
+    xir.wait_dma2 semaphore(%s : {counter}) src(%x : {memory}) dst(%y : {memory})
+    return
+  }}
+}}
+"""
+    x = np.ones((8, 128), np.float32)
+    (got,) = Kernel(read_kernel(text.encode())).run([x], [((8, 128), np.dtype(np.float32))])
+    assert np.array_equal(got, x)

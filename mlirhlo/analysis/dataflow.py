@@ -123,7 +123,7 @@ def callers_of(live: list[Instruction], computations: Mapping[str, ComputationOp
     """Those that hand values to a computation and back: not a reduce to its function of elements."""
     found: Callers = {}
     for op in live:
-        if isinstance(op, CallOp | WhileOp | ConditionalOp) or op.opcode.name == "async-start":
+        if op.opcode.name in ("call", "while", "conditional", "async-start"):
             for name in op.called_computations:
                 if name in computations:
                     found.setdefault(name, []).append(op)
@@ -138,6 +138,8 @@ def sources_of(
 ) -> list[Position]:
     """Positions whose values stand at this one; none where it is a value of its own."""
     name = op.opcode.name
+    if op.opcode.elementwise:
+        return []
     match op:
         case TupleOp():
             return [_operand(op, index[0], index[1:])] if index else []
@@ -225,7 +227,7 @@ def in_place_pairs(
         count = (len(op.inputs) - 1) // 2
         is_tuple = isinstance(op.shape, TupleShape)
         return tuple((at, (), (at,) if is_tuple else ()) for at in range(count))
-    if isinstance(op, FusionOp | CustomCallOp) and op.output_to_operand_aliasing is not None:
+    if isinstance(op, (FusionOp, CustomCallOp)) and op.output_to_operand_aliasing is not None:
         return tuple(
             (entry.operand_number, entry.operand_index, entry.output_index)
             for entry in op.output_to_operand_aliasing.entries

@@ -119,7 +119,7 @@ class ConstantFoldingPass(HloPass):
         name = op.opcode.name
         if name in _NEVER and not (self.aggressive and isinstance(op, WhileOp)):
             return False
-        if not op.inputs or op.control_predecessors or isinstance(op, FusionOp | ParameterOp):
+        if not op.inputs or op.control_predecessors or isinstance(op, (FusionOp, ParameterOp)):
             return False
         if op.output.first_use is None or not all(map(_is_known, op.inputs)):
             return False
@@ -163,7 +163,7 @@ def _readers(constant: SSAValue) -> list[Instruction]:
     """Who reads a constant, or what is known because of it."""
     found = [use.operation for use in constant.uses]
     for reader in found:  # grows while it is walked
-        if isinstance(reader, BroadcastOp | TupleOp):
+        if isinstance(reader, (BroadcastOp, TupleOp)):
             found += [use.operation for use in reader.output.uses]
     return [reader for reader in found if isinstance(reader, Instruction)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, SSAValue
@@ -29,7 +29,7 @@ _NOT_COMPARED = frozenset(
     {"metadata", "proto_id", "proto_rest", "origin", "statistics", CONTROL_PREDECESSORS}
 )
 _MERGED_WITHOUT_OPERANDS = frozenset({"constant", "partition-id", "replica-id"})
-_NEVER_MERGED = (ParameterOp, AsyncStartOp, AsyncUpdateOp, AsyncDoneOp)
+_NEVER_MERGED = frozenset({ParameterOp, AsyncStartOp, AsyncUpdateOp, AsyncDoneOp})
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,13 @@ class CsePass(HloPass):
 
     def _merge(self, computation: ComputationOp, keys: _Keys, effects: SideEffects) -> bool:
         instructions = tuple(computation.instructions)
-        controlling = {v for op in instructions for v in op.control_predecessors}
+        controlling = {
+            value
+            for op in instructions
+            if CONTROL_PREDECESSORS in op.properties
+            for value in op.control_predecessors
+        }
+        iotas = {id(op.output): keys.of_iota(op) for op in instructions if type(op) is IotaOp}
         # Few instructions have the opcode and the operands of another: only those are described.
         alike: dict[Hashable, list[Instruction]] = {}
         seen: dict[Hashable, Instruction] = {}
@@ -81,7 +87,7 @@ class CsePass(HloPass):
         for op in instructions:
             if op.parent is None or type(op) in _NEVER_MERGED:
                 continue
-            operands = keys.operand_key(op)
+            operands = _operand_key(op, iotas)
             if not operands and op.opcode.name not in _MERGED_WITHOUT_OPERANDS:
                 continue
             others = alike.setdefault((type(op), operands), [])
@@ -106,6 +112,16 @@ class CsePass(HloPass):
         return not effects.of_instruction(op)
 
 
+def _operand_key(op: Instruction, iotas: Mapping[int, int]) -> tuple[int, ...]:
+    """Numbers of the operands, sorted where the opcode commutes; equal iotas have one number."""
+    inputs = tuple(map(id, op.inputs))
+    if iotas and not iotas.keys().isdisjoint(inputs):
+        inputs = tuple(iotas.get(number, number) for number in inputs)
+    if len(inputs) == 2 and inputs[0] > inputs[1] and op.opcode.commutes:
+        return inputs[::-1]
+    return inputs
+
+
 @dataclass(slots=True)
 class _Keys:
     """Hashable descriptions: equal keys, equal meaning."""
@@ -125,16 +141,7 @@ class _Keys:
         )
         return (op.name, self._type(op.output.type), properties)
 
-    def operand_key(self, op: Instruction) -> tuple[int, ...]:
-        """Numbers of the operands, sorted where the opcode commutes; equal iotas have one number."""
-        inputs = tuple(
-            [self._iota(owner) if type(owner := v.owner) is IotaOp else id(v) for v in op.inputs]
-        )
-        if len(inputs) == 2 and inputs[0] > inputs[1] and op.opcode.commutes:
-            return inputs[::-1]
-        return inputs
-
-    def _iota(self, op: Instruction) -> int:
+    def of_iota(self, op: Instruction) -> int:
         """A number that is no id of an object: less than 0."""
         key = self.of_instruction(op)
         return -1 - self._numbers.setdefault(key, len(self._numbers))

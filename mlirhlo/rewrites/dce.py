@@ -49,15 +49,19 @@ class DcePass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Removes what is dead; whether anything was."""
-        effects = module.known(SideEffects.of)
-        callers = module.known(call_sites)
         unread = module.known(_holding_unread)
+        several = module.known(_of_several_outputs)
         changed = False
-        for computation in module.known(callers_first):
-            dropped = _drop_unread_fusion_outputs(computation, effects, callers)
-            changed |= dropped
+        for computation in module.known(callers_first) if unread or several else ():
+            if computation not in several and computation not in unread:
+                continue
+            effects, callers = module.known(SideEffects.of), module.known(call_sites)
+            dropped = computation in several and _drop_unread_fusion_outputs(
+                computation, effects, callers
+            )
             if dropped or computation in unread:
                 changed |= self._remove_dead(module, computation, callers, effects)
+            changed |= dropped
         reachable = called_from_entry(module)
         for computation in tuple(module.computations):
             if computation not in reachable:
@@ -269,6 +273,13 @@ def _holding_unread(module: HloModule) -> set[ComputationOp]:
     return {holder(op) for op in unread}
 
 
+def _of_several_outputs(module: HloModule) -> set[ComputationOp]:
+    """Bodies of fusions that give a tuple."""
+    known = module.known(HloModule.by_name)
+    fusions = [op for op in module.candidates(FusionOp) if isinstance(op.shape, TupleShape)]
+    return {known[n] for op in fusions for n in op.called_computations if n in known}
+
+
 def call_sites(module: HloModule) -> dict[str, list[Instruction]]:
     """Instructions that call each computation."""
     sites: dict[str, list[Instruction]] = {}
@@ -278,12 +289,11 @@ def call_sites(module: HloModule) -> dict[str, list[Instruction]]:
     return sites
 
 
-def _callees(module: HloModule) -> dict[ComputationOp, list[str]]:
-    """Names that each computation calls, but by instructions that were erased meanwhile."""
-    found: dict[ComputationOp, list[str]] = {}
+def _calling(module: HloModule) -> dict[ComputationOp, list[Instruction]]:
+    """Instructions of each computation that may call others."""
+    found: dict[ComputationOp, list[Instruction]] = {}
     for op in module.calling():
-        if op.parent is not None:
-            found.setdefault(holder(op), []).extend(op.called_computations)
+        found.setdefault(holder(op), []).append(op)
     return found
 
 
@@ -298,8 +308,8 @@ def called_from_entry(module: HloModule) -> frozenset[ComputationOp]:
 
 
 def _callers_first(module: HloModule, starts: Iterable[ComputationOp]) -> tuple[ComputationOp, ...]:
-    """Those reachable from `starts`."""
-    known, callees = module.known(HloModule.by_name), _callees(module)
+    """Those reachable from `starts`; what was erased since the instructions were listed calls none."""
+    known, calling = module.known(HloModule.by_name), module.known(_calling)
     done: set[ComputationOp] = set()
     order: list[ComputationOp] = []
     for start in starts:
@@ -311,7 +321,8 @@ def _callers_first(module: HloModule, starts: Iterable[ComputationOp]) -> tuple[
             elif computation not in done:
                 done.add(computation)
                 stack.append((computation, True))
-                called = dict.fromkeys(callees.get(computation, ()))
-                stack += [(known[name], False) for name in called if name in known]
+                ops = calling.get(computation, ())
+                called = [n for op in ops if op.parent is not None for n in op.called_computations]
+                stack += [(known[name], False) for name in dict.fromkeys(called) if name in known]
     order.reverse()
     return tuple(order)

@@ -95,7 +95,7 @@ def _candidates(instructions: list[Instruction]) -> list[Instruction]:
 
 def _is_rearranged(value: SSAValue) -> bool:
     owner = value.owner
-    if not isinstance(owner, ReshapeOp | TransposeOp) or owner.control_predecessors:
+    if not isinstance(owner, (ReshapeOp, TransposeOp)) or owner.control_predecessors:
         return False
     before, after = shape_of(owner.operand.type), owner.shape
     if not isinstance(before, ArrayShape) or not isinstance(after, ArrayShape):

@@ -136,7 +136,7 @@ def multiply_of_scaled(op: MultiplyOp, rewriter: Rewriter) -> None:
     new.done()
 
 
-@rule(MultiplyOp, contract="rounding", reads=(BroadcastOp,))
+@rule(MultiplyOp, contract="rounding", reads=(MultiplyOp,))
 def multiply_scaled_by_broadcast(op: MultiplyOp, rewriter: Rewriter) -> None:
     """(a * bc(C)) * bc(b) => a * bc(b * C), C a scalar constant"""
     inner, spread = made_by(op.lhs, MultiplyOp), made_by(op.rhs, BroadcastOp)

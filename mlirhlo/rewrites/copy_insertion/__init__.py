@@ -48,16 +48,22 @@ class CopyInsertionPass(HloPass):
         values = single_values(module)
         added = add_copies(module, values)
         if added:
-            TupleSimplifierPass().run(module.afresh(), trace)
-            DcePass().run(module.afresh(), trace)
+            _tidy(module, trace)
             values = single_values(module)
         removed = remove_copies(module, values, added)
         if removed:
             values = single_values(module)
         results = add_copies_of_results(module, values)
         if removed or results:
-            TupleSimplifierPass().run(module.afresh(), trace)
-            DcePass().run(module.afresh(), trace)
+            _tidy(module, trace)
         trace.rule_counts[self.name, "copies_added"] += len(added) + results
         trace.rule_counts[self.name, "copies_removed"] += removed
         return changed or bool(added) or removed > 0 or results > 0
+
+
+def _tidy(module: HloModule, trace: Trace) -> None:
+    """Takes away what copies left: tuples taken apart, and what nobody reads."""
+    view = module.afresh()
+    if TupleSimplifierPass().run(view, trace):
+        view = module.afresh()
+    DcePass().run(view, trace)

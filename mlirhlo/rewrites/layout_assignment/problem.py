@@ -9,7 +9,6 @@ nothing reaches is descending.
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias, cast
@@ -52,9 +51,15 @@ class _Unknown:
 
     def elected(self, offered: Order) -> Order:
         """The layout that most of those tied to it have or ask for, so that fewest copies are made."""
-        votes = Counter(self.pins)
-        votes.update(o.order for strength, o, _ in self.near if strength == 0 and o.order)
-        return max((offered, *votes), key=lambda order: votes[order])
+        votes: dict[Order, int] = {}
+        for order in self.pins:
+            votes[order] = votes.get(order, 0) + 1
+        for strength, other, _ in self.near:
+            if strength == 0 and (found := other.order):
+                votes[found] = votes.get(found, 0) + 1
+        if not votes or (len(votes) == 1 and offered in votes):
+            return offered
+        return max((offered, *votes), key=lambda order: votes.get(order, 0))
 
 
 Wish: TypeAlias = _Unknown | Order
@@ -86,7 +91,7 @@ class Problem:
         for computation in work:  # grows while it is walked
             problem.run.append(computation)
             for op in instruction_list(computation):
-                if isinstance(op, WhileOp | CallOp | ConditionalOp):
+                if isinstance(op, (WhileOp, CallOp, ConditionalOp)):
                     work += [computations[name] for name in op.called_computations]
                 if isinstance(op, WhileOp):
                     callers |= dict.fromkeys(op.called_computations, op)

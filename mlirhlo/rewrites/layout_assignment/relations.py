@@ -215,7 +215,14 @@ def _reduce(op: ReduceOp) -> Iterator[Relation]:
 
 
 def _keeping(op: Instruction) -> Iterator[Tie]:
-    results = [(index, part) for index, part in leaves(op.shape) if _rank(part) > 1]
+    result = op.shape
+    if isinstance(result, ArrayShape):
+        rank = result.rank
+        for number, shape in enumerate(op.input_shapes if rank > 1 else ()):
+            if isinstance(shape, ArrayShape) and shape.rank == rank:
+                yield Tie(number, ())
+        return
+    results = [(index, part) for index, part in leaves(result) if _rank(part) > 1]
     if not results:
         return
     for number, shape in enumerate(op.input_shapes):

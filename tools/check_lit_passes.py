@@ -4,10 +4,10 @@
     tools/check_lit_passes.py                                  # all of test/lit/rewrites
     tools/check_lit_passes.py test/lit/rewrites/algsimp -v
 
-Each case, a module between `// -----`, is run through the passes of its file's `RUN` line, and left as it
-is. Where the two differ the case is positive, and filecheck has to fail on the module that was left; where
-they do not it is negative. A file without a positive case, and a positive case that filecheck does not tell
-from nothing done, are wrong. Files that do not run HLO passes alone are skipped.
+Each case, a module between `// -----`, is run through the passes of its file's `RUN` lines, and left as it
+is. Where the two differ the case is positive, and filecheck has to fail on the module that was left, for one
+of the lines at least; where they do not it is negative. A file without a positive case, and a positive case
+that filecheck does not tell from nothing done, are wrong. Files that do not run HLO passes alone are skipped.
 """
 
 from __future__ import annotations
@@ -33,9 +33,11 @@ from mlirhlo.rewrites.passes import HloPass  # noqa: E402
 from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline  # noqa: E402
 
 LIT = ROOT / "test" / "lit" / "rewrites"
-RUN = re.compile(r"^// RUN: hlo-opt .*--passes=(?:'([^']*)'|(\S+)).*filecheck.*", re.MULTILINE)
+RUN = re.compile(r"^// RUN: hlo-opt .*--passes=(?:'[^']*'|\S+).*filecheck.*", re.MULTILINE)
+PASSES = re.compile(r"--passes=(?:'([^']*)'|(\S+))")
+PREFIX = re.compile(r"--check-prefix[= ](\S+)")
 NAME = re.compile(r"^HloModule (\w+)", re.MULTILINE)
-NOT_SWITCHED = ("--explain", "--check-prefix", "--print-analysis", "hlo-verifier", "--emit")
+NOT_SWITCHED = ("--explain", "--print-analysis", "hlo-verifier", "--emit", "--stats")
 """What makes a `RUN` line another kind of test."""
 
 
@@ -49,12 +51,14 @@ def outputs(piece: str, pipeline: str) -> tuple[str, str]:
     return print_module(after), print_module(before)
 
 
-def told_apart(piece: str, module: str, folder: Path) -> bool:
-    """Whether filecheck, with the checks of the case, fails on the module."""
+def told_apart(piece: str, module: str, folder: Path, prefix: str) -> bool:
+    """Whether filecheck, with the checks of the case under a prefix, fails on the module."""
     checks, given = folder / "checks", folder / "module"
     checks.write_text(piece)
     given.write_text(module)
-    options = parse_argv_options(["filecheck", str(checks), "--input-file", str(given)])
+    options = parse_argv_options(
+        ["filecheck", str(checks), "--input-file", str(given), "--check-prefix", prefix]
+    )
     with redirect_stderr(io.StringIO()), redirect_stdout(io.StringIO()):
         return Matcher.from_opts(options).run() != 0
 
@@ -62,39 +66,46 @@ def told_apart(piece: str, module: str, folder: Path) -> bool:
 def check(file: Path, folder: Path, *, listing: bool) -> Counter[str]:
     """Looks at the cases of one file; prints those that test nothing."""
     text, name = file.read_text(), file.resolve().relative_to(ROOT)
-    skipped = Counter({"files skipped": 1})
-    runs = RUN.findall(text)
-    if len(runs) != 1 or any(word in text.split("\n", 1)[0] for word in NOT_SWITCHED):
-        return skipped
-    pipeline = runs[0][0] or runs[0][1]
-    try:
-        if not all(isinstance(p, HloPass) for p in parse_pipeline(pipeline)):
-            return skipped
-    except HloError:
-        return skipped
-    count: Counter[str] = Counter({"files": 1})
-    for piece in text.split("// -----"):
-        found = NAME.search(piece)
-        if found is None:
-            continue
+    count: Counter[str] = Counter()
+    told: dict[str, bool] = {}
+    for run in RUN.findall(text):
+        (quoted, plain), prefix = PASSES.findall(run)[0], PREFIX.search(run)
+        pipeline = quoted or plain
         try:
-            after, before = outputs(piece, pipeline)
+            passes = parse_pipeline(pipeline)
         except HloError:
-            count["refused"] += 1
             continue
-        if after == before:
-            count["negative"] += 1
-            if listing:
-                print(f"{name}: {found[1]}: negative")
+        if any(word in run for word in NOT_SWITCHED) or not all(
+            isinstance(p, HloPass) for p in passes
+        ):
             continue
-        count["positive"] += 1
-        if not told_apart(piece, before, folder):
-            count["wrong"] += 1
-            print(f"{name}: {found[1]}: passes with its passes turned off")
+        count["runs"] += 1
+        for piece in text.split("// -----"):
+            found = NAME.search(piece)
+            if found is None:
+                continue
+            try:
+                after, before = outputs(piece, pipeline)
+            except HloError:
+                count["refused"] += 1
+                continue
+            if after == before:
+                count["negative"] += 1
+                if listing:
+                    print(f"{name}: {found[1]}: negative")
+                continue
+            count["positive"] += 1
+            apart = told_apart(piece, before, folder, prefix[1] if prefix else "CHECK")
+            told[found[1]] = apart or told.get(found[1], False)
+    if not count["runs"]:
+        return Counter({"files skipped": 1})
+    for case in (case for case, apart in told.items() if not apart):
+        count["wrong"] += 1
+        print(f"{name}: {case}: passes with its passes turned off")
     if not count["positive"] and not count["refused"]:
         count["wrong"] += 1
         print(f"{name}: the passes do nothing to any case")
-    return count
+    return count + Counter({"files": 1})
 
 
 def main() -> int:

@@ -120,9 +120,10 @@ def idle_costs(text: str, platform: str, repeat: int) -> dict[str, float]:
         run_pipeline(module, pipelines_of(platform))
     count = sum(1 for _ in HloModule(module).instructions)
     found: dict[str, float] = {}
-    view = HloModule(module, {})
+    view, copy = HloModule(module, {}), clone_module(module)
     for each in flat(pipelines_of(platform)):
-        if each.run(HloModule(clone_module(module)), Trace()):
+        if each.run(HloModule(copy), Trace()):
+            copy = clone_module(module)
             continue
         each.run(view, Trace())
         seconds = least_time(lambda each=each: each.run(view, Trace()), repeat)
@@ -140,7 +141,6 @@ def least_time(run: Callable[[], object], repeat: int) -> float:
     """Seconds of the processor, with the collector off as `run_pipeline` has it."""
     least = float("inf")
     for _ in range(repeat):
-        gc.collect()
         start = time.process_time()
         with paused_gc():
             run()

@@ -11,8 +11,12 @@ from collections.abc import Callable, Sequence
 from operator import index as as_index
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
+from mlirhlo.mosaic.language.arithmetic import (
+    _logical_or as logical_or,  # pyright: ignore[reportPrivateUsage]
+)
 from mlirhlo.mosaic.language.arithmetic import (
     abs_,
     binary,
@@ -37,7 +41,7 @@ from mlirhlo.mosaic.language.arithmetic import (
     true_divide,
     where,
 )
-from mlirhlo.mosaic.language.casts import cast
+from mlirhlo.mosaic.language.casts import bitcast_convert_type, cast
 from mlirhlo.mosaic.language.control import fori_loop
 from mlirhlo.mosaic.language.elements import F32, I32, DTypeLike, as_dtype, kind_of
 from mlirhlo.mosaic.language.faults import bad_index, bad_shape, bad_type
@@ -57,21 +61,54 @@ from mlirhlo.mosaic.language.value import ON_NUMPY, ArrayLike, Value, as_value, 
 # Elementwise.
 
 
+def _half_power(x: Value) -> Value:
+    """Half of e to the |x|, which overflows where that does."""
+    root = exp(abs_(x) * 0.5)
+    return (0.5 * root) * root
+
+
 def sinh(x: ArrayLike) -> Value:
     """The hyperbolic sine of floats."""
-    away = expm1(x)  # exact near zero
-    return (away + true_divide(away, away + 1.0)) * 0.5
+    value = as_value(x)
+    half, away = _half_power(value), expm1(value)  # the latter is right near zero
+    big = copysign(half - 0.25 / half, value)
+    return where(less(abs_(value), 1.0), (away + true_divide(away, away + 1.0)) * 0.5, big)
 
 
 def cosh(x: ArrayLike) -> Value:
     """The hyperbolic cosine of floats."""
-    up = exp(x)
-    return (up + true_divide(1.0, up)) * 0.5
+    half = _half_power(as_value(x))
+    return half + 0.25 / half
+
+
+_ERFC = (
+    2.326819970068386e-2, -1.387039388740657e-1, 3.687424674597105e-1,
+    -5.824733027278666e-1, 6.210004621745983e-1, -4.944515323274145e-1,
+    3.404879937665872e-1, -2.741127028184656e-1, 5.638259427386472e-1,
+)  # fmt: skip
+_ERFC_FAR = (
+    -1.047766399936249e1, 1.297719955372516e1, -7.495518717768503, 2.921019019210786,
+    -1.015265279202700, 4.218463358204948e-1, -2.820767439740514e-1, 5.641895067754075e-1,
+)  # fmt: skip
 
 
 def erfc(x: ArrayLike) -> Value:
-    """1 - erf(x)."""
-    return 1.0 - erf(x)
+    """1 - erf(x), small results as right as others: by Cephes' polynomials in 1/x² beyond 1 and 2."""
+    value = as_value(x)
+    size = maximum(abs_(value), 1.0)
+    inverse = true_divide(1.0, size)
+    y = square(inverse)
+    factor = where(less(size, 2.0), _polynomial(y, _ERFC), _polynomial(y, _ERFC_FAR))
+    tail = exp(negative(square(size))) * inverse * factor
+    far = where(less(value, 0.0), 2.0 - tail, tail)
+    return where(less(abs_(value), 1.0), 1.0 - erf(value), far)
+
+
+def _polynomial(x: Value, coefficients: Sequence[float]) -> Value:
+    result: Any = coefficients[0]
+    for number in coefficients[1:]:
+        result = result * x + number
+    return as_value(result)
 
 
 def log10(x: ArrayLike) -> Value:
@@ -81,12 +118,19 @@ def log10(x: ArrayLike) -> Value:
 
 def logaddexp(x: ArrayLike, y: ArrayLike) -> Value:
     """log(e to the x + e to the y)."""
-    return maximum(x, y) + log1p(exp(negative(abs_(as_value(x) - y))))
+    one, other = as_value(x), as_value(y)
+    found = maximum(one, other) + log1p(exp(negative(abs_(one - other))))
+    # Infinities of one sign have no difference, and their sum is the result.
+    return where(isnan(one - other), one + other, found)
 
 
 def hypot(x: ArrayLike, y: ArrayLike) -> Value:
-    """The square root of x² + y²."""
-    return sqrt(square(x) + square(y))
+    """The square root of x² + y², also where the squares overflow."""
+    one, other = abs_(x), abs_(y)
+    most = maximum(one, other)
+    ratio = true_divide(minimum(one, other), where(equal(most, 0), 1, most))
+    found = most * sqrt(square(ratio) + 1.0)
+    return where(logical_or(isinf(one), isinf(other)), np.inf, found)
 
 
 def isinf(x: ArrayLike) -> Value:
@@ -95,15 +139,16 @@ def isinf(x: ArrayLike) -> Value:
 
 
 def copysign(x: ArrayLike, y: ArrayLike) -> Value:
-    """The size of x with the sign of y; the sign of a zero does not count."""
+    """The size of x with the sign of y, which zeros and NaNs have too."""
     size = abs_(x)
-    return where(less(y, 0), negative(size), size)
+    bits = bitcast_convert_type(cast(as_value(y), F32), I32)
+    return where(less(bits, 0), negative(size), size)
 
 
 def nan_to_num(x: ArrayLike, nan: float = 0.0) -> Value:
-    """With a number for NaN, and the greatest and least numbers for infinities, of f32."""
-    most = float(np.finfo(np.float32).max)
+    """With a number for NaN, and the greatest and least numbers of the type for infinities."""
     value = as_value(x)
+    most = float(ml_dtypes.finfo(value.dtype).max)
     return where(isnan(value), nan, minimum(maximum(value, -most), most))
 
 
@@ -173,14 +218,6 @@ def count_nonzero(x: ArrayLike, axis: Any = None, *, keepdims: bool = False) -> 
     """How many elements are not zero, as i32; there are few enough for f32 to count them."""
     ones = cast(from_bool(cast_bool(as_value(x)), I32), F32)
     return cast(sum_(ones, axis, keepdims=keepdims), I32)
-
-
-def logsumexp(x: ArrayLike, axis: Any = None, *, keepdims: bool = False) -> Value:
-    """log of the sum of e to the elements, without overflow."""
-    value = as_value(x)
-    most = max_(value, axis, keepdims=True)
-    total = log(sum_(exp(value - most), axis, keepdims=True)) + most
-    return total if keepdims else reshape(total, max_(value, axis).shape)
 
 
 def along(function: Callable[..., Value]) -> Callable[[ArrayLike, Sequence[int]], Value]:

@@ -1,6 +1,6 @@
 """What dumping costs: time for dumps over compile time, on a module of 5,000 instructions.
 
-    python benchmarks/dump_overhead.py [--rounds 3] [--instructions 5000]
+    python benchmarks/dump_overhead.py [--rounds 3] [--instructions 5000] [--only '3-pass regex']
 
 Both are measured in the same compilation, as processor time, so that a busy machine slows both alike:
 everything that the compiler tells its dumps is timed, and compared with the rest. The cache of objects
@@ -122,24 +122,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--instructions", type=int, default=5000)
+    parser.add_argument("--only", choices=SETTINGS, help="one setting")
     arguments = parser.parse_args()
     text = program(arguments.instructions)
     count = sum(1 for _ in mlirhlo.parse(text).hlo.instructions)
-    print(f"{count} instructions, {arguments.rounds} rounds")
+    print(f"{count} instructions, {arguments.rounds} rounds, settings in turns")
     with tempfile.TemporaryDirectory() as folder:
         overhead(text, {"xla_dump_to": folder})  # imports
-    for name, options in SETTINGS.items():
-        measured: list[tuple[float, float]] = []
-        files = size = 0
-        for _ in range(arguments.rounds):
+    settings = {n: o for n, o in SETTINGS.items() if arguments.only in (None, n)}
+    measured: dict[str, list[tuple[float, float]]] = {name: [] for name in settings}
+    written: dict[str, tuple[int, int]] = {}
+    for _ in range(arguments.rounds):
+        for name, options in settings.items():
             with tempfile.TemporaryDirectory() as folder:
-                measured.append(overhead(text, {"xla_dump_to": folder, **options}))
+                measured[name].append(overhead(text, {"xla_dump_to": folder, **options}))
                 found = [p for p in Path(folder).rglob("*") if p.is_file()]
-                files, size = len(found), sum(p.stat().st_size for p in found)
-        share, rest = (statistics.median(column) for column in zip(*measured, strict=True))
+                written[name] = len(found), sum(p.stat().st_size for p in found)
+    for name, (files, size) in written.items():
+        shares, rest = zip(*measured[name], strict=True)
         print(
-            f"{name:22} {100 * share:5.1f} % of {rest:.2f} s, {files} files, {size / 1e6:.1f} MB",
-            flush=True,
+            f"{name:22} {100 * statistics.median(shares):5.1f} % "
+            f"({100 * min(shares):.1f} to {100 * max(shares):.1f}) of {statistics.median(rest):.2f} s, "
+            f"{files} files, {size / 1e6:.1f} MB"
         )
 
 

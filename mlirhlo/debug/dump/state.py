@@ -28,5 +28,5 @@ def state_of(module: ModuleOp) -> list[object]:
                     found += op, op._operands, op.properties.copy()  # pyright: ignore[reportPrivateUsage]
                     for value in op.results:
                         found += value._type, value._name  # pyright: ignore[reportPrivateUsage]
-                    op = op.next_op
+                    op = op._next_op  # pyright: ignore[reportPrivateUsage]
     return found

@@ -19,6 +19,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+from mlirhlo.dialects.hlo.ops.control_flow import ParameterOp
 from mlirhlo.dialects.hlo.order import instruction_list, post_order
 from mlirhlo.dialects.hlo.shapes import Shape
 from mlirhlo.dialects.hlo.syntax import quote
@@ -83,6 +84,10 @@ class ModulePrinter:
         has_names = self.names is None and bool(self.lists)
         self.is_plain = has_names and options.ids and not options.canonical_names
         """Whether instructions are printed under the names they have in the IR."""
+        self.references: dict[int, str] | None = None
+        """The same where some have names of the printer's, by result; None = there is no such list."""
+        if self.names is not None and options.ids and not options.canonical_names:
+            self.references = {key: self.percent + name for key, name in self.names.items()}
         self.has_plain_operands = (
             options.operand_names and not options.operand_shapes and not options.compact_operands
         )
@@ -160,11 +165,12 @@ class ModulePrinter:
     def _signature(self, computation: ComputationOp) -> str:
         if not self.options.program_shape:
             return ""
-        parameters = ", ".join(
+        parameters = [op for op in self._list(computation) if isinstance(op, ParameterOp)]
+        texts = ", ".join(
             f"{self._own_name(p.results[0])}: {p.shape.to_string(False)}"
-            for p in computation.parameters
+            for p in sorted(parameters, key=lambda op: op.parameter_number)
         )
-        return f"({parameters}) -> {computation.root.shape.to_string(False)} "
+        return f"({texts}) -> {computation.root.shape.to_string(False)} "
 
     def _own_name(self, value: SSAValue) -> str:
         """Name of an instruction though names be canonical."""
@@ -353,6 +359,9 @@ class ModulePrinter:
             if self.is_plain:
                 percent = self.percent
                 texts = [f"{percent}{v._name}" for v in values]  # pyright: ignore[reportPrivateUsage]
+            elif self.references is not None:
+                known = self.references
+                texts = [known.get(id(v)) or self._reference(v) for v in values]
             else:
                 texts = list(map(self._reference, values))
             step = options.operand_index_interval
@@ -381,6 +390,8 @@ class ModulePrinter:
         """How operands refer to an instruction."""
         if self.is_plain:
             return f"{self.percent}{value._name}"  # pyright: ignore[reportPrivateUsage]
+        if self.references is not None and (text := self.references.get(id(value))) is not None:
+            return text
         if self.options.canonical_names:
             name = self.canonical.get(id(value))
             if name is not None:

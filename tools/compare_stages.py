@@ -37,6 +37,7 @@ from mlirhlo.mosaic.runs import ArrayType, parse_type, types_of_arguments
 from mlirhlo.mosaic.tpu_compiler import TOPOLOGIES, Job, Verdict
 
 SKIPPED = 77
+TESTS = Path(__file__).parents[1] / "test"
 NAMES = ["original", *(f"post-{stage.name}" for stage in STAGES[:-1])]
 """Stages that both have; the last one is each one's own."""
 
@@ -93,6 +94,7 @@ def cases_of(path: Path, options: argparse.Namespace) -> Iterator[Case]:
     """The kernels of a file."""
     generation = options.generation
     if path.suffix == ".py":
+        sys.path.insert(0, str(TESTS))
         spec = importlib.util.spec_from_file_location(path.stem, path)
         assert spec is not None
         assert spec.loader is not None
@@ -124,8 +126,7 @@ def cases_of(path: Path, options: argparse.Namespace) -> Iterator[Case]:
 
 def library_cases(generation: str) -> Iterator[Case]:
     """The kernels of the library, each with the operands of its example."""
-    root = Path(__file__).parents[1] / "test"
-    sys.path.insert(0, str(root))
+    sys.path.insert(0, str(TESTS))
     from unit.mosaic.language.library import LIBRARY_CASES
 
     for name, case in LIBRARY_CASES.items():

@@ -6,15 +6,6 @@ import ml_dtypes
 import numpy as np
 
 from mlirhlo.mosaic.language.arithmetic import (
-    _logical_and as logical_and,  # pyright: ignore[reportPrivateUsage]
-)
-from mlirhlo.mosaic.language.arithmetic import (
-    _logical_not as logical_not,  # pyright: ignore[reportPrivateUsage]
-)
-from mlirhlo.mosaic.language.arithmetic import (
-    _logical_or as logical_or,  # pyright: ignore[reportPrivateUsage]
-)
-from mlirhlo.mosaic.language.arithmetic import (
     abs_ as abs,
 )
 from mlirhlo.mosaic.language.arithmetic import (
@@ -43,6 +34,9 @@ from mlirhlo.mosaic.language.arithmetic import (
     log,
     log1p,
     log2,
+    logical_and,
+    logical_not,
+    logical_or,
     maximum,
     minimum,
     multiply,

@@ -393,15 +393,18 @@ def logistic(x: ArrayLike) -> Value:
     return true_divide(1.0, exp(negative(value)) + 1.0)
 
 
-def _logical_and(x: ArrayLike, y: ArrayLike) -> Value:
+def logical_and(x: ArrayLike, y: ArrayLike) -> Value:
+    """Whether neither is zero."""
     return bitwise_and(cast_bool(as_value(x)), cast_bool(as_value(y)))
 
 
-def _logical_or(x: ArrayLike, y: ArrayLike) -> Value:
+def logical_or(x: ArrayLike, y: ArrayLike) -> Value:
+    """Whether one is not zero."""
     return bitwise_or(cast_bool(as_value(x)), cast_bool(as_value(y)))
 
 
-def _logical_not(x: ArrayLike) -> Value:
+def logical_not(x: ArrayLike) -> Value:
+    """Whether it is zero."""
     return invert(cast_bool(as_value(x)))
 
 
@@ -419,9 +422,9 @@ ON_NUMPY.update(
         np.bitwise_and: bitwise_and,
         np.bitwise_or: bitwise_or,
         np.bitwise_xor: bitwise_xor,
-        np.logical_and: _logical_and,
-        np.logical_or: _logical_or,
-        np.logical_not: _logical_not,
+        np.logical_and: logical_and,
+        np.logical_or: logical_or,
+        np.logical_not: logical_not,
         np.left_shift: left_shift,
         np.right_shift: right_shift,
         np.arctan2: arctan2,

@@ -15,9 +15,6 @@ import ml_dtypes
 import numpy as np
 
 from mlirhlo.mosaic.language.arithmetic import (
-    _logical_or as logical_or,  # pyright: ignore[reportPrivateUsage]
-)
-from mlirhlo.mosaic.language.arithmetic import (
     abs_,
     binary,
     bitwise_xor,
@@ -32,6 +29,7 @@ from mlirhlo.mosaic.language.arithmetic import (
     less,
     log,
     log1p,
+    logical_or,
     maximum,
     minimum,
     negative,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from unit.mosaic.language.authored import BF16, F32, I8, I32, Case, numbers
+from unit.mosaic.language.cases import BF16, F32, I8, I32, Case, numbers
 
 from mlirhlo.mosaic import kernels
 

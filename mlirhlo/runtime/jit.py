@@ -124,7 +124,12 @@ def compile_assembly(text: str, cpu: Cpu | None = None, level: int = 2) -> str:
 
 @functools.cache
 def _session() -> Any:
-    return _binding().create_lljit_compiler(_target_machine(host(), 2))
+    """LLVM's linker in memory, in the form that keeps the sections of an object together.
+
+    The older one maps them one by one, wherever there is room; in a process that holds gigabytes they
+    may come to lie more than 2 GiB apart, which PC-relative addresses cannot say, and LLVM aborts.
+    """
+    return _binding().create_lljit_compiler(_target_machine(host(), 2), use_jit_link=True)
 
 
 class Library:

@@ -1,0 +1,49 @@
+"""Machine code is loaded wherever this process has room."""
+
+import subprocess
+import sys
+
+import pytest
+
+SCATTERED = '''
+import ctypes
+from mlirhlo.runtime import jit
+
+PAGE, RESERVED = 4096, 0x4022  # MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_size_t
+libc.mmap.argtypes = [ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+libc.munmap.argtypes = [ctypes.c_size_t, ctypes.c_size_t]
+
+TEXT = """
+@table = private unnamed_addr constant [2 x double] [double 1.0, double 3.0]
+define double @f{0}(i64 %i) {{
+  %p = getelementptr [2 x double], ptr @table, i64 0, i64 %i
+  %v = load double, ptr %p
+  ret double %v
+}}
+"""
+objects = [jit.compile_object(TEXT.format(i)) for i in range(20)]
+jit._session()
+below = libc.mmap(0, 4 << 30, 0, RESERVED, -1, 0)
+taken = []
+while (page := libc.mmap(0, PAGE, 0, RESERVED, -1, 0)) > below:
+    taken.append(page)
+kept = []
+for i, data in enumerate(objects):
+    # The only room above the 4 GiB, enough for one section and not for two.
+    libc.munmap(taken[i * len(taken) // len(objects)], PAGE)
+    kept.append(jit.Library([data], [f"f{i}"]))
+    function = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64)(kept[-1].address(f"f{i}"))
+    assert (function(0), function(1)) == (1.0, 3.0)
+print("loaded", len(kept))
+'''
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="maps memory as Linux does")
+def test_sections_find_room_together():
+    """Free memory in pieces far apart must not part the sections of an object (LLVM aborts then)."""
+    run = subprocess.run(
+        [sys.executable, "-c", SCATTERED], capture_output=True, text=True, timeout=60
+    )
+    assert run.stdout == "loaded 20\n", run.stderr

@@ -12,7 +12,7 @@ from enum import Enum
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.dialects.hlo.attributes.base import symbols_of
-from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.module import HloModule, holder
 from mlirhlo.dialects.hlo.ops import ComputationOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 
@@ -134,18 +134,29 @@ class CallGraph:
 
 def call_graph(module: ModuleOp) -> CallGraph:
     """The call graph of `module`; linear in its instructions."""
+    return call_graph_of(HloModule(module))
+
+
+def call_graph_of(module: HloModule) -> CallGraph:
+    """The call graph; where the view knows the instructions by class, it takes those that call."""
     computations: dict[str, ComputationOp] = {}
-    for computation in HloModule(module).computations:
+    for computation in module.computations:
         computations.setdefault(computation.computation_name, computation)
-    sites_in: dict[str, tuple[CallSite, ...]] = {}
+    sites_in: dict[str, list[CallSite]] = {name: [] for name in computations}
     sites_of: dict[str, list[CallSite]] = {name: [] for name in computations}
-    for name, computation in computations.items():
-        found: list[CallSite] = []
-        for op in computation.instructions:
-            for key in op.calling_keys:
-                for callee in symbols_of(op.properties.get(key)):
-                    if callee in computations:
-                        found.append(CallSite(computation, op, key, callee))
-                        sites_of[callee].append(found[-1])
-        sites_in[name] = tuple(found)
-    return CallGraph(computations, sites_in, {n: tuple(s) for n, s in sites_of.items()})
+    for op in module.calling():
+        caller = holder(op)
+        name = caller.computation_name
+        if computations[name] is not caller:
+            continue  # another one of the same name, which the verifier reports
+        for key in op.calling_keys:
+            for callee in symbols_of(op.properties.get(key)):
+                if callee in computations:
+                    site = CallSite(caller, op, key, callee)
+                    sites_in[name].append(site)
+                    sites_of[callee].append(site)
+    return CallGraph(
+        computations,
+        {name: tuple(found) for name, found in sites_in.items()},
+        {name: tuple(found) for name, found in sites_of.items()},
+    )

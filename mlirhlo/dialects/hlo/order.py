@@ -16,7 +16,7 @@ _ELSEWHERE = -1
 def instruction_list(computation: ComputationOp) -> list[Instruction]:
     """Instructions in block order, read once: walking a block is slow."""
     found: list[Operation] = []
-    op = computation.body.block.first_op
+    op = computation.block.first_op
     while op is not None:
         found.append(op)
         op = op._next_op  # pyright: ignore[reportPrivateUsage]

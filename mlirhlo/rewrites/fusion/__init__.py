@@ -7,15 +7,17 @@ makes the fusions. `priority` and `regrouping` are for the passes that grow grou
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlirhlo.analysis.call_graph import call_graph
+from mlirhlo.analysis.call_graph import call_graph_of
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import AsyncStartOp, ComputationOp, FusionOp
 from mlirhlo.rewrites.cloning import clone_module
 from mlirhlo.rewrites.defuser import drop_uncalled
 from mlirhlo.rewrites.fusion.building import Builder
-from mlirhlo.rewrites.fusion.graph import graph_of
+from mlirhlo.rewrites.fusion.graph import graph_of, meeting
+from mlirhlo.rewrites.fusion.groups import Group
 from mlirhlo.rewrites.fusion.joining import Kinds
 from mlirhlo.rewrites.fusion.planning import Planner
 from mlirhlo.rewrites.fusion.priority import PriorityQueue
@@ -61,8 +63,9 @@ class FusionPass(HloPass):
         builder = Builder(module)
         changed = False
         fuel = self.fuel
-        for computation in running(module):
-            planner = Planner(
+
+        def planner_of(computation: ComputationOp) -> Planner:
+            return Planner(
                 computation.computation_name,
                 kinds,
                 multi_output=self.multi_output,
@@ -70,6 +73,14 @@ class FusionPass(HloPass):
                 fuel=fuel,
                 remarks=trace.remarks,
             )
+
+        for computation in module.known(running):
+            if trace.remarks is None:
+                met = meeting(computation, moves=self.moves, siblings=self.multi_output)
+                nodes = graph_of(computation, moves=self.moves, among=met)
+                if _are_single(planner_of(computation).plan(nodes)):
+                    continue
+            planner = planner_of(computation)
             groups = planner.plan(graph_of(computation, moves=self.moves))
             fuel = None if fuel is None else fuel - planner.joined
             trace.rule_counts[self.name, "joined"] += planner.joined
@@ -158,9 +169,15 @@ class PriorityFusionPass(HloPass):
         builder = Builder(module)
         changed = False
         fuel = self.fuel
-        for computation in running(module):
-            kinds = Kinds(moves=self.moves)
-            queue = PriorityQueue(computation.computation_name, kinds, fuel, trace.remarks)
+        kinds = Kinds(moves=self.moves)
+        for computation in module.known(running):
+            name = computation.computation_name
+            if trace.remarks is None:
+                met = meeting(computation, moves=self.moves)
+                nodes = graph_of(computation, moves=self.moves, among=met)
+                if _are_single(PriorityQueue(name, kinds, fuel, None).plan(nodes)):
+                    continue
+            queue = PriorityQueue(name, kinds, fuel, trace.remarks)
             groups = queue.plan(graph_of(computation, moves=self.moves))
             fuel = None if fuel is None else fuel - queue.fused
             trace.rule_counts[self.name, "fused"] += queue.fused
@@ -168,14 +185,16 @@ class PriorityFusionPass(HloPass):
         return changed
 
 
+def _are_single(groups: Sequence[Group]) -> bool:
+    """Whether each group is one instruction: no fusion is made of them."""
+    return all(len(group.members) == 1 for group in groups)
+
+
 def running(module: HloModule) -> tuple[ComputationOp, ...]:
     """Computations whose instructions are kernels: no reducers, no fusions, nothing asynchronous."""
-    embedded = call_graph(module.op).embedded()
+    embedded = module.known(call_graph_of).embedded()
     asynchronous = {
-        name
-        for op in module.instructions
-        if isinstance(op, AsyncStartOp)
-        for name in op.called_computations
+        name for op in module.candidates(AsyncStartOp) for name in op.called_computations
     }
     return tuple(
         computation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from xdsl.ir import Attribute, Block, SSAValue
 
@@ -27,10 +28,16 @@ class Builder:
 
     def __init__(self, module: HloModule) -> None:
         self.module = module
-        self.computations = NameUniquer(c.computation_name for c in module.computations)
-        self.instructions = NameUniquer(
-            name for op in module.instructions if (name := op.instruction_name)
-        )
+
+    @cached_property
+    def computations(self) -> NameUniquer:
+        """Names of the computations, read when the first one is made."""
+        return NameUniquer(c.computation_name for c in self.module.computations)
+
+    @cached_property
+    def instructions(self) -> NameUniquer:
+        """Names of the instructions, read when the first one is made."""
+        return NameUniquer(name for op in self.module.instructions if (name := op.instruction_name))
 
     def build(self, computation: ComputationOp, groups: Sequence[Group]) -> bool:
         """Replaces groups of several instructions by fusions; whether there are any.

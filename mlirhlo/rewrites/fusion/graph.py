@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import cast
 
 from xdsl.ir import SSAValue
 
@@ -18,7 +19,8 @@ from mlirhlo.dialects.hlo.ops import (
     ReduceOp,
     ReshapeOp,
 )
-from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
+from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, OP_CLASSES, Instruction
+from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.fusion.cost import CHAIN_LIMIT, EXPENSIVE, element_time
@@ -73,6 +75,17 @@ _ROLES: Mapping[str, Role] = {
 }
 
 
+_PRODUCTS = frozenset(OP_CLASSES[name] for name, role in _ROLES.items() if role is Role.PRODUCT)
+
+_INNER = frozenset(
+    cls
+    for name, cls in OP_CLASSES.items()
+    if cls.opcode.elementwise
+    or name in {*_ROLES, "bitcast", "bitcast-convert", "constant", "gather", "reshape"}
+)
+"""Classes of which some instructions may be inside a fusion."""
+
+
 @dataclass(eq=False, slots=True)
 class Node:
     """An instruction, by its place in the block."""
@@ -124,32 +137,40 @@ class Node:
         return self.op.opcode.name
 
 
-def graph_of(computation: ComputationOp, *, moves: bool = False) -> list[Node]:
+def graph_of(
+    computation: ComputationOp,
+    *,
+    moves: bool = False,
+    among: Mapping[Instruction, bool] | None = None,
+) -> list[Node]:
     """Nodes of a computation in block order. Linear in its instructions.
 
     `moves`: gathers and reshapes move elements as slices do; otherwise they are never inside a fusion.
+    `among`: only the instructions that `meeting` found.
     """
     nodes: list[Node] = []
     by_value: dict[SSAValue, Node] = {}
-    for op in computation.instructions:
+    for op in computation.instructions if among is None else among:
         node = _node(len(nodes), op)
-        if moves and node.role is Role.OTHER and _may_move(node):
+        if among is not None and not among[op]:
+            node.role = Role.OTHER
+        elif moves and node.role is Role.OTHER and _may_move(op, node.shape):
             node.role = Role.MOVE
-        inputs = op.inputs
-        node.operands = tuple([by_value[v] for v in inputs])
+        node.operands = tuple([found for v in op.inputs if (found := by_value.get(v)) is not None])
         for operand in node.operands:
             if not operand.users or operand.users[-1] is not node:
                 operand.users.append(node)
         if CONTROL_PREDECESSORS in op.properties:
             node.has_control = True
             for value in op.control_predecessors:
-                before = by_value[value]
-                before.has_control = True
-                before.controlled.append(node)
-                node.controlled_by.append(before)
+                if (before := by_value.get(value)) is not None:
+                    before.has_control = True
+                    before.controlled.append(node)
+                    node.controlled_by.append(before)
         by_value[op.output] = node
         nodes.append(node)
-    by_value[computation.terminator.root].is_root = True
+    if (root := by_value.get(computation.terminator.root)) is not None:
+        root.is_root = True
     so_far = 0.0
     for node in nodes:
         _derive(node)
@@ -159,19 +180,63 @@ def graph_of(computation: ComputationOp, *, moves: bool = False) -> list[Node]:
     return nodes
 
 
+def meeting(
+    computation: ComputationOp, *, moves: bool = False, siblings: bool = False
+) -> dict[Instruction, bool]:
+    """What fusing could be about, in block order; nothing where every kernel is on its own.
+
+    True: it may be inside a fusion, and reads or is read by another that may (`siblings`: or reads what
+    another one reads). False: it reads, or is read by, one of those. No decision that makes the first
+    fusion of a computation asks for more: where none is made of these, none is made of all.
+    """
+    instructions = instruction_list(computation)
+    roles: dict[Instruction, Role] = {}
+
+    def is_inner(op: Instruction) -> bool:
+        role = roles.get(op)
+        if role is None:
+            role, shape = _role_of(op)
+            if moves and role is Role.OTHER and _may_move(op, shape):
+                role = Role.MOVE
+            roles[op] = role
+        return role is not Role.OTHER
+
+    found: set[Instruction] = set()
+    read: dict[Instruction, Instruction] = {}
+    for op in instructions:
+        # Dots and convolutions read their operands many times: those are never computed inside.
+        if type(op) not in _INNER or type(op) in _PRODUCTS:
+            continue
+        for value in op.inputs:
+            source = cast(Instruction, value.owner)
+            if type(source) in _INNER and is_inner(source) and is_inner(op):
+                found |= {source, op}
+            if siblings and read.setdefault(source, op) is not op and is_inner(op):
+                found |= {source, op, read[source]}
+    if not found:
+        return {}
+    beside = {v.owner for op in found for v in op.operands}
+    beside |= {use.operation for op in found for use in op.output.uses}
+    return {op: op in found for op in instructions if op in found or op in beside}
+
+
 def _node(index: int, op: Instruction) -> Node:
+    role, shape = _role_of(op)
+    node = Node(index, op, role, shape)
+    if shape is not None:
+        node.barrier = _barrier(op)
+        node.space = (shape.dimensions, major_to_minor(shape))
+        node.elements = shape.element_count
+        node.size_bytes = shape.byte_size
+    return node
+
+
+def _role_of(op: Instruction) -> tuple[Role, ArrayShape | None]:
+    """What it is, and its shape where that is one static array."""
     shape = shape_of(op.output.type)
     if not isinstance(shape, ArrayShape) or shape.is_dynamic or not shape.element_type.is_array:
-        role = _role(op, None) if isinstance(op, ReduceOp) else Role.OTHER
-        return Node(index, op, role, None)
-    node = Node(index, op, _role(op, shape), shape)
-    node.barrier = _barrier(op)
-    node.space = (shape.dimensions, major_to_minor(shape))
-    node.elements = shape.element_count
-    node.size_bytes = shape.byte_size
-    if node.elements == 0:
-        node.role = Role.OTHER
-    return node
+        return _role(op, None) if isinstance(op, ReduceOp) else Role.OTHER, None
+    return _role(op, shape) if shape.element_count else Role.OTHER, shape
 
 
 def _role(op: Instruction, shape: ArrayShape | None) -> Role:
@@ -198,17 +263,16 @@ def _role(op: Instruction, shape: ArrayShape | None) -> Role:
     return _ROLES.get(name, Role.OTHER)
 
 
-def _may_move(node: Node) -> bool:
+def _may_move(op: Instruction, shape: ArrayShape | None) -> bool:
     """Whether it is a gather or reshape of static arrays that are not empty."""
-    op = node.op
-    if not isinstance(op, (BitcastOp, GatherOp, ReshapeOp)) or not node.elements:
+    if not isinstance(op, (BitcastOp, GatherOp, ReshapeOp)) or shape is None:
         return False
     inputs = [shape_of(v.type) for v in op.inputs]
     if not all(isinstance(s, ArrayShape) and not s.is_dynamic and s.element_count for s in inputs):
         return False
     source = inputs[0]
     assert isinstance(source, ArrayShape)
-    return node.shape is not None and source.element_type is node.shape.element_type
+    return bool(shape.element_count) and source.element_type is shape.element_type
 
 
 def _barrier(op: Instruction) -> object:

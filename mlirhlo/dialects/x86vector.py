@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import VectorType
+from xdsl.dialects.builtin import IntegerType, VectorType, i32
 from xdsl.ir import Dialect
 from xdsl.irdl import (
     IRDLOperation,
@@ -33,4 +33,20 @@ class DotBF16Op(IRDLOperation):
     assembly_format = "$src `,` $a `,` $b attr-dict `:` type($a) `->` type($src)"
 
 
-X86Vector = Dialect("x86vector", [DotBF16Op], [])
+@irdl_op_definition
+class MaskScaleFOp(IRDLOperation):
+    """`a * 2**floor(b)` where the mask `k` is set, rounded once, else `src`; `imm` is how (4: as all else)."""
+
+    name = "x86vector.avx512.mask.scalef"
+    T: ClassVar = VarConstraint("T", base(VectorType))
+    src = operand_def(T)
+    a = operand_def(T)
+    b = operand_def(T)
+    k = operand_def(IntegerType)
+    imm = operand_def(i32)
+    dst = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$src `,` $a `,` $b `,` $k `,` $imm attr-dict `:` type($k) `,` type($src)"
+
+
+X86Vector = Dialect("x86vector", [DotBF16Op, MaskScaleFOp], [])

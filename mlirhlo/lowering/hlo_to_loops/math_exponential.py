@@ -16,8 +16,8 @@ from mlirhlo.lowering.hlo_to_loops.math_numbers import Numbers
 
 def _reduced(
     n: Numbers, x: SSAValue, rest: SSAValue | None = None, less: int = 0
-) -> tuple[SSAValue, SSAValue]:
-    """e**r - 1, and k - `less` in the place of the exponent; `rest` is added to x."""
+) -> tuple[SSAValue, SSAValue, SSAValue]:
+    """e**r - 1, k, and a number whose low bits are k - `less`; `rest` is added to x."""
     magic = n.c(1.5 * 2.0**n.mantissa - less)
     shifted = n.fma(x, n.c(1 / math.log(2)), magic)
     k = n.sub(shifted, magic)
@@ -29,8 +29,12 @@ def _reduced(
     table = n.table("EXP")
     # The long one of f64 would lose more digits than bounds of the functions allow.
     q = n.poly_of_square(r, square, table) if n.is_f32 else n.poly(r, table)
-    tail = n.fma(square, q, r)
-    return tail, n.b.shli(n.bits(shifted), n.i(n.mantissa))
+    return n.fma(square, q, r), k, shifted
+
+
+def _exponent(n: Numbers, counted: SSAValue) -> SSAValue:
+    """The low bits in the place of the exponent."""
+    return n.b.shli(n.bits(counted), n.i(n.mantissa))
 
 
 def exp(n: Numbers, x: SSAValue, *, rest: SSAValue | None = None, half: bool = False) -> SSAValue:
@@ -39,10 +43,15 @@ def exp(n: Numbers, x: SSAValue, *, rest: SSAValue | None = None, half: bool = F
     # and masks of attention are made of them.
     lowest = -104.0 if n.is_f32 else -746.0
     highest = (n.bias + 1 + half) * math.log(2) + 0.2
+    if n.can_scale:
+        tail, k, _ = _reduced(n, n.max(n.min(x, n.c(highest)), n.c(lowest)), rest)
+        one = n.c(0.5 if half else 1.0)
+        return n.scaled(n.fma(tail, one, one) if half else n.add(tail, one), k)
     far = n.select(n.cmp("olt", x, 0.0), n.c(0.0), x)  # zero or NaN
     # k - 1 is added to the exponent, and 2 multiplied, so that what is too large overflows; what is
     # less than normal has its exponent raised and goes the rest of the way by a product too.
-    tail, k = _reduced(n, n.min(x, n.c(highest)), rest, 2 if half else 1)
+    tail, _, counted = _reduced(n, n.min(x, n.c(highest)), rest, 2 if half else 1)
+    k = _exponent(n, counted)
     small = n.cmp("olt", x, math.log(n.least_normal) + 2.0)
     up = n.bias // 2 + 1
     k = n.select(small, n.b.addi(k, n.i(up << n.mantissa)), k)
@@ -53,14 +62,15 @@ def exp(n: Numbers, x: SSAValue, *, rest: SSAValue | None = None, half: bool = F
 
 def exp_normal(n: Numbers, x: SSAValue) -> SSAValue:
     """e**x of an x whose result is a normal number."""
-    tail, k = _reduced(n, x)
-    return n.mul(n.add(tail, n.c(1.0)), n.real(n.b.addi(k, n.i(n.bias << n.mantissa))))
+    tail, _, counted = _reduced(n, x)
+    scale = n.real(n.b.addi(_exponent(n, counted), n.i(n.bias << n.mantissa)))
+    return n.mul(n.add(tail, n.c(1.0)), scale)
 
 
 def _half_expm1(n: Numbers, x: SSAValue) -> SSAValue:
     """(e**x - 1) / 2 of a number that is clamped already."""
-    tail, k = _reduced(n, x)
-    scale = n.real(n.b.addi(k, n.i((n.bias - 1) << n.mantissa)))
+    tail, _, counted = _reduced(n, x)
+    scale = n.real(n.b.addi(_exponent(n, counted), n.i((n.bias - 1) << n.mantissa)))
     return n.fma(scale, tail, n.sub(scale, n.c(0.5)))
 
 

@@ -12,12 +12,14 @@ import struct
 from collections.abc import Sequence
 
 from xdsl.dialects import math
-from xdsl.dialects.builtin import Float32Type, f32, f64, i32, i64
+from xdsl.dialects.builtin import Float32Type, IntegerType, f32, f64, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects import arith as casts
+from mlirhlo.dialects.x86vector import MaskScaleFOp
 from mlirhlo.lowering.builder import EXACT, FunctionBuilder, element_of, lanes_of, like
 from mlirhlo.lowering.hlo_to_loops.math_coefficients import TABLES
+from mlirhlo.lowering.target import current
 
 INFINITY = float("inf")
 NAN = float("nan")
@@ -119,6 +121,17 @@ class Numbers:
     def ldexp1(self, k: SSAValue) -> SSAValue:
         """2**k of integers within the exponents of normal numbers."""
         return self.real(self.b.shli(self.b.addi(k, self.i(self.bias)), self.i(self.mantissa)))
+
+    @property
+    def can_scale(self) -> bool:
+        """Whether the processor multiplies by powers of two (`scaled`): AVX-512, whole vectors."""
+        lanes = 16 if self.is_f32 else 8
+        return lanes_of(self.type) == lanes and current().has("avx512f")
+
+    def scaled(self, x: SSAValue, k: SSAValue) -> SSAValue:
+        """x * 2**k of a whole number k, rounded once, also where the result is subnormal or too large."""
+        every = self.b.constant(-1, IntegerType(lanes_of(self.type) or 1))
+        return self.b.emit(MaskScaleFOp, (x, x, k, every, self.b.constant(4, i32)), x.type)
 
     def nearest(self, x: SSAValue) -> tuple[SSAValue, SSAValue]:
         """The whole number next to x, below 2**(mantissa - 2), and bits whose low ones count it."""

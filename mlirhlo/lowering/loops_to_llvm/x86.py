@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from xdsl.dialects.builtin import i16
+from xdsl.dialects.builtin import VectorType, f32, i16
 from xdsl.ir import Operation, SSAValue
 
 from mlirhlo.dialects import amx
 from mlirhlo.dialects.llvm import LLVMX86AMXType
-from mlirhlo.dialects.x86vector import DotBF16Op
+from mlirhlo.dialects.x86vector import DotBF16Op, MaskScaleFOp
 from mlirhlo.lowering.loops_to_llvm.arith import intrinsic
 from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering
 
 _TILE = LLVMX86AMXType()
+_SINGLES = VectorType(f32, [16])
 _PRODUCTS = {
     (False, False): "tdpbssd",
     (False, True): "tdpbsud",
@@ -69,6 +70,12 @@ def _dot_bf16(to: Lowering, op: DotBF16Op) -> None:
     to.values[op.dst] = intrinsic(to, name, operands, op.dst.type)
 
 
+def _scalef(to: Lowering, op: MaskScaleFOp) -> None:
+    name = "llvm.x86.avx512.mask.scalef." + ("ps.512" if op.dst.type == _SINGLES else "pd.512")
+    operands = [to.values[o] for o in (op.a, op.b, op.src, op.k, op.imm)]
+    to.values[op.dst] = intrinsic(to, name, operands, op.dst.type)
+
+
 HANDLERS: Mapping[str, Handler] = cast(
     "Mapping[str, Handler]",
     {
@@ -78,5 +85,6 @@ HANDLERS: Mapping[str, Handler] = cast(
         "amx.tile_mulf": _mulf,
         "amx.tile_muli": _muli,
         "x86vector.avx512.dot": _dot_bf16,
+        "x86vector.avx512.mask.scalef": _scalef,
     },
 )

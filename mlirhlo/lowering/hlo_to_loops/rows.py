@@ -42,9 +42,11 @@ _PIECE = 1 << 15
 _FEW_ROWS = 16
 """Rows that are too few to share out."""
 _MOST_PIECES = 64
+_SHORT, _TOGETHER = 32, 4
+"""Rows of so few vectors are worked on together, to hide how long each takes to put its lanes together."""
 
 States: TypeAlias = "Sequence[Sequence[Sequence[Value]]]"
-"""For each vector worked on at once, for each fold, what it carries."""
+"""For each vector worked on at once, row by row, for each fold, what it carries."""
 
 
 def row_kernel(frame: Frame, plan: FoldPlan) -> FuncOp:
@@ -82,7 +84,7 @@ class _Row:
     streams: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
     """Results that may be written past the caches, when their buffers are aligned."""
     next: tuple[Coordinate, ...] | None = None
-    """Place of the row after it, to be brought into the cache meanwhile."""
+    """Place of the row that is worked on after it, to be brought into the cache meanwhile."""
 
 
 class _Rows:
@@ -91,6 +93,8 @@ class _Rows:
         self.lanes = frame.lanes
         self.length = plan.sizes[plan.folded[-1]]
         self.range = (0, self.length)
+        is_short = len(plan.folded) == 1 and self.length <= _SHORT * self.lanes
+        self.together = _TOGETHER if is_short and plan.rows % _TOGETHER == 0 else 1
         self.share()
 
     def share(self) -> None:
@@ -131,22 +135,29 @@ class _Rows:
     # Rows
 
     def one_by_one(self) -> None:
-        """Rows in parallel, all rounds over one before the next."""
-        with self.b.parallel(self.plan.rows, work=self.frame.work) as number:
-            row = self.begin(number)
+        """Rows in parallel, all rounds over one, or some short ones, before the next."""
+        b, many = self.b, self.together
+        with b.parallel(self.plan.rows // many, work=self.frame.work) as number:
+            first = b.mul(number, many)
+            rows = [self.begin(b.add(first, at)) for at in range(many)]
             homes = self.homes()
-            for value, home in homes.items():
-                row.saved[value] = self.room_for(value, home)
-            kept = set(homes.values())
-            row.streams = self.frame.streams(n for n, _ in self.plan.whole if n not in kept)
-            row.next = self.following(number)
+            for at, row in enumerate(rows):
+                for value, home in homes.items():
+                    row.saved[value] = self.room_for(value, home)
+                kept = set(homes.values())
+                row.streams = self.frame.streams(n for n, _ in self.plan.whole if n not in kept)
+                row.next = self.following(b.add(first, at))
             for at in range(self.plan.rounds):
-                folds = self.plan.folds_of(at)
-                sets = self.nest(row.e, row, at, self.start(row, at), ())
-                for number_of_fold, fold in enumerate(folds):
-                    total = self.joined(row, fold, [s[number_of_fold] for s in sets])
-                    self.know(row, fold, fold.reducer.finished(row.scalar, total, fold.starts))
-            self.store_of_row(row)
+                start = [state for row in rows for state in self.start(row, at)]
+                sets = self.nest([row.e for row in rows], rows, at, start, ())
+                each = len(sets) // many
+                for of_row, row in enumerate(rows):
+                    own = sets[of_row * each : (of_row + 1) * each]
+                    for at_fold, fold in enumerate(self.plan.folds_of(at)):
+                        total = self.joined(row, fold, [s[at_fold] for s in own])
+                        self.know(row, fold, fold.reducer.finished(row.scalar, total, fold.starts))
+            for row in rows:
+                self.store_of_row(row)
 
     def in_pieces(self, most: int) -> None:
         """Long rows: each round shares out all pieces of all rows."""
@@ -164,7 +175,7 @@ class _Rows:
                 low, high = (
                     b.mul(b.div(b.mul(n, units), pieces), unit) for n in (piece, b.add(piece, 1))
                 )
-                sets = self.main(row.e, row, at, self.start(row, at), (), low, high)
+                sets = self.main([row.e], [row], at, self.start(row, at), (), low, high)
                 for at_fold, fold in enumerate(folds):
                     total = self.joined(row, fold, [s[at_fold] for s in sets])
                     self.keep(fold.reducer.work, total, parts[fold], number)
@@ -172,7 +183,7 @@ class _Rows:
             with b.loop(0, rows) as number:
                 row = self.begin(number, totals)
                 sets = self.start(row, at)[:1]
-                sets = self.rest(row.e, row, at, sets, (), units * unit)
+                sets = self.rest([row.e], [row], at, sets, (), units * unit)
                 for at_fold, fold in enumerate(folds):
                     last = self.joined(row, fold, [sets[0][at_fold]])
                     total = self.put_together(row, fold, parts[fold], number, pieces)
@@ -230,7 +241,9 @@ class _Rows:
     # Rounds
 
     def unroll(self, at: int) -> int:
-        """Vectors at once: enough to hide how long a sum takes, fewer where there is more to do."""
+        """Vectors of a row at once: enough to hide how long a sum takes, fewer where there is more to do."""
+        if self.together > 1:
+            return 1
         cost, width = self.plan.cost[at], sum(f.width for f in self.plan.folds_of(at))
         most = 4 if cost <= 6 and width <= 2 else 2 if cost <= 14 and width <= 4 else 1
         vectors = max(self.length // self.lanes, 1)
@@ -244,27 +257,38 @@ class _Rows:
         return [states] * self.unroll(at)
 
     def nest(
-        self, e: Elements, row: _Row, at: int, sets: States, indices: Sequence[Coordinate]
+        self,
+        scopes: Sequence[Elements],
+        rows: Sequence[_Row],
+        at: int,
+        sets: States,
+        indices: Sequence[Coordinate],
     ) -> States:
-        """All of a row."""
+        """All of some rows; each has a scope, and as many sets as all others."""
         if len(indices) < len(self.plan.folded) - 1:
             size = self.plan.sizes[self.plan.folded[len(indices)]]
             return self.carried(
-                e, 0, size, 1, sets, lambda inner, i, s: self.nest(inner, row, at, s, [*indices, i])
+                scopes,
+                0,
+                size,
+                1,
+                sets,
+                lambda inner, i, s: self.nest(inner, rows, at, s, [*indices, i]),
             )
-        unit = len(sets) * self.lanes
-        whole = self.length - self.length % unit
-        sets = self.main(e, row, at, sets, indices, 0, whole)
-        return [*self.rest(e, row, at, sets[:1], indices, whole), *sets[1:]]
+        each = len(sets) // len(rows)
+        whole = self.length - self.length % (each * self.lanes)
+        after = [*self.main(scopes, rows, at, sets, indices, 0, whole)]
+        after[::each] = self.rest(scopes, rows, at, after[::each], indices, whole)
+        return after
 
     def carried(
         self,
-        e: Elements,
+        scopes: Sequence[Elements],
         low: Index,
         high: Index,
         step: int,
         sets: States,
-        body: Callable[[Elements, Coordinate, States], States],
+        body: Callable[[Sequence[Elements], Coordinate, States], States],
     ) -> States:
         """A loop that carries the sets."""
         flat = [p for s in sets for fold in s for p in _flat(fold)]
@@ -276,7 +300,9 @@ class _Rows:
         with self.b.loop(low, high, step, flat) as loop:
             index = loop.index if flat else loop
             after = body(
-                e.scope(), Coordinate(index, 0, None, step), packed(loop.carried if flat else ())
+                [e.scope() for e in scopes],
+                Coordinate(index, 0, None, step),
+                packed(loop.carried if flat else ()),
             )
             if flat:
                 loop.carry(*[p for s in after for fold in s for p in _flat(fold)])
@@ -284,8 +310,8 @@ class _Rows:
 
     def main(
         self,
-        e: Elements,
-        row: _Row,
+        scopes: Sequence[Elements],
+        rows: Sequence[_Row],
         at: int,
         sets: States,
         indices: Sequence[Coordinate],
@@ -295,44 +321,40 @@ class _Rows:
         """Whole vectors, as many at once as there are sets."""
         if low == high:
             return sets
-        lanes = self.lanes
+        lanes, each = self.lanes, len(sets) // len(rows)
 
-        def body(inner: Elements, i: Coordinate, before: States) -> States:
+        def body(inner: Sequence[Elements], i: Coordinate, before: States) -> States:
+            after: list[Sequence[Sequence[Value]]] = []
             with self.frame.stores_together():
-                return [
-                    self.step(
-                        inner,
-                        row,
-                        at,
-                        state,
-                        [
-                            *indices,
-                            Coordinate(self.b.add(i.base, n * lanes), 1, None, lanes, self.range),
-                        ],
-                    )
-                    for n, state in enumerate(before)
-                ]
+                for n, state in enumerate(before):
+                    row, vector = divmod(n, each)
+                    base = self.b.add(i.base, vector * lanes)
+                    place = [*indices, Coordinate(base, 1, None, lanes, self.range)]
+                    after.append(self.step(inner[row], rows[row], at, state, place))
+            return after
 
-        return self.carried(e, low, high, len(sets) * lanes, sets, body)
+        return self.carried(scopes, low, high, each * lanes, sets, body)
 
     def rest(
         self,
-        e: Elements,
-        row: _Row,
+        scopes: Sequence[Elements],
+        rows: Sequence[_Row],
         at: int,
         sets: States,
         indices: Sequence[Coordinate],
         first: int,
     ) -> States:
-        """What is left of a row from `first` on, one vector at a time."""
+        """What is left of rows from `first` on, one vector of each at a time."""
         whole = self.length - self.length % self.lanes
-        sets = self.main(e, row, at, sets, indices, first, whole)
-        if whole < self.length:
-            mask = self.b.mask(self.b.index(self.length - whole), self.lanes)
-            inner = e.scope(Places(self.b, self.lanes, mask))
-            last = Coordinate(whole, 1, None, self.lanes, self.range)
-            sets = [self.step(inner, row, at, sets[0], [*indices, last])]
-        return sets
+        sets = self.main(scopes, rows, at, sets, indices, first, whole)
+        if whole == self.length:
+            return sets
+        mask = self.b.mask(self.b.index(self.length - whole), self.lanes)
+        last = [*indices, Coordinate(whole, 1, None, self.lanes, self.range)]
+        return [
+            self.step(e.scope(Places(self.b, self.lanes, mask)), row, at, state, last)
+            for e, row, state in zip(scopes, rows, sets, strict=True)
+        ]
 
     def step(
         self,
@@ -380,8 +402,8 @@ class _Rows:
         """The round after the first that computes most."""
         return max(range(1, self.plan.rounds), key=lambda at: (self.plan.cost[at], -at))
 
-    def following(self, number: SSAValue) -> tuple[Coordinate, ...] | None:
-        """The place of the row after this one, where it is worth asking for early.
+    def following(self, number: Index) -> tuple[Coordinate, ...] | None:
+        """The place of the row worked on after this one, where it is worth asking for early.
 
         Later rounds read nothing from memory: it can bring the next row meanwhile.
         """
@@ -390,7 +412,7 @@ class _Rows:
         if plan.rounds == 1 or not _LEAST_AHEAD <= bytes_ <= _MOST_AHEAD:
             return None
         sizes = [plan.sizes[d] for d in plan.kept]
-        after = Coordinate(self.b.minimum(self.b.add(number, 1), plan.rows - 1))
+        after = Coordinate(self.b.minimum(self.b.add(number, self.together), plan.rows - 1))
         return tuple(Places(self.b, 0).unlinear(after, sizes))
 
     def operands(self) -> list[SSAValue]:

@@ -32,8 +32,8 @@ class Buffer:
     """Whether a kernel uses it within one call, to pack operands in, say."""
     alias: Buffer | None = None
     """Of a result: the parameter whose memory it may be given, by the module's `input_output_alias`."""
-    is_view: bool = False
-    """Whether it is a part of another one, at a place that a `Slice` computes."""
+    part_of: Buffer | None = None
+    """The buffer that it is a part of, at a place that a `Slice` computes."""
     home: Buffer | None = None
     """The buffer whose memory this one has, once buffers share."""
     offset: int = 0
@@ -46,7 +46,7 @@ class Buffer:
     def in_arena(self) -> bool:
         """Whether it is temporary."""
         fixed = self.parameter, self.result, self.literal
-        return fixed == (None, None, None) and not self.is_view
+        return fixed == (None, None, None) and self.part_of is None
 
     def move_in(self) -> None:
         """Takes over the place of `home`."""
@@ -56,7 +56,9 @@ class Buffer:
             self.offset, self.first, self.last = home.offset, home.first, home.last
 
     def used_at(self, position: int) -> None:
-        """Widens its span."""
+        """Widens its span, and that of what it is a part of."""
+        if self.part_of is not None:
+            self.part_of.used_at(position)
         if self.first < 0:
             self.first = position
         self.last = max(self.last, position)

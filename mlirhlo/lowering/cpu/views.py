@@ -1,7 +1,7 @@
 """Slices that are read where they are: a dynamic-slice of neighbours in memory is a place, no copy.
 
-What a kernel copies out of a parameter or constant, nobody writes to, so that those who read the copy may as
-well read there. The kernel's step becomes a `Slice`, which only computes the place.
+What a kernel copies out of memory that nobody writes to any more (a parameter, a constant, what one kernel
+alone writes) may as well be read there. The kernel's step becomes a `Slice`, which only computes the place.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ def read_in_place(
                 (target,) = step.writes
                 source = step.reads[0] if step.reads else target
                 is_fixed = source.parameter is not None or source.literal is not None
+                is_fixed |= source.in_arena and written.get(source) == 1
                 if not is_fixed or source in changed:
                     return step
                 if not target.in_arena or target in changed or written[target] != 1:
@@ -60,7 +61,7 @@ def read_in_place(
                 starts = known[step.name]
                 if starts is None:
                     return step
-                target.is_view = True
+                target.part_of = source
                 places = [
                     (first if isinstance(first, int) else step.reads[number], limit, stride)
                     for number, first, limit, stride in starts

@@ -9,7 +9,7 @@ import pytest
 
 import mlirhlo
 from mlirhlo.lowering.cpu.planner import Plan, plan_module
-from mlirhlo.lowering.cpu.steps import Branch, Copy, Kernel, Step, While
+from mlirhlo.lowering.cpu.steps import Branch, Copy, Kernel, Slice, Step, While
 
 pytest.importorskip("llvmlite")
 
@@ -224,6 +224,44 @@ def test_updates_of_a_loop_are_written_in_place(update: str) -> None:
     assert not [s for s in flat(loop.body) if isinstance(s, Copy) and s.source.size > 100]
     assert plan.arena_size < 64 * 33 * 4
     agrees(text, np.random.default_rng(0).random((64, 33), np.float32))
+
+
+def test_slices_of_what_one_kernel_wrote_are_read_there() -> None:
+    text = """HloModule m
+body {
+  s = (s32[], f32[8,64], f32[64]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[8,64] get-tuple-element(s), index=1
+  t = f32[64] get-tuple-element(s), index=2
+  zero = s32[] constant(0)
+  one = s32[] constant(1)
+  d = f32[1,64] dynamic-slice(x, i, zero), dynamic_slice_sizes={1,64}
+  r = f32[64] reshape(d)
+  v = f32[64] reverse(r), dimensions={0}
+  a = f32[64] add(t, v)
+  j = s32[] add(i, one)
+  ROOT n = (s32[], f32[8,64], f32[64]) tuple(j, x, a)
+}
+cond {
+  s = (s32[], f32[8,64], f32[64]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(8)
+  ROOT c = pred[] compare(i, n), direction=LT
+}
+ENTRY e {
+  p = f32[8,64] parameter(0)
+  x = f32[8,64] sine(p)
+  zero = s32[] constant(0)
+  z = f32[] constant(0)
+  t = f32[64] broadcast(z), dimensions={}
+  s = (s32[], f32[8,64], f32[64]) tuple(zero, x, t)
+  w = (s32[], f32[8,64], f32[64]) while(s), condition=cond, body=body
+  ROOT r = f32[64] get-tuple-element(w), index=2
+}
+"""
+    (loop,) = [s for s in planned(text).steps if isinstance(s, While)]
+    assert [s for s in flat(loop.body) if isinstance(s, Slice)]
+    agrees(text, np.random.default_rng(0).random((8, 64), np.float32))
 
 
 def test_an_update_of_a_parameter_copies_it() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from mlirhlo.dialects.hlo.attributes.annotations import FrontendAttributesAttr
 from mlirhlo.dialects.hlo.attributes.base import boolean, integer
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.ops import CopyOp, CustomCallOp, GetDimensionSizeOp, TopkOp
@@ -13,6 +14,9 @@ from mlirhlo.interp.custom_calls.annotations import ANNOTATIONS, NEW_BUFFERS
 from mlirhlo.interp.custom_calls.options import options_of
 from mlirhlo.rewrites.algsimp.common import Builder
 from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, rule
+
+OVERWRITTEN = "mlirhlo.overwritten"
+"""Frontend attribute of memory without contents in which nothing is read that was not written there."""
 
 
 @rule(CustomCallOp)
@@ -35,12 +39,20 @@ def annotation_of_a_value(op: CustomCallOp, rewriter: Rewriter) -> None:
     b.done()
 
 
+def is_overwritten(op: CustomCallOp) -> bool:
+    """Whether an instruction makes memory, and says that it needs no contents."""
+    if op.custom_call_target not in NEW_BUFFERS or op.inputs:
+        return False
+    said = op.properties.get("frontend_attributes")
+    return isinstance(said, FrontendAttributesAttr) and OVERWRITTEN in dict(said.data.entries)
+
+
 @rule(CustomCallOp)
 def buffer_without_contents(op: CustomCallOp, rewriter: Rewriter) -> None:
-    """custom-call(), memory without defined contents => zeros"""
+    """custom-call(), memory without defined contents => zeros, unless all of it will be written"""
     if op.custom_call_target not in NEW_BUFFERS or op.inputs or op.control_predecessors:
         return
-    if not isinstance(op.shape, ArrayShape) or op.shape.is_dynamic:
+    if not isinstance(op.shape, ArrayShape) or op.shape.is_dynamic or is_overwritten(op):
         return
     b = Builder(op, rewriter)
     b.splat(op.shape, 0)

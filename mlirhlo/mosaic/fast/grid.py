@@ -11,12 +11,13 @@ is stored to a block goes back at the end of that loop's round.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from mlirhlo.mosaic.attributes import attribute_of, dictionaries_of, integers, lists_of, plain
 from mlirhlo.mosaic.fast.control import Program
@@ -51,6 +52,15 @@ class Window:
     is_result: bool
     is_stored: bool
     """Whether the body changes blocks."""
+    is_fresh: bool = False
+    """Whether it is a result with an array of its own."""
+
+    def comes_back(self, outside: Collection[int]) -> bool:
+        """Whether a block may be visited again when the loops of some dimensions of the grid, outside of
+        which it is not known, have gone on.
+        """
+        given = _arguments(self.index_map)
+        return not all(dim in given for dim in outside)
 
     def dimensions(self, grid: int) -> frozenset[int]:
         """Dimensions of the grid that the block's place depends on."""
@@ -126,7 +136,12 @@ class Grid:
             p.views[window.parameter] = part
             if window.is_stored or not is_last:
                 # Loops and branches carry the block alone, not the array around it.
-                own = p.memory(p.read(part), is_constant=not window.is_stored)
+                outside = [dim for dim in self.indices if self.bounds[dim] != 1]
+                if window.is_fresh and not window.comes_back(outside):
+                    held = p.w.constant(0, p.memories[part.memory].element, part.sizes)
+                else:
+                    held = p.read(part)
+                own = p.memory(held, is_constant=not window.is_stored)
                 p.views[window.parameter] = own
                 if window.is_result:
                     stored.append((part, own))
@@ -185,8 +200,11 @@ def windows_of(
     functions: Mapping[str, Operation],
     arrays: Sequence[Val],
     operands: int,
+    aliased: Collection[int],
 ) -> list[Window | None]:
-    """The windows of all arrays, operands first; None for those that the body has whole."""
+    """The windows of all arrays, operands first; None for those that the body has whole. `aliased` are
+    the numbers of results that begin as operands.
+    """
     block = kernel.op.regions[0].blocks[0]
     parameters = block.args[len(kernel.bounds) :]
     entries = dictionaries_of(kernel.op, "window_params") or ()
@@ -201,22 +219,62 @@ def windows_of(
         index_map = functions[plain(entry["transform_indices"])].regions[0].blocks[0]
         is_stored = number >= operands or parameter in stored
         # To round all of an array pays off where the steps read as much.
-        read = prod(kernel.bounds) * prod(integers(entry["window_bounds"]))
+        bounds = integers(entry["window_bounds"])
+        read = prod(kernel.bounds) * prod(bounds)
         is_constant = not is_stored and read >= prod(value.shape)
-        array, low = _padded(p, value, entry, is_constant=is_constant)
+        is_fresh = number >= operands and number - operands not in aliased
+        if is_fresh and _fills(kernel.bounds, index_map, entry, value.shape):
+            shape = [-(-n // b) * b for n, b in zip(value.shape, bounds, strict=True)]
+            array, low = p.memory(p.w.room(shape, value.element)), (0,) * len(shape)
+        else:
+            array, low = _padded(p, value, entry, is_constant=is_constant)
         found.append(
             Window(
                 parameter,
                 array,
-                integers(entry["window_bounds"]),
+                bounds,
                 index_map,
                 "window_kind" in entry,
                 low,
                 number >= operands,
                 is_stored,
+                is_fresh,
             )
         )
     return found
+
+
+def _arguments(index_map: Block) -> list[int | None]:
+    """For each dimension of the array the dimension of the grid whose index its block's number is."""
+    last = index_map.last_op
+    given = list(last.operands) if last is not None else []
+    return [value.index if isinstance(value, BlockArgument) else None for value in given]
+
+
+def _fills(
+    grid: Sequence[int], index_map: Block, entry: Mapping[str, Any], shape: Sequence[int]
+) -> bool:
+    """Whether the blocks of all steps are the whole array: each of its dimensions is cut along one of the
+    grid, or lies in one block.
+    """
+    if "window_kind" in entry or not prod(grid):
+        return False
+    dims = _arguments(index_map)
+    used = [dim for dim in dims if dim is not None]
+    last = index_map.last_op
+    if len(used) != len(set(used)) or any(dim >= len(grid) for dim in used) or last is None:
+        return False
+    bounds = integers(entry["window_bounds"])
+    for dim, number, size, block in zip(dims, last.operands, shape, bounds, strict=True):
+        if dim is None:
+            value = (
+                attribute_of(number.owner, "value") if isinstance(number.owner, Operation) else 1
+            )
+            if size > block or not isinstance(value, IntegerAttr) or value.value.data:
+                return False
+        elif grid[dim] * block < size:
+            return False
+    return True
 
 
 def _padded(

@@ -47,7 +47,7 @@ def program_of(
         shared = (aliases or {}).get(number)
         arrays.append(arguments[shared] if shared is not None else p.w.constant(0, element, shape))
     functions = {str(plain(op.properties["sym_name"])): op for op in module.body.ops}
-    windows = windows_of(p, kernel, functions, arrays, len(inputs))
+    windows = windows_of(p, kernel, functions, arrays, len(inputs), aliases or {})
     parameters = kernel.op.regions[0].blocks[0].args[len(kernel.bounds) :]
     whole = {at: p.memory(arrays[at]) for at, window in enumerate(windows) if window is None}
     for at, view in whole.items():

@@ -20,6 +20,8 @@ from mlirhlo.mosaic.interpreter.problems import place_of
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation
 
+OVERWRITTEN = 'mhlo.frontend_attributes = {mlirhlo.overwritten = "true"}'
+"""Attribute of memory without contents in which nothing is read that was not written there."""
 _NAME = re.compile(r"%v\d+\b")
 
 
@@ -124,6 +126,11 @@ class Writer:
         made = self.emit(f"stablehlo.constant dense<{text}> : {type_}", shape, element)
         known = number if isinstance(number, int) and not shape and element == "i32" else None
         return Val(made.name, made.shape, made.element, known)
+
+    def room(self, shape: Sequence[int], element: str) -> Val:
+        """An array all of whose elements will be written before they are read."""
+        text = f"stablehlo.custom_call @AllocateBuffer() {{{OVERWRITTEN}}} : () -> "
+        return self.emit(text + tensor(shape, element), shape, element)
 
     def reshape(self, value: Val, shape: Sequence[int]) -> Val:
         """Row-major, in another shape."""

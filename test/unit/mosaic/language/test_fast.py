@@ -112,6 +112,38 @@ def test_products_round_their_operands_where_the_simulator_does() -> None:
     np.testing.assert_allclose(rounded, kernel(*case.inputs, options=rounds), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("index_map", "needs_none"),
+    [
+        (lambda i, j: (j, i), True),
+        (lambda i, j: (i // 2, j), False),
+        (lambda i, j: (0, j), False),
+        (lambda i, j: (i, 0), False),
+    ],
+)
+def test_results_that_blocks_fill_begin_without_contents(index_map: Any, needs_none: bool) -> None:
+    """Where they do not, or may not, what nobody writes is zeros, and blocks that stay keep theirs."""
+
+    def body(x_ref: Any, o_ref: Any) -> None:
+        o_ref[...] += x_ref[...]
+
+    x = np.random.default_rng(0).normal(size=(24, 384)).astype(np.float32)
+    call = pl.kernel_call(
+        body,
+        pl.ShapeDtypeStruct((24, 384), np.float32),
+        grid=(3, 3),
+        in_specs=[pl.BlockSpec((8, 128), lambda i, j: (i, j))],
+        out_specs=pl.BlockSpec((8, 128), index_map),
+    )
+    assert ("AllocateBuffer" in call.lower(x).to_program()) == needs_none
+    want = np.zeros_like(x)
+    for i in range(3):
+        for j in range(3):
+            row, column = (8 * index_map(i, j)[0], 128 * index_map(i, j)[1])
+            want[row : row + 8, column : column + 128] += x[8 * i : 8 * i + 8, 128 * j :][:, :128]
+    np.testing.assert_allclose(replace(call, platform="cpu")(x), want, rtol=1e-6)
+
+
 def test_arrays_are_rounded_in_front_of_the_grid() -> None:
     q, k = (np.ones((1, 1, 256, 128), np.float32) for _ in range(2))
     text = kernels.flash_attention.lower(q, k, k).to_program(rounds_matmul_operands=True)

@@ -26,7 +26,6 @@ from mlirhlo.dialects.hlo.ops import (
     ConditionalOp,
     ConstantOp,
     CopyOp,
-    CustomCallOp,
     FusionOp,
     GetTupleElementOp,
     ParameterOp,
@@ -62,7 +61,6 @@ from mlirhlo.lowering.cpu.strands import settle_strands, strands_of
 from mlirhlo.lowering.cpu.views import read_in_place
 from mlirhlo.lowering.hlo_to_loops.builders import build_kernel, kernel_key
 from mlirhlo.lowering.hlo_to_loops.elements import physical_order
-from mlirhlo.rewrites.custom_call_expander import is_overwritten
 
 _SAME = frozenset({"opt-barrier", "optimization-barrier", "after-all", "domain", "add-dependency"})
 """Instructions whose value is their first operand's."""
@@ -283,8 +281,6 @@ class _Planner:
         if isinstance(op, CallOp):
             callee = self.computations[op.to_apply]
             return self._called(callee, op, operands, op.shape, steps)
-        if isinstance(op, CustomCallOp) and is_overwritten(op):
-            return self._new(op.shape)
         name = op.opcode.name
         if name in _SAME:
             return operands[0] if operands else ()

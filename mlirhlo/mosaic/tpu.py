@@ -26,8 +26,8 @@ from mlirhlo.mosaic.language.extras import (
 )
 from mlirhlo.mosaic.language.mesh import BufferedRef, TensorCoreMesh, create_tensorcore_mesh
 from mlirhlo.mosaic.language.pipeline import emit_pipeline, emit_pipeline_with_allocations
-from mlirhlo.mosaic.language.refs import masked_load as load
-from mlirhlo.mosaic.language.refs import masked_store as store
+from mlirhlo.mosaic.language.refs import tpu_load as load
+from mlirhlo.mosaic.language.refs import tpu_store as store
 from mlirhlo.mosaic.language.scratch import MemorySpace, SemaphoreType
 from mlirhlo.mosaic.language.shapes import roll
 from mlirhlo.mosaic.language.specs import (

@@ -22,6 +22,7 @@ from mlirhlo.mosaic.attributes import (
     lists_of,
     plain,
 )
+from mlirhlo.mosaic.fast import integers
 from mlirhlo.mosaic.fast.writer import Val, Writer, has_no_program, tensor, type_of
 
 Translate: TypeAlias = "Callable[[Writer, Operation, list[Val]], Val]"
@@ -76,8 +77,6 @@ _CONVERSIONS = (
     "arith.extsi",
     "arith.trunci",
 )
-_SIGNED = ("EQ", "NE", "LT", "LE", "GT", "GE")
-_FLOATS = {1: "EQ", 2: "GT", 3: "GE", 4: "LT", 5: "LE", 13: "NE"}
 _FOLDS = {
     "add": ("add", 0),
     "maximumf": ("maximum", "0xFF800000"),
@@ -122,28 +121,8 @@ def _convert(w: Writer, op: Operation, values: list[Val]) -> Val:
     return w.convert(values[0], type_of(op.results[0].type)[1])
 
 
-def _widened(w: Writer, op: Operation, values: list[Val]) -> Val:
-    if values[0].element != "i1":
-        raise has_no_program(op, f"of elements {values[0].element}")
-    return _convert(w, op, values)
-
-
 def _index_cast(w: Writer, op: Operation, values: list[Val]) -> Val:
     return values[0]
-
-
-def _compare_integers(w: Writer, op: Operation, values: list[Val]) -> Val:
-    number = integer_of(op, "predicate")
-    if number >= len(_SIGNED):
-        raise has_no_program(op, "without sign")
-    return w.compare(_SIGNED[number], values[0], values[1])
-
-
-def _compare_floats(w: Writer, op: Operation, values: list[Val]) -> Val:
-    direction = _FLOATS.get(integer_of(op, "predicate"))
-    if direction is None:
-        raise has_no_program(op, "this comparison")
-    return w.compare(direction, values[0], values[1])
 
 
 def _select(w: Writer, op: Operation, values: list[Val]) -> Val:
@@ -170,6 +149,16 @@ def _erf(w: Writer, op: Operation, values: list[Val]) -> Val:
 def _trunc(w: Writer, op: Operation, values: list[Val]) -> Val:
     whole = w.like("floor", w.like("abs", values[0]))
     return w.like("multiply", w.like("sign", values[0]), whole)
+
+
+def _isfinite(w: Writer, op: Operation, values: list[Val]) -> Val:
+    return w.op("is_finite", values, values[0].shape, "i1")
+
+
+def _isinf(w: Writer, op: Operation, values: list[Val]) -> Val:
+    x = values[0]
+    infinite = w.constant(math.inf, "f32", x.shape)
+    return w.compare("EQ", w.like("abs", w.convert(x, "f32")), infinite)
 
 
 def _isnan(w: Writer, op: Operation, values: list[Val]) -> Val:
@@ -362,18 +351,18 @@ def _matmul(w: Writer, op: Operation, values: list[Val]) -> Val:
 
 
 TABLE: dict[str, Translate] = {
+    **integers.TABLE,
     **dict.fromkeys(_SAME, _same),
     **dict.fromkeys(_CONVERSIONS, _convert),
     "arith.bitcast": _bits,
-    "arith.cmpf": _compare_floats,
-    "arith.cmpi": _compare_integers,
     "arith.constant": _constant,
-    "arith.extui": _widened,
     "arith.index_cast": _index_cast,
+    "arith.index_castui": _index_cast,
     "arith.select": _select,
-    "arith.uitofp": _widened,
     "math.erf": _erf,
     "math.exp2": _exp2,
+    "math.isfinite": _isfinite,
+    "math.isinf": _isinf,
     "math.isnan": _isnan,
     "math.log2": _log2,
     "math.trunc": _trunc,

@@ -276,3 +276,13 @@ def masked_load(
 def masked_store(ref: Ref, index: Any, value: ArrayLike, *, mask: ArrayLike = None) -> None:
     """As `ref[index] = value`, where the mask holds."""
     store(ref, index, value, mask)
+
+
+def tpu_load(ref: Ref, *, mask: ArrayLike = None) -> Value:
+    """As `ref[...]`; where the mask does not hold, 0."""
+    return masked_load(ref, mask=mask)
+
+
+def tpu_store(ref: Ref, val: ArrayLike, *, mask: ArrayLike = None) -> None:
+    """As `ref[...] = val`, where the mask holds."""
+    store(ref, ..., val, mask)

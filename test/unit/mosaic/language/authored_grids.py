@@ -370,3 +370,46 @@ def random_bits(seed_ref, o_ref):
 def messages(x_ref, o_ref):
     pl.debug_print("the first element is {}", x_ref[0, 0])
     o_ref[...] = x_ref[...]
+
+
+@case(
+    [numbers(20, 200)],
+    like((20, 1)),
+    lambda x: x.sum(1, keepdims=True),
+    tolerance=1e-4,
+    grid=(3, 2),
+    in_specs=[pl.BlockSpec((8, 128), lambda i, j: (i, j))],
+    out_specs=pl.BlockSpec((8, 1), lambda i, j: (i, 0)),
+)
+def sums_of_ragged_rows(x_ref, o_ref):
+    at = pl.program_id(1)
+    column = lax.broadcasted_iota(I32, (8, 128), 1) + at * 128
+    total = jnp.sum(jnp.where(column < 200, x_ref[...], 0.0), axis=1, keepdims=True)
+
+    @pl.when(at == 0)
+    def _():
+        o_ref[...] = total
+
+    @pl.when(at > 0)
+    def _():
+        o_ref[...] += total
+
+
+def _kept(x: Any) -> Any:
+    number = np.arange(8 * 128, dtype=np.uint32).reshape(8, 128) * np.uint32(2654435761)
+    number ^= number >> np.uint32(16)
+    return np.where(number < np.uint32(3 << 30), x * (4 / 3), 0)
+
+
+@case([numbers(8, 128)], like((8, 128)), _kept)
+def dropped_by_hash(x_ref, o_ref):
+    number = lax.broadcasted_iota(np.uint32, (8, 128), 0) * np.uint32(128)
+    number = (number + lax.broadcasted_iota(np.uint32, (8, 128), 1)) * np.uint32(2654435761)
+    number = number ^ (number >> np.uint32(16))
+    o_ref[...] = jnp.where(number < np.uint32(3 << 30), x_ref[...] * np.float32(4 / 3), 0.0)
+
+
+@case([numbers(8, 128)], like((8, 128)), lambda x: np.where(np.arange(128) < 100, x, 0))
+def stored_by_mask(x_ref, o_ref):
+    o_ref[...] = jnp.zeros_like(o_ref)
+    pltpu.store(o_ref, x_ref[...], mask=lax.broadcasted_iota(I32, (8, 128), 1) < 100)

@@ -23,13 +23,14 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from mlirhlo.dialects.interned import integers32
+from mlirhlo.dialects.interned import UNIT, integers32
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.builder.memory import MemoryBuilder
 from mlirhlo.lowering.builder.types import (
     IN_PLACE,
     INDEX,
     NOALIAS,
+    NONEMPTY,
     UPDATES,
     WORK,
     WORKSPACE,
@@ -141,10 +142,13 @@ class FunctionBuilder(MemoryBuilder):
         upper: Index,
         step: int = 1,
         initial: Sequence[SSAValue] = (),
+        *,
+        nonempty: bool = False,
     ) -> Generator[Any]:
         """`for (i = lower; i < upper; i += step)`.
 
-        Gives the index, or with `initial` values a `Loop`.
+        Gives the index, or with `initial` values a `Loop`. `nonempty`: there is a first round always, so that
+        nothing has to be asked in front of it.
         """
         types = [v.type for v in initial]
         body = Block(arg_types=[INDEX, *types])
@@ -154,7 +158,9 @@ class FunctionBuilder(MemoryBuilder):
         yield loop if initial else loop.index
         self.block.add_op(create_op(scf.YieldOp, loop._next))  # pyright: ignore[reportPrivateUsage]
         self.block = outer
-        op = create_op(scf.ForOp, operands, types, regions=[Region(body)])
+        attributes: dict[str, Attribute] = {NONEMPTY: UNIT} if nonempty else {}
+        regions = [Region(body)]
+        op = create_op(scf.ForOp, operands, types, regions=regions, attributes=attributes)
         outer.add_op(op)
         loop.results = op.results
 

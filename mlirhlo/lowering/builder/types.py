@@ -28,6 +28,9 @@ IN_PLACE = "mlirhlo.in_place"
 UPDATES = "mlirhlo.updates"
 """Attribute of kernels that write a slice of a result, an operand's buffer: both arguments' numbers."""
 
+NONEMPTY = "mlirhlo.nonempty"
+"""Attribute of loops that have a first round, which nothing shows that is known when they are lowered."""
+
 INDEX = IndexType()
 FROM_ANYWHERE = StridedLayoutAttr([1], None)
 """Neighbours from any element on."""

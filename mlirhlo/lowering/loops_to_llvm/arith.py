@@ -27,17 +27,23 @@ from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering
 _NO_OVERFLOW = IntegerAttr(0, i32)
 _NO_FLAGS = xllvm.FastMathAttr(None)
 _NO_BUNDLES = DenseArrayBase.from_list(i32, ())
-_FLAGS: dict[Attribute | None, xllvm.FastMathAttr] = {}
+_MOST_FLAGS = 256
+_FLAGS: dict[int, tuple[Attribute, xllvm.FastMathAttr]] = {}
+"""By the identity of what stands beside it."""
 
 
 def flags_of(op: Operation) -> xllvm.FastMathAttr:
     """The llvm dialect's form of an op's fast-math flags."""
     given = op.properties.get("fastmath")
-    found = _FLAGS.get(given)
+    if given is None:
+        return _NO_FLAGS
+    found = _FLAGS.get(id(given))
     if found is None:
-        flags = cast(FastMathFlagsAttr, given).data if given is not None else ()
-        found = _FLAGS[given] = xllvm.FastMathAttr(list(flags))
-    return found
+        if len(_FLAGS) >= _MOST_FLAGS:
+            _FLAGS.clear()
+        flags = xllvm.FastMathAttr(list(cast(FastMathFlagsAttr, given).data))
+        found = _FLAGS[id(given)] = given, flags
+    return found[1]
 
 
 def _integer(cls: type[Operation]) -> Handler:
@@ -123,15 +129,15 @@ def _constant(to: Lowering, op: Operation) -> None:
     (result,) = op.results
     value = op.properties["value"]
     type_ = to.convert(result.type)
-    if isinstance(value, IntegerAttr) and isinstance(type_, IntegerType):
-        to.values[result] = to.constant(value.value.data, cast(Attribute, type_))
+    if type(value) is IntegerAttr and type(type_) is IntegerType:
+        to.values[result] = to.constant(value.value.data, type_)
         return
-    if isinstance(value, DenseIntOrFPElementsAttr) and isinstance(type_, VectorType):
-        if isinstance(cast(Any, result.type).element_type, IndexType):
+    if type(value) is DenseIntOrFPElementsAttr and type(type_) is VectorType:
+        if type(cast(Any, result.type).element_type) is IndexType:
             value = DenseIntOrFPElementsAttr.from_list(
                 cast(Any, type_), cast(Any, list(value.get_values()))
             )
-    made = create_op(xllvm.ConstantOp, (), (cast(Attribute, type_),), {"value": value})
+    made = create_op(xllvm.ConstantOp, (), (type_,), {"value": value})
     append(to.entry, made)
     (to.values[result],) = made.results
 

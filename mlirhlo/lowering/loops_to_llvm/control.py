@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects.quick import append, create_op, operands_of
+from mlirhlo.lowering.builder.types import NONEMPTY
 from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering, llvm_call
 from mlirhlo.lowering.loops_to_llvm.parallel import lower_apart, lower_parallel
 
@@ -27,13 +28,13 @@ def _for(to: Lowering, op: scf.ForOp) -> None:
     if op in to.apart:
         lower_apart(to, op)
         return
-    lower, upper, step = (to.values[v] for v in (op.lb, op.ub, op.step))
-    initial = [to.values[v] for v in op.iter_args]
-    body = op.body.block
-    types = _types(to, op.iter_args)
+    lower, upper, step, *initial = (to.values[v] for v in operands_of(op))
+    body = op.regions[0].block
+    types = [to.convert(a.type) for a in body.args[1:]]
     head = to.add_block([i64, *types])
     known = to.known.get(lower), to.known.get(upper)
     is_run = known[0] is not None and known[1] is not None and known[0] < known[1]
+    is_run = is_run or NONEMPTY in op.attributes
     read = [at for at, result in enumerate(op.results) if result.first_use is not None]
     after = to.add_block(() if is_run else [types[at] for at in read])
     if is_run:

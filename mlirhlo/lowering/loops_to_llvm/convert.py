@@ -39,7 +39,12 @@ from mlirhlo.dialects.amx import TileType
 from mlirhlo.dialects.interned import integer64, integers32
 from mlirhlo.dialects.quick import append, create_op
 from mlirhlo.lowering.builder import SELDOM
-from mlirhlo.lowering.loops_to_llvm.effort import heavy_functions, loops_of_light
+from mlirhlo.lowering.loops_to_llvm.effort import (
+    NO_FUNCTIONS,
+    Heavy,
+    heavy_functions,
+    loops_of_light,
+)
 from mlirhlo.lowering.loops_to_llvm.indices import POINTER, IndexBuilder
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -144,7 +149,7 @@ class Lowering(IndexBuilder):
         top: dict[str, Operation],
         name: str,
         passthrough: Sequence[ArrayAttr[Any]],
-        heavy: Set[str] = frozenset(),
+        heavy: Heavy = NO_FUNCTIONS,
         *,
         is_task: bool = False,
     ) -> None:
@@ -156,7 +161,7 @@ class Lowering(IndexBuilder):
         self.passthrough = passthrough
         """Attributes of functions whose time counts, and of those whose does not."""
         self.heavy = heavy
-        """Functions that outweigh a loop which calls them."""
+        """What outweighs a loop around it."""
         self.apart: Set[Operation] = frozenset()
         """Loops that become functions of their own."""
         self.is_seldom = False
@@ -168,8 +173,10 @@ class Lowering(IndexBuilder):
         """By identity: hashing a type costs more than lowering an op."""
         self.strides: dict[int, Sequence[int]] = {}
         """Of memrefs, in the same way."""
+        self.poisons: dict[int, SSAValue] = {}
+        """By the numbers of their types."""
         self.kept: list[Attribute] = []
-        """What the two know, so that it lives as long as they do."""
+        """What the first two know, so that it lives as long as they do."""
         self.argument_attributes: dict[SSAValue, DictionaryAttr] = {}
         """Of the function's arguments, in the llvm dialect."""
         self._numbers = 0
@@ -283,6 +290,16 @@ class Lowering(IndexBuilder):
     def truncate(self, value: SSAValue, type_: Attribute) -> SSAValue:
         """The low bits of an integer."""
         return self.emit(xllvm.TruncOp, (value,), type_, {"overflowFlags": _NO_OVERFLOW})
+
+    def poison(self, type_: Attribute) -> SSAValue:
+        """A value that says nothing, one for a function."""
+        kind = self.kind(type_)
+        found = self.poisons.get(kind)
+        if found is None:
+            made = create_op(xllvm.UndefOp, (), (type_,))
+            append(self.entry, made)
+            found = self.poisons[kind] = made.results[0]
+        return found
 
     def scratch(self, size_bytes: int) -> SSAValue:
         """A pointer to that many bytes on the stack, 64 bytes aligned."""

@@ -10,6 +10,7 @@ their own, such as packing, become functions of theirs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
+from dataclasses import dataclass
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import AnyFloat, IntegerAttr, VectorType
@@ -57,22 +58,48 @@ def _constant(owner: Operation | Block) -> int | None:
     return value.value.data if isinstance(value, IntegerAttr) else None
 
 
-def heavy_functions(functions: Iterator[func.FuncOp]) -> Set[str]:
-    """Names of those that take longer than being called: they are outside, or have loops."""
-    return {
-        f.sym_name.data
-        for f in functions
-        if not f.body.blocks or any(op.name in _LOOPS for b in blocks_inside(f) for op in b.ops)
-    }
+@dataclass(frozen=True, slots=True)
+class Heavy:
+    """Functions whose calls outweigh a loop around them, and who is around such calls."""
+
+    names: Set[str] = frozenset()
+    around: Set[int] = frozenset()
+    """Identities of ops that hold calls of them."""
+
+
+NO_FUNCTIONS = Heavy()
+
+
+def heavy_functions(functions: Iterator[func.FuncOp]) -> Heavy:
+    """Those that take longer than being called: they are outside, or have loops."""
+    names: set[str] = set()
+    calls: list[func.CallOp] = []
+    for function in functions:
+        is_heavy = not function.body.blocks
+        for block in blocks_inside(function):
+            for op in block.ops:
+                if type(op) is func.CallOp:
+                    calls.append(op)
+                elif not is_heavy and op.name in _LOOPS:
+                    is_heavy = True
+        if is_heavy:
+            names.add(function.sym_name.data)
+    around: set[int] = set()
+    for call in calls:
+        if call.callee.root_reference.data in names:
+            outer = call.parent_op()
+            while outer is not None and id(outer) not in around:
+                around.add(id(outer))
+                outer = outer.parent_op()
+    return Heavy(names, around)
 
 
 def loops_of_light(
-    body: Block, heavy: Set[str], *, is_task: bool, is_public: bool
+    body: Block, heavy: Heavy, *, is_task: bool, is_public: bool
 ) -> Set[Operation] | None:
     """The loops that do work of their own, of a function that is light without them; None for others.
 
-    `heavy`: functions whose calls outweigh a loop around them. `is_task`: whether parallel loops
-    are loops here.
+    `is_task`: whether parallel loops are loops here.
     """
     search = _Search(heavy, is_task)
     if not search.block(body):
@@ -82,11 +109,10 @@ def loops_of_light(
 
 
 class _Search:
-    def __init__(self, heavy: Set[str], is_task: bool) -> None:
+    def __init__(self, heavy: Heavy, is_task: bool) -> None:
         self.heavy, self.is_task = heavy, is_task
         self.scalars: dict[type[Attribute], bool] = {}
         """Whether values of a kind of type are scalars, or addresses."""
-        self.outweighing: dict[Operation, bool] = {}
         self.calls = False
         """Whether something was met that outweighs what is around it."""
         self.found: set[Operation] = set()
@@ -99,14 +125,16 @@ class _Search:
         if isinstance(op, scf.ParallelOp) and not self.is_task and is_cut(op):
             self.calls = True
             return True
-        if op.name in _LOOPS and not self._outweighs(op):
+        if op.name in _LOOPS and id(op) not in self.heavy.around:
             self.found.add(op)
             return not op.results and op.name != "scf.while"
         if isinstance(op, func.CallOp):
-            self.calls = self.calls or op.callee.root_reference.data in self.heavy
+            self.calls = self.calls or op.callee.root_reference.data in self.heavy.names
         elif op.name != "arith.constant" and not self._is_scalar(op):
             return False
-        return all(self.block(block) for region in op.regions for block in region.blocks)
+        return not op.regions or all(
+            self.block(block) for region in op.regions for block in region.blocks
+        )
 
     def _is_scalar(self, op: Operation) -> bool:
         for value in (*operands_of(op), *op.results):
@@ -117,16 +145,3 @@ class _Search:
             if not known:
                 return False
         return True
-
-    def _outweighs(self, op: Operation) -> bool:
-        """Whether what a loop calls outweighs it."""
-        known = self.outweighing.get(op)
-        if known is None:
-            known = self.outweighing[op] = any(
-                (isinstance(inner, func.CallOp) and inner.callee.root_reference.data in self.heavy)
-                or (bool(inner.regions) and self._outweighs(inner))
-                for region in op.regions
-                for block in region.blocks
-                for inner in block.ops
-            )
-        return known

@@ -53,6 +53,9 @@ class IndexBuilder:
         """In how many loops and branches a block stands, by its identity; where not in none."""
         self._found: list[dict[tuple[object, ...], SSAValue]] = [{}]
         """What was computed in each of them."""
+        self._kinds: dict[int, tuple[Attribute, int]] = {}
+        """Numbers of types by their identity, and what has it."""
+        self._equal: dict[Attribute, tuple[Attribute, int]] = {}
         self._sums: dict[SSAValue, tuple[SSAValue, int]] = {}
         """Sums of a value and a constant."""
 
@@ -202,7 +205,8 @@ class IndexBuilder:
         # What a loop yields is read after it too.
         depth = min(max(self._depth(lhs), self._depth(rhs)), len(self._around))
         found = self._found[depth]
-        key = (cls, lhs, rhs, properties.get("elem_type"))
+        element = properties.get("elem_type")
+        key = (cls, lhs, rhs, None if element is None else self.kind(element))
         value = found.get(key)
         if value is None:
             op = create_op(cls, (lhs, rhs), (type_,), properties)
@@ -213,6 +217,14 @@ class IndexBuilder:
             (value,) = op.results
             found[key] = value
         return value
+
+    def kind(self, element: Attribute) -> int:
+        """Equal for equal types: they are hashed once for each object there is of them."""
+        found = self._kinds.get(id(element))
+        if found is None:
+            _, kind = self._equal.setdefault(element, (element, len(self._equal)))
+            found = self._kinds[id(element)] = element, kind
+        return found[1]
 
     def _depth(self, value: SSAValue) -> int:
         home = value.op.parent if type(value) is OpResult else value.owner

@@ -8,7 +8,16 @@ from typing import Any, cast
 
 from xdsl.dialects import llvm as xllvm
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType, i1, i8, i32, i64
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseArrayBase,
+    IntegerAttr,
+    MemRefType,
+    i1,
+    i8,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute, Operation
 
 from mlirhlo.dialects.interned import UNIT, integer64
@@ -19,12 +28,12 @@ from mlirhlo.lowering.loops_to_llvm.convert import (
     Handler,
     Lowering,
     no_lowering,
-    strides,
 )
 from mlirhlo.lowering.loops_to_llvm.indices import POINTER
 
 _DEFAULT_ALIGNMENT = IntegerAttr(64, i64)
 _NOT_ATOMIC = IntegerAttr(0, i64)
+_PREFETCHED = ("isWrite", "localityHint", "isDataCache")
 
 
 def access(op: Operation, element: Attribute) -> dict[str, Attribute]:
@@ -88,14 +97,18 @@ def _view(to: Lowering, op: memref.ViewOp) -> None:
 
 
 def _subview(to: Lowering, op: memref.SubviewOp) -> None:
-    source = cast(MemRefType[Any], op.source.type)
-    dynamic = iter(op.offsets)
-    offset = to.constant(0)
-    starts = op.static_offsets.get_values()
-    for start, stride in zip(starts, strides(source), strict=True):
-        value = to.values[next(dynamic)] if start == DYNAMIC_INDEX else to.constant(start)
-        offset = to.add(offset, to.times(value, stride))
-    to.values[op.result] = to.offset(to.values[op.source], offset, source.element_type)
+    source, *dynamic = operands_of(op)  # offsets come first
+    starts = cast("DenseArrayBase[Any]", op.properties["static_offsets"]).get_values()
+    numbers = iter(dynamic)
+    offsets = [
+        to.times(to.values[next(numbers)] if start == DYNAMIC_INDEX else to.constant(start), stride)
+        for start, stride in zip(starts, to.strides_of(source), strict=True)
+    ]
+    (total, *rest) = offsets or [to.constant(0)]
+    for offset in rest:
+        total = to.add(total, offset)
+    element = cast(MemRefType[Any], source.type).element_type
+    to.values[op.results[0]] = to.offset(to.values[source], total, element)
 
 
 def _reinterpret_cast(to: Lowering, op: memref.ReinterpretCastOp) -> None:
@@ -116,9 +129,10 @@ def _address(to: Lowering, op: Operation) -> None:
 
 
 def _prefetch(to: Lowering, op: PrefetchOp) -> None:
-    words = [a.value.data for a in (op.is_write, op.locality, op.is_data_cache)]
-    words = [abs(word) for word in words]  # true is -1
-    operands = [to.address(op.memref, op.indices), *(to.constant(w, i32) for w in words)]
+    base, *indices = operands_of(op)
+    given = [cast(Any, op.properties[name]) for name in _PREFETCHED]
+    words = [abs(cast(int, a.value.data)) for a in given]  # true is -1
+    operands = [to.address(base, indices), *(to.constant(w, i32) for w in words)]
     intrinsic(to, "llvm.prefetch", operands, None)
 
 

@@ -2,9 +2,9 @@
 
     scf.parallel (%i) = (%c0) to (%n) step (%c1) { body }   in @kernel
 
-is `body` as `@kernel_rounds_0(captured…, begin, end)`, a loop over a range; `@kernel_task_0(args, begin,
-end, range)`, which takes what was captured out of memory; and in the kernel the call
-`mlirhlo_parallel_for(@kernel_task_0, args, n, most)`. Constants are not captured but made again.
+is `body` as `@kernel_task_0(args, begin, end, range)`, which takes what was captured out of memory and loops over
+the range, and in the kernel the call `mlirhlo_parallel_for(@kernel_task_0, args, n, most)`. Constants are not
+captured but made again.
 
 Of several dimensions the first is cut, the others are loops inside. A loop with little work, or inside
 another parallel one, stays a loop where it is.
@@ -64,11 +64,9 @@ def lower_parallel(to: Lowering, op: scf.ParallelOp) -> None:
     stride = to.known[step]
     outside, captured = _read_outside(to, op)
     passed = [to.values[v] for v in captured]
-    number = to.next_number()
-    rounds, task = f"{to.name}_rounds_{number}", f"{to.name}_task_{number}"
-    to.top[rounds] = _rounds_function(to, op, rounds, outside, captured, stride)
+    task = f"{to.name}_task_{to.next_number()}"
     places, size = _places(v.type for v in passed)
-    to.top[task] = _task_function(to, task, rounds, [v.type for v in passed], places)
+    to.top[task] = _task_function(to, op, task, outside, captured, places, stride)
     args = to.scratch(size)
     for value, place in zip(passed, places, strict=True):
         address = to.offset(args, to.constant(place), i8)
@@ -87,7 +85,8 @@ def lower_apart(to: Lowering, op: scf.ForOp | scf.ParallelOp) -> None:
     outside, captured = _read_outside(to, op)
     name = f"{to.name}_loop_{to.next_number()}"
     types = [to.values[v].type for v in captured]
-    inner, _ = _cut_function(to, name, types, outside, captured)
+    inner = _inner(to, name)
+    _know(to, inner, outside, captured, inner.begin(types))
     inner.handlers[op.name](inner, op)
     inner.block.add_op(create_op(xllvm.ReturnOp))
     to.top[name] = inner.end(types, _attributes(to, captured))
@@ -154,17 +153,25 @@ def _access(type_: Attribute) -> dict[str, Attribute]:
     return {"alignment": alignment, "ordering": _NOT_ATOMIC}
 
 
-def _rounds_function(
+def _task_function(
     to: Lowering,
     op: scf.ParallelOp,
     name: str,
     outside: Sequence[SSAValue],
     captured: Sequence[SSAValue],
+    places: Sequence[int],
     step: int,
 ) -> Operation:
-    """The rounds from `begin` up to `end`."""
-    types = [*(to.values[v].type for v in captured), i64, i64]
-    inner, (begin, end) = _cut_function(to, name, types, outside, captured)
+    """What the pool calls: takes the captured values out of memory, and does the rounds from `begin` to `end`."""
+    inner = _inner(to, name)
+    inputs = [POINTER, i64, i64, i64]
+    args, begin, end, _ = inner.begin(inputs)
+    values: list[SSAValue] = []
+    for value, place in zip(captured, places, strict=True):
+        type_ = to.values[value].type
+        address = inner.offset(args, inner.constant(place), i8)
+        values.append(inner.emit(xllvm.LoadOp, [address], type_, _access(type_)))
+    _know(to, inner, outside, captured, values)
     inner.judge(op.body.block, is_public=False)
     lower = inner.values[op.lowerBound[0]]
 
@@ -174,24 +181,27 @@ def _rounds_function(
 
     counted(inner, begin, end, inner.constant(1), body)
     inner.block.add_op(create_op(xllvm.ReturnOp))
-    return inner.end(types, [*_attributes(to, captured), _NONE, _NONE])
+    return inner.end(inputs)
 
 
 def _attributes(to: Lowering, captured: Sequence[SSAValue]) -> list[DictionaryAttr]:
     return [to.argument_attributes.get(to.values[v], _NONE) for v in captured]
 
 
-def _cut_function(
+def _inner(to: Lowering, name: str) -> Lowering:
+    """A function to be, in which nothing is cut again."""
+    return Lowering(to.handlers, to.top, name, to.passthrough, to.heavy, is_task=True)
+
+
+def _know(
     to: Lowering,
-    name: str,
-    types: Sequence[Attribute],
+    inner: Lowering,
     outside: Sequence[SSAValue],
     captured: Sequence[SSAValue],
-) -> tuple[Lowering, Sequence[SSAValue]]:
-    """A function that knows the values from outside; its arguments beyond those that are captured."""
-    inner = Lowering(to.handlers, to.top, name, to.passthrough, to.heavy, is_task=True)
-    arguments = inner.begin(types)
-    inner.values.update(zip(captured, arguments, strict=False))
+    values: Sequence[SSAValue],
+) -> None:
+    """Tells a function the values from outside: what stands for those captured, all others are constants."""
+    inner.values.update(zip(captured, values, strict=True))
     for value in outside:
         if value in inner.values:
             continue
@@ -199,24 +209,6 @@ def _cut_function(
             inner.handlers["arith.constant"](inner, value.owner)
         else:
             inner.values[value] = inner.constant(to.known[to.values[value]])
-    return inner, arguments[len(captured) :]
-
-
-def _task_function(
-    to: Lowering, name: str, rounds: str, types: Sequence[Attribute], places: Sequence[int]
-) -> Operation:
-    """What the pool calls: takes the captured values out of memory."""
-    inner = Lowering(to.handlers, to.top, name, to.passthrough, to.heavy, is_task=True)
-    inner.is_seldom = True
-    inputs = [POINTER, i64, i64, i64]
-    args, begin, end, _ = inner.begin(inputs)
-    values: list[SSAValue] = []
-    for type_, place in zip(types, places, strict=True):
-        address = inner.offset(args, inner.constant(place), i8)
-        values.append(inner.emit(xllvm.LoadOp, [address], type_, _access(type_)))
-    llvm_call(inner, rounds, [*values, begin, end])
-    inner.block.add_op(create_op(xllvm.ReturnOp))
-    return inner.end(inputs)
 
 
 def _nest(to: Lowering, op: scf.ParallelOp, depth: int) -> None:

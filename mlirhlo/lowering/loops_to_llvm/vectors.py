@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -24,6 +25,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from mlirhlo.dialects import llvm, vector
 from mlirhlo.dialects.interned import UNIT, integer32, integers32
 from mlirhlo.dialects.quick import operands_of
+from mlirhlo.lowering.builder.types import vector_of
 from mlirhlo.lowering.loops_to_llvm.arith import flags_of, intrinsic
 from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering, no_lowering
 from mlirhlo.lowering.loops_to_llvm.indices import POINTER
@@ -34,6 +36,11 @@ _DYNAMIC = DenseArrayBase.from_list(i32, [xllvm.GEP_USE_SSA_VAL])
 _EXACT = xllvm.FastMathAttr(None)
 _NO_WRAP_FLAGS = IntegerAttr(0, i32)
 _HALVES = (BFloat16Type, Float16Type)
+
+
+@functools.cache
+def _zeros(count: int) -> DenseArrayBase[Any]:
+    return integers32(*[0] * count)
 
 
 def _element(value: SSAValue) -> Attribute:
@@ -90,7 +97,7 @@ def _as_bits(type_: Attribute) -> Attribute:
     """The type in which masked lanes of a vector are moved: LLVM selects no masked moves of 16-bit
     floats when it takes them apart, and ends the process."""
     element = cast("VectorType[Attribute]", type_).element_type
-    return VectorType(i16, [_lanes(type_)]) if isinstance(element, _HALVES) else type_
+    return vector_of(i16, _lanes(type_)) if isinstance(element, _HALVES) else type_
 
 
 def _bits(to: Lowering, value: SSAValue) -> SSAValue:
@@ -169,10 +176,9 @@ def _scatter(to: Lowering, op: vector.ScatterOp) -> None:
 
 def _splat(to: Lowering, value: SSAValue, type_: Attribute) -> SSAValue:
     """All lanes are `value`."""
-    empty = to.emit(xllvm.UndefOp, (), type_)
-    first = to.emit(xllvm.InsertElementOp, [empty, value, to.constant(0)], type_)
-    mask = integers32(*[0] * _lanes(type_))
-    return to.emit(xllvm.ShuffleVectorOp, [first, empty], type_, {"mask": mask})
+    empty = to.poison(type_)
+    first = to.emit(xllvm.InsertElementOp, (empty, value, to.constant(0)), type_)
+    return to.emit(xllvm.ShuffleVectorOp, (first, empty), type_, {"mask": _zeros(_lanes(type_))})
 
 
 def _broadcast(to: Lowering, op: Operation) -> None:
@@ -192,7 +198,7 @@ def _create_mask(to: Lowering, op: xvector.CreateMaskOp) -> None:
     result = op.mask_vector
     # The comparison has as many bits as fit a vector; sizes beyond it saturate.
     lanes = _lanes(result.type)
-    type_ = VectorType(i32, [lanes])
+    type_ = vector_of(i32, lanes)
     most = to.constant(lanes)
     least = intrinsic(to, "llvm.smin", [to.values[size], most], i64)
     count = to.truncate(least, i32)

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from xdsl.dialects import arith as xarith
-from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from mlirhlo.lowering.builder import Index
@@ -48,7 +47,7 @@ class Block:
         self._totals()
         blocks = q.depth_blocks
         if blocks == 1:
-            self._depth_block(Span.whole(q.depth), 0, b.constant(False, i1))
+            self._depth_block(Span.whole(q.depth), 0, None)
         else:
             with b.loop(0, blocks) as at:
                 self._depth_block(*self._span(at))
@@ -77,7 +76,8 @@ class Block:
         depth = q.depth
         if q.unit_step < depth.inner_units:
             chunks = -(-depth.inner_units // q.unit_step)
-            outer, unit = b.div(at, chunks), b.mul(b.rem(at, chunks), q.unit_step)
+            outer, part = self.k.split(at, depth.outer_count, chunks)
+            unit = b.mul(part, q.unit_step)
             count = self.k.least(
                 q.unit_step, b.sub(depth.inner_units, unit), depth.inner_units % q.unit_step == 0
             )
@@ -211,7 +211,8 @@ class Block:
             self.totals = k.view(b.add(self.room, k.totals_at), k.total)
             self.totals_at, self.totals_stride = 0, k.block_width * k.parts
 
-    def _depth_block(self, span: Span, before: Index, more: SSAValue) -> None:
+    def _depth_block(self, span: Span, before: Index, more: SSAValue | None) -> None:
+        """A block of the depth; `more`: whether its sums are added to those before, None for the first."""
         k, b, q = self.k, self.b, self.q
         lhs_at = self.lhs_at
         if q.lhs_packed:
@@ -320,7 +321,7 @@ class Block:
         rhs_at: Index,
         lhs_at: Index,
         units: Index,
-        more: SSAValue,
+        more: SSAValue | None,
         count: Index,
         steps: tuple[Index, Index, Index],
     ) -> None:
@@ -339,6 +340,7 @@ class Block:
             self.depth_stride,
             masked,
             k.lhs_stride if outer > 1 else 0,
+            more is not None,
         )
         k.tiles[tile.name] = tile.function
         totals_at = self.totals_at

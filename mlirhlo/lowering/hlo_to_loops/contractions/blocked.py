@@ -57,7 +57,7 @@ def blocked_kernel(
     `outputs` have the elements of the contractions' results and are computed from them, one from
     one; all share one layout. Several contractions fill a part of the result each.
     """
-    if 0 in outputs[0].shape.dimensions:
+    if 0 in outputs[0].shape.dimensions or any(c.count(c.depth) == 0 for c in contractions):
         return loop_kernel(name, outputs, operands)
     target = current()
     function = KernelFunction.of(name, operands, outputs)
@@ -215,7 +215,7 @@ class BlockedKernel:
         pieces = self.panels if self.rhs_along() else self.chunks
         ns = batches * self.panels * self.panel_size * (1.0 if self.rhs_along() else 0.4)
         with self._pieces(batches * pieces, ns) as at:
-            batch, piece = b.div(at, pieces), b.rem(at, pieces)
+            batch, piece = self.split(at, batches, pieces)
             reader = self.reader(c.rhs).at(places_of(b, c, self.rhs_axes, batch))
             start = b.mul(batch, self.panels * self.panel_size)
             if self.rhs_along():
@@ -230,6 +230,10 @@ class BlockedKernel:
         rounds = min(count, 64)
         if ns < 30_000 or rounds == 1:
             with b.loop(0, count) as at:
+                yield at
+            return
+        if rounds == count:
+            with b.parallel(rounds, work=ns) as at:
                 yield at
             return
         with b.parallel(rounds, work=ns) as part:
@@ -255,7 +259,8 @@ class BlockedKernel:
         """One of `chunks`, of some panels."""
         b, depth = self.b, self.blocking.depth
         inner = -(-depth.inner_units // _CHUNK)
-        outer, unit = b.div(piece, inner), b.mul(b.rem(piece, inner), _CHUNK)
+        outer, part = self.split(piece, depth.outer_count, inner)
+        unit = b.mul(part, _CHUNK)
         left = b.sub(depth.inner_units, unit)
         span = Span(outer, 1, unit, self.least(_CHUNK, left, depth.inner_units % _CHUNK == 0))
         before = b.add(b.mul(outer, depth.inner_units), unit)
@@ -307,8 +312,8 @@ class BlockedKernel:
 
     def _task(self, part: Index, task: Index) -> None:
         b, q, c = self.b, self.blocking, self.c
-        rest, column_block = b.div(task, self.column_blocks), b.rem(task, self.column_blocks)
-        batch, row_block = b.div(rest, self.row_blocks), b.rem(rest, self.row_blocks)
+        rest, column_block = self.split(task, self.batch * self.row_blocks, self.column_blocks)
+        batch, row_block = self.split(rest, self.batch, self.row_blocks)
         places = places_of(b, c, c.batch, batch)
         room = b.add(self.rhs_room.size, b.mul(part, self.round_bytes))
         first_row = b.mul(row_block, q.block_rows)
@@ -319,6 +324,12 @@ class BlockedKernel:
         )
         block = Block(self, places, room, first_row, rows, first_panel, panels)
         block.emit()
+
+    def split(self, number: Index, outer: int, inner: int) -> tuple[Index, Index]:
+        """A number below `outer * inner` as the two numbers that it is made of."""
+        if outer == 1:
+            return 0, number
+        return self.b.div(number, inner), self.b.rem(number, inner)
 
     def least(self, most: int, left: Index, is_whole: bool) -> Index:
         """The lesser; `is_whole`: that is `most`."""

@@ -26,8 +26,9 @@ _LEAST_TILES = 4
 _LEAST_ROWS = 128
 _ROWS_A_PANEL = 16
 """A block of rows has no more for each of the panels that it meets: few use what is packed soon."""
-_PANEL_SHARE = 4 / 3
-"""Of L1, that a block of the depth of a panel may take: what L1 does not hold is asked for ahead."""
+_PANEL_SHARE = 8 / 3
+"""Of L1, that a block of the depth of a panel may take: what L1 does not hold is asked for ahead, and sums
+are written seldom."""
 _FEW_PANELS_SHARE = 1
 """The same where there are few panels: left factors then come as often."""
 _SMALL_SHARE = 2

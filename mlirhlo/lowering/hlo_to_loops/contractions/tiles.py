@@ -70,6 +70,8 @@ class Tile:
     outer_stride: int = 0
     """From a round of the outer depth to the next, in the left factors; 0: there is one round. Else it
     takes the number of rounds too."""
+    adds: bool = False
+    """Whether its sums may come on top of what is there: it then takes whether they do."""
 
     @property
     def name(self) -> str:
@@ -77,7 +79,7 @@ class Tile:
         return (
             f"tile_{self.arithmetic.name}_{self.rows}x{self.vectors * self.lanes}"
             f"_{self.row_stride}_{self.depth_stride}{'_masked' if self.masked else ''}"
-            f"{f'_{self.outer_stride}' if self.outer_stride else ''}"
+            f"{f'_{self.outer_stride}' if self.outer_stride else ''}{'_adds' if self.adds else ''}"
         )
 
     @property
@@ -94,7 +96,7 @@ class Tile:
         totals: tuple[SSAValue, Index],
         totals_stride: Index,
         depth: Index,
-        add: SSAValue,
+        add: SSAValue | None = None,
         columns: Index | None = None,
         outer: Index = 1,
         count: Index = 1,
@@ -102,11 +104,15 @@ class Tile:
     ) -> None:
         """Emits a call: memrefs with the place of their first element; `add`: i1, to what is there.
 
-        `count` tiles; `steps`: from one to the next in `lhs`, `rhs` and `totals`.
+        `count` tiles; `steps`: from one to the next in `lhs`, `rhs` and `totals`. The depth is one unit at
+        least.
         """
         operands = [b.moved(*lhs), b.moved(*rhs), b.index(rhs_stride), b.moved(*totals)]
-        operands += [b.index(totals_stride), b.index(depth), add]
+        operands += [b.index(totals_stride), b.index(depth)]
         operands += [b.index(count), *map(b.index, steps)]
+        if self.adds:
+            assert add is not None
+            operands.append(add)
         if self.masked:
             assert columns is not None
             operands.append(b.index(columns))
@@ -134,21 +140,20 @@ class _Builder:
         self.unit = unit_type(arithmetic)
         self.total = register_type(arithmetic.total)
         units, totals = from_anywhere(self.unit), from_anywhere(self.total)
-        types: list[Attribute] = [units, units, INDEX, totals, INDEX, INDEX, i1, *[INDEX] * 4]
+        types: list[Attribute] = [units, units, INDEX, totals, INDEX, INDEX, *[INDEX] * 4]
+        types += [i1] * tile.adds
         types += [INDEX] * (tile.masked + (tile.outer_stride > 0))
         self.b = FunctionBuilder(tile.name, types, public=False)
-        self.rhs_stride, self.totals_stride, self.depth, self.add = (
-            self.b.arguments[at] for at in (2, 4, 5, 6)
-        )
+        self.rhs_stride, self.totals_stride, self.depth = (self.b.arguments[at] for at in (2, 4, 5))
 
     def function(self) -> FuncOp:
         b, arguments = self.b, self.b.arguments
-        count, *steps = arguments[7:11]
+        count, *steps = arguments[6:10]
         masks = self._masks()
         with b.loop(0, count, 1, [arguments[at] for at in (0, 1, 3)]) as loop:
             lhs, rhs, totals = loop.carried
             self._ask_for(totals)
-            self._add_and_store(self._sums(lhs, rhs, masks), totals, masks)
+            self._store(self._sums(lhs, rhs, masks), totals, masks)
             loop.carry(*(b.moved(m, s) for m, s in zip(loop.carried, steps, strict=True)))
         return b.finish()
 
@@ -162,7 +167,7 @@ class _Builder:
         if not tile.outer_stride:
             return self._depth(lhs, rhs, sums, masks)
         step = b.mul(self.depth, self.rhs_stride)
-        with b.loop(0, b.arguments[-1], 1, [lhs, rhs, *sums]) as outer:
+        with b.loop(0, b.arguments[-1], 1, [lhs, rhs, *sums], nonempty=True) as outer:
             lhs, rhs, *sums = outer.carried
             sums = self._depth(lhs, rhs, sums, masks)
             outer.carry(b.moved(lhs, tile.outer_stride), b.moved(rhs, step), *sums)
@@ -181,7 +186,7 @@ class _Builder:
         parts = tile.arithmetic.parts
         ahead = b.mul(self.rhs_stride, _AHEAD)
         # What loops carry is an address: every access then is a constant away from it.
-        with b.loop(0, self.depth, 1, [lhs, rhs, *sums]) as loop:
+        with b.loop(0, self.depth, 1, [lhs, rhs, *sums], nonempty=True) as loop:
             lhs, rhs, *before = loop.carried
             for v in range(tile.vectors * parts):
                 b.prefetch(rhs, [b.add(ahead, v * tile.lanes)])
@@ -230,7 +235,7 @@ class _Builder:
         b, tile = self.b, self.tile
         if not tile.masked:
             return [None] * tile.vectors
-        columns = b.arguments[11]
+        columns = b.arguments[10 + tile.adds]
         return [
             b.mask(b.index(b.sub(columns, v * tile.lanes)), tile.lanes) for v in range(tile.vectors)
         ]
@@ -252,12 +257,16 @@ class _Builder:
             for v in range(tile.vectors * tile.arithmetic.parts):
                 yield b.add(start, v * tile.lanes), masks[v % tile.vectors]
 
-    def _add_and_store(
+    def _store(
         self, sums: Sequence[SSAValue], totals: SSAValue, masks: Sequence[SSAValue | None]
     ) -> None:
         """Adds what is there, where it counts: a masked load for both cases keeps the code short."""
         b, lanes = self.b, self.tile.lanes
-        all_ = b.broadcast(self.add, lanes)
+        if not self.tile.adds:
+            for (place, mask), value in zip(self._places(masks), sums, strict=True):
+                b.vector_store(value, totals, [place], mask)
+            return
+        all_ = b.broadcast(b.arguments[10], lanes)
         counted = {m: all_ if m is None else b.andi(m, all_) for m in dict.fromkeys(masks)}
         plus = b.addf if self.tile.arithmetic.total.real.is_float else b.addi
         for (place, mask), value in zip(self._places(masks), sums, strict=True):

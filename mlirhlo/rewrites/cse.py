@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias, cast
 
 from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.dialects.hlo.attributes.base import int_of, symbols_of
-from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.module import HloModule, holder
 from mlirhlo.dialects.hlo.ops import (
     AsyncDoneOp,
     AsyncStartOp,
@@ -19,7 +20,7 @@ from mlirhlo.dialects.hlo.ops import (
     IotaOp,
     ParameterOp,
 )
-from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
+from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, OP_CLASSES
 from mlirhlo.dialects.hlo.shapes import without_layout
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.rewrites.dce import callers_first, erase_unused
@@ -28,8 +29,17 @@ from mlirhlo.rewrites.passes import HloPass, Trace
 _NOT_COMPARED = frozenset(
     {"metadata", "proto_id", "proto_rest", "origin", "statistics", CONTROL_PREDECESSORS}
 )
-_MERGED_WITHOUT_OPERANDS = frozenset({"constant", "partition-id", "replica-id"})
+_MERGED_WITHOUT_OPERANDS = frozenset(
+    OP_CLASSES[name] for name in ("constant", "partition-id", "replica-id")
+)
+_COMMUTING = frozenset(cls for cls in OP_CLASSES.values() if cls.opcode.commutes)
 _NEVER_MERGED = frozenset({ParameterOp, AsyncStartOp, AsyncUpdateOp, AsyncDoneOp})
+
+_Alike: TypeAlias = tuple[type[Instruction], tuple[int, ...]]
+"""Class and operands: numbers of values, sorted where the opcode commutes; equal iotas have one."""
+
+_Numbered: TypeAlias = "dict[int, tuple[int, Attribute]]"
+"""By the id of an attribute: a number, and the attribute, so that no other one gets its id."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,7 @@ class CsePass(HloPass):
         """Merges; whether anything was merged."""
         keys = _Keys(self.is_layout_sensitive, module.known(HloModule.by_name))
         effects = module.known(SideEffects.of)
+        iotas = _iotas(module, keys)
         fused = (
             module.known(HloModule.fused_computations)
             if self.only_fusion_computations
@@ -68,58 +79,76 @@ class CsePass(HloPass):
         for computation in reversed(module.known(callers_first)):
             if self.only_fusion_computations and computation.computation_name not in fused:
                 continue
-            changed |= self._merge(computation, keys, effects)
+            changed |= self._merge(computation, keys, effects, iotas.get(computation, {}))
         return changed
 
-    def _merge(self, computation: ComputationOp, keys: _Keys, effects: SideEffects) -> bool:
-        instructions = tuple(computation.instructions)
-        controlling = {
-            value
-            for op in instructions
-            if CONTROL_PREDECESSORS in op.properties
-            for value in op.control_predecessors
-        }
-        iotas = {id(op.output): keys.of_iota(op) for op in instructions if type(op) is IotaOp}
-        # Few instructions have the opcode and the operands of another: only those are described.
-        alike: dict[Hashable, list[Instruction]] = {}
-        seen: dict[Hashable, Instruction] = {}
+    def _merge(
+        self,
+        computation: ComputationOp,
+        keys: _Keys,
+        effects: SideEffects,
+        iotas: Mapping[int, int],
+    ) -> bool:
+        # Few instructions have the class and the operands of another: only those are described.
+        firsts: dict[_Alike, Instruction] = {}
+        groups: dict[_Alike, dict[Hashable, Instruction]] = {}
         changed = False
-        for op in instructions:
-            if op.parent is None or type(op) in _NEVER_MERGED:
+        only_inputs = self.ignore_control_dependencies
+        following: Any = computation.block.first_op
+        end = computation.terminator
+        while following is not end:
+            op: Instruction = following
+            following = op._next_op  # pyright: ignore[reportPrivateUsage]
+            kind = type(op)
+            values = op._operands  # pyright: ignore[reportPrivateUsage]
+            if not values and kind not in _MERGED_WITHOUT_OPERANDS:
                 continue
-            operands = _operand_key(op, iotas)
-            if not operands and op.opcode.name not in _MERGED_WITHOUT_OPERANDS:
+            # Control predecessors among the operands do no harm: who has such is set apart.
+            numbers = tuple(map(id, op.inputs if only_inputs else values))
+            if iotas and not iotas.keys().isdisjoint(numbers):
+                numbers = tuple([iotas.get(number, number) for number in numbers])
+            if kind in _COMMUTING and numbers[0] > numbers[-1]:
+                numbers = numbers[::-1]
+            alike = (kind, numbers)
+            first = firsts.setdefault(alike, op)
+            if first is op or kind in _NEVER_MERGED:
                 continue
-            others = alike.setdefault((type(op), operands), [])
-            others.append(op)
-            if len(others) == 1:
-                continue
-            for other in others if len(others) == 2 else (op,):
-                if not self._mergeable(other, effects, controlling):
-                    continue
-                first = seen.setdefault((operands, keys.of_instruction(other)), other)
-                if first is not other:
-                    other.output.replace_all_uses_with(first.output)
-                    erase_unused(other, effects)
+            group = groups.get(alike)
+            if group is None:
+                group = groups[alike] = {}
+                if self._mergeable(first, effects):
+                    group[keys.of_instruction(first)] = first
+            if self._mergeable(op, effects):
+                kept = group.setdefault(keys.of_instruction(op), op)
+                if kept is not op:
+                    op.output.replace_all_uses_with(kept.output)
+                    erase_unused(op, effects)
                     changed = True
         return changed
 
-    def _mergeable(self, op: Instruction, effects: SideEffects, controlling: set[SSAValue]) -> bool:
-        if not self.ignore_control_dependencies and (
-            op.control_predecessors or op.output in controlling
-        ):
+    def _mergeable(self, op: Instruction, effects: SideEffects) -> bool:
+        if not self.ignore_control_dependencies and _is_ordered(op):
             return False
         return not effects.of_instruction(op)
 
 
-def _operand_key(op: Instruction, iotas: Mapping[int, int]) -> tuple[int, ...]:
-    """Numbers of the operands, sorted where the opcode commutes; equal iotas have one number."""
-    inputs = tuple(map(id, op.inputs))
-    if iotas and not iotas.keys().isdisjoint(inputs):
-        inputs = tuple(iotas.get(number, number) for number in inputs)
-    if len(inputs) == 2 and inputs[0] > inputs[1] and op.opcode.commutes:
-        return inputs[::-1]
-    return inputs
+def _is_ordered(op: Instruction) -> bool:
+    """Whether it waits for another instruction by a control dependency, or another one for it."""
+    if CONTROL_PREDECESSORS in op.properties:
+        return True
+    return any(
+        CONTROL_PREDECESSORS in use.operation.properties
+        and use.index >= len(cast(Instruction, use.operation).inputs)
+        for use in op.output.uses
+    )
+
+
+def _iotas(module: HloModule, keys: _Keys) -> dict[ComputationOp, dict[int, int]]:
+    """Numbers of the iotas of each computation, by the ids of their values; equal ones have one."""
+    found: dict[ComputationOp, dict[int, int]] = {}
+    for op in module.candidates(IotaOp):
+        found.setdefault(holder(op), {})[id(op.output)] = keys.of_iota(op)
+    return found
 
 
 @dataclass(slots=True)
@@ -130,32 +159,47 @@ class _Keys:
     computations: dict[str, ComputationOp]
     _of_computation: dict[str, int] = field(default_factory=dict[str, int])
     _numbers: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
-    _types: dict[Attribute, Attribute] = field(default_factory=dict[Attribute, Attribute])
+    _attributes: _Numbered = field(default_factory=dict[int, tuple[int, Attribute]])
+    _types: _Numbered = field(default_factory=dict[int, tuple[int, Attribute]])
 
     def of_instruction(self, op: Instruction) -> Hashable:
         """All of an instruction but its operands."""
-        properties = tuple(
-            (key, self._computation_keys(op, key) if key in op.calling_keys else op.properties[key])
-            for key in sorted(op.properties)
+        calling = op.calling_keys
+        properties = [
+            (
+                key,
+                tuple(map(self.of_computation, symbols_of(attribute)))
+                if key in calling
+                else self._of_attribute(attribute),
+            )
+            for key, attribute in op.properties.items()
             if key not in _NOT_COMPARED
-        )
-        return (op.name, self._type(op.output.type), properties)
+        ]
+        if len(properties) > 1:
+            properties.sort()
+        return (type(op), self._of_type(op.output.type), *properties)
 
     def of_iota(self, op: Instruction) -> int:
         """A number that is no id of an object: less than 0."""
         key = self.of_instruction(op)
         return -1 - self._numbers.setdefault(key, len(self._numbers))
 
-    def _type(self, type_: Attribute) -> Attribute:
-        if self.is_layout_sensitive:
-            return type_
-        known = self._types.get(type_)
+    def _of_attribute(self, attribute: Attribute) -> int:
+        # Attributes are slow to compare and to hash, and most are the same object in many places.
+        known = self._attributes.get(id(attribute))
         if known is None:
-            known = self._types[type_] = type_of(without_layout(shape_of(type_)))
-        return known
+            number = self._numbers.setdefault(attribute, len(self._numbers))
+            known = self._attributes[id(attribute)] = (number, attribute)
+        return known[0]
 
-    def _computation_keys(self, op: Instruction, key: str) -> Hashable:
-        return tuple(self.of_computation(name) for name in symbols_of(op.properties[key]))
+    def _of_type(self, type_: Attribute) -> int:
+        if self.is_layout_sensitive:
+            return self._of_attribute(type_)
+        known = self._types.get(id(type_))
+        if known is None:
+            plain = type_of(without_layout(shape_of(type_)))
+            known = self._types[id(type_)] = (self._of_attribute(plain), type_)
+        return known[0]
 
     def of_computation(self, name: str) -> int:
         """A number: the same for computations that do the same with the same parameters."""

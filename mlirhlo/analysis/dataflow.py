@@ -8,7 +8,7 @@ values may stand at one position (no phi values are made). Source: behaviour of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
@@ -23,7 +23,7 @@ from mlirhlo.dialects.hlo.ops import (
     TupleOp,
     WhileOp,
 )
-from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.base import OP_CLASSES, Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
 
@@ -37,11 +37,27 @@ Use: TypeAlias = tuple[Instruction, int, ShapeIndex]
 FORWARDS = frozenset({"bitcast", "domain", "opt-barrier", "optimization-barrier", "add-dependency"})
 """Opcodes whose result is their first operand."""
 
+HANDING_ON = frozenset(
+    cls
+    for name, cls in OP_CLASSES.items()
+    if name in FORWARDS
+    or name in ("tuple", "get-tuple-element", "parameter", "while", "call", "conditional")
+    or name in ("async-start", "async-update", "async-done", "copy-start", "copy-done", "send")
+    or name in ("recv-done", "all-gather-start", "all-gather-done")
+    or name in ("collective-permute-start", "collective-permute-done")
+)
+"""Classes of which some parts of results were made by others; all others make theirs themselves."""
+
 _WRITES = frozenset({"dynamic-update-slice", "scatter"})
 """Opcodes that, at the end of a fusion, write over a parameter."""
 
 _UPDATES = frozenset({"dynamic-update-slice", "all-reduce-start", "all-reduce-done"})
 """Opcodes whose result takes the place of their first operand."""
+
+WRITING_IN_PLACE = frozenset(
+    OP_CLASSES[name] for name in (*_UPDATES, "scatter", "fusion", "custom-call")
+)
+"""Classes of which some write over operands."""
 
 
 def indices(shape: Shape, index: ShapeIndex = ()) -> Iterator[ShapeIndex]:
@@ -119,7 +135,7 @@ def dataflow(module: HloModule) -> Dataflow:
 Callers: TypeAlias = "dict[str, list[Instruction]]"
 
 
-def callers_of(live: list[Instruction], computations: Mapping[str, ComputationOp]) -> Callers:
+def callers_of(live: Iterable[Instruction], computations: Mapping[str, ComputationOp]) -> Callers:
     """Those that hand values to a computation and back: not a reduce to its function of elements."""
     found: Callers = {}
     for op in live:

@@ -137,7 +137,7 @@ class LiveRanges:
         if found is None:
             found = LiveRange(self.values.reads(value), self.values.leaves_alive(value))
             # What a condition sees, the body, or whoever comes after the loop, needs.
-            for op, _ in self.values.positions[value]:
+            for op, _ in self.values.positions(value):
                 computation = op.parent_op()
                 assert isinstance(computation, ComputationOp)
                 name = computation.computation_name

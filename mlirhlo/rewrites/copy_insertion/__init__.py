@@ -41,29 +41,32 @@ class CopyInsertionPass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Adds, then removes; whether anything changed."""
-        callers = callers_of(list(module.instructions), module.by_name())
+        callers = callers_of(module.calling(), module.known(HloModule.by_name))
         changed = False
         if any(len(found) > 1 for found in callers.values()):
             changed = FlattenCallGraphPass().run(module.afresh(), trace)
+            module = module.afresh()
         values = single_values(module)
         added = add_copies(module, values)
         if added:
-            _tidy(module, trace)
+            module = _tidied(module, trace)
             values = single_values(module)
         removed = remove_copies(module, values, added)
         if removed:
+            module = module.afresh()
             values = single_values(module)
         results = add_copies_of_results(module, values)
         if removed or results:
-            _tidy(module, trace)
+            _tidied(module, trace)
         trace.rule_counts[self.name, "copies_added"] += len(added) + results
         trace.rule_counts[self.name, "copies_removed"] += removed
         return changed or bool(added) or removed > 0 or results > 0
 
 
-def _tidy(module: HloModule, trace: Trace) -> None:
-    """Takes away what copies left: tuples taken apart, and what nobody reads."""
+def _tidied(module: HloModule, trace: Trace) -> HloModule:
+    """Takes away what copies left: tuples taken apart, and what nobody reads; a view of what is left."""
     view = module.afresh()
     if TupleSimplifierPass().run(view, trace):
         view = module.afresh()
     DcePass().run(view, trace)
+    return module.afresh()

@@ -7,11 +7,11 @@ from typing import cast
 
 from xdsl.ir import Operation, SSAValue
 
-from mlirhlo.analysis.dataflow import ShapeIndex, in_place_pairs
+from mlirhlo.analysis.dataflow import WRITING_IN_PLACE, ShapeIndex, in_place_pairs
 from mlirhlo.analysis.single_values import SingleValues
 from mlirhlo.dialects.hlo.attributes.aliasing import InputOutputAlias
 from mlirhlo.dialects.hlo.build import make
-from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.module import HloModule, holder
 from mlirhlo.dialects.hlo.ops import ConditionalOp, ParameterOp, WhileOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
@@ -27,28 +27,31 @@ Copies = dict[ShapeIndex, Instruction]
 def add_copies(module: HloModule, values: SingleValues) -> set[Instruction]:
     """Copies around loops, branches, writes in place and aliased results; all that were added."""
     added: set[Instruction] = set()
-    ops = [op for computation in values.run for op in computation.instructions]
     # What changes is known before anything does: a body's parameter may be the state of a loop inside.
-    loops = [(op, _changing(op, values)) for op in ops if isinstance(op, WhileOp)]
+    loops = [(op, _changing(op, values)) for op in module.candidates(WhileOp)]
+    others = module.candidates(ConditionalOp, *WRITING_IN_PLACE)
+    run = frozenset(values.run)
     for loop, wanted in loops:
-        if wanted:
-            _around_loop(loop, wanted, values, added)
-    for op in ops:
+        if wanted and holder(loop) in run:
+            _around_loop(cast(WhileOp, loop), wanted, values, added)
+    for op in others:
+        if holder(op) not in run:
+            continue
         if isinstance(op, ConditionalOp):
             _at_ends_of_branches(op, values, added)
-        elif not isinstance(op, WhileOp) and not op.opcode.name.endswith("-done"):
+        elif not op.opcode.name.endswith("-done"):
             _before_write(op, values, added)
     _of_aliased_results(module, added)
     return added
 
 
-def _changing(op: WhileOp, values: SingleValues) -> list[ShapeIndex]:
+def _changing(op: Instruction, values: SingleValues) -> list[ShapeIndex]:
     """Elements of a loop's state that its body changes."""
     init = cast(Instruction, op.inputs[0].owner)
     return [
         index
         for index, _ in leaves(op.shape)
-        if is_array((op, index)) and values.value_of[op, index] != values.value_of[init, index]
+        if is_array((op, index)) and values.at(op, index) != values.at(init, index)
     ]
 
 
@@ -120,7 +123,7 @@ def _at_ends_of_branches(op: ConditionalOp, values: SingleValues, added: set[Ins
     wanted = [
         index
         for index, _ in leaves(op.shape)
-        if is_array((op, index)) and values.value_of[op, index] == (op, index)
+        if is_array((op, index)) and values.at(op, index) == (op, index)
     ]
     if wanted:
         for name in op.called_computations:
@@ -172,7 +175,7 @@ def add_copies_of_results(module: HloModule, values: SingleValues) -> int:
     for index, _ in leaves(entry.root.shape):
         if not is_array((entry.root, index)):
             continue
-        value = values.value_of[entry.root, index]
+        value = values.at(entry.root, index)
         buffer = buffers.of(value)
         if buffer.is_read_only:
             wanted.add(index)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from mlirhlo.analysis.dataflow import Value, in_place_pairs
+from mlirhlo.analysis.dataflow import WRITING_IN_PLACE, Value, in_place_pairs
 from mlirhlo.analysis.single_values import SingleValues
-from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.module import HloModule, holder
 from mlirhlo.dialects.hlo.ops import ConstantOp, ParameterOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
-from mlirhlo.dialects.hlo.shapes import ArrayShape, subshape
+from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape, subshape
 
 
 def is_array(value: Value) -> bool:
@@ -20,35 +20,46 @@ def is_array(value: Value) -> bool:
     return isinstance(subshape(op.shape, index), ArrayShape)
 
 
+def is_leaf(value: Value) -> bool:
+    """Whether the position is of no tuple."""
+    op, index = value
+    return not isinstance(subshape(op.shape, index), TupleShape)
+
+
 def ties(module: HloModule, values: SingleValues) -> Iterator[tuple[Value, Value]]:
     """Pairs of values that must be in one buffer."""
-    value_of = values.value_of
     for value, joined in values.joins.items():
         for other in joined:
             yield value, other
-    for computation in values.run:
-        for op in computation.instructions:
-            for number, index, result in in_place_pairs(op, values.computations):
-                operand = cast(Instruction, op.inputs[number].owner)
-                if (operand, index) in value_of and (op, result) in value_of:
-                    yield value_of[operand, index], value_of[op, result]
-    entry = module.entry
-    aliases, parameters = module.input_output_alias, entry.parameters
-    for alias in aliases.entries if aliases is not None else ():
+    for op in in_place(module, values):
+        for number, index, result in in_place_pairs(op, values.computations):
+            operand = cast(Instruction, op.inputs[number].owner)
+            if is_leaf((operand, index)) and is_leaf((op, result)):
+                yield values.at(operand, index), values.at(op, result)
+    aliases = module.input_output_alias
+    if aliases is None:
+        return
+    root, parameters = module.entry.root, module.entry.parameters
+    for alias in aliases.entries:
         parameter = parameters[alias.parameter_number]
-        given = value_of.get((parameter, alias.parameter_index))
-        made = value_of.get((entry.root, alias.output_index))
-        if given is not None and made is not None:
-            yield given, made
+        if is_leaf((parameter, alias.parameter_index)) and is_leaf((root, alias.output_index)):
+            yield values.at(parameter, alias.parameter_index), values.at(root, alias.output_index)
+
+
+def in_place(module: HloModule, values: SingleValues) -> list[Instruction]:
+    """Instructions that may write over operands, in computations that run as a whole."""
+    run = frozenset(values.run)
+    return [op for op in module.candidates(*WRITING_IN_PLACE) if holder(op) in run]
 
 
 def given_away(module: HloModule) -> set[Value]:
     """Parts of entry parameters that results may be written over."""
     aliases = module.input_output_alias
+    if aliases is None:
+        return set()
     parameters = module.entry.parameters
     return {
-        (parameters[alias.parameter_number], alias.parameter_index)
-        for alias in (aliases.entries if aliases is not None else ())
+        (parameters[alias.parameter_number], alias.parameter_index) for alias in aliases.entries
     }
 
 

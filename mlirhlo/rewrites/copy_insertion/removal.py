@@ -13,7 +13,7 @@ from mlirhlo.analysis.dataflow import Value
 from mlirhlo.analysis.live_ranges import LiveRanges, Ordering
 from mlirhlo.analysis.single_values import SingleValues
 from mlirhlo.dialects.hlo.attributes.base import integer
-from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.module import HloModule, holder
 from mlirhlo.dialects.hlo.ops import CopyOp
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.rewrites.copy_insertion.buffers import Buffers, is_array
@@ -24,11 +24,14 @@ def remove_copies(module: HloModule, values: SingleValues, added: AbstractSet[In
 
     Control dependencies of copies in `added` go with them; others keep their copy.
     """
+    run = frozenset(values.run)
     copies = [
         op
-        for computation in values.run
-        for op in computation.instructions
-        if isinstance(op, CopyOp) and op.shape == op.input_shapes[0] and is_array((op, ()))
+        for op in module.candidates(CopyOp)
+        if isinstance(op, CopyOp)
+        and holder(op) in run
+        and op.shape == op.input_shapes[0]
+        and is_array((op, ()))
     ]
     if not copies:
         return 0
@@ -55,7 +58,7 @@ class _Joined:
         """What a removed copy is now."""
         for copy in copies:
             self.buffers.of((copy, ()))
-            self.buffers.of(values.value_of[cast(Instruction, copy.operand.owner), ()])
+            self.buffers.of(values.at(cast(Instruction, copy.operand.owner), ()))
         asked = self.buffers.makers
         ordering = Ordering.of(values, is_scheduled=module.is_scheduled, asked=asked)
         self.ranges = LiveRanges(values, ordering)
@@ -63,7 +66,7 @@ class _Joined:
     def join(self, copy: CopyOp) -> bool:
         """Makes source and target of a copy one value, if their buffers can be one."""
         made: Value = (copy, ())
-        read = self.ranges.values.value_of[cast(Instruction, copy.operand.owner), ()]
+        read = self.ranges.values.at(cast(Instruction, copy.operand.owner), ())
         while read in self.instead:
             read = self.instead[read]
         source, target = self.buffers.of(read), self.buffers.of(made)

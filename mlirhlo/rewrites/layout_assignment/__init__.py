@@ -9,6 +9,7 @@ from mlirhlo.analysis.dataflow import callers_of
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.rewrites.flatten_call_graph import FlattenCallGraphPass
 from mlirhlo.rewrites.layout_assignment.problem import Problem
+from mlirhlo.rewrites.layout_assignment.settled import is_settled
 from mlirhlo.rewrites.layout_assignment.writing import add_copies, complete_header, write_layouts
 from mlirhlo.rewrites.passes import HloPass, Trace
 
@@ -45,11 +46,15 @@ class LayoutAssignmentPass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Assigns; whether any layout is another, or anything was copied."""
-        callers = callers_of(list(module.instructions), module.by_name())
+        callers = callers_of(module.calling(), module.known(HloModule.by_name))
+        libraries = self.target == "cpu"
         changed = False
         if any(len(found) > 1 for found in callers.values()):
             changed = FlattenCallGraphPass().run(module.afresh(), trace)
-        problem = Problem.of(module, row_major_libraries=self.target == "cpu")
+        elif is_settled(module, callers, row_major_libraries=libraries):
+            complete_header(module)
+            return False
+        problem = Problem.of(module, row_major_libraries=libraries)
         problem.solve()
         changed |= write_layouts(problem)
         copies = add_copies(problem)

@@ -14,7 +14,8 @@ from typing import TypeAlias, cast
 from mlirhlo.dialects.hlo.attributes.base import bool_of
 from mlirhlo.dialects.hlo.ops import BroadcastOp, CustomCallOp, ReduceOp, TransposeOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
-from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, leaves
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, leaves, subshape
+from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.layout_assignment import moves
 from mlirhlo.rewrites.layout_assignment.moves import Order
 
@@ -145,6 +146,20 @@ def relations(op: Instruction, *, row_major_libraries: bool) -> Iterator[Relatio
 def has_one_layout(op: Instruction) -> bool:
     """Whether all results of `op` are laid out alike."""
     return op.opcode.name in _ONE_LAYOUT
+
+
+def is_pinned(
+    op: Instruction, number: int | None, index: ShapeIndex, *, row_major_libraries: bool
+) -> bool:
+    """Whether `relations` has a `Pin` for this part of operand `number`, or of the result."""
+    if _is_fixed(op):
+        shape = op.shape if number is None else shape_of(op.inputs[number].type)
+        if number is not None and isinstance(op, CustomCallOp):
+            shape = (op.operand_layout_constraints or op.input_shapes)[number]
+        part = subshape(shape, index)
+        return isinstance(part, ArrayShape) and part.layout is not None
+    name = op.opcode.name
+    return name == "custom-call" or (row_major_libraries and name in _LIBRARY)
 
 
 def _is_fixed(op: Instruction) -> bool:

@@ -103,8 +103,9 @@ class _Copies:
 
 def complete_header(module: HloModule) -> None:
     """Says in the header what layouts were found for what it had left open."""
-    have, found = module.program_layout, module.entry_signature
+    have = module.program_layout
     if any(_is_open(shape) for shape in (*have.parameters, have.result)):
+        found = module.entry_signature
         parameters = tuple(map(_filled, have.parameters, found.parameters))
         module.set_program_layout(parameters, _filled(have.result, found.result))
 

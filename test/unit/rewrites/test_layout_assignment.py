@@ -11,15 +11,19 @@ from support import CORPUS, needs_shared
 from unit.rewrites.random_layouts import Layouts
 from xdsl.dialects.builtin import ModuleOp
 
+from mlirhlo.analysis.dataflow import callers_of
 from mlirhlo.analysis.verifier import verify_module
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import TransposeOp, WhileOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.formats.hlo_text import parse_module
+from mlirhlo.formats.hlo_text import parse_module, print_module
 from mlirhlo.interp import run_module
 from mlirhlo.interp.fake_data import make_fake_arguments
 from mlirhlo.rewrites.layout_assignment.moves import reshaped
+from mlirhlo.rewrites.layout_assignment.problem import Problem
+from mlirhlo.rewrites.layout_assignment.settled import is_settled
+from mlirhlo.rewrites.layout_assignment.writing import add_copies, write_layouts
 from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
 
 ALIKE = {"negate", "cosine", "add", "maximum"}
@@ -99,6 +103,33 @@ def test_random_modules(start: int, target: str) -> None:
             np.testing.assert_array_equal(np.asarray(a), np.asarray(b), text)
         moved += before - moved_bytes(module)
     assert moved > 0  # less than with layouts drawn by lot
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["any", "cpu"])
+def test_what_is_settled_stays(target: str) -> None:
+    """Where no layout is in question, finding all of them finds those that there are."""
+    settled = {False: 0, True: 0}
+    for seed in range(40):
+        for pipeline in ("", f"layout-assignment{{target={target}}}", "default-layouts"):
+            module = parse_module(Layouts(seed).text)
+            run_pipeline(module, parse_pipeline(pipeline))
+            view = HloModule(module, {})
+            callers = callers_of(view.calling(), view.by_name())
+            flags = {"row_major_libraries": target == "cpu"}
+            if any(len(found) > 1 for found in callers.values()):
+                continue
+            if not is_settled(view, callers, **flags):
+                continue
+            settled[pipeline != ""] += 1
+            before = print_module(module)
+            problem = Problem.of(view, **flags)
+            problem.solve()
+            assert not write_layouts(problem)
+            assert add_copies(problem) == 0
+            assert print_module(module) == before
+    assert settled[True] > 20
+    assert settled[False] < 40
 
 
 def test_a_reshape_in_place_moves_nothing() -> None:

@@ -263,6 +263,8 @@ def _broadcast(op: Operation) -> tuple[list[Layout], list[Layout]]:
         return _plain(op)
     offsets = tuple(None if before[at] == 1 != after[at] else 0 for at in (-2, -1))
     have = _with(native(source), offsets=cast("tuple[int | None, int | None]", offsets))
+    if offsets == (0, None) and layout_of(op.operands[0]) == native(source):
+        return [native(source)], [have]  # one lane is read, whatever the others hold
     return [have], [have]
 
 

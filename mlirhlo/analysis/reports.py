@@ -15,6 +15,8 @@ from mlirhlo.analysis.dataflow import Position, ShapeIndex, dataflow, indices
 from mlirhlo.analysis.liveness import Liveness
 from mlirhlo.analysis.schedules import ALGORITHMS, schedules
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.names import printed_names
+from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.order import instruction_list
 
 Report: TypeAlias = Mapping[str, Any]
@@ -25,8 +27,9 @@ def _cost(module: ModuleOp) -> Report:
     """Totals by XLA's keys, then every instruction that costs anything."""
     found = analyse(module)
     aware = analyse(module, Options(trip_counts=True))
+    names = _Names(HloModule(module))
     instructions = {
-        op.instruction_name or "": dict(counts.nonzero())
+        names.of(op): dict(counts.nonzero())
         for op, counts in found.instructions.items()
         if counts.nonzero()
     }
@@ -39,12 +42,12 @@ def _cost(module: ModuleOp) -> Report:
 
 def _call_graph(module: ModuleOp) -> Report:
     """Computations, callees first, with the way each is run and who calls it."""
-    graph = call_graph(module)
+    graph, names = call_graph(module), _Names(HloModule(module))
     return {
         computation.computation_name: {
             "context": graph.context(computation.computation_name).value,
             "callers": [
-                f"{site.caller.computation_name}/{site.instruction.instruction_name}"
+                f"{site.caller.computation_name}/{names.of(site.instruction)}"
                 for site in graph.sites_of[computation.computation_name]
             ],
             "callees": list(graph.callees(computation.computation_name)),
@@ -55,11 +58,11 @@ def _call_graph(module: ModuleOp) -> Report:
 
 def _dataflow(module: ModuleOp) -> Report:
     """Every value with the places where it stands and the operands that read it."""
-    flow = dataflow(HloModule(module))
+    flow, names = dataflow(HloModule(module)), _Names(HloModule(module))
     return {
-        _name(value): {
-            "positions": [_name(p) for p in positions[1:]],
-            "uses": [f"{op.instruction_name}.{at}" for op, at, _ in flow.uses(value)],
+        names.at(value): {
+            "positions": [names.at(p) for p in positions[1:]],
+            "uses": [f"{names.of(op)}.{at}" for op, at, _ in flow.uses(value)],
         }
         for value, positions in flow.positions.items()
     }
@@ -67,9 +70,9 @@ def _dataflow(module: ModuleOp) -> Report:
 
 def _alias(module: ModuleOp) -> Report:
     """Every buffer with its values; those of more than one must share memory."""
-    found = aliases(HloModule(module))
+    found, names = aliases(HloModule(module)), _Names(HloModule(module))
     return {
-        f"buffer {number}": [_name(value) for value in values]
+        f"buffer {number}": [names.at(value) for value in values]
         for number, values in enumerate(found.buffers)
     }
 
@@ -77,12 +80,12 @@ def _alias(module: ModuleOp) -> Report:
 def _liveness(module: ModuleOp) -> Report:
     """Parts of values that nothing depends on, by computation."""
     hlo = HloModule(module)
-    live = Liveness.of(hlo)
+    live, names = Liveness.of(hlo), _Names(hlo)
     return {
         computation.computation_name: {
             "instructions": len(instruction_list(computation)),
             "dead": [
-                _name((op, index))
+                names.at((op, index))
                 for op in computation.instructions
                 for index in indices(op.shape)
                 if not live.is_live(op.output, index)
@@ -94,14 +97,14 @@ def _liveness(module: ModuleOp) -> Report:
 
 def _buffers(module: ModuleOp) -> Report:
     """Where values are in memory: allocations by number, and the values in them by offset."""
-    found = assign_buffers(HloModule(module))
+    found, names = assign_buffers(HloModule(module)), _Names(HloModule(module))
     return {
         **{
             f"allocation {k}": {
                 "size": a.bytes,
                 "kind": a.kind,
                 "values": [
-                    f"{_name(value)} at {b.offset}" for b in a.buffers for value in b.values
+                    f"{names.at(value)} at {b.offset}" for b in a.buffers for value in b.values
                 ],
             }
             for k, a in enumerate(found.allocations)
@@ -157,9 +160,22 @@ def _lines(report: Report, depth: int) -> list[str]:
     return found
 
 
-def _name(position: Position) -> str:
-    op, index = position
-    return f"{op.instruction_name}{_index(index)}"
+class _Names:
+    """Instructions by the names that the module's text gives them: some have none, or that of another."""
+
+    def __init__(self, module: HloModule) -> None:
+        ops = [op for c in module.by_name().values() for op in instruction_list(c)]
+        names = printed_names([(op.instruction_name, op.opcode.name) for op in ops])
+        self._of = dict(zip(ops, names, strict=True))
+
+    def of(self, op: Instruction) -> str:
+        """The name of an instruction."""
+        return self._of[op]
+
+    def at(self, position: Position) -> str:
+        """The name, with the shape index of a part: `x{0,1}`."""
+        op, index = position
+        return f"{self._of[op]}{_index(index)}"
 
 
 def _index(index: ShapeIndex) -> str:

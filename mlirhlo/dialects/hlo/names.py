@@ -6,7 +6,7 @@ Source: HLO text, "Names".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 
@@ -51,6 +51,22 @@ class NameUniquer:
             return False
         self.used.update(names)
         return True
+
+
+def printed_names(own: Sequence[tuple[str | None, str]]) -> list[str]:
+    """Names of instructions as printers spell them, from their own names and opcodes, as they are stored.
+
+    Who has the name of an earlier one gets a number, who has none is called after the opcode.
+    """
+    given: dict[str, int] = {}
+    for place, (name, _) in enumerate(own):
+        if name is not None:
+            given.setdefault(name, place)
+    uniquer = NameUniquer(given)
+    return [
+        name if name is not None and given[name] == place else uniquer.unique(name or opcode)
+        for place, (name, opcode) in enumerate(own)
+    ]
 
 
 def legal_name(name: str) -> str:

@@ -16,7 +16,7 @@ from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.attributes.base import int_of, str_of, symbols_of
 from mlirhlo.dialects.hlo.literal import Literal
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.names import NameUniquer
+from mlirhlo.dialects.hlo.names import printed_names
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.ops.control_flow import ParameterOp
@@ -101,17 +101,9 @@ class ModulePrinter:
         own = [value._name for value in values]  # pyright: ignore[reportPrivateUsage]
         if None not in own and len(set(own)) == len(own):
             return None
-        given: set[str] = set()
-        found: dict[int, str] = {}
-        for value, name in zip(values, own, strict=True):
-            if name is not None and name not in given:
-                given.add(name)
-                found[id(value)] = name
-        uniquer = NameUniquer(given)
-        for value, name in zip(values, own, strict=True):
-            if id(value) not in found:
-                found[id(value)] = uniquer.unique(name or cast(Instruction, value.op).opcode.name)
-        return found
+        opcodes = [cast(Instruction, value.op).opcode.name for value in values]
+        names = printed_names(list(zip(own, opcodes, strict=True)))
+        return {id(value): name for value, name in zip(values, names, strict=True)}
 
     # -------------------------------------------------------------- module
 

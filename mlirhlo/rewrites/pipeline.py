@@ -55,6 +55,8 @@ class History:
     """By pass, with its options: `changes` when it last found nothing to do."""
     facts: Facts = field(default_factory=dict[Any, Any])
     """What passes asked since the last change."""
+    kept: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    """What passes keep for their next run; they see to it that it is still true then."""
 
     def is_idle(self, pass_: ModulePass) -> bool:
         """Whether the module is still as it was when the pass found nothing to do."""
@@ -206,7 +208,8 @@ def _run_one(
     fuelled = control.fuelled(pass_)
     assert isinstance(fuelled, HloPass)
     with paused_gc():
-        changed = fuelled.run(HloModule(module, result.history.facts), result.trace)
+        view = HloModule(module, result.history.facts, result.history.kept)
+        changed = fuelled.run(view, result.trace)
     control.spent(pass_.name, done, result.trace)
     if checked:
         differs = _fingerprint(module) != before

@@ -14,7 +14,7 @@ stock walker gives the same result (`Rule.pattern`); a test holds that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
@@ -34,6 +34,7 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import Shape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.passes import HloPass, Trace
+from mlirhlo.rewrites.settled import Settled
 
 InstructionT = TypeVar("InstructionT", bound=Instruction)
 
@@ -193,6 +194,8 @@ class Rule:
     """Options of the pass that must be on; `!name` for one that must be off."""
     reads: tuple[type[Instruction], ...] = ()
     """Classes one of which makes an operand; any when empty. Spares a question where none does."""
+    looks_far: bool = False
+    """Whether it looks further than `settled` says: at users, at what users read, or any number of steps up."""
 
     @property
     def pattern(self) -> RewritePattern:
@@ -217,6 +220,7 @@ def rule(
     contract: Contract = "exact",
     needs: tuple[str, ...] = (),
     reads: tuple[type[Instruction], ...] = (),
+    looks_far: bool = False,
 ) -> Callable[[RuleFunction], Rule]:
     """Decorator: makes a `Rule` of a function. The first docstring line must hold `=>`."""
 
@@ -227,7 +231,7 @@ def rule(
             raise ValueError(
                 f"rule {name}: the first docstring line is its equation, left => right"
             )
-        return Rule(name, equation, ops, function, contract, needs, reads)
+        return Rule(name, equation, ops, function, contract, needs, reads, looks_far)
 
     return make_rule
 
@@ -245,6 +249,12 @@ class Rules(tuple[Rule, ...]):
             for cls in each.ops:
                 self.by_class.setdefault(cls, []).append(each)
         self._found: dict[tuple[type, ...], tuple[Rule, ...]] = {}
+        self.far: dict[type[Operation], tuple[Rule, ...]] = {
+            cls: far
+            for cls, rules in self.by_class.items()
+            if (far := tuple(each for each in rules if each.looks_far))
+        }
+        """Those that are tried on instructions that are settled."""
 
     def tried_on(self, op: Operation) -> tuple[Rule, ...]:
         """Those that may match."""
@@ -262,11 +272,12 @@ class Rules(tuple[Rule, ...]):
 
 
 class _Worklist:
-    """Instructions still to look at, last in first out, each once."""
+    """Instructions still to look at, each once: first those that were pushed, last in first out."""
 
-    __slots__ = ("_member", "_stack")
+    __slots__ = ("_first", "_member", "_stack")
 
     def __init__(self) -> None:
+        self._first: Iterator[Operation] = iter(())
         self._stack: list[Operation] = []
         self._member: set[Operation] = set()
 
@@ -275,20 +286,29 @@ class _Worklist:
             self._member.add(op)
             self._stack.append(op)
 
-    def pop(self) -> Operation | None:
+    def pop(
+        self, settled: Collection[Operation], far: Container[type[Operation]]
+    ) -> Operation | None:
+        """The next one; `settled` ones of no class of `far` are passed over."""
         while self._stack:
             op = self._stack.pop()
             if op in self._member:
                 self._member.discard(op)
                 return op
+        for op in self._first:
+            if op in self._member:
+                self._member.discard(op)
+                if op not in settled or type(op) in far:
+                    return op
         return None
 
     def forget(self, op: Operation) -> None:
         self._member.discard(op)
 
     def start(self, ops: Sequence[Operation]) -> None:
-        """Holds these, the first on top, and nothing else."""
-        self._stack = [*ops[::-1]]
+        """Holds these, in this order, and nothing else."""
+        self._first = iter(ops)
+        self._stack = []
         self._member = set(ops)
 
 
@@ -325,10 +345,12 @@ class RuleDriver:
         options: object = None,
         once: bool = False,
         most_each: int | None = None,
+        settled: Settled | None = None,
     ) -> None:
         """`module`: holds the parts. Counts go to `trace` under the pass name `name`; `options` are
         the rewriter's. With `once` no instruction is looked at again, and new ones are not looked at.
         `most_each`: so many rewrites for each instruction of a part, and they go round in circles.
+        `settled`: what need not be looked at; what is looked at in vain joins it.
         """
         self._rules = rules if isinstance(rules, Rules) else Rules(rules)
         self._index = self._rules.by_class
@@ -336,6 +358,12 @@ class RuleDriver:
         self._trace = trace or Trace()
         self._name, self._once, self._most_each = name, once, most_each
         self._rewriter = rewriter = Rewriter(module, cache(lambda: effects_around(module)), options)
+        self._settled = settled
+        if settled is not None:
+            rewriter.operation_insertion_handler.append(settled.modified)
+            rewriter.operation_modification_handler.append(settled.modified)
+            rewriter.operation_replacement_handler.append(settled.replaced)
+            rewriter.operation_removal_handler.append(settled.removed)
         rewriter.operation_insertion_handler.append(self._look_again)
         rewriter.operation_modification_handler.append(self._look_again)
         rewriter.operation_replacement_handler.append(self._replaced)
@@ -350,6 +378,21 @@ class RuleDriver:
         """How many rewrites were done below `part`: at most `fuel`."""
         return self.apply_to(_ops_of(part, self._index), fuel)
 
+    def apply_in(self, computation: ComputationOp, fuel: int | None = None) -> int:
+        """The same of a computation, which is passed over where all of it is settled."""
+        settled, block = self._settled, computation.block
+        if settled is not None and block in settled.blocks:
+            return 0
+        found = _ops_of(computation, self._index)
+        done = self.apply_to(found, fuel)
+        if settled is None:
+            return done
+        if done:
+            settled.wake_callers([computation])
+        elif fuel is None and not any(type(op) in self._rules.far for op in found):
+            settled.blocks.add(block)
+        return done
+
     def apply_to(self, found: Sequence[Operation], fuel: int | None = None) -> int:
         """The same for a part whose instructions of the classes `kinds` these are."""
         worklist, rewriter, once = self._worklist, self._rewriter, self._once
@@ -360,17 +403,27 @@ class RuleDriver:
             fuel = most if fuel is None else min(fuel, most)
         worklist.start(found)
         listeners = self._trace.listeners
+        known = self._settled
+        settled, far = set[Operation]() if known is None else known.ops, self._rules.far
         done = 0
         while fuel is None or done < fuel:
-            if (op := worklist.pop()) is None:
+            if known is not None and known.touched:
+                known.wake_touched()
+            if (op := worklist.pop(settled, far)) is None:
                 break
-            rules = self._rules.tried_on(op)
+            if op in settled:
+                rules = far.get(type(op), ())
+            else:
+                rules = self._rules.tried_on(op)
+                if known is not None:
+                    settled.add(op)  # as long as nobody changes anything here
             if rules:
                 rewriter.look_at(op)
             for each in rules:
                 described = str(op) if listeners else ""
                 each.function(op, rewriter)
                 if rewriter.has_done_action:
+                    settled.discard(op)
                     self._trace.rule_counts[self._name, each.name] += 1
                     done += 1
                     for listener in listeners:

@@ -103,6 +103,8 @@ class HloModule:
     op: ModuleOp
     facts: Facts | None = field(default=None, compare=False, repr=False)
     """Answers that `known` keeps; None = it keeps none."""
+    kept: dict[Any, Any] | None = field(default=None, compare=False, repr=False)
+    """What passes keep for their own next run on this module, by keys of theirs; None = nothing."""
 
     def known(self, ask: Callable[[HloModule], T]) -> T:
         """`ask(self)`, which is asked once between two passes that change the module.

@@ -41,6 +41,7 @@ from mlirhlo.rewrites.algsimp import (
 from mlirhlo.rewrites.algsimp.options import AlgsimpOptions
 from mlirhlo.rewrites.passes import Trace
 from mlirhlo.rewrites.rules import Rule, RuleDriver
+from mlirhlo.rewrites.settled import Settled
 
 _FAMILIES = (
     transcendental,
@@ -102,6 +103,7 @@ class AlgebraicSimplifierPass(AlgsimpOptions):
         """Applies the rules to every computation but those of fusions; whether anything changed."""
         fused = module.known(HloModule.fused_computations)
         own = Trace(listeners=trace.listeners)
+        settled = None if module.kept is None else Settled.of(module, self)
         driver = RuleDriver(
             module.op,
             self.selected(),
@@ -110,12 +112,15 @@ class AlgebraicSimplifierPass(AlgsimpOptions):
             options=self,
             once=not self.run_to_fixed_point,
             most_each=_SWEEPS,
+            settled=settled,
         )
         left = self.fuel
         for computation in tuple(module.computations):
             if computation.computation_name in fused:
                 continue
-            done = driver.apply(computation, left)
+            done = driver.apply_in(computation, left)
             left = None if left is None else left - done
+        if settled is not None:
+            settled.write_down()
         trace.rule_counts.update(own.rule_counts)
         return bool(own.rule_counts)

@@ -42,7 +42,7 @@ def conditional_on_converted_pred(op: ConditionalOp, rewriter: Rewriter) -> None
     b.done()
 
 
-@rule(OptBarrierOp, reads=(TupleOp,))
+@rule(OptBarrierOp, reads=(TupleOp,), looks_far=True)
 def barrier_of_unread(op: OptBarrierOp, rewriter: Rewriter) -> None:
     """opt-barrier(tuple(a, b, …)) => opt-barrier(tuple(a, …)), elements gone that nobody reads"""
     built = made_by(op.operand, TupleOp)

@@ -237,7 +237,7 @@ def _is_parameter(value: SSAValue) -> bool:
     return isinstance(owner, ParameterOp)
 
 
-@rule(DotOp, contract="rounding", needs=("enable_move_dot_param_to_rhs", *LI))
+@rule(DotOp, contract="rounding", needs=("enable_move_dot_param_to_rhs", *LI), looks_far=True)
 def dot_of_parameter(op: DotOp, rewriter: Rewriter) -> None:
     """dot(a, b) => transpose(dot(b, a)), a moved from a parameter only, b not"""
     if not _is_static(op) or not _is_parameter(op.inputs[0]) or _is_parameter(op.inputs[1]):

@@ -446,7 +446,7 @@ def reduce_to_place_in_constant(op: ReduceOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-@rule(ReduceOp, needs=LI)
+@rule(ReduceOp, needs=LI, looks_far=True)
 def reduce_to_extreme_with_place(op: ReduceOp, rewriter: Rewriter) -> None:
     """reduce_max(x, -inf) => get-tuple-element(arg-max(x), 0), where that is computed; as well min"""
     uses = [] if op.inputs[0].has_one_use() else list(op.inputs[0].uses)

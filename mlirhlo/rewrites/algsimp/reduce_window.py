@@ -122,7 +122,7 @@ def _scalar_everywhere(b: Builder, value: SSAValue) -> Instruction | None:
     return source if isinstance(source, Instruction) else None
 
 
-@rule(ReduceWindowOp, needs=LI, contract="rounding")
+@rule(ReduceWindowOp, needs=LI, contract="rounding", looks_far=True)
 def running_sum_of_constant(op: ReduceWindowOp, rewriter: Rewriter) -> None:
     """reduce-window_add(bc(C), 0) => C * (iota + 1), windows of all elements up to each one"""
     if not _single(op) or not is_all(op.inputs[1], 0) or element(op).name == "pred":

@@ -215,7 +215,7 @@ def copy_of_copy(op: CopyOp, rewriter: Rewriter) -> None:
         b.done()
 
 
-@rule(CopyOp)
+@rule(CopyOp, looks_far=True)
 def copy_in_same_layout(op: CopyOp, rewriter: Rewriter) -> None:
     """copy(x) => x, layouts the same or not yet meant"""
     if "sharding" in op.properties and any(

@@ -1,0 +1,233 @@
+"""Which instructions a pass of rules need not look at again: nothing near them changed since it did.
+
+A rule reads its instruction and what stands at most `REACH` steps above it: classes, properties, types, operands,
+and whether a value has no, one or several uses. Steps through `THROUGH` count as none, so that chains of them may
+be of any length; computations that an instruction calls count as part of it. Rules that look elsewhere say so
+(`Rule.looks_far`) and are tried every time. So whoever did not match does not match now, unless one of these
+changed. What changed between two runs of a pass is found by comparing every instruction with what was written
+down of it, whoever changed it; what a run changes it is told by its rewriter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from mlirhlo.dialects.hlo.module import HloModule, holder
+from mlirhlo.dialects.hlo.ops import (
+    AbsOp,
+    BroadcastOp,
+    ComputationOp,
+    FusionOp,
+    Instruction,
+    MaximumOp,
+    MinimumOp,
+    PowerOp,
+    ReshapeOp,
+    RsqrtOp,
+    SelectOp,
+    SqrtOp,
+    TransposeOp,
+)
+
+REACH = 3
+"""Steps from a user to an operand that rules take at most."""
+THROUGH = frozenset(
+    {
+        *(BroadcastOp, ReshapeOp, TransposeOp),
+        *(AbsOp, MaximumOp, MinimumOp, PowerOp, RsqrtOp, SelectOp, SqrtOp),
+    }
+)
+"""Rules look through chains of these: for what moves, and for what cannot be negative."""
+
+_Record: TypeAlias = "tuple[Any, ...]"
+"""What rules may ask about an instruction."""
+
+
+class Settled:
+    """Of one pass with its options and one module: instructions that no rule matches as they stand."""
+
+    def __init__(self) -> None:
+        self.ops: set[Operation] = set()
+        """The settled ones."""
+        self.blocks: set[Block | None] = set()
+        """Of computations all of whose instructions are settled and never looked at again."""
+        self._records: dict[ComputationOp, dict[Operation, _Record]] = {}
+        self._counts: dict[ComputationOp, int] = {}
+        self._header: dict[str, Any] = {}
+        self._callers: dict[str, list[Instruction]] = {}
+        self.touched: set[Operation] = set()
+        """Changed since somebody was woken."""
+        self._stale: set[Operation] = set()
+        """Changed since they were written down."""
+
+    @staticmethod
+    def of(module: HloModule, key: object) -> Settled:
+        """For the pass `key`, up to date with the module, where passes keep anything."""
+        kept = {} if module.kept is None else module.kept
+        found: Settled = kept.setdefault((Settled, key), Settled())
+        found._catch_up(module)
+        return found
+
+    def _catch_up(self, module: HloModule) -> None:
+        """Unsettles what may match because of changes since the last time."""
+        header = dict(module.op.attributes)
+        if header != self._header:
+            self.ops.clear()
+            self.blocks.clear()
+        self._header = header
+        self._callers, fused = _callers(module)
+        changed: list[Operation] = []
+        others: list[ComputationOp] = []
+        for computation in module.computations:
+            if computation.computation_name in fused:
+                self._records.pop(computation, None)
+                continue
+            found, count = _compare(computation, self._records.setdefault(computation, {}))
+            if found or self._counts.get(computation) != count:
+                changed += found
+                others.append(computation)
+                self._counts[computation] = count
+        if self.ops:
+            self._wake(changed)
+            self.wake_callers(others)
+
+    def wake_callers(self, computations: Iterable[ComputationOp]) -> None:
+        """Unsettles who may match because of what these computations hold now, directly or not."""
+        work = list(computations)
+        seen = set(work)
+        for computation in work:  # grows while it is walked
+            for caller in self._callers.get(computation.computation_name, ()):
+                if caller.parent is None:
+                    continue
+                self.touched.add(caller)
+                if (place := holder(caller)) not in seen:
+                    seen.add(place)
+                    work.append(place)
+
+    def _wake(self, ops: Iterable[Operation]) -> None:
+        """Unsettles these, which are no longer as they were, and whoever may look at them."""
+        settled, blocks = self.ops, self.blocks
+        furthest = dict.fromkeys(ops, REACH)
+        settled.difference_update(furthest)
+        work = list(furthest)
+        blocks.difference_update([op.parent for op in work])
+        first = len(work)
+        for place, here in enumerate(work):  # grows while it is walked
+            left = furthest[here]
+            if place >= first and type(here) not in THROUGH:
+                left -= 1
+            if not left:
+                continue
+            for result in here.results:
+                use = result.first_use
+                while use is not None:
+                    user = use._operation  # pyright: ignore[reportPrivateUsage]
+                    if furthest.get(user, 0) < left:
+                        furthest[user] = left
+                        settled.discard(user)
+                        blocks.discard(user.parent)
+                        work.append(user)
+                    use = use._next_use  # pyright: ignore[reportPrivateUsage]
+
+    def wake_touched(self) -> None:
+        """Unsettles who may match because of what a rewriter told of since the last time."""
+        self._wake(self.touched)
+        self._stale |= self.touched
+        self.touched.clear()
+
+    # What a rewriter tells.
+
+    def modified(self, op: Operation) -> None:
+        """`op` is new, or is no longer as it was."""
+        self._touch(op)
+        self._uses_change(op)
+
+    def replaced(self, op: Operation, values: Iterable[SSAValue | None]) -> None:
+        """The users of `op` are about to read these values; they are told of one by one."""
+        del op
+        for value in values:
+            # What stands for another may take its sharding.
+            if value is not None and (not _is_read_thrice(value) or _has_sharding(value)):
+                self._touch(value.owner)
+
+    def removed(self, op: Operation) -> None:
+        """`op` is about to go."""
+        self.ops.discard(op)
+        self._uses_change(op)
+
+    def _uses_change(self, op: Operation) -> None:
+        """Unsettles who may ask how often an operand of `op` is read, if that is another answer now."""
+        operands = op._operands  # pyright: ignore[reportPrivateUsage]
+        repeated = len(operands) > 1 and len(set(operands)) < len(operands)
+        for value in operands:
+            if repeated or not _is_read_thrice(value):
+                self._touch(value.owner)
+
+    def _touch(self, op: Operation | Block) -> None:
+        if isinstance(op, Instruction):
+            self.touched.add(op)
+
+    def write_down(self) -> None:
+        """What was touched is known as it is now."""
+        self.wake_touched()
+        for op in self._stale:
+            if isinstance(op, Instruction) and op.parent is not None:
+                self._records.setdefault(holder(op), {})[op] = _record(op)
+        self._stale.clear()
+
+
+def _is_read_thrice(value: SSAValue) -> bool:
+    """Whether there are three uses: one more or less, and there are several all the same."""
+    use = value.first_use
+    for _ in range(2):
+        if use is None:
+            return False
+        use = use._next_use  # pyright: ignore[reportPrivateUsage]
+    return use is not None
+
+
+def _has_sharding(value: SSAValue) -> bool:
+    return isinstance(owner := value.owner, Operation) and "sharding" in owner.properties
+
+
+def _record(op: Operation) -> _Record:
+    operands, properties = op._operands, op.properties  # pyright: ignore[reportPrivateUsage]
+    if not op.results:
+        return (operands,)
+    result = op.results[0]
+    use = result.first_use
+    uses = 0 if use is None else 1 if use._next_use is None else 2  # pyright: ignore[reportPrivateUsage]
+    return (operands, result._type, uses, *properties, *properties.values())  # pyright: ignore[reportPrivateUsage]
+
+
+def _compare(
+    computation: ComputationOp, records: dict[Operation, _Record]
+) -> tuple[list[Operation], int]:
+    """Brings `records` up to date; what was not as they say, and how many instructions there are."""
+    changed: list[Operation] = []
+    count = 0
+    op = computation.block.first_op
+    while op is not None:
+        record = _record(op)
+        if records.get(op) != record:
+            records[op] = record
+            changed.append(op)
+        count += 1
+        op = op._next_op  # pyright: ignore[reportPrivateUsage]
+    return changed, count
+
+
+def _callers(module: HloModule) -> tuple[dict[str, list[Instruction]], set[str]]:
+    """Who calls each computation but fusions, and what only these run: no rule looks into that."""
+    found: dict[str, list[Instruction]] = {}
+    fused: set[str] = set()
+    for op in module.calling():
+        if type(op) is FusionOp:
+            fused.update(op.called_computations)
+            continue
+        for name in op.called_computations:
+            found.setdefault(name, []).append(op)
+    return found, fused - found.keys()

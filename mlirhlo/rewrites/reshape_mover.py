@@ -34,7 +34,7 @@ class ReshapeMoverPass(HloPass):
 
     All reshapes, or transposes, among the operands must be of the same kind; every other operand is a
     constant, or the broadcast of a scalar. A reshape that somebody else reads too stays where it is, unless
-    all its users move. Each instruction moves once: what could move on does in the next run. Fused
+    all its users move. What moved moves on behind the next instruction, as XLA's does from run to run. Fused
     computations and control dependencies are left alone.
     Source: reference of the passes, "ReshapeMover".
     """
@@ -48,21 +48,29 @@ class ReshapeMoverPass(HloPass):
         """Moves; whether anything was."""
         fused = module.known(HloModule.fused_computations)
         reading = _reading_rearrangements(module)
-        left = self.fuel
-        changed = False
+        moved = 0
         for computation in module.computations:
             if computation not in reading or computation.computation_name in fused:
                 continue
-            candidates = _candidates(reading[computation])
-            if left is not None:
-                candidates = candidates[:left]
-                left -= len(candidates)
-            for op in candidates:
-                _sink(op)
-            if candidates:
-                trace.rule_counts[self.name, "sink_below_elementwise"] += len(candidates)
-                changed = True
-        return changed
+            readers = reading[computation]
+            made: set[Instruction] = (
+                set()
+            )  # each instruction moves once, so that they come to an end
+            while readers:
+                candidates = _candidates([op for op in readers if op not in made])
+                if self.fuel is not None:
+                    candidates = candidates[: self.fuel - moved]
+                moved += len(candidates)
+                rearranged: list[SSAValue] = []
+                for op in candidates:
+                    new, last = _sink(op)
+                    made.add(new)
+                    rearranged.append(last.output)
+                # Who was looked at in vain before may move together with those that read what moved.
+                readers = _readers_beside(rearranged)
+        if moved:
+            trace.rule_counts[self.name, "sink_below_elementwise"] += moved
+        return moved > 0
 
 
 def _reading_rearrangements(module: HloModule) -> dict[ComputationOp, list[Instruction]]:
@@ -77,20 +85,41 @@ def _reading_rearrangements(module: HloModule) -> dict[ComputationOp, list[Instr
     return {computation: list(ops) for computation, ops in found.items()}
 
 
+def _readers_beside(values: list[SSAValue]) -> list[Instruction]:
+    """Readers of these rearrangements, and of all others that they read."""
+    found: dict[Instruction, None] = {}
+    seen = set(values)
+    for value in values:  # grows while it is walked
+        for use in value.uses:
+            if not isinstance(user := use.operation, Instruction) or user in found:
+                continue
+            found[user] = None
+            new = [other for other in _rearranged(user) if other not in seen]
+            seen.update(new)
+            values += new
+    return list(found)
+
+
 def _candidates(instructions: list[Instruction]) -> list[Instruction]:
     """Instructions that move; none of their rearrangements has a user that does not."""
     found = {op: None for op in instructions if _is_candidate(op)}
-    while True:
-        wrong = [
-            op
-            for op in found
-            for value in op.inputs
-            if _is_rearranged(value) and any(use.operation not in found for use in value.uses)
-        ]
-        if not wrong:
-            return list(found)
-        for op in wrong:
-            found.pop(op, None)
+    stay = [value for op in found for value in _rearranged(op) if _is_read_beside(value, found)]
+    for value in stay:  # grows while it is walked
+        for use in value.uses:
+            user = use.operation
+            if isinstance(user, Instruction) and user in found:
+                del found[user]
+                stay += _rearranged(user)
+    return list(found)
+
+
+def _rearranged(op: Instruction) -> list[SSAValue]:
+    return [value for value in op.inputs if _is_rearranged(value)]
+
+
+def _is_read_beside(value: SSAValue, found: dict[Instruction, None]) -> bool:
+    """Whether others than these read it."""
+    return any(use.operation not in found for use in value.uses)
 
 
 def _is_rearranged(value: SSAValue) -> bool:
@@ -109,7 +138,7 @@ def _is_candidate(op: Instruction) -> bool:
         return False
     if shape.is_dynamic or "sharding" in op.properties or op.opcode.name == "copy":
         return False
-    rearranged = [v.owner for v in op.inputs if _is_rearranged(v)]
+    rearranged = [v.owner for v in _rearranged(op)]
     if not rearranged:
         return False
     first = rearranged[0]
@@ -146,9 +175,9 @@ def _is_trivial(value: SSAValue, shape: ArrayShape) -> bool:
     return isinstance(owner, ConstantOp)
 
 
-def _sink(op: Instruction) -> None:
-    """`op(rearrange(a), b) => rearrange(op(a, rearrange'(b)))`."""
-    first = next(v.owner for v in op.inputs if _is_rearranged(v))
+def _sink(op: Instruction) -> tuple[Instruction, Instruction]:
+    """`op(rearrange(a), b) => rearrange(op(a, rearrange'(b)))`; the new `op` and its rearrangement."""
+    first = _rearranged(op)[0].owner
     assert isinstance(first, ReshapeOp | TransposeOp)
     source = shape_of(first.operand.type)
     assert isinstance(source, ArrayShape)
@@ -179,6 +208,7 @@ def _sink(op: Instruction) -> None:
     rewriter = Rewriter(op)
     rewriter.replace(op, [*made, new, last])
     rewriter.erase_unread(*before)
+    return new, last
 
 
 def _rank(value: SSAValue) -> int:

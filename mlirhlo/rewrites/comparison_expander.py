@@ -32,14 +32,17 @@ def compare_in_total_order(op: CompareOp, rewriter: Rewriter) -> None:
         return
     shape = typed(array(op.inputs[0]), integer)
     b = Builder(op, rewriter)
-    keys = [_key(b, value, shape, type_.bits) for value in op.inputs]
+    zero, rest = b.splat(shape, 0), b.splat(shape, (1 << (type_.bits - 1)) - 1)
+    keys = [_key(b, value, shape, zero, rest) for value in op.inputs]
     b.like(CompareOp, *keys, direction=string(op.direction))
     b.done()
 
 
-def _key(b: Builder, value: SSAValue, shape: ArrayShape, bits: int) -> Instruction:
+def _key(
+    b: Builder, value: SSAValue, shape: ArrayShape, zero: Instruction, rest: Instruction
+) -> Instruction:
+    """`rest`: all bits but the sign."""
     as_integer = b(BitcastConvertOp, value, shape=shape)
-    zero, rest = b.splat(shape, 0), b.splat(shape, (1 << (bits - 1)) - 1)
     pred = typed(shape, PRIMITIVE_TYPES["pred"])
     is_negative = b(CompareOp, as_integer, zero, shape=pred, direction=string("LT"))
     return b(SelectOp, is_negative, b.on(XorOp, as_integer, rest), as_integer, shape=shape)

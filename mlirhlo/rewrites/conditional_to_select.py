@@ -1,4 +1,4 @@
-"""`conditional-to-select`: both branches, and the result of one, inside functions of elements."""
+"""`conditional-to-select`: all branches, and the result of one, inside functions of elements."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from xdsl.ir import SSAValue
 
 from mlirhlo.analysis.call_graph import CallGraph, Context, call_graph
 from mlirhlo.analysis.effects import SideEffects
-from mlirhlo.dialects.hlo.attributes.base import integers
+from mlirhlo.dialects.hlo.attributes.base import integers, string
 from mlirhlo.dialects.hlo.build import make
+from mlirhlo.dialects.hlo.element_types import PRED
+from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import ComputationOp, ConditionalOp, ParameterOp
+from mlirhlo.dialects.hlo.ops import ComputationOp, ConditionalOp, ParameterOp, SelectOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.dce import DcePass
 from mlirhlo.rewrites.passes import HloPass, Trace
@@ -22,7 +25,7 @@ from mlirhlo.rewrites.tuple_parts import insert_before
 
 @dataclass(frozen=True)
 class ConditionalToSelectPass(HloPass):
-    """Computes both branches of conditionals in functions of elements, and selects.
+    """Computes all branches of conditionals in functions of elements, and selects.
 
     Before and after, in the computation of a map:
 
@@ -30,9 +33,10 @@ class ConditionalToSelectPass(HloPass):
           =>   %a = f32[] negate(%x)   %b = f32[] sine(%x)   %c = f32[] select(%p, %a, %b)
 
     A kernel cannot branch for each element as a program does. Only in computations that run inside an
-    instruction (map, reduce, sort, …) and no fusions; only conditionals by a predicate, of arrays, whose branches
-    have no side effects and no loops, which might not end where they are not meant to run. Branches inside
-    branches follow. Source: reference of the passes, "Other simplifiers", `conditional-to-select`.
+    instruction (map, reduce, sort, …) and no fusions; only conditionals of arrays whose branches have no side
+    effects and no loops, which might not end where they are not meant to run. Branches by number are selected one
+    after the other, the last for all other numbers. Branches inside branches follow.
+    Source: reference of the passes, "Other simplifiers", `conditional-to-select`.
     """
 
     name = "conditional-to-select"
@@ -61,8 +65,8 @@ class ConditionalToSelectPass(HloPass):
 
 
 def _is_simple(op: ConditionalOp) -> bool:
-    by_predicate = "true_computation" in op.properties
-    return by_predicate and isinstance(op.shape, ArrayShape) and not op.control_predecessors
+    several = len(op.called_computations) > 1
+    return several and isinstance(op.shape, ArrayShape) and not op.control_predecessors
 
 
 def _must_stay(branch: ComputationOp, graph: CallGraph, effects: SideEffects) -> bool:
@@ -82,7 +86,7 @@ def _must_stay(branch: ComputationOp, graph: CallGraph, effects: SideEffects) ->
 
 
 def _select(op: ConditionalOp, branches: list[ComputationOp]) -> list[ConditionalOp]:
-    """Puts both branches and a select in the conditional's place; conditionals that were in them."""
+    """Puts all branches and selects in the conditional's place; conditionals that were in them."""
     inner: list[ConditionalOp] = []
     results: list[SSAValue] = []
     for argument, branch in zip(op.inputs[1:], branches, strict=True):
@@ -97,18 +101,42 @@ def _select(op: ConditionalOp, branches: list[ComputationOp]) -> list[Conditiona
             if isinstance(copy, ConditionalOp):
                 inner.append(copy)
         results.append(values[branch.terminator.root])
-    predicate = op.inputs[0]
-    shape, given = op.shape, op.input_shapes[0]
-    assert isinstance(shape, ArrayShape)
-    assert isinstance(given, ArrayShape)
-    if shape.dimensions:
-        spread = ArrayShape(given.element_type, shape.dimensions, shape.dynamic, shape.layout)
-        properties = {"dimensions": integers(())}
-        predicate = insert_before(op, make("broadcast", [predicate], spread, properties)).output
-    select = insert_before(op, make("select", [predicate, *results], shape))
-    inherit(select, op)
-    select.instruction_name = op.instruction_name
-    op.output.replace_all_uses_with(select.output)
+    chosen = results.pop()
+    for number in reversed(range(len(results))):
+        predicate = _spread(op, _is_chosen(op, number))
+        select = make("select", [predicate, results[number], chosen], op.shape)
+        inherit(select, op)
+        chosen = insert_before(op, select).output
+    assert isinstance(chosen.owner, SelectOp)
+    chosen.owner.instruction_name = op.instruction_name
+    op.output.replace_all_uses_with(chosen)
     op.detach()
     op.erase()
     return inner
+
+
+def _is_chosen(op: ConditionalOp, number: int) -> SSAValue:
+    """Whether the branch of this number is the one that runs, which is not the last one."""
+    index = op.inputs[0]
+    shape = shape_of(index.type)
+    assert isinstance(shape, ArrayShape)
+    if shape.element_type is PRED:
+        return index
+    import numpy as np
+
+    literal = Literal.from_array(shape, np.array(number, shape.element_type.dtype))
+    constant = insert_before(op, make("constant", (), shape, {"literal": LiteralAttr(literal)}))
+    scalar = ArrayShape(PRED, (), (), shape.layout)
+    equal = make("compare", [index, constant], scalar, {"direction": string("EQ")})
+    return insert_before(op, equal).output
+
+
+def _spread(op: ConditionalOp, predicate: SSAValue) -> SSAValue:
+    """The predicate for every element of the result."""
+    shape = op.shape
+    assert isinstance(shape, ArrayShape)
+    if not shape.dimensions:
+        return predicate
+    spread = ArrayShape(PRED, shape.dimensions, shape.dynamic, shape.layout)
+    properties = {"dimensions": integers(())}
+    return insert_before(op, make("broadcast", [predicate], spread, properties)).output

@@ -25,6 +25,7 @@ from mlirhlo.rewrites.algsimp.common import (
     array,
     element,
     forward,
+    has_one_user,
     is_all,
     is_constant,
     is_integral,
@@ -125,7 +126,9 @@ def multiply_of_multiply_of_constants(op: MultiplyOp, rewriter: Rewriter) -> Non
 
 @rule(MultiplyOp, contract="rounding", reads=(MultiplyOp,))
 def multiply_of_scaled(op: MultiplyOp, rewriter: Rewriter) -> None:
-    """(a * C1) * (b * C2) => (a * b) * (C1 * C2)"""
+    """(a * C1) * (b * C2) => (a * b) * (C1 * C2), nobody else reading the products"""
+    if not (has_one_user(op.lhs) and has_one_user(op.rhs)):
+        return
     a = _scaled(op.lhs)
     b = None if a is None else _scaled(op.rhs)
     if a is None or b is None or not both_constants(a[1], b[1]):

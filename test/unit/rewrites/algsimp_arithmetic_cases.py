@@ -245,6 +245,7 @@ CASES: Mapping[str, tuple[Case, ...]] = {
             "T[S] multiply(a, b)",
             NUMBERS,
         ),
+        Case(X + spread(3) + "a = T[S] multiply(x, c)\nT[S] multiply(a, a)", WIDE, fires=False),
     ),
     "multiply_scaled_by_broadcast": (
         Case(

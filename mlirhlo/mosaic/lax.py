@@ -73,6 +73,7 @@ from mlirhlo.mosaic.language.derived import slice_ as slice
 from mlirhlo.mosaic.language.dma import axis_index, axis_size
 from mlirhlo.mosaic.language.elements import DTypeLike
 from mlirhlo.mosaic.language.products import Precision, dot, dot_general
+from mlirhlo.mosaic.language.random import erf_inv
 from mlirhlo.mosaic.language.reductions import all_, any_, argmax, argmin, cumsum, max_, min_, sum_
 from mlirhlo.mosaic.language.shapes import (
     broadcasted_iota,
@@ -130,6 +131,7 @@ __all__ = [
     "dot_general",
     "eq",
     "erf",
+    "erf_inv",
     "erfc",
     "exp",
     "exp2",

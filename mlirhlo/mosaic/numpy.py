@@ -90,6 +90,7 @@ from mlirhlo.mosaic.language.derived import (
     var,
     vstack,
 )
+from mlirhlo.mosaic.language.einsum import einsum
 from mlirhlo.mosaic.language.products import dot
 from mlirhlo.mosaic.language.reductions import (
     all_ as all,
@@ -201,6 +202,7 @@ __all__ = [
     "cumsum",
     "divide",
     "dot",
+    "einsum",
     "equal",
     "exp",
     "exp2",

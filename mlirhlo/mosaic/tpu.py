@@ -26,6 +26,12 @@ from mlirhlo.mosaic.language.extras import (
 )
 from mlirhlo.mosaic.language.mesh import BufferedRef, TensorCoreMesh, create_tensorcore_mesh
 from mlirhlo.mosaic.language.pipeline import emit_pipeline, emit_pipeline_with_allocations
+from mlirhlo.mosaic.language.random import (
+    stateful_bernoulli,
+    stateful_bits,
+    stateful_normal,
+    stateful_uniform,
+)
 from mlirhlo.mosaic.language.refs import tpu_load as load
 from mlirhlo.mosaic.language.refs import tpu_store as store
 from mlirhlo.mosaic.language.scratch import MemorySpace, SemaphoreType
@@ -80,6 +86,10 @@ __all__ = [
     "prng_random_bits",
     "prng_seed",
     "roll",
+    "stateful_bernoulli",
+    "stateful_bits",
+    "stateful_normal",
+    "stateful_uniform",
     "stochastic_round",
     "store",
     "sync_copy",

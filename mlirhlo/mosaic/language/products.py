@@ -118,7 +118,7 @@ def _with_rows(
     if not ln:
         at = len(lb)
         a = reshape(a, (*a.shape[:at], 1, *a.shape[at:])) if lb else reshape(a, (1, *a.shape))
-        lc = tuple(d + (d >= at) for d in lc)
+        lc, lb = (tuple(d + (d >= at) for d in dims) for dims in (lc, lb))
     if not rn:
         b = reshape(b, (*b.shape, 1))
     made = dot_general(

@@ -449,3 +449,20 @@ def chosen_branch(n_ref, x_ref, o_ref):
 def condition_of_a_sum(x_ref, o_ref):
     x = x_ref[...]
     o_ref[...] = lax.cond(x.sum() > 0.0, lambda: x, lambda: x * 3.0)
+
+
+@case(
+    [numbers(2, 16, 128), numbers(2, 32, 128)],
+    (like((2, 32, 16)), like((16, 128))),
+    lambda x, y: (np.einsum("bqd,bkd->bkq", x, y), np.einsum("bqd,bqd->qd", x, x)),
+    tolerance=1e-3,
+    not_on=("v4",),
+)
+def einsums(x_ref, y_ref, o_ref, s_ref):
+    o_ref[...] = jnp.einsum("bqd,bkd->bkq", x_ref[...], y_ref[...])
+    s_ref[...] = jnp.einsum("bqd,bqd->qd", x_ref[...], x_ref[...])
+
+
+@case([np.tanh(numbers(8, 128))], like((8, 128)), lambda x: x, tolerance=1e-4)
+def inverse_of_erf(x_ref, o_ref):
+    o_ref[...] = lax.erf(lax.erf_inv(x_ref[...]))

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.ops import TupleOp
-from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
 
@@ -65,6 +65,10 @@ def replace_parts(
     inherit_from(made, value)
     if isinstance(owner, TupleOp) and value.has_one_use():
         made.instruction_name, owner.instruction_name = owner.instruction_name, None
+        if waits := owner.control_predecessors:
+            made.operands = [*parts, *waits]
+            made.properties[CONTROL_PREDECESSORS] = owner.properties.pop(CONTROL_PREDECESSORS)
+            owner.operands = owner.operands[: -len(waits)]
     return made.output
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.lowering.cpu.steps import Buffer
-from mlirhlo.runtime import call_ir
+from mlirhlo.runtime import call_ir, pool_ir
 from mlirhlo.runtime.cache import object_code
 from mlirhlo.runtime.jit import Library
 
@@ -141,7 +141,7 @@ class _Pool:
     def __init__(self) -> None:
         functions = [f"memory_{name}" for name in ("new", "zeroed", "resized", "free")]
         names = ["run", "kept_limit", *functions]
-        self.library = Library([object_code(call_ir.POOL)], names)
+        self.library = Library([object_code(pool_ir.POOL)], names)
         limit = ctypes.c_int64.from_address(self.library.address("kept_limit"))
         limit.value = max(
             limit.value, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8

@@ -26,6 +26,7 @@ from xdsl.passes import ModulePass
 
 from mlirhlo.diagnostics import error
 from mlirhlo.rewrites.passes import Trace
+from mlirhlo.rewrites.registry import ALIASES
 
 if TYPE_CHECKING:
     from mlirhlo.rewrites.rules import RulePass
@@ -55,7 +56,8 @@ class Entry:
         if match["id"] is not None:
             return Entry(id=int(match["id"]))
         run = None if match["run"] is None else int(match["run"])
-        return Entry(match["name"], match["pipeline"] or "", run)
+        name = ALIASES.get(match["name"], match["name"])
+        return Entry(name, match["pipeline"] or "", run)
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.module import Facts, HloModule
 from mlirhlo.rewrites.control import PassControl, rewrites
 from mlirhlo.rewrites.passes import HloPass, Trace
-from mlirhlo.rewrites.registry import list_passes
+from mlirhlo.rewrites.registry import ALIASES, list_passes
 
 TRANSFORMS = "transforms_pipeline"
 """Name of a pipeline that was put together by hand, as in XLA's hlo-opt."""
@@ -98,7 +98,8 @@ def parse_pipeline(text: str) -> tuple[ModulePass, ...]:
         raise error("HLO0400", f"cannot read the pipeline {text!r}: {message}") from None
     passes: list[ModulePass] = []
     for spec in specs:
-        info = known.get(spec.name) or known.get(spec.name.replace("_", "-"))
+        name = ALIASES.get(spec.name, spec.name)
+        info = known.get(name) or known.get(name.replace("_", "-"))
         if info is None:
             near = difflib.get_close_matches(spec.name, known, n=1)
             hint = f"did you mean {near[0]!r}? " if near else ""
@@ -126,7 +127,7 @@ def _with_flags(cls: type[ModulePass], spec: ArgSpec) -> ArgSpec:
         key: (True,) if values == () and key.replace("-", "_") in flags else values
         for key, values in spec.parameters.items()
     }
-    return ArgSpec(spec.name, given)
+    return ArgSpec(cls.name, given)
 
 
 def run_pipeline(

@@ -143,6 +143,9 @@ _BUILTIN: Mapping[str, str] = {
 }
 """Pass name to `module:class` in this package."""
 
+ALIASES: Mapping[str, str] = {"norm-rewriter": "cudnn-norm-rewriter"}
+"""Names of XLA's that users may write for passes that have another one here."""
+
 
 @dataclass(frozen=True, slots=True)
 class PassInfo:

@@ -13,12 +13,9 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
-
-import numpy as np
 
 from mlirhlo.debug.options.jax_era import jax_settings
 from mlirhlo.dialects.hlo.attributes.aliasing import (
@@ -31,13 +28,21 @@ from mlirhlo.dialects.hlo.attributes.aliasing import (
 from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.numpy import dtypes as dt
 from mlirhlo.numpy.array import Array, Data
-from mlirhlo.numpy.dtypes import DType
 from mlirhlo.numpy.eager import Executable
 from mlirhlo.numpy.errors import HloTypeError, HloValueError, problem
-from mlirhlo.numpy.operands import as_array, default_of, is_scalar, scalar_data
-from mlirhlo.numpy.trace import Builder, Trace, current, leaked, shape_for
+from mlirhlo.numpy.operands import as_array
+from mlirhlo.numpy.signature import (
+    Call,
+    Signature,
+    Sorter,
+    data_of,
+    difference,
+    likeness,
+    listed,
+    spec_of,
+)
+from mlirhlo.numpy.trace import Builder, Trace, current, shape_for
 from mlirhlo.numpy.tree import LEAF, Structure, flatten, paths, unflatten
 
 if TYPE_CHECKING:
@@ -51,44 +56,6 @@ OFTEN = 5
 
 PLATFORMS = ("interpreter", "cpu")
 """What jitted functions run on; `cpu` is machine code."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spec:
-    """What is known of an argument when a function is traced."""
-
-    dtype: DType
-    shape: tuple[int, ...]
-    weak: type | None = None
-    """The type of a Python scalar, which promotes as such."""
-
-    def __str__(self) -> str:
-        sizes = ",".join(map(str, self.shape))
-        return f"{dt.primitive(self.dtype)}[{sizes}]" + (" (Python scalar)" if self.weak else "")
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """What decides which module a call runs."""
-
-    structure: Structure
-    specs: tuple[Spec, ...]
-    statics: tuple[tuple[str, Any], ...]
-
-
-@dataclass(slots=True)
-class Call:
-    """The arguments of one call, sorted into traced and static ones."""
-
-    signature: Signature
-    names: list[str]
-    """A name for each leaf: `x`, `params['w']`."""
-    leaves: list[Any]
-    donated: list[bool]
-
-
-Sorter = Callable[[tuple[Any, ...], dict[str, Any]], Call]
-"""Sorts the arguments of a call."""
 
 
 Runner = Callable[[Sequence[Data]], Sequence[Data]]
@@ -195,53 +162,16 @@ class Compiled:
             raise problem(
                 HloTypeError,
                 "HLO0623",
-                f"compiled for {_list(wanted.specs)}, called with {_list(given.specs)}",
+                f"compiled for {listed(wanted.specs)}, called with {listed(given.specs)}",
                 help="call the jitted function itself, which compiles anew",
             )
         return self.run(call.leaves)
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """The result for leaves that fit."""
-        data = [_data(leaf, s) for leaf, s in zip(leaves, self._signature.specs, strict=True)]
+        data = [data_of(leaf, s) for leaf, s in zip(leaves, self._signature.specs, strict=True)]
         results = self._run(data)
         return unflatten(self._result, map(Array.concrete, results))
-
-
-def _list(specs: Iterable[Spec]) -> str:
-    return "[" + ", ".join(map(str, specs)) + "]"
-
-
-def _spec(leaf: Any, what: str) -> Spec:
-    """What is known of an argument. Raises HLO0623 for what is no array."""
-    if isinstance(leaf, Array):
-        return Spec(leaf.dtype, leaf.shape, leaf.weak)
-    if is_scalar(leaf):
-        return Spec(default_of(leaf), (), None if isinstance(leaf, bool) else type(leaf))
-    if hasattr(leaf, "dtype") and hasattr(leaf, "shape"):
-        return Spec(dt.as_dtype(leaf.dtype), tuple(leaf.shape))
-    raise problem(
-        HloTypeError,
-        "HLO0623",
-        f"{what} is {type(leaf).__name__}, which is no array",
-        help="make it static (static_argnums, static_argnames), or an array by asarray",
-    )
-
-
-def _data(leaf: Any, spec: Spec) -> Data:
-    if isinstance(leaf, Array):
-        data = leaf.data
-        if data is None:
-            raise leaked(leaf)
-        return data
-    if is_scalar(leaf):
-        return scalar_data(leaf, spec.dtype, "an argument")
-    if isinstance(leaf, (np.ndarray, np.generic)):
-        # Results may share memory with arguments, so those of the caller are copied.
-        found: Data = np.array(leaf)
-        return found
-    from mlirhlo.numpy.creation import asarray
-
-    return asarray(leaf).known("the memory of an array", "pass arrays with elements")
 
 
 class Jitted:
@@ -369,7 +299,7 @@ class Jitted:
             forms.append(form)
         structure = Structure(dict, tuple(traced), tuple(forms))
         specs = tuple(
-            _spec(leaf, f"{self._name}: argument {name}")
+            spec_of(leaf, f"{self._name}: argument {name}")
             for leaf, name in zip(leaves, names, strict=True)
         )
         return Call(Signature(structure, specs, tuple(statics)), names, leaves, donated)
@@ -414,7 +344,7 @@ class Jitted:
             leaves, structure = flatten(result)
             values: list[Any] = []
             for leaf, name in zip(leaves, paths(structure, "the result"), strict=True):
-                _spec(leaf, f"{self._name}: {name}")
+                spec_of(leaf, f"{self._name}: {name}")
                 values.append(trace.value(as_array(leaf, self._name)))
             # One array is the root itself, as XLA has it; everything else is a tuple.
             is_single = structure == LEAF and values[0].owner.parent is trace.block
@@ -440,41 +370,19 @@ class Jitted:
         if not self._compiled:
             LOG.info("Compiling %s for [%s]: first call", self._name, ", ".join(specs))
             return
-        closest = max(self._compiled, key=lambda known: _likeness(known, call.signature))
+        closest = max(self._compiled, key=lambda known: likeness(known, call.signature))
         LOG.log(
             logging.WARNING if len(self._compiled) + 1 >= OFTEN else logging.INFO,
             "Compiling %s for [%s]: %s; %d known, the closest %s%s",
             self._name,
             ", ".join(specs),
-            _difference(closest, call),
+            difference(closest, call),
             len(self._compiled),
-            _list(closest.specs),
+            listed(closest.specs),
             "; every new shape compiles, so pad to fewer of them or mark what varies as static"
             if len(self._compiled) + 1 >= OFTEN
             else "",
         )
-
-
-def _likeness(known: Signature, wanted: Signature) -> int:
-    pairs = list(zip(known.specs, wanted.specs, strict=False))
-    same = sum((a.shape == b.shape) + (a.dtype == b.dtype) + (a == b) for a, b in pairs)
-    return same + 1000 * (known.structure == wanted.structure) + (known.statics == wanted.statics)
-
-
-def _difference(known: Signature, call: Call) -> str:
-    wanted = call.signature
-    if known.structure != wanted.structure:
-        return f"new structure of the arguments, {wanted.structure!r}"
-    changes: list[str] = []
-    for name, old, new in zip(call.names, known.specs, wanted.specs, strict=True):
-        if old != new:
-            what = "shape" if old.dtype == new.dtype else "type"
-            changes.append(f"new {what} of {name}, {new} instead of {old}")
-    before = dict(known.statics)
-    for name, value in wanted.statics:
-        if before.get(name) != value:
-            changes.append(f"new static {name}={value!r} instead of {before.get(name)!r}")
-    return ", ".join(changes) or "new arguments"
 
 
 def _names(given: str | Sequence[str]) -> tuple[str, ...]:

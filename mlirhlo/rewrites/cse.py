@@ -115,15 +115,17 @@ class CsePass(HloPass):
                 continue
             group = groups.get(alike)
             if group is None:
-                group = groups[alike] = {}
-                if self._mergeable(first, effects):
-                    group[keys.of_instruction(first)] = first
-            if self._mergeable(op, effects):
-                kept = group.setdefault(keys.of_instruction(op), op)
-                if kept is not op:
-                    op.output.replace_all_uses_with(kept.output)
-                    erase_unused(op, effects)
-                    changed = True
+                group = groups[alike] = {keys.of_instruction(first): first}
+            key = keys.of_instruction(op)
+            kept = group.setdefault(key, op)
+            if kept is op:
+                continue
+            if not self._mergeable(kept, effects):
+                group[key] = op
+            elif self._mergeable(op, effects):
+                op.output.replace_all_uses_with(kept.output)
+                erase_unused(op, effects)
+                changed = True
         return changed
 
     def _mergeable(self, op: Instruction, effects: SideEffects) -> bool:

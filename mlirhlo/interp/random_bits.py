@@ -134,6 +134,7 @@ def philox_bits(state: Longs, shape: Sequence[int], is_wide: bool) -> tuple[Long
 def rng_bit_generator(op: RngBitGeneratorOp, inputs: Sequence[Any], frame: Frame) -> Value:
     """`(new state, bits)`; `rng_default` is Philox, as on XLA:CPU and XLA:GPU.
 
+    Only the bits where the result is one array: XLA:TPU leaves out a new state that nobody reads.
     Raises `HloError` HLO0355 for a state of another shape.
     """
     state = cast(Longs, inputs[0])
@@ -145,7 +146,8 @@ def rng_bit_generator(op: RngBitGeneratorOp, inputs: Sequence[Any], frame: Frame
             f"rng-bit-generator: {op.algorithm} wants a state of "
             f"{' or '.join(f'u64[{size}]' for size in sizes)}, not {op.input_shapes[0]}",
         )
-    shape = cast(ArrayShape, cast(TupleShape, op.shape).elements[1])
+    gives_state = isinstance(op.shape, TupleShape)
+    shape = cast(ArrayShape, op.shape.elements[1] if isinstance(op.shape, TupleShape) else op.shape)
     dtype = shape.element_type.dtype
     is_wide = shape.element_type.bits == 64
     generate = threefry_bits if is_threefry else philox_bits
@@ -153,6 +155,7 @@ def rng_bit_generator(op: RngBitGeneratorOp, inputs: Sequence[Any], frame: Frame
     # Narrow types keep the low bits of a word each.
     if shape.element_type.bits < 8:
         bits = bits & np.array((1 << shape.element_type.bits) - 1, dtype=bits.dtype)
-        return new_state, bits.astype(np.uint8).astype(dtype)
-    width = np.dtype(f"u{dtype.itemsize}")
-    return new_state, bits.astype(width, copy=False).view(dtype)
+        values = bits.astype(np.uint8).astype(dtype)
+    else:
+        values = bits.astype(np.dtype(f"u{dtype.itemsize}"), copy=False).view(dtype)
+    return (new_state, values) if gives_state else values

@@ -6,13 +6,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
 
 from mlirhlo.diagnostics import Diagnostic, HloError, error
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.interp.custom_calls.options import options_of
-from mlirhlo.interp.registry import Frame, Meaning, Program, Run, Value, prepares
+from mlirhlo.interp.registry import Array, Frame, Meaning, Program, Run, Value, prepares
+from mlirhlo.interp.values import describe
 
 if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.ops.control_flow import CustomCallOp
@@ -108,6 +112,24 @@ def custom_call(op: CustomCallOp, program: Program) -> Run:
         meaning = frame.machine.custom_calls.get(target) or meaning_of(target)
         if meaning is None:
             raise _unknown(op)
-        return meaning(op, inputs, frame)
+        value: Any = meaning(op, inputs, frame)
+        if not isinstance(value, Generator) and not _fits(value, op.shape):
+            raise unfit(op, f"it gives {describe(value)}, which is not {op.shape}")
+        return cast(Value, value)
 
     return run
+
+
+def _fits(value: Any, shape: Shape) -> bool:
+    """Whether a value has the structure, the element types and the sizes of a shape."""
+    if isinstance(value, tuple) or isinstance(shape, TupleShape):
+        if not isinstance(value, tuple) or not isinstance(shape, TupleShape):
+            return False
+        values = cast("tuple[Any, ...]", value)
+        return len(values) == len(shape.elements) and all(map(_fits, values, shape.elements))
+    if not isinstance(shape, ArrayShape) or not isinstance(value, (np.ndarray, np.generic)):
+        return True
+    array = cast(Array, value)
+    return array.dtype == shape.element_type.dtype and (
+        shape.is_dynamic or array.shape == shape.dimensions
+    )

@@ -14,6 +14,7 @@ import numpy as np
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.interp.async_ops import zeros
 from mlirhlo.interp.custom_calls import computes, options_of, unfit
+from mlirhlo.interp.custom_calls.tpu_parts import computes_in_parts
 from mlirhlo.interp.linalg import cholesky_lower, solve_triangular, widened
 from mlirhlo.interp.linalg_factor import (
     batched,
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.ops.control_flow import CustomCallOp
 
 
-@computes("Qr", "QrDecompositionBlock")
+@computes("Qr")
+@computes_in_parts("QrDecompositionBlock")
 def qr(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     """`(R and reflectors, tau)` as LAPACK's `geqrf`."""
     dtype = inputs[0].dtype
@@ -44,9 +46,9 @@ def product_of_reflectors(op: CustomCallOp, inputs: Sequence[Any], frame: Frame)
     return q.astype(inputs[0].dtype)
 
 
-@computes("CompactWyHelper")
+@computes_in_parts("CompactWyHelper")
 def compact_wy(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
-    """W with H₀ H₁ … = I + Y W Yᵀ, from M = (I + strict upper triangle of Yᵀ Y) · diag(-tau)."""
+    """W with H₀ H₁ … = I + Y W Yᴴ, from M = (I + strict upper triangle of Yᴴ Y) · diag(-tau)."""
     m = widened(inputs[0])
     w = np.zeros_like(m)
     for j in range(m.shape[-1]):
@@ -55,7 +57,7 @@ def compact_wy(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     return w.astype(inputs[0].dtype)
 
 
-@computes("InvertDiagBlocksLowerTriangular", "InvertDiagBlocksUpperTriangular")
+@computes_in_parts("InvertDiagBlocksLowerTriangular", "InvertDiagBlocksUpperTriangular")
 def invert_blocks(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     """Inverses of triangular matrices."""
     blocks = cast(Array, inputs[0])
@@ -64,7 +66,7 @@ def invert_blocks(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Valu
     return solve_triangular(blocks, eye, lower=lower).astype(blocks.dtype)
 
 
-@computes("Cholesky")
+@computes_in_parts("Cholesky")
 def cholesky(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     """Lower Cholesky factor; NaN where the matrix is not positive definite."""
     factor, failed = cholesky_lower(inputs[0])
@@ -113,6 +115,33 @@ def eigh(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     return vectors.astype(types[0]), values.astype(types[1])
 
 
+@computes("EighTpu")
+def eigh_tpu(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
+    """Eigenvalues of a symmetric matrix in four quarters, in any order, and eigenvectors as rows.
+
+    `(top left, top right, bottom left, bottom right)`, [..., k, k] each, to `(first half of the
+    values, second half, four quarters of the vectors)`. A last row and column of zeros is what XLA
+    pads a matrix of odd size by, and cuts off the result: its value and its vector stay the last.
+    Source: XLA's expander of `Eigh`, whose loop this call replaces; modules around it.
+    """
+    tl, tr, bl, br = (cast(Array, a) for a in inputs)
+    matrix: Any = np.block([[tl, tr], [bl, br]])
+    is_padded = not matrix[..., -1, :].any() and not matrix[..., -1].any()
+    n = matrix.shape[-1] - is_padded
+    finite: Any = np.isfinite(matrix).all(axis=(-1, -2))
+    clean = np.where(finite[..., None, None], matrix, 0)[..., :n, :n]
+    found, columns = cast("tuple[Any, Any]", np.linalg.eigh(widened(clean)))
+    values = np.zeros(matrix.shape[:-1], matrix.dtype)
+    rows: Any = np.broadcast_to(np.eye(matrix.shape[-1], dtype=matrix.dtype), matrix.shape).copy()
+    values[..., :n], rows[..., :n, :n] = found, np.swapaxes(columns, -1, -2)
+    values[~finite], rows[~finite] = np.nan, np.nan
+    k = tl.shape[-1]
+    return (
+        *(values[..., :k], values[..., k:]),
+        *(rows[..., :k, :k], rows[..., :k, k:], rows[..., k:, :k], rows[..., k:, k:]),
+    )
+
+
 def permutation_of(pivots: Array, size: int) -> Array:
     """The rows' order after the exchanges `i <-> pivots[i]` (0-based), batched, as s32."""
 
@@ -126,6 +155,7 @@ def permutation_of(pivots: Array, size: int) -> Array:
 
 
 @computes("LuDecomposition")
+@computes_in_parts("LuRealDecompositionBlock", "LuComplexDecompositionBlock")
 def lu_decomposition(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     """`(factors, 0-based pivots, permutation)`."""
     factors, pivots, _ = batched(lu_factor, inputs[0], ranks=(2,))

@@ -35,11 +35,11 @@ def concat_bitcast(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Val
     raise unfit(op, f"its operands do not make up {op.shape}")
 
 
-# A 64-bit integer travels as its two halves, a c64 as its two parts, an f64 as the sum of two f32:
+# A 64-bit integer travels as its two halves, a c64 or c128 as its two parts, an f64 as the sum of two f32:
 # of those "low" is the greater one, the nearest f32, and "high" what that leaves.
 
 
-@computes("X64SplitLow")
+@computes("X64SplitLow", "X128SplitLow")
 def x64_split_low(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     """Low half of integers, real part of complex numbers, the f32 nearest to an f64."""
     value, dtype = inputs[0], cast(ArrayShape, op.shape).element_type.dtype
@@ -50,7 +50,7 @@ def x64_split_low(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Valu
     return value.astype(dtype)
 
 
-@computes("X64SplitHigh")
+@computes("X64SplitHigh", "X128SplitHigh")
 def x64_split_high(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     """High half of integers, imaginary part of complex numbers, what the nearest f32 leaves."""
     value, dtype = inputs[0], cast(ArrayShape, op.shape).element_type.dtype
@@ -62,7 +62,7 @@ def x64_split_high(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Val
     return cast(Array, np.where(np.isfinite(value), rest, 0)).astype(dtype)
 
 
-@computes("X64Combine")
+@computes("X64Combine", "X128Combine")
 def x64_combine(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     """The value of a low and a high part."""
     low, high = cast("tuple[Any, Any]", tuple(inputs))

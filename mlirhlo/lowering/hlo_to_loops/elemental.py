@@ -86,7 +86,10 @@ class Elements:
         self._known: dict[tuple[SSAValue, Place], Value] = {}
         self._parts: dict[tuple[SSAValue, Place], Sequence[Value]] = {}
         self._once: dict[tuple[Hashable, Place], SSAValue] = {}
+        self._steady: dict[SSAValue, Sequence[SSAValue]] = {}
         self._emitters = emitters()
+        self.divides = False
+        """Whether dividing takes more time than memory does: loops over what is in the first cache."""
 
     def at(self, value: SSAValue, place: Sequence[Coordinate]) -> Value:
         """The element of `value` at `place`. Raises `HloError` HLO0432 for an opcode without one."""
@@ -160,6 +163,23 @@ class Elements:
             found = self._once[full] = make(self)
         return found
 
+    def steady(
+        self, value: SSAValue, make: Callable[[], Sequence[SSAValue]]
+    ) -> Sequence[SSAValue] | None:
+        """What `make` emits out of a value that stays in all rounds of this loop, in front of it and
+        made once; None for a value that changes."""
+        outer = self
+        while outer._outer is not None and not outer._is_moving(value):
+            outer = outer._outer
+        if outer is self:
+            return None
+        found = outer._steady.get(value)
+        if found is None:
+            here, self.b.block = self.b.block, outer._block
+            found = outer._steady[value] = make()
+            self.b.block = here
+        return found
+
     def _find_parts(self, key: tuple[SSAValue, Place]) -> Sequence[Value] | None:
         scope: Elements | None = self
         while scope is not None:
@@ -191,9 +211,20 @@ class Elements:
             else:
                 # What was emitted in the loop is not there before it.
                 inside = owner.parent is self._block or bool(owner.regions)
-                found = inside or any(map(self._is_moving, owner.operands))
+                found = not self._is_outside(owner.parent) and (
+                    inside or any(map(self._is_moving, owner.operands))
+                )
             self._moves[value] = found
         return found
+
+    def _is_outside(self, block: Block | None) -> bool:
+        """Whether a block is the body of a loop around this one."""
+        outer = self._outer
+        while outer is not None:
+            if outer._block is block:
+                return block is not self._block
+            outer = outer._outer
+        return False
 
     def know(self, value: SSAValue, place: Sequence[Coordinate], element: Value) -> None:
         """Says what the element of `value` at `place` is."""
@@ -210,6 +241,7 @@ class Elements:
         way. Every loop has one, so that what does not change in it is known."""
         inner = Elements(places or self.places, self.buffers)
         inner._outer = self
+        inner.divides = self.divides
         return inner
 
     def inline(self, computation: ComputationOp, arguments: Sequence[Value]) -> tuple[Value, ...]:

@@ -22,7 +22,7 @@ from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.builder import FunctionBuilder, element_of
 from mlirhlo.lowering.hlo_to_loops.complex_elements import COMPLEX
 from mlirhlo.lowering.hlo_to_loops.element_math import FUNCTIONS
-from mlirhlo.lowering.hlo_to_loops.elemental import Elements, Place, emits
+from mlirhlo.lowering.hlo_to_loops.elemental import Elements, Emitter, Place, emits
 from mlirhlo.lowering.hlo_to_loops.elements import Value
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import (
     element_type,
@@ -30,6 +30,7 @@ from mlirhlo.lowering.hlo_to_loops.elementwise_convert import (
     no_meaning,
     widened,
 )
+from mlirhlo.lowering.hlo_to_loops.quotients import quotient
 
 Scalar: TypeAlias = "Callable[..., SSAValue]"
 """Builder and operands to a result."""
@@ -43,7 +44,12 @@ def _arithmetic(
     opcode: str, floats: Scalar | None, integers: Scalar | None, preds: Scalar | None = None
 ) -> None:
     """Registers an opcode by what it does to each kind of element."""
+    emits(opcode)(_by_kind(opcode, floats, integers, preds))
 
+
+def _by_kind(
+    opcode: str, floats: Scalar | None, integers: Scalar | None, preds: Scalar | None = None
+) -> Emitter:
     def emit(e: Elements, op: Instruction, place: Place) -> Value:
         element = element_type(op.inputs[0])
         if element.is_complex and opcode in COMPLEX:
@@ -58,7 +64,7 @@ def _arithmetic(
             return (preds(e.b, *values),)
         raise no_meaning(op, element)
 
-    emits(opcode)(emit)
+    return emit
 
 
 def _two(cls: type[Operation]) -> Scalar:
@@ -223,7 +229,19 @@ def _reciprocal_root(b: FunctionBuilder, x: SSAValue) -> SSAValue:
 _arithmetic("add", FunctionBuilder.addf, _two(arith.AddiOp), FunctionBuilder.ori)
 _arithmetic("subtract", FunctionBuilder.subf, _two(arith.SubiOp))
 _arithmetic("multiply", FunctionBuilder.mulf, _two(arith.MuliOp), FunctionBuilder.andi)
-_arithmetic("divide", FunctionBuilder.divf, _divide)
+_divided = _by_kind("divide", FunctionBuilder.divf, _divide)
+
+
+@emits("divide")
+def _quotient(e: Elements, op: Instruction, place: Place) -> Value:
+    """In loops over what is in the first cache, by a divisor that stays, without dividing."""
+    element = element_type(op.inputs[0])
+    if not (e.divides and e.lanes and element.is_float and element.bits <= 32):
+        return _divided(e, op, place)
+    x, y = (widened(e.b, e.at(o, place)[0], element) for o in op.inputs)
+    return (narrowed(e.b, quotient(e, x, y), element),)
+
+
 _arithmetic("remainder", FUNCTIONS["remainder"], _remainder)
 _arithmetic(
     "maximum",

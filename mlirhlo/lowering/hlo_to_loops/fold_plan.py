@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from xdsl.ir import SSAValue
 
-from mlirhlo.dialects.hlo.ops import ReduceOp
+from mlirhlo.dialects.hlo.ops import ConstantOp, DivideOp, ReduceOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.lowering.hlo_to_loops.merging import arrays_in, sizes_of
 from mlirhlo.lowering.hlo_to_loops.reducers import Reducer, reducer_of
@@ -85,6 +85,8 @@ class FoldPlan:
     """For each round, the saved values it reads."""
     cost: list[float] = field(default_factory=list[float])
     """For each round, that of one element."""
+    divides: set[int] = field(default_factory=set[int])
+    """Rounds that divide by what stays in a row."""
     last_read: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     """Of operands that are read at their own places alone, the last round that does."""
 
@@ -196,6 +198,8 @@ class _Planner:
                     cost += 1
                     continue
                 cost += node.cost - sum(n.cost for n in node.inputs)
+                if _divides(node):
+                    plan.divides.add(number)
                 stack += node.inputs
             plan.loaded.append(loaded)
             plan.cost.append(cost)
@@ -256,3 +260,16 @@ class _Planner:
             self.folds[op] = Fold(op, inputs, starts, reducer, level)
             self.fold_inputs[op] = nodes
         return nodes
+
+
+def _divides(node: Node) -> bool:
+    """Whether it is a quotient by a number that is the same along a row."""
+    op = node.value.owner
+    return isinstance(op, DivideOp) and not _varies(node.inputs[1])
+
+
+def _varies(node: Node) -> bool:
+    """Whether a value is another at each place of a row."""
+    if node.inputs:
+        return any(map(_varies, node.inputs))
+    return node.is_moving and not isinstance(node.value.owner, ConstantOp)

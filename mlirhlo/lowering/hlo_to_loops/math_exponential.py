@@ -44,13 +44,13 @@ def exp(n: Numbers, x: SSAValue, *, rest: SSAValue | None = None, half: bool = F
     lowest = -104.0 if n.is_f32 else -746.0
     highest = (n.bias + 1 + half) * math.log(2) + 0.2
     if n.can_scale:
-        tail, k, _ = _reduced(n, n.max(n.min(x, n.c(highest)), n.c(lowest)), rest)
+        tail, k, _ = _reduced(n, n.at_least(n.at_most(x, highest), lowest), rest)
         one = n.c(0.5 if half else 1.0)
         return n.scaled(n.fma(tail, one, one) if half else n.add(tail, one), k)
     far = n.select(n.cmp("olt", x, 0.0), n.c(0.0), x)  # zero or NaN
     # k - 1 is added to the exponent, and 2 multiplied, so that what is too large overflows; what is
     # less than normal has its exponent raised and goes the rest of the way by a product too.
-    tail, _, counted = _reduced(n, n.min(x, n.c(highest)), rest, 2 if half else 1)
+    tail, _, counted = _reduced(n, n.at_most(x, highest), rest, 2 if half else 1)
     k = _exponent(n, counted)
     small = n.cmp("olt", x, math.log(n.least_normal) + 2.0)
     up = n.bias // 2 + 1
@@ -77,14 +77,14 @@ def _half_expm1(n: Numbers, x: SSAValue) -> SSAValue:
 def expm1(n: Numbers, x: SSAValue) -> SSAValue:
     """e**x - 1, 2 ULP."""
     low = -18.0 if n.is_f32 else -39.0
-    half = _half_expm1(n, n.min(n.max(x, n.c(low)), n.c(89.0 if n.is_f32 else 709.9)))
+    half = _half_expm1(n, n.at_most(n.at_least(x, low), 89.0 if n.is_f32 else 709.9))
     return n.with_sign(n.add(half, half), x)
 
 
 def tanh(n: Numbers, x: SSAValue) -> SSAValue:
     """2.5 ULP: t / (t + 2) with t = e**(2|x|) - 1."""
     size = n.abs(x)
-    half = _half_expm1(n, n.min(n.add(size, size), n.c(20.0 if n.is_f32 else 44.0)))
+    half = _half_expm1(n, n.at_most(n.add(size, size), 20.0 if n.is_f32 else 44.0))
     return n.with_sign(n.div(half, n.add(half, n.c(1.0))), x)
 
 

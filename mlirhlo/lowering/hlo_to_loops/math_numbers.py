@@ -41,13 +41,24 @@ class Numbers:
         """Type of the bits."""
         self.add, self.sub, self.mul, self.div = b.addf, b.subf, b.mulf, b.divf
         self.neg, self.fma, self.select = b.negf, b.fma, b.select
-        self.min, self.max = b.minimumf, b.maximumf
+        self.max = b.maximumf
 
     def c(self, number: float) -> SSAValue:
         """A constant, rounded to the type."""
         if self.is_f32:
             number = struct.unpack("f", struct.pack("f", number))[0]
         return self.b.constant(number, self.type)
+
+    def at_most(self, x: SSAValue, most: float) -> SSAValue:
+        """The lesser of `x` and a number other than 0, NaN for NaN: one instruction where the general
+        minimum takes six."""
+        limit = self.c(most)
+        return self.select(self.b.cmpf("ogt", x, limit), limit, x)
+
+    def at_least(self, x: SSAValue, least: float) -> SSAValue:
+        """The greater in the same way."""
+        limit = self.c(least)
+        return self.select(self.b.cmpf("olt", x, limit), limit, x)
 
     def i(self, number: int) -> SSAValue:
         """A constant among the bits."""

@@ -16,7 +16,7 @@ def erf(n: Numbers, x: SSAValue) -> SSAValue:
     z = n.mul(x, x)
     near = n.fma(x, n.poly(z, n.table("ERF")), x)
     (middle,) = TABLES["ERF.middle"]
-    v = n.sub(n.min(size, n.c(4.125 if n.is_f32 else 6.125)), n.c(middle))
+    v = n.sub(n.at_most(size, 4.125 if n.is_f32 else 6.125), n.c(middle))
     far = n.sub(n.c(1.0), exp_normal(n, n.poly(v, n.table("ERFC"))))
     return n.select(n.cmp("olt", size, 0.875), near, n.with_sign(far, x))
 

@@ -32,6 +32,7 @@ from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import store
 from mlirhlo.lowering.hlo_to_loops.merging import arrays_in
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places, ranged
+from mlirhlo.lowering.target import current
 
 _SCRATCH_BYTES = 32 << 10
 """What is saved of a row on the stack; longer rows save in results or not at all."""
@@ -42,6 +43,8 @@ _PIECE = 1 << 15
 _FEW_ROWS = 16
 """Rows that are too few to share out."""
 _MOST_PIECES = 64
+_LEAST_DIVIDED = 8
+"""Vectors of a row that is divided without division instructions."""
 _SHORT, _TOGETHER = 32, 4
 """Rows of so few vectors are worked on together, to hide how long each takes to put its lanes together."""
 
@@ -216,6 +219,7 @@ class _Rows:
         sizes = [plan.sizes[d] for d in plan.kept]
         place = ranged(scalar.places.unlinear(Coordinate(number), sizes), sizes)
         row = _Row(Elements(Places(b, self.lanes), frame.buffers), scalar, tuple(place))
+        row.e.divides = self.length >= _LEAST_DIVIDED * self.lanes and current().vector_bytes >= 64
         for fold, rooms in (totals or {}).items():
             self.know(row, fold, self.fetch(fold.reducer.elements, rooms, number))
         return row
@@ -244,6 +248,8 @@ class _Rows:
         """Vectors of a row at once: enough to hide how long a sum takes, fewer where there is more to do."""
         if self.together > 1:
             return 1
+        if at in self.plan.divides:
+            return 1  # a vector with elements that have to be divided is one apart
         cost, width = self.plan.cost[at], sum(f.width for f in self.plan.folds_of(at))
         most = 4 if cost <= 6 and width <= 2 else 2 if cost <= 14 and width <= 4 else 1
         vectors = max(self.length // self.lanes, 1)

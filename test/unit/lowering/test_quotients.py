@@ -1,0 +1,66 @@
+"""Quotients by what stays in a row come out as the division instruction's, bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mlirhlo
+from mlirhlo.lowering import target
+from mlirhlo.lowering.cpu.compiler import lower
+
+ROWS, ROW = 32, 260
+SHARES = f"""add {{
+  p = f32[] parameter(0)
+  q = f32[] parameter(1)
+  ROOT s = f32[] add(p, q)
+}}
+ENTRY e {{
+  x = f32[{ROWS},{ROW}] parameter(0)
+  y = f32[{ROWS},{ROW}] parameter(1)
+  zero = f32[] constant(-0)
+  r = f32[{ROWS}] reduce(y, zero), dimensions={{1}}, to_apply=add
+  b = f32[{ROWS},{ROW}] broadcast(r), dimensions={{0}}
+  ROOT d = f32[{ROWS},{ROW}] divide(x, b)
+}}"""
+"""x divided by the sums of y's rows."""
+
+
+def dividends(kind: str, rng: np.random.Generator, divisors: np.ndarray) -> np.ndarray:
+    """Of a kind that the short way, or the test for it, could get wrong."""
+    size = ROWS, ROW
+    if kind == "bits":
+        return rng.integers(0, 1 << 32, size, np.uint32).view(np.float32)
+    found = (rng.standard_normal(size) * np.exp2(rng.integers(-70, 70, size))).astype(np.float32)
+    if kind == "zeros":
+        found[:, ::3], found[: ROWS // 2, 1::3] = 0, -0.0
+    elif kind == "half way":  # quotients next to the middle between two floats
+        middle = 1 + rng.integers(0, 1 << 23, size) * 2.0**-23 + 2.0**-24
+        with np.errstate(over="ignore"):
+            found = (middle * divisors[:, None].astype(np.float64)).astype(np.float32)
+    return found
+
+
+def test_the_short_way_is_taken() -> None:
+    with target.using(target.AVX512):
+        text = lower(mlirhlo.parse(SHARES).op).text
+    assert "@llvm.vector.reduce.or" in text
+
+
+@pytest.mark.parametrize("kind", ["normal", "bits", "zeros", "half way"])
+def test_quotients(kind: str) -> None:
+    executable = mlirhlo.compile(mlirhlo.parse(SHARES))
+    rng = np.random.default_rng(0)
+    for number in range(12):
+        divisors = (rng.standard_normal(ROWS) * np.exp2(rng.integers(-45, 45, ROWS))).astype("f4")
+        if number % 3 == 0:  # mantissas of ones, which reciprocals are wrong for first
+            divisors = (divisors.view(np.uint32) | 0x7FFFFF).view(np.float32)
+        divisors[:8] = [0, -0.0, np.inf, -np.inf, np.nan, 1e-42, 1, -3]
+        y = np.full((ROWS, ROW), -0.0, np.float32)
+        y[:, 0] = divisors
+        x = dividends(kind, rng, divisors)
+        with np.errstate(all="ignore"):
+            expected = x / divisors[:, None]
+        found = np.asarray(executable(x, y))
+        same = found.view(np.uint32) == expected.view(np.uint32)
+        assert np.all(same | (np.isnan(found) & np.isnan(expected)))

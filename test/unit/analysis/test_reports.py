@@ -204,13 +204,13 @@ def test_instructions_that_passes_made() -> None:
 
 def modules() -> Iterator[str]:
     """Programs as they were, and as XLA's passes left them at some stages."""
-    for path in sorted(CORPUS.glob("programs/*/*.hlo"))[::5]:
+    for path in sorted(CORPUS.glob("programs/*/*.hlo"))[::9]:
         if path.stat().st_size < 40_000:
             yield path.read_text()
-    for path in sorted(CORPUS.glob("programs/*/*.passes.tar.gz"))[::20]:
+    for path in sorted(CORPUS.glob("programs/*/*.passes.tar.gz"))[::40]:
         with tarfile.open(path) as archive:
             files = [m for m in archive if m.isfile() and m.size < 40_000]
-            for member in files[::12]:
+            for member in files[::20]:
                 opened = archive.extractfile(member)
                 text = b"" if opened is None else opened.read()
                 if text.startswith(b"HloModule"):
@@ -230,4 +230,4 @@ def test_modules_of_xla() -> None:
         run_pipeline(module, parse_pipeline("fusion,copy-insertion"))
         check(module)
         checked += 1
-    assert checked > 50
+    assert checked > 15

@@ -2,12 +2,14 @@
 """What passes cost: a pipeline on a chain of layers, and each pass on a module it has nothing to do in.
 
     benchmarks/passes.py                        # the cpu pipeline, 1, 4, 12 and 24 layers
+    benchmarks/passes.py --train                # the train step of a transformer, as JAX makes it, of as many
     benchmarks/passes.py --file module.hlo.gz   # that module; passes after three runs of the pipeline
 
-A layer is a dot, a bias, a softmax-like chain and a residual sum, as 21 instructions of HLO. Times are the
+A layer of the chain is a dot, a bias, a softmax-like chain and a residual sum, as 21 instructions of HLO. Times are the
 least of `--repeat` runs, in microseconds of the processor an instruction and pass: where a pass is linear
 they are the same for any number of layers, but for what a run costs by itself. As in a pipeline, what passes
-ask of the module together (instructions by class, callers, shapes) is found once; it has a row of its own.
+ask of the module together (instructions by class, callers, shapes) is found once, in a row of its own, and
+passes know what they kept from the run before.
 """
 
 from __future__ import annotations
@@ -17,9 +19,10 @@ import gc
 import gzip
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -99,18 +102,70 @@ def flat(passes: Sequence[ModulePass]) -> list[HloPass]:
     return list(found.values())
 
 
-def pipeline_seconds(text: str, platform: str, repeat: int) -> tuple[float, int]:
-    """Least time of the platform's pipeline, and the instructions it started with."""
+class PassSeconds:
+    """Seconds of the processor by pass, while a pipeline runs."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, float] = {}
+        self._starts: list[float] = []
+
+    def started(self, pipeline: str, passes: Sequence[ModulePass], module: ModuleOp) -> None:
+        """Nothing to do."""
+
+    def before(self, pass_: ModulePass, module: ModuleOp) -> None:
+        """Starts the clock of a pass."""
+        self._starts.append(time.process_time())
+
+    def after(self, pass_: ModulePass, module: ModuleOp, changed: bool, seconds: float) -> None:
+        """Adds up; a pipeline is the passes in it."""
+        spent = time.process_time() - self._starts.pop()
+        if not isinstance(pass_, PipelinePass):
+            self.found[pass_.name] = self.found.get(pass_.name, 0.0) + spent
+
+
+def pipeline_seconds(text: str, platform: str, repeat: int) -> tuple[float, int, dict[str, float]]:
+    """Least time of the platform's pipeline, the instructions it started with, and its passes' times."""
     module = parse_module(text)
     count = sum(1 for _ in HloModule(module).instructions)
-    least = float("inf")
+    least, passes = float("inf"), PassSeconds()
     for _ in range(repeat):
-        copy = clone_module(module)
+        copy, watcher = clone_module(module), PassSeconds()
         gc.collect()
         start = time.process_time()
-        run_pipeline(copy, pipelines_of(platform))
-        least = min(least, time.process_time() - start)
-    return least, count
+        run_pipeline(copy, pipelines_of(platform), [watcher])
+        if (spent := time.process_time() - start) < least:
+            least, passes = spent, watcher
+    return least, count, passes.found
+
+
+def train_step(count: int) -> str:
+    """HLO text of the train step of a transformer of so many layers. Needs jax."""
+    import jax
+    from cpu_compile import transformer
+
+    function, inputs = transformer(count, train=True)
+    lowered = jax.jit(function).lower(*inputs)
+    return str(lowered.compiler_ir("hlo").as_hlo_text())  # type: ignore[union-attr]
+
+
+DEAREST = 12
+"""Passes of a pipeline that have a row."""
+
+
+def print_pipeline(texts: Mapping[str, str], platform: str, repeat: int) -> None:
+    """The whole pipeline on each module, and its dearest passes on all."""
+    print(f"{'pipeline of ' + platform:24} {'instructions':>12} {'seconds':>9} {'µs each':>9}")
+    found: list[tuple[int, dict[str, float]]] = []
+    for name, text in texts.items():
+        seconds, count, passes = pipeline_seconds(text, platform, repeat)
+        found.append((count, passes))
+        print(f"{name:24} {count:12} {seconds:9.3f} {seconds / count * 1e6:9.1f}", flush=True)
+    print("\nits dearest passes, all their runs together, µs an instruction")
+    print(f"{'':36}" + "".join(f"{name:>11}" for name in texts))
+    last = found[-1][1]
+    for name in sorted(last, key=lambda name: -last[name])[:DEAREST]:
+        cells = "".join(f"{passes.get(name, 0.0) / count * 1e6:11.2f}" for count, passes in found)
+        print(f"{name:36}{cells}")
 
 
 def idle_costs(text: str, platform: str, repeat: int) -> dict[str, float]:
@@ -120,7 +175,7 @@ def idle_costs(text: str, platform: str, repeat: int) -> dict[str, float]:
         run_pipeline(module, pipelines_of(platform))
     count = sum(1 for _ in HloModule(module).instructions)
     found: dict[str, float] = {}
-    view, copy = HloModule(module, {}), clone_module(module)
+    view, copy = HloModule(module, {}, {}), clone_module(module)
     for each in flat(pipelines_of(platform)):
         if each.run(HloModule(copy), Trace()):
             copy = clone_module(module)
@@ -149,23 +204,23 @@ def least_time(run: Callable[[], object], repeat: int) -> float:
 
 
 def main() -> int:
-    """Prints both tables."""
+    """Prints the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--platform", default="cpu")
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--train", action="store_true", help="the train step of a transformer")
     parser.add_argument("--file", type=Path, help="a module in place of the layers")
     arguments = parser.parse_args()
-    texts = {f"{n} layers": layers(n) for n in LAYERS}
-    if arguments.file is not None:
+    make = train_step if arguments.train else layers
+    if arguments.file is None:
+        texts = {f"{n} layers": make(n) for n in LAYERS}
+    else:
         raw = arguments.file.read_bytes()
         text = (gzip.decompress(raw) if arguments.file.suffix == ".gz" else raw).decode()
         texts = {arguments.file.name.split(".")[0]: text}
-    print(
-        f"{'pipeline of ' + arguments.platform:24} {'instructions':>12} {'seconds':>9} {'µs each':>9}"
-    )
-    for name, text in texts.items():
-        seconds, count = pipeline_seconds(text, arguments.platform, arguments.repeat)
-        print(f"{name:24} {count:12} {seconds:9.3f} {seconds / count * 1e6:9.1f}")
+    print_pipeline(texts, arguments.platform, arguments.repeat)
+    if arguments.train:
+        return 0
     print("\npasses with nothing to do, µs an instruction")
     costs = [idle_costs(text, arguments.platform, arguments.repeat) for text in texts.values()]
     print(f"{'':36}" + "".join(f"{name:>11}" for name in texts))

@@ -11,6 +11,14 @@ import pytest
 from support import CORPUS, needs_shared
 from xdsl.dialects.builtin import ModuleOp
 
+from mlirhlo.analysis.dataflow import (
+    HANDING_ON,
+    WRITING_IN_PLACE,
+    callers_of,
+    in_place_pairs,
+    indices,
+    sources_of,
+)
 from mlirhlo.analysis.reports import REPORTS, as_text
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.module import HloModule
@@ -179,6 +187,18 @@ def check(module: ModuleOp) -> None:
             assert len(found) >= sum(op.opcode.name == "parameter" for op in entry(module))
 
 
+def check_classes(module: HloModule) -> None:
+    """What hands on or writes in place is found by its class, without looking at all the others."""
+    computations = module.by_name()
+    ops = list(module.instructions)
+    callers = callers_of(ops, computations)
+    for op in ops:
+        if any(sources_of(op, index, computations, callers) for index in indices(op.shape)):
+            assert type(op) in HANDING_ON
+        if in_place_pairs(op, computations):
+            assert type(op) in WRITING_IN_PLACE
+
+
 def entry(module: ModuleOp) -> list[Any]:
     return list(HloModule(module).entry.instructions)
 
@@ -190,7 +210,9 @@ def test_every_report_has_a_form() -> None:
 
 @pytest.mark.parametrize("name", ODD)
 def test_odd_modules(name: str) -> None:
-    check(parse_module(HEAD + ODD[name]))
+    module = parse_module(HEAD + ODD[name])
+    check(module)
+    check_classes(HloModule(module))
 
 
 def test_instructions_that_passes_made() -> None:
@@ -229,5 +251,6 @@ def test_modules_of_xla() -> None:
         check(module)
         run_pipeline(module, parse_pipeline("fusion,copy-insertion"))
         check(module)
+        check_classes(HloModule(module))
         checked += 1
     assert checked > 15

@@ -15,6 +15,7 @@ from mlirhlo.dialects.hlo.attributes.base import bool_of, int_of, str_of
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.stablehlo.attributes import ChannelHandle, ChannelHandleAttr
+from mlirhlo.dialects.stablehlo.types import TokenType
 from mlirhlo.rewrites.hlo_to_stablehlo.attributes import boolean, integer, string
 from mlirhlo.rewrites.hlo_to_stablehlo.core import Scope, Tree, converts, unflatten
 from mlirhlo.rewrites.hlo_to_stablehlo.data_movement import copied
@@ -37,8 +38,8 @@ def channel(op: Instruction, kind: int) -> dict[str, Attribute]:
 
 @converts("after-all")
 def after_all(op: Instruction, scope: Scope) -> Tree:
-    """`create_token`, or `after_all` of operands."""
-    operands = scope.leaves(op)
+    """`create_token`, or `after_all` of the tokens among the operands: StableHLO waits for nothing else."""
+    operands = [v for v in scope.leaves(op) if isinstance(v.type, TokenType)]
     name = "stablehlo.after_all" if operands else "stablehlo.create_token"
     return scope.one(name, operands, op.shape)
 

@@ -445,9 +445,10 @@ class CudnnNormRewriterPass(ExpanderPass):
     The variance may also be mean(x²) - mean(x)², products and sums may stand in any order, averages may divide or
     multiply; conversions between f32, f16 and bf16 and dimensions of size 1 may stand in between. x is transposed so
     that the dimensions that are averaged come last. Where factor / (variance + epsilon) is computed too, as training
-    does, mean and factor are results of the call (LAYER_FWD_TRAIN). x and the result have one type, scale and bias too.
-    XLA calls the pass norm-rewriter in its dumps, which is understood here too, and runs it only under
-    xla_gpu_enable_cudnn_layer_norm, so that no pipeline here has it. Gradients stay as they are. Source: XLA:GPU's pass.
+    does, mean and factor are results of the call (LAYER_FWD_TRAIN). x and the result have one type, scale and
+    bias too. XLA calls the pass norm-rewriter in its dumps, which is understood here too, and runs it only under
+    xla_gpu_enable_cudnn_layer_norm, so that no pipeline here has it. Gradients stay as they are. Source: the pass of
+    XLA:GPU.
     """
 
     name = "cudnn-norm-rewriter"

@@ -7,17 +7,17 @@ makes the fusions. `priority` and `regrouping` are for the passes that grow grou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sized
 from dataclasses import dataclass
 
 from mlirhlo.analysis.call_graph import call_graph_of
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import AsyncStartOp, ComputationOp, FusionOp
+from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.rewrites.cloning import clone_module
 from mlirhlo.rewrites.defuser import drop_uncalled
 from mlirhlo.rewrites.fusion.building import Builder
 from mlirhlo.rewrites.fusion.graph import graph_of, meeting
-from mlirhlo.rewrites.fusion.groups import Group
 from mlirhlo.rewrites.fusion.joining import Kinds
 from mlirhlo.rewrites.fusion.planning import Planner
 from mlirhlo.rewrites.fusion.priority import PriorityQueue
@@ -77,9 +77,10 @@ class FusionPass(HloPass):
         for computation in module.known(running):
             if trace.remarks is None:
                 met = meeting(computation, moves=self.moves, siblings=self.multi_output)
-                nodes = graph_of(computation, moves=self.moves, among=met)
-                if _are_single(planner_of(computation).plan(nodes)):
-                    continue
+                if _is_small_part(met, computation):
+                    nodes = graph_of(computation, moves=self.moves, among=met)
+                    if not planner_of(computation).joins_any(nodes):
+                        continue
             planner = planner_of(computation)
             groups = planner.plan(graph_of(computation, moves=self.moves))
             fuel = None if fuel is None else fuel - planner.joined
@@ -174,9 +175,11 @@ class PriorityFusionPass(HloPass):
             name = computation.computation_name
             if trace.remarks is None:
                 met = meeting(computation, moves=self.moves)
-                nodes = graph_of(computation, moves=self.moves, among=met)
-                if _are_single(PriorityQueue(name, kinds, fuel, None).plan(nodes)):
-                    continue
+                if _is_small_part(met, computation):
+                    first = PriorityQueue(name, kinds, 1 if fuel is None else min(fuel, 1), None)
+                    first.plan(graph_of(computation, moves=self.moves, among=met))
+                    if not first.fused:
+                        continue
             queue = PriorityQueue(name, kinds, fuel, trace.remarks)
             groups = queue.plan(graph_of(computation, moves=self.moves))
             fuel = None if fuel is None else fuel - queue.fused
@@ -185,9 +188,9 @@ class PriorityFusionPass(HloPass):
         return changed
 
 
-def _are_single(groups: Sequence[Group]) -> bool:
-    """Whether each group is one instruction: no fusion is made of them."""
-    return all(len(group.members) == 1 for group in groups)
+def _is_small_part(met: Sized, computation: ComputationOp) -> bool:
+    """Whether a plan of these alone is worth a try; where most is in question, all is planned at once."""
+    return 2 * len(met) < len(instruction_list(computation))
 
 
 def running(module: HloModule) -> tuple[ComputationOp, ...]:

@@ -54,18 +54,31 @@ class Planner:
         """All groups, those of one instruction too, in an order in which they can run."""
         for node in reversed(nodes):
             self._place(node)
-        if self.multi_output and not self.is_scheduled and self.fuel is None:
-            merge_siblings(
-                nodes, self._reading, self._after, self._before, self._take, self._remark
-            )
-            merge_followers(nodes, self._reading, self.owners, self._take)
-            self.groups = [group for group in self.groups if group.outputs]
+        self._merge(nodes)
         for group in self.groups:
             form = group.form
             if form.kind is Kind.ROW and all(m.role is not Role.REDUCE for m in group.members):
                 # The reduce could not join: its values are read, and loops compute those of a row once.
                 group.form = Form(Kind.LOOP, form.space)
         return sorted(self.groups, key=lambda group: group.order)
+
+    def joins_any(self, nodes: Sequence[Node]) -> bool:
+        """Whether any group of the plan has several instructions; goes no further than the first."""
+        for node in reversed(nodes):
+            self._place(node)
+            if self.joined:
+                return True
+        self._merge(nodes)
+        return any(len(group.members) > 1 for group in self.groups)
+
+    def _merge(self, nodes: Sequence[Node]) -> None:
+        """Puts groups together that read the same, or one the other, where fusions may write several."""
+        if self.multi_output and not self.is_scheduled and self.fuel is None:
+            merge_siblings(
+                nodes, self._reading, self._after, self._before, self._take, self._remark
+            )
+            merge_followers(nodes, self._reading, self.owners, self._take)
+            self.groups = [group for group in self.groups if group.outputs]
 
     def _place(self, node: Node) -> None:
         readers = self._readers(node)

@@ -68,6 +68,7 @@ def test_on_programs(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
             same_either_way(path.read_text(), pipelines_of(platform), monkeypatch)
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("number", range(6))
 def test_on_random_programs(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     text, _ = random_program(number)

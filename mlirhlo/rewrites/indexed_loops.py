@@ -59,11 +59,12 @@ class Writer:
         return made
 
     def scalar(self, type_: PrimitiveType, number: complex) -> Instruction:
-        """A scalar constant; `number` is rounded to the type."""
+        """A scalar constant; `number` is rounded to the type, to infinity where it is too large."""
         import numpy as np
 
         shape = ArrayShape(type_, ())
-        literal = Literal.from_array(shape, np.array(number).astype(type_.dtype))
+        with np.errstate(over="ignore"):
+            literal = Literal.from_array(shape, np.array(number).astype(type_.dtype))
         return self("constant", shape=shape, literal=LiteralAttr(literal))
 
     def spread(self, scalar: Instruction, sizes: Sequence[int]) -> Instruction:

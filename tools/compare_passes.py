@@ -115,6 +115,11 @@ EXPLAINED: Mapping[str, str] = {
         "it takes less time than the memory (docs/fusion.md), and leaves a kernel of its own otherwise. "
         "Instructions of different shardings stay apart in ours."
     ),
+    "reshape-mover": (
+        "Ours moves a rearrangement as far as it goes in one run, XLA's behind one instruction a run, and its dumps "
+        "are compared after one. One run of ours leaves as many instructions as 25 runs of single steps, on every "
+        "module of the corpus."
+    ),
     "stochastic_convert_decomposer": (
         "Ours gives 0 for NaN, as conversion to integers does; XLA's leaves NaN to the last conversion."
     ),

@@ -53,9 +53,7 @@ class ReshapeMoverPass(HloPass):
             if computation not in reading or computation.computation_name in fused:
                 continue
             readers = reading[computation]
-            made: set[Instruction] = (
-                set()
-            )  # each instruction moves once, so that they come to an end
+            made: set[Instruction] = set()  # each moves once, so that they come to an end
             while readers:
                 candidates = _candidates([op for op in readers if op not in made])
                 if self.fuel is not None:

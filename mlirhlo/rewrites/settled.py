@@ -10,7 +10,7 @@ down of it, whoever changed it; what a run changes it is told by its rewriter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -31,6 +31,7 @@ from mlirhlo.dialects.hlo.ops import (
     SqrtOp,
     TransposeOp,
 )
+from mlirhlo.dialects.hlo.order import instruction_list
 
 REACH = 3
 """Steps from a user to an operand that rules take at most."""
@@ -85,11 +86,12 @@ class Settled:
             if computation.computation_name in fused:
                 self._records.pop(computation, None)
                 continue
-            found, count = _compare(computation, self._records.setdefault(computation, {}))
-            if found or self._counts.get(computation) != count:
+            records, found = _compare(computation, self._records.get(computation, {}))
+            self._records[computation] = records
+            if found or self._counts.get(computation) != len(records):
                 changed += found
                 others.append(computation)
-                self._counts[computation] = count
+                self._counts[computation] = len(records)
         if self.ops:
             self._wake(changed)
             self.wake_callers(others)
@@ -204,20 +206,12 @@ def _record(op: Operation) -> _Record:
 
 
 def _compare(
-    computation: ComputationOp, records: dict[Operation, _Record]
-) -> tuple[list[Operation], int]:
-    """Brings `records` up to date; what was not as they say, and how many instructions there are."""
-    changed: list[Operation] = []
-    count = 0
-    op = computation.block.first_op
-    while op is not None:
-        record = _record(op)
-        if records.get(op) != record:
-            records[op] = record
-            changed.append(op)
-        count += 1
-        op = op._next_op  # pyright: ignore[reportPrivateUsage]
-    return changed, count
+    computation: ComputationOp, before: Mapping[Operation, _Record]
+) -> tuple[dict[Operation, _Record], list[Operation]]:
+    """What there is to write down now, without what is gone, and what was not so before."""
+    ops: list[Operation] = [*instruction_list(computation), computation.terminator]
+    records = {op: _record(op) for op in ops}
+    return records, [op for op in ops if before.get(op) != records[op]]
 
 
 def _callers(module: HloModule) -> tuple[dict[str, list[Instruction]], set[str]]:

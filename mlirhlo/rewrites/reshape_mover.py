@@ -43,6 +43,8 @@ class ReshapeMoverPass(HloPass):
 
     fuel: int | None = None
     """At most so many instructions move."""
+    single_step: bool = False
+    """What moved stays where it is until the next run, as in XLA's pass."""
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Moves; whether anything was."""
@@ -65,7 +67,7 @@ class ReshapeMoverPass(HloPass):
                     made.add(new)
                     rearranged.append(last.output)
                 # Who was looked at in vain before may move together with those that read what moved.
-                readers = _readers_beside(rearranged)
+                readers = [] if self.single_step else _readers_beside(rearranged)
         if moved:
             trace.rule_counts[self.name, "sink_below_elementwise"] += moved
         return moved > 0

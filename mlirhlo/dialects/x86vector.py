@@ -49,4 +49,24 @@ class MaskScaleFOp(IRDLOperation):
     assembly_format = "$src `,` $a `,` $b `,` $k `,` $imm attr-dict `:` type($k) `,` type($src)"
 
 
-X86Vector = Dialect("x86vector", [DotBF16Op, MaskScaleFOp], [])
+@irdl_op_definition
+class MaskRangeOp(IRDLOperation):
+    """The lesser (`which` 4) or greater (5) of `a` and `b` where the mask `k` is set, else `src`: of zeros by
+    their signs, of a number and a NaN the number; `imm` is how (4: as all else)."""
+
+    name = "x86vector.avx512.mask.range"
+    T: ClassVar = VarConstraint("T", base(VectorType))
+    src = operand_def(T)
+    a = operand_def(T)
+    b = operand_def(T)
+    k = operand_def(IntegerType)
+    which = operand_def(i32)
+    imm = operand_def(i32)
+    dst = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = (
+        "$src `,` $a `,` $b `,` $k `,` $which `,` $imm attr-dict `:` type($k) `,` type($src)"
+    )
+
+
+X86Vector = Dialect("x86vector", [DotBF16Op, MaskRangeOp, MaskScaleFOp], [])

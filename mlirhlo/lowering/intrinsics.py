@@ -80,6 +80,8 @@ OVERLOADED: Mapping[str, tuple[int, ...]] = {
     "llvm.prefetch": (0,),
     "llvm.assume": (),
     "llvm.trap": (),
+    "llvm.x86.avx512.mask.range.pd.512": (),
+    "llvm.x86.avx512.mask.range.ps.512": (),
     "llvm.x86.avx512.mask.scalef.pd.512": (),
     "llvm.x86.avx512.mask.scalef.ps.512": (),
     "llvm.x86.avx512bf16.dpbf16ps.512": (),

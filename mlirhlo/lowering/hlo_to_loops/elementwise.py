@@ -30,6 +30,7 @@ from mlirhlo.lowering.hlo_to_loops.elementwise_convert import (
     no_meaning,
     widened,
 )
+from mlirhlo.lowering.hlo_to_loops.extremes import maximum, minimum
 from mlirhlo.lowering.hlo_to_loops.quotients import quotient
 
 Scalar: TypeAlias = "Callable[..., SSAValue]"
@@ -245,13 +246,13 @@ def _quotient(e: Elements, op: Instruction, place: Place) -> Value:
 _arithmetic("remainder", FUNCTIONS["remainder"], _remainder)
 _arithmetic(
     "maximum",
-    FunctionBuilder.maximumf,
+    maximum,
     _by_sign(arith.MaxSIOp, arith.MaxUIOp),
     FunctionBuilder.ori,
 )
 _arithmetic(
     "minimum",
-    FunctionBuilder.minimumf,
+    minimum,
     _by_sign(arith.MinSIOp, arith.MinUIOp),
     FunctionBuilder.andi,
 )
@@ -344,7 +345,7 @@ def _clamp(e: Elements, op: Instruction, place: Place) -> Value:
     )
     if element.is_float:
         low, x, high = (widened(b, v, element) for v in (low, x, high))
-        return (narrowed(b, b.minimumf(b.maximumf(x, low), high), element),)
+        return (narrowed(b, minimum(b, maximum(b, x, low), high), element),)
     if element.is_integer:
         most, least = (
             (arith.MaxSIOp, arith.MinSIOp) if element.is_signed else (arith.MaxUIOp, arith.MinUIOp)

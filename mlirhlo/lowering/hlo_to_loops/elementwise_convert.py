@@ -57,8 +57,8 @@ def _rounded_to_bf16(b: FunctionBuilder, x: SSAValue) -> SSAValue:
     def word(number: int) -> SSAValue:
         return b.constant(number, bits.type)
 
-    odd = b.andi(b.shrui(bits, word(16)), word(1))
-    rounded = b.addi(bits, b.addi(odd, word(0x7FFF)))
+    is_odd = b.cmpi("ne", b.andi(bits, word(0x10000)), word(0))
+    rounded = b.select(is_odd, b.addi(bits, word(0x8000)), b.addi(bits, word(0x7FFF)))
     # A NaN could be rounded to infinity.
     kept = b.select(b.cmpf("uno", x, x), b.ori(bits, word(0x400000)), rounded)
     return b.bitcast(b.cast(casts.TruncIOp, b.shrui(kept, word(16)), i16), bf16)

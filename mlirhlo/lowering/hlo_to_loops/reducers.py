@@ -25,6 +25,7 @@ from mlirhlo.lowering.hlo_to_loops.complex_elements import COMPLEX
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import Value, register_type
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert, element_type
+from mlirhlo.lowering.hlo_to_loops.extremes import maximum, minimum
 from mlirhlo.lowering.hlo_to_loops.folds import callee
 from mlirhlo.lowering.hlo_to_loops.reducer_samples import order_on_samples
 
@@ -95,18 +96,53 @@ class Reducer:
         types = zip(total, self.work, self.elements, strict=True)
         return [convert(e.b, v, source, target) for v, source, target in types]
 
+    def vectors_joined(self, e: Elements, vectors: Sequence[Sequence[Value]]) -> Sequence[Value]:
+        """Vectors that were worked on at once in one."""
+        total, *more = vectors
+        for values in more:
+            total = self.joined(e, total, values)
+        return total
+
     def lanes_joined(self, e: Elements, values: Sequence[Value]) -> list[Value]:
         """Lanes of vectors in one: each with the one half a vector on, then a quarter on, and so forth."""
+        return self.rows_joined(e, [values])[0]
+
+    def rows_joined(self, e: Elements, rows: Sequence[Sequence[Value]]) -> list[list[Value]]:
+        """The same of several rows, a power of two: two become one vector of halves, as long as there are
+        two, which takes a join for both."""
         b = e.b
-        lanes = lanes_of(values[0][0].type)
+        lanes = lanes_of(rows[0][0][0].type)
+        if len(rows) > lanes:
+            return [self.lanes_joined(e, values) for values in rows]
         inner = Elements(type(e.places)(b, lanes), e.buffers)
-        distance = lanes // 2
-        while distance:
-            turned = [(at + distance) % lanes for at in range(lanes)]
-            others = [tuple(b.shuffle(p, p, turned) for p in v) for v in values]
-            values = self.joined(inner, values, others)
+        count, distance = len(rows), lanes // 2
+        while len(rows) > 1:
+            firsts = [at for at in range(2 * lanes) if not at & distance]
+            lasts = [at + distance for at in firsts]
+            rows = [
+                self.joined(inner, *(_picked(b, one, other, places) for places in (firsts, lasts)))
+                for one, other in zip(rows[::2], rows[1::2], strict=True)
+            ]
             distance //= 2
-        return [tuple(b.extract(p, 0) for p in v) for v in values]
+        (values,) = rows
+        while distance:
+            turned = [at ^ distance for at in range(lanes)]
+            values = self.joined(inner, values, _picked(b, values, values, turned))
+            distance //= 2
+        each = lanes // count
+        return [
+            [tuple(b.extract(p, row * each) for p in v) for v in values] for row in range(count)
+        ]
+
+
+def _picked(
+    b: FunctionBuilder, x: Sequence[Value], y: Sequence[Value], lanes: Sequence[int]
+) -> list[Value]:
+    """Lanes of two vectors, counted on, in one."""
+    return [
+        tuple(b.shuffle(p, q, lanes) for p, q in zip(v, w, strict=True))
+        for v, w in zip(x, y, strict=True)
+    ]
 
 
 def reducer_of(op: ReduceOp | ReduceWindowOp) -> Reducer | None:
@@ -190,12 +226,12 @@ def _combined(b: FunctionBuilder, opcode: str, element: PrimitiveType, x: Value,
     (p,), (q,) = x, y
     if element.is_float:
         float_ops = {
-            "add": b.addf,
-            "multiply": b.mulf,
-            "maximum": b.maximumf,
-            "minimum": b.minimumf,
+            "add": FunctionBuilder.addf,
+            "multiply": FunctionBuilder.mulf,
+            "maximum": maximum,
+            "minimum": minimum,
         }
-        return (float_ops[opcode](p, q),)
+        return (float_ops[opcode](b, p, q),)
     if element.kind is Kind.PRED:
         word = {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}
         opcode = word.get(opcode, opcode)

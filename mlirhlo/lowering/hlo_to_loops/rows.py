@@ -154,11 +154,15 @@ class _Rows:
                 start = [state for row in rows for state in self.start(row, at)]
                 sets = self.nest([row.e for row in rows], rows, at, start, ())
                 each = len(sets) // many
-                for of_row, row in enumerate(rows):
-                    own = sets[of_row * each : (of_row + 1) * each]
-                    for at_fold, fold in enumerate(self.plan.folds_of(at)):
-                        total = self.joined(row, fold, [s[at_fold] for s in own])
-                        self.know(row, fold, fold.reducer.finished(row.scalar, total, fold.starts))
+                for at_fold, fold in enumerate(self.plan.folds_of(at)):
+                    reducer, parts = fold.reducer, [s[at_fold] for s in sets]
+                    found = [
+                        reducer.vectors_joined(row.e, parts[n * each : (n + 1) * each])
+                        for n, row in enumerate(rows)
+                    ]
+                    totals = reducer.rows_joined(rows[0].scalar, found)
+                    for row, total in zip(rows, totals, strict=True):
+                        self.know(row, fold, reducer.finished(row.scalar, total, fold.starts))
             for row in rows:
                 self.store_of_row(row)
 
@@ -460,10 +464,7 @@ class _Rows:
 
     def joined(self, row: _Row, fold: Fold, sets: Sequence[Sequence[Value]]) -> list[Value]:
         """Vectors that were worked on at once, and their lanes, in one."""
-        total, *more = sets
-        for values in more:
-            total = fold.reducer.joined(row.e, total, values)
-        return fold.reducer.lanes_joined(row.scalar, total)
+        return fold.reducer.lanes_joined(row.scalar, fold.reducer.vectors_joined(row.e, sets))
 
     def rooms(self, types: Sequence[PrimitiveType], count: int) -> list[SSAValue]:
         """A buffer for each part of a value of each type."""

@@ -13,7 +13,7 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirhlo.dialects import amx
 from mlirhlo.dialects.llvm import LLVMX86AMXType
-from mlirhlo.dialects.x86vector import DotBF16Op, MaskScaleFOp
+from mlirhlo.dialects.x86vector import DotBF16Op, MaskRangeOp, MaskScaleFOp
 from mlirhlo.lowering.loops_to_llvm.arith import intrinsic
 from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering
 
@@ -70,6 +70,12 @@ def _dot_bf16(to: Lowering, op: DotBF16Op) -> None:
     to.values[op.dst] = intrinsic(to, name, operands, op.dst.type)
 
 
+def _range(to: Lowering, op: MaskRangeOp) -> None:
+    name = "llvm.x86.avx512.mask.range." + ("ps.512" if op.dst.type == _SINGLES else "pd.512")
+    operands = [to.values[o] for o in (op.a, op.b, op.which, op.src, op.k, op.imm)]
+    to.values[op.dst] = intrinsic(to, name, operands, op.dst.type)
+
+
 def _scalef(to: Lowering, op: MaskScaleFOp) -> None:
     name = "llvm.x86.avx512.mask.scalef." + ("ps.512" if op.dst.type == _SINGLES else "pd.512")
     operands = [to.values[o] for o in (op.a, op.b, op.src, op.k, op.imm)]
@@ -85,6 +91,7 @@ HANDLERS: Mapping[str, Handler] = cast(
         "amx.tile_mulf": _mulf,
         "amx.tile_muli": _muli,
         "x86vector.avx512.dot": _dot_bf16,
+        "x86vector.avx512.mask.range": _range,
         "x86vector.avx512.mask.scalef": _scalef,
     },
 )

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unit.lowering.kernel_support import agrees, draw, loops_of, reducer
+from unit.lowering.kernel_support import agrees, draw, loops_of, reducer, run
 
 import mlirhlo
+from mlirhlo.lowering import target
 from mlirhlo.lowering.hlo_to_loops.canonical import canonical
 from mlirhlo.lowering.hlo_to_loops.fold_plan import Declined, fold_plan
 
@@ -60,6 +61,15 @@ def test_softmax_of_many_short_rows(type_: str, length: int, rows: int) -> None:
     x = draw(np.random.default_rng(length), type_, (3, rows, length))
     text = softmax(type_, f"3,{rows},{length}", f"3,{rows}", "0,1", "2")
     agrees(text, [x], tolerance=EPSILON[type_])
+
+
+@pytest.mark.parametrize("type_", ["f32", "f64"])
+@pytest.mark.parametrize("processor", [target.GENERIC, target.AVX2])
+def test_softmax_of_rows_on_other_processors(type_: str, processor: target.Target) -> None:
+    """Rows that are worked on together are more, or fewer, than a vector has lanes."""
+    x = draw(np.random.default_rng(0), type_, (8, 40))
+    with target.using(processor):
+        agrees(softmax(type_, "8,40", "8", "0", "1"), [x], tolerance=EPSILON[type_])
 
 
 @pytest.mark.parametrize("type_", ["f32", "f64", "bf16"])
@@ -177,6 +187,38 @@ def test_argmax(direction: str, sizes: tuple[int, int], along: int) -> None:
     x = rng.integers(0, 50, sizes).astype("f4")
     x[rng.random(sizes) < 2 / sizes[along]] = np.nan
     agrees(text_of(body, ARGMAX.replace("DIRECTION", direction)), [x])
+
+
+@pytest.mark.parametrize("type_", ["f32", "f64"])
+@pytest.mark.parametrize(("word", "start"), [("maximum", "-inf"), ("minimum", "inf")])
+@pytest.mark.parametrize("length", [16, 40, 128, 1000])
+def test_extremes_know_signs_of_zero_and_numbers_that_are_none(
+    type_: str, word: str, start: str, length: int
+) -> None:
+    """Of +0 and -0 the greatest is +0, the least -0; a NaN anywhere in a row is its extreme."""
+    rng = np.random.default_rng(length)
+    dtype = np.float32 if type_ == "f32" else np.float64
+    x = np.full((12, length), 1.0 if word == "minimum" else -1.0, dtype)
+    x[:6, rng.integers(length, size=3)] = 0.0
+    x[2:8, rng.integers(length, size=3)] = -0.0
+    x[5:7, rng.integers(length)] = np.nan
+    x[6:8, rng.integers(length)] = -np.nan
+    x[9, -1] = np.nan
+    text = text_of(
+        f"""  x = {type_}[12,{length}] parameter(0)
+  i = {type_}[] constant({start})
+  ROOT r = {type_}[12] reduce(x, i), dimensions={{1}}, to_apply=best""",
+        reducer("best", type_, word),
+    )
+    (found,) = run(mlirhlo.parse(text), [x], 1, 0)
+    # The order of numbers with signs, which totals keep: zeros as the numbers next to them.
+    signed = np.where(x == 0, np.copysign(np.finfo(dtype).tiny, x), x)
+    wanted = signed.max(1) if word == "maximum" else signed.min(1)
+    assert np.array_equal(np.isnan(found), np.isnan(wanted))
+    small = np.abs(wanted) == np.finfo(dtype).tiny
+    assert small.any()
+    assert np.array_equal(np.signbit(found[small]), np.signbit(wanted[small]))
+    assert np.array_equal(found[~small], wanted[~small], equal_nan=True)
 
 
 def test_what_has_an_order_keeps_it() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mlirhlo
+from mlirhlo.lowering.cpu.pipeline import optimize
 from mlirhlo.lowering.cpu.planner import Plan, plan_module
 from mlirhlo.lowering.cpu.steps import Branch, Copy, Kernel, Slice, Step, While
 
@@ -283,3 +284,33 @@ def test_an_update_of_a_parameter_copies_it() -> None:
         before = arguments[0].copy()
         np.testing.assert_array_equal(mlirhlo.compile(module)(*arguments), module(*arguments))
         np.testing.assert_array_equal(before, arguments[0])
+
+
+@pytest.mark.parametrize(
+    ("after", "inside"),
+    [
+        # The sums are added to the old value where it is.
+        ("add(a, d)", 0),
+        ("multiply(d, a)", 0),
+        # Another element of the old value, or the old value as a factor, has to be there still.
+        ("add(d, t)", 1),
+        ("add(d, d)", 1),
+    ],
+)
+@pytest.mark.parametrize("rows", [3, 40])
+def test_a_product_is_added_to_where_it_stands(after: str, inside: int, rows: int) -> None:
+    square = f"f32[{rows},{rows}]"
+    text = (
+        LOOP.format(
+            body=f"""  t = f32[64] transpose(a), dimensions={{1,0}}
+  d = f32[64] dot({"a" if after == "add(d, d)" else "b"}, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  c = f32[64] {after}
+  ROOT r = (s32[], f32[64], f32[64]) tuple(j, c, b)"""
+        )
+        .replace("f32[64]", square)
+        .replace("constant(5)", "constant(9)")
+    )
+    plan = plan_module(optimize(mlirhlo.parse(text).op))
+    (loop,) = [s for s in plan.steps if isinstance(s, While)]
+    assert sum(isinstance(step, Copy) for step in loop.body) <= inside
+    agrees(text, *np.random.default_rng(0).random((2, rows, rows), np.float32))

@@ -37,9 +37,10 @@ from mlirhlo.lowering.hlo_to_loops.contractions.problem import (
     windowed,
 )
 from mlirhlo.lowering.hlo_to_loops.contractions.tiles import unit_type
-from mlirhlo.lowering.hlo_to_loops.elements import register_type
+from mlirhlo.lowering.hlo_to_loops.elements import physical_order, register_type
 from mlirhlo.lowering.hlo_to_loops.helpers import call_helpers
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output, loop_kernel
+from mlirhlo.lowering.hlo_to_loops.symbols import reads_of
 from mlirhlo.lowering.target import current
 
 _LINE = 64
@@ -75,6 +76,7 @@ def blocked_kernel(
         if is_inner(c) and len(contractions) == 1:
             return inner_kernel(function, c, lanes)
         kernels.append(BlockedKernel(function, c, choose_blocking(c, target)))
+    _share(function, operands)
     size = max(kernel.room_bytes for kernel in kernels)
     room = function.b.workspace(size) if size else None
     tiles: dict[str, Callable[[], FuncOp]] = {}
@@ -84,6 +86,21 @@ def blocked_kernel(
     built = function.b.finish()
     call_helpers(built, tiles)
     return built
+
+
+def _share(function: KernelFunction, operands: Sequence[SSAValue]) -> None:
+    """A result may be written over an operand that is read after the sums alone, at its own places."""
+    shape = function.outputs[0].shape
+    whole = tuple(range(shape.rank))
+    outputs = [output.value for output in function.outputs]
+    elsewhere = {value for value, place in reads_of(outputs, operands) if place != whole}
+    for at, operand in enumerate(operands):
+        own = function.memory[operand].shape
+        alike = own.dimensions == shape.dimensions and physical_order(own) == physical_order(shape)
+        for number, output in enumerate(function.outputs, len(operands)):
+            same = own.element_type.byte_size == output.shape.element_type.byte_size
+            if alike and same and operand not in elsewhere:
+                function.b.may_share(at, number)
 
 
 @dataclass(frozen=True)

@@ -142,8 +142,9 @@ class Finisher:
                 elements.know(c.result.value, self._own(place), value)
                 stride = 1 if self.column is None else self.strides[self.column]
                 target = b.add(offset, b.mul(column, stride))
-                for output, memory in zip(self.outputs, self.memories, strict=True):
-                    result = elements.at(output.value, place)
+                # Results may lie over operands: all is read before the first is stored.
+                results = [elements.at(output.value, place) for output in self.outputs]
+                for result, memory in zip(results, self.memories, strict=True):
                     self._store(memory, target, stride, result, mask)
 
     def _own(self, place: Sequence[Coordinate]) -> Sequence[Coordinate]:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -43,6 +43,22 @@ _PYTHON_CALLBACKS = (
     "xla_buffer_python",
 )
 """Beginnings of the targets that hold a pointer into the process that compiled the module."""
+
+
+_KERNELS: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("triton_kernel_call", "triton_kernel_call_ffi"),
+        "a kernel that Triton compiled for one kind of GPU, in an opaque message",
+    ),
+    **dict.fromkeys(
+        ("__gpu$xla.gpu.triton", "xla.gpu.triton"), "a kernel written in Triton's own MLIR dialect"
+    ),
+    **dict.fromkeys(
+        ("mosaic_gpu", "mosaic_gpu_v2"), "a Mosaic kernel for NVIDIA GPUs, as MLIR bytecode"
+    ),
+    "__cublas$lt$groupedMatmul": "a grouped product whose operands are not settled in public",
+}
+"""What targets run whose meaning is a program for a device."""
 
 
 LATE_CUSTOM_CALLS: dict[str, str] = {
@@ -97,10 +113,21 @@ def _unknown(op: CustomCallOp) -> HloError:
         "from before the pass that made the call"
     )
     message = f"custom-call %{op.instruction_name}: the target {target!r} has no meaning here"
+    kind = _KERNELS.get(target)
+    if kind is not None:
+        message += f"; it runs {kind}"
+        help_ = (
+            "give the kernel a meaning in numpy with mlirhlo.interp.custom_calls.register_custom_call, or "
+            "make the program without it (for Pallas, pallas_call(..., interpret=True))"
+        )
     if target.startswith(_PYTHON_CALLBACKS):
         message += "; it calls into the Python process that compiled the module"
         help_ = "remove the callback (jax.pure_callback, jax.debug.print, …) from the program"
     return HloError(Diagnostic("HLO0350", message, help=help_))
+
+
+_UNFIT = (ValueError, TypeError, LookupError, AssertionError, ArithmeticError, AttributeError)
+"""What a meaning runs into that was given other arrays or options than it expects."""
 
 
 @prepares("custom-call")
@@ -112,7 +139,12 @@ def custom_call(op: CustomCallOp, program: Program) -> Run:
         meaning = frame.machine.custom_calls.get(target) or meaning_of(target)
         if meaning is None:
             raise _unknown(op)
-        value: Any = meaning(op, inputs, frame)
+        try:
+            value: Any = meaning(op, inputs, frame)
+        except _UNFIT as problem:
+            if not meaning.__module__.startswith("mlirhlo."):
+                raise  # what somebody else wrote goes wrong in a place that they know
+            raise unfit(op, f"its operands, result or options do not fit: {problem}") from problem
         if not isinstance(value, Generator) and not _fits(value, op.shape):
             raise unfit(op, f"it gives {describe(value)}, which is not {op.shape}")
         return cast(Value, value)

@@ -1,4 +1,4 @@
-"""LAPACK routines that JAX calls on the CPU: `lapack_<s|d|c|z><routine>_ffi`.
+"""LAPACK routines that JAX calls: `lapack_<s|d|c|z><routine>_ffi`, `cusolver_<routine>_ffi`, `cuhybrid_<routine>`.
 
 Operands are batches of matrices in logical order; attributes are those of the FFI handlers, letters
 given as numbers (`uplo = 76 : ui8` is 'L'). Results that LAPACK leaves to the algorithm (signs of
@@ -145,7 +145,7 @@ def syevd(
 def gesdd(
     inputs: Sequence[Array], options: Mapping[str, Any], shapes: Sequence[ArrayShape]
 ) -> Sequence[Any]:
-    """The operand (undefined), singular values, u, adjoint of v, info."""
+    """The operand (undefined), singular values, u, adjoint of v, info; `transposed`: these two change places."""
     matrix = inputs[0]
     finite: Any = np.isfinite(matrix).all(axis=(-1, -2))
     clean = np.where(finite[..., None, None], matrix, 0)
@@ -158,7 +158,11 @@ def gesdd(
         values = np.linalg.svd(clean, compute_uv=False)
         return matrix, values, _zeros(shapes[2]), _zeros(shapes[3]), info
     u, values, vt = np.linalg.svd(clean, full_matrices=mode == "A")
-    return matrix, values, u, vt, info
+    return (
+        (matrix, values, vt, u, info)
+        if options.get("transposed")
+        else (matrix, values, u, vt, info)
+    )
 
 
 def _zeros(shape: ArrayShape) -> Array:
@@ -173,16 +177,42 @@ def geev(
 
     Eigenvectors have length 1 and a real largest component.
     """
-    matrix = inputs[0]
+    values, left, right, info = _eigen(inputs[0], options)
+    parts = (values.real, values.imag) if inputs[0].dtype.kind != "c" else (values,)
+    return (*parts, left, right, info)
+
+
+@routine("geev_packed")
+def geev_packed(
+    inputs: Sequence[Array], options: Mapping[str, Any], shapes: Sequence[ArrayShape]
+) -> Sequence[Any]:
+    """The operand (undefined), eigenvalues, left and right eigenvectors, info.
+
+    Of real matrices, two conjugate vectors are the real and the imaginary part of the first of them.
+    """
+    values, left, right, info = _eigen(inputs[0], options)
+    if inputs[0].dtype.kind != "c":
+        # The first of a pair has the positive imaginary part.
+        second = np.broadcast_to((values.imag < 0)[..., None, :], left.shape)
+        left, right = (cast(Any, np.where(second, -v.imag, v.real)) for v in (left, right))
+    return inputs[0], values, left, right, info
+
+
+def _eigen(matrix: Array, options: Mapping[str, Any]) -> tuple[Any, Any, Any, Any]:
+    """Eigenvalues, left and right eigenvectors (zeros unless asked for), info."""
+
+    def wanted(side: str) -> bool:
+        if side in options:
+            return bool(options[side])
+        return _letter(options, f"compute_{side}", "N") == "V"
+
     finite: Any = np.isfinite(matrix).all(axis=(-1, -2))
     clean = np.where(finite[..., None, None], matrix, 0)
     values, right = cast("tuple[Any, Any]", np.linalg.eig(widened(clean)))
-    left = np.zeros_like(right)
-    if _letter(options, "compute_left", "N") == "V":
-        left = _left_eigenvectors(clean, values)
-    info = np.where(finite, 0, -4).astype(np.int32)
-    parts = (values.real, values.imag) if matrix.dtype.kind != "c" else (values,)
-    return (*parts, left, right, info)
+    left = _left_eigenvectors(clean, values) if wanted("left") else np.zeros_like(right)
+    if not wanted("right"):
+        right = np.zeros_like(right)
+    return values, left, right, np.where(finite, 0, -4).astype(np.int32)
 
 
 def _left_eigenvectors(matrix: Array, values: Array) -> Array:
@@ -282,10 +312,15 @@ def _meaning(name: str) -> Callable[[CustomCallOp, Sequence[Any], Frame], Value]
 _COMPLEX_ONLY = {"heevd": "syevd", "ungqr": "orgqr", "unmqr": "ormqr", "hetrd": "sytrd"}
 _REAL_ONLY = frozenset(_COMPLEX_ONLY.values())
 
-for _name in ROUTINES:
+for _name in ROUTINES.keys() - {"geev_packed"}:
     for _type in "cz" if _name in _COMPLEX_ONLY else "sd" if _name in _REAL_ONLY else "sdcz":
         register_custom_call(f"lapack_{_type}{_name}_ffi", _meaning(_name))
 
-for _prefix in ("cusolver", "hipsolver"):
-    for _name in ("potrf", "getrf", "geqrf", "orgqr", "ormqr", "syevd", "gesvd", "gesdd", "sytrd"):
-        register_custom_call(f"{_prefix}_{_name}_ffi", _meaning(_name))
+_SOLVER = ("potrf", "getrf", "geqrf", "orgqr", "ormqr", "syevd", "gesvd", "gesdd", "sytrd")
+
+for _vendor in ("cu", "hip"):
+    for _name in _SOLVER:
+        register_custom_call(f"{_vendor}solver_{_name}_ffi", _meaning(_name))
+    register_custom_call(f"{_vendor}solver_geev_ffi", _meaning("geev_packed"))
+    for _name, _called in (("eig_real", "geev"), ("eig_comp", "geev"), ("geqp3", "geqp3")):
+        register_custom_call(f"{_vendor}hybrid_{_name}", _meaning(_called))

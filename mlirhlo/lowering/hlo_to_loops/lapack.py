@@ -1,8 +1,9 @@
 """LAPACK's custom calls: matrix by matrix, in memory of their own, column by column, by the library.
 
-Targets are those of JAX on the CPU (`lapack_<s|d|c|z><routine>_ffi`), of JAX on GPUs where they mean the
-same (`cusolver_<routine>_ffi`) and XLA's own of the same meaning (`Qr`). Batches go to several threads. A
-matrix that holds a NaN or an infinity never gets to an eigenvalue or singular value routine.
+Targets are those of JAX on the CPU (`lapack_<s|d|c|z><routine>_ffi`), of JAX on GPUs (`cusolver_geev_ffi`,
+`cuhybrid_geqp3`, their twins for ROCm) and XLA's own of the same meaning (`Qr`). A call has machine code only
+where its arrays fit the routine's signature (`lapack_signature.py`). Batches go to several threads. A matrix
+that holds a NaN or an infinity never gets to an eigenvalue or singular value routine.
 Source: LAPACK's documentation of each routine; meanings as in `interp/custom_calls/lapack.py`.
 """
 
@@ -12,7 +13,7 @@ import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import i8, i64
 from xdsl.dialects.func import FuncOp
@@ -28,31 +29,51 @@ from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.hlo_to_loops.array_kernel import ArrayKernel
 from mlirhlo.lowering.hlo_to_loops.elements import register_type
 from mlirhlo.lowering.hlo_to_loops.kernels import builds
+from mlirhlo.lowering.hlo_to_loops.lapack_signature import Signature
 from mlirhlo.lowering.hlo_to_loops.outside import Outside
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 
 _LETTERS = {F32: "s", F64: "d", C64: "c", C128: "z"}
 _OF_COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
-_TARGET = re.compile(r"(?:lapack_[sdcz]|cusolver_|hipsolver_)(\w+)_ffi")
-_XLAS = {
-    "Qr": "geqrf",
-    "QrDecompositionBlock": "geqrf",
-    "ProductOfElementaryHouseholderReflectors": "orgqr",
+_TARGET = re.compile(
+    r"lapack_(?P<letter>[sdcz])(?P<lapack>\w+)_ffi"
+    r"|(?:cusolver|hipsolver)_(?P<solver>\w+)_ffi"
+    r"|(?:cu|hip)hybrid_(?P<hybrid>\w+)"
+)
+_OF_LIBRARY = {
+    "lapack": {
+        **{name: name for name in ("potrf", "getrf", "geqrf", "geqp3", "orgqr", "ormqr", "gehrd")},
+        **{name: name for name in ("sytrd", "trsm", "gtsv", "syevd", "gesdd", "geev", "gees")},
+        **{complex_: real for real, complex_ in _OF_COMPLEX.items()},
+    },
+    "solver": {
+        **{name: name for name in ("potrf", "getrf", "geqrf", "orgqr", "ormqr", "sytrd", "syevd")},
+        "geev": "geev_packed",
+        "gesdd": "gesdd",
+        "gesvd": "gesdd",
+    },
+    "hybrid": {"eig_real": "geev", "eig_comp": "geev", "geqp3": "geqp3"},
+    "XLA": {
+        "Qr": "geqrf",
+        "QrDecompositionBlock": "geqrf",
+        "ProductOfElementaryHouseholderReflectors": "orgqr",
+    },
 }
+"""The routine that is meant by a name of a library; of gesvd only the algorithm is another."""
 _FLOP_NS = 0.3
 
 Routine = Callable[["Call"], None]
 
-ROUTINES: dict[str, tuple[int, int, int, Routine]] = {}
-"""Numbers of operands, results, results of complex matrices, and what builds the call."""
+ROUTINES: dict[str, tuple[Signature, Signature, Routine]] = {}
+"""Signatures of a routine for real and for complex matrices, and what builds its calls."""
 
 
-def routine(operands: int, results: int, of_complex: int = 0) -> Callable[[Routine], Routine]:
+def routine(signature: str, of_complex: str = "") -> Callable[[Routine], Routine]:
     """Decorator: the function, named after LAPACK's routine, builds its calls."""
 
     def register(function: Routine) -> Routine:
         name = function.__name__.strip("_")
-        ROUTINES[name] = (operands, results, of_complex or results, function)
+        ROUTINES[name] = (Signature(signature), Signature(of_complex or signature), function)
         return function
 
     return register
@@ -60,25 +81,26 @@ def routine(operands: int, results: int, of_complex: int = 0) -> Callable[[Routi
 
 @builds("custom-call")
 def custom_call(name: str, op: Any) -> FuncOp:
-    """Kernels of custom calls that LAPACK answers. Raises `HloError` HLO0432 for all others."""
+    """Kernels of custom calls that LAPACK answers. Raises `HloError` HLO0432 for all others, and for
+    arrays and options that do not fit the routine."""
     target = str(op.custom_call_target)
     found = _TARGET.fullmatch(target)
-    called = found[1] if found else _XLAS.get(target, "")
-    for real, complex_ in _OF_COMPLEX.items():
-        called = real if called == complex_ else called
-    if called not in ROUTINES:
+    library = (found.lastgroup if found else None) or "XLA"
+    called = _OF_LIBRARY[library].get(found[library] if found else target)
+    if called is None:
         raise error("HLO0432", f"custom call {target} has no machine code")
-    operands, *results, build = ROUTINES[called]
     k = ArrayKernel(name, op)
     arrays = [*k.operands, *k.results]
+    element = k.operands[0].element_type if k.operands else S32
+    real, complex_, build = ROUTINES[called]
+    signature = complex_ if element.is_complex else real
     if (
-        len(k.operands) != operands
-        or k.operands[0].element_type not in _LETTERS
-        or len(k.results) != results[k.operands[0].element_type.is_complex]
+        not signature.fits(k.operands, k.results)
         or any(0 in shape.dimensions for shape in arrays)
+        or (found and found["letter"] not in (None, _LETTERS[element]))
     ):
         raise error("HLO0432", f"custom call {target} of these shapes has no machine code")
-    call = Call(k, op)
+    call = Call(k, op, signature.rank)
     build(call)
     return call.outside.finish(k.finish())
 
@@ -86,7 +108,7 @@ def custom_call(name: str, op: Any) -> FuncOp:
 class Call:
     """A kernel that calls a routine for every matrix of a batch."""
 
-    def __init__(self, k: ArrayKernel, op: Instruction) -> None:
+    def __init__(self, k: ArrayKernel, op: Instruction, rank: int) -> None:
         self.k, self.b = k, k.b
         self.outside = Outside(k.b)
         self.options = options_of(op)
@@ -94,7 +116,7 @@ class Call:
         self.letter = _LETTERS[element]
         self.real = register_type(element)
         self.parts = 2 if element.is_complex else 1
-        self.rank = 2
+        self.rank = rank
         """Dimensions of operand 0 that are one matrix."""
         self.place: Sequence[Coordinate] = ()
         """Of the matrix in its batch."""
@@ -103,17 +125,32 @@ class Call:
     def is_complex(self) -> bool:
         return self.parts == 2
 
-    def letter_of(self, key: str, default: str) -> str:
-        """An option that is a letter, or its number."""
+    def require(self, fits: bool) -> None:
+        """Raises `HloError` HLO0432 unless shapes and options fit the routine."""
+        if not fits:
+            target = str(cast(Any, self.k.op).custom_call_target)
+            raise error("HLO0432", f"custom call {target} of these options has no machine code")
+
+    def letter_of(self, key: str, letters: str) -> str:
+        """An option that is one of `letters`, the first unless given, or its number."""
+        value = self.options.get(key, letters[0])
+        if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 128:
+            value = chr(value)
+        self.require(isinstance(value, str) and len(value) == 1 and value in letters)
+        return str(value)
+
+    def number_of(self, key: str, default: int) -> int:
+        """An option that is an integer."""
         value = self.options.get(key, default)
-        return chr(value) if isinstance(value, int) and not isinstance(value, bool) else str(value)
+        self.require(isinstance(value, int))
+        return int(value)
 
     @property
     def triangle(self) -> str:
         """`L` or `U`."""
         if "lower" in self.options:
             return "L" if self.options["lower"] else "U"
-        return self.letter_of("uplo", "L")
+        return self.letter_of("uplo", "LU")
 
     def size(self, number: int) -> tuple[int, int]:
         """Rows and columns of an argument: an operand or, counted on, a result."""

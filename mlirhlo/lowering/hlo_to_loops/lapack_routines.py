@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from math import prod
 
 from xdsl.ir import SSAValue
 
-from mlirhlo.diagnostics import error
 from mlirhlo.lowering.hlo_to_loops.lapack import Call, routine
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate
 
@@ -16,7 +17,7 @@ BLOCK = 64
 # ---------------------------------------------------------------- factors
 
 
-@routine(1, 2)
+@routine("x[n,n] -> x[n,n] i[]")
 def _potrf(c: Call) -> None:
     """Cholesky's factor over one triangle; info."""
     n, _ = c.size(0)
@@ -27,7 +28,7 @@ def _potrf(c: Call) -> None:
         c.write_vector(2, info)
 
 
-@routine(1, 3)
+@routine("x[m,n] -> x[m,n] i[l] i[]")
 def _getrf(c: Call) -> None:
     """LU factors, pivots from 1 on, info."""
     m, n = c.size(0)
@@ -39,7 +40,7 @@ def _getrf(c: Call) -> None:
         c.write_vector(3, info)
 
 
-@routine(1, 2)
+@routine("x[m,n] -> x[m,n] x[l]")
 def _geqrf(c: Call) -> None:
     """R and reflectors, tau."""
     m, n = c.size(0)
@@ -51,7 +52,7 @@ def _geqrf(c: Call) -> None:
         c.write_vector(2, tau)
 
 
-@routine(2, 3)
+@routine("x[m,n] i[n] -> x[m,n] i[n] x[l]")
 def _geqp3(c: Call) -> None:
     """R and reflectors, pivots from 1 on, tau."""
     m, n = c.size(0)
@@ -67,15 +68,12 @@ def _geqp3(c: Call) -> None:
         c.write_vector(4, tau)
 
 
-@routine(2, 1)
+@routine("x[m,n] x[k] -> x[m,n]")
 def _orgqr(c: Call) -> None:
     """The product of the reflectors."""
     m, n = c.size(0)
     count = c.k.shape(1).dimensions[-1]
-    if c.size(2) != (m, n) or not count <= n <= m:
-        raise error(
-            "HLO0432", "reflectors of another shape than their product have no machine code"
-        )
+    c.require(count <= n <= m)
     room = n * BLOCK
     with c.each(("x", m * n), ("x", count), ("x", room), ("i", 1)) as (a, tau, work, info):
         c.read(0, a)
@@ -84,12 +82,13 @@ def _orgqr(c: Call) -> None:
         c.write(2, a)
 
 
-@routine(3, 1)
+@routine("x[o,p] x[k] x[m,n] -> x[m,n]")
 def _ormqr(c: Call) -> None:
     """The product of the reflectors, or its adjoint, times a matrix."""
     order, count = c.size(0)[0], c.k.shape(1).dimensions[-1]
     m, n = c.size(2)
     left = bool(c.options.get("left", True))
+    c.require(order == (m if left else n) and count <= min(c.size(0)))
     turned = ("C" if c.is_complex else "T") if c.options.get("transpose", False) else "N"
     room = max(m, n) * BLOCK + 65 * 64
     rooms = (("x", prod(c.size(0))), ("x", count), ("x", m * n), ("x", room), ("i", 1))
@@ -102,11 +101,12 @@ def _ormqr(c: Call) -> None:
         c.write(3, given)
 
 
-@routine(1, 3)
+@routine("x[n,n] -> x[n,n] x[n-1] i[]")
 def _gehrd(c: Call) -> None:
     """Hessenberg form and reflectors, tau, info."""
     n, _ = c.size(0)
-    low, high = int(c.options.get("low", 1)), int(c.options.get("high", n))
+    low, high = c.number_of("low", 1), c.number_of("high", n)
+    c.require(1 <= low <= high <= n)
     room = n * BLOCK + 65 * 64
     with c.each(("x", n * n), ("x", n), ("x", room), ("i", 1)) as (a, tau, work, info):
         c.read(0, a)
@@ -116,7 +116,7 @@ def _gehrd(c: Call) -> None:
         c.write_vector(3, info)
 
 
-@routine(1, 5)
+@routine("x[n,n] -> x[n,n] r[n] r[n-1] x[n-1] i[]")
 def _sytrd(c: Call) -> None:
     """Factored matrix, diagonal, off-diagonal, tau, info."""
     n, _ = c.size(0)
@@ -133,22 +133,23 @@ def _sytrd(c: Call) -> None:
 # ---------------------------------------------------------------- equations
 
 
-@routine(2, 1)
+@routine("x[o,o] x[m,n] -> x[m,n]")
 def _trsm(c: Call) -> None:
     """x with op(a) x = b or x op(a) = b."""
     order, (m, n) = c.size(0)[0], c.size(1)
+    side = c.letter_of("side", "LR")
+    c.require(order == (m if side == "L" else n))
     with c.each(("x", order * order), ("x", m * n)) as (a, x):
         c.read(0, a)
         c.read(1, x)
-        letters = [c.letter_of("side", "L"), c.triangle, c.letter_of("trans_x", "N")]
-        c.call("trsm", *letters, c.letter_of("diag", "N"), m, n, 1.0, a, order, x, m)
+        letters = [side, c.triangle, c.letter_of("trans_x", "NTC"), c.letter_of("diag", "NU")]
+        c.call("trsm", *letters, m, n, 1.0, a, order, x, m)
         c.write(2, x)
 
 
-@routine(4, 5)
+@routine("x[m] x[m] x[m] x[m,n] -> x[m] x[m] x[m] x[m,n] i[]")
 def _gtsv(c: Call) -> None:
     """The diagonals of U, the solution, info. The first of `dl` and the last of `du` are not read."""
-    c.rank = 1
     m, n = c.size(3)
     rooms = (("x", m), ("x", m), ("x", m), ("x", m * n), ("i", 1))
     with c.each(*rooms) as (below, diagonal, above, x, info):
@@ -173,7 +174,7 @@ def _gtsv(c: Call) -> None:
 # ---------------------------------------------------------------- eigenvalues, singular values
 
 
-@routine(1, 3)
+@routine("x[n,n] -> x[n,n] r[n] i[]")
 def _syevd(c: Call) -> None:
     """Eigenvectors, ascending eigenvalues, info; from one triangle."""
     n, _ = c.size(0)
@@ -191,18 +192,24 @@ def _syevd(c: Call) -> None:
         c.write_vector(3, info)
 
 
-@routine(1, 5)
+@routine("x[m,n] -> x[m,n] r[l] x[o,p] x[q,s] i[]")
 def _gesdd(c: Call) -> None:
     """The operand as it was, singular values, u, adjoint of v, info."""
     m, n = c.size(0)
     least, most = min(m, n), max(m, n)
-    mode = c.letter_of("mode", "A")
+    mode = c.letter_of("mode", "ASN")
     if "compute_uv" in c.options:
         mode = "A" if c.options.get("full_matrices") else "S"
         mode = mode if c.options["compute_uv"] else "N"
+    # Which of the results is u.
+    left, right = (4, 3) if c.options.get("transposed") else (3, 4)
+    thin = ((m, least), (least, n))
+    shapes = (c.size(left), c.size(right))
+    c.require(shapes == thin if mode == "S" else shapes in (((m, m), (n, n)), thin))
+    c.require(mode != "A" or shapes == ((m, m), (n, n)))
     room = 4 * least * least + 8 * least + 2 * most + (m + n) * BLOCK
     reals = least * max(5 * least + 7, 2 * most + 2 * least + 1)
-    u_size, v_size = prod(c.size(3)), prod(c.size(4))
+    u_size, v_size = prod(c.size(left)), prod(c.size(right))
     rooms = (("x", m * n), ("r", least), ("x", u_size), ("x", v_size))
     spare = (("x", room), ("r", reals), ("i", 8 * least), ("i", 1))
     with c.each(*rooms, *spare) as (a, values, u, v, work, real, whole, info):
@@ -213,32 +220,22 @@ def _gesdd(c: Call) -> None:
                 c.b.store(c.b.constant(0.0, c.real), matrix, [i])
         with c.sound(a, m * n, info, -4):
             more = (real,) if c.is_complex else ()
-            vectors = (u, c.size(3)[0], v, c.size(4)[0])
+            vectors = (u, c.size(left)[0], v, c.size(right)[0])
             c.call("gesdd", mode, m, n, a, m, values, *vectors, work, room, *more, whole, info)
         c.write_vector(2, values)
-        c.write(3, u)
-        c.write(4, v)
+        c.write(left, u)
+        c.write(right, v)
         c.write_vector(5, info)
 
 
-@routine(1, 5, 4)
+@routine(
+    "x[n,n] -> r[n] r[n] c[n,n] c[n,n] i[]",
+    of_complex="x[n,n] -> x[n] x[n,n] x[n,n] i[]",
+)
 def _geev(c: Call) -> None:
     """Eigenvalues (of real matrices real and imaginary parts), left and right eigenvectors, info."""
-    n, _ = c.size(0)
-    jobs = (c.letter_of("compute_left", "N"), c.letter_of("compute_right", "N"))
-    room = n * (BLOCK + 4)
-    kind = "x" if c.is_complex else "r"
-    rooms = (("x", n * n), (kind, n), ("r", n), ("x", n * n), ("x", n * n))
-    spare = (("x", room), ("r", 2 * n), ("i", 1))
-    with c.each(*rooms, *spare) as (a, values, imaginary, left, right, work, real, info):
-        c.read(0, a)
-        for vectors in (left, right):
-            with c.b.loop(0, n * n * c.parts) as i:
-                c.b.store(c.b.constant(0.0, c.real), vectors, [i])
-        with c.sound(a, n * n, info, -4):
-            both = (values,) if c.is_complex else (values, imaginary)
-            more = (real,) if c.is_complex else ()
-            c.call("geev", *jobs, n, a, n, *both, left, n, right, n, work, room, *more, info)
+    with _eigen(c) as (values, imaginary, left, right, info):
+        both = (values,) if c.is_complex else (values, imaginary)
         for number, made in enumerate(both, 1):
             c.write_vector(number, made)
         for number, vectors in enumerate((left, right), 1 + len(both)):
@@ -247,6 +244,49 @@ def _geev(c: Call) -> None:
             else:
                 _write_pairs(c, number, vectors, imaginary)
         c.write_vector(3 + len(both), info)
+
+
+@routine("x[n,n] -> x[n,n] c[n] x[n,n] x[n,n] i[]")
+def _geev_packed(c: Call) -> None:
+    """The operand, eigenvalues, left and right eigenvectors, info; of real matrices a pair of conjugate
+    vectors is its real part and its imaginary part."""
+    n, _ = c.size(0)
+    with _eigen(c, original=1) as (values, imaginary, left, right, info):
+        with c.b.loop(0, n) as i:
+            parts = [c.b.load(values, [c.b.add(c.b.mul(i, c.parts), p)]) for p in range(c.parts)]
+            if not c.is_complex:
+                parts.append(c.b.load(imaginary, [i]))
+            c.k.write(2, [*c.place, Coordinate(i)], tuple(parts))
+        c.write(3, left)
+        c.write(4, right)
+        c.write_vector(5, info)
+
+
+@contextmanager
+def _eigen(c: Call, original: int | None = None) -> Generator[tuple[SSAValue, ...]]:
+    """Memory with eigenvalues (of real matrices their imaginary parts in the second), left and right
+    eigenvectors as LAPACK gives them, info. `original`: the result that is the operand."""
+    n, _ = c.size(0)
+    jobs = [
+        ("V" if c.options[side] else "N") if side in c.options else c.letter_of(key, "NV")
+        for side, key in (("left", "compute_left"), ("right", "compute_right"))
+    ]
+    room = n * (BLOCK + 4)
+    kind = "x" if c.is_complex else "r"
+    rooms = (("x", n * n), (kind, n), ("r", n), ("x", n * n), ("x", n * n))
+    spare = (("x", room), ("r", 2 * n), ("i", 1))
+    with c.each(*rooms, *spare) as (a, values, imaginary, left, right, work, real, info):
+        c.read(0, a)
+        if original is not None:
+            c.write(original, a)
+        for vectors in (left, right):
+            with c.b.loop(0, n * n * c.parts) as i:
+                c.b.store(c.b.constant(0.0, c.real), vectors, [i])
+        with c.sound(a, n * n, info, -4):
+            both = (values,) if c.is_complex else (values, imaginary)
+            more = (real,) if c.is_complex else ()
+            c.call("geev", *jobs, n, a, n, *both, left, n, right, n, work, room, *more, info)
+        yield values, imaginary, left, right, info
 
 
 def _write_pairs(c: Call, number: int, vectors: SSAValue, imaginary: SSAValue) -> None:
@@ -265,7 +305,10 @@ def _write_pairs(c: Call, number: int, vectors: SSAValue, imaginary: SSAValue) -
         c.k.write(number, [*c.place, Coordinate(i), Coordinate(j)], (real, other))
 
 
-@routine(1, 6, 5)
+@routine(
+    "x[n,n] -> x[n,n] x[n,n] r[n] r[n] i[] i[]",
+    of_complex="x[n,n] -> x[n,n] x[n,n] x[n] i[] i[]",
+)
 def _gees(c: Call) -> None:
     """Schur form, Schur vectors, eigenvalues (of real matrices two parts), number selected, info."""
     n, _ = c.size(0)

@@ -63,18 +63,33 @@ def string(text: str) -> StringAttr:
 
 def integer(number: int, type_: Any) -> Any:
     """A number of any integer type or `index`."""
-    if type_ == i64:
+    if type_ is i64 or type_ == i64:
         return integer64(number)
-    if type_ == i32:
+    if type_ is i32 or type_ == i32:
         return integer32(number)
-    if type_ == i1:
+    if type_ is i1 or type_ == i1:
         return (_FALSE, _TRUE)[number & 1]
     return IntegerAttr(number, type_)
 
 
-@functools.lru_cache(_MOST)
 def number(text: str, type_: Any) -> Any:
     """A number, as Python writes it, of any type of numbers; of a vector in every lane."""
+    key = text, id(type_)
+    found = _NUMBERS.get(key)
+    if found is None:
+        if len(_NUMBERS) >= _MOST:
+            _NUMBERS.clear()
+        found = _NUMBERS[key] = type_, _number(text, type_)
+    return found[1]
+
+
+_NUMBERS: dict[tuple[str, int], tuple[Any, Any]] = {}
+"""By the text and the identity of the type, which stands beside the number: hashing a type takes longer
+than all else."""
+
+
+@functools.lru_cache(_MOST)
+def _number(text: str, type_: Any) -> Any:
     if isinstance(type_, VectorType):
         element = cast("VectorType[Attribute]", type_).element_type
         value = number(text, element)

@@ -86,6 +86,16 @@ def operands_of(op: Operation) -> SSAValues[SSAValue]:
     return op._operands
 
 
+def ops_of(block: Block) -> list[Operation]:
+    """The ops of a block as they are now, in order."""
+    found: list[Operation] = []
+    op = block._first_op
+    while op is not None:
+        found.append(op)
+        op = op._next_op
+    return found
+
+
 def append(block: Block, op: Operation) -> None:
     """Puts a new, detached op at the end of a block."""
     op.parent = block

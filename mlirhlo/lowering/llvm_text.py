@@ -37,6 +37,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.llvm import LLVMX86AMXType
+from mlirhlo.dialects.quick import ops_of
 from mlirhlo.lowering.intrinsics import OVERLOADED, mangled
 from mlirhlo.lowering.llvm_instructions import WRITERS
 from mlirhlo.lowering.llvm_spelling import byte, float_text, symbol
@@ -155,22 +156,28 @@ class ModuleText:
         if isinstance(value, FloatAttr):
             return float_text(value.value.data, type_)
         if isinstance(value, DenseIntOrFPElementsAttr):
+            dense = cast(Any, value)
             element = (
                 cast(Any, type_).element_type
                 if isinstance(type_, VectorType)
                 else (cast(LLVMArrayType, type_).type)
             )
             spelled = self.type(element)
-            values = value.get_values()
+            count, data = len(dense), dense.data.data
+            first = data[: len(data) // count]
+            is_splat = first * count == data  # by bits: zeros have signs
+            numbers: Sequence[float] = (
+                dense.get_element_type().unpack(first, 1) if is_splat else dense.get_values()
+            )
             texts = [
-                float_text(cast(float, v), element)
+                float_text(v, element)
                 if not isinstance(element, IntegerType)
                 else (("true" if v else "false") if cast(Any, element).width.data == 1 else str(v))
-                for v in (values[:1] if value.is_splat() else values)
+                for v in numbers
             ]
-            if value.is_splat() and isinstance(type_, VectorType):
+            if is_splat and isinstance(type_, VectorType):
                 return f"splat ({spelled} {texts[0]})"
-            if value.is_splat():
+            if is_splat:
                 texts *= cast(LLVMArrayType, type_).size.data
             brackets = "<>" if isinstance(type_, VectorType) else "[]"
             return brackets[0] + ", ".join(f"{spelled} {t}" for t in texts) + brackets[1]
@@ -183,7 +190,8 @@ class FunctionText:
     def __init__(self, printer: ModuleText, op: FuncOp) -> None:
         self.printer = printer
         self.op = op
-        self.names: dict[SSAValue, str] = {}
+        self.names: dict[int, str] = {}
+        """Of values, by identity."""
         self.blocks: dict[Block, str] = {}
         self.lines: list[str] = []
         self.count = 0
@@ -202,7 +210,7 @@ class FunctionText:
                 words += _argument_attributes(given[at].data)
             if blocks:
                 argument = blocks[0].args[at]
-                self.names[argument] = f"%a{at}"
+                self.names[id(argument)] = f"%a{at}"
                 words.append(f"%a{at}")
             arguments.append(" ".join(words))
         if not blocks:
@@ -216,12 +224,12 @@ class FunctionText:
             self.blocks[block] = f"b{at}"
             if at:
                 for argument in block.args:
-                    self.names[argument] = self.fresh()
+                    self.names[id(argument)] = self.fresh()
         for at, block in enumerate(blocks):
             self.lines.append(f"b{at}:")
             if at:
                 self.phis(block)
-            for inner in block.ops:
+            for inner in ops_of(block):
                 self.instruction(inner)
         body = "\n".join(self.lines)
         head = f"define {linkage}{result} @{symbol(name)}({', '.join(arguments)}){group}"
@@ -233,18 +241,20 @@ class FunctionText:
 
     def ref(self, value: SSAValue) -> str:
         """How a value is written as an operand, without its type."""
-        text = self.names.get(value)
+        text = self.names.get(id(value))
         if text is None:
             owner = value.owner
             assert isinstance(owner, Operation)
             # Only phis read what a later line defines.
             text = self.inline(owner) if owner.name in _INLINE else self.fresh()
-            self.names[value] = text
+            self.names[id(value)] = text
         return text
 
     def typed(self, value: SSAValue) -> str:
         """A value after its type."""
-        return f"{self.printer.type(value.type)} {self.ref(value)}"
+        type_ = value.type
+        spelled = self.printer.types.get(id(type_)) or self.printer.type(type_)
+        return f"{spelled} {self.names.get(id(value)) or self.ref(value)}"
 
     def inline(self, op: Operation) -> str:
         """Constants and addresses have no line of their own."""
@@ -273,7 +283,7 @@ class FunctionText:
         for at, argument in enumerate(block.args):
             pairs = ", ".join(f"[ {self.ref(v[at])}, %{source} ]" for source, v in incoming)
             type_ = self.printer.type(argument.type)
-            self.lines.append(f"  {self.names[argument]} = phi {type_} {pairs}")
+            self.lines.append(f"  {self.names[id(argument)]} = phi {type_} {pairs}")
 
     def instruction(self, op: Operation) -> None:
         if op.name in _INLINE:
@@ -284,9 +294,9 @@ class FunctionText:
         text = write(self, op)
         for result in op.results:
             # A forward reference of a phi may have named it already.
-            name = self.names.get(result)
+            name = self.names.get(id(result))
             if name is None:
-                name = self.names[result] = self.fresh()
+                name = self.names[id(result)] = self.fresh()
             text = f"{name} = {text}"
         self.lines.append(f"  {text}")
 

@@ -55,7 +55,8 @@ class DefaultLayoutsPass(HloPass):
         del trace
         if module.is_scheduled or any(isinstance(op, BitcastOp) for op in module.instructions):
             return False
-        if all(_default(op.output.type) == op.output.type for op in module.instructions):
+        types = {id(op.output.type): op.output.type for op in module.instructions}
+        if all(_default(type_) == type_ for type_ in types.values()):
             return False
         result = module.program_layout.result
         for computation in module.computations:

@@ -92,8 +92,8 @@ def _module(text: str) -> Any:
 def _compiling() -> Generator[None]:
     """LLVM with one pass less: loops here carry the addresses that loop-strength reduction would look for.
 
-    It takes a quarter of the time and gains nothing. The option is the whole process's, others get it
-    back as it is by default.
+    It runs from level 1 on, takes a quarter of the time and gains nothing. The option is the whole
+    process's, others get it back as it is by default.
     """
     llvm = _binding()
     with _lock:
@@ -110,9 +110,10 @@ def compile_object(text: str, cpu: Cpu | None = None, level: int = 2) -> bytes:
     `level`: 0 to 3, LLVM's effort in code generation; none for text that begins with `LIGHT`.
     Raises `HloError` HLO0433.
     """
-    with _compiling():
-        machine = _target_machine(cpu or host(), 0 if text.startswith(LIGHT) else level)
-        return cast(bytes, machine.emit_object(_module(text)))
+    if text.startswith(LIGHT):
+        level = 0
+    with _compiling() if level else _lock:
+        return cast(bytes, _target_machine(cpu or host(), level).emit_object(_module(text)))
 
 
 def compile_assembly(text: str, cpu: Cpu | None = None, level: int = 2) -> str:

@@ -135,7 +135,8 @@ def _parsed(text: str) -> _Module | None:
                 inside = None
             else:
                 inside.body.append(line)
-                inside.names.update(_NAME.findall(line))
+                if "@" in line:
+                    inside.names.update(_NAME.findall(line))
         elif (found := _FUNCTION.match(line)) is not None:
             internal, result, name, arguments, group = found.groups()
             inside = _Function(bool(internal), result, arguments, (group or "").strip(), [])

@@ -53,7 +53,8 @@ class BlockBuilder:
         """Appends an op of one result and gives it."""
         op = create_op(cls, operands, (result_type,), properties)
         append(self.block, op)
-        return op.results[0]
+        (result,) = op.results
+        return result
 
     def effect(
         self,
@@ -81,7 +82,8 @@ class BlockBuilder:
             attribute = cast(Attribute, number(text, type_))
             op = create_op(xarith.ConstantOp, (), (type_,), {"value": attribute})
             self._heads.append(op)
-            found = self._constants[key] = op.results[0]
+            (found,) = op.results
+            self._constants[key] = found
         return found
 
     def table(self, numbers: Sequence[float], element: Attribute) -> SSAValue:
@@ -107,7 +109,7 @@ class BlockBuilder:
 
     def index(self, value: Index) -> SSAValue:
         """An index as a value."""
-        return value if isinstance(value, SSAValue) else self.constant(value, INDEX)
+        return self.constant(value, INDEX) if isinstance(value, int) else value
 
     # Arithmetic on indices, folded where both sides are known
 

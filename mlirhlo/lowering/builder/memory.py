@@ -94,7 +94,7 @@ class MemoryBuilder(ArithmeticBuilder):
 
     def load(self, source: SSAValue, indices: Sequence[Index]) -> SSAValue:
         """One element."""
-        element = cast(MemRefType[Any], source.type).element_type
+        element = cast("MemRefType[Any]", source.type).element_type
         return self.emit(memref.LoadOp, [source, *map(self.index, indices)], element)
 
     def store(self, value: SSAValue, target: SSAValue, indices: Sequence[Index]) -> None:
@@ -103,7 +103,7 @@ class MemoryBuilder(ArithmeticBuilder):
 
     def moved(self, source: SSAValue, start: Index) -> SSAValue:
         """A buffer of one dimension and any size from an element on; of one type, so that loops carry it."""
-        element = cast(MemRefType[Any], source.type).element_type
+        element = cast("MemRefType[Any]", source.type).element_type
         return self.emit(
             memref.SubviewOp,
             [source, self.index(start), self.index(1)],
@@ -119,7 +119,7 @@ class MemoryBuilder(ArithmeticBuilder):
         mask: SSAValue | None = None,
     ) -> SSAValue:
         """Neighbours along the last dimension; lanes whose mask is not set are zero."""
-        element = cast(MemRefType[Any], source.type).element_type
+        element = cast("MemRefType[Any]", source.type).element_type
         type_ = vector_of(element, lanes)
         operands = [source, *map(self.index, indices)]
         if mask is None:
@@ -171,7 +171,7 @@ class MemoryBuilder(ArithmeticBuilder):
         mask: SSAValue | None = None,
     ) -> SSAValue:
         """Elements at `indices` moved by `offsets` along the last dimension."""
-        element = cast(MemRefType[Any], source.type).element_type
+        element = cast("MemRefType[Any]", source.type).element_type
         lanes = lanes_of(offsets.type)
         type_ = vector_of(element, lanes)
         mask = mask or self.constant(1, vector_of(i1, lanes))

@@ -40,18 +40,27 @@ Index: TypeAlias = "SSAValue | int"
 EXACT = xarith.FastMathFlagsAttr("none")
 REASSOCIATE = xarith.FastMathFlagsAttr([FastMathFlag.REASSOC])
 NO_OVERFLOW = xarith.IntegerOverflowAttr("none")
-_VECTORS: dict[tuple[Attribute, int], VectorType[Any]] = {}
+_MOST = 1 << 12
+_VECTORS: dict[tuple[int, int], tuple[Attribute, VectorType[Any]]] = {}
+"""By the identity of the element type, which stands beside the vector."""
 
 
 def vector_of(element: Attribute, lanes: int) -> VectorType[Any]:
     """`vector<lanes x element>`, one object for each."""
-    found = _VECTORS.get((element, lanes))
+    found = _VECTORS.get((id(element), lanes))
     if found is None:
-        found = _VECTORS[element, lanes] = VectorType(element, [lanes])
-    return found
+        if len(_VECTORS) >= _MOST:
+            _VECTORS.clear()
+        found = _VECTORS[id(element), lanes] = element, _vector_of(element, lanes)
+    return found[1]
 
 
-@functools.lru_cache(1 << 12)
+@functools.lru_cache(_MOST)
+def _vector_of(element: Attribute, lanes: int) -> VectorType[Any]:
+    return VectorType(element, [lanes])
+
+
+@functools.lru_cache(_MOST)
 def memref_of(element: Attribute, *sizes: int) -> MemRefType[Any]:
     """`memref<sizes x element>`, one object for each."""
     return MemRefType(element, sizes)

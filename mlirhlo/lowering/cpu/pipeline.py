@@ -108,7 +108,7 @@ def optimize_in_place(
 
 def has_layouts(module: HloModule) -> bool:
     """Whether any array has its dimensions in another order than the default."""
-    types = {op.output.type for op in module.instructions}
+    types = {id(op.output.type): op.output.type for op in module.instructions}.values()
     return any(
         leaf.layout is not None and leaf.layout.minor_to_major != tuple(range(leaf.rank))[::-1]
         for type_ in types

@@ -117,7 +117,7 @@ class _Planner:
         self.instructions: dict[str, Instruction] = {}
         self.effects = SideEffects.of(module)
         self.orders: dict[ComputationOp, Sequence[Instruction]] = {}
-        self.names: dict[object, str] = {}
+        self.names: dict[object, list[str]] = {}
         """Kernels by what they compute."""
         self.buffers: list[Buffer] = []
         self.constants: list[Buffer] = []
@@ -381,8 +381,10 @@ class _Planner:
         reads = [leaf for v in op.inputs for leaf in leaves(trees[v])]
         writes = list(leaves(result))
         key = kernel_key(op, self.computations)
-        name = self.names.get(key)
-        if name is None:
+        names = self.names.setdefault(key, [])  # which hashes the key once
+        if names:
+            (name,) = names
+        else:
             name = f"{op.opcode.name.replace('-', '_')}_{len(self.kernels)}"
             if isinstance(op, FusionOp):
                 name = f"fusion_{len(self.kernels)}"
@@ -392,7 +394,7 @@ class _Planner:
                 if problem.code != "HLO0432":
                     raise
                 name = ""
-            self.names[key] = name
+            names.append(name)
             self.instructions[name] = op
         if not name:
             return self._by_python(op, trees, steps)

@@ -91,6 +91,7 @@ class Merging:
         self.operands = set(operands)
         self.order: list[Instruction] = []
         """Instructions, operands first."""
+        self._axes: dict[SSAValue, tuple[int, ...]] = {}
         self._parent: dict[Boundary, Boundary] = {}
         self._cut: set[Boundary] = set()
         outputs = list(outputs)
@@ -100,17 +101,24 @@ class Merging:
         for output in outputs[1:]:
             # Outputs that could share their loops do.
             if arrays_in(output)[0].dimensions == arrays_in(outputs[0])[0].dimensions:
-                self._relate(output, outputs[0], {d: d for d in axes_of(output)})
+                self._relate(output, outputs[0], {d: d for d in self.axes(output)})
 
     def groups(self, value: SSAValue) -> tuple[tuple[int, ...], ...]:
         """Axes of a value, those that become one together."""
         groups: list[tuple[int, ...]] = []
-        for at, axis in enumerate(axes_of(value)):
+        for at, axis in enumerate(self.axes(value)):
             if at and self._find((value, at - 1)) not in self._cut:
                 groups[-1] = (*groups[-1], axis)
             else:
                 groups.append((axis,))
         return tuple(groups)
+
+    def axes(self, value: SSAValue) -> tuple[int, ...]:
+        """`axes_of`, remembered."""
+        found = self._axes.get(value)
+        if found is None:
+            found = self._axes[value] = axes_of(value)
+        return found
 
     def _walk(self, outputs: Sequence[SSAValue]) -> None:
         seen: set[SSAValue] = set(self.operands)
@@ -148,7 +156,7 @@ class Merging:
 
     def cut_all(self, value: SSAValue) -> None:
         """Keeps all axes of a value apart."""
-        for at in range(len(axes_of(value)) - 1):
+        for at in range(len(self.axes(value)) - 1):
             self.cut((value, at))
 
     def _relate(self, result: SSAValue, operand: SSAValue, come_from: Mapping[int, int]) -> None:
@@ -158,8 +166,11 @@ class Merging:
         self._one_side(operand, result, leads_to)
 
     def _one_side(self, here: SSAValue, there: SSAValue, to: Mapping[int, int]) -> None:
-        place = {d: at for at, d in enumerate(axes_of(there))}
-        for at, (a, b) in enumerate(pairwise(axes_of(here))):
+        axes = self.axes(here)
+        if len(axes) < 2:
+            return
+        place = {d: at for at, d in enumerate(self.axes(there))}
+        for at, (a, b) in enumerate(pairwise(axes)):
             x, y = (place.get(to.get(d, -1)) for d in (a, b))
             if x is not None and y is not None and y == x + 1:
                 self._tie((here, at), (there, x))
@@ -169,7 +180,7 @@ class Merging:
     def _cut_around(self, value: SSAValue, before: Iterable[int], after: Iterable[int]) -> None:
         """Cuts in front of some dimensions and behind some."""
         front, behind = set(before), set(after)
-        for at, (a, b) in enumerate(pairwise(axes_of(value))):
+        for at, (a, b) in enumerate(pairwise(self.axes(value))):
             if b in front or a in behind:
                 self.cut((value, at))
 
@@ -244,7 +255,7 @@ class Merging:
 
     def _regroup(self, op: Any) -> None:
         operand, result = op.operand, op.output
-        before, after = ([sizes_of(v)[d] for d in axes_of(v)] for v in (operand, result))
+        before, after = ([sizes_of(v)[d] for d in self.axes(v)] for v in (operand, result))
         groups = matching_groups(before, after) if is_regrouping(op) else None
         if groups is None:
             self.cut_all(operand)

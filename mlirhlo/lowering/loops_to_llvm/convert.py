@@ -37,7 +37,7 @@ from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects import llvm
 from mlirhlo.dialects.amx import TileType
 from mlirhlo.dialects.interned import integer64, integers32
-from mlirhlo.dialects.quick import append, create_op
+from mlirhlo.dialects.quick import append, create_op, ops_of
 from mlirhlo.lowering.builder import SELDOM
 from mlirhlo.lowering.loops_to_llvm.effort import (
     NO_FUNCTIONS,
@@ -119,7 +119,7 @@ def converted(type_: Attribute) -> Attribute:
 
 
 def _global(op: Operation) -> Operation:
-    type_ = cast(MemRefType[Any], op.properties["type"])
+    type_ = cast("MemRefType[Any]", op.properties["type"])
     count = 1
     for size in type_.get_shape():
         count *= size
@@ -173,10 +173,12 @@ class Lowering(IndexBuilder):
         """By identity: hashing a type costs more than lowering an op."""
         self.strides: dict[int, Sequence[int]] = {}
         """Of memrefs, in the same way."""
+        self.sizes: dict[int, int] = {}
+        """Of elements in memory, in bytes, in the same way."""
         self.poisons: dict[int, SSAValue] = {}
         """By the numbers of their types."""
         self.kept: list[Attribute] = []
-        """What the first two know, so that it lives as long as they do."""
+        """What these know, so that it lives as long as they do."""
         self.argument_attributes: dict[SSAValue, DictionaryAttr] = {}
         """Of the function's arguments, in the llvm dialect."""
         self._numbers = 0
@@ -247,10 +249,13 @@ class Lowering(IndexBuilder):
     def ops(self, block: Block) -> None:
         """Lowers the ops of a block in order into the current one."""
         handlers = self.handlers
-        for op in block.ops:
-            if op.name.startswith("arith.") and op.results[0].first_use is None:
-                continue
-            handler = handlers.get(op.name)
+        for op in ops_of(block):
+            name = op.name
+            if name.startswith("arith."):
+                (result,) = op.results
+                if result.first_use is None:
+                    continue
+            handler = handlers.get(name)
             if handler is None:
                 raise no_lowering(op)
             handler(self, op)
@@ -314,16 +319,25 @@ class Lowering(IndexBuilder):
 
     def strides_of(self, memref: SSAValue) -> Sequence[int]:
         """Element strides of a memref of the loops stage, remembered."""
-        type_ = cast(MemRefType[Any], memref.type)
+        type_ = cast("MemRefType[Any]", memref.type)
         steps = self.strides.get(id(type_))
         if steps is None:
             steps = self.strides[id(type_)] = strides(type_)
             self.kept.append(type_)
         return steps
 
+    def byte_size(self, element: Attribute) -> int:
+        """Bytes between neighbours of an element type, remembered; pointers included."""
+        size = self.sizes.get(id(element))
+        if size is None:
+            size = 8 if type(element) is MemRefType else cast(int, cast(Any, element).size)
+            self.sizes[id(element)] = size
+            self.kept.append(element)
+        return size
+
     def address(self, memref: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
         """Pointer to an element of a memref of the loops stage."""
-        type_ = cast(MemRefType[Any], memref.type)
+        type_ = cast("MemRefType[Any]", memref.type)
         offsets = [
             self.times(self.values[index], stride)
             for index, stride in zip(indices, self.strides_of(memref), strict=True)

@@ -9,6 +9,7 @@ their own, such as packing, become functions of theirs.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ from xdsl.dialects.builtin import AnyFloat, IntegerAttr, VectorType
 from xdsl.ir import Attribute, Block, Operation
 
 from mlirhlo.dialects.amx import TileType
-from mlirhlo.dialects.quick import operands_of
+from mlirhlo.dialects.quick import operands_of, ops_of
 from mlirhlo.lowering.builder import WORK
 
 _LEAST_NS = 25_000
@@ -25,14 +26,17 @@ _LEAST_NS = 25_000
 _LOOPS = frozenset({"scf.for", "scf.while", "scf.parallel"})
 
 
-def blocks_inside(op: Operation) -> list[Block]:
-    """All blocks inside, outer ones first."""
-    found = [block for region in op.regions for block in region.blocks]
-    for block in found:  # which grows meanwhile
-        for inner in block.ops:
-            for region in inner.regions:
-                found += region.blocks
+def ops_inside(op: Operation) -> list[Operation]:
+    """All ops inside, outer ones first."""
+    found = _ops_in(op)
+    for inner in found:  # which grows meanwhile
+        if inner.regions:
+            found += _ops_in(inner)
     return found
+
+
+def _ops_in(op: Operation) -> list[Operation]:
+    return [inner for region in op.regions for block in region.blocks for inner in ops_of(block)]
 
 
 def parallel_work(op: scf.ParallelOp) -> int | None:
@@ -76,12 +80,11 @@ def heavy_functions(functions: Iterator[func.FuncOp]) -> Heavy:
     calls: list[func.CallOp] = []
     for function in functions:
         is_heavy = not function.body.blocks
-        for block in blocks_inside(function):
-            for op in block.ops:
-                if type(op) is func.CallOp:
-                    calls.append(op)
-                elif not is_heavy and op.name in _LOOPS:
-                    is_heavy = True
+        for op in ops_inside(function):
+            if type(op) is func.CallOp:
+                calls.append(op)
+            elif op.name in _LOOPS:
+                is_heavy = True
         if is_heavy:
             names.add(function.sym_name.data)
     around: set[int] = set()
@@ -111,37 +114,38 @@ def loops_of_light(
 class _Search:
     def __init__(self, heavy: Heavy, is_task: bool) -> None:
         self.heavy, self.is_task = heavy, is_task
-        self.scalars: dict[type[Attribute], bool] = {}
-        """Whether values of a kind of type are scalars, or addresses."""
         self.calls = False
         """Whether something was met that outweighs what is around it."""
         self.found: set[Operation] = set()
 
     def block(self, block: Block) -> bool:
         """Whether all that is done here beside loops to cut is done with scalars."""
-        return all(map(self._op, block.ops))
+        return all(map(self._op, ops_of(block)))
 
     def _op(self, op: Operation) -> bool:
-        if isinstance(op, scf.ParallelOp) and not self.is_task and is_cut(op):
-            self.calls = True
-            return True
-        if op.name in _LOOPS and id(op) not in self.heavy.around:
-            self.found.add(op)
-            return not op.results and op.name != "scf.while"
-        if isinstance(op, func.CallOp):
+        name = op.name
+        if name in _LOOPS:
+            if type(op) is scf.ParallelOp and not self.is_task and is_cut(op):
+                self.calls = True
+                return True
+            if id(op) not in self.heavy.around:
+                self.found.add(op)
+                return not op.results and name != "scf.while"
+        if type(op) is func.CallOp:
             self.calls = self.calls or op.callee.root_reference.data in self.heavy.names
-        elif op.name != "arith.constant" and not self._is_scalar(op):
+        elif name != "arith.constant" and not _handles_scalars(op):
             return False
         return not op.regions or all(
             self.block(block) for region in op.regions for block in region.blocks
         )
 
-    def _is_scalar(self, op: Operation) -> bool:
-        for value in (*operands_of(op), *op.results):
-            kind = type(value.type)
-            known = self.scalars.get(kind)
-            if known is None:
-                known = self.scalars[kind] = not issubclass(kind, (VectorType, AnyFloat, TileType))
-            if not known:
-                return False
-        return True
+
+def _handles_scalars(op: Operation) -> bool:
+    values = (*operands_of(op), *op.results)
+    return all(_is_scalar(type(value.type)) for value in values)
+
+
+@functools.cache
+def _is_scalar(kind: type[Attribute]) -> bool:
+    """Whether values of a kind of type are scalars, or addresses."""
+    return not issubclass(kind, (VectorType, AnyFloat, TileType))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from xdsl.dialects import llvm as xllvm
 from xdsl.dialects.builtin import (
@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects import llvm
@@ -46,16 +46,18 @@ class IndexBuilder:
         self.known: dict[SSAValue, int] = {}
         """Integers that are constants, by their value in the llvm dialect."""
         self._integers: dict[int, SSAValue] = {}
-        self._others: dict[Attribute, dict[int, SSAValue]] = {}
+        self._others: dict[int, dict[int, SSAValue]] = {}
+        """Those of other types, by the numbers of the types."""
         self._around: list[Block] = []
         """Blocks that the loops and branches around the current block were entered from."""
         self._depths: dict[int, int] = {}
         """In how many loops and branches a block stands, by its identity; where not in none."""
         self._found: list[dict[tuple[object, ...], SSAValue]] = [{}]
-        """What was computed in each of them."""
+        """What was computed in each of them, by the op, the identities of operands, and the type."""
         self._kinds: dict[int, tuple[Attribute, int]] = {}
         """Numbers of types by their identity, and what has it."""
         self._equal: dict[Attribute, tuple[Attribute, int]] = {}
+        self._bit = self.kind(i1)
         self._sums: dict[SSAValue, tuple[SSAValue, int]] = {}
         """Sums of a value and a constant."""
 
@@ -114,12 +116,13 @@ class IndexBuilder:
 
     def constant(self, number: int, type_: Attribute = i64) -> SSAValue:
         """An integer constant, one for a function."""
-        known = self._integers if type_ is i64 else self._others.setdefault(type_, {})
+        known = self._integers if type_ is i64 else self._others.setdefault(self.kind(type_), {})
         value = known.get(number)
         if value is None:
             op = create_op(xllvm.ConstantOp, (), (type_,), {"value": integer(number, type_)})
             append(self.entry, op)
-            value = known[number] = op.results[0]
+            (value,) = op.results
+            known[number] = value
             if type_ is i64 or type_ == i64:
                 self.known[value] = number
         return value
@@ -165,7 +168,7 @@ class IndexBuilder:
                 value, known = self._sums.get(value, (value, 0))
                 terms.append((self._depth(value), value))
             constant += known
-        if terms and element == i1:
+        if terms and self.kind(element) == self._bit:
             raise error("HLO0431", "memory holds no single bits: use i8")
         if len(terms) > 1:
             terms.sort(key=lambda term: term[0])
@@ -206,7 +209,7 @@ class IndexBuilder:
         depth = min(max(self._depth(lhs), self._depth(rhs)), len(self._around))
         found = self._found[depth]
         element = properties.get("elem_type")
-        key = (cls, lhs, rhs, None if element is None else self.kind(element))
+        key = (cls, id(lhs), id(rhs), None if element is None else self.kind(element))
         value = found.get(key)
         if value is None:
             op = create_op(cls, (lhs, rhs), (type_,), properties)
@@ -227,7 +230,7 @@ class IndexBuilder:
         return found[1]
 
     def _depth(self, value: SSAValue) -> int:
-        home = value.op.parent if type(value) is OpResult else value.owner
+        home = value.op.parent if type(value) is OpResult else cast(BlockArgument, value).block
         return self._depths.get(id(home), 0)
 
 

@@ -36,15 +36,15 @@ _NOT_ATOMIC = IntegerAttr(0, i64)
 _PREFETCHED = ("isWrite", "localityHint", "isDataCache")
 
 
-def access(op: Operation, element: Attribute) -> dict[str, Attribute]:
+def access(to: Lowering, op: Operation, element: Attribute) -> dict[str, Attribute]:
     """Properties of a load or store of `element`: aligned to it, streaming when the op says so."""
-    size = byte_size(element)
+    size = to.byte_size(element)
     properties: dict[str, Attribute] = {
         "alignment": integer64(size),
         "ordering": _NOT_ATOMIC,
     }
     streaming = op.properties.get("nontemporal")
-    if isinstance(streaming, IntegerAttr) and streaming.value.data:
+    if streaming is not None and cast("IntegerAttr[Any]", streaming).value.data:
         properties["nontemporal"] = UNIT
         # A streaming store of a vector has to be aligned to the whole of it.
         if (
@@ -54,16 +54,11 @@ def access(op: Operation, element: Attribute) -> dict[str, Attribute]:
     return properties
 
 
-def byte_size(element: Attribute) -> int:
-    """Bytes between neighbours of an element type; pointers included."""
-    return 8 if isinstance(element, MemRefType) else cast(int, cast(Any, element).size)
-
-
 def _load(to: Lowering, op: memref.LoadOp) -> None:
     base, *indices = operands_of(op)
     (result,) = op.results
     address = to.address(base, indices)
-    properties = access(op, result.type)
+    properties = access(to, op, result.type)
     properties.pop("nontemporal", None)
     to.values[result] = to.emit(xllvm.LoadOp, [address], to.convert(result.type), properties)
 
@@ -71,11 +66,11 @@ def _load(to: Lowering, op: memref.LoadOp) -> None:
 def _store(to: Lowering, op: memref.StoreOp) -> None:
     value, base, *indices = operands_of(op)
     address = to.address(base, indices)
-    to.emit(xllvm.StoreOp, [to.values[value], address], None, access(op, value.type))
+    to.emit(xllvm.StoreOp, [to.values[value], address], None, access(to, op, value.type))
 
 
 def _alloca(to: Lowering, op: memref.AllocaOp) -> None:
-    type_ = cast(MemRefType[Any], op.memref.type)
+    type_ = cast("MemRefType[Any]", op.memref.type)
     if DYNAMIC_INDEX in type_.get_shape():
         raise no_lowering(op, " of a size that is not known")
     count = to.constant(prod(type_.get_shape()))
@@ -93,7 +88,9 @@ def _alloca(to: Lowering, op: memref.AllocaOp) -> None:
 
 
 def _view(to: Lowering, op: memref.ViewOp) -> None:
-    to.values[op.result] = to.offset(to.values[op.source], to.values[op.byte_shift], i8)
+    source, byte_shift, *_ = operands_of(op)  # sizes come last
+    (result,) = op.results
+    to.values[result] = to.offset(to.values[source], to.values[byte_shift], i8)
 
 
 def _subview(to: Lowering, op: memref.SubviewOp) -> None:
@@ -107,12 +104,13 @@ def _subview(to: Lowering, op: memref.SubviewOp) -> None:
     (total, *rest) = offsets or [to.constant(0)]
     for offset in rest:
         total = to.add(total, offset)
-    element = cast(MemRefType[Any], source.type).element_type
-    to.values[op.results[0]] = to.offset(to.values[source], total, element)
+    element = cast("MemRefType[Any]", source.type).element_type
+    (result,) = op.results
+    to.values[result] = to.offset(to.values[source], total, element)
 
 
 def _reinterpret_cast(to: Lowering, op: memref.ReinterpretCastOp) -> None:
-    source = cast(MemRefType[Any], op.source.type)
+    source = cast("MemRefType[Any]", op.source.type)
     (start,) = op.static_offsets.get_values()
     value = to.values[op.offsets[0]] if start == DYNAMIC_INDEX else to.constant(start)
     to.values[op.result] = to.offset(to.values[op.source], value, source.element_type)
@@ -144,8 +142,8 @@ def _get_global(to: Lowering, op: memref.GetGlobalOp) -> None:
 
 def _copy(to: Lowering, op: memref.CopyOp) -> None:
     """Between contiguous buffers of one type; they may be the same."""
-    type_ = cast(MemRefType[Any], op.source.type)
-    size = prod(type_.get_shape()) * byte_size(type_.element_type)
+    type_ = cast("MemRefType[Any]", op.source.type)
+    size = prod(type_.get_shape()) * to.byte_size(type_.element_type)
     operands = [
         to.values[op.destination],
         to.values[op.source],

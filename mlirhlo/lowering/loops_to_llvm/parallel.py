@@ -35,7 +35,7 @@ from mlirhlo.lowering.loops_to_llvm.convert import (
     llvm_call,
     no_lowering,
 )
-from mlirhlo.lowering.loops_to_llvm.effort import blocks_inside, is_cut, parallel_work
+from mlirhlo.lowering.loops_to_llvm.effort import is_cut, ops_inside, parallel_work
 from mlirhlo.lowering.loops_to_llvm.indices import POINTER
 
 PARALLEL_FOR = "mlirhlo_parallel_for"
@@ -107,14 +107,13 @@ def _rounds(to: Lowering, lower: SSAValue, upper: SSAValue, step: int) -> SSAVal
 def _read_outside(to: Lowering, op: Operation) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
     """Values from outside that a loop reads, in the order it does; those of them that are no constants."""
     found: dict[SSAValue, None] = dict.fromkeys(operands_of(op))
-    blocks = blocks_inside(op)
-    inside = set(map(id, blocks))
-    for block in blocks:
-        for inner in block.ops:
-            for value in operands_of(inner):
-                home = value.op.parent if type(value) is OpResult else value.owner
-                if id(home) not in inside:
-                    found[value] = None
+    inner = ops_inside(op)
+    inside = {id(o.parent) for o in inner}
+    for reader in inner:
+        for value in operands_of(reader):
+            home = value.op.parent if type(value) is OpResult else value.owner
+            if id(home) not in inside:
+                found[value] = None
     captured = [v for v in found if not _is_constant(v) and to.known.get(to.values[v]) is None]
     return list(found), captured
 

@@ -57,7 +57,7 @@ def _load(to: Lowering, op: xvector.LoadOp) -> None:
     (result,) = op.results
     _contiguous(to, op, base)
     address = to.address(base, indices)
-    properties = access(op, _element(result))
+    properties = access(to, op, _element(result))
     properties.pop("nontemporal", None)
     to.values[result] = to.emit(xllvm.LoadOp, [address], result.type, properties)
 
@@ -66,7 +66,7 @@ def _store(to: Lowering, op: xvector.StoreOp) -> None:
     value, base, *indices = operands_of(op)
     _contiguous(to, op, base)
     address = to.address(base, indices)
-    properties = access(op, _element(value))
+    properties = access(to, op, _element(value))
     to.emit(xllvm.StoreOp, [to.values[value], address], None, properties)
 
 
@@ -118,7 +118,7 @@ def _masked_store(to: Lowering, op: xvector.MaskedStoreOp) -> None:
     if isinstance(made, xvector.CreateMaskOp) and to.known.get(to.values[made.operands[0]]) == 1:
         # LLVM 22 makes a store of four bytes of one lane of a vector that was narrowed to two.
         first = to.emit(llvm.ExtractElementOp, [stored, to.constant(0)], _element(stored))
-        to.emit(xllvm.StoreOp, [first, address], None, access(op, _element(stored)))
+        to.emit(xllvm.StoreOp, [first, address], None, access(to, op, _element(stored)))
         return
     to.emit(
         llvm.MaskedStoreOp,

@@ -166,8 +166,8 @@ class _Call:
             return seen
         shown: Any = seen
         for x, n, axis in ((q, lengths[0], (1, 3)), (k, lengths[1], (1, 2))):
-            inside: Any = np.arange(x.shape[2]) < n[:, None]
-            shown = shown & np.expand_dims(inside, axis)
+            inside = cast(Any, np.arange(x.shape[2])) < cast(Any, n)[:, None]
+            shown = shown & np.expand_dims(cast(Array, inside), axis)
         return cast(Array, shown)
 
     def result(self, *values: Array) -> Value:

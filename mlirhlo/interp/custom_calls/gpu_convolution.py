@@ -3,14 +3,18 @@
 Window, dimension labels and groups are those of the *forward* convolution in all three kinds; the
 backward kinds compute its input from (output gradient, filter) and its filter from (input, output
 gradient). `…BiasActivationForward` is activation(conv_result_scale * conv + side_input_scale * side
-input + bias). Source: XLA's conv-rewriter and cudnn-fused-convolution-rewriter as dumps show them.
+input + bias). `…ForwardGraph` goes on as its
+`serialized_graph` says.
+Source: XLA's conv-rewriter and cudnn-fused-convolution-rewriter as dumps show them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+import ml_dtypes
 import numpy as np
 
 from mlirhlo.dialects.hlo.attributes.dimensions import (
@@ -122,11 +126,12 @@ def filter_gradient(
 @computes(
     "__cudnn$convForward",
     "__cudnn$convBiasActivationForward",
+    "__cudnn$convForwardGraph",
     "__cudnn$convBackwardInput",
     "__cudnn$convBackwardFilter",
 )
 def convolution(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
-    """`(result, scratch)`. Raises HLO0355."""
+    """`(result[, greatest magnitude], scratch)`. Raises HLO0355."""
     parts = op.shape.elements if isinstance(op.shape, TupleShape) else (op.shape,)
     shape = cast(ArrayShape, parts[0])
     labels = op.dim_labels
@@ -159,8 +164,14 @@ def convolution(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
             filters = np.flip(second.transpose(rhs_order), flipped)
             total = convolve(first.transpose(lhs_order), filters, window, groups, dtype)
     total = total.transpose(tuple(order.index(dim) for dim in range(len(order))))
-    total = _finished(op, total, inputs[2:], labels.output_feature_dimension)
-    values = (rounded(total, shape.element_type), *map(zeros, parts[1:]))
+    if op.custom_call_target == "__cudnn$convForwardGraph":
+        made = _graph(op, total, inputs[2:])
+    else:
+        made = [_finished(op, total, inputs[2:], labels.output_feature_dimension)]
+    values = (
+        *(_saturated(v, cast(ArrayShape, part)) for v, part in zip(made, parts, strict=False)),
+        *map(zeros, parts[len(made) :]),
+    )
     return values if isinstance(op.shape, TupleShape) else values[0]
 
 
@@ -184,3 +195,53 @@ def _finished(op: CustomCallOp, total: Any, rest: Sequence[Any], feature: int) -
         side = total.dtype.type(config.get("side_input_scale", 1))
         total = total + side * rest[1].astype(total.dtype)
     return activation(total, total.dtype.type(config.get("leakyrelu_alpha", 0)))
+
+
+def _saturated(value: Any, shape: ArrayShape) -> Array:
+    """A result in its type; in one of 8 bits what does not fit is the greatest number that does."""
+    type_ = shape.element_type
+    if type_.is_float and type_.bits == 8:
+        info = cast(Any, ml_dtypes).finfo(type_.dtype)
+        value = np.clip(value, value.dtype.type(info.min), value.dtype.type(info.max))
+    return rounded(value, type_)
+
+
+_NODE = re.compile(r"(\d+):\[\w+\](\w+)\(([\d,]*)\);")
+
+
+def _graph(op: CustomCallOp, total: Any, rest: Sequence[Any]) -> list[Any]:
+    """The last value of the graph that begins with the convolution, then greatest magnitudes.
+
+    `1:[f32]conv();2:[f32]scale(1);3:[f8e4m3fn]relu(2);4:[f32]amax(2);`: a node has a number, a type, and the
+    numbers of nodes it reads; a scale or a summand that is no node is the next operand of the call.
+    """
+    text = str(config_of(op, "cudnn_conv_backend_config").get("serialized_graph", ""))
+    nodes = _NODE.findall(text)
+    if not nodes or nodes[0][1] != "conv" or _NODE.sub("", text):
+        raise unfit(op, f"its graph is {text!r}, not a list of nodes after a convolution")
+    given, values, greatest = list(rest), dict[str, Any](), list[Any]()
+    last = total
+    for number, name, reads in nodes:
+        arguments = [values[key] for key in reads.split(",") if key]
+        if name in ("scale", "invscale", "add") and len(arguments) == 1:
+            if not given:
+                raise unfit(op, f"no operand is left for {name!r} of its graph")
+            arguments.append(np.asarray(given.pop(0)).astype(total.dtype))
+        match name:
+            case "conv":
+                made = total
+            case "scale":
+                made = arguments[0] * arguments[1]
+            case "invscale":
+                made = arguments[0] / arguments[1]
+            case "add":
+                made = arguments[0] + arguments[1]
+            case "relu":
+                made = np.maximum(arguments[0], 0)
+            case "amax":
+                greatest.append(np.asarray(np.max(np.abs(arguments[0]), initial=0)))
+                continue
+            case _:
+                raise unfit(op, f"{name!r} of its graph is not known")
+        values[number] = last = made
+    return [last, *greatest]

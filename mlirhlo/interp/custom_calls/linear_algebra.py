@@ -199,6 +199,16 @@ def gesvdj(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     )
 
 
+@computes("cusolver_syrk_ffi", "hipsolver_syrk_ffi")
+def symmetric_product(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
+    """alpha A Aᵀ + beta C (`transpose`: alpha Aᵀ A + beta C) below and on the diagonal; above it C."""
+    a, c, alpha, beta = (widened(value) for value in inputs)
+    turned = np.swapaxes(a, -1, -2)
+    product = np.matmul(turned, a) if options_of(op).get("transpose") else np.matmul(a, turned)
+    lower = np.tril(alpha * product + beta * c)
+    return (lower + np.triu(c, 1)).astype(inputs[1].dtype)
+
+
 @computes("cu_cholesky_update_ffi")
 def cholesky_update(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     """`(R', undefined)` with R'ᵀ R' = Rᵀ R + w wᵀ."""

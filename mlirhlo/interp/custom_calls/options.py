@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    BytesAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     DictionaryAttr,
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 def options_of(op: Instruction) -> Mapping[str, Any]:
     """The `backend_config` of an instruction as a dictionary of plain values; empty without one.
 
-    JSON as it is; of MLIR dictionaries numbers, booleans, strings and lists of them. Raises
-    `HloError` HLO0355 when it is neither.
+    JSON as it is; of MLIR dictionaries numbers, booleans, strings (bytes where they are no UTF-8) and
+    lists of them. Raises `HloError` HLO0355 when it is neither.
     """
     text = op.backend_config.strip()
     if not text:
@@ -78,7 +79,7 @@ def _plain(attribute: Attribute) -> Any:
             return bool(value) if is_bool else value
         case FloatAttr():
             return cast("FloatAttr[Any]", attribute).value.data
-        case StringAttr():
+        case StringAttr() | BytesAttr():
             return attribute.data
         case ArrayAttr():
             return [_plain(item) for item in attribute.data]

@@ -152,45 +152,59 @@ def ragged_dot(op: RaggedDotOp, program: Program) -> Run:
 
     def run(inputs: Sequence[Any], frame: Frame) -> Array:
         lhs, rhs = _workable(inputs[0]), _workable(inputs[1])
-        sizes = inputs[2].astype(np.int64)
-        if ragged in dims.lhs_batch:
-            return rounded(dot_general(lhs, rhs, dims, dtype), result)
-        if ragged in dims.lhs_contracting:
-            other = dims.rhs_contracting[dims.lhs_contracting.index(ragged)]
-            parts = [
-                dot_general(_kept(lhs, mask, ragged), _kept(rhs, mask, other), dims, dtype)
-                for mask in _masks(sizes, lhs, ragged, dims)
-            ]
-            return rounded(np.stack(parts), result)
-        return rounded(_ragged_rows(lhs, rhs, sizes), result)
-
-    def _ragged_rows(lhs: Array, rhs: Array, sizes: Array) -> Array:
-        (group_dim,) = group_dims
-        inner = DotDimensions(
-            dims.lhs_batch,
-            dims.lhs_contracting,
-            tuple(d - (d > group_dim) for d in dims.rhs_batch),
-            tuple(d - (d > group_dim) for d in dims.rhs_contracting),
+        return rounded(
+            ragged_dot_general(lhs, rhs, inputs[2], dims, ragged, group_dims, dtype), result
         )
-        free = _free(lhs.ndim, dims.lhs_batch, dims.lhs_contracting)
-        at = len(dims.lhs_batch) + free.index(ragged)
-        total: Array | None = None
-        for group, mask in enumerate(_masks(sizes, lhs, ragged, dims)):
-            product = dot_general(lhs, rhs.take(group, axis=group_dim), inner, dtype)
-            spread = [1] * product.ndim
-            spread[at] = product.shape[at]
-            for position, dim in enumerate(dims.lhs_batch):
-                spread[position] = mask.shape[dim]
-            for position, dim in enumerate(free):
-                spread[len(dims.lhs_batch) + position] = mask.shape[dim]
-            order = (*dims.lhs_batch, *free, *dims.lhs_contracting)
-            chosen = mask.transpose(order).reshape(spread)
-            total = np.zeros_like(product) if total is None else total
-            total = np.where(chosen, product, total)
-        assert total is not None
-        return total
 
     return run
+
+
+def ragged_dot_general(
+    lhs: Array,
+    rhs: Array,
+    sizes: Array,
+    dims: DotDimensions,
+    ragged: int,
+    group_dims: Sequence[int],
+    dtype: np.dtype[Any],
+) -> Array:
+    """`ragged-dot` of groups of `sizes` along the dimension `ragged` of the lhs, summed in `dtype`."""
+    sizes = sizes.astype(np.int64)
+    if ragged in dims.lhs_batch:
+        return dot_general(lhs, rhs, dims, dtype)
+    masks = _masks(sizes, lhs, ragged, dims)
+    if ragged in dims.lhs_contracting:
+        other = dims.rhs_contracting[dims.lhs_contracting.index(ragged)]
+        return np.stack(
+            [
+                dot_general(_kept(lhs, mask, ragged), _kept(rhs, mask, other), dims, dtype)
+                for mask in masks
+            ]
+        )
+    (group_dim,) = group_dims
+    inner = DotDimensions(
+        dims.lhs_batch,
+        dims.lhs_contracting,
+        tuple(d - (d > group_dim) for d in dims.rhs_batch),
+        tuple(d - (d > group_dim) for d in dims.rhs_contracting),
+    )
+    free = _free(lhs.ndim, dims.lhs_batch, dims.lhs_contracting)
+    at = len(dims.lhs_batch) + free.index(ragged)
+    total: Array | None = None
+    for group, mask in enumerate(masks):
+        product = dot_general(lhs, rhs.take(group, axis=group_dim), inner, dtype)
+        spread = [1] * product.ndim
+        spread[at] = product.shape[at]
+        for position, dim in enumerate(dims.lhs_batch):
+            spread[position] = mask.shape[dim]
+        for position, dim in enumerate(free):
+            spread[len(dims.lhs_batch) + position] = mask.shape[dim]
+        order = (*dims.lhs_batch, *free, *dims.lhs_contracting)
+        chosen = mask.transpose(order).reshape(spread)
+        total = np.zeros_like(product) if total is None else total
+        total = np.where(chosen, product, total)
+    assert total is not None
+    return total
 
 
 def _masks(sizes: Array, lhs: Array, ragged: int, dims: DotDimensions) -> list[Array]:

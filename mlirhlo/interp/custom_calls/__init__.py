@@ -56,7 +56,6 @@ _KERNELS: Mapping[str, str] = {
     **dict.fromkeys(
         ("mosaic_gpu", "mosaic_gpu_v2"), "a Mosaic kernel for NVIDIA GPUs, as MLIR bytecode"
     ),
-    "__cublas$lt$groupedMatmul": "a grouped product whose operands are not settled in public",
 }
 """What targets run whose meaning is a program for a device."""
 

@@ -4,7 +4,8 @@ Window, dimension labels and groups are those of the *forward* convolution in al
 backward kinds compute its input from (output gradient, filter) and its filter from (input, output
 gradient). `…BiasActivationForward` is activation(conv_result_scale * conv + side_input_scale * side
 input + bias). `…ForwardGraph` goes on as its
-`serialized_graph` says.
+`serialized_graph` says. Arrays of one dimension more than the labels have the features' last part there, as cuDNN's
+vectors of 4 or 32; `…ReorderFilter` puts a filter into an order that only cuDNN's convolution sees: none here.
 Source: XLA's conv-rewriter and cudnn-fused-convolution-rewriter as dumps show them.
 """
 
@@ -123,6 +124,25 @@ def filter_gradient(
     return product.swapaxes(0, 1)
 
 
+def _joined(x: Array, feature: int) -> Array:
+    """Features in one dimension that stand in dimension `feature` and the last one."""
+    near = np.moveaxis(x, -1, feature + 1)
+    sizes = (*near.shape[:feature], -1, *near.shape[feature + 2 :])
+    return near.reshape(sizes)
+
+
+def _parted(x: Array, feature: int, vectors: int) -> Array:
+    """The opposite: the last `vectors` features last."""
+    sizes = (*x.shape[:feature], -1, vectors, *x.shape[feature + 1 :])
+    return np.moveaxis(x.reshape(sizes), feature + 1, -1)
+
+
+@computes("__cudnn$convReorderFilter", "__cudnn$convReorderFilterAndBias")
+def reorder_filter(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
+    """The filter, and the bias, as they are."""
+    return tuple(inputs) if isinstance(op.shape, TupleShape) else inputs[0]
+
+
 @computes(
     "__cudnn$convForward",
     "__cudnn$convBiasActivationForward",
@@ -138,12 +158,19 @@ def convolution(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     if labels is None:
         raise unfit(op, "it has no dim_labels")
     types = [cast(ArrayShape, s).element_type for s in op.input_shapes[:2]]
-    window = op.window or Window((WindowDimension(),) * len(labels.input_spatial_dimensions))
+    spatial = len(labels.input_spatial_dimensions)
+    window = op.window or Window((WindowDimension(),) * spatial)
     lhs_order, rhs_order, out_order = _orders(labels)
     groups, dtype = op.feature_group_count, accumulator(types[0], types[1], shape.element_type)
     first, second = (
         inputs[k].astype(work_dtype(type_), copy=False) for k, type_ in enumerate(types)
     )
+    rest = list(inputs[2:])
+    vectors = shape.dimensions[-1] if shape.rank == spatial + 3 else 0
+    if vectors:
+        first = _joined(first, labels.input_feature_dimension)
+        second = _joined(second, labels.kernel_input_feature_dimension)
+        rest[1:2] = [_joined(side, labels.output_feature_dimension) for side in rest[1:2]]
     # cuDNN's mode is cross-correlation; a reversed window says convolution.
     flipped = tuple(2 + k for k, d in enumerate(window.dimensions) if d.window_reversal)
     total: Any
@@ -165,9 +192,11 @@ def convolution(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
             total = convolve(first.transpose(lhs_order), filters, window, groups, dtype)
     total = total.transpose(tuple(order.index(dim) for dim in range(len(order))))
     if op.custom_call_target == "__cudnn$convForwardGraph":
-        made = _graph(op, total, inputs[2:])
+        made = _graph(op, total, rest)
     else:
-        made = [_finished(op, total, inputs[2:], labels.output_feature_dimension)]
+        made = [_finished(op, total, rest, labels.output_feature_dimension)]
+    if vectors:
+        made[0] = _parted(made[0], labels.output_feature_dimension, vectors)
     values = (
         *(_saturated(v, cast(ArrayShape, part)) for v, part in zip(made, parts, strict=False)),
         *map(zeros, parts[len(made) :]),

@@ -1,4 +1,4 @@
-"""Matrix products that XLA:GPU hands to cuBLAS: `__cublas$gemm`, `__cublas$lt$matmul`, `…$f8`.
+"""Matrix products that XLA:GPU hands to cuBLAS: `__cublas$gemm`, `__cublas$lt$matmul`, `…$f8`, `…groupedMatmul`.
 
 Result = activation(alpha * a b + beta * c + bias), summed in the accumulator's type and rounded
 once. Operands: a, b, c when beta is not 0, scales (f8), bias (epilogues that add one).
@@ -17,7 +17,13 @@ from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.interp.async_ops import zeros
 from mlirhlo.interp.custom_calls import computes, options_of, unfit
-from mlirhlo.interp.dot import DotDimensions, accumulator, dot_general, rounded
+from mlirhlo.interp.dot import (
+    DotDimensions,
+    accumulator,
+    dot_general,
+    ragged_dot_general,
+    rounded,
+)
 from mlirhlo.interp.numerics import work_dtype
 from mlirhlo.interp.registry import Array, Frame, Value
 
@@ -126,3 +132,30 @@ def gemm(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
         )
     values += map(zeros, parts[len(values) :])
     return tuple(values) if isinstance(op.shape, TupleShape) else values[0]
+
+
+@computes("__cublas$lt$groupedMatmul")
+def grouped_gemm(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
+    """`(result, workspace)` of lhs, rhs, group sizes[, c]: a ragged dot. Raises HLO0355."""
+    config = config_of(op, "grouped_gemm_backend_config")
+    gemm_config: Mapping[str, Any] = config.get("gemm_backend_config", {})
+    numbers: Mapping[str, Any] = config.get("ragged_dot_dimension_numbers", {})
+    if str(gemm_config.get("epilogue", "DEFAULT")) != "DEFAULT":
+        raise unfit(op, f"epilogue {gemm_config['epilogue']!r} of a grouped product is not known")
+    if not numbers:
+        raise unfit(op, "it has no ragged_dot_dimension_numbers")
+    dims = dimensions_of(numbers.get("dot_dimension_numbers", {}))
+    (ragged,) = (int(dim) for dim in numbers["lhs_ragged_dimensions"])
+    group_dims = [int(dim) for dim in numbers.get("rhs_group_dimensions", ())]
+    parts = op.shape.elements if isinstance(op.shape, TupleShape) else (op.shape,)
+    result = cast(ArrayShape, parts[0])
+    sum_type = accumulator(_type(op, 0), _type(op, 1), result.element_type)
+    lhs, rhs = (inputs[k].astype(work_dtype(_type(op, k)), copy=False) for k in (0, 1))
+    total: Any = ragged_dot_general(lhs, rhs, inputs[2], dims, ragged, group_dims, sum_type)
+    total = total.reshape(result.dimensions) * sum_type.type(gemm_config.get("alpha_real", 1))
+    beta = float(gemm_config.get("beta", 0))
+    if beta:
+        total = total + sum_type.type(beta) * inputs[3].astype(sum_type)
+    made = rounded(total, result.element_type)
+    values: tuple[Value, ...] = (made, *map(zeros, parts[1:]))
+    return values if isinstance(op.shape, TupleShape) else made

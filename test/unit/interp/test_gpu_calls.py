@@ -87,6 +87,7 @@ def test_perturbed_tridiagonal_systems(dtype: type) -> None:
             np.testing.assert_allclose(got / scale, want / scale, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_symmetric_product() -> None:
     rng = np.random.default_rng(0)
     a, c = (rng.normal(size=s).astype(np.float32) for s in ((2, 4, 3), (2, 4, 4)))
@@ -356,3 +357,57 @@ def test_graph_that_is_not_known() -> None:
     with pytest.raises(HloError, match="'swirl' of its graph") as problem:
         module(np.zeros((2, 6, 6, 3), "f4"), np.zeros((4, 3, 3, 3), "f4"))
     assert problem.value.code == "HLO0355"
+
+
+def test_convolution_of_vectors() -> None:
+    """int8 features in vectors of 32, as XLA writes them, against the same without vectors."""
+    text = """HloModule m
+
+ENTRY e {
+  x = s8[2,6,6,64] parameter(0)
+  a = s8[2,6,6,2,32] bitcast(x)
+  at = s8[2,2,6,6,32] transpose(a), dimensions={0,3,1,2,4}
+  w = s8[64,3,3,64] parameter(1)
+  b = s8[64,3,3,2,32] bitcast(w)
+  bt = s8[64,2,3,3,32] transpose(b), dimensions={0,3,1,2,4}
+  bias = f32[64] parameter(2)
+  r = (s8[64,2,3,3,32], f32[64]) custom-call(bt, bias), custom_call_target="__cudnn$convReorderFilterAndBias"
+  f = s8[64,2,3,3,32] get-tuple-element(r), index=0
+  g = f32[64] get-tuple-element(r), index=1
+  c = (s8[2,2,6,6,32], u8[8]) custom-call(at, f, g), window={size=3x3 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01, custom_call_target="__cudnn$convBiasActivationForward", backend_config={"cudnn_conv_backend_config":{"activation_mode":"kRelu","conv_result_scale":0.0625}}
+  y = s8[2,2,6,6,32] get-tuple-element(c), index=0
+  z = s8[2,6,6,2,32] transpose(y), dimensions={0,2,3,1,4}
+  ROOT o = s8[2,6,6,64] bitcast(z)
+}"""  # noqa: E501
+    plain = """(s8[2,6,6,64], u8[8]) custom-call(s8[2,6,6,64] x, s8[64,3,3,64] w, f32[64] bias),
+ window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_o01i->b01f, custom_call_target="__cudnn$convBiasActivationForward",
+ backend_config={"cudnn_conv_backend_config":{"activation_mode":"kRelu","conv_result_scale":0.0625}}"""
+    rng = np.random.default_rng(0)
+    x, w = (rng.integers(-2, 3, s).astype("i1") for s in ((2, 6, 6, 64), (64, 3, 3, 64)))
+    bias = rng.normal(size=64).astype("f4")
+    want = arrays(mlirhlo.parse(plain.replace("\n", ""))(x, w, bias))[0]
+    assert want.any()
+    np.testing.assert_array_equal(mlirhlo.parse(text)(x, w, bias), want)
+
+
+# ---------------------------------------------------------------- products of groups
+
+
+@pytest.mark.parametrize("beta", [0, 1])
+def test_grouped_products(beta: int) -> None:
+    """`__cublas$lt$groupedMatmul` against JAX's ragged dot."""
+    rng = np.random.default_rng(0)
+    lhs, rhs, c = (rng.normal(size=s).astype("f4") for s in ((8, 5), (3, 5, 4), (8, 4)))
+    sizes = np.array([3, 0, 4], "i4")
+    config = """{"grouped_gemm_backend_config":{"gemm_backend_config":{"alpha_real":1,"beta":BETA},
+"ragged_dot_dimension_numbers":{"dot_dimension_numbers":{"lhs_contracting_dimensions":["1"],
+"rhs_contracting_dimensions":["1"],"lhs_batch_dimensions":[],"rhs_batch_dimensions":[]},
+"lhs_ragged_dimensions":["0"],"rhs_group_dimensions":["0"]}}}""".replace("BETA", str(beta))
+    more = ", f32[8,4] c" if beta else ""
+    module = mlirhlo.parse(
+        f"(f32[8,4], s8[96]) custom-call(f32[8,5] lhs, f32[3,5,4] rhs, s32[3] sizes{more}), "
+        f'custom_call_target="__cublas$lt$groupedMatmul", backend_config={config}'
+    )
+    given = [lhs, rhs, sizes, *([c] if beta else [])]
+    want = np.asarray(jax.lax.ragged_dot(lhs, rhs, sizes)) + beta * c
+    np.testing.assert_allclose(arrays(module(*given))[0], want, atol=1e-5)

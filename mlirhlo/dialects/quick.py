@@ -108,6 +108,26 @@ def append(block: Block, op: Operation) -> None:
     block._last_op = op
 
 
+def prepend(block: Block, ops: Sequence[Operation]) -> None:
+    """Puts new, detached ops in front of all others of a block, in their order."""
+    first, last = block._first_op, None
+    for op in ops:
+        op.parent = block
+        if last is None:
+            block._first_op = op
+        else:
+            last._next_op = op
+            op._prev_op = last
+        last = op
+    if last is None:
+        return
+    if first is None:
+        block._last_op = last
+    else:
+        last._next_op = first
+        first._prev_op = last
+
+
 def insert_before_last(block: Block, op: Operation) -> None:
     """Puts a new, detached op before the last of a block, its terminator."""
     op.parent = block

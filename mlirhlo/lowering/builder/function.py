@@ -21,10 +21,10 @@ from xdsl.dialects.builtin import (
     i8,
     i64,
 )
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from mlirhlo.dialects.interned import UNIT, integers32
-from mlirhlo.dialects.quick import create_op
+from mlirhlo.dialects.quick import append, create_op, prepend
 from mlirhlo.lowering.builder.memory import MemoryBuilder
 from mlirhlo.lowering.builder.types import (
     IN_PLACE,
@@ -87,8 +87,8 @@ class FunctionBuilder(MemoryBuilder):
 
     def finish(self, *results: SSAValue) -> func.FuncOp:
         """Ends the function with a return."""
-        self.block.add_op(create_op(func.ReturnOp, results))
-        _insert_heads(self._body, self._heads)
+        append(self.block, create_op(func.ReturnOp, results))
+        prepend(self._body, self._heads)
         types = [a.type for a in self._body.args]
         properties: dict[str, Attribute] = {
             "sym_name": StringAttr(self.name),
@@ -156,12 +156,12 @@ class FunctionBuilder(MemoryBuilder):
         loop = Loop(body.args[0], body.args[1:])
         outer, self.block = self.block, body
         yield loop if initial else loop.index
-        self.block.add_op(create_op(scf.YieldOp, loop._next))  # pyright: ignore[reportPrivateUsage]
+        append(self.block, create_op(scf.YieldOp, loop._next))  # pyright: ignore[reportPrivateUsage]
         self.block = outer
         attributes: dict[str, Attribute] = {NONEMPTY: UNIT} if nonempty else {}
         regions = [Region(body)]
         op = create_op(scf.ForOp, operands, types, regions=regions, attributes=attributes)
-        outer.add_op(op)
+        append(outer, op)
         loop.results = op.results
 
     @contextmanager
@@ -177,14 +177,15 @@ class FunctionBuilder(MemoryBuilder):
         outer, self.block = self.block, body
         scratch, self._scratch = self._scratch, []
         yield body.args[0]
-        self.block.add_op(create_op(scf.ReduceOp))
-        _insert_heads(body, self._scratch)
+        append(self.block, create_op(scf.ReduceOp))
+        prepend(body, self._scratch)
         self.block, self._scratch = outer, scratch
         properties: dict[str, Attribute] = {"operandSegmentSizes": integers32(1, 1, 1, 0)}
         attributes: dict[str, Attribute] = {}
         if work is not None:
             attributes[WORK] = IntegerAttr(int(work), i64)
-        outer.add_op(
+        append(
+            outer,
             create_op(
                 scf.ParallelOp,
                 operands,
@@ -192,7 +193,7 @@ class FunctionBuilder(MemoryBuilder):
                 properties,
                 regions=[Region(body)],
                 attributes=attributes,
-            )
+            ),
         )
 
     @contextmanager
@@ -203,14 +204,14 @@ class FunctionBuilder(MemoryBuilder):
         body, other = Block(), Block()
         outer, self.block = self.block, body
         yield
-        self.block.add_op(create_op(scf.YieldOp))
+        append(self.block, create_op(scf.YieldOp))
         if otherwise is not None:
             self.block = other
             otherwise()
-            self.block.add_op(create_op(scf.YieldOp))
+            append(self.block, create_op(scf.YieldOp))
         self.block = outer
         regions = [Region(body), Region() if otherwise is None else Region(other)]
-        outer.add_op(create_op(scf.IfOp, [condition], regions=regions))
+        append(outer, create_op(scf.IfOp, [condition], regions=regions))
 
     @contextmanager
     def otherwise(self, condition: SSAValue, values: Sequence[SSAValue]) -> Generator[Choice]:
@@ -219,22 +220,14 @@ class FunctionBuilder(MemoryBuilder):
         then, other = Block(), Block()
         outer, self.block = self.block, then
         yield choice
-        self.block.add_op(create_op(scf.YieldOp, choice._given))  # pyright: ignore[reportPrivateUsage]
+        append(self.block, create_op(scf.YieldOp, choice._given))  # pyright: ignore[reportPrivateUsage]
         self.block = outer
-        other.add_op(create_op(scf.YieldOp, values))
+        append(other, create_op(scf.YieldOp, values))
         types = [v.type for v in values]
         op = create_op(scf.IfOp, [condition], types, regions=[Region(then), Region(other)])
-        outer.add_op(op)
+        append(outer, op)
         choice.results = op.results
 
     def call(self, name: str, operands: Sequence[SSAValue]) -> None:
         """Calls a function without results."""
         self.effect(func.CallOp, operands, {"callee": SymbolRefAttr(name)})
-
-
-def _insert_heads(block: Block, heads: Sequence[Operation]) -> None:
-    first = block.first_op
-    if first is None:
-        block.add_ops(heads)
-    else:
-        block.insert_ops_before(heads, first)

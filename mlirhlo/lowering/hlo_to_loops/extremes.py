@@ -17,6 +17,9 @@ _LEAST, _GREATEST = 4, 5
 """The instruction's numbers for the two, signs and all."""
 
 
+_MASKS = {lanes: IntegerType(lanes) for lanes in (8, 16)}
+
+
 def maximum(b: FunctionBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
     """The greater, NaN when one is."""
     return _range(b, x, y, _GREATEST) if has_range(x) else b.maximumf(x, y)
@@ -34,7 +37,7 @@ def has_range(x: SSAValue) -> bool:
 
 
 def _range(b: FunctionBuilder, x: SSAValue, y: SSAValue, how: int) -> SSAValue:
-    every = b.constant(-1, IntegerType(lanes_of(x.type) or 1))
+    every = b.constant(-1, _MASKS[lanes_of(x.type)])
     numbers = [b.constant(n, i32) for n in (how, 4)]
     found = b.emit(MaskRangeOp, (x, x, y, every, *numbers), x.type)
     return b.select(b.cmpf("uno", x, y), b.addf(x, y), found)

@@ -8,23 +8,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from xdsl.dialects.builtin import VectorType, f32, i16
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import Float32Type, VectorType, i16
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects import amx
 from mlirhlo.dialects.llvm import LLVMX86AMXType
+from mlirhlo.dialects.quick import operands_of
 from mlirhlo.dialects.x86vector import DotBF16Op, MaskRangeOp, MaskScaleFOp
 from mlirhlo.lowering.loops_to_llvm.arith import intrinsic
 from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering
 
 _TILE = LLVMX86AMXType()
-_SINGLES = VectorType(f32, [16])
 _PRODUCTS = {
     (False, False): "tdpbssd",
     (False, True): "tdpbsud",
     (True, False): "tdpbusd",
     (True, True): "tdpbuud",
 }
+
+
+def _of_floats(type_: Attribute) -> str:
+    """How names of instructions on whole vectors end."""
+    element = cast("VectorType[Attribute]", type_).element_type
+    return "ps.512" if type(element) is Float32Type else "pd.512"
 
 
 def _sizes(to: Lowering, type_: Any) -> list[SSAValue]:
@@ -71,15 +77,17 @@ def _dot_bf16(to: Lowering, op: DotBF16Op) -> None:
 
 
 def _range(to: Lowering, op: MaskRangeOp) -> None:
-    name = "llvm.x86.avx512.mask.range." + ("ps.512" if op.dst.type == _SINGLES else "pd.512")
-    operands = [to.values[o] for o in (op.a, op.b, op.which, op.src, op.k, op.imm)]
-    to.values[op.dst] = intrinsic(to, name, operands, op.dst.type)
+    src, a, b, k, which, imm = (to.values[o] for o in operands_of(op))
+    (result,) = op.results
+    name = "llvm.x86.avx512.mask.range." + _of_floats(result.type)
+    to.values[result] = intrinsic(to, name, [a, b, which, src, k, imm], result.type)
 
 
 def _scalef(to: Lowering, op: MaskScaleFOp) -> None:
-    name = "llvm.x86.avx512.mask.scalef." + ("ps.512" if op.dst.type == _SINGLES else "pd.512")
-    operands = [to.values[o] for o in (op.a, op.b, op.src, op.k, op.imm)]
-    to.values[op.dst] = intrinsic(to, name, operands, op.dst.type)
+    src, a, b, k, imm = (to.values[o] for o in operands_of(op))
+    (result,) = op.results
+    name = "llvm.x86.avx512.mask.scalef." + _of_floats(result.type)
+    to.values[result] = intrinsic(to, name, [a, b, src, k, imm], result.type)
 
 
 HANDLERS: Mapping[str, Handler] = cast(

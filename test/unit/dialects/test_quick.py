@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from xdsl.dialects import arith, cf, scf
 from xdsl.dialects.builtin import IndexType, f32
 from xdsl.dialects.test import TestOp as AnyOp
 from xdsl.ir import Block, Operation, Region
 
-from mlirhlo.dialects.quick import append, create_op
+from mlirhlo.dialects.quick import append, create_op, ops_of, prepend
 
 
 def fields(op: Operation) -> dict[str, object]:
@@ -54,6 +55,21 @@ def test_appending_links_what_adding_does() -> None:
         assert (block.first_op, block.last_op) == (ops[0], ops[-1])
         ops[1].detach()
         assert list(block.ops) == [ops[0], ops[2]]
+
+
+@pytest.mark.parametrize("there", [0, 1, 2])
+@pytest.mark.parametrize("new", [0, 1, 3])
+def test_prepending_links_what_inserting_does(there: int, new: int) -> None:
+    block = Block([AnyOp.create() for _ in range(there)])
+    before = ops_of(block)
+    first = [AnyOp.create() for _ in range(new)]
+    prepend(block, first)
+    ops = [*first, *before]
+    assert ops_of(block) == list(block.ops) == ops
+    assert [op.parent for op in ops] == [block] * len(ops)
+    assert list(reversed(block.ops)) == ops[::-1]
+    if ops:
+        assert (block.first_op, block.last_op) == (ops[0], ops[-1])
 
 
 def test_many_results_and_regions() -> None:

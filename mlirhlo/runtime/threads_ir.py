@@ -1,17 +1,22 @@
 """LLVM assembly of the thread pool that generated code calls.
 
-`mlirhlo_parallel_for(kernel, args, n, most)` cuts 0…n into as many ranges as there are threads, `most` at most,
-and calls `kernel(args, begin, end, range)` for each. The ranges depend on these numbers alone, also when they
-run one after another: in a nested call, while another thread has the pool, and when the system gives fewer
-threads than asked for. So what is computed does not depend on who computes it.
+`mlirhlo_parallel_for(kernel, args, n, most)` cuts 0…n into ranges and calls `kernel(args, begin, end, range)` for
+each: as many ranges as there are threads, four times as many where `most` allows it, never more than `most`. The
+ranges depend on these numbers alone, also when they run one after another: in a nested call, while another thread
+has the pool, and when the system gives fewer threads than asked for. Who is free takes the next one: rounds need not
+take equally long, nor threads be equally fast. So what is computed does not depend on who computes it.
 
-Every worker takes part in every job, be it only by saying that it is done; the caller waits for all. An
-epoch counts jobs. Who waits spins first and sleeps on a futex then.
+The caller waits for what has been begun, not for workers that the system gave no time meanwhile. An epoch counts
+jobs; the word that says which range is next holds it too, so that who comes too late begins nothing of the next
+job. Who waits spins first and sleeps on a futex then.
 """
 
 from __future__ import annotations
 
 MAX_THREADS = 256
+
+_RANGES_A_THREAD = 4
+"""Where there is enough to do: who is held up has so much less to do at the end."""
 
 _SPINS = 2000
 """Turns before sleep: some 50 µs."""
@@ -39,7 +44,7 @@ def assembly(futex: int, pause: str) -> str:
 @job_args = internal global ptr null, align 8
 @job_n = internal global i64 0, align 8
 @job_parts = internal global i64 0, align 8
-@job_step = internal global i64 0, align 8
+@job_next = internal global i64 0, align 64
 @handles = internal global [{MAX_THREADS} x i64] zeroinitializer, align 64
 
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
@@ -48,12 +53,12 @@ declare i32 @pthread_sigmask(i32, ptr, ptr)
 declare i32 @sched_yield()
 declare i64 @syscall(i64, ...)
 
-; Ranges first, first + step, … of the job.
-define internal void @share(ptr %kernel, ptr %args, i64 %n, i64 %parts, i64 %first, i64 %step) {{
+; All ranges of a job.
+define internal void @share(ptr %kernel, ptr %args, i64 %n, i64 %parts) {{
 entry:
   br label %next
 next:
-  %w = phi i64 [ %first, %entry ], [ %after, %done ]
+  %w = phi i64 [ 0, %entry ], [ %w1, %range ]
   %more = icmp slt i64 %w, %parts
   br i1 %more, label %range, label %out
 range:
@@ -63,10 +68,49 @@ range:
   %b = mul i64 %n, %w1
   %end = udiv i64 %b, %parts
   call void %kernel(ptr %args, i64 %begin, i64 %end, i64 %w)
-  br label %done
-done:
-  %after = add i64 %w, %step
   br label %next
+out:
+  ret void
+}}
+
+; Ranges of the job of an epoch, as long as there are some that nobody has begun.
+define internal void @help(ptr %kernel, ptr %args, i64 %n, i64 %parts, i32 %epoch) {{
+entry:
+  %now = zext i32 %epoch to i64
+  ; What was read of the job is its own if the word still holds its epoch after that.
+  fence seq_cst
+  br label %look
+look:
+  %word = load atomic i64, ptr @job_next seq_cst, align 8
+  %job = lshr i64 %word, 32
+  %same = icmp eq i64 %job, %now
+  br i1 %same, label %count, label %out
+count:
+  %w = and i64 %word, 4294967295
+  %more = icmp ult i64 %w, %parts
+  br i1 %more, label %claim, label %out
+claim:
+  %following = add i64 %word, 1
+  %claimed = cmpxchg ptr @job_next, i64 %word, i64 %following seq_cst seq_cst
+  %mine = extractvalue {{ i64, i1 }} %claimed, 1
+  br i1 %mine, label %range, label %look
+range:
+  %a = mul i64 %n, %w
+  %begin = udiv i64 %a, %parts
+  %w1 = add i64 %w, 1
+  %b = mul i64 %n, %w1
+  %end = udiv i64 %b, %parts
+  call void %kernel(ptr %args, i64 %begin, i64 %end, i64 %w)
+  %left = atomicrmw sub ptr @pending, i32 1 seq_cst
+  %last = icmp eq i32 %left, 1
+  br i1 %last, label %finished, label %look
+finished:
+  %waits = load atomic i32, ptr @caller_sleeps seq_cst, align 4
+  %asleep = icmp ne i32 %waits, 0
+  br i1 %asleep, label %wake, label %out
+wake:
+  %r = call i64 (i64, ...) @syscall(i64 {futex}, ptr @pending, i32 {_WAKE}, i32 1, ptr null, ptr null, i32 0)
+  br label %out
 out:
   ret void
 }}
@@ -97,46 +141,27 @@ out:
   ret i32 %epoch
 }}
 
-; A worker: its number, and in the upper half the epoch it was born in.
+; A worker: the epoch it was born in.
 define internal ptr @worker(ptr %word) {{
 entry:
   %signals = alloca [128 x i8], align 16
   store [16 x i64] [{", ".join(["i64 -1"] * 16)}], ptr %signals
   %m = call i32 @pthread_sigmask(i32 0, ptr %signals, ptr null)
-  %both = ptrtoint ptr %word to i64
-  %first = and i64 %both, 4294967295
-  %upper = lshr i64 %both, 32
-  %born = trunc i64 %upper to i32
+  %wide = ptrtoint ptr %word to i64
+  %born = trunc i64 %wide to i32
   br label %wait
 wait:
-  %seen = phi i32 [ %born, %entry ], [ %epoch, %finished ], [ %epoch, %wake ]
+  %seen = phi i32 [ %born, %entry ], [ %epoch, %work ]
   %epoch = call i32 @await_job(i32 %seen)
   %stop = load atomic i32, ptr @stopping monotonic, align 4
   %stops = icmp ne i32 %stop, 0
   br i1 %stops, label %out, label %work
 work:
-  %kernel = load ptr, ptr @job_kernel
-  %args = load ptr, ptr @job_args
-  %n = load i64, ptr @job_n
-  %parts = load i64, ptr @job_parts
-  %step = load i64, ptr @job_step
-  %helps = icmp slt i64 %first, %step
-  br i1 %helps, label %help, label %finish
-help:
-  call void @share(ptr %kernel, ptr %args, i64 %n, i64 %parts, i64 %first, i64 %step)
-  br label %finish
-finish:
-  %left = atomicrmw sub ptr @pending, i32 1 seq_cst
-  %last = icmp eq i32 %left, 1
-  br i1 %last, label %finished_last, label %finished
-finished_last:
-  %waits = load atomic i32, ptr @caller_sleeps seq_cst, align 4
-  %asleep = icmp ne i32 %waits, 0
-  br i1 %asleep, label %wake, label %finished
-wake:
-  %r = call i64 (i64, ...) @syscall(i64 {futex}, ptr @pending, i32 {_WAKE}, i32 1, ptr null, ptr null, i32 0)
-  br label %wait
-finished:
+  %kernel = load atomic ptr, ptr @job_kernel monotonic, align 8
+  %args = load atomic ptr, ptr @job_args monotonic, align 8
+  %n = load atomic i64, ptr @job_n monotonic, align 8
+  %parts = load atomic i64, ptr @job_parts monotonic, align 8
+  call void @help(ptr %kernel, ptr %args, i64 %n, i64 %parts, i32 %epoch)
   br label %wait
 out:
   ret ptr null
@@ -153,12 +178,9 @@ next:
   br i1 %more, label %new, label %out
 new:
   %number = add i32 %have, 1
-  %low = zext i32 %number to i64
   %epoch = load i32, ptr @epoch
   %wide = zext i32 %epoch to i64
-  %high = shl i64 %wide, 32
-  %both = or i64 %high, %low
-  %word = inttoptr i64 %both to ptr
+  %word = inttoptr i64 %wide to ptr
   %at = sext i32 %have to i64
   %handle = getelementptr i64, ptr @handles, i64 %at
   %failed = call i32 @pthread_create(ptr %handle, ptr null, ptr @worker, ptr %word)
@@ -219,10 +241,15 @@ define void @mlirhlo_parallel_for(ptr %kernel, ptr %args, i64 %n, i64 %most) {{
 entry:
   %threads_32 = load atomic i32, ptr @threads monotonic, align 4
   %all = sext i32 %threads_32 to i64
-  %enough = icmp slt i64 %most, %all
-  %threads = select i1 %enough, i64 %most, i64 %all
-  %few = icmp slt i64 %n, %threads
-  %parts = select i1 %few, i64 %n, i64 %threads
+  %several = mul i64 %all, {_RANGES_A_THREAD}
+  %much = icmp sge i64 %most, %several
+  %shared = icmp sgt i64 %all, 1
+  %cuts = and i1 %much, %shared
+  %wished = select i1 %cuts, i64 %several, i64 %all
+  %enough = icmp slt i64 %most, %wished
+  %ranges = select i1 %enough, i64 %most, i64 %wished
+  %few = icmp slt i64 %n, %ranges
+  %parts = select i1 %few, i64 %n, i64 %ranges
   %alone = icmp sle i64 %parts, 1
   br i1 %alone, label %serial, label %claim
 claim:
@@ -230,7 +257,7 @@ claim:
   %mine = extractvalue {{ i32, i1 }} %claimed, 1
   br i1 %mine, label %parallel, label %serial
 serial:
-  call void @share(ptr %kernel, ptr %args, i64 %n, i64 %parts, i64 0, i64 1)
+  call void @share(ptr %kernel, ptr %args, i64 %n, i64 %parts)
   ret void
 parallel:
   %stop = load atomic i32, ptr @stopping monotonic, align 4
@@ -245,18 +272,23 @@ staffed:
   %none = icmp eq i32 %workers, 0
   br i1 %none, label %free_serial, label %go
 go:
-  %crew_32 = add i32 %workers, 1
-  %crew = sext i32 %crew_32 to i64
-  %too_many = icmp slt i64 %parts, %crew
-  %step = select i1 %too_many, i64 %parts, i64 %crew
-  store ptr %kernel, ptr @job_kernel
-  store ptr %args, ptr @job_args
-  store i64 %n, ptr @job_n
-  store i64 %parts, ptr @job_parts
-  store i64 %step, ptr @job_step
-  store atomic i32 %workers, ptr @pending monotonic, align 4
+  %before = load i32, ptr @epoch
+  %epoch = add i32 %before, 1
+  %wide = zext i32 %epoch to i64
+  %first = shl i64 %wide, 32
+  %closed = or i64 %first, 4294967295
+  ; Nobody begins anything while the job is written down.
+  store atomic i64 %closed, ptr @job_next seq_cst, align 8
+  fence seq_cst
+  store atomic ptr %kernel, ptr @job_kernel monotonic, align 8
+  store atomic ptr %args, ptr @job_args monotonic, align 8
+  store atomic i64 %n, ptr @job_n monotonic, align 8
+  store atomic i64 %parts, ptr @job_parts monotonic, align 8
+  %all_parts = trunc i64 %parts to i32
+  store atomic i32 %all_parts, ptr @pending seq_cst, align 4
+  store atomic i64 %first, ptr @job_next seq_cst, align 8
   call void @publish()
-  call void @share(ptr %kernel, ptr %args, i64 %n, i64 %parts, i64 0, i64 %step)
+  call void @help(ptr %kernel, ptr %args, i64 %n, i64 %parts, i32 %epoch)
   call void @await_workers()
   store atomic i32 0, ptr @busy release, align 4
   ret void

@@ -41,6 +41,8 @@ PARALLEL = "mlirhlo.parallel"
 
 _ROOM_BYTES = 256 << 20
 """What all strands of a loop may have for themselves."""
+_A_CORE, _SMALL_BYTES = 4, 16 << 20
+"""Strands for each core, as long as what all have for themselves is small."""
 
 
 def strands_of(op: WhileOp, state: Tree) -> Strands | None:
@@ -82,10 +84,11 @@ def settle_strands(
             continue
         strands.private = private
         strands.size = aligned(assign_offsets(private))
-        # One for each core that there is: what is computed does not depend on it.
+        # Some for each core that there is, as rounds need not take equally long: what is computed does not
+        # depend on it.
         cores = max(2, os.cpu_count() or 1)
-        most = max(1, _ROOM_BYTES // max(strands.size, 1))
-        strands.count = min(strands.rounds, cores, most)
+        small, most = (max(1, room // max(strands.size, 1)) for room in (_SMALL_BYTES, _ROOM_BYTES))
+        strands.count = min(strands.rounds, max(cores, min(_A_CORE * cores, small)), most)
         strands.room = _room(strands.size * strands.count)
         for buffer in touched([loop]):
             strands.room.used_at(buffer.first)

@@ -72,6 +72,28 @@ define void @few(ptr %array, i64 %n) {
   ret void
 }
 
+declare i32 @sched_yield()
+
+; The first range ends when all others have; each counts itself.
+define void @slow(ptr %args, i64 %begin, i64 %end, i64 %range) {
+entry:
+  %first = icmp eq i64 %range, 0
+  br i1 %first, label %wait, label %count
+wait:
+  %done = load atomic i64, ptr %args acquire, align 8
+  %all = icmp eq i64 %done, 7
+  %y = call i32 @sched_yield()
+  br i1 %all, label %count, label %wait
+count:
+  %old = atomicrmw add ptr %args, i64 1 seq_cst
+  ret void
+}
+
+define void @held_up(ptr %array, i64 %n) {
+  call void @mlirhlo_parallel_for(ptr @slow, ptr %array, i64 %n, i64 256)
+  ret void
+}
+
 define void @nested(ptr %array, i64 %n) {
   call void @mlirhlo_parallel_for(ptr @rows, ptr %array, i64 %n, i64 256)
   ret void
@@ -81,7 +103,8 @@ define void @nested(ptr %array, i64 %n) {
 
 @functools.cache
 def library() -> Library:
-    return Library([compile_object(KERNELS)], ["flat", "few", "nested"], threads.externals(KERNELS))
+    names = ["flat", "few", "nested", "held_up"]
+    return Library([compile_object(KERNELS)], names, threads.externals(KERNELS))
 
 
 def run(name: str, n: int, size: int | None = None) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -93,7 +116,7 @@ def run(name: str, n: int, size: int | None = None) -> np.ndarray[tuple[int], np
 
 
 def expected(n: int, count: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    parts = min(n, count)
+    parts = min(n, 4 * count if count > 1 else 1)
     ranges = np.zeros(n, np.int64)
     for part in range(parts):
         ranges[n * part // parts : n * (part + 1) // parts] = part
@@ -116,6 +139,16 @@ def test_nested_jobs_run_serially_on_the_same_ranges(count: int) -> None:
     rows = run("nested", 8, 800).reshape(8, 100)
     for row in rows:
         np.testing.assert_array_equal(row, expected(100, count))
+
+
+def test_who_is_free_takes_the_next_range() -> None:
+    """Two threads, eight ranges, one of which takes as long as all others together."""
+    threads.set_thread_count(2)
+    try:
+        for _ in range(20):
+            assert run("held_up", 8)[0] == 8
+    finally:
+        threads.set_thread_count(0)
 
 
 def test_many_jobs(count: int) -> None:

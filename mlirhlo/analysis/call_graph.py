@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -41,8 +42,7 @@ def context_of(opcode: str) -> Context:
     return Context.SEQUENTIAL if opcode in SEQUENTIAL_OPCODES else Context.EMBEDDED
 
 
-@dataclass(frozen=True, slots=True)
-class CallSite:
+class CallSite(NamedTuple):
     """One reference of an instruction to a computation."""
 
     caller: ComputationOp
@@ -78,10 +78,11 @@ class CallGraph:
 
     def context(self, name: str) -> Context:
         """How `name` is run, judged by its direct callers."""
-        contexts = {site.context for site in self.sites_of[name]}
-        if len(contexts) > 1:
-            return Context.BOTH
-        return contexts.pop() if contexts else Context.NONE
+        sites = self.sites_of[name]
+        if not sites:
+            return Context.NONE
+        first = sites[0].context
+        return first if all(site.context is first for site in sites) else Context.BOTH
 
     def embedded(self) -> frozenset[str]:
         """Computations that run inside an instruction, directly or through callers."""

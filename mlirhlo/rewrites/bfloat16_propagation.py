@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
+from operator import attrgetter
 from typing import ClassVar, cast
 
 from xdsl.ir import SSAValue
@@ -19,9 +21,9 @@ from mlirhlo.analysis.dataflow import (
 )
 from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.dialects.hlo.build import make
-from mlirhlo.dialects.hlo.element_types import BF16, F32
+from mlirhlo.dialects.hlo.element_types import BF16, F32, PrimitiveType
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
-from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.module import HloModule, Listing
 from mlirhlo.dialects.hlo.ops import (
     CallOp,
     ComputationOp,
@@ -39,7 +41,7 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
-from mlirhlo.dialects.hlo.types import type_of
+from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
 
@@ -91,6 +93,8 @@ class Bfloat16PropagationPass(HloPass):
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Narrows; whether anything was."""
         del trace
+        if not self._is_wanted(module):
+            return False
         copies = list(_separate_loops(module))
         narrow = _Places(module, dots=self.dots).narrow()
         for op, found in narrow.items():
@@ -102,6 +106,34 @@ class Bfloat16PropagationPass(HloPass):
                 if isinstance(op, ConvertOp):
                     _drop_if_same(op)
         return bool(narrow)
+
+    def _is_wanted(self, module: HloModule) -> bool:
+        """Whether anything may read f32 as bf16, or nothing reads it: all that is narrowed leads there."""
+        if module.candidates(CallOp, ConditionalOp, WhileOp):
+            return True
+        readers = [op for op in module.candidates(ConvertOp) if _is_array(op.shape, BF16)]
+        if self.dots:
+            products = module.candidates(ConvolutionOp, DotOp)
+            readers += filter(_is_of_default_precision, products)
+        if any(_is_f32(shape) for op in readers for shape in op.input_shapes):
+            return True
+        listed = module.known(Listing.of).instructions
+        results = chain.from_iterable(map(attrgetter("results"), listed))
+        return any(
+            r.first_use is None or (type(shape_of(r.type)) is TupleShape and _has_unread(r))
+            for r in results
+        )
+
+
+def _has_unread(value: SSAValue) -> bool:
+    """Whether nothing reads some element of a tuple."""
+    users = [use.operation for use in value.uses]
+    shape = shape_of(value.type)
+    assert isinstance(shape, TupleShape)
+    if not all(isinstance(user, GetTupleElementOp) for user in users):
+        return any(isinstance(user, FusionOp) for user in users)
+    read = {user.index for user in users if isinstance(user, GetTupleElementOp)}
+    return len(read) < len(shape.elements)
 
 
 def _separate_loops(module: HloModule) -> Iterator[Instruction]:
@@ -124,8 +156,12 @@ def _separate_loops(module: HloModule) -> Iterator[Instruction]:
             yield copy
 
 
+def _is_array(shape: Shape, element: PrimitiveType) -> bool:
+    return isinstance(shape, ArrayShape) and shape.element_type is element
+
+
 def _is_f32(shape: Shape) -> bool:
-    return isinstance(shape, ArrayShape) and shape.element_type is F32
+    return _is_array(shape, F32)
 
 
 def _part(shape: Shape, index: ShapeIndex) -> Shape:

@@ -9,10 +9,11 @@ from typing import cast
 from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
 from xdsl.ir import Attribute
 
-from mlirhlo.analysis.call_graph import call_graph
+from mlirhlo.analysis.call_graph import call_graph_of
 from mlirhlo.dialects.hlo.attributes.base import symbol
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import ComputationOp, FusionOp
+from mlirhlo.dialects.hlo.ops import ComputationOp
+from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.rewrites.passes import HloPass, Trace
 
 _NAMES = frozenset({"metadata", "origin", "original_value", "proto_id", "proto_rest", "statistics"})
@@ -87,18 +88,25 @@ class ComputationDeduplicatorPass(HloPass):
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Merges; whether any two were the same."""
         del trace
-        fused = {
-            op.calls
-            for op in module.instructions
-            if isinstance(op, FusionOp) and not self.mark_fusion_duplications
-        }
+        fused = frozenset[str]()
+        if not self.mark_fusion_duplications:
+            fused = module.known(HloModule.fused_computations)
+        # Few have the opcodes of another: only those are described.
+        alike: dict[Hashable, list[ComputationOp]] = {}
+        for computation in module.computations:
+            if computation.is_entry is None and computation.computation_name not in fused:
+                opcodes = tuple(map(type, instruction_list(computation)))
+                alike.setdefault((opcodes, computation.thread), []).append(computation)
+        asked = {computation for found in alike.values() if len(found) > 1 for computation in found}
+        if not asked:
+            return False
         kept: dict[Hashable, str] = {}
         instead: dict[str, str] = {}
-        for computation in call_graph(module.op).post_order():
+        for computation in module.known(call_graph_of).post_order():
             name = computation.computation_name
-            if computation.is_entry is not None or name in fused:
+            if computation not in asked:
                 continue
-            key = computation_key(computation, dict(instead))
+            key = computation_key(computation, instead)
             first = kept.setdefault(key, name)
             if first != name:
                 instead[name] = first

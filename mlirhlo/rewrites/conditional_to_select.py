@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from mlirhlo.analysis.call_graph import CallGraph, Context, call_graph
+from mlirhlo.analysis.call_graph import CallGraph, Context, call_graph_of
 from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.dialects.hlo.attributes.base import integers, string
 from mlirhlo.dialects.hlo.build import make
@@ -45,9 +45,9 @@ class ConditionalToSelectPass(HloPass):
         """Replaces; whether any conditional was."""
         if not module.candidates(ConditionalOp):
             return False
-        graph = call_graph(module.op)
+        graph = module.known(call_graph_of)
         fused = module.known(HloModule.fused_computations)
-        effects = SideEffects.of(module)
+        effects = module.known(SideEffects.of)
         count = 0
         for name, computation in graph.computations.items():
             if graph.context(name) is not Context.EMBEDDED or name in fused:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import ceil, prod, sqrt
 from typing import Any
 
-from mlirhlo.analysis.call_graph import Context, call_graph
+from mlirhlo.analysis.call_graph import Context, call_graph_of
 from mlirhlo.analysis.cost import counter
 from mlirhlo.analysis.cost.counts import BYTES, FLOPS, TRANSCENDENTALS, Counts
 from mlirhlo.analysis.cost.visitor import RULES
@@ -92,7 +92,7 @@ class CpuParallelTaskAssignerPass(HloPass):
         """Assigns; whether any instruction got parts."""
         del trace
         cost_of = counter(module.op)
-        graph = call_graph(module.op)
+        graph = module.known(call_graph_of)
         changed = False
         for computation in module.computations:
             context = graph.context(computation.computation_name)

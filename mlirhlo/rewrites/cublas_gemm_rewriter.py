@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import isclose, pi, sqrt
 from typing import ClassVar
 
@@ -49,7 +50,7 @@ from mlirhlo.rewrites.gpu_calls import (
 )
 from mlirhlo.rewrites.gpu_calls import element as element_of
 from mlirhlo.rewrites.passes import Trace
-from mlirhlo.rewrites.rules import Rewriter, Rule, rule
+from mlirhlo.rewrites.rules import Rewriter, Rule, Rules, rule
 
 _TYPES = ("f16", "bf16", "f32", "f64", "c64", "c128")
 _EPILOGUES = ("f8e4m3fn", "f8e5m2", "f16", "bf16", "f32", "f64")
@@ -347,10 +348,16 @@ class CublasGemmRewriterPass(ExpanderPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Products and what follows them first, then memory to work in."""
-        last = gemm_with_workspace
         changed = False
-        for rules in ([r for r in self.selected() if r is not last], [last]):
-            wanted = [r for r in rules if r in self.selected()]
-            if wanted:
-                changed |= self.apply_outside(module.afresh(), trace, wanted, self)
+        for rules in self._stages:
+            if rules and self.apply_outside(module, trace, rules, self):
+                changed, module = True, module.afresh()
         return changed
+
+    @cached_property
+    def _stages(self) -> tuple[Rules, Rules]:
+        last = gemm_with_workspace
+        return (
+            Rules(r for r in self.selected() if r is not last),
+            Rules(r for r in self.selected() if r is last),
+        )

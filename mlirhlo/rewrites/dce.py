@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
+from typing import cast
 
 from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.dialects.hlo.attributes.base import integer
@@ -62,7 +65,7 @@ class DcePass(HloPass):
             if dropped or computation in unread:
                 changed |= self._remove_dead(module, computation, callers, effects)
             changed |= dropped
-        reachable = called_from_entry(module)
+        reachable = called_from_entry(module) if changed else module.known(called_from_entry)
         for computation in tuple(module.computations):
             if computation not in reachable:
                 computation.detach()
@@ -268,9 +271,8 @@ def _drop_unread_fusion_outputs(
 
 def _holding_unread(module: HloModule) -> set[ComputationOp]:
     """Computations with an instruction that nobody reads."""
-    listed = module.known(Listing.of).instructions
-    unread = [op for op in listed for result in op.results if result.first_use is None]
-    return {holder(op) for op in unread}
+    results = chain.from_iterable(map(attrgetter("results"), module.known(Listing.of).instructions))
+    return {holder(cast(Instruction, r.owner)) for r in results if r.first_use is None}
 
 
 def _of_several_outputs(module: HloModule) -> set[ComputationOp]:
@@ -299,20 +301,10 @@ def _calling(module: HloModule) -> dict[ComputationOp, list[Instruction]]:
 
 def callers_first(module: HloModule) -> tuple[ComputationOp, ...]:
     """Computations, each before those it calls."""
-    return _callers_first(module, module.computations)
-
-
-def called_from_entry(module: HloModule) -> frozenset[ComputationOp]:
-    """The entry, and all that run when it does."""
-    return frozenset(_callers_first(module, (module.entry,)))
-
-
-def _callers_first(module: HloModule, starts: Iterable[ComputationOp]) -> tuple[ComputationOp, ...]:
-    """Those reachable from `starts`; what was erased since the instructions were listed calls none."""
     known, calling = module.known(HloModule.by_name), module.known(_calling)
     done: set[ComputationOp] = set()
     order: list[ComputationOp] = []
-    for start in starts:
+    for start in module.computations:
         stack: list[tuple[ComputationOp, bool]] = [(start, False)]
         while stack:
             computation, called_are_done = stack.pop()
@@ -322,7 +314,22 @@ def _callers_first(module: HloModule, starts: Iterable[ComputationOp]) -> tuple[
                 done.add(computation)
                 stack.append((computation, True))
                 ops = calling.get(computation, ())
-                called = [n for op in ops if op.parent is not None for n in op.called_computations]
+                called = [name for op in ops for name in op.called_computations]
                 stack += [(known[name], False) for name in dict.fromkeys(called) if name in known]
     order.reverse()
     return tuple(order)
+
+
+def called_from_entry(module: HloModule) -> frozenset[ComputationOp]:
+    """The entry, and all that run when it does; what was erased since the instructions were listed calls none."""
+    known, calling = module.known(HloModule.by_name), module.known(_calling)
+    work = [module.entry]
+    found = set(work)
+    for computation in work:  # grows while it is walked
+        for op in calling.get(computation, ()):
+            for name in op.called_computations if op.parent is not None else ():
+                callee = known.get(name)
+                if callee is not None and callee not in found:
+                    found.add(callee)
+                    work.append(callee)
+    return frozenset(found)

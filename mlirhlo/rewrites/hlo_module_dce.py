@@ -35,15 +35,17 @@ class HloModuleDcePass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Removes what is dead across loops; whether anything was."""
-        liveness = Liveness.of(module)
         changed = False
-        computations = module.by_name()
-        for op in tuple(module.instructions):
-            if isinstance(op, WhileOp):
+        loops = module.candidates(WhileOp)
+        if loops:
+            liveness, computations = Liveness.of(module), module.by_name()
+            for op in loops:
+                assert isinstance(op, WhileOp)
                 changed |= _pass_dead_elements_round(op, computations[op.body], liveness)
         if changed:
             TupleSimplifierPass().run(module.afresh(), trace)
-        return DcePass().run(module.afresh(), trace) or changed
+            module = module.afresh()
+        return DcePass().run(module, trace) or changed
 
 
 def _pass_dead_elements_round(op: WhileOp, body: ComputationOp, liveness: Liveness) -> bool:

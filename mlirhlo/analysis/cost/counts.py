@@ -70,9 +70,10 @@ class Counts:
 
     def add_all(self, other: Counts) -> None:
         """Adds number by number."""
+        mine = self.values
         for key, value in other.values.items():
             if value:
-                self.add(key, value)
+                mine[key] = f32(mine.get(key, 0.0) + value)
 
     def maximum(self, other: Counts) -> None:
         """Takes the greater of each; a number that is not here yet as it is."""

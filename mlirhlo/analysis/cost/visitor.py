@@ -132,20 +132,20 @@ class Visitor:
 
     def instruction(self, op: Instruction) -> Counts:
         """One instruction, with what it calls."""
-        counts = Counts()
+        values: dict[str, float] = {}
         shape = op.shape
         if type(shape) is ArrayShape:
             size = size_bytes(shape)
         else:
             size = sum(size_bytes(leaf) for _, leaf in leaves(shape))
-        total = f32(size)
-        counts.set(result_bytes(), size)
+        total = values[result_bytes()] = f32(size)
         for number, operand in enumerate(op.input_shapes):
             size = size_bytes(operand)
             total = f32(total + size)
-            counts.set(operand_bytes(number), size)
-            counts.set(operand_utilization(number), 1)
-        counts.set(BYTES, total)
+            values[operand_bytes(number)] = f32(size)
+            values[operand_utilization(number)] = 1.0
+        values[BYTES] = total
+        counts = Counts(values)
         name = op.opcode.name
         found = RULES.get(name)
         if found is not None:
@@ -162,7 +162,7 @@ class Visitor:
         for key, value in counts.values.items() if self.options.per_second else ():
             if key != SECONDS:
                 seconds = max(seconds, value / self.options.per_second.get(key, inf))
-        counts.set(SECONDS, seconds)
+        counts.values[SECONDS] = f32(seconds) if seconds else 0.0
 
     def rounds(self, op: Instruction) -> int:
         """How often a loop is counted."""

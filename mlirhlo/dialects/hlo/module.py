@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
@@ -235,7 +236,13 @@ class HloModule:
 
     def by_name(self) -> dict[str, ComputationOp]:
         """Computations by name."""
-        return {c.computation_name: c for c in self.computations}
+        found: dict[str, ComputationOp] = {}
+        op = self.op.body.block.first_op
+        while op is not None:
+            if type(op) is ComputationOp:
+                found[cast("StringAttr", op.properties["sym_name"]).data] = op
+            op = op._next_op  # pyright: ignore[reportPrivateUsage]
+        return found
 
     @property
     def instructions(self) -> Iterator[Instruction]:
@@ -269,12 +276,13 @@ class HloModule:
         """Shapes of all instructions; ask it through `known`."""
         # Few types are many values': each is looked at once.
         listed = self.known(Listing.of).instructions
-        types = {id(r.type): r.type for op in listed for r in op.results}
-        return frozenset(map(shape_of, types.values()))
+        results = chain.from_iterable(map(attrgetter("results"), listed))
+        types: list[Attribute] = list(map(attrgetter("_type"), results))
+        return frozenset(map(shape_of, dict(zip(map(id, types), types, strict=True)).values()))
 
     def fused_computations(self) -> frozenset[str]:
-        """Names of the computations that fusions run."""
-        fusions = self.instructions_of(OP_CLASSES["fusion"])
+        """Names of the computations that fusions run, where it is asked through `known`, as the module was."""
+        fusions = self.candidates(OP_CLASSES["fusion"])
         return frozenset(name for op in fusions for name in op.called_computations)
 
 

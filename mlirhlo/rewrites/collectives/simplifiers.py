@@ -30,12 +30,17 @@ from mlirhlo.rewrites.rules import Rewriter
 class _Simplifier(HloPass):
     """Tries a rewrite on every instruction, operands first, until none applies."""
 
+    about: ClassVar[tuple[type[Instruction], ...]] = (AllGatherOp, AllReduceOp, ReduceScatterOp)
+    """Where a module has none of these, there is nothing to do."""
+
     def rewrite(self, op: Instruction, around: Surroundings) -> bool:
         """Rewrites `op`; whether it did."""
         raise NotImplementedError
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Rewrites all; whether there was any."""
+        if not module.candidates(*self.about):
+            return False
         changed, again = False, True
         around = Surroundings.of(module)
         while again:

@@ -44,8 +44,8 @@ class CopyInsertionPass(HloPass):
         callers = callers_of(module.calling(), module.known(HloModule.by_name))
         changed = False
         if any(len(found) > 1 for found in callers.values()):
-            changed = FlattenCallGraphPass().run(module.afresh(), trace)
-            module = module.afresh()
+            changed = FlattenCallGraphPass().run(module, trace)
+            module = module.afresh() if changed else module
         values = single_values(module)
         added = add_copies(module, values)
         if added:
@@ -68,5 +68,4 @@ def _tidied(module: HloModule, trace: Trace) -> HloModule:
     view = module.afresh()
     if TupleSimplifierPass().run(view, trace):
         view = module.afresh()
-    DcePass().run(view, trace)
-    return module.afresh()
+    return module.afresh() if DcePass().run(view, trace) else view

@@ -182,7 +182,8 @@ class Instruction(IRDLOperation, metaclass=_Kind):
     @property
     def instruction_name(self) -> str | None:
         """Name without `%`; None for a new instruction that the printer will name."""
-        return self.results[0]._name  # pyright: ignore[reportPrivateUsage]
+        name: str | None = _at(self.results, 0)._name
+        return name
 
     @instruction_name.setter
     def instruction_name(self, name: str | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.dialects.hlo.attributes.base import int_of, symbols_of
-from mlirhlo.dialects.hlo.module import HloModule, holder
+from mlirhlo.dialects.hlo.module import HloModule, Listing, holder
 from mlirhlo.dialects.hlo.ops import (
     AsyncDoneOp,
     AsyncStartOp,
@@ -75,12 +75,35 @@ class CsePass(HloPass):
             if self.only_fusion_computations
             else frozenset[str]()
         )
+        if not self._is_wanted(module, keys, effects, iotas):
+            return False
         changed = False
         for computation in reversed(module.known(callers_first)):
             if self.only_fusion_computations and computation.computation_name not in fused:
                 continue
             changed |= self._merge(computation, keys, effects, iotas.get(computation, {}))
         return changed
+
+    def _is_wanted(
+        self,
+        module: HloModule,
+        keys: _Keys,
+        effects: SideEffects,
+        iotas: Mapping[ComputationOp, Mapping[int, int]],
+    ) -> bool:
+        """Whether two can be merged as the module is: where none can, no merge is the first."""
+        if self.ignore_control_dependencies:
+            return True
+        if any(len(set(found.values())) < len(found) for found in iotas.values()):
+            return True
+        for ops in _alike(module):
+            equal: dict[Hashable, list[Instruction]] = {}
+            for op in ops:
+                equal.setdefault(keys.of_instruction(op), []).append(op)
+            for found in equal.values():
+                if len(found) > 1 and sum(self._mergeable(op, effects) for op in found) > 1:
+                    return True
+        return False
 
     def _merge(
         self,
@@ -134,6 +157,35 @@ class CsePass(HloPass):
         return not effects.of_instruction(op)
 
 
+def _alike(module: HloModule) -> Iterator[list[Instruction]]:
+    """Instructions of one computation with the same class and operands, two at least."""
+    listed = [op for op in module.known(Listing.of).instructions if type(op) not in _NEVER_MERGED]
+    # By a number that is the same for the same operands in any order, and seldom else.
+    numbers = [sum(map(id, op._operands), id(type(op))) for op in listed]  # pyright: ignore[reportPrivateUsage]
+    last = dict(zip(numbers, listed, strict=True))
+    again = [
+        (number, op) for number, op in zip(numbers, listed, strict=True) if last[number] is not op
+    ]
+    groups: dict[tuple[int, int], list[Instruction]] = {}
+    for number, op in again:
+        groups.setdefault((number, id(op.parent)), []).append(op)
+    for (number, _), ops in groups.items():
+        if (other := last[number]).parent is ops[0].parent:
+            ops.append(other)
+        if len(ops) > 1 and (ops[0].operands or type(ops[0]) in _MERGED_WITHOUT_OPERANDS):
+            alike: dict[Hashable, list[Instruction]] = {}
+            for op in ops:
+                alike.setdefault(_class_and_operands(op), []).append(op)
+            yield from (found for found in alike.values() if len(found) > 1)
+
+
+def _class_and_operands(op: Instruction) -> _Alike:
+    numbers, kind = tuple(map(id, op._operands)), type(op)  # pyright: ignore[reportPrivateUsage]
+    if kind in _COMMUTING and numbers[0] > numbers[-1]:
+        numbers = numbers[::-1]
+    return (kind, numbers)
+
+
 def _is_ordered(op: Instruction) -> bool:
     """Whether it waits for another instruction by a control dependency, or another one for it."""
     if CONTROL_PREDECESSORS in op.properties:
@@ -166,13 +218,13 @@ class _Keys:
 
     def of_instruction(self, op: Instruction) -> Hashable:
         """All of an instruction but its operands."""
-        calling = op.calling_keys
-        properties = [
+        calling, numbered = op.calling_keys, self._of_attribute
+        properties: list[Any] = [
             (
                 key,
                 tuple(map(self.of_computation, symbols_of(attribute)))
                 if key in calling
-                else self._of_attribute(attribute),
+                else numbered(attribute),
             )
             for key, attribute in op.properties.items()
             if key not in _NOT_COMPARED

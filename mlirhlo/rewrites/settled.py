@@ -7,13 +7,14 @@ be of any length; computations that an instruction calls count as part of it. Ru
 changed. What changed between two runs of a pass is found by comparing every instruction with what was written
 down of it, whoever changed it; what a run changes it is told by its rewriter.
 """
+# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirhlo.dialects.hlo.module import HloModule, holder
 from mlirhlo.dialects.hlo.ops import (
@@ -43,8 +44,8 @@ THROUGH = frozenset(
 )
 """Rules look through chains of these: for what moves, and for what cannot be negative."""
 
-_Record: TypeAlias = "tuple[Any, ...]"
-"""What rules may ask about an instruction."""
+_Record: TypeAlias = "tuple[tuple[SSAValue, ...], Attribute | None, int, dict[str, Attribute]]"
+"""What rules may ask about an instruction: operands, type, uses, properties."""
 
 
 class Settled:
@@ -56,7 +57,6 @@ class Settled:
         self.blocks: set[Block | None] = set()
         """Of computations all of whose instructions are settled and never looked at again."""
         self._records: dict[ComputationOp, dict[Operation, _Record]] = {}
-        self._counts: dict[ComputationOp, int] = {}
         self._header: dict[str, Any] = {}
         self._callers: dict[str, list[Instruction]] = {}
         self.touched: set[Operation] = set()
@@ -86,12 +86,11 @@ class Settled:
             if computation.computation_name in fused:
                 self._records.pop(computation, None)
                 continue
-            records, found = _compare(computation, self._records.get(computation, {}))
-            self._records[computation] = records
-            if found or self._counts.get(computation) != len(records):
+            records = self._records.setdefault(computation, {})
+            found, is_less = _bring_up_to_date(computation, records)
+            if found or is_less:
                 changed += found
                 others.append(computation)
-                self._counts[computation] = len(records)
         if self.ops:
             self._wake(changed)
             self.wake_callers(others)
@@ -126,13 +125,13 @@ class Settled:
             for result in here.results:
                 use = result.first_use
                 while use is not None:
-                    user = use._operation  # pyright: ignore[reportPrivateUsage]
+                    user = use._operation
                     if furthest.get(user, 0) < left:
                         furthest[user] = left
                         settled.discard(user)
                         blocks.discard(user.parent)
                         work.append(user)
-                    use = use._next_use  # pyright: ignore[reportPrivateUsage]
+                    use = use._next_use
 
     def wake_touched(self) -> None:
         """Unsettles who may match because of what a rewriter told of since the last time."""
@@ -162,7 +161,7 @@ class Settled:
 
     def _uses_change(self, op: Operation) -> None:
         """Unsettles who may ask how often an operand of `op` is read, if that is another answer now."""
-        operands = op._operands  # pyright: ignore[reportPrivateUsage]
+        operands = op._operands
         repeated = len(operands) > 1 and len(set(operands)) < len(operands)
         for value in operands:
             if repeated or not _is_read_thrice(value):
@@ -187,7 +186,7 @@ def _is_read_thrice(value: SSAValue) -> bool:
     for _ in range(2):
         if use is None:
             return False
-        use = use._next_use  # pyright: ignore[reportPrivateUsage]
+        use = use._next_use
     return use is not None
 
 
@@ -196,22 +195,47 @@ def _has_sharding(value: SSAValue) -> bool:
 
 
 def _record(op: Operation) -> _Record:
-    operands, properties = op._operands, op.properties  # pyright: ignore[reportPrivateUsage]
+    operands = op._operands
     if not op.results:
-        return (operands,)
-    result = op.results[0]
-    use = result.first_use
-    uses = 0 if use is None else 1 if use._next_use is None else 2  # pyright: ignore[reportPrivateUsage]
-    return (operands, result._type, uses, *properties, *properties.values())  # pyright: ignore[reportPrivateUsage]
+        return (operands, None, 0, {})
+    (result,) = op.results
+    return (operands, result._type, _uses(result), dict(op.properties))
 
 
-def _compare(
-    computation: ComputationOp, before: Mapping[Operation, _Record]
-) -> tuple[dict[Operation, _Record], list[Operation]]:
-    """What there is to write down now, without what is gone, and what was not so before."""
-    ops: list[Operation] = [*instruction_list(computation), computation.terminator]
-    records = {op: _record(op) for op in ops}
-    return records, [op for op in ops if before.get(op) != records[op]]
+def _uses(value: SSAValue) -> int:
+    """How many there are, as rules may ask: none, one or several."""
+    use = value.first_use
+    return 0 if use is None else 1 if use._next_use is None else 2
+
+
+def _bring_up_to_date(
+    computation: ComputationOp, records: dict[Operation, _Record]
+) -> tuple[list[Operation], bool]:
+    """Writes down what there is now; what was not so before, and whether anything is gone."""
+    changed: list[Operation] = []
+    ops = instruction_list(computation)
+    for op in ops:
+        (result,) = op.results
+        known = records.get(op)
+        if (
+            known is None
+            or known[0] is not op._operands
+            or known[1] is not result._type
+            or known[2] != _uses(result)
+            or known[3] != op.properties
+        ):
+            records[op] = (op._operands, result._type, _uses(result), dict(op.properties))
+            changed.append(op)
+    end = computation.terminator
+    if end not in records or records[end][0] is not end._operands:
+        records[end] = _record(end)
+        changed.append(end)
+    is_less = len(records) > len(ops) + 1
+    if is_less:
+        there = {*ops, end}
+        for op in [op for op in records if op not in there]:
+            del records[op]
+    return changed, is_less
 
 
 def _callers(module: HloModule) -> tuple[dict[str, list[Instruction]], set[str]]:

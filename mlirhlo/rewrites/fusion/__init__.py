@@ -12,13 +12,14 @@ from dataclasses import dataclass
 
 from mlirhlo.analysis.call_graph import call_graph_of
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import AsyncStartOp, ComputationOp, FusionOp
+from mlirhlo.dialects.hlo.ops import AsyncStartOp, ComputationOp
 from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.rewrites.cloning import clone_module
 from mlirhlo.rewrites.defuser import drop_uncalled
 from mlirhlo.rewrites.fusion.building import Builder
-from mlirhlo.rewrites.fusion.graph import graph_of, meeting
+from mlirhlo.rewrites.fusion.graph import Roles, graph_of, meeting
 from mlirhlo.rewrites.fusion.joining import Kinds
+from mlirhlo.rewrites.fusion.merging import Bodies, Meetings
 from mlirhlo.rewrites.fusion.planning import Planner
 from mlirhlo.rewrites.fusion.priority import PriorityQueue
 from mlirhlo.rewrites.fusion.regrouping import take_apart
@@ -75,14 +76,15 @@ class FusionPass(HloPass):
             )
 
         for computation in module.known(running):
+            roles: Roles = {}
             if trace.remarks is None:
-                met = meeting(computation, moves=self.moves, siblings=self.multi_output)
+                met = meeting(computation, roles, moves=self.moves, siblings=self.multi_output)
                 if _is_small_part(met, computation):
-                    nodes = graph_of(computation, moves=self.moves, among=met)
+                    nodes = graph_of(computation, moves=self.moves, among=met, roles=roles)
                     if not planner_of(computation).joins_any(nodes):
                         continue
             planner = planner_of(computation)
-            groups = planner.plan(graph_of(computation, moves=self.moves))
+            groups = planner.plan(graph_of(computation, moves=self.moves, roles=roles))
             fuel = None if fuel is None else fuel - planner.joined
             trace.rule_counts[self.name, "joined"] += planner.joined
             changed |= builder.build(computation, groups)
@@ -111,14 +113,18 @@ class MultiOutputFusionPass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Merges; whether anything was merged."""
-        if any(isinstance(op, FusionOp) for op in module.instructions):
-            # Merging takes fusions apart, and puts them together under new names: first on a copy.
-            probe = Trace(remarks=None if trace.remarks is None else [])
-            if not self._merge(HloModule(clone_module(module.op)), probe):
-                if trace.remarks is not None:
-                    trace.remarks += probe.remarks or []
-                return False
-        return self._merge(module, trace)
+        bodies = module.known(Bodies.of)
+        if trace.remarks is None and not any(
+            Meetings(module, bodies, computation).any() for computation in module.known(running)
+        ):
+            return False
+        # Merging takes fusions apart, and puts them together under new names: first on a copy.
+        probe = Trace(remarks=None if trace.remarks is None else [])
+        if self._merge(HloModule(clone_module(module.op)), probe):
+            return self._merge(module.afresh(), trace)
+        if trace.remarks is not None:
+            trace.remarks += probe.remarks or []
+        return False
 
     def _merge(self, module: HloModule, trace: Trace) -> bool:
         """Takes fusions apart, and makes others of them; whether any was merged."""
@@ -173,15 +179,16 @@ class PriorityFusionPass(HloPass):
         kinds = Kinds(moves=self.moves)
         for computation in module.known(running):
             name = computation.computation_name
+            roles: Roles = {}
             if trace.remarks is None:
-                met = meeting(computation, moves=self.moves)
+                met = meeting(computation, roles, moves=self.moves)
                 if _is_small_part(met, computation):
                     first = PriorityQueue(name, kinds, 1 if fuel is None else min(fuel, 1), None)
-                    first.plan(graph_of(computation, moves=self.moves, among=met))
+                    first.plan(graph_of(computation, moves=self.moves, among=met, roles=roles))
                     if not first.fused:
                         continue
             queue = PriorityQueue(name, kinds, fuel, trace.remarks)
-            groups = queue.plan(graph_of(computation, moves=self.moves))
+            groups = queue.plan(graph_of(computation, moves=self.moves, roles=roles))
             fuel = None if fuel is None else fuel - queue.fused
             trace.rule_counts[self.name, "fused"] += queue.fused
             changed |= builder.build(computation, groups)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import cast
+from typing import TypeAlias, cast
 
 from xdsl.ir import SSAValue
 
@@ -77,7 +77,7 @@ _ROLES: Mapping[str, Role] = {
 
 _PRODUCTS = frozenset(OP_CLASSES[name] for name, role in _ROLES.items() if role is Role.PRODUCT)
 
-_INNER = frozenset(
+INNER = frozenset(
     cls
     for name, cls in OP_CLASSES.items()
     if cls.opcode.elementwise
@@ -137,25 +137,31 @@ class Node:
         return self.op.opcode.name
 
 
+Roles: TypeAlias = "dict[Instruction, tuple[Role, ArrayShape | None]]"
+"""What instructions are, and the shapes of those that give one static array."""
+
+
 def graph_of(
     computation: ComputationOp,
     *,
     moves: bool = False,
     among: Mapping[Instruction, bool] | None = None,
+    roles: Roles | None = None,
 ) -> list[Node]:
     """Nodes of a computation in block order. Linear in its instructions.
 
     `moves`: gathers and reshapes move elements as slices do; otherwise they are never inside a fusion.
-    `among`: only the instructions that `meeting` found.
+    `among`: only the instructions that `meeting` found, in `roles` it has written down.
     """
+    roles = {} if roles is None else roles
     nodes: list[Node] = []
     by_value: dict[SSAValue, Node] = {}
     for op in computation.instructions if among is None else among:
-        node = _node(len(nodes), op)
+        known = roles.get(op)
+        role, shape = _role_of(op, moves=moves) if known is None else known
+        node = _node(len(nodes), op, role, shape)
         if among is not None and not among[op]:
             node.role = Role.OTHER
-        elif moves and node.role is Role.OTHER and _may_move(op, node.shape):
-            node.role = Role.MOVE
         node.operands = tuple([found for v in op.inputs if (found := by_value.get(v)) is not None])
         for operand in node.operands:
             if not operand.users or operand.users[-1] is not node:
@@ -181,35 +187,32 @@ def graph_of(
 
 
 def meeting(
-    computation: ComputationOp, *, moves: bool = False, siblings: bool = False
+    computation: ComputationOp, roles: Roles, *, moves: bool = False, siblings: bool = False
 ) -> dict[Instruction, bool]:
     """What fusing could be about, in block order; nothing where every kernel is on its own.
 
     True: it may be inside a fusion, and reads or is read by another that may (`siblings`: or reads what
     another one reads). False: it reads, or is read by, one of those. No decision that makes the first
     fusion of a computation asks for more: where none is made of these, none is made of all.
+    `roles` takes what was found out about instructions, for `graph_of`.
     """
     instructions = instruction_list(computation)
-    roles: dict[Instruction, Role] = {}
 
     def is_inner(op: Instruction) -> bool:
-        role = roles.get(op)
-        if role is None:
-            role, shape = _role_of(op)
-            if moves and role is Role.OTHER and _may_move(op, shape):
-                role = Role.MOVE
-            roles[op] = role
-        return role is not Role.OTHER
+        found = roles.get(op)
+        if found is None:
+            found = roles[op] = _role_of(op, moves=moves)
+        return found[0] is not Role.OTHER
 
     found: set[Instruction] = set()
     read: dict[Instruction, Instruction] = {}
     for op in instructions:
         # Dots and convolutions read their operands many times: those are never computed inside.
-        if type(op) not in _INNER or type(op) in _PRODUCTS:
+        if type(op) not in INNER or type(op) in _PRODUCTS:
             continue
         for value in op.inputs:
             source = cast(Instruction, value.owner)
-            if type(source) in _INNER and is_inner(source) and is_inner(op):
+            if type(source) in INNER and is_inner(source) and is_inner(op):
                 found |= {source, op}
             if siblings and read.setdefault(source, op) is not op and is_inner(op):
                 found |= {source, op, read[source]}
@@ -220,8 +223,7 @@ def meeting(
     return {op: op in found for op in instructions if op in found or op in beside}
 
 
-def _node(index: int, op: Instruction) -> Node:
-    role, shape = _role_of(op)
+def _node(index: int, op: Instruction, role: Role, shape: ArrayShape | None) -> Node:
     node = Node(index, op, role, shape)
     if shape is not None:
         node.barrier = _barrier(op)
@@ -231,12 +233,15 @@ def _node(index: int, op: Instruction) -> Node:
     return node
 
 
-def _role_of(op: Instruction) -> tuple[Role, ArrayShape | None]:
+def _role_of(op: Instruction, *, moves: bool) -> tuple[Role, ArrayShape | None]:
     """What it is, and its shape where that is one static array."""
-    shape = shape_of(op.output.type)
+    shape = op.shape
     if not isinstance(shape, ArrayShape) or shape.is_dynamic or not shape.element_type.is_array:
         return _role(op, None) if isinstance(op, ReduceOp) else Role.OTHER, None
-    return _role(op, shape) if shape.element_count else Role.OTHER, shape
+    role = _role(op, shape) if shape.element_count else Role.OTHER
+    if moves and role is Role.OTHER and _may_move(op, shape):
+        role = Role.MOVE
+    return role, shape
 
 
 def _role(op: Instruction, shape: ArrayShape | None) -> Role:

@@ -14,7 +14,7 @@ from mlirhlo.rewrites.fusion.order import move_behind, reached
 Neighbours: TypeAlias = "Callable[[Group], Iterable[Group]]"
 Said: TypeAlias = "Callable[[Node, Group, Refusal], None]"
 
-_MOST_READERS = 16
+MOST_READERS = 16
 """Of an array; more are not compared with each other."""
 
 
@@ -35,7 +35,7 @@ def merge_siblings(
         if node.role in FREE or node.size_bytes < cost.SMALLEST_SHARED_BYTES:
             continue
         found = readers(node)
-        if not 1 < len(found) <= _MOST_READERS:
+        if not 1 < len(found) <= MOST_READERS:
             continue
         alike: dict[Hashable, list[Group]] = {}
         for group in sorted(found, key=lambda group: group.order):

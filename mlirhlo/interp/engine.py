@@ -286,7 +286,7 @@ class Interpreter:
                     f"{op.opcode.name}: %{op.instruction_name} is declared {op.shape} but gives {got}",
                 )
         if self.hook is not None:
-            self.hook(op, inputs, value)
+            self.hook(op, inputs[: len(op.inputs)], value)
 
 
 class DeviceFrame:

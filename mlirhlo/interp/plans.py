@@ -14,10 +14,19 @@ from mlirhlo.diagnostics import Diagnostic, HloError, Place
 from mlirhlo.dialects.hlo.module import source_of
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
-from mlirhlo.dialects.hlo.ops.control_flow import ConstantOp, ParameterOp
+from mlirhlo.dialects.hlo.ops.control_flow import ConstantOp, CustomCallOp, ParameterOp
 from mlirhlo.interp.dynamic import lifted, needs_lifting
 from mlirhlo.interp.mixed_types import with_declared_types
-from mlirhlo.interp.registry import MEANINGS, PREPARED, Call, Frame, Program, Run, Value
+from mlirhlo.interp.registry import (
+    MEANINGS,
+    PREPARED,
+    READS_MORE,
+    Call,
+    Frame,
+    Program,
+    Run,
+    Value,
+)
 from mlirhlo.interp.values import describe, value_of_literal
 
 
@@ -28,7 +37,7 @@ class Step:
     run: Run
     op: Instruction
     operands: tuple[int, ...]
-    """Slots of the inputs."""
+    """Slots of what is read: the inputs, and of a custom call what its meaning reads beside them."""
     result: int
     """Slot of the result."""
     frees: tuple[int, ...]
@@ -86,7 +95,7 @@ def make_plan(computation: ComputationOp, program: Program, result: SSAValue | N
             constants.append((slot, op))
         else:
             try:
-                operands = tuple(slots[value] for value in op.inputs)
+                operands = tuple(slots[value] for value in _read_by(op))
                 run = prepare(op, program)
             except FAILURES as problem:
                 raise failed(op, (), problem) from problem
@@ -120,8 +129,14 @@ def _needed(result: SSAValue) -> set[Any]:
         owner = pending.pop().owner
         if isinstance(owner, Instruction) and owner not in needed:
             needed.add(owner)
-            pending += owner.inputs
+            pending += _read_by(owner)
     return needed
+
+
+def _read_by(op: Instruction) -> Sequence[SSAValue]:
+    if isinstance(op, CustomCallOp) and op.custom_call_target in READS_MORE:
+        return [*op.inputs, *READS_MORE[op.custom_call_target](op)]
+    return op.inputs
 
 
 def _constant(op: ConstantOp) -> Value:

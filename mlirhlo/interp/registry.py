@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from mlirhlo.dialects.hlo.ops.base import Instruction
     from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+    from mlirhlo.dialects.hlo.ops.control_flow import CustomCallOp
     from mlirhlo.interp.machine import Machine
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -158,6 +159,10 @@ def prepares(*opcodes: str) -> Callable[[F], F]:
         return function
 
     return register
+
+
+READS_MORE: dict[str, Callable[[CustomCallOp], Sequence[SSAValue]]] = {}
+"""Targets of custom calls whose meaning gets values of their computation after the operands: which."""
 
 
 def meaning_of(op: Instruction) -> Meaning | None:

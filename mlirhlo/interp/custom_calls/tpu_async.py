@@ -45,8 +45,8 @@ def async_collective_start(op: CustomCallOp, inputs: Sequence[Any], frame: Frame
     """
     if not isinstance(op.shape, TupleShape) or len(inputs) < 2:
         raise unfit(op, "its operand is not a collective, or its result not a tuple")
-    results = inputs[0] if isinstance(inputs[0], tuple) else (inputs[0],)
-    parts = cast("list[Value]", [*inputs[1:], *results])
+    given = cast(Value, inputs[0])
+    parts: list[Value] = [*inputs[1:], *(given if isinstance(given, tuple) else (given,))]
     counters = op.shape.elements[len(parts) :]
     if len(op.shape.elements) < len(parts) or not all(isinstance(s, ArrayShape) for s in counters):
         raise unfit(op, f"{op.shape} does not hold {len(parts)} arrays, and counters")

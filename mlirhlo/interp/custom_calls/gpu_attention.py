@@ -22,8 +22,7 @@ import numpy as np
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.interp.async_ops import zeros
 from mlirhlo.interp.custom_calls import computes, unfit
-from mlirhlo.interp.custom_calls.gpu_gemm import config_of
-from mlirhlo.interp.dot import rounded
+from mlirhlo.interp.custom_calls.gpu_gemm import config_of, saturated
 from mlirhlo.interp.registry import Array, Frame, Value
 
 if TYPE_CHECKING:
@@ -55,21 +54,27 @@ class Attention:
 
     def scores(self, q: Array, k: Array, bias: Array | None) -> Array:
         """scale * Q Kᵀ + bias: [batch, heads, queries, keys]."""
-        scores = np.float32(self.scale) * np.matmul(q, _shared(k, q).swapaxes(-1, -2))
+        scores = np.float32(self.scale) * np.matmul(q, shared_heads(k, q).swapaxes(-1, -2))
         return scores if bias is None else scores + bias
 
     def forward(
         self, q: Array, k: Array, v: Array, bias: Array | None, seen: Array
     ) -> tuple[Array, Array]:
         """O, and the logarithm of the sum of exponentials, 0 where no key is seen."""
-        scores = np.where(seen, self.scores(q, k, bias), -np.inf)
+        p, stat = self.weights(self.scores(q, k, bias), seen)
+        return np.matmul(p, shared_heads(v, q)), stat
+
+    @staticmethod
+    def weights(scores: Array, seen: Array) -> tuple[Array, Array]:
+        """P, and the logarithm of the sum of exponentials, 0 where no key is seen."""
+        scores = np.where(seen, scores, -np.inf)
         top: Any = np.max(scores, axis=-1, keepdims=True, initial=-np.inf)
         top = np.where(np.isfinite(top), top, 0)
         weights = np.exp(scores - top)
         total: Any = np.sum(weights, axis=-1, keepdims=True)
         sums = np.where(total == 0, 1, total)
         stat: Any = np.where(total == 0, 0, top + np.log(sums))
-        return np.matmul(weights / sums, _shared(v, q)), stat[..., 0]
+        return weights / sums, stat[..., 0]
 
     def backward(
         self,
@@ -85,32 +90,33 @@ class Attention:
         """Gradients of Q, K, V and of the scores."""
         exponents = np.where(seen, self.scores(q, k, bias) - stat[..., None], -np.inf)
         p = np.exp(exponents)
-        dp = np.matmul(do, _shared(v, q).swapaxes(-1, -2))
+        dp = np.matmul(do, shared_heads(v, q).swapaxes(-1, -2))
         ds = np.where(seen, p * (dp - np.sum(do * o, axis=-1, keepdims=True)), 0)
         scale = np.float32(self.scale)
-        dq = scale * np.matmul(ds, _shared(k, q))
+        dq = scale * np.matmul(ds, shared_heads(k, q))
         dk = scale * np.matmul(ds.swapaxes(-1, -2), q)
         dv = np.matmul(p.swapaxes(-1, -2), do)
-        return dq, _summed(dk, k), _summed(dv, v), ds
+        return dq, summed_heads(dk, k), summed_heads(dv, v), ds
 
 
-def _shared(x: Array, q: Array) -> Array:
+def shared_heads(x: Array, q: Array) -> Array:
     """Keys or values, once for each head of the queries."""
     return np.repeat(x, q.shape[1] // x.shape[1], axis=1)
 
 
-def _summed(gradient: Array, x: Array) -> Array:
+def summed_heads(gradient: Array, x: Array) -> Array:
     """The gradient of what several heads shared."""
     batch, heads, *rest = gradient.shape
     shared = heads // x.shape[1]
     return np.sum(gradient.reshape(batch, heads // shared, shared, *rest), axis=2)
 
 
-def _f32(x: Array) -> Array:
+def as_f32(x: Array) -> Array:
+    """Numbers in the type in which all is computed."""
     return x.astype(np.float32)
 
 
-class _Call:
+class Call:
     """Operands of a call, one after the other, and its backend config."""
 
     def __init__(self, op: CustomCallOp, inputs: Sequence[Any]) -> None:
@@ -147,7 +153,7 @@ class _Call:
         return x.transpose(order)
 
     def take_bias(self) -> Array | None:
-        return _f32(self.rest.pop(0)) if self.has_bias else None
+        return as_f32(self.rest.pop(0)) if self.has_bias else None
 
     def take_lengths(self) -> tuple[Array, Array] | None:
         """Lengths of the queries' and of the keys' sequences."""
@@ -170,6 +176,11 @@ class _Call:
             shown = shown & np.expand_dims(cast(Array, inside), axis)
         return cast(Array, shown)
 
+    @property
+    def results(self) -> int:
+        """How many arrays the result has, the workspace counted."""
+        return len(self.op.shape.elements) if isinstance(self.op.shape, TupleShape) else 1
+
     def result(self, *values: Array) -> Value:
         """The results in their types, then the workspace."""
         parts = self.op.shape.elements if isinstance(self.op.shape, TupleShape) else ()
@@ -177,7 +188,7 @@ class _Call:
         if len(shapes) < len(values):
             raise unfit(self.op, f"its shape is {self.op.shape}")
         typed = [
-            rounded(value, shape.element_type)
+            saturated(value.reshape(shape.dimensions), shape.element_type)
             for value, shape in zip(values, shapes[: len(values)], strict=True)
         ]
         return (*typed, *map(zeros, shapes[len(values) :]))
@@ -189,10 +200,10 @@ def forward(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
 
     Raises HLO0355.
     """
-    call = _Call(op, inputs)
-    q = _f32(call.take("bmm1", "lhs", "contracted"))
-    k = _f32(call.take("bmm1", "rhs", "contracted"))
-    v = _f32(call.take("bmm2", "rhs"))
+    call = Call(op, inputs)
+    q = as_f32(call.take("bmm1", "lhs", "contracted"))
+    k = as_f32(call.take("bmm1", "rhs", "contracted"))
+    v = as_f32(call.take("bmm2", "rhs"))
     bias = call.take_bias()
     lengths = call.take_lengths()
     offsets = (call.rest.pop(0), call.rest.pop(0)) if call.segments > 1 else None
@@ -210,8 +221,7 @@ def forward(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
             made, sums = call.attention.forward(*parts, None, call.seen(*parts[:2], None))
             _put(o, queries, made)
             stat[at, :, : sums.shape[-1]] = sums[0]
-    trained = isinstance(op.shape, TupleShape) and len(op.shape.elements) > 2
-    return call.result(o, stat) if trained else call.result(o)
+    return call.result(o, stat) if call.results > 2 else call.result(o)
 
 
 @computes(*(f"__cudnn$fmha{kind}Backward" for kind in _KINDS))
@@ -220,21 +230,21 @@ def backward(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
 
     Raises HLO0355.
     """
-    call = _Call(op, inputs)
-    q = _f32(call.take("bmm1_grad_gemm1", "rhs"))
-    k = _f32(call.take("bmm1_grad_gemm2", "rhs"))
-    v = _f32(call.take("bmm2_grad_gemm2", "rhs", "contracted"))
-    stat = _f32(call.rest.pop(0))
-    do = _f32(call.take("bmm2_grad_gemm1", "rhs"))
+    call = Call(op, inputs)
+    q = as_f32(call.take("bmm1_grad_gemm1", "rhs"))
+    k = as_f32(call.take("bmm1_grad_gemm2", "rhs"))
+    v = as_f32(call.take("bmm2_grad_gemm2", "rhs", "contracted"))
+    stat = as_f32(call.rest.pop(0))
+    do = as_f32(call.take("bmm2_grad_gemm1", "rhs"))
     bias = call.take_bias()
-    o = _f32(call.take("bmm2_grad_gemm1", "rhs"))
+    o = as_f32(call.take("bmm2_grad_gemm1", "rhs"))
     lengths = call.take_lengths()
     offsets = (call.rest.pop(0), call.rest.pop(0)) if call.segments > 1 else None
     call.done()
     if offsets is None or lengths is None:
         seen = call.seen(q, k, lengths)
         *gradients, ds = call.attention.backward(q, k, v, bias, seen, stat, o, do)
-        if bias is not None and len(cast(TupleShape, op.shape).elements) > 4:
+        if bias is not None and call.results > 4:
             alike = tuple(d for d in range(4) if bias.shape[d] != ds.shape[d])
             gradients.append(np.sum(ds, axis=alike, keepdims=True))
         return call.result(*gradients)

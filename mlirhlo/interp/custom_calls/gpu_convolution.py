@@ -15,7 +15,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-import ml_dtypes
 import numpy as np
 
 from mlirhlo.dialects.hlo.attributes.dimensions import (
@@ -27,8 +26,8 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.interp.async_ops import zeros
 from mlirhlo.interp.convolution import convolve
 from mlirhlo.interp.custom_calls import computes, unfit
-from mlirhlo.interp.custom_calls.gpu_gemm import config_of
-from mlirhlo.interp.dot import accumulator, rounded
+from mlirhlo.interp.custom_calls.gpu_gemm import config_of, saturated
+from mlirhlo.interp.dot import accumulator
 from mlirhlo.interp.numerics import work_dtype
 from mlirhlo.interp.registry import Array, Frame, Value
 
@@ -198,7 +197,10 @@ def convolution(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     if vectors:
         made[0] = _parted(made[0], labels.output_feature_dimension, vectors)
     values = (
-        *(_saturated(v, cast(ArrayShape, part)) for v, part in zip(made, parts, strict=False)),
+        *(
+            saturated(v, cast(ArrayShape, part).element_type)
+            for v, part in zip(made, parts, strict=False)
+        ),
         *map(zeros, parts[len(made) :]),
     )
     return values if isinstance(op.shape, TupleShape) else values[0]
@@ -224,15 +226,6 @@ def _finished(op: CustomCallOp, total: Any, rest: Sequence[Any], feature: int) -
         side = total.dtype.type(config.get("side_input_scale", 1))
         total = total + side * rest[1].astype(total.dtype)
     return activation(total, total.dtype.type(config.get("leakyrelu_alpha", 0)))
-
-
-def _saturated(value: Any, shape: ArrayShape) -> Array:
-    """A result in its type; in one of 8 bits what does not fit is the greatest number that does."""
-    type_ = shape.element_type
-    if type_.is_float and type_.bits == 8:
-        info = cast(Any, ml_dtypes).finfo(type_.dtype)
-        value = np.clip(value, value.dtype.type(info.min), value.dtype.type(info.max))
-    return rounded(value, type_)
 
 
 _NODE = re.compile(r"(\d+):\[\w+\](\w+)\(([\d,]*)\);")

@@ -69,6 +69,14 @@ def dimensions_of(numbers: Mapping[str, Any]) -> DotDimensions:
     )
 
 
+def saturated(value: Any, type_: PrimitiveType) -> Array:
+    """A result in its type; in one of 8 bits what does not fit is the greatest number that does."""
+    if type_.is_float and type_.bits == 8:
+        info = cast(Any, ml_dtypes).finfo(type_.dtype)
+        value = np.clip(value, value.dtype.type(info.min), value.dtype.type(info.max))
+    return rounded(value, type_)
+
+
 def _type(op: CustomCallOp, index: int) -> PrimitiveType:
     return cast(ArrayShape, op.input_shapes[index]).element_type
 
@@ -116,12 +124,11 @@ def gemm(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     if bias is not None:
         total = total + bias.astype(sum_type)
     before, total = total, activation(total)
-    values: list[Value] = [total]
-    if scale_out is not None:  # what does not fit is the greatest number that does
-        info = cast(Any, ml_dtypes).finfo(result.element_type.dtype)
-        scaled = total * sum_type.type(scale_out)
-        values = [np.clip(scaled, sum_type.type(info.min), sum_type.type(info.max))]
-    values[0] = rounded(cast(Array, values[0]), result.element_type)
+    values: list[Value]
+    if scale_out is not None:
+        values = [saturated(total * sum_type.type(scale_out), result.element_type)]
+    else:
+        values = [rounded(total, result.element_type)]
     if with_aux:
         values.append(rounded(before, cast(ArrayShape, parts[len(values)]).element_type))
     if config.get("damax_output"):

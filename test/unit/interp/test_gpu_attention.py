@@ -27,6 +27,7 @@ def a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """JAX asks for cuDNN's version before it lowers."""
     monkeypatch.setattr(fused, "check_cudnn_version", lambda: 91300)
     monkeypatch.setattr(fused, "check_compute_capability", lambda capability: True)
+    monkeypatch.setattr(fused, "check_is_flash_attention_fp8", lambda *_, **__: None)
 
 
 def values(dtype: Any = jnp.bfloat16, **shapes: tuple[int, ...]) -> list[Any]:
@@ -191,3 +192,39 @@ def test_dropout_and_what_does_not_fit() -> None:
     )
     with pytest.raises(HloError, match="dimension_numbers do not fit"):
         mlirhlo.parse(text)(*map(np.asarray, given))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_eight_bits(causal: bool) -> None:
+    """Factors that cancel give what attention of the same numbers without them gives, forward and backward."""
+    rng = np.random.default_rng(0)
+    shape = (2, 6, 4, 8)
+    q, k, v, do = (jnp.asarray(rng.normal(size=shape), jnp.float8_e4m3fn) for _ in range(4))
+    factors: dict[str, Any] = dict.fromkeys(fused.fp8_params_keys, 1.0)
+    factors |= {"scale_s": 256.0, "descale_s": 1 / 256, "scale_dP": 64.0, "descale_dP": 1 / 64}
+    factors |= {"descale_q": 0.5, "descale_k": 2.0, "scale_o": 4.0, "descale_o": 0.25}
+    factors = {key: jnp.full((1, 1, 1, 1), x, jnp.float32) for key, x in factors.items()}
+
+    def eight(q: Any, k: Any, v: Any) -> Any:
+        return fused._dot_product_attention_fp8(
+            q, k, v, factors, 0.1, causal, fused.AttentionLayout.BTNH.value, 91300
+        )
+
+    def plain(q: Any, k: Any, v: Any) -> Any:
+        return jax.nn.dot_product_attention(q, k, v, scale=0.1, is_causal=causal)
+
+    def gradient(q: Any, k: Any, v: Any, do: Any) -> Any:
+        made, pull = jax.vjp(eight, q, k, v)
+        return made, pull((do, *(jnp.zeros_like(x) for x in made[1:])))
+
+    wide = [x.astype(jnp.float32) for x in (q, k, v, do)]
+    want, pull = jax.vjp(plain, *wide[:3])
+    results = lowered(gradient, q, k, v, do)(*map(np.asarray, (q, k, v, do)))
+    o, of_p, of_o, dq, dk, dv = (np.asarray(x).astype(np.float32) for x in results)
+    near = {"atol": 0.1, "rtol": 0.1}  # three bits of each number, several numbers a sum
+    np.testing.assert_allclose(o / 4, want, **near)
+    np.testing.assert_allclose(of_o.item(), np.abs(want).max(), rtol=0.02)
+    assert 0 < of_p.item() <= 1
+    # Real queries are half of what is given, real keys twice that.
+    for got, wanted in zip((dq / 2, dk * 2, dv), pull(wide[3]), strict=True):
+        np.testing.assert_allclose(got, wanted, **near)

@@ -35,8 +35,11 @@ def test_big_dumps_are_sound_in_seconds() -> None:
     for name, text in big_texts():
         module = parse_module(text, name)
         count = sum(1 for c in module.body.block.ops for _ in c.regions[0].block.ops)
-        gc.collect()  # the module before is a heap of cycles; freeing it is not verifying
+        gc.disable()  # the module before is a heap of cycles; freeing it is not verifying
         before = time.process_time()
-        assert verify_module(module) == []
+        found = verify_module(module)
+        took = time.process_time() - before
+        gc.enable()
+        assert found == []
         # 10 µs an instruction when nothing else runs; the bound catches what is not linear.
-        assert time.process_time() - before < 2 + count * 100e-6, name
+        assert took < 2 + count * 100e-6, name

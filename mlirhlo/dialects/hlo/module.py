@@ -72,6 +72,9 @@ class Listing:
     """All, as they are stored."""
     places: dict[type, list[int]]
     """Places in it of each class's."""
+    _found: dict[tuple[type[Instruction], ...], list[Instruction]] = field(
+        default_factory=dict[tuple[type[Instruction], ...], "list[Instruction]"]
+    )
 
     @staticmethod
     def of(module: HloModule) -> Listing:
@@ -89,12 +92,15 @@ class Listing:
             places[type(op)].append(place)
         return Listing(cast("list[Instruction]", listed), dict(places))
 
-    def of_classes(self, kinds: Sequence[type[Instruction]]) -> list[Instruction]:
+    def of_classes(self, kinds: tuple[type[Instruction], ...]) -> list[Instruction]:
         """Those of exactly these classes, as they are stored."""
-        found = [places for kind in kinds if (places := self.places.get(kind))]
-        order = found[0] if len(found) == 1 else sorted(chain(*found))
-        listed = self.instructions
-        return [listed[place] for place in order]
+        known = self._found.get(kinds)
+        if known is None:
+            found = [places for kind in kinds if (places := self.places.get(kind))]
+            order = found[0] if len(found) == 1 else sorted(chain(*found))
+            listed = self.instructions
+            known = self._found[kinds] = [listed[place] for place in order]
+        return list(known)
 
 
 @dataclass(slots=True, unsafe_hash=True)

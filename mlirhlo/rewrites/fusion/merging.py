@@ -53,21 +53,32 @@ _PRODUCERS = (_READERS - _FREE) | {OP_CLASSES["dynamic-slice"], OP_CLASSES["slic
 class Bodies:
     """What fusions hold that decides about merging them, read off the instructions by class."""
 
-    folds: Mapping[ComputationOp, list[Fold | None]]
+    reduces: Mapping[ComputationOp, list[ReduceOp]]
     moving: frozenset[ComputationOp]
     """Those that hold an instruction of `_MOVES`."""
     kernels: frozenset[ComputationOp]
     """Those that hold an instruction of `_KERNELS`."""
     by_name: Mapping[str, ComputationOp]
+    _folds: dict[ComputationOp, list[Fold]] = field(
+        default_factory=dict[ComputationOp, "list[Fold]"]
+    )
+
+    def folds(self, body: ComputationOp) -> list[Fold]:
+        """What the reduces of a body do, where they do one thing."""
+        if body not in self.reduces:
+            return []
+        if body not in self._folds:
+            self._folds[body] = [f for op in self.reduces[body] if (f := reduce_fold(op))]
+        return self._folds[body]
 
     @staticmethod
     def of(module: HloModule) -> Bodies:
         """Of the module as it is; ask it through `known`."""
-        folds: dict[ComputationOp, list[Fold | None]] = {}
+        reduces: dict[ComputationOp, list[ReduceOp]] = {}
         for op in module.candidates(ReduceOp):
-            folds.setdefault(holder(op), []).append(reduce_fold(cast(ReduceOp, op)))
+            reduces.setdefault(holder(op), []).append(cast(ReduceOp, op))
         return Bodies(
-            folds,
+            reduces,
             frozenset(map(holder, module.candidates(*_MOVES))),
             frozenset(map(holder, module.candidates(*_KERNELS))),
             module.known(HloModule.by_name),
@@ -127,16 +138,17 @@ class Meetings:
         if kept or op.kind == "kCustom" or body in self.bodies.kernels:
             return False
         # All that a loop writes it walks in the same way.
-        return body in self.bodies.folds or len(set(map(_space, _arrays(op)))) == 1
+        return body in self.bodies.reduces or len(set(map(_space, _arrays(op)))) == 1
 
     def _body(self, op: FusionOp) -> ComputationOp:
         return self.bodies.by_name[op.calls]
 
-    def _folds(self, op: Instruction) -> list[Fold | None]:
+    def _folds(self, op: Instruction) -> list[Fold]:
         """Of a reduce, or the reduces in a fusion."""
         if isinstance(op, FusionOp):
-            return self.bodies.folds.get(self._body(op), [])
-        return [reduce_fold(op)] if isinstance(op, ReduceOp) else []
+            return self.bodies.folds(self._body(op))
+        fold = reduce_fold(op) if isinstance(op, ReduceOp) else None
+        return [] if fold is None else [fold]
 
     # ------------------------------------------------------------ one reads the other
 
@@ -164,17 +176,14 @@ class Meetings:
         size, space = shape.element_count, _space(shape)
         if folds := self._folds(op):
             return any(
-                fold is not None
-                and (
-                    fold.space == space or (_gives(fold, size) and self._is_after(op, value, fold))
-                )
+                fold.space == space or (_gives(fold, size) and self._is_after(op, value, fold))
                 for fold in folds
             )
         results = [(s.element_count, _space(s)) for s in _arrays(op)]
         if any(space == found for _, found in results):
             return True
         # Values of a reduce of columns, and of rows: spread over them, or a reduce's own.
-        made = [f.kind is FoldKind.ROWS for f in self._folds(maker) if f and _gives(f, size)]
+        made = [f.kind is FoldKind.ROWS for f in self._folds(maker) if _gives(f, size)]
         if not all(made) and any(size == count for count, _ in results):
             return True
         return any(
@@ -198,7 +207,7 @@ class Meetings:
             if op in seen or len(seen) > 64:
                 continue
             seen.add(op)
-            if any(f is not None and f.kind is FoldKind.ROWS for f in self._folds(op)):
+            if any(f.kind is FoldKind.ROWS for f in self._folds(op)):
                 return True
             if type(op) in _READERS or type(op) is GetTupleElementOp:
                 stack += [cast(Instruction, v.owner) for v in op.inputs]
@@ -224,7 +233,7 @@ class Meetings:
             return {
                 fold.rows or (fold.space, fold.dimensions)
                 for fold in folds
-                if fold is not None and fold.kind is not FoldKind.OTHER
+                if fold.kind is not FoldKind.OTHER
             }
         if isinstance(op, FusionOp) and self._body(op) in self.bodies.moving:
             return set()
@@ -238,7 +247,7 @@ class Meetings:
         if not isinstance(maker.shape, TupleShape) or self._folds(op):
             return False
         space = _space(shape)
-        if not any(fold is not None and fold.space == space for fold in self._folds(maker)):
+        if not any(fold.space == space for fold in self._folds(maker)):
             return False
         others = [v for v in op.inputs if v is not value]
         return not any(cast(Instruction, v.owner).operands for v in others)

@@ -81,6 +81,18 @@ SUFFIXES: tuple[Suffix, ...] = (
     _row(r"\.thunk_sequence", "thunks", "the launches in order and what they wait for", "GPU"),
     _row(r"\.thunk_metadata", "thunks", "which instruction each launch comes from", "GPU"),
     _row(r"\.constants\.ir-no-opt", "ir", "LLVM IR of the constants", "GPU"),
+    _row(
+        r"\.(?P<item>__compute_module_.+)\.ir-no-opt",
+        "ir",
+        "LLVM IR of {} as handed to LLVM",
+        "CPU",
+    ),
+    _row(
+        r"\.(?P<item>__compute_module_.+)\.ir-with-opt",
+        "ir",
+        "LLVM IR of {} as LLVM has optimized it",
+        "CPU",
+    ),
     _row(r"\.(?P<item>\d+)\.ir-no-opt", "ir", "LLVM IR number {} as handed to LLVM", "GPU"),
     _row(
         r"\.(?P<item>\d+)\.ir-with-opt", "ir", "LLVM IR number {} as LLVM has optimized it", "GPU"

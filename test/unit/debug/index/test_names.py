@@ -64,6 +64,8 @@ OTHERS = {
     "module_0001.ir-no-opt.ll": ("ir", "", ""),
     "module_0001.jit_mlp.3.ptx": ("object", "jit_mlp", "GPU"),
     "module_0001.ptx": ("object", "", "GPU"),
+    "module_0001.jit_step.__compute_module_wrapped_copy.ir-no-opt.ll": ("ir", "jit_step", "CPU"),
+    "module_0001.jit_step.__compute_module_wrapped_copy.1.ir-with-opt.ll": ("ir", "jit_step", "CPU"),
     "module_0000.jit_mlp.obj-file.reduce_divide_fusion_kernel_module.o": ("object", "jit_mlp", "CPU"),
     "module_0000.jit_mlp.snapshot.-305813152.pb": ("snapshot", "jit_mlp", ""),
     "module_0000.jit_mlp.execution_0000.hlo_unoptimized_snapshot.pb": ("snapshot", "jit_mlp", ""),

@@ -147,6 +147,8 @@ def _with_rest(
         if match is None:
             continue
         left, right = rest[: match.start()], match.group().removeprefix(".")
+        if suffix.kind == "ir" and not suffix.has_item and known and _split_item(left, known)[1]:
+            continue  # the number is a kernel's: `module_0000.NAME.KERNEL.1.ir-no-opt.ll`
         if suffix.has_item:
             left, item = _split_item(left, known)
             right = f"{item}.{right}" if item else right

@@ -92,6 +92,18 @@ def test_long_names_that_were_dropped_join_their_module(tmp_path: Path) -> None:
     assert (module.name, len(module.files), module.platform) == (name, 2, "CPU")
 
 
+def test_numbered_kernels_belong_to_their_module(tmp_path: Path) -> None:
+    names = (
+        "f.wrapped_scatter.1.ir-no-opt.ll",
+        "f.wrapped_scatter.ir-no-opt.ll",
+        "f.2.ir-no-opt.ll",
+    )
+    write(tmp_path, {f"module_0003.{name}": "" for name in names})
+    write(tmp_path, {"module_0003.f.before_optimizations.txt": ""})
+    (module,) = read_folder(str(tmp_path)).modules
+    assert (module.name, len(module.files)) == ("f", 4)
+
+
 def test_the_largest_module_is_likely_the_program(tmp_path: Path) -> None:
     big = "ENTRY e {\n" + "".join(f"  a{i} = f32[] constant(1)\n" for i in range(90)) + "}\n"
     small = TEXT.format(name="b", opcode="abs") + "#" * 9999

@@ -125,10 +125,6 @@ def _unknown(op: CustomCallOp) -> HloError:
     return HloError(Diagnostic("HLO0350", message, help=help_))
 
 
-_UNFIT = (ValueError, TypeError, LookupError, AssertionError, ArithmeticError, AttributeError)
-"""What a meaning runs into that was given other arrays or options than it expects."""
-
-
 @prepares("custom-call")
 def custom_call(op: CustomCallOp, program: Program) -> Run:
     """What the target computes. Raises `HloError` HLO0350 when nobody has said what that is."""
@@ -138,12 +134,7 @@ def custom_call(op: CustomCallOp, program: Program) -> Run:
         meaning = frame.machine.custom_calls.get(target) or meaning_of(target)
         if meaning is None:
             raise _unknown(op)
-        try:
-            value: Any = meaning(op, inputs, frame)
-        except _UNFIT as problem:
-            if not meaning.__module__.startswith("mlirhlo."):
-                raise  # what somebody else wrote goes wrong in a place that they know
-            raise unfit(op, f"its operands, result or options do not fit: {problem}") from problem
+        value: Any = meaning(op, inputs, frame)
         if not isinstance(value, Generator) and not _fits(value, op.shape):
             raise unfit(op, f"it gives {describe(value)}, which is not {op.shape}")
         return cast(Value, value)

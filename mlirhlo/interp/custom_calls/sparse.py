@@ -58,12 +58,18 @@ def _matrix(kind: str, inputs: Sequence[Any], shape: tuple[int, int]) -> Array:
 
 
 def _results(op: CustomCallOp, *values: Array) -> Value:
-    """Results in their types, then the workspace."""
+    """Results in their types, then the workspace. Raises HLO0355 for complex numbers in real results."""
     if not isinstance(op.shape, TupleShape):
-        return values[0].astype(cast(ArrayShape, op.shape).element_type.dtype)
+        return _typed(op, values[0], cast(ArrayShape, op.shape))
     parts = [cast(ArrayShape, part) for part in op.shape.elements]
-    typed = [v.astype(part.element_type.dtype) for v, part in zip(values, parts, strict=False)]
+    typed = [_typed(op, v, part) for v, part in zip(values, parts, strict=False)]
     return (*typed, *map(zeros, parts[len(values) :]))
+
+
+def _typed(op: CustomCallOp, value: Array, shape: ArrayShape) -> Array:
+    if value.dtype.kind == "c" and not shape.element_type.is_complex:
+        raise unfit(op, f"its numbers are complex, its result is {shape}")
+    return value.astype(shape.element_type.dtype)
 
 
 def _first(op: CustomCallOp) -> ArrayShape:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,6 +42,16 @@ def call(
 
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
+SOME = [
+    ("f32[2,3]", X),
+    ("f64[2,3,3]", np.ones((2, 3, 3))),
+    ("s32[4]", np.ones(4, np.int32)),
+    ("f32[]", np.array(1, np.float32)),
+    ("c64[3,3]", np.ones((3, 3), np.complex64)),
+    ("f32[2,4,2,8]", np.ones((2, 4, 2, 8), np.float32)),
+    ("u8[0]", np.ones(0, np.uint8)),
+]
+"""Arrays that rarely fit."""
 
 
 # ---------------------------------------------------------------- registry and options
@@ -70,6 +81,41 @@ def test_an_unknown_target_is_named() -> None:
     assert caught.value.code == "HLO0350"
     assert "My.Kernel" in str(caught.value)
     assert caught.value.diagnostics[0].place is not None
+
+
+@pytest.mark.parametrize(
+    ("target", "kind"),
+    [
+        ("triton_kernel_call_ffi", "Triton compiled"),
+        ("__gpu$xla.gpu.triton", "Triton's own MLIR"),
+        ("mosaic_gpu_v2", "a Mosaic kernel for NVIDIA GPUs"),
+    ],
+)
+def test_kernels_of_gpus_are_named(target: str, kind: str) -> None:
+    with pytest.raises(HloError, match=kind) as caught:
+        call(target, "f32[2,3]", [("f32[2,3]", X)])
+    assert caught.value.code == "HLO0350"
+    assert "register_custom_call" in str(caught.value)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_arrays_that_do_not_fit_any_target() -> None:
+    """Whatever a known target is given: a value of its shape, or an error with a code."""
+    rng = random.Random(0)
+    refused = 0
+    for target in sorted(CUSTOM_CALLS)[::2]:
+        config = rng.choice(
+            (None, '{lower = true, opaque = "ab"}', {"cudnn_fmha_backend_config": 3})
+        )
+        given = [rng.choice(SOME) for _ in range(rng.randint(0, 6))]
+        results = [rng.choice(SOME)[0] for _ in range(rng.randint(1, 5))]
+        result = results[0] if len(results) == 1 else f"({', '.join(results)})"
+        try:
+            call(target, result, given, config=config)
+        except HloError as problem:
+            refused += problem.code in ("HLO0308", "HLO0355")
+    assert refused > 50
 
 
 @pytest.mark.parametrize("target", ["xla_python_cpu_callback", "xla_ffi_python_cpu_callback"])

@@ -221,7 +221,10 @@ def test_eight_bits(causal: bool) -> None:
     want, pull = jax.vjp(plain, *wide[:3])
     results = lowered(gradient, q, k, v, do)(*map(np.asarray, (q, k, v, do)))
     o, of_p, of_o, dq, dk, dv = (np.asarray(x).astype(np.float32) for x in results)
-    near = {"atol": 0.1, "rtol": 0.1}  # three bits of each number, several numbers a sum
+    near: dict[str, Any] = {
+        "atol": 0.1,
+        "rtol": 0.1,
+    }  # three bits of each number, several numbers a sum
     np.testing.assert_allclose(o / 4, want, **near)
     np.testing.assert_allclose(of_o.item(), np.abs(want).max(), rtol=0.02)
     assert 0 < of_p.item() <= 1

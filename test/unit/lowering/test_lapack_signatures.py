@@ -53,10 +53,10 @@ def changed(rng: random.Random, call: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("prefix", ["lapack", "cusolver", "cuhybrid"])
 def test_arrays_that_do_not_fit(prefix: str) -> None:
-    """Each call runs, or ends in HLO0355."""
+    """Each call runs, or ends in an error with a code."""
     rng, numbers = random.Random(prefix), np.random.default_rng(0)
     refused = 0
-    for round_ in range(120):
+    for round_ in range(48):
         name, call, options = (*CALLS, *EIGEN)[round_ % (len(CALLS) + len(EIGEN))]
         text = custom_call(name, changed(rng, call), options or rng.choice(OPTIONS), "f64")
         text = text.replace("R[", "f64[").replace("C[", "c128[")
@@ -67,9 +67,9 @@ def test_arrays_that_do_not_fit(prefix: str) -> None:
             text = text.replace("lapack_d", f"{prefix}_")
         module = mlirhlo.parse(text)
         code = ends_in(module, numbers)
-        assert code in ("", "HLO0355", "HLO0350"), text
+        assert code in ("", "HLO0308", "HLO0350", "HLO0355"), text
         refused += bool(code)
-    assert refused > 40
+    assert refused > 15
 
 
 def ends_in(module: mlirhlo.Module, numbers: np.random.Generator) -> str:

@@ -233,8 +233,8 @@ def _bring_up_to_date(
     is_less = len(records) > len(ops) + 1
     if is_less:
         there = {*ops, end}
-        for op in [op for op in records if op not in there]:
-            del records[op]
+        for gone in [each for each in records if each not in there]:
+            del records[gone]
     return changed, is_less
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib.util
 import os
 from collections.abc import Iterator
@@ -41,12 +40,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "oracle" in item.keywords:
             item.add_marker(skip)
-
-
-def pytest_collection_finish() -> None:
-    """Leave the thousands of tests, which stay to the end, out of every later search for garbage."""
-    gc.collect()
-    gc.freeze()
 
 
 def seeds(config: pytest.Config) -> str:

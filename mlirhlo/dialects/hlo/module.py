@@ -36,6 +36,7 @@ from mlirhlo.dialects.hlo.ops.base import OP_CLASSES, Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp, ReturnOp
 from mlirhlo.dialects.hlo.shapes import Shape
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.dialects.quick import ops_of
 
 if TYPE_CHECKING:
     from mlirhlo.diagnostics import SourceText
@@ -81,10 +82,7 @@ class Listing:
         """Of the module as it is now."""
         listed: list[Operation] = []
         for computation in module.computations:
-            op = computation.block.first_op
-            while op is not None:
-                listed.append(op)
-                op = op._next_op  # pyright: ignore[reportPrivateUsage]
+            listed += ops_of(computation.block)
             if listed and type(listed[-1]) is ReturnOp:
                 listed.pop()
         places: dict[type, list[int]] = defaultdict(list)

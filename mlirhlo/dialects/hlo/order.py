@@ -5,22 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.ir import Operation
-
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+from mlirhlo.dialects.quick import ops_of
 
 _ELSEWHERE = -1
 
 
 def instruction_list(computation: ComputationOp) -> list[Instruction]:
     """Instructions in block order, read once: walking a block is slow."""
-    found: list[Operation] = []
-    op = computation.block.first_op
-    while op is not None:
-        found.append(op)
-        op = op._next_op  # pyright: ignore[reportPrivateUsage]
-    return cast(list[Instruction], found[:-1])  # the last one is `hlo.return`
+    return cast(list[Instruction], ops_of(computation.block)[:-1])  # the last one is `hlo.return`
 
 
 def post_order(instructions: Sequence[Instruction]) -> list[Instruction]:

@@ -72,8 +72,13 @@ def kernel(name: str, rounds: int) -> None:
     )
 
 
-def transformer(layers: int, *, train: bool) -> tuple[Callable[..., Any], Sequence[Any]]:
-    """A function of tokens and parameters, each layer with its own, and its inputs."""
+def transformer(
+    layers: int, *, train: bool, adam: bool = False
+) -> tuple[Callable[..., Any], Sequence[Any]]:
+    """A function of tokens and parameters, each layer with its own, and its inputs.
+
+    With `adam` a train step is AdamW's, and takes and gives its step count and moments too.
+    """
     import jax
     import jax.numpy as jnp
     import numpy as np
@@ -91,14 +96,39 @@ def transformer(layers: int, *, train: bool) -> tuple[Callable[..., Any], Sequen
             x = transformer_layer(x, dict(zip(LAYER, rest[at : at + len(LAYER)], strict=True)))
         return x.reshape(-1, 512) @ table.T
 
-    def step(tokens: Any, values: Sequence[Any]) -> Any:
+    def gradients_at(tokens: Any, values: Sequence[Any]) -> Any:
         def loss(values: Sequence[Any]) -> Any:
             return cross_entropy(forward(tokens, values), jnp.roll(tokens.reshape(-1), -1))
 
-        value, gradients = jax.value_and_grad(loss)(values)
+        return jax.value_and_grad(loss)(values)
+
+    def step(tokens: Any, values: Sequence[Any]) -> Any:
+        value, gradients = gradients_at(tokens, values)
         return value, [p - 0.01 * g for p, g in zip(values, gradients, strict=True)]
 
-    return (step if train else forward), (tokens, parameters)
+    def adam_step(
+        tokens: Any,
+        values: Sequence[Any],
+        count: Any,
+        firsts: Sequence[Any],
+        seconds: Sequence[Any],
+    ) -> Any:
+        value, gradients = gradients_at(tokens, values)
+        count = count + 1
+        found: list[tuple[Any, Any, Any]] = []
+        for p, g, m, v in zip(values, gradients, firsts, seconds, strict=True):
+            m = 0.9 * m + 0.1 * g
+            v = 0.999 * v + 0.001 * g**2
+            change = (m / (1 - 0.9**count)) / (jnp.sqrt(v / (1 - 0.999**count)) + 1e-8)
+            found.append((p - 1e-3 * (change + 0.01 * p), m, v))
+        return value, count, *map(list, zip(*found, strict=True))
+
+    if not train:
+        return forward, (tokens, parameters)
+    if not adam:
+        return step, (tokens, parameters)
+    zeros = [np.zeros_like(p) for p in parameters]
+    return adam_step, (tokens, parameters, np.float32(0), zeros, zeros)
 
 
 def measure(layers: int, *, train: bool) -> None:

@@ -2,7 +2,7 @@
 """What passes cost: a pipeline on a chain of layers, and each pass on a module it has nothing to do in.
 
     benchmarks/passes.py                        # the cpu pipeline, 1, 4, 12 and 24 layers
-    benchmarks/passes.py --train                # the train step of a transformer, as JAX makes it, of as many
+    benchmarks/passes.py --train                # the AdamW train step of a transformer, as JAX makes it, of as many
     benchmarks/passes.py --file module.hlo.gz   # that module; passes after three runs of the pipeline
 
 A layer of the chain is a dot, a bias, a softmax-like chain and a residual sum, as 21 instructions of HLO. Times are the
@@ -139,11 +139,11 @@ def pipeline_seconds(text: str, platform: str, repeat: int) -> tuple[float, int,
 
 
 def train_step(count: int) -> str:
-    """HLO text of the train step of a transformer of so many layers. Needs jax."""
+    """HLO text of the train step, with AdamW, of a transformer of so many layers. Needs jax."""
     import jax
     from cpu_compile import transformer
 
-    function, inputs = transformer(count, train=True)
+    function, inputs = transformer(count, train=True, adam=True)
     lowered = jax.jit(function).lower(*inputs)
     return str(lowered.compiler_ir("hlo").as_hlo_text())  # type: ignore[union-attr]
 

@@ -6,17 +6,20 @@ so hundreds of small files are affordable. `lit -Dprocesses=1` starts processes 
 
 from __future__ import annotations
 
+import functools
+import importlib.metadata
 import io
 import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
 from typing import Any
+from unittest import mock
 
 import lit.formats
 import lit.Test
-from lit.TestRunner import parseIntegratedTestScriptCommands
+from lit.TestRunner import getTempPaths, parseIntegratedTestScriptCommands
 
 Tool = Any
 """Takes the arguments, returns the exit code."""
@@ -32,18 +35,13 @@ def _filecheck(argv: Sequence[str]) -> int:
     return 0
 
 
+@functools.cache
 def _tool(name: str) -> Tool | None:
     """A tool's function; imported when it is first needed."""
     if name in ("filecheck", "FileCheck"):
         return _filecheck
-    if name == "hlo-opt":
-        from mlirhlo.cli.hlo_opt import main
-
-        return main
-    if name in ("run_hlo_module", "run-hlo-module"):
-        from mlirhlo.cli.run_hlo_module import main
-
-        return main
+    for script in importlib.metadata.distribution("mlirhlo").entry_points.select(name=name):
+        return script.load()
     return None
 
 
@@ -59,18 +57,23 @@ class InProcess(lit.formats.ShTest):  # type: ignore[misc, name-defined]
         pipes = [_pipe(line, source) for _, _, line in lines]
         if not plain or not all(pipes) or litConfig.params.get("processes"):
             return super().execute(test, litConfig)
-        for pipe in pipes:
-            code, said = _run(pipe or [])
-            if code:
-                shown = " | ".join(shlex.join(arguments) for _, arguments in pipe or [])
-                return lit.Test.Result(lit.Test.FAIL, f"exit code {code} of: {shown}\n{said}")
+        folder, _ = getTempPaths(test)
+        os.makedirs(folder, exist_ok=True)
+        with chdir(folder), mock.patch.dict(os.environ, test.config.environment, clear=True):
+            for pipe in pipes:
+                code, said = _run(pipe or [])
+                if code:
+                    shown = " | ".join(shlex.join(arguments) for _, arguments in pipe or [])
+                    return lit.Test.Result(lit.Test.FAIL, f"exit code {code} of: {shown}\n{said}")
         return lit.Test.Result(lit.Test.PASS, "")
 
 
 def _pipe(line: str, source: str) -> list[tuple[Tool, list[str]]] | None:
     """The commands of a RUN line, names in front; None where a shell is needed."""
+    if any(character in line for character in "&;<>`$*\\"):
+        return None
     words = shlex.split(line.replace("%s", shlex.quote(source)))
-    if any(character in word for word in words for character in "%&;<>`$*") or line.endswith("\\"):
+    if any("%" in word for word in words):
         return None
     found: list[tuple[Tool, list[str]]] = []
     while words:
@@ -105,6 +108,3 @@ def _call(tool: Callable[[Sequence[str]], int], arguments: list[str], given: byt
         code = tool(arguments)
         out.flush()
         return code, out.buffer.getvalue(), errors.getvalue()
-
-
-os.environ.setdefault("NO_COLOR", "1")

@@ -10,16 +10,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-import lit.formats
-
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
 import tool_server  # noqa: E402
+from lit_in_process import InProcess  # noqa: E402
 from support import BIN, CORPUS, DATA, ROOT, SHARED, environment  # noqa: E402
 
 config.name = "mlirhlo"
-config.test_format = lit.formats.ShTest(execute_external=False)
+config.test_format = InProcess(execute_external=False)
 config.suffixes = [".mlir", ".hlo", ".txt", ".test"]
 config.excludes = ["Inputs"]
 config.test_source_root = HERE

@@ -44,7 +44,7 @@ def damaged(text: str, random_: random.Random) -> str:
 @pytest.mark.slow
 def test_damaged_text_gives_modules_or_diagnostics() -> None:
     random_ = random.Random(SEED)
-    modules = [parse_module(text, name) for name, text in repository_texts() if len(text) < 12_000]
+    modules = [parse_module(text, name) for name, text in repository_texts() if len(text) < 5_000]
     texts = [print_module(m, generic=generic) for m in modules for generic in (False, True)]
     seen: Counter[str] = Counter()
     for _ in range(CASES):

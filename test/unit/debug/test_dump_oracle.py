@@ -12,27 +12,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import environment
+from jit_dumps import dumped
 
 import mlirhlo
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
-
-PROGRAM = """
-import os, sys
-import numpy as np
-if sys.argv[1] == "jax":
-    import jax, jax.numpy as jnp
-    jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*")
-    table = np.arange(64, dtype=np.float32).reshape(8, 8)
-    def mlp(x, b):
-        return jax.nn.softmax(jnp.maximum(x @ table + b, 0.0), axis=-1)
-    print(jax.jit(mlp)(np.ones((4, 8), np.float32), np.ones(8, np.float32)).shape)
-else:
-    import mlirhlo
-    run = mlirhlo.compile(mlirhlo.load(sys.argv[2]), cached=False)
-    print(run(np.ones((4, 8), np.float32), np.ones(8, np.float32)).shape)
-"""
 
 FLAGS = (
     "",
@@ -51,17 +35,6 @@ FLAGS = (
     "--xla_dump_hlo_module_re=nosuch",
     "--xla_dump_large_constants --xla_dump_disable_metadata",
 )
-
-
-def dumped(who: str, folder: Path, flags: str, *more: str) -> str:
-    """Runs the program with dumps to `folder`; what it printed."""
-    environ = environment(XLA_FLAGS=f"--xla_dump_to={folder} {flags}", JAX_PLATFORMS="cpu")
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, who, *more],
-        env=environ, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def names(folder: Path) -> set[str]:
@@ -95,8 +68,8 @@ def kinds(found: set[str]) -> set[str]:
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The module as XLA got it, with its constants."""
     folder = tmp_path_factory.mktemp("program")
-    dumped("jax", folder, "--xla_dump_hlo_as_proto")
-    (path,) = folder.glob("*.jit_mlp.before_optimizations.hlo.pb")
+    dumped(folder / "theirs", "--xla_dump_hlo_as_proto")
+    (path,) = (folder / "theirs").glob("*.jit_mlp.before_optimizations.hlo.pb")
     return path
 
 
@@ -104,8 +77,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_same_kinds_of_files(flags: str, program: Path, tmp_path: Path) -> None:
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     # The directory's own name must not look like part of a file's.
-    out = dumped("jax", theirs, flags)
-    assert dumped("us", ours, flags, str(program)).count("(4, 8)") == 1
+    out = dumped(theirs, flags)
+    assert dumped(ours, flags, program).count("(4, 8)") == 1
     expected, found = kinds(names(theirs)), kinds(names(ours))
     if "module_re" in flags:
         # XLA writes what it was given even of modules that are filtered out; we do not.
@@ -122,8 +95,8 @@ def test_same_kinds_of_files(flags: str, program: Path, tmp_path: Path) -> None:
 def test_before_optimizations_is_xlas_byte_for_byte(
     flags: str, program: Path, tmp_path: Path
 ) -> None:
-    dumped("jax", tmp_path / "theirs", flags)
-    dumped("us", tmp_path / "ours", flags, str(program))
+    dumped(tmp_path / "theirs", flags)
+    dumped(tmp_path / "ours", flags, program)
     (theirs,) = (tmp_path / "theirs").glob("*.jit_mlp.before_optimizations.txt")
     (ours,) = (tmp_path / "ours").glob("*.jit_mlp.before_optimizations.txt")
     assert _without_config(ours.read_text()) == _without_config(theirs.read_text())
@@ -137,8 +110,8 @@ def _without_config(text: str) -> str:
 def test_protos_decode_with_jaxlib(program: Path, tmp_path: Path) -> None:
     from jaxlib import _hlo
 
-    dumped("us", tmp_path, "--xla_dump_hlo_as_proto --xla_dump_hlo_pass_re=.*", str(program))
-    protos = sorted(tmp_path.glob("*.hlo.pb"))
+    dumped(tmp_path / "ours", "--xla_dump_hlo_as_proto --xla_dump_hlo_pass_re=.*", program)
+    protos = sorted((tmp_path / "ours").glob("*.hlo.pb"))
     assert len(protos) >= 4
     for path in protos:
         from mlirhlo.formats.proto.containers_pb2 import HloProto
@@ -151,8 +124,8 @@ def test_protos_decode_with_jaxlib(program: Path, tmp_path: Path) -> None:
 def test_snapshots_run_in_both(program: Path, tmp_path: Path) -> None:
     """A snapshot of XLA's replays here, and one of ours has the same inputs."""
     flags = "--xla_dump_hlo_unoptimized_snapshots"
-    dumped("jax", tmp_path / "theirs", flags)
-    dumped("us", tmp_path / "ours", flags, str(program))
+    dumped(tmp_path / "theirs", flags)
+    dumped(tmp_path / "ours", flags, program)
     theirs, ours = (
         mlirhlo.load(next((tmp_path / who).glob("*.jit_mlp.*unoptimized_snapshot.pb")))
         for who in ("theirs", "ours")

@@ -33,6 +33,7 @@ from mlirhlo.dialects.hlo.ops import ComputationOp, ParameterOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import Shape
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.dialects.quick import erase, insert_before, owners_of, read_instead, readers_of
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.settled import Settled
 
@@ -133,10 +134,35 @@ class Rewriter(PatternRewriter):
             if new and isinstance(last := new[-1], Instruction) and new_results is None:
                 if last.instruction_name is None and last.opcode is op.opcode:
                     last.instruction_name = op.instruction_name
-        names = [(r, r._name) for n in new for r in n.results]  # pyright: ignore[reportPrivateUsage]
-        super().replace(op, new, new_results, safe_erase)
-        for result, name in names:  # xDSL hands names on in its own way, cutting `_12` off
-            result._name = name  # pyright: ignore[reportPrivateUsage]
+        self.has_done_action = True
+        for fresh in new:
+            insert_before(op, fresh)
+            self.handle_operation_insertion(fresh)
+        if new_results is None:
+            new_results = new[-1].results if new else ()
+        self.handle_operation_replacement(op, new_results)
+        # As xDSL does it, but that new instructions have the names they were given.
+        made = {result for fresh in new for result in fresh.results}
+        for old, value in zip(op.results, new_results, strict=True):
+            if value is None:
+                old.erase(safe_erase)
+            elif old is not value:
+                readers = readers_of(old)
+                read_instead(old, value)
+                if value.name_hint is None and value not in made:
+                    value.name_hint = old.name_hint
+                for reader in readers:
+                    self.handle_operation_modification(reader)
+        self.erase(op, safe_erase)
+
+    def erase(self, op: Operation, safe_erase: bool = True) -> None:
+        """Takes `op` away, which nobody reads."""
+        if op.regions or not safe_erase:
+            super().erase(op, safe_erase)
+            return
+        self.has_done_action = True
+        self.handle_operation_removal(op)
+        erase(op)
 
     def replace_by_value(self, op: Instruction, value: SSAValue) -> None:
         """Lets the users of `op` read `value`, and erases `op`."""
@@ -156,7 +182,7 @@ class Rewriter(PatternRewriter):
                 continue
             if isinstance(op, ParameterOp) or self.has_side_effect(op):
                 continue
-            stack += [operand.owner for operand in op.operands]
+            stack += owners_of(op)
             self.erase(op)
 
 
@@ -433,20 +459,19 @@ class RuleDriver:
                     break
         return done
 
-    def _look_again(self, op: Operation) -> None:
+    def _look_again(self, op: Operation | Block) -> None:
         if not self._once and type(op) in self._index:
-            self._worklist.push(op)
+            self._worklist.push(cast(Operation, op))
 
     def _replaced(self, op: Operation, results: Sequence[SSAValue | None]) -> None:
         for result in op.results:
-            for use in result.uses:
-                self._look_again(use.operation)
+            for reader in readers_of(result):
+                self._look_again(reader)
 
     def _removed(self, op: Operation) -> None:
         self._worklist.forget(op)
-        for operand in op.operands:
-            if isinstance(operand.owner, Operation):
-                self._look_again(operand.owner)
+        for owner in owners_of(op):
+            self._look_again(owner)
 
 
 def apply_rules(

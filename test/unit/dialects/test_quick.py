@@ -6,9 +6,20 @@ import pytest
 from xdsl.dialects import arith, cf, scf
 from xdsl.dialects.builtin import IndexType, f32
 from xdsl.dialects.test import TestOp as AnyOp
-from xdsl.ir import Block, Operation, Region
+from xdsl.ir import Block, Operation, OpResult, Region
 
-from mlirhlo.dialects.quick import append, create_op, ops_of, prepend
+from mlirhlo.dialects.quick import (
+    append,
+    create_op,
+    detach,
+    erase,
+    insert_before,
+    ops_of,
+    owners_of,
+    prepend,
+    read_instead,
+    readers_of,
+)
 
 
 def fields(op: Operation) -> dict[str, object]:
@@ -87,3 +98,49 @@ def test_successors_are_uses_of_blocks() -> None:
     jump = create_op(cf.BranchOp, successors=[target])
     assert list(jump.successors) == [target]
     assert [use.operation for use in target.uses] == [jump]
+
+
+def links(block: Block, values: list[OpResult]) -> tuple[object, ...]:
+    """All that moving and erasing change, with ops as their places in `block`."""
+    place = {op: number for number, op in enumerate(block.ops)}
+    there = list(block.ops)
+    return (
+        [place.get(op.next_op) if op.next_op else None for op in there],
+        [place.get(op.prev_op) if op.prev_op else None for op in there],
+        [[values.index(o) for o in op.operands] for op in there],  # type: ignore[arg-type]
+        [[(place[use.operation], use.index) for use in value.uses] for value in values],
+        (place.get(block.first_op), place.get(block.last_op)),  # type: ignore[arg-type]
+    )
+
+
+def readers() -> tuple[Block, list[OpResult]]:
+    """A block of ops that read three values in turn, and the values."""
+    values = list(AnyOp.create(result_types=[f32, f32, f32]).results)
+    a, b, c = values
+    block = Block([AnyOp.create(operands=o) for o in ([a, b, a], [c], [a, b], [b, c], [a])])
+    return block, values
+
+
+@pytest.mark.parametrize("which", range(5))
+def test_moving_and_erasing_link_what_xdsl_does(which: int) -> None:
+    (quick, some), (slow, others) = readers(), readers()
+    erase(list(quick.ops)[which])
+    slow.erase_op(list(slow.ops)[which])
+    assert links(quick, some) == links(slow, others)
+    moved, target = list(quick.ops)[-1], list(quick.ops)[which % 3]
+    detach(moved)
+    assert (moved.parent, moved.prev_op, moved.next_op) == (None, None, None)
+    insert_before(target, moved)
+    there = list(slow.ops)
+    slow.insert_op_before(slow.detach_op(there[-1]), there[which % 3])
+    assert links(quick, some) == links(slow, others)
+
+
+@pytest.mark.parametrize(("old", "new"), [(0, 1), (1, 0), (2, 0), (1, 1)])
+def test_reading_another_value_instead(old: int, new: int) -> None:
+    (quick, some), (slow, others) = readers(), readers()
+    assert readers_of(some[old]) == [use.operation for use in some[old].uses]
+    read_instead(some[old], some[new])
+    others[old].replace_all_uses_with(others[new])
+    assert links(quick, some) == links(slow, others)
+    assert all(owners_of(op) == [o.owner for o in op.operands] for op in quick.ops)

@@ -34,6 +34,30 @@ class DotBF16Op(IRDLOperation):
 
 
 @irdl_op_definition
+class CvtPackedF32ToBF16Op(IRDLOperation):
+    """f32 rounded to nearest even in bf16; subnormal numbers become zero, NaN stays NaN, quiet."""
+
+    name = "x86vector.avx512.cvt.packed.f32_to_bf16"
+    a = operand_def(VectorType)
+    dst = result_def(VectorType)
+    traits = traits_def(Pure())
+    assembly_format = "$a attr-dict `:` type($a) `->` type($dst)"
+
+
+@irdl_op_definition
+class ClassFOp(IRDLOperation):
+    """Which lanes are of the kinds whose bits are set in `imm`: 1 quiet NaN, 32 subnormal, 128 signalling NaN.
+    An instruction that MLIR's dialect does not have."""
+
+    name = "x86vector.avx512.fpclass"
+    a = operand_def(VectorType)
+    imm = operand_def(i32)
+    dst = result_def(VectorType)
+    traits = traits_def(Pure())
+    assembly_format = "$a `,` $imm attr-dict `:` type($a) `->` type($dst)"
+
+
+@irdl_op_definition
 class MaskScaleFOp(IRDLOperation):
     """`a * 2**floor(b)` where the mask `k` is set, rounded once, else `src`; `imm` is how (4: as all else)."""
 
@@ -69,4 +93,6 @@ class MaskRangeOp(IRDLOperation):
     )
 
 
-X86Vector = Dialect("x86vector", [DotBF16Op, MaskRangeOp, MaskScaleFOp], [])
+X86Vector = Dialect(
+    "x86vector", [ClassFOp, CvtPackedF32ToBF16Op, DotBF16Op, MaskRangeOp, MaskScaleFOp], []
+)

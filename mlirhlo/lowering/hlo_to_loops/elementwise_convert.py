@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from xdsl.dialects import math
-from xdsl.dialects.builtin import IntegerType, bf16, f16, f32, i16, i32
+from xdsl.dialects.builtin import IntegerType, bf16, f16, f32, i1, i16, i32
 from xdsl.ir import SSAValue
 
 from mlirhlo.diagnostics import error
@@ -14,13 +14,19 @@ from mlirhlo.dialects.hlo.element_types import BF16, F16, F32, PRED, Kind, Primi
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
-from mlirhlo.lowering.builder import FunctionBuilder, element_of
+from mlirhlo.dialects.x86vector import ClassFOp, CvtPackedF32ToBF16Op
+from mlirhlo.lowering.builder import FunctionBuilder, element_of, lanes_of, vector_of
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements, Place, emits
 from mlirhlo.lowering.hlo_to_loops.elements import Value, register_type
 from mlirhlo.lowering.hlo_to_loops.math_numbers import Numbers
 from mlirhlo.lowering.hlo_to_loops.math_others import reduce_precision
 from mlirhlo.lowering.hlo_to_loops.narrow_floats import from_narrow, is_narrow, to_narrow
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate
+from mlirhlo.lowering.target import current
+
+_BF16_LANES = 16
+"""That the instruction rounds at once."""
+_NAN_OR_SUBNORMAL = 1 | 32 | 128
 
 
 def element_type(value: SSAValue) -> PrimitiveType:
@@ -51,7 +57,19 @@ def narrowed(b: FunctionBuilder, x: SSAValue, element: PrimitiveType) -> SSAValu
 
 
 def _rounded_to_bf16(b: FunctionBuilder, x: SSAValue) -> SSAValue:
-    """To nearest even by integers: the instruction for it takes subnormal numbers for zero."""
+    """To nearest even. The instruction for it takes subnormal numbers for zero and keeps what it can of a
+    NaN: vectors with such lanes are rounded by integers."""
+    if lanes_of(x.type) != _BF16_LANES or not current().has("avx512bf16", "avx512dq"):
+        return _rounded_by_integers(b, x)
+    fast = b.emit(CvtPackedF32ToBF16Op, (x,), vector_of(bf16, _BF16_LANES))
+    flags = vector_of(i1, _BF16_LANES)
+    special = b.emit(ClassFOp, (x, b.constant(_NAN_OR_SUBNORMAL, i32)), flags)
+    with b.otherwise(b.reduce("or", special), [fast]) as choice:
+        choice.give(_rounded_by_integers(b, x))
+    return choice.results[0]
+
+
+def _rounded_by_integers(b: FunctionBuilder, x: SSAValue) -> SSAValue:
     bits = b.bitcast(x, i32)
 
     def word(number: int) -> SSAValue:

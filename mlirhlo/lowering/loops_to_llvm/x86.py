@@ -14,7 +14,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from mlirhlo.dialects import amx
 from mlirhlo.dialects.llvm import LLVMX86AMXType
 from mlirhlo.dialects.quick import operands_of
-from mlirhlo.dialects.x86vector import DotBF16Op, MaskRangeOp, MaskScaleFOp
+from mlirhlo.dialects.x86vector import (
+    ClassFOp,
+    CvtPackedF32ToBF16Op,
+    DotBF16Op,
+    MaskRangeOp,
+    MaskScaleFOp,
+)
 from mlirhlo.lowering.loops_to_llvm.arith import intrinsic
 from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering
 
@@ -76,6 +82,17 @@ def _dot_bf16(to: Lowering, op: DotBF16Op) -> None:
     to.values[op.dst] = intrinsic(to, name, operands, op.dst.type)
 
 
+def _to_bf16(to: Lowering, op: CvtPackedF32ToBF16Op) -> None:
+    name = "llvm.x86.avx512bf16.cvtneps2bf16.512"
+    to.values[op.dst] = intrinsic(to, name, [to.values[op.a]], op.dst.type)
+
+
+def _class(to: Lowering, op: ClassFOp) -> None:
+    operands = [to.values[o] for o in op.operands]
+    name = "llvm.x86.avx512.fpclass." + _of_floats(op.a.type)
+    to.values[op.dst] = intrinsic(to, name, operands, op.dst.type)
+
+
 def _range(to: Lowering, op: MaskRangeOp) -> None:
     src, a, b, k, which, imm = (to.values[o] for o in operands_of(op))
     (result,) = op.results
@@ -98,7 +115,9 @@ HANDLERS: Mapping[str, Handler] = cast(
         "amx.tile_store": _store,
         "amx.tile_mulf": _mulf,
         "amx.tile_muli": _muli,
+        "x86vector.avx512.cvt.packed.f32_to_bf16": _to_bf16,
         "x86vector.avx512.dot": _dot_bf16,
+        "x86vector.avx512.fpclass": _class,
         "x86vector.avx512.mask.range": _range,
         "x86vector.avx512.mask.scalef": _scalef,
     },

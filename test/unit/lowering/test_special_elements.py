@@ -21,6 +21,10 @@ def test_subnormals_become_bf16() -> None:
     bits = np.arange(0, 0x00900000, 997, dtype=np.uint32)
     x = np.concatenate([bits, bits | 0x80000000]).astype(np.uint32).view(np.float32)
     agree(f"bf16[{x.size}] convert(f32[{x.size}] x)", x)
+    # Among ordinary numbers, NaN and what is rounded to infinity too.
+    others = np.arange(0, 1 << 32, 65537 * 3, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    mixed = np.concatenate([others, x])[np.random.default_rng(0).permutation(others.size + x.size)]
+    agree(f"bf16[{mixed.size}] convert(f32[{mixed.size}] x)", mixed)
 
 
 @pytest.mark.parametrize(("exponent", "mantissa"), [(10, 4), (5, 10), (3, 7), (2, 1)])

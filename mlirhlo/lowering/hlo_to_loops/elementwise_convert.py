@@ -26,7 +26,7 @@ from mlirhlo.lowering.target import current
 
 _BF16_LANES = 16
 """That the instruction rounds at once."""
-_NAN_OR_SUBNORMAL = 1 | 32 | 128
+_SUBNORMAL = 32
 
 
 def element_type(value: SSAValue) -> PrimitiveType:
@@ -57,13 +57,13 @@ def narrowed(b: FunctionBuilder, x: SSAValue, element: PrimitiveType) -> SSAValu
 
 
 def _rounded_to_bf16(b: FunctionBuilder, x: SSAValue) -> SSAValue:
-    """To nearest even. The instruction for it takes subnormal numbers for zero and keeps what it can of a
-    NaN: vectors with such lanes are rounded by integers."""
+    """To nearest even. The instruction for it takes subnormal numbers for zero: vectors with such lanes are
+    rounded by integers."""
     if lanes_of(x.type) != _BF16_LANES or not current().has("avx512bf16", "avx512dq"):
         return _rounded_by_integers(b, x)
     fast = b.emit(CvtPackedF32ToBF16Op, (x,), vector_of(bf16, _BF16_LANES))
     flags = vector_of(i1, _BF16_LANES)
-    special = b.emit(ClassFOp, (x, b.constant(_NAN_OR_SUBNORMAL, i32)), flags)
+    special = b.emit(ClassFOp, (x, b.constant(_SUBNORMAL, i32)), flags)
     with b.otherwise(b.reduce("or", special), [fast]) as choice:
         choice.give(_rounded_by_integers(b, x))
     return choice.results[0]

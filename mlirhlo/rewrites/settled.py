@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from mlirhlo.dialects.hlo.module import HloModule, holder
+from mlirhlo.dialects.hlo.module import HloModule, Listing, holder
 from mlirhlo.dialects.hlo.ops import (
     AbsOp,
     BroadcastOp,
@@ -32,7 +32,6 @@ from mlirhlo.dialects.hlo.ops import (
     SqrtOp,
     TransposeOp,
 )
-from mlirhlo.dialects.hlo.order import instruction_list
 
 REACH = 3
 """Steps from a user to an operand that rules take at most."""
@@ -82,12 +81,12 @@ class Settled:
         self._callers, fused = _callers(module)
         changed: list[Operation] = []
         others: list[ComputationOp] = []
-        for computation in module.computations:
+        for computation, ops in module.known(Listing.of).by_computation():
             if computation.computation_name in fused:
                 self._records.pop(computation, None)
                 continue
             records = self._records.setdefault(computation, {})
-            found, is_less = _bring_up_to_date(computation, records)
+            found, is_less = _bring_up_to_date(computation, ops, records)
             if found or is_less:
                 changed += found
                 others.append(computation)
@@ -162,7 +161,7 @@ class Settled:
     def _uses_change(self, op: Operation) -> None:
         """Unsettles who may ask how often an operand of `op` is read, if that is another answer now."""
         operands = op._operands
-        repeated = len(operands) > 1 and len(set(operands)) < len(operands)
+        repeated = len(operands) > 1 and len(set(map(id, operands))) < len(operands)
         for value in operands:
             if repeated or not _is_read_thrice(value):
                 self._touch(value.owner)
@@ -209,22 +208,23 @@ def _uses(value: SSAValue) -> int:
 
 
 def _bring_up_to_date(
-    computation: ComputationOp, records: dict[Operation, _Record]
+    computation: ComputationOp, ops: list[Instruction], records: dict[Operation, _Record]
 ) -> tuple[list[Operation], bool]:
     """Writes down what there is now; what was not so before, and whether anything is gone."""
     changed: list[Operation] = []
-    ops = instruction_list(computation)
     for op in ops:
         (result,) = op.results
+        use = result.first_use
+        uses = 0 if use is None else 1 if use._next_use is None else 2  # `_uses`, without a call
         known = records.get(op)
         if (
             known is None
             or known[0] is not op._operands
             or known[1] is not result._type
-            or known[2] != _uses(result)
+            or known[2] != uses
             or known[3] != op.properties
         ):
-            records[op] = (op._operands, result._type, _uses(result), dict(op.properties))
+            records[op] = (op._operands, result._type, uses, dict(op.properties))
             changed.append(op)
     end = computation.terminator
     if end not in records or records[end][0] is not end._operands:

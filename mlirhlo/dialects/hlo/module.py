@@ -71,6 +71,8 @@ class Listing:
 
     instructions: list[Instruction]
     """All, as they are stored."""
+    ends: dict[ComputationOp, int]
+    """Place in it behind each computation's last."""
     places: dict[type, list[int]]
     """Places in it of each class's."""
     _found: dict[tuple[type[Instruction], ...], list[Instruction]] = field(
@@ -81,14 +83,23 @@ class Listing:
     def of(module: HloModule) -> Listing:
         """Of the module as it is now."""
         listed: list[Operation] = []
+        ends: dict[ComputationOp, int] = {}
         for computation in module.computations:
             listed += ops_of(computation.block)
             if listed and type(listed[-1]) is ReturnOp:
                 listed.pop()
+            ends[computation] = len(listed)
         places: dict[type, list[int]] = defaultdict(list)
-        for place, op in enumerate(listed):
-            places[type(op)].append(place)
-        return Listing(cast("list[Instruction]", listed), dict(places))
+        for place, kind in enumerate(list(map(type, listed))):
+            places[kind].append(place)
+        return Listing(cast("list[Instruction]", listed), ends, dict(places))
+
+    def by_computation(self) -> Iterator[tuple[ComputationOp, list[Instruction]]]:
+        """Each computation with its instructions."""
+        start = 0
+        for computation, end in self.ends.items():
+            yield computation, self.instructions[start:end]
+            start = end
 
     def of_classes(self, kinds: tuple[type[Instruction], ...]) -> list[Instruction]:
         """Those of exactly these classes, as they are stored."""

@@ -1,12 +1,18 @@
 """The quick constructor fills exactly the fields that xDSL's own constructor fills."""
 
+import gc
+import weakref
+
+import pytest
 from xdsl.ir import Block, Operation, OpResult, SSAValue, Use
 
+from mlirhlo.dialects.hlo import build
 from mlirhlo.dialects.hlo.attributes.base import integer, integers
 from mlirhlo.dialects.hlo.build import append, close, create, make
 from mlirhlo.dialects.hlo.ops import AddOp, BroadcastOp, ComputationOp, ParameterOp, ReturnOp
 from mlirhlo.dialects.hlo.shapes import array
 from mlirhlo.dialects.hlo.types import type_of
+from mlirhlo.formats.hlo_text import parse_module
 
 VECTOR = array("f32", [4])
 
@@ -137,3 +143,16 @@ def test_close_makes_what_xdsl_makes() -> None:
         (u.operation.name, u.index) for u in root_.uses
     ]
     assert sorted(ours.regions[0].__dict__) == sorted(theirs.regions[0].__dict__)
+
+
+def test_modules_that_nobody_holds_are_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are cycles, and what is made in a pause joins the collector's oldest generation unseen."""
+    monkeypatch.setattr(build._Collector, "LEAST", 1_000)
+    lines = "".join(f"  n{i} = f32[] negate(n{i - 1})\n" for i in range(1, 500))
+    text = f"HloModule m\n\nENTRY e {{\n  n0 = f32[] parameter(0)\n{lines}  ROOT r = f32[] copy(n499)\n}}\n"
+    first = weakref.ref(parse_module(text))
+    most = 1_000 + len(gc.get_objects())
+    made = 0
+    while first() is not None and made < most:
+        made += sum(1 for _ in parse_module(text).walk())
+    assert first() is None

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from xdsl.ir import Block, Operation
 
@@ -43,9 +43,11 @@ class Program(Memories):
         self.bounds = bounds
         """Of the grid."""
 
-    def block(self, block: Block) -> list[Val]:
-        """All operations; gives what the terminator yields."""
+    def block(self, block: Block, without: Collection[Operation] = ()) -> list[Val]:
+        """All operations but those in `without`; gives what the terminator yields."""
         for op in block.ops:
+            if op in without:
+                continue
             if op.name in ("scf.yield", "tpu.yield", "func.return"):
                 return [self.values[value] for value in op.operands]
             if op.name == "scf.condition":

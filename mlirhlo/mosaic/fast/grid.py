@@ -1,8 +1,9 @@
 """The grid of a kernel as loops around its body.
 
 The leading `parallel` dimensions are one loop whose rounds may run at the same time; the others are loops
-in it, one in the other. A window's block is taken out of its array in the outermost loop where its place is known, what
-is stored to a block goes back at the end of that loop's round.
+in it, one in the other; what the innermost does in its first or last round alone stands around it. A window's
+block is taken out of its array in the outermost loop where its place is known, what is stored to a block goes
+back at the end of that loop's round.
 """
 
 # What users pass has no stated type until it is looked at.
@@ -16,11 +17,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from mlirhlo.mosaic.attributes import attribute_of, dictionaries_of, integers, lists_of, plain
 from mlirhlo.mosaic.fast.control import Program
+from mlirhlo.mosaic.fast.edges import Edges, edges_of, needed
 from mlirhlo.mosaic.fast.memories import View
 from mlirhlo.mosaic.fast.writer import Val, Writer
 
@@ -91,6 +94,8 @@ class Grid:
         self.prefetched = self.block.args[count : count + kernel.prefetches]
         self.loops = self._loops(kernel.op)
         self.indices: dict[int, Val] = {}
+        self.edges = Edges((), ())
+        """Of the innermost loop."""
 
     def _loops(self, op: Operation) -> list[_Loop]:
         said = attribute_of(op, "dimension_semantics")
@@ -146,9 +151,8 @@ class Grid:
                 if window.is_result:
                     stored.append((part, own))
         if is_last:
-            for dim, argument in enumerate(self.block.args[: len(self.bounds)]):
-                p.values[argument] = self.indices[dim]
-            p.block(self.block)
+            self._tell_indices()
+            p.block(self.block, self.edges.all)
         else:
             self._loop(depth, [*placed, *known])
         for part, own in stored:
@@ -165,9 +169,36 @@ class Grid:
                 self._own_scratch()
             self._level(depth + 1, placed)
 
+        is_innermost = depth == len(self.loops) - 1
+        if is_innermost and not loop.is_parallel:
+            self.edges = self._edges(loop.dimensions[0], placed)
+            self._at_edge(loop.dimensions[0], 0, self.edges.first)
         self.p.count(prod(sizes), round_, is_parallel=loop.is_parallel)
+        if is_innermost:
+            self._at_edge(loop.dimensions[0], sizes[0] - 1, self.edges.last)
         for dim in loop.dimensions:
             del self.indices[dim]
+
+    def _edges(self, dim: int, placed: Sequence[Window]) -> Edges:
+        """Of the loop through a dimension of the grid."""
+        usable = {*self.block.args[: len(self.bounds)], *self.scratch, *self.prefetched}
+        usable.update(window.parameter for window in placed)
+        return edges_of(self.block, self.block.args[dim], self.bounds[dim], usable)
+
+    def _at_edge(self, dim: int, number: int, ops: Sequence[scf.IfOp]) -> None:
+        """What one round of a dimension's loop does alone."""
+        if not ops:
+            return
+        self.indices[dim] = self.p.w.constant(number, "i32")
+        self._tell_indices()
+        for op in needed(ops, self.block):
+            self.p.one(op)
+        for op in ops:
+            self.p.block(op.true_region.block)
+
+    def _tell_indices(self) -> None:
+        for dim, argument in enumerate(self.block.args[: len(self.bounds)]):
+            self.p.values[argument] = self.indices[dim]
 
     def _is_known(self, window: Window) -> bool:
         return window.dimensions(len(self.bounds)) <= set(self.indices)

@@ -150,3 +150,38 @@ def test_arrays_are_rounded_in_front_of_the_grid() -> None:
     before, _, inside = text.partition("stablehlo.while")
     assert before.count("stablehlo.convert") == 3
     assert inside.count("stablehlo.convert") == 1  # of what the kernel computes
+
+
+@pytest.mark.parametrize(("last", "branches"), [(3, 1), (2, 2), (9, 2)])
+def test_what_the_first_and_last_round_do_alone_stands_around_the_loop(
+    last: int, branches: int
+) -> None:
+    def body(x_ref: pl.Ref, o_ref: pl.Ref, sum_ref: pl.Ref) -> None:
+        at = pl.program_id(1)
+
+        @pl.when(at == 0)
+        def _() -> None:
+            sum_ref[...] = np.float32(1)
+
+        sum_ref[...] = sum_ref[...] + x_ref[...]
+
+        @pl.when(at != 0)
+        def _() -> None:
+            sum_ref[...] = sum_ref[...] * np.float32(2)
+
+        @pl.when(at == last)
+        def _() -> None:
+            o_ref[...] = sum_ref[...]
+
+    x = np.arange(16 * 512, dtype=np.float32).reshape(16, 512)
+    kernel = pl.kernel_call(
+        body,
+        pl.ShapeDtypeStruct((16, 128), np.float32),
+        grid=(2, 4),
+        in_specs=[pl.BlockSpec((8, 128), lambda i, k: (i, k))],
+        out_specs=pl.BlockSpec((8, 128), lambda i, k: (i, 0)),
+        scratch_shapes=[pltpu.VMEM((8, 128), np.float32)],
+    ).lower(x)
+    assert kernel.to_program().count("stablehlo.if") == branches
+    if last < 4:  # else nothing is stored
+        np.testing.assert_array_equal(kernel(x, platform="cpu"), kernel(x))

@@ -8,9 +8,11 @@ values may stand at one position (no phi values are made). Source: behaviour of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, cast
+
+from xdsl.ir import Operation
 
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import (
@@ -146,67 +148,76 @@ def callers_of(live: Iterable[Instruction], computations: Mapping[str, Computati
     return found
 
 
+def operand_at(reader: Operation, number: int, index: ShapeIndex) -> Position:
+    """The position that a part of an operand is."""
+    return cast(Instruction, reader._operands[number].owner), index  # pyright: ignore[reportPrivateUsage]
+
+
+ReadAt: TypeAlias = Callable[[Operation, int, ShapeIndex], Position]
+"""As `operand_at`: what stands at a part of an operand."""
+
+
 def sources_of(
     op: Instruction,
     index: ShapeIndex,
     computations: Mapping[str, ComputationOp],
     callers: Callers,
+    read_at: ReadAt = operand_at,
 ) -> list[Position]:
     """Positions whose values stand at this one; none where it is a value of its own."""
     name = op.opcode.name
     if op.opcode.elementwise:
         return []
+
+    def given_back(computation: str) -> Position:
+        return read_at(computations[computation].terminator, 0, index)
+
     match op:
         case TupleOp():
-            return [_operand(op, index[0], index[1:])] if index else []
+            return [read_at(op, index[0], index[1:])] if index else []
         case GetTupleElementOp():
-            return [_operand(op, 0, (op.index, *index))]
+            return [read_at(op, 0, (op.index, *index))]
         case WhileOp():
-            body = computations[op.body].root
-            return [_operand(op, 0, index), (body, index)]
+            return [read_at(op, 0, index), given_back(op.body)]
         case CallOp():
-            return [(computations[op.to_apply].root, index)]
+            return [given_back(op.to_apply)]
         case ConditionalOp():
-            return [(computations[c].root, index) for c in op.called_computations]
+            return [given_back(name) for name in op.called_computations]
         case ParameterOp():
-            return _arguments(op, index, computations, callers)
+            return _arguments(op, index, computations, callers, read_at)
         case _ if name in FORWARDS:
-            return [_operand(op, 0, index)]
+            return [read_at(op, 0, index)]
         case _:
-            return _asynchronous(op, index, computations)
+            return _asynchronous(op, index, computations, read_at)
 
 
 def _asynchronous(
-    op: Instruction, index: ShapeIndex, computations: Mapping[str, ComputationOp]
+    op: Instruction, index: ShapeIndex, computations: Mapping[str, ComputationOp], read_at: ReadAt
 ) -> list[Position]:
     """Pairs hand on: `((operands), result, context…)` of a start, then of its updates and done."""
     match op.opcode.name:
         case "async-start" if index[:1] == (0,) and len(index) > 1:
-            return [_operand(op, index[1], index[2:])]
+            return [read_at(op, index[1], index[2:])]
         case "async-start" if index[:1] == (1,):
-            return [(computations[op.called_computations[0]].root, index[1:])]
+            return [read_at(computations[op.called_computations[0]].terminator, 0, index[1:])]
         case "async-update":
-            return [_operand(op, 0, index)]
+            return [read_at(op, 0, index)]
         case "async-done":
-            return [_operand(op, 0, (1, *index))]
+            return [read_at(op, 0, (1, *index))]
         case "copy-start" if index == (1,):
-            return [_operand(op, 0, ())]
+            return [read_at(op, 0, ())]
         case "copy-done":
-            return [_operand(op, 0, (0,))]
+            return [read_at(op, 0, (0,))]
         case "send" if index == (0,):
-            return [_operand(op, 0, ())]
+            return [read_at(op, 0, ())]
         case "recv-done" if index == (0,):
-            return [_operand(op, 0, (0,))]
+            return [read_at(op, 0, (0,))]
         case "all-gather-start" | "collective-permute-start" if index == (0,):
-            return [_operand(op, 0, ())]
+            return [read_at(op, 0, ())]
         case "all-gather-done" | "collective-permute-done":
-            return [_operand(op, 0, (1, *index))]
+            return [read_at(op, 0, (1, *index))]
         case _:
             return []
-
-
-def _operand(op: Instruction, number: int, index: ShapeIndex) -> Position:
-    return cast(Instruction, op.inputs[number].owner), index
 
 
 def _arguments(
@@ -214,6 +225,7 @@ def _arguments(
     index: ShapeIndex,
     computations: Mapping[str, ComputationOp],
     callers: Callers,
+    read_at: ReadAt,
 ) -> list[Position]:
     computation = cast(ComputationOp, op.parent_op())
     name = computation.computation_name
@@ -221,14 +233,14 @@ def _arguments(
     for caller in callers.get(name, ()):
         match caller:
             case WhileOp():
-                found.append(_operand(caller, 0, index))
-                found.append((computations[caller.body].root, index))
+                found.append(read_at(caller, 0, index))
+                found.append(read_at(computations[caller.body].terminator, 0, index))
             case ConditionalOp():
                 for branch, called in enumerate(caller.called_computations):
                     if called == name:
-                        found.append(_operand(caller, 1 + branch, index))
+                        found.append(read_at(caller, 1 + branch, index))
             case _:
-                found.append(_operand(caller, op.parameter_number, index))
+                found.append(read_at(caller, op.parameter_number, index))
     return found
 
 

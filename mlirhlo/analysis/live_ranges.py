@@ -17,7 +17,6 @@ from mlirhlo.analysis.single_values import SingleValues
 from mlirhlo.dialects.hlo.ops import ConditionalOp, CopyOp, FusionOp, ParameterOp, WhileOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
-from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.shapes import ArrayShape, subshape
 
 
@@ -40,8 +39,9 @@ class Ordering:
     """Instructions that questions are about: those that define the values."""
     _places: dict[Instruction, int] = field(default_factory=dict[Instruction, int])
     """Position in the block, or, without a schedule, number among those asked about."""
-    _followers: dict[Instruction, int] = field(default_factory=dict[Instruction, int])
-    """Of those asked about in its computation, the ones that cannot run before it: a bit each."""
+    _followers: dict[int, int] = field(default_factory=dict[int, int])
+    """By the id of an instruction: of those asked about in its computation, the ones that cannot run before it,
+    a bit each."""
     _seen: set[ComputationOp] = field(default_factory=set[ComputationOp])
 
     @staticmethod
@@ -53,39 +53,44 @@ class Ordering:
         """Whether one of two instructions of a computation always runs before the other."""
         if isinstance(other, ParameterOp) or isinstance(one, ParameterOp):
             return not isinstance(other, ParameterOp)
-        computation = one.parent_op()
-        assert isinstance(computation, ComputationOp)
+        computation = self.values.proposed.holder(one)
         if computation not in self._seen:
             self._look_at(computation)
         if self.is_scheduled:
             return self._places[one] < self._places[other]
-        return bool(self._followers[one] >> self._places[other] & 1)
+        return bool(self._followers.get(id(one), 0) >> self._places[other] & 1)
 
     def _look_at(self, computation: ComputationOp) -> None:
         self._seen.add(computation)
-        order = instruction_list(computation)
+        proposed = self.values.proposed
+        order = proposed.in_order(computation)
         if self.is_scheduled:
             self._places.update((op, place) for place, op in enumerate(order))
             return
         asked = [op for op in order if op in self.asked]
         self._places.update((op, number) for number, op in enumerate(asked))
+        own = {id(op): 1 << number for number, op in enumerate(asked)}
+        more = proposed.waited_for_in(computation)
         followers = self._followers
-        for op in reversed(order):
-            here = followers.setdefault(op, 0)
-            if op in self.asked:
-                here |= 1 << self._places[op]
-            for value in op.operands:
-                owner = value.owner
-                assert isinstance(owner, Instruction)
-                followers[owner] = followers.get(owner, 0) | here
+        for op in (computation.terminator, *reversed(order)):
+            number = id(op)
+            here = followers.get(number, 0) | own.get(number, 0)
+            if not here:
+                continue
+            followers[number] = here
+            for value in op._operands:  # pyright: ignore[reportPrivateUsage]
+                number = id(value.owner)
+                followers[number] = followers.get(number, 0) | here
+            for other in more.get(op, ()) if more else ():
+                number = id(other)
+                followers[number] = followers.get(number, 0) | here
 
     def outer(self, op: Instruction) -> dict[str, Instruction]:
         """By computation, innermost first: the instruction itself, and those that run it."""
         found: dict[str, Instruction] = {}
         here: Instruction | None = op
         while here is not None:
-            computation = here.parent_op()
-            assert isinstance(computation, ComputationOp)
+            computation = self.values.proposed.holder(here)
             found[computation.computation_name] = here
             here = self.values.callers.get(computation.computation_name)
         return found
@@ -138,12 +143,10 @@ class LiveRanges:
             found = LiveRange(self.values.reads(value), self.values.leaves_alive(value))
             # What a condition sees, the body, or whoever comes after the loop, needs.
             for op, _ in self.values.positions(value):
-                computation = op.parent_op()
-                assert isinstance(computation, ComputationOp)
-                name = computation.computation_name
-                loop = self.values.callers.get(name)
-                if isinstance(op, ParameterOp) and isinstance(loop, WhileOp):
-                    if name == loop.condition:
+                if isinstance(op, ParameterOp):
+                    name = self.values.proposed.holder(op).computation_name
+                    loop = self.values.callers.get(name)
+                    if isinstance(loop, WhileOp) and name == loop.condition:
                         found.alive_after.add(name)
             self._ranges[value] = found
         return found
@@ -181,6 +184,8 @@ class LiveRanges:
     def may_write_over(self, read: Use, result: Value) -> bool:
         """Whether an instruction may write a result where it reads an operand, element by element."""
         op, number, index = read
+        if op in self.values.proposed.places:
+            return True
         return shares(op, number, index, result[1], self.values.computations)
 
 

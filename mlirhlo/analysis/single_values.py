@@ -9,8 +9,10 @@ Source: behaviour of XLA's `HloDataflowAnalysis` in SSA form.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+
+from xdsl.ir import Operation
 
 from mlirhlo.analysis.dataflow import (
     FORWARDS,
@@ -22,22 +24,37 @@ from mlirhlo.analysis.dataflow import (
     callers_of,
     sources_of,
 )
-from mlirhlo.dialects.hlo.module import HloModule, Listing, holder
-from mlirhlo.dialects.hlo.ops import GetTupleElementOp, ParameterOp, ReturnOp, TupleOp
+from mlirhlo.analysis.proposed_copies import Place, ProposedCopies
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops import (
+    AsyncStartOp,
+    CallOp,
+    ConditionalOp,
+    CopyOp,
+    GetTupleElementOp,
+    ParameterOp,
+    ReturnOp,
+    TupleOp,
+    WhileOp,
+)
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import leaves
 
+_HANDING_ON = HANDING_ON - {ParameterOp}
+_TAKES_TUPLES_APART = frozenset({TupleOp, GetTupleElementOp})
+
 
 @dataclass(frozen=True, slots=True)
 class SingleValues:
-    """The value at each leaf of one module."""
+    """The value at each leaf of one module, with the copies proposed for it."""
 
     computations: Mapping[str, ComputationOp]
     run: tuple[ComputationOp, ...]
     """Those that values are known of: all but the bodies of fusions."""
     callers: Mapping[str, Instruction]
     """The one instruction that runs a computation as a whole."""
+    proposed: ProposedCopies
     _handed_on: Mapping[Position, Value]
     """The value at each leaf that hands one on, and at those they come from."""
     _positions: Mapping[Value, tuple[Position, ...]]
@@ -49,56 +66,68 @@ class SingleValues:
         position = (op, index)
         return self._handed_on.get(position, position)
 
+    def read_by(self, reader: Operation, number: int, index: ShapeIndex = ()) -> Value:
+        """The value at a leaf of an operand."""
+        return self.at(*self.proposed.source(reader, number, index))
+
+    def read_by_copy(self, copy: CopyOp) -> Value:
+        """The value that a copy, proposed or not, copies."""
+        return self.at(*self.proposed.source_of(copy))
+
     def positions(self, value: Value) -> tuple[Position, ...]:
         """Everywhere a value stands, its own position first."""
         return self._positions.get(value, (value,))
 
+    def _uses(self, value: Value) -> Iterator[Place]:
+        for op, index in self.positions(value):
+            yield from self.proposed.uses(op, index)
+
     def reads(self, value: Value) -> list[Use]:
         """Operands that are the value, or hold it, of instructions that do more than hand it on."""
-        found: list[Use] = []
-        for op, index in self.positions(value):
-            for use in op.output.uses:
-                user = use.operation
-                if (
-                    isinstance(user, Instruction)
-                    and use.index < len(user.inputs)
-                    and not isinstance(user, TupleOp | GetTupleElementOp)
-                    and not (user.opcode.name in FORWARDS and use.index == 0)
-                ):
-                    found.append((user, use.index, index))
-        return found
+        return [
+            (user, number, index)
+            for user, number, index in self._uses(value)
+            if isinstance(user, Instruction)
+            and type(user) not in _TAKES_TUPLES_APART
+            and (number < len(user.inputs) or user in self.proposed.places)
+            and not (number == 0 and user.opcode.name in FORWARDS)
+        ]
 
     def leaves_alive(self, value: Value) -> set[str]:
         """Computations that give the value back, or a part of it."""
-        found: set[str] = set()
-        for op, _ in self.positions(value):
-            for use in op.output.uses:
-                if isinstance(use.operation, ReturnOp):
-                    computation = op.parent_op()
-                    assert isinstance(computation, ComputationOp)
-                    found.add(computation.computation_name)
-        return found
+        holder = self.proposed.holder
+        return {
+            holder(user).computation_name
+            for user, _, _ in self._uses(value)
+            if isinstance(user, ReturnOp)
+        }
 
 
-def single_values(module: HloModule) -> SingleValues:
+def running(module: HloModule) -> list[Instruction]:
+    """The candidates of the classes that run computations as a whole."""
+    return module.candidates(CallOp, WhileOp, ConditionalOp, AsyncStartOp)
+
+
+def single_values(module: HloModule, proposed: ProposedCopies | None = None) -> SingleValues:
     """Values of `module`, whose call graph is flat."""
+    proposed = ProposedCopies() if proposed is None else proposed
     computations = module.known(HloModule.by_name)
     fused = module.known(HloModule.fused_computations)
     run = {name: c for name, c in computations.items() if name not in fused}
-    callers = callers_of(module.calling(), computations)
+    callers = callers_of(running(module), computations)
+    blocks = {id(c.block) for c in run.values()}
+    handing_on = [op for op in module.candidates(*_HANDING_ON) if id(op.parent) in blocks]
+    handing_on += [p for name, c in run.items() if name in callers for p in c.parameters]
     sources: dict[Position, list[Position]] = {}
     users: dict[Position, list[Position]] = {}
-    for op in module.candidates(*HANDING_ON):
-        name = holder(op).computation_name
-        if name not in run or (type(op) is ParameterOp and name not in callers):
-            continue
+    for op in handing_on:
         for index, _ in leaves(op.shape):
-            found = sources_of(op, index, computations, callers)
+            found = sources_of(op, index, computations, callers, proposed.source)
             if found:
                 sources[op, index] = found
             for source in found:
                 users.setdefault(source, []).append((op, index))
-    made = _as_stored([source for source in users if source not in sources], module)
+    made = [source for source in users if source not in sources]
     value_of: dict[Position, Value] = dict(zip(made, made, strict=True))
     # Values spread from where they are made. A place that two reach is a value itself, and stays one.
     work = made
@@ -127,16 +156,8 @@ def single_values(module: HloModule) -> SingleValues:
         computations,
         tuple(run.values()),
         {name: found[0] for name, found in callers.items()},
+        proposed,
         value_of,
         {value: tuple(found) for value, found in positions.items()},
         joins,
     )
-
-
-def _as_stored(positions: list[Position], module: HloModule) -> list[Position]:
-    """Positions in the order of their instructions, then of the parts."""
-    wanted: dict[Instruction, list[ShapeIndex]] = {}
-    for op, index in positions:
-        wanted.setdefault(op, []).append(index)
-    listed = module.known(Listing.of).instructions
-    return [(op, index) for op in listed if op in wanted for index in sorted(wanted[op])]

@@ -1,4 +1,4 @@
-"""Copies that no live range needs are taken away.
+"""Which copies live ranges need, of those proposed and those of the module.
 
 A copy may go when all values of the two buffers it joins could be in one: of any two, one is over when the
 other is written. Nothing joins a buffer that is only read.
@@ -6,69 +6,84 @@ other is written. Nothing joins a buffer that is only read.
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
 from typing import cast
 
-from mlirhlo.analysis.dataflow import Value
+from mlirhlo.analysis.dataflow import ShapeIndex, Value
 from mlirhlo.analysis.live_ranges import LiveRanges, Ordering
+from mlirhlo.analysis.proposed_copies import Place, own_copy
 from mlirhlo.analysis.single_values import SingleValues
 from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.module import HloModule, holder
 from mlirhlo.dialects.hlo.ops import CopyOp
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
-from mlirhlo.rewrites.copy_insertion.buffers import Buffers, is_array
+from mlirhlo.dialects.hlo.shapes import leaves
+from mlirhlo.rewrites.copy_insertion.buffers import Buffers, Sharing, is_array
 
 
-def remove_copies(module: HloModule, values: SingleValues, added: AbstractSet[Instruction]) -> int:
-    """Takes away what need not be copied, until nothing more goes; how many copies went.
-
-    Control dependencies of copies in `added` go with them; others keep their copy.
-    """
-    run = frozenset(values.run)
-    copies = [
-        op
-        for op in module.candidates(CopyOp)
-        if isinstance(op, CopyOp)
-        and holder(op) in run
-        and op.shape == op.input_shapes[0]
-        and is_array((op, ()))
-    ]
-    if not copies:
-        return 0
-    joined = _Joined(module, values, copies)
-    removed = 0
-    again = True
-    while again:
-        again = False
-        for copy in tuple(copies):
-            if _is_free(copy, added) and joined.join(copy):
-                _replace_by_operand(copy)
-                copies.remove(copy)
-                removed += 1
-                again = True
-    return removed
-
-
-class _Joined:
+class Needed:
     """Buffers and live ranges, as copies go."""
 
-    def __init__(self, module: HloModule, values: SingleValues, copies: list[CopyOp]) -> None:
-        self.buffers = Buffers(module, values)
-        self.instead: dict[Value, Value] = {}
+    def __init__(self, module: HloModule, places: Sharing, values: SingleValues) -> None:
+        self.module, self.places, self.values = module, places, values
+        self.buffers = Buffers(module, places, values)
+        self.kept: list[CopyOp] = []
+        """Copies that are needed, proposed or not."""
+        self._removed: dict[CopyOp, None] = {}
+        self._instead: dict[Value, Value] = {}
         """What a removed copy is now."""
-        for copy in copies:
-            self.buffers.of((copy, ()))
-            self.buffers.of(values.at(cast(Instruction, copy.operand.owner), ()))
-        asked = self.buffers.makers
-        ordering = Ordering.of(values, is_scheduled=module.is_scheduled, asked=asked)
-        self.ranges = LiveRanges(values, ordering)
 
-    def join(self, copy: CopyOp) -> bool:
+    def decide(self) -> tuple[list[CopyOp], set[ShapeIndex]]:
+        """Copies of the module that may go, with which those of `kept` are needed, and results to be copied."""
+        copies = self._copies()
+        if copies:
+            for copy in copies:
+                self.buffers.of((copy, ()))
+                self.buffers.of(self.values.read_by_copy(copy))
+            asked = self.buffers.makers
+            is_scheduled = self.module.is_scheduled
+            ordering = Ordering.of(self.values, is_scheduled=is_scheduled, asked=asked)
+            self.ranges = LiveRanges(self.values, ordering)
+        places = self.values.proposed.places
+        left: list[CopyOp] = []
+        while len(left) != len(copies):
+            left = copies
+            copies = [copy for copy in left if not (self._is_free(copy) and self._join(copy))]
+            gone = set(left).difference(copies)
+            self._removed.update((copy, None) for copy in left if copy in gone)
+        self.kept = copies
+        results = self._results()
+        return [copy for copy in self._removed if copy not in places], results
+
+    def _copies(self) -> list[CopyOp]:
+        """Proposed copies as they would stand, then those of the module that keep the layout.
+
+        What was needed once is tried last, so that it is needed again.
+        """
+        known = set(self.values.run)
+        return self.values.proposed.as_they_stand() + [
+            op
+            for op in cast("list[CopyOp]", self.module.candidates(CopyOp))
+            if holder(op) in known and op.shape == op.input_shapes[0] and is_array((op, ()))
+        ]
+
+    def _is_free(self, copy: CopyOp) -> bool:
+        """Whether the copy's control dependencies, if any, may go with it."""
+        if copy in self.values.proposed.places:
+            return True
+        return not copy.control_predecessors and not any(
+            isinstance(user := use.operation, Instruction) and use.index >= len(user.inputs)
+            for use in copy.output.uses
+        )
+
+    def _now(self, value: Value) -> Value:
+        while value in self._instead:
+            value = self._instead[value]
+        return value
+
+    def _join(self, copy: CopyOp) -> bool:
         """Makes source and target of a copy one value, if their buffers can be one."""
         made: Value = (copy, ())
-        read = self.ranges.values.at(cast(Instruction, copy.operand.owner), ())
-        while read in self.instead:
-            read = self.instead[read]
+        read = self._now(self.values.read_by_copy(copy))
         source, target = self.buffers.of(read), self.buffers.of(made)
         others = [value for value in target.values if value not in (made, read)]
         is_alone = not others and len(source.values) == 1
@@ -93,21 +108,42 @@ class _Joined:
         ranges.extend(read, made)
         merged = self.buffers.merge(source, target)
         merged.values.remove(made)
-        self.instead[made] = read
+        self._instead[made] = read
         return True
 
+    def _results(self) -> set[ShapeIndex]:
+        """Results that are constants, parameters, or the buffer of another result, and are not copied yet."""
+        entry = self.module.entry
+        end = entry.terminator
+        aliased = {alias.output_index for alias in self.places.aliases}
+        seen: dict[int, ShapeIndex] = {}
+        wanted: dict[ShapeIndex, None] = {}
 
-def _is_free(copy: CopyOp, added: AbstractSet[Instruction]) -> bool:
-    """Whether the copy's control dependencies, if any, may go with it."""
-    if copy in added:
-        return True
-    return not copy.control_predecessors and not any(
-        isinstance(user := use.operation, Instruction) and use.index >= len(user.inputs)
-        for use in copy.output.uses
-    )
+        def has_copy(index: ShapeIndex) -> bool:
+            return own_copy(Place(end, 0, index)) in self._removed
+
+        for index, _ in leaves(entry.root.shape):
+            if not is_array((entry.root, index)):
+                continue
+            buffer = self.buffers.of(self._now(self.values.read_by(end, 0, index)))
+            if buffer.is_read_only:
+                wanted[index] = None
+                continue
+            first = seen.setdefault(id(buffer), index)
+            if first != index:
+                # The one that has to be over a parameter stays there; one that was copied is copied.
+                best = (index in aliased, has_copy(first)), (first in aliased, has_copy(index))
+                copied = first if best[0] > best[1] else index
+                seen[id(buffer)] = index if copied is first else first
+                wanted[copied] = None
+        again = {index: own_copy(Place(end, 0, index)) for index in wanted if has_copy(index)}
+        for copy in again.values():
+            assert copy is not None
+            del self._removed[copy]
+        return {index for index in wanted if index not in again}
 
 
-def _replace_by_operand(copy: CopyOp) -> None:
+def replace_by_operand(copy: CopyOp) -> None:
     """Lets the readers of a copy read what it copies, and frees those that wait for it."""
     for use in tuple(copy.output.uses):
         user = use.operation

@@ -1,0 +1,242 @@
+"""Copies that a module might have: what they would read, and who would read them, without being in it.
+
+A proposed copy stands at a reader's operand, for one part of it, or at a part of a parameter, for all readers of
+that part. It is a `copy` without operands that is in no block. Analyses that are given proposals answer as they
+would for the module with all of these copies, tuples taken apart and put together again where they need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple, cast
+
+from xdsl.ir import Operation, SSAValue
+
+from mlirhlo.analysis.dataflow import Position, ShapeIndex, operand_at
+from mlirhlo.dialects.hlo.build import create
+from mlirhlo.dialects.hlo.ops import CopyOp, GetTupleElementOp, ParameterOp, TupleOp
+from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+from mlirhlo.dialects.hlo.order import instruction_list
+from mlirhlo.dialects.hlo.shapes import subshape
+from mlirhlo.dialects.hlo.types import shape_of, type_of
+
+
+class Place(NamedTuple):
+    """Where a copy is proposed."""
+
+    reader: Operation
+    """Who reads it; the parameter, where all of its readers do."""
+    number: int
+    """Of the reader's operand; `READERS` at a parameter."""
+    part: ShapeIndex
+    """Of the operand or parameter: what is copied."""
+
+
+READERS = -1
+"""In place of an operand's number: all readers of a parameter."""
+
+
+@dataclass(slots=True)
+class ProposedCopies:
+    """Those of one module."""
+
+    places: dict[CopyOp, Place] = field(default_factory=dict[CopyOp, Place])
+    waits: dict[CopyOp, CopyOp] = field(default_factory=dict[CopyOp, CopyOp])
+    """Copies that would run after another one, proposed or not both of them."""
+    _at: dict[tuple[Operation, int], dict[ShapeIndex, CopyOp]] = field(
+        default_factory=dict[tuple[Operation, int], "dict[ShapeIndex, CopyOp]"]
+    )
+    _before: dict[Operation, list[CopyOp]] = field(default_factory=dict[Operation, "list[CopyOp]"])
+    """Those of readers, by what they stand before."""
+    _of_parameters: dict[Operation, list[CopyOp]] = field(
+        default_factory=dict[Operation, "list[CopyOp]"]
+    )
+    """Those of parameters, by what they stand before; in front of the others."""
+
+    def propose(self, place: Place) -> CopyOp:
+        """One more. Those of readers stand before the reader, those of parameters before all that is no parameter;
+        the last one last."""
+        reader, number, part = place
+        value = reader.results[0] if number == READERS else reader.operands[number]
+        copy = create(CopyOp, (), type_of(subshape(shape_of(value.type), part)), {})
+        self.places[copy] = place
+        self._at.setdefault((reader, number), {})[part] = copy
+        if number == READERS:
+            following = reader.next_op
+            while isinstance(following, ParameterOp):
+                following = following.next_op
+            assert following is not None
+            self._of_parameters.setdefault(following, []).append(copy)
+        else:
+            self._before.setdefault(reader, []).append(copy)
+        return copy
+
+    def at(self, reader: Operation, number: int) -> dict[ShapeIndex, CopyOp]:
+        """Those at an operand, or at a parameter, by the part."""
+        return self._at.get((reader, number), {})
+
+    def holder(self, op: Operation) -> ComputationOp:
+        """The computation that a proposed copy, or an instruction of the module, stands in."""
+        place = self.places.get(cast(CopyOp, op))
+        parent = (op if place is None else place.reader).parent_op()
+        return cast(ComputationOp, parent)
+
+    def in_order(self, computation: ComputationOp) -> list[Instruction]:
+        """Instructions as they stand, each after the copies proposed before it."""
+        listed = instruction_list(computation)
+        before: dict[int, list[CopyOp]] = {}
+        for copies in (self._of_parameters, self._before):
+            for op, here in copies.items():
+                before[id(op)] = before.get(id(op), []) + here
+        if not before:
+            return listed
+        end: Operation = computation.terminator
+        found: list[Operation] = []
+        for op in (*listed, end):
+            if id(op) in before:
+                found += before[id(op)]
+            found.append(op)
+        found.pop()
+        return cast("list[Instruction]", found)
+
+    def as_they_stand(self) -> list[CopyOp]:
+        """All of them, computation by computation."""
+        in_one = dict.fromkeys(map(self.holder, self.places))
+        listed = [op for computation in in_one for op in self.in_order(computation)]
+        return [op for op in listed if type(op) is CopyOp and op in self.places]
+
+    # ------------------------------------------------------------ who reads what
+
+    def source(self, reader: Operation, number: int, index: ShapeIndex) -> Position:
+        """What stands at a part of an operand."""
+        copy = self._at.get((reader, number), {}).get(index)
+        if copy is not None:
+            return copy, ()
+        return self._out_of(*operand_at(reader, number, index))
+
+    def source_of(self, copy: CopyOp) -> Position:
+        """What a copy, proposed or not, reads."""
+        place = self.places.get(copy)
+        if place is None:
+            return self.source(copy, 0, ())
+        if place.number == READERS:
+            return cast(Instruction, place.reader), place.part
+        return self._out_of(*operand_at(*place))
+
+    def _out_of(self, op: Instruction, index: ShapeIndex) -> Position:
+        copy = self._at.get((op, READERS), {}).get(index)
+        return (op, index) if copy is None else (copy, ())
+
+    def uses(self, op: Instruction, index: ShapeIndex) -> Iterator[Place]:
+        """Operands that are a part of what `op` makes, or hold it."""
+        place = self.places.get(cast(CopyOp, op))
+        if place is not None and place.number != READERS:
+            yield place
+            return
+        if place is not None:
+            op, index = cast(Instruction, place.reader), place.part
+        elif (copy := self._at.get((op, READERS), {}).get(index)) is not None:
+            yield Place(copy, 0, ())
+            return
+        for use in op.output.uses:
+            user, number = use.operation, use.index
+            copy = self._at.get((user, number), {}).get(index)
+            yield Place(user, number, index) if copy is None else Place(copy, 0, ())
+
+    # ------------------------------------------------------------ what runs before what
+
+    def waited_for_in(self, computation: ComputationOp) -> dict[Operation, list[Instruction]]:
+        """By instruction of a computation, proposed or not: what it runs after, beside its operands."""
+        found: dict[Operation, list[Instruction]] = {}
+        for copy, other in self.waits.items():
+            if self.holder(copy) is computation:
+                found.setdefault(copy, []).append(other)
+        for copy, (reader, number, _) in self.places.items():
+            if self.holder(copy) is not computation:
+                continue
+            if number == READERS:
+                for user in _users(reader.results[0]):
+                    found.setdefault(user, [])
+            else:
+                found.setdefault(reader, []).append(copy)
+                found.setdefault(copy, []).extend(self._sources(copy))
+        for op, others in found.items():
+            if type(op) is GetTupleElementOp:
+                others += self._copies_of(op.operand, (op.index,))
+            else:
+                for value in op._operands:  # pyright: ignore[reportPrivateUsage]
+                    others += self._copies_of(value, None)
+        return found
+
+    def _sources(self, copy: CopyOp) -> Iterator[Instruction]:
+        """What a copy proposed at an operand runs after."""
+        reader, number, index = self.places[copy]
+        value = reader.operands[number]
+        while index and isinstance(owner := value.owner, TupleOp):
+            value, index = owner.inputs[index[0]], index[1:]
+        yield cast(Instruction, value.owner)
+        yield from self._copies_of(value, index)
+
+    def _copies_of(self, value: SSAValue, index: ShapeIndex | None) -> Iterator[CopyOp]:
+        """Of the part of a parameter that a value's part is; None = of all parts of it."""
+        path: ShapeIndex = ()
+        while isinstance(owner := value.owner, GetTupleElementOp):
+            value, path = owner.operand, (owner.index, *path)
+        copies = self._at.get((cast(Instruction, owner), READERS))
+        if not copies:
+            return
+        if index is not None:
+            if (copy := copies.get((*path, *index))) is not None:
+                yield copy
+            return
+        for part, copy in copies.items():
+            # A part that was taken out runs after the copy itself.
+            if part[: len(path)] == path and (len(part) > len(path) or not path):
+                yield copy
+
+
+def _users(value: SSAValue) -> Iterator[Operation]:
+    """Who reads a value, or a part taken out of it."""
+    for use in value.uses:
+        user = use.operation
+        yield user
+        if isinstance(user, GetTupleElementOp):
+            yield from _users(user.output)
+
+
+def own_copy(place: Place) -> CopyOp | None:
+    """The instruction that is the copy at a place already: it copies that part for nobody else."""
+    reader, number, index = place
+    if number == READERS:
+        return _only_reader(cast(Instruction, reader), index)
+    value = reader.operands[number]
+    while value.has_one_use():
+        owner = value.owner
+        if not index:
+            return owner if isinstance(owner, CopyOp) and _keeps_layout(owner) else None
+        if not isinstance(owner, TupleOp):
+            break
+        value, index = owner.inputs[index[0]], index[1:]
+    return None
+
+
+def _only_reader(op: Instruction, index: ShapeIndex) -> CopyOp | None:
+    for at in index:
+        parts = [
+            user
+            for use in op.output.uses
+            if not isinstance(user := use.operation, GetTupleElementOp) or user.index == at
+        ]
+        if len(parts) != 1 or not isinstance(part := parts[0], GetTupleElementOp):
+            return None
+        op = part
+    user = next((use.operation for use in op.output.uses), None)
+    if op.output.has_one_use() and isinstance(user, CopyOp) and _keeps_layout(user):
+        return user
+    return None
+
+
+def _keeps_layout(copy: CopyOp) -> bool:
+    return copy.shape == copy.input_shapes[0]

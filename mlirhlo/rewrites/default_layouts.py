@@ -86,7 +86,7 @@ def _takes_a_part(op: Instruction) -> bool:
     return isinstance(op, GetTupleElementOp) or op.opcode.name.endswith("-done")
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1 << 12)
 def _default(type_: Attribute) -> Attribute:
     return type_of(_default_shape(shape_of(type_)))
 

@@ -24,7 +24,7 @@ def major_to_minor(shape: ArrayShape) -> tuple[int, ...]:
     return shape.layout.minor_to_major[::-1]
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1 << 14)
 def same_elements(before: ArrayShape, after: ArrayShape) -> bool:
     """Whether two shapes differ by dimensions of size 1 only."""
     if before.element_type is not after.element_type:

@@ -88,20 +88,30 @@ def _module(text: str) -> Any:
     return module
 
 
+_OPTIONS = {
+    "disable-lsr": "true",  # loops here carry the addresses that loop-strength reduction would look for
+    "enable-misched": "false",  # what the lowering writes is in an order of few live values
+    "disable-machine-cse": "true",  # it writes nothing twice
+}
+"""What LLVM leaves out: a third of its time, for code that is no faster with it (`benchmarks/cpu.py`)."""
+_OPPOSITE = {"true": "false", "false": "true"}
+
+
 @contextmanager
 def _compiling() -> Generator[None]:
-    """LLVM with one pass less: loops here carry the addresses that loop-strength reduction would look for.
+    """LLVM without the passes that gain nothing here.
 
-    It runs from level 1 on, takes a quarter of the time and gains nothing. The option is the whole
-    process's, others get it back as it is by default.
+    Its options are the whole process's, others get them back as they are by default.
     """
     llvm = _binding()
     with _lock:
-        llvm.set_option("mlirhlo", "-disable-lsr=true")
+        for option, value in _OPTIONS.items():
+            llvm.set_option("mlirhlo", f"-{option}={value}")
         try:
             yield
         finally:
-            llvm.set_option("mlirhlo", "-disable-lsr=false")
+            for option, value in _OPTIONS.items():
+                llvm.set_option("mlirhlo", f"-{option}={_OPPOSITE[value]}")
 
 
 def compile_object(text: str, cpu: Cpu | None = None, level: int = 2) -> bytes:

@@ -79,6 +79,8 @@ class FoldPlan:
     """Outputs of the whole's shape: their numbers and rounds."""
     of_rows: list[int] = field(default_factory=list[int])
     """Outputs with one element a row: their numbers."""
+    of_row_cost: float = 0
+    """Of these, in instructions for a row."""
     saved: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     """Values to save, and the rounds that compute them."""
     loaded: list[set[SSAValue]] = field(default_factory=list[set[SSAValue]])
@@ -144,6 +146,7 @@ class _Planner:
     def plan(self) -> FoldPlan:
         whole: list[tuple[int, Node]] = []
         of_rows: list[int] = []
+        of_row_cost = 0.0
         kept_sizes = tuple(self.sizes[d] for d in self.kept)
         if not self.folded or not prod(self.sizes):
             raise Declined
@@ -151,7 +154,7 @@ class _Planner:
             if sizes_of(output) == self.sizes:
                 whole.append((number, self.node(output, self.all)))
             elif sizes_of(output) == kept_sizes:
-                self.node(output, self.kept)
+                of_row_cost += self.node(output, self.kept).cost
                 of_rows.append(number)
             else:
                 raise Declined
@@ -161,7 +164,7 @@ class _Planner:
         rounds = max([folds[-1].round, *(n.level for _, n in whole)]) + 1
         plan = FoldPlan(self.sizes, self.kept, self.folded, rounds, folds)
         plan.whole = [(number, node.level) for number, node in whole]
-        plan.of_rows = of_rows
+        plan.of_rows, plan.of_row_cost = of_rows, of_row_cost
         self.save(plan, [n for _, n in whole])
         return plan
 

@@ -43,6 +43,8 @@ _PIECE = 1 << 15
 _FEW_ROWS = 16
 """Rows that are too few to share out."""
 _MOST_PIECES = 64
+_DEAR_ROW = 12.0
+"""Instructions of what has one element a row, from which on it is worth computing for a vector of rows."""
 _LEAST_DIVIDED = 8
 """Vectors of a row that is divided without division instructions."""
 _SHORT, _TOGETHER = 32, 4
@@ -98,6 +100,14 @@ class _Rows:
         self.range = (0, self.length)
         is_short = len(plan.folded) == 1 and self.length <= _SHORT * self.lanes
         self.together = _TOGETHER if is_short and plan.rows % _TOGETHER == 0 else 1
+        self.gathers_rows = (
+            self.together > 1
+            and plan.of_row_cost >= _DEAR_ROW
+            and len(plan.kept) == 1
+            and plan.rows % self.lanes == 0 == self.lanes % self.together
+            and not any(element_type(frame.outputs[n]).is_complex for n in plan.of_rows)
+        )
+        """Whether what has one element a row is computed for as many rows as there are lanes."""
         self.share()
 
     def share(self) -> None:
@@ -139,32 +149,53 @@ class _Rows:
 
     def one_by_one(self) -> None:
         """Rows in parallel, all rounds over one, or some short ones, before the next."""
+        b, many, plan = self.b, self.together, self.plan
+        if not self.gathers_rows:
+            with b.parallel(plan.rows // many, work=self.frame.work) as number:
+                for row in self.some(b.mul(number, many)):
+                    self.store_of_row(row)
+            return
+        with b.parallel(plan.rows // self.lanes, work=self.frame.work) as block:
+            first = b.mul(block, self.lanes)
+            totals = {fold: self.rooms(fold.reducer.elements, self.lanes) for fold in plan.folds}
+            with b.loop(0, self.lanes, many) as before:
+                self.some(b.add(first, before), totals, before)
+            self.store_of_rows(first, totals)
+
+    def some(
+        self,
+        first: Index,
+        totals: Mapping[Fold, Sequence[SSAValue]] | None = None,
+        before: Index = 0,
+    ) -> list[_Row]:
+        """All rounds over rows that are worked on together; what folds come to goes to `totals` from
+        `before` on."""
         b, many = self.b, self.together
-        with b.parallel(self.plan.rows // many, work=self.frame.work) as number:
-            first = b.mul(number, many)
-            rows = [self.begin(b.add(first, at)) for at in range(many)]
-            homes = self.homes()
-            for at, row in enumerate(rows):
-                for value, home in homes.items():
-                    row.saved[value] = self.room_for(value, home)
-                kept = set(homes.values())
-                row.streams = self.frame.streams(n for n, _ in self.plan.whole if n not in kept)
-                row.next = self.following(b.add(first, at))
-            for at in range(self.plan.rounds):
-                start = [state for row in rows for state in self.start(row, at)]
-                sets = self.nest([row.e for row in rows], rows, at, start, ())
-                each = len(sets) // many
-                for at_fold, fold in enumerate(self.plan.folds_of(at)):
-                    reducer, parts = fold.reducer, [s[at_fold] for s in sets]
-                    found = [
-                        reducer.vectors_joined(row.e, parts[n * each : (n + 1) * each])
-                        for n, row in enumerate(rows)
-                    ]
-                    totals = reducer.rows_joined(rows[0].scalar, found)
-                    for row, total in zip(rows, totals, strict=True):
-                        self.know(row, fold, reducer.finished(row.scalar, total, fold.starts))
-            for row in rows:
-                self.store_of_row(row)
+        rows = [self.begin(b.add(first, at)) for at in range(many)]
+        homes = self.homes()
+        for at, row in enumerate(rows):
+            for value, home in homes.items():
+                row.saved[value] = self.room_for(value, home)
+            kept = set(homes.values())
+            row.streams = self.frame.streams(n for n, _ in self.plan.whole if n not in kept)
+            row.next = self.following(b.add(first, at))
+        for at in range(self.plan.rounds):
+            start = [state for row in rows for state in self.start(row, at)]
+            sets = self.nest([row.e for row in rows], rows, at, start, ())
+            each = len(sets) // many
+            for at_fold, fold in enumerate(self.plan.folds_of(at)):
+                reducer, parts = fold.reducer, [s[at_fold] for s in sets]
+                found = [
+                    reducer.vectors_joined(row.e, parts[n * each : (n + 1) * each])
+                    for n, row in enumerate(rows)
+                ]
+                joined = reducer.rows_joined(rows[0].scalar, found)
+                for number, (row, total) in enumerate(zip(rows, joined, strict=True)):
+                    total = reducer.finished(row.scalar, total, fold.starts)
+                    self.know(row, fold, total)
+                    if totals is not None:
+                        self.keep(reducer.elements, total, totals[fold], b.add(before, number))
+        return rows
 
     def in_pieces(self, most: int) -> None:
         """Long rows: each round shares out all pieces of all rows."""
@@ -245,6 +276,22 @@ class _Rows:
             value = row.scalar.at(output, row.place)
             indices = [c.base for c in row.place]
             store(self.b, frame.targets[number], indices, value, arrays_in(output)[0], 0, None)
+
+    def store_of_rows(self, first: Index, totals: Mapping[Fold, Sequence[SSAValue]]) -> None:
+        """The same for as many rows as there are lanes."""
+        b, frame, lanes = self.b, self.frame, self.lanes
+        e = Elements(Places(b, lanes), frame.buffers)
+        place = (Coordinate(first, 1, None, lanes, (0, self.plan.rows)),)
+        for fold, rooms in totals.items():
+            results = self.fetch(fold.reducer.elements, rooms, 0, lanes)
+            if isinstance(shape_of(fold.op.output.type), TupleShape):
+                e.know_parts(fold.op.output, place, results)
+            else:
+                e.know(fold.op.output, place, results[0])
+        values = [e.at(frame.outputs[number], place) for number in self.plan.of_rows]
+        for number, value in zip(self.plan.of_rows, values, strict=True):
+            shape = arrays_in(frame.outputs[number])[0]
+            store(b, frame.targets[number], [first], value, shape, lanes, None)
 
     # Rounds
 
@@ -486,16 +533,21 @@ class _Rows:
                 self.b.store(to_memory(self.b, part, type_.real), next(room), [index])
 
     def fetch(
-        self, types: Sequence[PrimitiveType], rooms: Sequence[SSAValue], index: Index
+        self,
+        types: Sequence[PrimitiveType],
+        rooms: Sequence[SSAValue],
+        index: Index,
+        lanes: int = 0,
     ) -> list[Value]:
-        """Loads what `keep` stored."""
+        """Loads what `keep` stored; neighbours, where there are lanes."""
         b, room = self.b, iter(rooms)
-        return [
-            tuple(
-                to_register(b, b.load(next(room), [index]), t.real) for _ in range(1 + t.is_complex)
-            )
-            for t in types
-        ]
+
+        def one(type_: PrimitiveType) -> SSAValue:
+            source = next(room)
+            found = b.vector_load(source, [index], lanes) if lanes else b.load(source, [index])
+            return to_register(b, found, type_.real)
+
+        return [tuple(one(t) for _ in range(1 + t.is_complex)) for t in types]
 
 
 def _flat(values: Sequence[Value]) -> list[SSAValue]:

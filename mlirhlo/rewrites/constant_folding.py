@@ -26,7 +26,9 @@ from mlirhlo.dialects.hlo.ops import (
     TupleOp,
     WhileOp,
 )
+from mlirhlo.dialects.hlo.ops.base import OP_CLASSES
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, default_layout
+from mlirhlo.dialects.quick import readers_of
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter, inherit
 
@@ -56,6 +58,7 @@ _NEVER = frozenset(
     }
 )
 """Opcodes that stay: they would grow, are no functions of their operands, or may run for ever."""
+_STAYING = frozenset(OP_CLASSES[name] for name in _NEVER)
 
 
 @dataclass(frozen=True)
@@ -113,12 +116,16 @@ class ConstantFoldingPass(HloPass):
         """What may be folded as the module is: the rest waits for operands to become constants."""
         kinds = (ConstantOp, IotaOp) if self.aggressive else (ConstantOp,)
         constants = module.candidates(*kinds)
-        return list(dict.fromkeys(op for c in constants for op in _readers(c.output)))
+        readers = dict.fromkeys(op for c in constants for op in _readers(c.output))
+        return [op for op in readers if not self._stays(op)]
+
+    def _stays(self, op: Instruction) -> bool:
+        return type(op) in _STAYING and not (self.aggressive and isinstance(op, WhileOp))
 
     def _is_wanted(self, op: Instruction, effects: SideEffects) -> bool:
-        name = op.opcode.name
-        if name in _NEVER and not (self.aggressive and isinstance(op, WhileOp)):
+        if self._stays(op):
             return False
+        name = op.opcode.name
         if not op.inputs or op.control_predecessors or isinstance(op, (FusionOp, ParameterOp)):
             return False
         if op.output.first_use is None or not all(map(_is_known, op.inputs)):
@@ -161,10 +168,10 @@ class ConstantFoldingPass(HloPass):
 
 def _readers(constant: SSAValue) -> list[Instruction]:
     """Who reads a constant, or what is known because of it."""
-    found = [use.operation for use in constant.uses]
+    found = readers_of(constant)
     for reader in found:  # grows while it is walked
         if isinstance(reader, (BroadcastOp, TupleOp)):
-            found += [use.operation for use in reader.output.uses]
+            found += readers_of(reader.output)
     return [reader for reader in found if isinstance(reader, Instruction)]
 
 

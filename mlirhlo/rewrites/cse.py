@@ -23,6 +23,7 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, OP_CLASSES
 from mlirhlo.dialects.hlo.shapes import without_layout
 from mlirhlo.dialects.hlo.types import shape_of, type_of
+from mlirhlo.dialects.quick import read_instead
 from mlirhlo.rewrites.dce import callers_first, erase_unused
 from mlirhlo.rewrites.passes import HloPass, Trace
 
@@ -96,7 +97,7 @@ class CsePass(HloPass):
             return True
         if any(len(set(found.values())) < len(found) for found in iotas.values()):
             return True
-        for ops in _alike(module):
+        for ops in _alike(module, keys):
             equal: dict[Hashable, list[Instruction]] = {}
             for op in ops:
                 equal.setdefault(keys.of_instruction(op), []).append(op)
@@ -146,7 +147,9 @@ class CsePass(HloPass):
             if not self._mergeable(kept, effects):
                 group[key] = op
             elif self._mergeable(op, effects):
-                op.output.replace_all_uses_with(kept.output)
+                read_instead(op.output, kept.output)
+                if kept.instruction_name is None:
+                    kept.instruction_name = op.instruction_name
                 erase_unused(op, effects)
                 changed = True
         return changed
@@ -157,22 +160,26 @@ class CsePass(HloPass):
         return not effects.of_instruction(op)
 
 
-def _alike(module: HloModule) -> Iterator[list[Instruction]]:
+def _alike(module: HloModule, keys: _Keys) -> Iterator[list[Instruction]]:
     """Instructions of one computation with the same class and operands, two at least."""
-    listed = [op for op in module.known(Listing.of).instructions if type(op) not in _NEVER_MERGED]
-    # By a number that is the same for the same operands in any order, and seldom else.
-    numbers = [sum(map(id, op._operands), id(type(op))) for op in listed]  # pyright: ignore[reportPrivateUsage]
-    last = dict(zip(numbers, listed, strict=True))
-    again = [
-        (number, op) for number, op in zip(numbers, listed, strict=True) if last[number] is not op
-    ]
+    # All operands of such are read twice at least; those that have none must be of one type.
+    listed: list[Instruction] = []
+    for op in module.known(Listing.of).instructions:
+        for value in op._operands:  # pyright: ignore[reportPrivateUsage]
+            if value.first_use._next_use is None:  # type: ignore[union-attr]  # pyright: ignore
+                break
+        else:
+            listed.append(op)
+    listed = [op for op in listed if op._operands and type(op) not in _NEVER_MERGED]  # pyright: ignore[reportPrivateUsage]
     groups: dict[tuple[int, int], list[Instruction]] = {}
-    for number, op in again:
-        groups.setdefault((number, id(op.parent)), []).append(op)
-    for (number, _), ops in groups.items():
-        if (other := last[number]).parent is ops[0].parent:
-            ops.append(other)
-        if len(ops) > 1 and (ops[0].operands or type(ops[0]) in _MERGED_WITHOUT_OPERANDS):
+    for op in module.candidates(*_MERGED_WITHOUT_OPERANDS):
+        groups.setdefault((id(op.parent), keys.of_type(op.output.type)), []).append(op)
+    for op in listed:
+        # A number that is the same for the same operands in any order, and seldom else.
+        number = sum(map(id, op._operands), id(type(op)))  # pyright: ignore[reportPrivateUsage]
+        groups.setdefault((id(op.parent), number), []).append(op)
+    for ops in groups.values():
+        if len(ops) > 1:
             alike: dict[Hashable, list[Instruction]] = {}
             for op in ops:
                 alike.setdefault(_class_and_operands(op), []).append(op)
@@ -231,7 +238,7 @@ class _Keys:
         ]
         if len(properties) > 1:
             properties.sort()
-        return (type(op), self._of_type(op.output.type), *properties)
+        return (type(op), self.of_type(op.output.type), *properties)
 
     def of_iota(self, op: Instruction) -> int:
         """A number that is no id of an object: less than 0."""
@@ -246,7 +253,8 @@ class _Keys:
             known = self._attributes[id(attribute)] = (number, attribute)
         return known[0]
 
-    def _of_type(self, type_: Attribute) -> int:
+    def of_type(self, type_: Attribute) -> int:
+        """A number: the same for the same types."""
         if self.is_layout_sensitive:
             return self._of_attribute(type_)
         known = self._types.get(id(type_))

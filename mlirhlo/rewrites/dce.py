@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from operator import attrgetter
+from itertools import chain, compress
+from operator import attrgetter, not_
 from typing import cast
 
 from mlirhlo.analysis.effects import SideEffects
@@ -25,6 +25,7 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.shapes import TupleShape
 from mlirhlo.dialects.hlo.types import type_of
+from mlirhlo.dialects.quick import erase, owners_of
 from mlirhlo.rewrites.passes import HloPass, Trace
 
 _ALLOW_KEY = "xla_allow_dce_side_effecting_op"
@@ -102,9 +103,8 @@ class DcePass(HloPass):
         stack = [op]
         while stack:
             gone = stack.pop()
-            read = [v.owner for v in gone.operands]
-            gone.detach()
-            gone.erase()
+            read = owners_of(gone)
+            erase(gone)
             stack += [
                 owner
                 for owner in dict.fromkeys(read)
@@ -178,9 +178,8 @@ def erase_unused(op: Instruction, effects: SideEffects) -> None:
         gone = stack.pop()
         if gone.parent is None or gone.output.first_use is not None:
             continue
-        operands = [v.owner for v in gone.operands]
-        gone.detach()
-        gone.erase()
+        operands = owners_of(gone)
+        erase(gone)
         for owner in operands:
             if (
                 isinstance(owner, Instruction)
@@ -271,8 +270,11 @@ def _drop_unread_fusion_outputs(
 
 def _holding_unread(module: HloModule) -> set[ComputationOp]:
     """Computations with an instruction that nobody reads."""
-    results = chain.from_iterable(map(attrgetter("results"), module.known(Listing.of).instructions))
-    return {holder(cast(Instruction, r.owner)) for r in results if r.first_use is None}
+    results = list(
+        chain.from_iterable(map(attrgetter("results"), module.known(Listing.of).instructions))
+    )
+    are_unread = map(not_, map(attrgetter("first_use"), results))
+    return {holder(cast(Instruction, result.owner)) for result in compress(results, are_unread)}
 
 
 def _of_several_outputs(module: HloModule) -> set[ComputationOp]:

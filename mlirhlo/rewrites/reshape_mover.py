@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.attributes.base import integers
 from mlirhlo.dialects.hlo.build import make
-from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.module import HloModule, holder
 from mlirhlo.dialects.hlo.ops import (
     BroadcastOp,
     ComputationOp,
@@ -17,10 +18,17 @@ from mlirhlo.dialects.hlo.ops import (
     ReshapeOp,
     TransposeOp,
 )
+from mlirhlo.dialects.hlo.ops.base import OP_CLASSES
 from mlirhlo.dialects.hlo.shapes import ArrayShape, default_layout
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.dialects.quick import readers_of
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter, inherit
+
+_MOVING = frozenset(
+    cls for name, cls in OP_CLASSES.items() if cls.opcode.elementwise and name != "copy"
+)
+"""Classes of what rearrangements move behind."""
 
 
 @dataclass(frozen=True)
@@ -74,14 +82,13 @@ class ReshapeMoverPass(HloPass):
 
 
 def _reading_rearrangements(module: HloModule) -> dict[ComputationOp, list[Instruction]]:
-    """Readers of reshapes and transposes, by computation, in no order."""
+    """Readers of reshapes and transposes that may move, by computation, in no order."""
     found: dict[ComputationOp, dict[Instruction, None]] = {}
     for op in module.candidates(ReshapeOp, TransposeOp):
-        for use in op.output.uses:
-            if isinstance(user := use.operation, Instruction):
-                computation = user.parent_op()
-                assert isinstance(computation, ComputationOp)
-                found.setdefault(computation, {})[user] = None
+        for user in readers_of(op.output):
+            if type(user) in _MOVING:
+                reader = cast(Instruction, user)
+                found.setdefault(holder(reader), {})[reader] = None
     return {computation: list(ops) for computation, ops in found.items()}
 
 
@@ -119,7 +126,7 @@ def _rearranged(op: Instruction) -> list[SSAValue]:
 
 def _is_read_beside(value: SSAValue, found: dict[Instruction, None]) -> bool:
     """Whether others than these read it."""
-    return any(use.operation not in found for use in value.uses)
+    return any(reader not in found for reader in readers_of(value))
 
 
 def _is_rearranged(value: SSAValue) -> bool:
@@ -134,9 +141,9 @@ def _is_rearranged(value: SSAValue) -> bool:
 
 def _is_candidate(op: Instruction) -> bool:
     shape = op.shape
-    if not op.opcode.elementwise or op.control_predecessors or not isinstance(shape, ArrayShape):
+    if type(op) not in _MOVING or op.control_predecessors or not isinstance(shape, ArrayShape):
         return False
-    if shape.is_dynamic or "sharding" in op.properties or op.opcode.name == "copy":
+    if shape.is_dynamic or "sharding" in op.properties:
         return False
     rearranged = [v.owner for v in _rearranged(op)]
     if not rearranged:

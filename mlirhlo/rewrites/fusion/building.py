@@ -15,6 +15,7 @@ from mlirhlo.dialects.hlo.ops import ComputationOp, FusionOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
 from mlirhlo.dialects.hlo.types import type_of
+from mlirhlo.dialects.quick import detach, erase, insert_before, read_instead
 from mlirhlo.rewrites.fusion.graph import Node
 from mlirhlo.rewrites.fusion.groups import HLO_KINDS, Group
 from mlirhlo.rewrites.rules import inherit
@@ -53,7 +54,7 @@ class Builder:
             made[group] = self._fuse(computation, group, values)
         _put_in_order(computation, groups, made)
         for node, value in values.items():
-            node.op.output.replace_all_uses_with(value)
+            read_instead(node.op.output, value)
         _erase(groups)
         computation.properties.pop("storage_order", None)
         return True
@@ -136,26 +137,26 @@ def _put_in_order(
     computation: ComputationOp, groups: Sequence[Group], made: dict[Group, list[Instruction]]
 ) -> None:
     """Puts fusions where their last output stood; where fusing asked for another order, all anew."""
-    block = computation.block
+    end = computation.terminator
     moved = any(group.order != group.outputs[0].index for group in groups)
     for group in groups:
         fresh = made.get(group)
         if moved:
             for op in fresh or (group.outputs[0].op,):
                 if op.parent is not None:
-                    op.detach()
-                block.insert_op_before(op, computation.terminator)
+                    detach(op)
+                insert_before(end, op)
         elif fresh is not None:
             for op in fresh:
-                block.insert_op_before(op, group.outputs[0].op)
+                insert_before(group.outputs[0].op, op)
     # A follower may read a parameter or constant that stands behind the rows that took it.
     leaves = {group.outputs[0].op: group.order for group in groups if not group.outputs[0].operands}
     for group, fresh in made.items():
         for value in fresh[0].operands:
             source = value.owner
             if isinstance(source, Instruction) and leaves.get(source, -1.0) > group.order:
-                source.detach()
-                block.insert_op_before(source, fresh[0])
+                detach(source)
+                insert_before(fresh[0], source)
                 leaves[source] = group.order
 
 
@@ -164,5 +165,4 @@ def _erase(groups: Sequence[Group]) -> None:
     kept = {group.outputs[0] for group in groups if len(group.members) == 1}
     gone = {node for group in groups if len(group.members) > 1 for node in group.members} - kept
     for node in sorted(gone, key=lambda node: -node.index):
-        node.op.detach()
-        node.op.erase()
+        erase(node.op)

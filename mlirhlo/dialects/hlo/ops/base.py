@@ -223,8 +223,11 @@ class Instruction(IRDLOperation, metaclass=_Kind):
     @property
     def called_computations(self) -> tuple[str, ...]:
         """Names of all computations this instruction calls, in the opcode's attribute order."""
+        keys = self.calling_keys
+        if len(keys) == 1:
+            return symbols_of(self.properties.get(keys[0]))
         names: list[str] = []
-        for key in self.calling_keys:
+        for key in keys:
             names += symbols_of(self.properties.get(key))
         return tuple(names)
 

@@ -38,6 +38,7 @@ from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.builder import WORKSPACE
 from mlirhlo.lowering.cpu.arena import assign_offsets
+from mlirhlo.lowering.cpu.donors import ShapeIndex, aliases_of
 from mlirhlo.lowering.cpu.in_memory import byte_size, crops, in_memory, is_held, is_same_memory
 from mlirhlo.lowering.cpu.schedule import in_order
 from mlirhlo.lowering.cpu.sharing import share_buffers
@@ -92,9 +93,6 @@ class Plan:
     """Whether a run may take more than some ten microseconds."""
 
 
-ShapeIndex: TypeAlias = "tuple[int, ...]"
-"""Numbers of parts, from the outermost tuple inwards."""
-
 Values: TypeAlias = list[tuple[Instruction, Tree]]
 """Where the values of instructions are, in the order in which they run; last the entry's root again,
 with the buffers of the results."""
@@ -131,7 +129,9 @@ class _Planner:
         trees = [self._parameters(p.shape, parameters) for p in entry.parameters]
         steps: list[Step] = []
         tree = self._computation(entry, trees, steps)
-        results, result_tree = self._results(tree, entry.root.shape, self._aliases(trees), steps)
+        results, result_tree = self._results(
+            tree, entry.root.shape, aliases_of(self.module, trees), steps
+        )
         if self.values is not None:
             self.values.append((entry.root, result_tree))
         steps = share_buffers(steps, self.kernels, results)
@@ -175,18 +175,6 @@ class _Planner:
     def _held(self) -> Held:
         self.slots += 1
         return Held(self.slots - 1)
-
-    def _aliases(self, parameters: Sequence[Tree]) -> dict[ShapeIndex, Buffer]:
-        """Where results may lie, by their index in the result."""
-        aliases = self.module.input_output_alias
-        found: dict[ShapeIndex, Buffer] = {}
-        for entry in aliases.entries if aliases is not None else ():
-            tree = parameters[entry.parameter_number]
-            for at in entry.parameter_index:
-                tree = cast("tuple[Tree, ...]", tree)[at]
-            if isinstance(tree, Buffer):
-                found[entry.output_index] = tree
-        return found
 
     def _results(
         self,

@@ -1,9 +1,12 @@
-"""`input_output_alias`: results over arguments, where the caller asks for it and elsewhere not."""
+"""`input_output_alias` and `buffer_donor`: results over arguments, where the caller asks for it and elsewhere not."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import mlirhlo
 from mlirhlo.lowering.cpu.planner import plan_module
@@ -77,6 +80,52 @@ def test_results_lie_where_the_caller_says(results: str) -> None:
         np.testing.assert_array_equal(got, wanted)
     checked = mlirhlo.compile(module, debug=True)
     for got, wanted in zip(checked(*arguments()), expected, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+GIVEN = """HloModule given, HEAD
+ENTRY e {
+  x = f32[1000] parameter(0)
+  p = (f32[10], s32[1000]) parameter(1)
+  y = s32[1000] get-tuple-element(p), index=1
+  i = s32[1000] convert(x)
+  n = s32[1000] add(i, y)
+  f = f32[1000] convert(n)
+  a = f32[1000] add(x, f)
+  ROOT t = (s32[], f32[1000], s32[1000], f32[1000]) tuple(s32[] constant(3), f, n, a)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "aliases"),
+    [
+        ("buffer_donor={ (0, {}) }", {1: 0}),
+        ("buffer_donor={ (0, {}), (1, {1}), (1, {0}) }", {1: 0, 2: 2}),
+        ("buffer_donor={ (0, {}), (1, {1}) }, input_output_alias={ {1}: (1, {1}) }", {1: 2, 2: 0}),
+        ("buffer_donor={ (0, {}) }, input_output_alias={ {3}: (0, {}) }", {3: 0}),
+    ],
+)
+def test_a_donor_goes_to_a_result_of_its_size(head: str, aliases: dict[int, int]) -> None:
+    module = mlirhlo.parse(GIVEN.replace("HEAD", head))
+    executable = mlirhlo.compile(module)
+    assert dict(executable.aliases) == aliases
+
+    def given() -> tuple[NDArray[Any], tuple[NDArray[Any], NDArray[Any]]]:
+        x = np.random.default_rng(0).random(1000, np.float32) * 100
+        return x, (np.ones(10, np.float32), np.arange(1000, dtype=np.int32))
+
+    expected = [np.array(v) for v in module(*given())]
+    x, (one, y) = given()
+    leaves = [x, one, y]
+    out = [np.empty_like(v) for v in expected]
+    for result, parameter in aliases.items():
+        out[result] = leaves[parameter].view(expected[result].dtype)
+    executable(x, (one, y), out=tuple(out))
+    for got, wanted in zip(out, expected, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    checked = mlirhlo.compile(module, debug=True)
+    for got, wanted in zip(checked(*given()), expected, strict=True):
         np.testing.assert_array_equal(got, wanted)
 
 

@@ -118,13 +118,18 @@ class MultiOutputFusionPass(HloPass):
             Meetings(module, bodies, computation).any() for computation in module.known(running)
         ):
             return False
-        # Merging takes fusions apart, and puts them together under new names: first on a copy.
+        # Merging takes fusions apart, and puts them together under new names: on a copy, which is
+        # the module from then on where any was merged.
         probe = Trace(remarks=None if trace.remarks is None else [])
-        if self._merge(HloModule(clone_module(module.op)), probe):
-            return self._merge(module.afresh(), trace)
+        copy = clone_module(module.op)
+        merged = self._merge(HloModule(copy), probe)
+        if merged:
+            module.op.detach_region(0)
+            module.op.add_region(copy.detach_region(0))
+            trace.rule_counts.update(probe.rule_counts)
         if trace.remarks is not None:
             trace.remarks += probe.remarks or []
-        return False
+        return merged
 
     def _merge(self, module: HloModule, trace: Trace) -> bool:
         """Takes fusions apart, and makes others of them; whether any was merged."""

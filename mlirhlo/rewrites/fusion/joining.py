@@ -42,7 +42,7 @@ class Kinds:
     slices of what is reduced."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Refusal:
     """Why an instruction stays outside."""
 
@@ -50,7 +50,7 @@ class Refusal:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Admission:
     """How an instruction joins."""
 

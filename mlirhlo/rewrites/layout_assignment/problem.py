@@ -154,8 +154,12 @@ class Problem:
     def _name(self, op: Instruction, loop: WhileOp | None) -> None:
         """Says which unknown each part of a result has; operands come first."""
         name = op.opcode.name
+        shape = op.shape
+        if type(shape) is ArrayShape and loop is None and name not in FORWARDS:
+            self._unknowns[op, ()] = _Unknown((op, ()), shape.byte_size)  # as most are
+            return
         one: _Unknown | None = None
-        for index, part in leaves(op.shape):
+        for index, part in leaves(shape):
             if not isinstance(part, ArrayShape):
                 continue
             known: Position | None = None
@@ -225,7 +229,8 @@ class Problem:
         """All parts of an operand have to be laid out as those of `target`, which is of its shape."""
         op, start = target
         owner, at = source
-        for index, _ in leaves(subshape(owner.shape, at)):
+        shape = subshape(owner.shape, at)
+        for index in ((),) if type(shape) is ArrayShape else [index for index, _ in leaves(shape)]:
             given = self._unknowns.get((owner, (*at, *index)))
             wanted = self._unknowns.get((op, (*start, *index)))
             if given is None or wanted is None:

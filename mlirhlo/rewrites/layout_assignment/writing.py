@@ -23,7 +23,11 @@ def write_layouts(problem: Problem) -> bool:
     changed = False
     for computation in problem.run:
         for op in instruction_list(computation):
-            type_ = type_of(_laid_out(op.shape, op, problem, ()))
+            shape = op.shape
+            laid_out = _laid_out(shape, op, problem, ())
+            if laid_out is shape:
+                continue
+            type_ = type_of(laid_out)
             if type_ != op.output.type:
                 op.output._type = type_  # pyright: ignore[reportPrivateUsage]
                 changed = True

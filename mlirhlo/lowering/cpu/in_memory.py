@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import cast
 
+from mlirhlo.dialects.hlo.element_types import Kind
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, BufferShape, Shape, TokenShape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
@@ -42,9 +43,14 @@ def crops(op: Instruction) -> bool:
 
 
 def is_same_memory(op: Instruction) -> bool:
-    """Whether a reshape or copy leaves the bytes where they are."""
+    """Whether a reshape, copy or bitcast-convert leaves the bytes where they are."""
     (operand,) = op.inputs
     before, after = (cast(ArrayShape, shape_of(v.type)) for v in (operand, op.output))
     if op.opcode.name == "copy":
         return buffer_type(before) == buffer_type(after) and before.layout == after.layout
+    if op.opcode.name == "bitcast-convert":
+        # Elements of less than a byte take one, pred and complex numbers stand in another way.
+        types = [s.element_type for s in (before, after)]
+        if any(t.bits % 8 or t.is_complex or t.kind is Kind.PRED for t in types):
+            return False
     return all(physical_order(s) == tuple(range(s.rank)) for s in (before, after))

@@ -65,6 +65,8 @@ from mlirhlo.lowering.hlo_to_loops.elements import physical_order
 
 _SAME = frozenset({"opt-barrier", "optimization-barrier", "after-all", "domain", "add-dependency"})
 """Instructions whose value is their first operand's."""
+_MAY_STAY = frozenset({"bitcast-convert", "copy", "reshape"})
+"""Instructions that may leave the bytes where they are."""
 
 
 @dataclass
@@ -276,7 +278,7 @@ class _Planner:
             return started
         if any(map(is_held, (*operands, op.shape))) or crops(op):
             return self._by_python(op, trees, steps)
-        if name == "bitcast" or (name in ("reshape", "copy") and is_same_memory(op)):
+        if name == "bitcast" or (name in _MAY_STAY and is_same_memory(op)):
             return _retyped(operands[0], op.shape)
         return self._kernel(op, trees, steps)
 

@@ -13,6 +13,7 @@ from typing import cast
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.ops import (
+    BitcastConvertOp,
     ComputationOp,
     ConstantOp,
     DynamicSliceOp,
@@ -108,7 +109,7 @@ def _starts(
         computation = computations[op.calls]
         operands = [p.output for p in computation.parameters]
         op = computation.root
-        while isinstance(op, ReshapeOp):
+        while isinstance(op, ReshapeOp | BitcastConvertOp):
             inner = op.inputs[0].owner
             if not isinstance(inner, Instruction) or isinstance(inner, ParameterOp):
                 return None

@@ -23,6 +23,7 @@ from mlirhlo.mosaic.attributes import (
     plain,
 )
 from mlirhlo.mosaic.fast import integers
+from mlirhlo.mosaic.fast.sources import product_in_pairs
 from mlirhlo.mosaic.fast.writer import Val, Writer, has_no_program, tensor, type_of
 
 Translate: TypeAlias = "Callable[[Writer, Operation, list[Val]], Val]"
@@ -345,6 +346,10 @@ def _matmul(w: Writer, op: Operation, values: list[Val]) -> Val:
         a, b = w.rounded(a), w.rounded(b)
     if a.element != b.element:
         a, b = w.convert(a, acc.element), w.convert(b, acc.element)
+    if len(a.shape) == 2 and tuple(lc) == (1,) and len(rc) == 1:
+        product = product_in_pairs(w, a, b, rc[0], acc)
+        if product is not None:
+            return w.like("add", product, acc)
     batch = f"batching_dims = {list(lb)} x {list(rb)}, " if lb else ""
     more = f"{batch}contracting_dims = {list(lc)} x {list(rc)}"
     return w.like("add", w.op("dot_general", [a, b], acc.shape, acc.element, more), acc)

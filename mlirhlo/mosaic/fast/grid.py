@@ -139,6 +139,8 @@ class Grid:
             kept = (True,) * len(place)
             part = View(window.array.memory, tuple(place), window.bounds, kept)
             p.views[window.parameter] = part
+            rounds = prod(self.bounds[dim] for dim in self.indices)
+            p.tell_reads(part.memory, rounds * prod(part.sizes))
             if window.is_stored or not is_last:
                 # Loops and branches carry the block alone, not the array around it.
                 outside = [dim for dim in self.indices if self.bounds[dim] != 1]
@@ -146,7 +148,7 @@ class Grid:
                     held = p.w.constant(0, p.memories[part.memory].element, part.sizes)
                 else:
                     held = p.read(part)
-                own = p.memory(held, is_constant=not window.is_stored)
+                own = p.memory(held, is_constant=not window.is_stored, reads=2)
                 p.views[window.parameter] = own
                 if window.is_result:
                     stored.append((part, own))
@@ -221,7 +223,9 @@ class Grid:
             elif size == 1:
                 starts.append(number)
             else:
-                starts.append(p.w.like("multiply", number, p.w.constant(size, "i32")))
+                start = p.w.like("multiply", number, p.w.constant(size, "i32"))
+                p.w.numbers[start.name, size] = number
+                starts.append(start)
         return starts
 
 
@@ -249,16 +253,13 @@ def windows_of(
             continue
         index_map = functions[plain(entry["transform_indices"])].regions[0].blocks[0]
         is_stored = number >= operands or parameter in stored
-        # To round all of an array pays off where the steps read as much.
         bounds = integers(entry["window_bounds"])
-        read = prod(kernel.bounds) * prod(bounds)
-        is_constant = not is_stored and read >= prod(value.shape)
         is_fresh = number >= operands and number - operands not in aliased
         if is_fresh and _fills(kernel.bounds, index_map, entry, value.shape):
             shape = [-(-n // b) * b for n, b in zip(value.shape, bounds, strict=True)]
             array, low = p.memory(p.w.room(shape, value.element)), (0,) * len(shape)
         else:
-            array, low = _padded(p, value, entry, is_constant=is_constant)
+            array, low = _padded(p, value, entry, is_constant=not is_stored)
         found.append(
             Window(
                 parameter,

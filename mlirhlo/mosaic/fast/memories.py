@@ -6,13 +6,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
 from mlirhlo.mosaic.attributes import integer_of, integers_of
+from mlirhlo.mosaic.fast.sources import Box, Source
 from mlirhlo.mosaic.fast.writer import Val, Writer, has_no_program, tensor, type_of
 
 
@@ -39,40 +41,35 @@ class Memories:
         self.views: dict[SSAValue, View | None] = {}
         """Of references; None of semaphores."""
         self.memories: dict[int, Val] = {}
-        self._rounded: dict[int, Callable[[], Val]] = {}
-        """Of memories that nothing stores to: what writes their rounded elements, where they are known."""
+        self._sources: dict[int, Source] = {}
+        """Of memories of floats that nothing stores to."""
         self._made = 0
 
-    def memory(self, value: Val, *, is_constant: bool = False) -> View:
-        """A new memory that holds a value; `is_constant` where nothing ever stores to it."""
+    def memory(self, value: Val, *, is_constant: bool = False, reads: int = 1) -> View:
+        """A new memory that holds a value; `is_constant` where nothing ever stores to it; `reads`: times
+        that all of it is read."""
         number, self._made = self._made, self._made + 1
         self.memories[number] = value
-        if is_constant and value.element == "f32":
-            self._rounded[number] = self._rounding(value)
+        if is_constant and value.element in ("f32", "bf16"):
+            self._sources[number] = Source(self.w, value, reads)
         zero = self.w.constant(0, "i32")
         rank = len(value.shape)
         return View(number, (zero,) * rank, value.shape, (True,) * rank)
 
-    def _rounding(self, value: Val) -> Callable[[], Val]:
-        """Rounds a value where it is made, at the first call."""
-        w, lines, made = self.w, self.w.lines, list[Val]()
-
-        def rounded() -> Val:
-            if not made:
-                inner, w.lines = w.lines, lines
-                made.append(w.rounded(value))
-                w.lines = inner
-            return made[0]
-
-        return rounded
-
     def _box(self, memory: int, starts: Sequence[Val], sizes: Sequence[int]) -> Val:
         """A box of a memory."""
         box = self.w.read(self.memories[memory], starts, sizes)
-        whole = self._rounded.get(memory)
-        if whole is not None:
-            self.w.rounded_twins[box.name] = lambda: self.w.read(whole(), starts, sizes)
+        source = self._sources.get(memory)
+        known = self.w.boxes.get(box.name)
+        # A block that stays may be a part of an array that is read more often.
+        if source is not None and (known is None or known.source.reads < source.reads):
+            self.w.boxes[box.name] = Box(source, starts, tuple(sizes))
         return box
+
+    def tell_reads(self, memory: int, elements: int) -> None:
+        """Says how many elements are read of a memory in all."""
+        if source := self._sources.get(memory):
+            source.reads = elements // max(1, prod(source.value.shape))
 
     def empty(self, type_: Any) -> View | None:
         """New memory of a memref type; None for semaphores."""

@@ -28,18 +28,22 @@ def program_of(
     aliases: Mapping[int, int] | None = None,
     *,
     rounds_matmul_operands: bool = False,
+    multiplies_pairs: bool = False,
 ) -> str:
     """The text of a StableHLO module whose function `main` takes and gives the kernel's arrays; types
     are shapes and element types as MLIR spells them.
 
-    `rounds_matmul_operands`: as the interpreter's option of that name.
+    `rounds_matmul_operands`: as the interpreter's option of that name. `multiplies_pairs`: whether the
+    processor multiplies pairs of bf16, so that what it multiplies by is worth laying out for that.
 
     Raises `HloError` HLO0738 for operations that only the simulator has.
     """
     kernel = Kernel(module)
     if any(bound < 0 for bound in kernel.bounds):
         raise has_no_program(kernel.op, "with a bound that is an operand")
-    writer = Writer(rounds_matmul_operands=rounds_matmul_operands)
+    writer = Writer(
+        rounds_matmul_operands=rounds_matmul_operands, multiplies_pairs=multiplies_pairs
+    )
     p = Program(writer, kernel.bounds)
     arguments = [Val(f"%arg{at}", *one) for at, one in enumerate(inputs)]
     arrays = list(arguments)

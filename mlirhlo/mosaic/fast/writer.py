@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,8 @@ from mlirhlo.mosaic.interpreter.problems import place_of
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation
+
+    from mlirhlo.mosaic.fast.sources import Box
 
 OVERWRITTEN = 'mhlo.frontend_attributes = {mlirhlo.overwritten = "true"}'
 """Attribute of memory without contents in which nothing is read that was not written there."""
@@ -68,12 +70,18 @@ def has_no_program(op: Operation, why: str = "") -> HloError:
 class Writer:
     """Lines, and names for what they define."""
 
-    def __init__(self, *, rounds_matmul_operands: bool = False) -> None:
+    def __init__(
+        self, *, rounds_matmul_operands: bool = False, multiplies_pairs: bool = False
+    ) -> None:
         self.lines: list[str] = []
+        self.multiplies_pairs = multiplies_pairs
+        """Whether right factors of products in bf16 are laid out in pairs, where that pays off."""
         self.rounds_matmul_operands = rounds_matmul_operands
         """Whether products of f32 multiply as a TPU does that is not asked for more: in bf16."""
-        self.rounded_twins: dict[str, Callable[[], Val]] = {}
-        """By name of what is read of arrays that nothing stores to: writes the same, of the array rounded."""
+        self.boxes: dict[str, Box] = {}
+        """By name of what is read of arrays that nothing stores to."""
+        self.numbers: dict[tuple[str, int], Val] = {}
+        """By name of a product with a number, what was multiplied by it."""
         self._next = 0
 
     def name(self) -> str:
@@ -137,9 +145,8 @@ class Writer:
         if value.shape == tuple(shape):
             return value
         made = self.op("reshape", [value], shape, value.element)
-        twin = self.rounded_twins.get(value.name)
-        if twin is not None:
-            self.rounded_twins[made.name] = lambda: self.reshape(twin(), shape)
+        if value.name in self.boxes:
+            self.boxes[made.name] = self.boxes[value.name]
         return made
 
     def convert(self, value: Val, element: str) -> Val:
@@ -149,11 +156,20 @@ class Writer:
         return self.op("convert", [value], value.shape, element)
 
     def rounded(self, value: Val) -> Val:
-        """f32 as bf16; arrays are rounded once, not with every block that is read of them."""
+        """f32 as bf16."""
         if value.element != "f32":
             return value
-        twin = self.rounded_twins.get(value.name)
-        return self.convert(value, "bf16") if twin is None else twin()
+        box = self.boxes.get(value.name)
+        found = None if box is None else box.rounded()
+        if box is None or found is None:
+            return self.convert(value, "bf16")
+        made = self.reshape(found, value.shape)
+        self.boxes[made.name] = box
+        return made
+
+    def bits(self, value: Val, shape: Sequence[int], element: str) -> Val:
+        """The same bits as other elements."""
+        return self.op("bitcast_convert", [value], shape, element)
 
     def broadcast(self, value: Val, shape: Sequence[int]) -> Val:
         """Repeated, its dimensions being the last ones."""

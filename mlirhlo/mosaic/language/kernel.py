@@ -121,7 +121,9 @@ class Kernel:
             # The door of the whole package, which is above this room.
             front = import_module("mlirhlo")
             try:
-                text = self.to_program(rounds_matmul_operands=rounds)
+                has = import_module("mlirhlo.lowering.target").current().has
+                pairs = has("avx512bf16") or has("amx-bf16", "amx-tile")
+                text = self.to_program(rounds_matmul_operands=rounds, multiplies_pairs=pairs)
                 self._executables[rounds] = front.compile(front.parse(text))
             except HloError as problem:
                 if problem.code != "HLO0738":
@@ -139,8 +141,12 @@ class Kernel:
             ]
         )
 
-    def to_program(self, *, rounds_matmul_operands: bool = False) -> str:
+    def to_program(
+        self, *, rounds_matmul_operands: bool = False, multiplies_pairs: bool = False
+    ) -> str:
         """The kernel as loops over its grid in StableHLO, without copies of its own.
+
+        `multiplies_pairs`: for a processor that multiplies pairs of bf16.
 
         Raises `HloError` HLO0738 for operations that only the simulator has.
         """
@@ -162,7 +168,12 @@ class Kernel:
         )
         aliases = {result: operand for operand, result in self.aliases.items()}
         return program_of(
-            self.module, inputs, results, aliases, rounds_matmul_operands=rounds_matmul_operands
+            self.module,
+            inputs,
+            results,
+            aliases,
+            rounds_matmul_operands=rounds_matmul_operands,
+            multiplies_pairs=multiplies_pairs,
         )
 
     def _shards(self, arrays: Sequence[Any]) -> list[list[Any]]:

@@ -414,6 +414,28 @@ def test_other_processors(target: targets.Target, element: str) -> None:
         )
 
 
+@pytest.mark.parametrize("target", [targets.AVX2, BF16_VECTORS, None])
+@pytest.mark.parametrize(("rows", "units", "columns"), [(40, 32, 96), (8, 16, 32), (128, 24, 32)])
+def test_a_right_operand_in_pairs(
+    target: targets.Target | None, rows: int, units: int, columns: int
+) -> None:
+    """It is read where it is, with what follows the sums."""
+    target = target or targets.host()
+    if not target.features <= targets.host().features:
+        pytest.skip("this machine has less")
+    with targets.using(target):
+        agrees(f"""
+ENTRY e {{
+  x = bf16[{rows},{2 * units}] parameter(0)
+  y = bf16[{units},{columns},2] parameter(1)
+  z = f32[{rows},{columns}] parameter(2)
+  split = bf16[{rows},{units},2] reshape(x)
+  d = f32[{rows},{columns}] dot(split, y), lhs_contracting_dims={{1,2}}, rhs_contracting_dims={{0,2}}
+  ROOT s = f32[{rows},{columns}] add(d, z)
+}}
+""")
+
+
 def _shape(element: str, sizes: list[int], data: st.DataObject) -> str:
     layout = ",".join(map(str, data.draw(st.permutations(range(len(sizes))))))
     return f"{element}[{','.join(map(str, sizes))}]" + (f"{{{layout}}}" if layout else "")

@@ -226,9 +226,11 @@ class Block:
             step = k.panel_size if q.rhs_packed else q.columns
             return b.add(b.add(self.rhs_at, b.mul(panel, step)), b.mul(before, self.rhs_stride))
 
-        if self.c.arithmetic.tiles:
+        if self.c.arithmetic.tiles and k.direct:
+            self._registers(0, right(0), lhs_at, units, self.panels)
+        elif self.c.arithmetic.tiles:
             with b.loop(0, self.panels) as panel:
-                self._registers(panel, right(panel), lhs_at, units)
+                self._registers(panel, right(panel), lhs_at, units, 1)
         elif q.goes_by_rows:
             across = (0, k.panel_size if q.rhs_packed else q.columns, q.columns * k.parts)
             for rows, first, end in self._heights():
@@ -271,13 +273,14 @@ class Block:
         if rest:
             yield rest, full, b.div(b.add(self.rows, q.tile_rows - 1), q.tile_rows)
 
-    def _registers(self, panel: Index, rhs_at: Index, lhs_at: Index, units: Index) -> None:
-        """All tiles of a panel, in tile registers."""
+    def _registers(
+        self, panel: Index, rhs_at: Index, lhs_at: Index, units: Index, panels: Index
+    ) -> None:
+        """All tiles of a panel, or of several from it on, in tile registers."""
         k, b, q = self.k, self.b, self.q
         height = q.tile_rows
         totals_at = self.totals_at
-        if k.direct:
-            totals_at = b.add(totals_at, b.mul(panel, q.columns))
+        steps = (k.panel_size if q.rhs_packed else q.columns, q.columns)
         full = b.div(self.rows, height)
         rest = -(-(k.rows % q.block_rows % height) // UNITS)
 
@@ -294,6 +297,8 @@ class Block:
                 self.totals_stride,
                 units,
                 count,
+                panels,
+                steps,
             )
 
         call(height // UNITS, 0, full)

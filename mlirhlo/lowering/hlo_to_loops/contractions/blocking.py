@@ -34,7 +34,8 @@ _FEW_PANELS_SHARE = 1
 _SMALL_SHARE = 2
 """Panels of so many times L1 are read for each tile of rows: results then come in the order of memory."""
 _RHS_SHARE = 0.4
-"""Of L2, that right factors may take which are read for every line of a window's places."""
+"""Of L2, that right factors may take which are read for every line of a window's places, or for every
+tile of rows whose sums are finished on the spot: what is read and written then comes in the order of memory."""
 _LHS_SHARE = 0.35
 """Of L2, that a block of left factors may take."""
 _WAYS_SHARE = 2 / 3
@@ -96,8 +97,8 @@ class Blocking:
         return self.outer_step * self.unit_step
 
 
-def choose_blocking(c: Contraction, target: Target) -> Blocking:
-    """The blocking of a contraction that has been oriented and merged."""
+def choose_blocking(c: Contraction, target: Target, *, is_plain: bool) -> Blocking:
+    """The blocking of a contraction that has been oriented and merged; `is_plain`: sums are the results."""
     a = c.arithmetic
     depth = Depth.of(c)
     rows, columns, batch = (c.count(axes) for axes in (c.rows, c.columns, c.batch))
@@ -151,7 +152,8 @@ def choose_blocking(c: Contraction, target: Target) -> Blocking:
     block_rows, block_panels = _blocks(rows, height, panels, batch, wanted, most_rows, bytes_of)
     if streams:
         block_panels = max(block_panels, min(panels, _STREAM_BYTES * 8 // (vectors * lanes * bits)))
-    panel_bytes = vectors * lanes * depth.units * unit_bytes
+    block_bytes = block_panels * vectors * lanes * depth.units * unit_bytes
+    small = _SMALL_SHARE * target.l1_bytes if is_plain else _RHS_SHARE * target.l2_bytes
     if lhs_packed == "depth":
         block_rows = -(-block_rows // lanes) * lanes
     return Blocking(
@@ -166,7 +168,7 @@ def choose_blocking(c: Contraction, target: Target) -> Blocking:
         unit_step,
         lhs_packed,
         packs_rhs,
-        packs_rhs and block_panels * panel_bytes <= _SMALL_SHARE * target.l1_bytes,
+        packs_rhs and block_bytes <= small,
         ns,
     )
 
@@ -194,6 +196,8 @@ def _height(rows: int, most: int) -> int:
 
 def _packs_rhs(c: Contraction, rows: int) -> bool:
     """Whether right factors are copied: unless they are read in place, row by row, and seldom."""
+    if c.rhs_in_units:
+        return False
     if (
         not _is_plain(c.rhs, c)
         or c.arithmetic.group > 1
@@ -209,6 +213,8 @@ def _packs_rhs(c: Contraction, rows: int) -> bool:
 
 def _is_in_panels(c: Contraction) -> bool:
     """Whether right factors stand in memory as packing would put them: row after row of few columns."""
+    if c.rhs_in_units:
+        return True
     if not c.rhs.is_linear or len(c.depth) != 1:
         return False
     _, strides = c.rhs.strides()
@@ -228,7 +234,10 @@ def _lhs_packing(c: Contraction, rows: int, height: int, target: Target) -> str:
                 return ""
             # Steps of the depth a page apart fight for the same places in L1.
             far = max(abs(row), abs(step)) * bytes_
-            if far < 2048 or (far % 1024 and far < 8192) or rows <= 4 or c.count(c.columns) <= 64:
+            if far < 2048 or rows <= 4 or c.count(c.columns) <= 64:
+                return ""
+            # Steps in pages of their own are more than the first table of translations holds.
+            if (step == 1 or c.count(c.columns) <= 128) and far % 1024 and far < 8192:
                 return ""
         elif along and step == 1 and c.count(c.depth) % (a.group * 16) == 0 and row % a.group == 0:
             return ""

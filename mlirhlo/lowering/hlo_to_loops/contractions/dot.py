@@ -6,15 +6,22 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from mlirhlo.dialects.hlo.ops import DotOp
+from mlirhlo.dialects.hlo.ops import DotOp, ReshapeOp
+from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.lowering.hlo_to_loops.contractions.arithmetic import choose
+from mlirhlo.lowering.hlo_to_loops.contractions.inner import FEW_ROWS
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction, Factor, Index
+from mlirhlo.lowering.hlo_to_loops.elements import physical_order
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import array
 from mlirhlo.lowering.target import current
 
 
 def of_dot(op: DotOp, in_memory: Sequence[SSAValue]) -> Contraction:
     """The contraction of a dot; `in_memory`: values that are buffers."""
+    return _by_units(op, in_memory) or _by_elements(op, in_memory)
+
+
+def _by_elements(op: DotOp, in_memory: Sequence[SSAValue]) -> Contraction:
     lhs, rhs = op.inputs[:2]
     left, right, own = array(lhs), array(rhs), array(op.output)
     sizes: list[int] = []
@@ -58,3 +65,53 @@ def of_dot(op: DotOp, in_memory: Sequence[SSAValue]) -> Contraction:
 def _factor(value: SSAValue, axes: Sequence[int], in_memory: Sequence[SSAValue]) -> Factor:
     indices = tuple(Index(((a, 1),)) for a in axes)
     return Factor(value, array(value), indices, value in in_memory)
+
+
+def _by_units(op: DotOp, in_memory: Sequence[SSAValue]) -> Contraction | None:
+    """A dot whose right operand stands in memory as micro-kernels read it: groups of neighbours along the
+    depth side by side, `lhs[m, u, g] * rhs[u, n, g]`. None for any other.
+    """
+    lhs, rhs = op.inputs[:2]
+    left, right, own = array(lhs), array(rhs), array(op.output)
+    source = lhs
+    while source not in in_memory and isinstance(source.owner, ReshapeOp):
+        source = source.owner.inputs[0]
+    if rhs not in in_memory or source not in in_memory or op.lhs_batch_dims:
+        return None
+    if (left.rank, right.rank) != (3, 3) or not all(
+        physical_order(s) == tuple(range(s.rank)) for s in (left, array(source), right, own)
+    ):
+        return None
+    pairs = set(zip(op.lhs_contracting_dims, op.rhs_contracting_dims, strict=True))
+    algorithm = op.algorithm.lower()
+    arithmetic = choose(
+        left.element_type, right.element_type, own.element_type, algorithm, current()
+    )
+    (rows, units, group), (_, columns, _) = left.dimensions, right.dimensions
+    if pairs != {(1, 0), (2, 2)} or group != arithmetic.group or group == 1:
+        return None
+    if left.element_type is not arithmetic.lhs or right.element_type is not arithmetic.rhs:
+        return None
+    # Whole registers of units; few rows are multiplied without groups.
+    if rows <= FEW_ROWS or units % 16 or columns % 32:
+        return None
+    row, column, depth = range(3)
+    by_unit = ArrayShape(right.element_type, (units, columns))
+    return Contraction(
+        arithmetic,
+        [rows, columns, units * group],
+        (),
+        (row,),
+        (column,),
+        (depth,),
+        Factor(
+            source,
+            ArrayShape(left.element_type, (rows, units * group)),
+            (Index(((row, 1),)), Index(((depth, 1),))),
+            True,
+        ),
+        Factor(rhs, by_unit, (Index(((depth, 1),)), Index(((column, 1),))), True),
+        Factor(op.output, own, (Index(((row, 1),)), Index(((column, 1),))), True),
+        algorithm,
+        rhs_in_units=True,
+    )

@@ -83,6 +83,8 @@ class Contraction:
     """Dimensions of the instruction in the order of those of `result`; none: the same."""
     origins: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, "tuple[int, ...]"])
     """Axes that a merged axis stands for, the innermost last."""
+    rhs_in_units: bool = False
+    """Whether the right operand is an array of units: its depth counts groups, not elements."""
 
     def count(self, axes: Sequence[int]) -> int:
         """Rounds of the loops over axes."""
@@ -114,6 +116,8 @@ def uses(factor: Factor, axis: int) -> bool:
 
 def oriented(c: Contraction) -> Contraction:
     """Columns are what neighbours in the result's memory differ by, where that can be."""
+    if c.rhs_in_units:
+        return c
     _, strides = c.result.strides()
     inner = [a for a in sorted(strides, key=lambda a: strides[a]) if c.sizes[a] > 1]
     if inner and inner[0] in c.rows:

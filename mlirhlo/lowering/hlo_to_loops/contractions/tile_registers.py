@@ -53,23 +53,26 @@ class RegisterTile:
         totals_stride: Index,
         depth: Index,
         count: Index,
+        panels: Index = 1,
+        steps: tuple[Index, Index] = (0, 0),
     ) -> None:
-        """Emits a call for `count` tiles, one below the other: as of `Tile`, with the distance of
-        rows of left factors. Registers are set up once a call, which takes as long as a tile."""
-        steps = b.div(b.add(depth, UNITS - 1), UNITS)
+        """Emits a call for `count` tiles, one below the other, of each of `panels`: as of `Tile`, with the
+        distance of rows of left factors; `steps`: from a panel to the next in `rhs` and `totals`.
+        Registers are set up once a call, which takes as long as a tile."""
+        blocks = b.div(b.add(depth, UNITS - 1), UNITS)
         operands = [lhs[0], b.index(lhs[1]), b.index(lhs_stride), rhs[0], b.index(rhs[1])]
         operands += [b.index(rhs_stride), totals[0], b.index(totals[1]), b.index(totals_stride)]
-        b.call(self.name, [*operands, b.index(steps), b.index(count)])
+        operands += map(b.index, (blocks, count, panels, *steps))
+        b.call(self.name, operands)
 
     def function(self) -> FuncOp:
         """The function."""
         is_float = self.arithmetic.lhs is BF16
         units, total = flat(i32), flat(f32 if is_float else i32)
         types: list[Attribute] = [units, INDEX, INDEX, units, INDEX, INDEX, total, INDEX, INDEX]
-        b = FunctionBuilder(self.name, [*types, INDEX, INDEX], public=False)
-        lhs, lhs_at, lhs_stride, rhs, rhs_at, rhs_stride, sums, at, stride, steps, count = (
-            b.arguments
-        )
+        b = FunctionBuilder(self.name, [*types, *[INDEX] * 5], public=False)
+        lhs, lhs_at, lhs_stride, rhs, rhs_at, rhs_stride, sums, at, stride, *rest = b.arguments
+        steps, count, panels, rhs_step, sums_step = rest
         sum_type = TileType.of(UNITS, UNITS, total.element_type)
         factor_type = TileType.of(UNITS, 32 if is_float else 64, bf16 if is_float else i8)
         left_bytes, right_bytes, sums_bytes = (
@@ -79,33 +82,36 @@ class RegisterTile:
         def load(source: SSAValue, place: Index, step: SSAValue) -> SSAValue:
             return b.emit(TileLoadOp, (source, b.index(place), step), factor_type)
 
-        with b.loop(0, count) as tile:
-            first = b.mul(tile, self.rows * UNITS)
-            lhs_start = b.add(lhs_at, b.mul(first, lhs_stride))
-            start = b.add(at, b.mul(first, stride))
-            zeros = [b.emit(TileZeroOp, (), sum_type) for _ in range(self.rows * self.columns)]
-            with b.loop(0, steps, 1, zeros) as loop:
-                depth = b.mul(loop.index, UNITS)
-                place = b.add(lhs_start, depth)
-                left = [
-                    load(lhs, b.add(place, b.mul(lhs_stride, row * UNITS)), left_bytes)
-                    for row in range(self.rows)
-                ]
-                place = b.add(rhs_at, b.mul(depth, rhs_stride))
-                right = [
-                    load(rhs, b.add(place, column * UNITS), right_bytes)
-                    for column in range(self.columns)
-                ]
-                products = [(x, y) for x in left for y in right]
-                following = [
-                    self._product(b, x, y, old)
-                    for (x, y), old in zip(products, loop.carried, strict=True)
-                ]
-                loop.carry(*following)
-            for number, value in enumerate(loop.results):
-                row, column = divmod(number, self.columns)
-                place = b.add(b.add(start, b.mul(stride, row * UNITS)), column * UNITS)
-                b.effect(TileStoreOp, [sums, b.index(place), sums_bytes, value])
+        with b.loop(0, panels) as panel:
+            right_at = b.add(rhs_at, b.mul(panel, rhs_step))
+            total_at = b.add(at, b.mul(panel, sums_step))
+            with b.loop(0, count) as tile:
+                first = b.mul(tile, self.rows * UNITS)
+                lhs_start = b.add(lhs_at, b.mul(first, lhs_stride))
+                start = b.add(total_at, b.mul(first, stride))
+                zeros = [b.emit(TileZeroOp, (), sum_type) for _ in range(self.rows * self.columns)]
+                with b.loop(0, steps, 1, zeros) as loop:
+                    depth = b.mul(loop.index, UNITS)
+                    place = b.add(lhs_start, depth)
+                    left = [
+                        load(lhs, b.add(place, b.mul(lhs_stride, row * UNITS)), left_bytes)
+                        for row in range(self.rows)
+                    ]
+                    place = b.add(right_at, b.mul(depth, rhs_stride))
+                    right = [
+                        load(rhs, b.add(place, column * UNITS), right_bytes)
+                        for column in range(self.columns)
+                    ]
+                    products = [(x, y) for x in left for y in right]
+                    following = [
+                        self._product(b, x, y, old)
+                        for (x, y), old in zip(products, loop.carried, strict=True)
+                    ]
+                    loop.carry(*following)
+                for number, value in enumerate(loop.results):
+                    row, column = divmod(number, self.columns)
+                    place = b.add(b.add(start, b.mul(stride, row * UNITS)), column * UNITS)
+                    b.effect(TileStoreOp, [sums, b.index(place), sums_bytes, value])
         return b.finish()
 
     def _product(self, b: FunctionBuilder, x: SSAValue, y: SSAValue, total: SSAValue) -> SSAValue:

@@ -6,10 +6,12 @@ import logging
 from dataclasses import replace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from unit.mosaic.language.test_authored import ALL
 
+import mlirhlo
 from mlirhlo import mosaic as pl
 from mlirhlo.diagnostics import HloError
 from mlirhlo.mosaic import kernels
@@ -147,9 +149,31 @@ def test_results_that_blocks_fill_begin_without_contents(index_map: Any, needs_n
 def test_arrays_are_rounded_in_front_of_the_grid() -> None:
     q, k = (np.ones((1, 1, 256, 128), np.float32) for _ in range(2))
     text = kernels.flash_attention.lower(q, k, k).to_program(rounds_matmul_operands=True)
-    before, _, inside = text.partition("stablehlo.while")
-    assert before.count("stablehlo.convert") == 3
-    assert inside.count("stablehlo.convert") == 1  # of what the kernel computes
+    front, rounds, inside = text.split("stablehlo.while")
+    # Blocks of keys and values are read again, those of queries once; weights are computed.
+    assert [part.count("stablehlo.convert") for part in (front, rounds, inside)] == [2, 1, 1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+def test_what_is_multiplied_often_is_laid_out_in_pairs(dtype: Any) -> None:
+    """Along the depth: keys along their rows, values along their columns."""
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.normal(size=(1, 2, 512, 128)).astype(dtype) for _ in range(3))
+    kernel = kernels.flash_attention.lower(q, k[:, :1], v[:, :1], block_q=64, causal=True)
+    text = kernel.to_program(rounds_matmul_operands=True, multiplies_pairs=True)
+    assert text.count("contracting_dims = [1, 2] x [0, 2]") == 2
+    assert text.partition("stablehlo.while")[0].count("ui32") > 4
+    given = [a.astype(np.float32) for a in (q, k[:, :1], v[:, :1])]
+    scores = np.einsum("bhmd,bhnd->bhmn", given[0], np.repeat(given[1], 2, 1)) / np.sqrt(128)
+    scores = np.where(np.tri(512, dtype=bool), scores, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    weights /= weights.sum(-1, keepdims=True)
+    want = np.einsum("bhmn,bhnd->bhmd", weights, np.repeat(given[2], 2, 1))
+    module = mlirhlo.parse(text)
+    for run in (module, mlirhlo.compile(module, cached=False)):
+        found = np.asarray(run(q, k[:, :1], v[:, :1])).astype(np.float32)
+        np.testing.assert_allclose(found, want, rtol=0.02, atol=0.02)
 
 
 @pytest.mark.parametrize(("last", "branches"), [(3, 1), (2, 2), (9, 2)])

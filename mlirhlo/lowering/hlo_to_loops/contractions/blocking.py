@@ -34,8 +34,7 @@ _FEW_PANELS_SHARE = 1
 _SMALL_SHARE = 2
 """Panels of so many times L1 are read for each tile of rows: results then come in the order of memory."""
 _RHS_SHARE = 0.4
-"""Of L2, that right factors may take which are read for every line of a window's places, or for every
-tile of rows whose sums are finished on the spot: what is read and written then comes in the order of memory."""
+"""Of L2, that right factors may take which are read for every line of a window's places."""
 _LHS_SHARE = 0.35
 """Of L2, that a block of left factors may take."""
 _WAYS_SHARE = 2 / 3
@@ -97,8 +96,8 @@ class Blocking:
         return self.outer_step * self.unit_step
 
 
-def choose_blocking(c: Contraction, target: Target, *, is_plain: bool) -> Blocking:
-    """The blocking of a contraction that has been oriented and merged; `is_plain`: sums are the results."""
+def choose_blocking(c: Contraction, target: Target) -> Blocking:
+    """The blocking of a contraction that has been oriented and merged."""
     a = c.arithmetic
     depth = Depth.of(c)
     rows, columns, batch = (c.count(axes) for axes in (c.rows, c.columns, c.batch))
@@ -152,8 +151,7 @@ def choose_blocking(c: Contraction, target: Target, *, is_plain: bool) -> Blocki
     block_rows, block_panels = _blocks(rows, height, panels, batch, wanted, most_rows, bytes_of)
     if streams:
         block_panels = max(block_panels, min(panels, _STREAM_BYTES * 8 // (vectors * lanes * bits)))
-    block_bytes = block_panels * vectors * lanes * depth.units * unit_bytes
-    small = _SMALL_SHARE * target.l1_bytes if is_plain else _RHS_SHARE * target.l2_bytes
+    panel_bytes = vectors * lanes * depth.units * unit_bytes
     if lhs_packed == "depth":
         block_rows = -(-block_rows // lanes) * lanes
     return Blocking(
@@ -168,7 +166,7 @@ def choose_blocking(c: Contraction, target: Target, *, is_plain: bool) -> Blocki
         unit_step,
         lhs_packed,
         packs_rhs,
-        packs_rhs and block_bytes <= small,
+        packs_rhs and block_panels * panel_bytes <= _SMALL_SHARE * target.l1_bytes,
         ns,
     )
 
@@ -234,10 +232,7 @@ def _lhs_packing(c: Contraction, rows: int, height: int, target: Target) -> str:
                 return ""
             # Steps of the depth a page apart fight for the same places in L1.
             far = max(abs(row), abs(step)) * bytes_
-            if far < 2048 or rows <= 4 or c.count(c.columns) <= 64:
-                return ""
-            # Steps in pages of their own are more than the first table of translations holds.
-            if (step == 1 or c.count(c.columns) <= 128) and far % 1024 and far < 8192:
+            if far < 2048 or (far % 1024 and far < 8192) or rows <= 4 or c.count(c.columns) <= 64:
                 return ""
         elif along and step == 1 and c.count(c.depth) % (a.group * 16) == 0 and row % a.group == 0:
             return ""

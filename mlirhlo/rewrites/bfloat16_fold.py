@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.ir import Attribute
 
 from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
-from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import ConvertOp, FusionOp, Instruction
+from mlirhlo.dialects.hlo.module import HloModule, holder
+from mlirhlo.dialects.hlo.ops import ConvertOp, Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.passes import HloPass, Trace
@@ -40,16 +41,21 @@ class Bfloat16FoldPass(HloPass):
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Folds; whether anything was."""
         del trace
-        fused = {op.calls for op in module.instructions if isinstance(op, FusionOp)}
-        changed = False
-        for computation in module.computations:
-            if computation.computation_name in fused:
-                continue
-            for op in tuple(computation.instructions):
-                if op.parent is not None and op is not computation.root and _is_wanted(op):
-                    _fold(op)
-                    changed = True
-        return changed
+        fused = module.known(HloModule.fused_computations)
+        # What is folded is read by conversions to bf16, and whether one is does not depend on the others.
+        rounded = [op for op in module.candidates(ConvertOp) if _is_bf16(op.output.type)]
+        wanted = [
+            op
+            for op in dict.fromkeys(
+                cast(Instruction, convert.inputs[0].owner) for convert in rounded
+            )
+            if _is_wanted(op)
+            and op is not (place := holder(op)).root
+            and place.computation_name not in fused
+        ]
+        for op in wanted:
+            _fold(op)
+        return bool(wanted)
 
 
 def _is_wanted(op: Instruction) -> bool:
@@ -68,10 +74,7 @@ def _is_wanted(op: Instruction) -> bool:
         return False
     users = [use.operation for use in op.output.uses]
     return bool(users) and all(
-        isinstance(user, ConvertOp)
-        and isinstance(user.shape, ArrayShape)
-        and user.shape.element_type is BF16
-        for user in users
+        isinstance(user, ConvertOp) and _is_bf16(user.output.type) for user in users
     )
 
 
@@ -87,8 +90,7 @@ def _source(op: Instruction, number: int) -> Instruction | None:
         return None if shape.element_type.is_float else owner
     if not isinstance(owner, ConvertOp) or owner.control_predecessors:
         return None
-    source = shape_of(owner.operand.type)
-    return owner if isinstance(source, ArrayShape) and source.element_type is BF16 else None
+    return owner if _is_bf16(owner.operand.type) else None
 
 
 def _fold(op: Instruction) -> None:
@@ -111,6 +113,11 @@ def _fold(op: Instruction) -> None:
     new.instruction_name = op.instruction_name
     rewriter = Rewriter(op)
     rewriter.erase_unread(op, *before)
+
+
+def _is_bf16(type_: Attribute) -> bool:
+    shape = shape_of(type_)
+    return isinstance(shape, ArrayShape) and shape.element_type is BF16
 
 
 def _is_f32(type_: Attribute) -> bool:

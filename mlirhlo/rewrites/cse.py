@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
@@ -21,6 +21,7 @@ from mlirhlo.dialects.hlo.ops import (
     ParameterOp,
 )
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, OP_CLASSES
+from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.shapes import without_layout
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.dialects.quick import read_instead
@@ -98,12 +99,10 @@ class CsePass(HloPass):
         if any(len(set(found.values())) < len(found) for found in iotas.values()):
             return True
         for ops in _alike(module, keys):
-            equal: dict[Hashable, list[Instruction]] = {}
-            for op in ops:
-                equal.setdefault(keys.of_instruction(op), []).append(op)
-            for found in equal.values():
-                if len(found) > 1 and sum(self._mergeable(op, effects) for op in found) > 1:
-                    return True
+            for outlined in _grouped(ops, keys.outline_of):
+                for found in _grouped(outlined, keys.of_instruction):
+                    if sum(self._mergeable(op, effects) for op in found) > 1:
+                        return True
         return False
 
     def _merge(
@@ -166,7 +165,8 @@ def _alike(module: HloModule, keys: _Keys) -> Iterator[list[Instruction]]:
     listed: list[Instruction] = []
     for op in module.known(Listing.of).instructions:
         for value in op._operands:  # pyright: ignore[reportPrivateUsage]
-            if value.first_use._next_use is None:  # type: ignore[union-attr]  # pyright: ignore
+            use = value.first_use
+            if use is not None and use._next_use is None:  # pyright: ignore[reportPrivateUsage]
                 break
         else:
             listed.append(op)
@@ -180,10 +180,19 @@ def _alike(module: HloModule, keys: _Keys) -> Iterator[list[Instruction]]:
         groups.setdefault((id(op.parent), number), []).append(op)
     for ops in groups.values():
         if len(ops) > 1:
-            alike: dict[Hashable, list[Instruction]] = {}
-            for op in ops:
-                alike.setdefault(_class_and_operands(op), []).append(op)
-            yield from (found for found in alike.values() if len(found) > 1)
+            yield from _grouped(ops, _class_and_operands)
+
+
+def _grouped(
+    ops: list[Instruction], key_of: Callable[[Instruction], Hashable]
+) -> Iterator[list[Instruction]]:
+    """Those of one key, two at least."""
+    found: dict[Hashable, list[Instruction]] = {}
+    for op in ops:
+        found.setdefault(key_of(op), []).append(op)
+    for group in found.values():
+        if len(group) > 1:
+            yield group
 
 
 def _class_and_operands(op: Instruction) -> _Alike:
@@ -219,26 +228,41 @@ class _Keys:
     is_layout_sensitive: bool
     computations: dict[str, ComputationOp]
     _of_computation: dict[str, int] = field(default_factory=dict[str, int])
+    _outlines: dict[str, int] = field(default_factory=dict[str, int])
     _numbers: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
     _attributes: _Numbered = field(default_factory=dict[int, tuple[int, Attribute]])
     _types: _Numbered = field(default_factory=dict[int, tuple[int, Attribute]])
 
     def of_instruction(self, op: Instruction) -> Hashable:
         """All of an instruction but its operands."""
-        calling, numbered = op.calling_keys, self._of_attribute
-        properties: list[Any] = [
-            (
-                key,
-                tuple(map(self.of_computation, symbols_of(attribute)))
-                if key in calling
-                else numbered(attribute),
-            )
-            for key, attribute in op.properties.items()
-            if key not in _NOT_COMPARED
-        ]
+        return self._described(op, self.of_computation)
+
+    def outline_of(self, op: Instruction) -> Hashable:
+        """As `of_instruction`, but that of what it calls only the classes are looked at."""
+        return self._described(op, self._outline_of_computation)
+
+    def _described(self, op: Instruction, of_called: Callable[[str], Hashable]) -> Hashable:
+        calling = type(op).calling_keys
+        properties: list[Any] = []
+        for key, attribute in op.properties.items():
+            if key in _NOT_COMPARED:
+                continue
+            if key in calling:
+                properties.append((key, tuple(map(of_called, symbols_of(attribute)))))
+            else:
+                known = self._attributes.get(id(attribute))
+                properties.append((key, known[0] if known else self._of_attribute(attribute)))
         if len(properties) > 1:
             properties.sort()
-        return (type(op), self.of_type(op.output.type), *properties)
+        result_type = op.results[0]._type  # pyright: ignore[reportPrivateUsage]
+        return (type(op), self.of_type(result_type), *properties)
+
+    def _outline_of_computation(self, name: str) -> int:
+        known = self._outlines.get(name)
+        if known is None:
+            key = tuple(map(type, instruction_list(self.computations[name])))
+            known = self._outlines[name] = self._numbers.setdefault(key, len(self._numbers))
+        return known
 
     def of_iota(self, op: Instruction) -> int:
         """A number that is no id of an object: less than 0."""

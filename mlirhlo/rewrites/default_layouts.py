@@ -58,13 +58,22 @@ class DefaultLayoutsPass(HloPass):
         types = {id(op.output.type): op.output.type for op in module.instructions}
         if all(_default(type_) == type_ for type_ in types.values()):
             return False
+        before = _written(module)
         result = module.program_layout.result
         for computation in module.computations:
             is_entry = computation.is_entry is not None
             _change(computation, keep_parameters=is_entry)
             if is_entry:
                 _give(computation, _with_layouts(result, computation.root.shape))
-        return True
+        # Results that are transposed last may have been given back what they had.
+        return _written(module) != before
+
+
+def _written(module: HloModule) -> list[tuple[type[Instruction], Attribute, tuple[int, ...]]]:
+    """Classes, types and places of operands of all instructions."""
+    listed = list(module.instructions)
+    places: dict[SSAValue, int] = {op.output: place for place, op in enumerate(listed)}
+    return [(type(op), op.output.type, tuple([places[v] for v in op.operands])) for op in listed]
 
 
 def _change(computation: ComputationOp, *, keep_parameters: bool) -> None:

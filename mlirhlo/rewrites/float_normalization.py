@@ -62,9 +62,15 @@ _KEEPS_COMPUTATION = frozenset({"all-reduce", "all-reduce-start", "reduce-scatte
 
 _MOVES = frozenset(
     {
+        "all-gather-done",
+        "all-gather-start",
         "broadcast",
+        "collective-permute-done",
+        "collective-permute-start",
         "concatenate",
         "copy",
+        "copy-done",
+        "copy-start",
         "dynamic-slice",
         "dynamic-update-slice",
         "gather",

@@ -13,25 +13,31 @@ the pieces do not depend on the number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
-from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.hlo.shapes import TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.builder import Index, Loop
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
-from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_memory, to_register
+from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_register
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import element_type
 from mlirhlo.lowering.hlo_to_loops.fold_plan import Fold, FoldPlan
 from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import store
 from mlirhlo.lowering.hlo_to_loops.merging import arrays_in
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places, ranged
+from mlirhlo.lowering.hlo_to_loops.row_state import (
+    FoldRooms,
+    Row,
+    Saved,
+    States,
+    flat_of,
+    packed_as,
+)
 from mlirhlo.lowering.target import current
 
 _SCRATCH_BYTES = 32 << 10
@@ -50,9 +56,6 @@ _LEAST_DIVIDED = 8
 _SHORT, _TOGETHER = 32, 4
 """Rows of so few vectors are worked on together, to hide how long each takes to put its lanes together."""
 
-States: TypeAlias = "Sequence[Sequence[Sequence[Value]]]"
-"""For each vector worked on at once, row by row, for each fold, what it carries."""
-
 
 def row_kernel(frame: Frame, plan: FoldPlan) -> FuncOp:
     """The kernel of a plan whose last dimension is folded."""
@@ -67,34 +70,10 @@ def row_kernel(frame: Frame, plan: FoldPlan) -> FuncOp:
     return frame.b.finish()
 
 
-@dataclass
-class _Saved:
-    """Where a value of a row is kept between rounds."""
-
-    buffer: SSAValue
-    is_stored: bool
-    """Whether it is a result, stored anyway."""
-
-
-@dataclass
-class _Row:
-    """One row while its code is made."""
-
-    e: Elements
-    """Of vectors."""
-    scalar: Elements
-    place: tuple[Coordinate, ...]
-    """Of the row, among the kept dimensions."""
-    saved: dict[SSAValue, _Saved] = field(default_factory=dict[SSAValue, _Saved])
-    streams: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
-    """Results that may be written past the caches, when their buffers are aligned."""
-    next: tuple[Coordinate, ...] | None = None
-    """Place of the row that is worked on after it, to be brought into the cache meanwhile."""
-
-
-class _Rows:
+class _Rows(FoldRooms):
     def __init__(self, frame: Frame, plan: FoldPlan) -> None:
-        self.frame, self.plan, self.b = frame, plan, frame.b
+        super().__init__(frame.b)
+        self.frame, self.plan = frame, plan
         self.lanes = frame.lanes
         self.length = plan.sizes[plan.folded[-1]]
         self.range = (0, self.length)
@@ -167,7 +146,7 @@ class _Rows:
         first: Index,
         totals: Mapping[Fold, Sequence[SSAValue]] | None = None,
         before: Index = 0,
-    ) -> list[_Row]:
+    ) -> list[Row]:
         """All rounds over rows that are worked on together; what folds come to goes to `totals` from
         `before` on."""
         b, many = self.b, self.together
@@ -234,32 +213,32 @@ class _Rows:
                 self.store_of_row(self.begin(number, totals))
 
     def put_together(
-        self, row: _Row, fold: Fold, rooms: Sequence[SSAValue], number: SSAValue, pieces: int
+        self, row: Row, fold: Fold, rooms: Sequence[SSAValue], number: SSAValue, pieces: int
     ) -> list[Value]:
         """What the pieces of a row gave, in their order."""
         b, reducer = self.b, fold.reducer
         first = b.mul(number, pieces)
         total = self.fetch(reducer.work, rooms, first)
-        with b.loop(b.add(first, 1), b.add(first, pieces), 1, _flat(total)) as loop:
+        with b.loop(b.add(first, 1), b.add(first, pieces), 1, flat_of(total)) as loop:
             scope = row.scalar.scope()
-            before = _packed(loop.carried, total)
+            before = packed_as(loop.carried, total)
             more = reducer.joined(scope, before, self.fetch(reducer.work, rooms, loop.index))
-            loop.carry(*_flat(more))
-        return _packed(cast(Loop, loop).results, total)
+            loop.carry(*flat_of(more))
+        return packed_as(cast(Loop, loop).results, total)
 
-    def begin(self, number: Index, totals: Mapping[Fold, Sequence[SSAValue]] | None = None) -> _Row:
+    def begin(self, number: Index, totals: Mapping[Fold, Sequence[SSAValue]] | None = None) -> Row:
         """A row, and what is known of it."""
         b, frame, plan = self.b, self.frame, self.plan
         scalar = Elements(Places(b, 0), frame.buffers)
         sizes = [plan.sizes[d] for d in plan.kept]
         place = ranged(scalar.places.unlinear(Coordinate(number), sizes), sizes)
-        row = _Row(Elements(Places(b, self.lanes), frame.buffers), scalar, tuple(place))
+        row = Row(Elements(Places(b, self.lanes), frame.buffers), scalar, tuple(place))
         row.e.divides = self.length >= _LEAST_DIVIDED * self.lanes and current().vector_bytes >= 64
         for fold, rooms in (totals or {}).items():
             self.know(row, fold, self.fetch(fold.reducer.elements, rooms, number))
         return row
 
-    def know(self, row: _Row, fold: Fold, results: Sequence[Value]) -> None:
+    def know(self, row: Row, fold: Fold, results: Sequence[Value]) -> None:
         """Results of a row's fold, for the rounds to come."""
         spread = [tuple(row.e.splat(p) for p in v) for v in results]
         for e, values in ((row.scalar, results), (row.e, spread)):
@@ -268,7 +247,7 @@ class _Rows:
             else:
                 e.know(fold.op.output, row.place, values[0])
 
-    def store_of_row(self, row: _Row) -> None:
+    def store_of_row(self, row: Row) -> None:
         """Results with one element a row."""
         frame = self.frame
         for number in self.plan.of_rows:
@@ -308,7 +287,7 @@ class _Rows:
             most //= 2
         return most
 
-    def start(self, row: _Row, at: int) -> States:
+    def start(self, row: Row, at: int) -> States:
         """What the folds of a round start from, once for each vector that is worked on at once."""
         states = [f.reducer.start(row.e, f.starts) for f in self.plan.folds_of(at)]
         return [states] * self.unroll(at)
@@ -316,7 +295,7 @@ class _Rows:
     def nest(
         self,
         scopes: Sequence[Elements],
-        rows: Sequence[_Row],
+        rows: Sequence[Row],
         at: int,
         sets: States,
         indices: Sequence[Coordinate],
@@ -348,7 +327,7 @@ class _Rows:
         body: Callable[[Sequence[Elements], Coordinate, States], States],
     ) -> States:
         """A loop that carries the sets."""
-        flat = [p for s in sets for fold in s for p in _flat(fold)]
+        flat = [p for s in sets for fold in s for p in flat_of(fold)]
 
         def packed(values: Sequence[SSAValue]) -> States:
             rest = iter(values)
@@ -362,13 +341,13 @@ class _Rows:
                 packed(loop.carried if flat else ()),
             )
             if flat:
-                loop.carry(*[p for s in after for fold in s for p in _flat(fold)])
+                loop.carry(*[p for s in after for fold in s for p in flat_of(fold)])
         return packed(loop.results) if flat else sets
 
     def main(
         self,
         scopes: Sequence[Elements],
-        rows: Sequence[_Row],
+        rows: Sequence[Row],
         at: int,
         sets: States,
         indices: Sequence[Coordinate],
@@ -395,7 +374,7 @@ class _Rows:
     def rest(
         self,
         scopes: Sequence[Elements],
-        rows: Sequence[_Row],
+        rows: Sequence[Row],
         at: int,
         sets: States,
         indices: Sequence[Coordinate],
@@ -416,7 +395,7 @@ class _Rows:
     def step(
         self,
         e: Elements,
-        row: _Row,
+        row: Row,
         at: int,
         before: Sequence[Sequence[Value]],
         indices: Sequence[Coordinate],
@@ -493,7 +472,7 @@ class _Rows:
         return [Places(self.b, 0).linear([Coordinate(c.base) for c in folded], sizes).base]
 
     def load(
-        self, e: Elements, saved: _Saved, value: SSAValue, place: Sequence[Coordinate]
+        self, e: Elements, saved: Saved, value: SSAValue, place: Sequence[Coordinate]
     ) -> Value:
         bases = self.bases(saved.buffer, place)
         found = self.b.vector_load(saved.buffer, bases, self.lanes, e.places.mask)
@@ -501,59 +480,14 @@ class _Rows:
 
     # Results of folds in memory
 
-    def room_for(self, value: SSAValue, home: int | None) -> _Saved:
+    def room_for(self, value: SSAValue, home: int | None) -> Saved:
         """Memory for a value that is saved."""
         if home is not None:
             is_stored = self.frame.outputs[home] is value
-            return _Saved(self.frame.targets[home], is_stored)
+            return Saved(self.frame.targets[home], is_stored)
         type_ = memory_type(element_type(value))
-        return _Saved(self.b.scratch([self.plan.row], type_), False)
+        return Saved(self.b.scratch([self.plan.row], type_), False)
 
-    def joined(self, row: _Row, fold: Fold, sets: Sequence[Sequence[Value]]) -> list[Value]:
+    def joined(self, row: Row, fold: Fold, sets: Sequence[Sequence[Value]]) -> list[Value]:
         """Vectors that were worked on at once, and their lanes, in one."""
         return fold.reducer.lanes_joined(row.scalar, fold.reducer.vectors_joined(row.e, sets))
-
-    def rooms(self, types: Sequence[PrimitiveType], count: int) -> list[SSAValue]:
-        """A buffer for each part of a value of each type."""
-        return [
-            self.b.scratch([count], memory_type(t)) for t in types for _ in range(1 + t.is_complex)
-        ]
-
-    def keep(
-        self,
-        types: Sequence[PrimitiveType],
-        values: Sequence[Value],
-        rooms: Sequence[SSAValue],
-        index: Index,
-    ) -> None:
-        """Stores values in their rooms."""
-        room = iter(rooms)
-        for type_, value in zip(types, values, strict=True):
-            for part in value:
-                self.b.store(to_memory(self.b, part, type_.real), next(room), [index])
-
-    def fetch(
-        self,
-        types: Sequence[PrimitiveType],
-        rooms: Sequence[SSAValue],
-        index: Index,
-        lanes: int = 0,
-    ) -> list[Value]:
-        """Loads what `keep` stored; neighbours, where there are lanes."""
-        b, room = self.b, iter(rooms)
-
-        def one(type_: PrimitiveType) -> SSAValue:
-            source = next(room)
-            found = b.vector_load(source, [index], lanes) if lanes else b.load(source, [index])
-            return to_register(b, found, type_.real)
-
-        return [tuple(one(t) for _ in range(1 + t.is_complex)) for t in types]
-
-
-def _flat(values: Sequence[Value]) -> list[SSAValue]:
-    return [p for v in values for p in v]
-
-
-def _packed(parts: Sequence[SSAValue], like: Sequence[Value]) -> list[Value]:
-    rest = iter(parts)
-    return [tuple(next(rest) for _ in v) for v in like]

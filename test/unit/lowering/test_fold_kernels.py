@@ -53,6 +53,15 @@ def test_softmax_of_rows(type_: str, length: int) -> None:
     agrees(text, [x], tolerance=EPSILON[type_])
 
 
+@pytest.mark.parametrize("type_", ["f32", "f64", "bf16", "f16"])
+@pytest.mark.parametrize("length", [32, 100])
+def test_dear_results_of_rows(type_: str, length: int) -> None:
+    """Those of as many rows as there are lanes are computed at once."""
+    x = draw(np.random.default_rng(length), type_, (48, length))
+    text = softmax(type_, f"48,{length}", "48", "0", "1")
+    agrees(text, [x], tolerance=EPSILON[type_])
+
+
 @pytest.mark.parametrize("type_", ["f32", "f64", "bf16"])
 @pytest.mark.parametrize("length", [1, 2, 7, 8, 10, 16])
 @pytest.mark.parametrize("rows", [16, 40])

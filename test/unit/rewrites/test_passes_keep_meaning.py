@@ -26,6 +26,7 @@ from mlirhlo.interp.fake_data import make_fake_arguments
 from mlirhlo.rewrites.cloning import clone_module
 from mlirhlo.rewrites.passes import HloPass
 from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
+from mlirhlo.rewrites.pipelines import pipelines_of
 from mlirhlo.rewrites.registry import list_passes
 
 PASSES = (
@@ -120,7 +121,8 @@ def check(path: Path, pipelines: Sequence[str], arguments: list[object]) -> None
 
 
 def check_text(text: str, name: str, pipelines: Sequence[str], arguments: list[object]) -> None:
-    """Each pipeline alone, on a copy of the module: what it leaves is valid, and computes the same.
+    """Each pipeline alone, on a copy of the module: what it leaves is valid, and computes the same; and it says
+    whether it changed anything.
 
     The program runs once, and after each pipeline that changed it, also as its text says it.
     """
@@ -131,8 +133,10 @@ def check_text(text: str, name: str, pipelines: Sequence[str], arguments: list[o
     unchanged: ModuleOp | None = None
     for pipeline in pipelines:
         changed = unchanged or clone_module(module)
-        run_pipeline(changed, parse_pipeline(pipeline))
+        says_so = run_pipeline(changed, parse_pipeline(pipeline)).changed
         printed = print_module(changed, LONG)
+        if pipeline in PASSES:
+            assert says_so is (printed != original), pipeline
         if printed == original:
             unchanged = changed
             continue  # what is the same computes the same
@@ -170,3 +174,25 @@ def test_the_programs_of_the_repository(path: Path) -> None:
     if "spmd" not in path.name:
         arguments = list(make_fake_arguments(parse_module(path.read_text()), 7))
         check(path, (*PASSES, TOGETHER), arguments)
+
+
+FINISHED = list(programs("hlo"))[::9]
+"""A sample of the programs."""
+
+
+@needs_shared
+@pytest.mark.slow
+@pytest.mark.parametrize("platform", ["cpu", "gpu", "tpu"])
+@pytest.mark.parametrize("path", FINISHED, ids=lambda p: p.name.removesuffix(".hlo"))
+def test_passes_say_whether_they_change_a_finished_module(path: Path, platform: str) -> None:
+    module = parse_module(path.read_text(), path.name)
+    for _ in range(2):
+        run_pipeline(module, pipelines_of(platform))
+    before = print_module(module, LONG)
+    copy = clone_module(module)
+    for name in PASSES:
+        changed = run_pipeline(copy, parse_pipeline(name)).changed
+        differs = print_module(copy, LONG) != before
+        assert changed is differs, name
+        if changed:
+            copy = clone_module(module)

@@ -14,7 +14,7 @@ stock walker gives the same result (`Rule.pattern`); a test holds that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
@@ -36,6 +36,7 @@ from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.dialects.quick import erase, insert_before, owners_of, read_instead, readers_of
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.settled import Settled
+from mlirhlo.rewrites.worklist import Worklist, ops_of_kinds
 
 InstructionT = TypeVar("InstructionT", bound=Instruction)
 
@@ -297,63 +298,6 @@ class Rules(tuple[Rule, ...]):
         return found
 
 
-class _Worklist:
-    """Instructions still to look at, each once: first those that were pushed, last in first out."""
-
-    __slots__ = ("_first", "_member", "_stack")
-
-    def __init__(self) -> None:
-        self._first: Iterator[Operation] = iter(())
-        self._stack: list[Operation] = []
-        self._member: set[Operation] = set()
-
-    def push(self, op: Operation) -> None:
-        if op not in self._member:
-            self._member.add(op)
-            self._stack.append(op)
-
-    def pop(
-        self, settled: Collection[Operation], far: Container[type[Operation]]
-    ) -> Operation | None:
-        """The next one; `settled` ones of no class of `far` are passed over."""
-        while self._stack:
-            op = self._stack.pop()
-            if op in self._member:
-                self._member.discard(op)
-                return op
-        for op in self._first:
-            if op in self._member:
-                self._member.discard(op)
-                if op not in settled or type(op) in far:
-                    return op
-        return None
-
-    def forget(self, op: Operation) -> None:
-        self._member.discard(op)
-
-    def start(self, ops: Sequence[Operation]) -> None:
-        """Holds these, in this order, and nothing else."""
-        self._first = iter(ops)
-        self._stack = []
-        self._member = set(ops)
-
-
-def _ops_of(root: Operation, kinds: Collection[type[Operation]]) -> list[Operation]:
-    """Those of `root.walk()` that are of these classes; quick where ops stand in computations, which
-    hold no others."""
-    if isinstance(root, ModuleOp):
-        return [found for op in root.body.block.ops for found in _ops_of(op, kinds)]
-    if not isinstance(root, ComputationOp):
-        return [op for op in root.walk() if type(op) in kinds]
-    found: list[Operation] = []
-    op = root.body.block.first_op
-    while op is not None:
-        if type(op) in kinds:
-            found.append(op)
-        op = op._next_op  # pyright: ignore[reportPrivateUsage]
-    return found
-
-
 class RuleDriver:
     """Applies rules to parts of one module, until none matches.
 
@@ -380,7 +324,7 @@ class RuleDriver:
         """
         self._rules = rules if isinstance(rules, Rules) else Rules(rules)
         self._index = self._rules.by_class
-        self._worklist = _Worklist()
+        self._worklist = Worklist()
         self._trace = trace or Trace()
         self._name, self._once, self._most_each = name, once, most_each
         self._rewriter = rewriter = Rewriter(module, cache(lambda: effects_around(module)), options)
@@ -402,14 +346,14 @@ class RuleDriver:
 
     def apply(self, part: Operation, fuel: int | None = None) -> int:
         """How many rewrites were done below `part`: at most `fuel`."""
-        return self.apply_to(_ops_of(part, self._index), fuel)
+        return self.apply_to(ops_of_kinds(part, self._index), fuel)
 
     def apply_in(self, computation: ComputationOp, fuel: int | None = None) -> int:
         """The same of a computation, which is passed over where all of it is settled."""
         settled, block = self._settled, computation.block
         if settled is not None and block in settled.blocks:
             return 0
-        found = _ops_of(computation, self._index)
+        found = ops_of_kinds(computation, self._index)
         done = self.apply_to(found, fuel)
         if settled is None:
             return done

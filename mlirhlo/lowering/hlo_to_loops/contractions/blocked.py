@@ -75,7 +75,9 @@ def blocked_kernel(
             c = separated(merged(c, lanes), runs_along_depth)
         if is_inner(c) and len(contractions) == 1:
             return inner_kernel(function, c, lanes)
-        kernels.append(BlockedKernel(function, c, choose_blocking(c, target)))
+        finisher = Finisher(function, c, lanes)
+        blocking = choose_blocking(c, target, reads_beside=finisher.reads_beside)
+        kernels.append(BlockedKernel(function, c, blocking, finisher))
     _share(function, operands)
     size = max(kernel.room_bytes for kernel in kernels)
     room = function.b.workspace(size) if size else None
@@ -119,8 +121,9 @@ class BlockedKernel:
         function: KernelFunction,
         c: Contraction,
         blocking: Blocking,
+        finisher: Finisher,
     ) -> None:
-        self.c, self.blocking = c, blocking
+        self.c, self.blocking, self.finisher = c, blocking, finisher
         self.b, self.memory, self.buffers = function.b, function.memory, function.buffers
         self.room: SSAValue | None = None
         self.tiles: dict[str, Callable[[], FuncOp]] = {}
@@ -128,8 +131,7 @@ class BlockedKernel:
         self.total = register_type(c.arithmetic.total)
         self.parts = c.arithmetic.parts
         self.rows, self.columns, self.batch = (c.count(x) for x in (c.rows, c.columns, c.batch))
-        self.finisher = Finisher(function, c, blocking.lanes)
-        self.direct = self.finisher.is_plain and self.columns % blocking.columns == 0
+        self.direct = finisher.is_plain and self.columns % blocking.columns == 0
         if c.arithmetic.tiles:
             self.direct = self.direct and self.rows % 16 == 0
         self._shape()

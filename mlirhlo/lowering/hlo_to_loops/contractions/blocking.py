@@ -34,7 +34,8 @@ _FEW_PANELS_SHARE = 1
 _SMALL_SHARE = 2
 """Panels of so many times L1 are read for each tile of rows: results then come in the order of memory."""
 _RHS_SHARE = 0.4
-"""Of L2, that right factors may take which are read for every line of a window's places."""
+"""Of L2, that right factors may take which are read for every line of a window's places, or for every
+tile of rows where arrays like the result are read too: in the order of memory they come sooner."""
 _LHS_SHARE = 0.35
 """Of L2, that a block of left factors may take."""
 _WAYS_SHARE = 2 / 3
@@ -96,8 +97,11 @@ class Blocking:
         return self.outer_step * self.unit_step
 
 
-def choose_blocking(c: Contraction, target: Target) -> Blocking:
-    """The blocking of a contraction that has been oriented and merged."""
+def choose_blocking(c: Contraction, target: Target, *, reads_beside: bool) -> Blocking:
+    """The blocking of a contraction that has been oriented and merged.
+
+    `reads_beside`: whether what comes after the sums reads arrays like the result.
+    """
     a = c.arithmetic
     depth = Depth.of(c)
     rows, columns, batch = (c.count(axes) for axes in (c.rows, c.columns, c.batch))
@@ -151,7 +155,10 @@ def choose_blocking(c: Contraction, target: Target) -> Blocking:
     block_rows, block_panels = _blocks(rows, height, panels, batch, wanted, most_rows, bytes_of)
     if streams:
         block_panels = max(block_panels, min(panels, _STREAM_BYTES * 8 // (vectors * lanes * bits)))
-    panel_bytes = vectors * lanes * depth.units * unit_bytes
+    block_bytes = block_panels * vectors * lanes * depth.units * unit_bytes
+    in_blocks = outer_step < depth.outer_count or unit_step < depth.inner_units
+    in_order = reads_beside and not in_blocks
+    small = _RHS_SHARE * target.l2_bytes if in_order else _SMALL_SHARE * target.l1_bytes
     if lhs_packed == "depth":
         block_rows = -(-block_rows // lanes) * lanes
     return Blocking(
@@ -166,7 +173,7 @@ def choose_blocking(c: Contraction, target: Target) -> Blocking:
         unit_step,
         lhs_packed,
         packs_rhs,
-        packs_rhs and block_panels * panel_bytes <= _SMALL_SHARE * target.l1_bytes,
+        packs_rhs and block_bytes <= small,
         ns,
     )
 
@@ -232,7 +239,10 @@ def _lhs_packing(c: Contraction, rows: int, height: int, target: Target) -> str:
                 return ""
             # Steps of the depth a page apart fight for the same places in L1.
             far = max(abs(row), abs(step)) * bytes_
-            if far < 2048 or (far % 1024 and far < 8192) or rows <= 4 or c.count(c.columns) <= 64:
+            if far < 2048 or rows <= 4 or c.count(c.columns) <= 64:
+                return ""
+            # Steps in pages of their own are more than the first table of translations holds.
+            if (step == 1 or c.count(c.columns) <= 128) and far % 1024 and far < 8192:
                 return ""
         elif along and step == 1 and c.count(c.depth) % (a.group * 16) == 0 and row % a.group == 0:
             return ""

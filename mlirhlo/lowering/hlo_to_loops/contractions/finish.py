@@ -47,11 +47,17 @@ class Finisher:
         first = self.outputs[0].shape
         alike = [
             m
-            for m in function.memory.values()
-            if m.shape.dimensions == first.dimensions
+            for value, m in function.memory.items()
+            if value not in (c.lhs.value, c.rhs.value)
+            and m.shape.dimensions == first.dimensions
             and physical_order(m.shape) == physical_order(first)
         ]
         self.results_and_like = (*self.memories, *alike)
+
+    @property
+    def reads_beside(self) -> bool:
+        """Whether arrays like the results are read for them."""
+        return len(self.results_and_like) > len(self.memories)
 
     @property
     def is_plain(self) -> bool:

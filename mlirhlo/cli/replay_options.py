@@ -101,6 +101,9 @@ class Options:
     random_init_input_literals: bool = flag(
         True, "random_init_input_literals", group=_DATA, help="false: fake data are zeros"
     )
+    fake_constants: bool = flag(
+        False, "fake_constants", group=_DATA, help="values for constants left out: {...}"
+    )
     different_random_seeds: bool = flag(
         False, "different_random_seeds", group=_DATA, help="seed = number of the iteration"
     )

@@ -134,7 +134,19 @@ class Replay:
             return None
         loaded = files.as_hlo(loaded)
         files.check_entry(loaded)
+        count = self._fill_constants(loaded.module)
+        if count:
+            print(f"{count} constants have fake values, seed {self.options.seed}", file=sys.stderr)
         return loaded
+
+    def _fill_constants(self, module: ModuleOp) -> int:
+        """How many constants that the text leaves out got values, where that is asked for."""
+        if not self.options.fake_constants:
+            return 0
+        from mlirhlo.dialects.hlo.module import HloModule
+        from mlirhlo.interp.fake_data import fill_constants
+
+        return len(fill_constants(HloModule(module), self.options.seed))
 
     def _transformed(self, loaded: Loaded) -> ModuleOp:
         """The module to test: another copy when passes shall change it."""
@@ -151,6 +163,7 @@ class Replay:
         assert CURRENT_INPUT.data is not None
         copied = load(CURRENT_INPUT.data, self.options.input_format, name=loaded.name)
         copy = files.as_hlo(copied).module
+        self._fill_constants(copy)
         run_pipeline(copy, passes, () if self.dump is None else self.dump.passes())
         self._tell_optimized(copy)
         return copy

@@ -1,4 +1,5 @@
-"""Arguments for a module that comes without: random, but such that it runs as it would for real.
+"""Arguments for a module that comes without, and constants that its text leaves out: random, but such
+that it runs as it would for real.
 
 The rules are those of XLA's tools: indices stay inside what they index, initial values of reductions
 are their identities, sort keys differ, states of random generators are not zero. The numbers
@@ -18,10 +19,13 @@ import ml_dtypes
 import numpy as np
 
 from mlirhlo.dialects.hlo.element_types import Kind
+from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops import ConstantOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, BufferShape, Shape, TupleShape
-from mlirhlo.interp.fake_data_uses import Demands, IndexDemand, demands_on_parameters
+from mlirhlo.interp.fake_data_uses import Demands, IndexDemand, demands_on
 from mlirhlo.interp.registry import TOKEN, Array, Value
+from mlirhlo.interp.values import literal_of_value
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -40,12 +44,44 @@ def make_fake_arguments(module: ModuleOp, seed: int = 42, large_range: bool = Fa
     Integers fill their type's range unless they are used as indices.
     """
     view = HloModule(module)
-    demands = demands_on_parameters(view)
+    parameters = view.entry.parameters
+    demands = demands_on([parameter.output for parameter in parameters], view)
     arguments: list[Value] = []
-    for number, parameter in enumerate(view.entry.parameters):
+    for number, parameter in enumerate(parameters):
         generator = np.random.default_rng([seed, number])
         arguments.append(_value(parameter.shape, number, (), demands, generator, large_range))
     return arguments
+
+
+def fill_constants(module: HloModule, seed: int = 42) -> list[ConstantOp]:
+    """Gives constants whose values the text leaves out (`{...}`) made-up ones; which these were.
+
+    By the same rules as `make_fake_arguments`, the same for the same seed; parts that are known stay.
+    """
+    found = [
+        op
+        for op in module.candidates(ConstantOp)
+        if isinstance(op, ConstantOp) and op.literal is not None and op.literal.is_elided
+    ]
+    demands = demands_on([op.output for op in found], module)
+    for number, op in enumerate(found):
+        generator = np.random.default_rng([seed, number])
+        value = _value(op.shape, number, (), demands, generator, False)
+        known = op.literal
+        made = literal_of_value(value, op.shape)
+        assert known is not None
+        assert made is not None
+        op.properties["literal"] = LiteralAttr(_known_where_known(known, made))
+    return found
+
+
+def _known_where_known(known: Literal, made: Literal) -> Literal:
+    if not known.is_elided:
+        return known
+    if not known.elements:
+        return made
+    parts = zip(known.elements, made.elements, strict=True)
+    return Literal.tuple_of([_known_where_known(a, b) for a, b in parts])
 
 
 def _value(

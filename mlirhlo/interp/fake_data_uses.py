@@ -1,13 +1,13 @@
-"""What the instructions of a module demand of its parameters' values.
+"""What the instructions of a module demand of values that come from outside, as parameters do.
 
-Values are followed from the parameters through everything that hands elements on (reshapes, copies,
+Values are followed from where they come in through everything that hands elements on (reshapes, copies,
 conversions, tuples, calls, loops, branches) to the operands that must be indices, identities, sort
 keys or states.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -69,7 +69,7 @@ class IndexDemand:
 
     bounds: tuple[int, ...]
     vector_dimension: int | None = None
-    """Dimension of the parameter along which the components lie; None when that is unknown."""
+    """Dimension of the array along which the components lie; None when that is unknown."""
     is_sorted: bool = False
     is_unique: bool = False
 
@@ -85,17 +85,17 @@ class Demands:
     is_nonzero: bool = False
 
 
-def demands_on_parameters(module: HloModule) -> dict[tuple[int, tuple[int, ...]], Demands]:
-    """Demands by parameter number of the entry and index of the array in it."""
+def demands_on(
+    values: Sequence[SSAValue], module: HloModule
+) -> dict[tuple[int, tuple[int, ...]], Demands]:
+    """Demands by the number of the value and the index of the array in it."""
     callers = _callers(module)
     computations = module.by_name()
     entered = {name: computation.parameters for name, computation in computations.items()}
     found: dict[tuple[int, tuple[int, ...]], Demands] = {}
-    for number, parameter in enumerate(module.entry.parameters):
+    for number, source in enumerate(values):
         # Parts are told apart on the way: every position carries the part it started from.
-        pending: list[tuple[Position, tuple[int, ...] | None, bool]] = [
-            ((parameter.results[0], ()), (), True)
-        ]
+        pending: list[tuple[Position, tuple[int, ...] | None, bool]] = [((source, ()), (), True)]
         seen: set[tuple[SSAValue, tuple[int, ...], tuple[int, ...]]] = set()
         while pending:
             (value, index), part, is_direct = pending.pop()
@@ -113,7 +113,7 @@ def demands_on_parameters(module: HloModule) -> dict[tuple[int, tuple[int, ...]]
                 if not isinstance(user, Instruction) or place >= len(user.inputs):
                     continue
                 if user.opcode.name == "get-tuple-element" and not index:
-                    # A part of the parameter itself: from here on the part is what is followed.
+                    # A part of the value itself: from here on the part is what is followed.
                     step = cast("GetTupleElementOp", user).index
                     pending.append(((user.results[0], ()), (*part, step), is_direct))
                     continue

@@ -40,8 +40,8 @@ def elided(shape: Shape) -> HloError:
     return error(
         "HLO0301",
         f"constant: the value of {shape} is left out of this text ({{...}}), so it cannot be run",
-        help="dump again with --xla_dump_large_constants (in Python: print_large_constants), or run "
-        "the .pb of the same dump",
+        help="dump again with --xla_dump_large_constants (in Python: print_large_constants), run the "
+        ".pb of the same dump, or make values up: run_hlo_module --fake_constants, the pass fill-constants",
     )
 
 

@@ -37,6 +37,7 @@ _BUILTIN: Mapping[str, str] = {
     "comparison-expander": "comparison_expander:ComparisonExpanderPass",
     "computation-deduplicator": "computation_deduplicator:ComputationDeduplicatorPass",
     "constant_folding": "constant_folding:ConstantFoldingPass",
+    "fill-constants": "fill_constants:FillConstantsPass",
     "logistic-expander": "logistic_expander:LogisticExpanderPass",
     "map-inline": "map_inline:MapInlinePass",
     "simplify-conditional": "simplify_conditional:SimplifyConditionalPass",

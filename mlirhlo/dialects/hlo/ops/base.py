@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABCMeta
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Generic, TypeVar, cast, overload
+from typing import Any, ClassVar, Generic, Never, TypeVar, cast, overload
 
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
@@ -76,6 +76,11 @@ class Accessor(Generic[T]):
     def __get__(self, op: Instruction, owner: type) -> T: ...
     def __get__(self, op: Instruction | None, owner: type) -> Accessor[T] | T:
         return self if op is None else self.read(op.properties.get(self.key))
+
+    def __set__(self, op: Instruction, value: Never) -> Never:
+        raise AttributeError(
+            f"{op.name}: '{self.key}' is read-only here; set op.properties['{self.key}'] to an attribute"
+        )
 
 
 def ints_property(key: str | None = None) -> Accessor[tuple[int, ...]]:

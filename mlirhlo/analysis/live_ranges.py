@@ -8,7 +8,7 @@ Source: behaviour of XLA's `HloOrdering`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mlirhlo.analysis.buffer_assignment import is_read_in_place
@@ -72,7 +72,9 @@ class Ordering:
         own = {id(op): 1 << number for number, op in enumerate(asked)}
         more = proposed.waited_for_in(computation)
         followers = self._followers
-        for op in (computation.terminator, *reversed(order)):
+        # Nothing is asked about what stands before those asked about: they, and their readers, come later.
+        first = _first_place(order, asked)
+        for op in (computation.terminator, *reversed(order[first:])):
             number = id(op)
             here = followers.get(number, 0) | own.get(number, 0)
             if not here:
@@ -120,6 +122,19 @@ class Ordering:
     def holds(self, computation: str, op: Instruction) -> bool:
         """Whether `op` runs as a part of the computation."""
         return computation in self.outer(op)
+
+
+def _first_place(order: Sequence[Instruction], asked: Iterable[Instruction]) -> int:
+    """Place of the first instruction that is asked about, or reads a parameter that is."""
+    places = {id(op): place for place, op in enumerate(order)}
+    wanted = [
+        id(op)
+        for one in asked
+        for op in (
+            [use.operation for use in one.output.uses] if isinstance(one, ParameterOp) else [one]
+        )
+    ]
+    return min([places[number] for number in wanted if number in places], default=len(order))
 
 
 def _inside(outer: Mapping[str, Instruction], name: str) -> str:

@@ -111,6 +111,12 @@ class CpuParallelTaskAssignerPass(HloPass):
         shape = op.shape
         if not isinstance(shape, ArrayShape) or not _is_parallel(op, computations):
             return False
+        try:
+            config: Any = json.loads(op.backend_config) if op.backend_config else {}
+        except ValueError:
+            return False
+        if "outer_dimension_partitions" in config:
+            return False
         if isinstance(op, FusionOp) and _is_small(op, shape, computations[op.calls]):
             return False
         tasks = self._tasks(shape, cost_of(op))
@@ -118,12 +124,6 @@ class CpuParallelTaskAssignerPass(HloPass):
             return False
         parts = outer_partitions(shape, tasks)
         if prod(parts) <= 1:
-            return False
-        try:
-            config: Any = json.loads(op.backend_config or "{}")
-        except ValueError:
-            return False
-        if "outer_dimension_partitions" in config:
             return False
         config["outer_dimension_partitions"] = [str(part) for part in parts]
         op.properties["backend_config"] = string(json.dumps(config, separators=(",", ":")))

@@ -44,9 +44,10 @@ def exp(n: Numbers, x: SSAValue, *, rest: SSAValue | None = None, half: bool = F
     lowest = -104.0 if n.is_f32 else -746.0
     highest = (n.bias + 1 + half) * math.log(2) + 0.2
     if n.can_scale:
-        tail, k, _ = _reduced(n, n.at_least(n.at_most(x, highest), lowest), rest)
+        tail, k, _ = _reduced(n, n.at_most(x, highest), rest)
         one = n.c(0.5 if half else 1.0)
-        return n.scaled(n.fma(tail, one, one) if half else n.add(tail, one), k)
+        mantissa = n.fma(tail, one, one) if half else n.add(tail, one)
+        return n.scaled(n.select(n.cmp("olt", x, lowest), n.c(0.0), mantissa), k)
     far = n.select(n.cmp("olt", x, 0.0), n.c(0.0), x)  # zero or NaN
     # k - 1 is added to the exponent, and 2 multiplied, so that what is too large overflows; what is
     # less than normal has its exponent raised and goes the rest of the way by a product too.

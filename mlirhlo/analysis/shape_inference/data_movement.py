@@ -142,7 +142,15 @@ def concatenate(given: Given) -> Shape:
             elif UNBOUNDED in (dims[d][0], size):
                 dims[d] = most_specific(dims[d], (size, dynamic))
             else:
-                dims[d] = (size, dims[d][1] or dynamic)
+                known, was = dims[d]
+                if known != size:  # of operands behind an unbounded one
+                    what = "bound" if was and dynamic else "dimension"
+                    raise given.error(
+                        6,
+                        f"Mismatched {what} sizes {known} and {size} in dimension {d}.",
+                        operand=index,
+                    )
+                dims[d] = (size, was or dynamic)
     return array(element_type, [d[0] for d in dims], [d[1] for d in dims])
 
 

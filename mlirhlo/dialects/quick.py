@@ -145,16 +145,9 @@ def prepend(block: Block, ops: Sequence[Operation]) -> None:
 
 def insert_before_last(block: Block, op: Operation) -> None:
     """Puts a new, detached op before the last of a block, its terminator."""
-    op.parent = block
     last = block._last_op
     assert last is not None
-    op._next_op = last
-    op._prev_op = before = last._prev_op
-    if before is None:
-        block._first_op = op
-    else:
-        before._next_op = op
-    last._prev_op = op
+    insert_before(last, op)
 
 
 def insert_before(existing: Operation, op: Operation) -> None:

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from mlirhlo.dialects.hlo.ops import ComputationOp
+from mlirhlo.dialects.quick import ops_of
 
 
 class Worklist:
@@ -60,10 +61,4 @@ def ops_of_kinds(root: Operation, kinds: Collection[type[Operation]]) -> list[Op
         return [found for op in root.body.block.ops for found in ops_of_kinds(op, kinds)]
     if not isinstance(root, ComputationOp):
         return [op for op in root.walk() if type(op) in kinds]
-    found: list[Operation] = []
-    op = root.body.block.first_op
-    while op is not None:
-        if type(op) in kinds:
-            found.append(op)
-        op = op._next_op  # pyright: ignore[reportPrivateUsage]
-    return found
+    return [op for op in ops_of(root.body.block) if type(op) in kinds]

@@ -97,14 +97,17 @@ def part(value: SSAValue, index: int, shape: Shape) -> Instruction:
 
 
 def retype_parameter(computation: ComputationOp, shape: Shape) -> ParameterOp:
-    """Gives the one parameter of a computation another shape; its users are left as they are."""
+    """Gives the one parameter of a computation another shape; its users are left as they are.
+
+    It stands first from then on: what reads the new one may be put in front of any instruction.
+    """
     (old,) = computation.parameters
     properties = {k: v for k, v in old.properties.items() if k in ("metadata", "parameter_number")}
     new = make("parameter", (), shape, properties, name=old.instruction_name)
     assert isinstance(new, ParameterOp)
     block = old.parent
-    assert block is not None
-    block.insert_op_before(new, old)
+    assert block is not None and block.first_op is not None
+    block.insert_op_before(new, block.first_op)
     name = old.instruction_name
     old.output.replace_all_uses_with(new.output)
     new.instruction_name = name

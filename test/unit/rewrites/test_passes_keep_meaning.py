@@ -6,6 +6,7 @@ Bit for bit; passes that say they round otherwise are held to closeness.
 from __future__ import annotations
 
 import json
+import random
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -115,6 +116,27 @@ def _close(a: Any, b: Any, least: float = 0.0) -> bool:
         return bool(((x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x - y) <= bound)).all())
 
 
+def reorder(module: ModuleOp, seed: int) -> None:
+    """Puts the instructions of unscheduled computations into another order that definitions before uses allow."""
+    choose = random.Random(seed)
+    if HloModule(module).is_scheduled:
+        return
+    for computation in HloModule(module).computations:
+        block = computation.body.block
+        end = block.last_op
+        waiting = {op: len({v.owner for v in op.operands}) for op in block.ops if op is not end}
+        ready = [op for op, count in waiting.items() if not count]
+        while ready:
+            op = ready.pop(choose.randrange(len(ready)))
+            op.detach()
+            assert end is not None
+            block.insert_op_before(op, end)
+            for user in {use.operation for use in op.results[0].uses} - {end}:
+                waiting[user] -= 1
+                if not waiting[user]:
+                    ready.append(user)
+
+
 def check(path: Path, pipelines: Sequence[str], arguments: list[object]) -> None:
     """As `check_text`, of a file."""
     check_text(path.read_text(), path.name, pipelines, arguments)
@@ -124,9 +146,12 @@ def check_text(text: str, name: str, pipelines: Sequence[str], arguments: list[o
     """Each pipeline alone, on a copy of the module: what it leaves is valid, and computes the same; and it says
     whether it changed anything.
 
-    The program runs once, and after each pipeline that changed it, also as its text says it.
+    The program runs once, and after each pipeline that changed it, also as its text says it. Its instructions
+    stand in an order by chance.
     """
     module = parse_module(text, name)
+    reorder(module, len(text))
+    assert verify_module(module) == []
     original = print_module(module, LONG)
     before: list[Any] | None = None
     eps = narrowest(module)

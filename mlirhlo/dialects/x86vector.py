@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerType, VectorType, i32
+from xdsl.dialects.builtin import IntegerType, UnitAttr, VectorType, i32
 from xdsl.ir import Dialect
 from xdsl.irdl import (
     IRDLOperation,
@@ -12,6 +12,7 @@ from xdsl.irdl import (
     base,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     result_def,
     traits_def,
 )
@@ -31,6 +32,43 @@ class DotBF16Op(IRDLOperation):
     dst = result_def(T)
     traits = traits_def(Pure())
     assembly_format = "$src `,` $a `,` $b attr-dict `:` type($a) `->` type($src)"
+
+
+@irdl_op_definition
+class DotI8Op(IRDLOperation):
+    """To each lane of `w`, the sum of four products of neighbouring bytes of `a` and `b`, wrapping.
+
+    Bytes are signed, or unsigned where that is said, which MLIR's op cannot say: not `b` alone.
+    """
+
+    name = "x86vector.avx.dot.i8"
+    A: ClassVar = VarConstraint("A", base(VectorType))
+    T: ClassVar = VarConstraint("T", base(VectorType))
+    w = operand_def(T)
+    a = operand_def(A)
+    b = operand_def(A)
+    dst = result_def(T)
+    is_zext_a = opt_prop_def(UnitAttr, prop_name="isZextA")
+    is_zext_b = opt_prop_def(UnitAttr, prop_name="isZextB")
+    traits = traits_def(Pure())
+    assembly_format = (
+        "$w `,` $a (`zext` $isZextA^)? `,` $b (`zext` $isZextB^)? attr-dict `:` "
+        "type($a) `->` type($w)"
+    )
+
+
+@irdl_op_definition
+class DotI16Op(IRDLOperation):
+    """`a[2l] * b[2l] + a[2l + 1] * b[2l + 1]` of signed 16-bit numbers in 32 bits, wrapping.
+    An instruction that MLIR's dialect does not have."""
+
+    name = "x86vector.dot.i16"
+    A: ClassVar = VarConstraint("A", base(VectorType))
+    a = operand_def(A)
+    b = operand_def(A)
+    dst = result_def(VectorType)
+    traits = traits_def(Pure())
+    assembly_format = "$a `,` $b attr-dict `:` type($a) `->` type($dst)"
 
 
 @irdl_op_definition
@@ -94,5 +132,10 @@ class MaskRangeOp(IRDLOperation):
 
 
 X86Vector = Dialect(
-    "x86vector", [ClassFOp, CvtPackedF32ToBF16Op, DotBF16Op, MaskRangeOp, MaskScaleFOp], []
+    "x86vector",
+    [
+        *(ClassFOp, CvtPackedF32ToBF16Op, DotBF16Op, DotI8Op, DotI16Op),
+        *(MaskRangeOp, MaskScaleFOp),
+    ],
+    [],
 )

@@ -80,6 +80,14 @@ OVERLOADED: Mapping[str, tuple[int, ...]] = {
     "llvm.prefetch": (0,),
     "llvm.assume": (),
     "llvm.trap": (),
+    "llvm.x86.avx2.pmadd.wd": (),
+    "llvm.x86.avx512.pmaddw.d.512": (),
+    "llvm.x86.avx512.vpdpbusd.256": (),
+    "llvm.x86.avx512.vpdpbusd.512": (),
+    "llvm.x86.avx2.vpdpbssd.256": (),
+    "llvm.x86.avx2.vpdpbuud.256": (),
+    "llvm.x86.avx10.vpdpbssd.512": (),
+    "llvm.x86.avx10.vpdpbuud.512": (),
     "llvm.x86.avx512.fpclass.ps.512": (),
     "llvm.x86.avx512.mask.range.pd.512": (),
     "llvm.x86.avx512.mask.range.ps.512": (),
@@ -95,7 +103,6 @@ OVERLOADED: Mapping[str, tuple[int, ...]] = {
     "llvm.x86.tileloadd64.internal": (),
     "llvm.x86.tilestored64.internal": (),
     "llvm.x86.tilezero.internal": (),
-    "llvm.x86.avx512.vpdpbusd.512": (),
     "llvm.x86.sse2.pause": (),
 }
 """Operands (`RESULT`, or their number) whose types are mangled into the name, by name."""

@@ -45,6 +45,25 @@ class Target:
         """Whether it has all of them."""
         return self.features.issuperset(features)
 
+    @property
+    def multiplies_bytes(self) -> bool:
+        """Whether one instruction adds four products of an unsigned and a signed byte to each 32-bit lane."""
+        return self._has_of_width("avx512vnni", "avxvnni")
+
+    @property
+    def multiplies_bytes_of_one_sign(self) -> bool:
+        """Whether another one does that for two signed, or two unsigned, bytes."""
+        return self._has_of_width("avx10.2", "avxvnniint8")
+
+    @property
+    def multiplies_words(self) -> bool:
+        """Whether an instruction makes sums of two products of signed 16-bit numbers."""
+        return self._has_of_width("avx512bw", "avx2")
+
+    def _has_of_width(self, wide: str, narrow: str) -> bool:
+        """Features that its vectors of 512, or of 256, bits need."""
+        return self.has({64: wide, 32: narrow}.get(self.vector_bytes, "none"))
+
 
 GENERIC = Target(16, 16)
 """The least: 128-bit vectors."""

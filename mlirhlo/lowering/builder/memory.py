@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     MemRefType,
+    UnitAttr,
     i1,
 )
 from xdsl.ir import Attribute, SSAValue
@@ -21,7 +22,7 @@ from xdsl.ir import Attribute, SSAValue
 from mlirhlo.dialects import vector
 from mlirhlo.dialects.interned import integer32, integers32, integers64
 from mlirhlo.dialects.memref import PrefetchOp
-from mlirhlo.dialects.x86vector import DotBF16Op
+from mlirhlo.dialects.x86vector import DotBF16Op, DotI8Op, DotI16Op
 from mlirhlo.lowering.builder.arithmetic import ArithmeticBuilder
 from mlirhlo.lowering.builder.types import (
     EXACT,
@@ -73,6 +74,24 @@ class MemoryBuilder(ArithmeticBuilder):
         pairs = vector_of(BFloat16Type(), 2 * lanes)
         factors = [self.emit(xvector.BitcastOp, (v,), pairs) for v in (x, y)]
         return self.emit(DotBF16Op, (total, *factors), total.type)
+
+    def dot_bytes(
+        self, total: SSAValue, x: SSAValue, y: SSAValue, x_signed: bool, y_signed: bool
+    ) -> SSAValue:
+        """`total + x * y` of fours of bytes, given as their bits, in 32 bits."""
+        if x_signed and not y_signed:
+            x, y, x_signed, y_signed = y, x, y_signed, x_signed
+        fours = vector_of(IntegerType(8), 4 * lanes_of(total.type))
+        factors = [self.emit(xvector.BitcastOp, (v,), fours) for v in (x, y)]
+        signs = (("isZextA", x_signed), ("isZextB", y_signed))
+        properties: dict[str, Attribute] = {name: UnitAttr() for name, is_ in signs if not is_}
+        return self.emit(DotI8Op, (total, *factors), total.type, properties)
+
+    def dot_words(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        """`x * y` of pairs of signed 16-bit numbers, given as their bits, in 32 bits."""
+        pairs = vector_of(IntegerType(16), 2 * lanes_of(x.type))
+        factors = [self.emit(xvector.BitcastOp, (v,), pairs) for v in (x, y)]
+        return self.emit(DotI16Op, factors, x.type)
 
     def extract(self, x: SSAValue, lane: int) -> SSAValue:
         """One lane."""

@@ -18,6 +18,8 @@ from mlirhlo.dialects.x86vector import (
     ClassFOp,
     CvtPackedF32ToBF16Op,
     DotBF16Op,
+    DotI8Op,
+    DotI16Op,
     MaskRangeOp,
     MaskScaleFOp,
 )
@@ -37,6 +39,13 @@ def _of_floats(type_: Attribute) -> str:
     """How names of instructions on whole vectors end."""
     element = cast("VectorType[Attribute]", type_).element_type
     return "ps.512" if type(element) is Float32Type else "pd.512"
+
+
+def _bits(type_: Attribute) -> int:
+    """Of a vector of integers."""
+    vector = cast("VectorType[Any]", type_)
+    (lanes,) = vector.get_shape()
+    return cast(int, lanes * vector.element_type.bitwidth)
 
 
 def _sizes(to: Lowering, type_: Any) -> list[SSAValue]:
@@ -82,6 +91,28 @@ def _dot_bf16(to: Lowering, op: DotBF16Op) -> None:
     to.values[op.dst] = intrinsic(to, name, operands, op.dst.type)
 
 
+def _dot_i8(to: Lowering, op: DotI8Op) -> None:
+    w, a, b = (to.values[o] for o in op.operands)
+    is_wide = _bits(op.a.type) == 512
+    match op.is_zext_a is not None, op.is_zext_b is not None:
+        case True, False:
+            name = "avx512.vpdpbusd"
+        case False, False:
+            name = "avx10.vpdpbssd" if is_wide else "avx2.vpdpbssd"
+        case True, True:
+            name = "avx10.vpdpbuud" if is_wide else "avx2.vpdpbuud"
+        case _:
+            a, b, name = b, a, "avx512.vpdpbusd"
+    intrinsic_name = f"llvm.x86.{name}.{_bits(op.a.type)}"
+    to.values[op.dst] = intrinsic(to, intrinsic_name, [w, a, b], op.dst.type)
+
+
+def _dot_i16(to: Lowering, op: DotI16Op) -> None:
+    operands = [to.values[o] for o in op.operands]
+    name = "avx512.pmaddw.d.512" if _bits(op.a.type) == 512 else "avx2.pmadd.wd"
+    to.values[op.dst] = intrinsic(to, f"llvm.x86.{name}", operands, op.dst.type)
+
+
 def _to_bf16(to: Lowering, op: CvtPackedF32ToBF16Op) -> None:
     name = "llvm.x86.avx512bf16.cvtneps2bf16.512"
     to.values[op.dst] = intrinsic(to, name, [to.values[op.a]], op.dst.type)
@@ -115,6 +146,8 @@ HANDLERS: Mapping[str, Handler] = cast(
         "amx.tile_store": _store,
         "amx.tile_mulf": _mulf,
         "amx.tile_muli": _muli,
+        "x86vector.avx.dot.i8": _dot_i8,
+        "x86vector.dot.i16": _dot_i16,
         "x86vector.avx512.cvt.packed.f32_to_bf16": _to_bf16,
         "x86vector.avx512.dot": _dot_bf16,
         "x86vector.avx512.fpclass": _class,

@@ -1,8 +1,8 @@
 """What a contraction multiplies and adds in, by the types of its operands and result.
 
 Floats of at most 32 bits are summed in f32, as XLA:CPU does; f64 in f64; integers of at most 32 bits in
-32 bits, wrapping, which leaves the low bits right; pred as counts. Operands whose numbers bf16 or
-eight bits hold exactly are multiplied as those where the processor has instructions for it.
+32 bits, wrapping, which leaves the low bits right; pred as counts. Operands whose numbers bf16, eight
+or sixteen bits hold exactly are multiplied as those where the processor has instructions for it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from mlirhlo.dialects.hlo.element_types import (
     F64,
     PRED,
     S8,
+    S16,
     S32,
     S64,
     U8,
@@ -43,12 +44,16 @@ class Arithmetic:
     """Neighbours along the depth that are multiplied at once: they lie side by side in a unit."""
     tiles: bool = False
     """Whether tile registers do it."""
+    moved: bool = False
+    """Whether bytes on the left have their highest bit turned, which moves them by half of their range:
+    the instruction multiplies unsigned by signed ones. The micro-kernel takes away what that adds."""
 
     @property
     def name(self) -> str:
         """Part of the names of micro-kernels."""
         types = (self.lhs,) if self.lhs is self.rhs else (self.lhs, self.rhs)
-        return "_".join([*(t.name for t in types), *(["tiles"] if self.tiles else [])])
+        how = ["tiles"] * self.tiles + ["moved"] * self.moved
+        return "_".join([*(t.name for t in types), *how])
 
     @property
     def parts(self) -> int:
@@ -75,11 +80,31 @@ def choose(
             return Arithmetic(BF16, BF16, F32, 2)
         return Arithmetic(F32, F32, F32)
     if result.bits <= 32 and all(t is PRED or t.bits <= 8 for t in (lhs, rhs)):
+        left, right = (S8 if t.is_signed else U8 for t in (lhs, rhs))
         if target.has("amx-int8", "amx-tile"):
-            left, right = (S8 if t.is_signed else U8 for t in (lhs, rhs))
             return Arithmetic(left, right, S32, 4, tiles=True)
+        if target.multiplies_bytes:
+            left, right = _of_two_signs(lhs, rhs)
+            alike = left is right and not target.multiplies_bytes_of_one_sign
+            return Arithmetic(left, right, S32, 4, moved=alike)
+    if result.bits <= 32 and all(_fits_s16(t) for t in (lhs, rhs)) and target.multiplies_words:
+        return Arithmetic(S16, S16, S32, 2)
     wide = S64 if result.bits > 32 else S32
     return Arithmetic(wide, wide, wide)
+
+
+def _of_two_signs(lhs: PrimitiveType, rhs: PrimitiveType) -> tuple[PrimitiveType, PrimitiveType]:
+    """Bytes that hold the operands, one unsigned and one signed where that can be."""
+    left, right = (S8 if t.is_signed else U8 for t in (lhs, rhs))
+    if left is right is U8 and (lhs is PRED or lhs.bits < 8):
+        return S8, right
+    if left is right is U8 and (rhs is PRED or rhs.bits < 8):
+        return left, S8
+    return left, right
+
+
+def _fits_s16(t: PrimitiveType) -> bool:
+    return t is PRED or t.bits <= (16 if t.is_signed else 8)
 
 
 def one_by_one(a: Arithmetic) -> Arithmetic:

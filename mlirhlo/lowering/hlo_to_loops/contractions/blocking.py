@@ -122,10 +122,10 @@ def choose_blocking(c: Contraction, target: Target, *, reads_beside: bool) -> Bl
             1 if width == 1 else 3 if width == 3 and a.parts == 1 and target.registers >= 32 else 2
         )
         vectors = vectors if a.parts == 1 else 1
-        height = _height(rows, best_rows(target, vectors, a.parts))
+        height = _height(rows, best_rows(target, vectors, a))
     windows = window_step(c) > 0 and reads_windows(c, target)
     if windows:
-        most = best_rows(target, vectors, a.parts)
+        most = best_rows(target, vectors, a)
         height = -(-rows // -(-rows // most))
     lhs_packed = "window" if windows else _lhs_packing(c, rows, height, target)
     if a.tiles and not lhs_packed and rows % 16:
@@ -135,7 +135,7 @@ def choose_blocking(c: Contraction, target: Target, *, reads_beside: bool) -> Bl
         outer_step, unit_step = depth.outer_count, depth.inner_units
     elif streams:
         # Long stretches of a few rows of memory at a time: that is what prefetching sees through.
-        if 4 < rows <= best_rows(target, 3, 1) and width >= 3:
+        if 4 < rows <= best_rows(target, 3, a) and width >= 3:
             vectors, height = 3, rows
         outer_step, unit_step = 1, 8 if rows <= 4 else 32
     else:
@@ -264,6 +264,8 @@ def _is_plain(factor: Factor, c: Contraction) -> bool:
 
     wanted = c.arithmetic.lhs if factor is c.lhs else c.arithmetic.rhs
     element = factor.shape.element_type
+    if c.arithmetic.moved and factor is c.lhs:
+        return False
     same = element is wanted or (
         element.is_integer
         and wanted.is_integer

@@ -31,6 +31,9 @@ from mlirhlo.lowering.hlo_to_loops.math_numbers import Numbers
 from mlirhlo.lowering.hlo_to_loops.math_others import reduce_precision
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 
+MOVED_ZEROS = -0x7F7F7F80
+"""A unit of four bytes that are zero but for their highest bits, as a signed number."""
+
 
 @dataclass(frozen=True)
 class Memory:
@@ -152,7 +155,21 @@ class Reader:
         """Neighbours along an axis; zeros outside, and in lanes beyond `count` of them."""
         b = self.b
         mask = None if count is None else b.mask(b.index(count), lanes)
-        source = self.factor.shape.element_type
+        return self._moved(self._load(axis, start, lanes, mask))
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether its bytes have their highest bit turned, zeros outside of it too."""
+        return self.contraction.arithmetic.moved and self.factor is self.contraction.lhs
+
+    def _moved(self, value: Value) -> Value:
+        b = self.b
+        if not self.is_moved:
+            return value
+        return tuple(b.xori(v, b.constant(-128, v.type)) for v in value)
+
+    def _load(self, axis: int, start: Index, lanes: int, mask: SSAValue | None) -> Value:
+        b, source = self.b, self.factor.shape.element_type
         if self.strides is not None:
             stride = self.strides.get(axis, 0)
             base = b.add(self.base, b.mul(start, stride))

@@ -18,6 +18,7 @@ from xdsl.ir import SSAValue
 
 from mlirhlo.lowering.builder import FunctionBuilder, Index, vector_of
 from mlirhlo.lowering.hlo_to_loops.contractions.operands import (
+    MOVED_ZEROS,
     Reader,
     as_units,
     places_of,
@@ -329,7 +330,8 @@ class Packer:
         place = b.mul(b.add(at, u), self.parts)
         if reader is None:
             type_ = cast("MemRefType[Any]", target.type).element_type
-            values = [b.constant(0, vector_of(type_, lanes))] * self.parts
+            zero = MOVED_ZEROS if self.reader.is_moved else 0
+            values = [b.constant(zero, vector_of(type_, lanes))] * self.parts
         else:
             values = self._along(reader, b.add(span.unit, u))
         for part, value in enumerate(_side_by_side(b, values, lanes)):

@@ -28,6 +28,7 @@ from mlirhlo.lowering.builder import (
     vector_of,
 )
 from mlirhlo.lowering.hlo_to_loops.contractions.arithmetic import Arithmetic
+from mlirhlo.lowering.hlo_to_loops.contractions.operands import MOVED_ZEROS
 from mlirhlo.lowering.hlo_to_loops.elements import register_type
 from mlirhlo.lowering.target import Target
 
@@ -125,10 +126,11 @@ class Tile:
         return _Builder(self).function()
 
 
-def best_rows(target: Target, vectors: int, parts: int) -> int:
+def best_rows(target: Target, vectors: int, arithmetic: Arithmetic) -> int:
     """Most rows of a tile whose sums, and what is read, fit the registers."""
-    spare = vectors * parts + (2 if target.registers >= 32 else 1) * parts
-    return max(1, (target.registers - spare) // (vectors * parts))
+    parts, moved = arithmetic.parts, arithmetic.moved
+    spare = vectors * parts + (2 if target.registers >= 32 else 1) * parts + moved
+    return max(1, (target.registers - spare) // (vectors * parts) - moved)
 
 
 class _Builder:
@@ -163,16 +165,26 @@ class _Builder:
         """Of one tile."""
         b, tile = self.b, self.tile
         zero = b.constant(0, vector_of(self.total, tile.lanes))
-        sums: Sequence[SSAValue] = [zero] * (tile.rows * tile.vectors * tile.arithmetic.parts)
+        rows = tile.rows + tile.arithmetic.moved
+        sums: Sequence[SSAValue] = [zero] * (rows * tile.vectors * tile.arithmetic.parts)
         if not tile.outer_stride:
-            return self._depth(lhs, rhs, sums, masks)
+            return self._unmoved(self._depth(lhs, rhs, sums, masks))
         step = b.mul(self.depth, self.rhs_stride)
         with b.loop(0, b.arguments[-1], 1, [lhs, rhs, *sums], nonempty=True) as outer:
             lhs, rhs, *sums = outer.carried
             sums = self._depth(lhs, rhs, sums, masks)
             outer.carry(b.moved(lhs, tile.outer_stride), b.moved(rhs, step), *sums)
         results: Sequence[SSAValue] = outer.results
-        return results[2:]
+        return self._unmoved(results[2:])
+
+    def _unmoved(self, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        """Without what the highest bits on the left added, which the last row has."""
+        b, tile = self.b, self.tile
+        if not tile.arithmetic.moved:
+            return sums
+        whole = tile.rows * tile.vectors
+        added = sums[whole:]
+        return [b.subi(s, added[at % tile.vectors]) for at, s in enumerate(sums[:whole])]
 
     def _depth(
         self,
@@ -195,16 +207,20 @@ class _Builder:
                 for v in range(tile.vectors * parts)
             ]
             following: list[SSAValue] = []
-            for row in range(tile.rows):
-                left = [
-                    b.broadcast(b.load(lhs, [row * tile.row_stride + p]), tile.lanes)
-                    for p in range(parts)
-                ]
+            for row in range(tile.rows + tile.arithmetic.moved):
+                left = [self._left(lhs, row, part) for part in range(parts)]
                 base = row * tile.vectors * parts
                 own = before[base : base + tile.vectors * parts]
                 following += self._row(left, right, own)
             loop.carry(b.moved(lhs, tile.depth_stride), b.moved(rhs, self.rhs_stride), *following)
         return cast(Loop, loop).results[2:]
+
+    def _left(self, lhs: SSAValue, row: int, part: int) -> SSAValue:
+        """A left factor in all lanes; behind the last row, what zero is moved to."""
+        b, tile = self.b, self.tile
+        if row == tile.rows:
+            return b.constant(MOVED_ZEROS, vector_of(self.unit, tile.lanes))
+        return b.broadcast(b.load(lhs, [row * tile.row_stride + part]), tile.lanes)
 
     def _row(
         self, left: Sequence[SSAValue], right: Sequence[SSAValue], sums: Sequence[SSAValue]
@@ -224,6 +240,11 @@ class _Builder:
 
     def _product_sum(self, x: SSAValue, y: SSAValue, total: SSAValue) -> SSAValue:
         b, arithmetic = self.b, self.tile.arithmetic
+        if arithmetic.group == 4:
+            left = arithmetic.lhs.is_signed != arithmetic.moved
+            return b.dot_bytes(total, x, y, left, arithmetic.rhs.is_signed)
+        if arithmetic.group == 2 and not arithmetic.total.is_float:
+            return b.addi(total, b.dot_words(x, y))
         if arithmetic.group == 2:
             return b.dot_bf16(total, x, y)
         if arithmetic.total.is_float:

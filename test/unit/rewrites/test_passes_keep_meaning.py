@@ -221,3 +221,23 @@ def test_passes_say_whether_they_change_a_finished_module(path: Path, platform: 
         assert changed is differs, name
         if changed:
             copy = clone_module(module)
+
+
+CONSTANT_FIRST = """
+less { q = (f32[], f32[], s32[]) parameter(0) j = s32[] get-tuple-element(q), index=2
+  three = s32[] constant(3) ROOT more = pred[] compare(j, three), direction=LT }
+body { c = f32[] constant(2) one = s32[] constant(1) p = (f32[], f32[], s32[]) parameter(0)
+  a = f32[] get-tuple-element(p), index=0 b = f32[] get-tuple-element(p), index=1
+  i = s32[] get-tuple-element(p), index=2 n = s32[] add(i, one)
+  m = f32[] multiply(b, c) s = f32[] add(a, c) t = f32[] add(s, m)
+  ROOT r = (f32[], f32[], s32[]) tuple(t, b, n) }
+ENTRY e { x = f32[] parameter(0) y = f32[] parameter(1) zero = s32[] constant(0)
+  start = (f32[], f32[], s32[]) tuple(x, y, zero)
+  ROOT w = (f32[], f32[], s32[]) while(start), condition=less, body=body }
+"""
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_loops_whose_constants_stand_before_their_parameter(seed: int) -> None:
+    arguments: list[object] = [np.float32(1), np.float32(3)]
+    check_text(CONSTANT_FIRST + " " * seed, "loop", PASSES, arguments)

@@ -56,8 +56,8 @@ class Role(Enum):
     """Never inside a fusion."""
 
 
-FREE = frozenset({Role.CONSTANT, Role.IOTA, Role.BROADCAST, Role.VIEW})
-"""What costs nothing to compute once more."""
+FREE = (Role.CONSTANT, Role.IOTA, Role.BROADCAST, Role.VIEW)
+"""What costs nothing to compute once more; not a set, since members of an `Enum` are slow to hash."""
 
 _ROLES: Mapping[str, Role] = {
     "broadcast": Role.BROADCAST,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
@@ -137,15 +138,24 @@ def _output_key(form: Form, node: Node) -> object:
 def paths_to(form: Form, members: dict[Node, tuple[Path, ...]], node: Node) -> tuple[Path, ...]:
     """Places at which the members read `node`, each once."""
     found: dict[Path, None] = {}
-    for user in node.users:
-        paths = members.get(user)
-        if paths is None:
-            continue
+    for user in readers_in(members, node):
+        paths = members[user]
         for number, operand in enumerate(user.operands):
             if operand is node:
                 for path in paths:
                     found[_through(form, user, number, path)] = None
     return tuple(found)
+
+
+def readers_in(members: Mapping[Node, object], node: Node) -> list[Node]:
+    """Those of `members` that read `node`.
+
+    What the whole computation reads, such as a constant, is asked about by every group: it is looked for among
+    the members then, so that all groups together look at each instruction once.
+    """
+    if len(node.users) <= len(members):
+        return [user for user in node.users if user in members]
+    return [member for member in members if node in member.operands]
 
 
 def paths_under(group: Group, form: Form) -> dict[Node, tuple[Path, ...]]:

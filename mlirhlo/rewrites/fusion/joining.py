@@ -21,6 +21,7 @@ from mlirhlo.rewrites.fusion.groups import (
     fold_form,
     paths_to,
     paths_under,
+    readers_in,
 )
 from mlirhlo.rewrites.fusion.spaces import FoldKind, Rows
 
@@ -162,7 +163,7 @@ def _with_form(group: Group, node: Node, kinds: Kinds) -> Admission | Refusal:
 def _below_update(group: Group, node: Node, kinds: Kinds) -> bool:
     """Whether only the update's value, not its place, depends on it; with moves its place may."""
     root = group.outputs[0]
-    return root.operands[0] is not node if kinds.moves else root not in node.users
+    return root.operands[0] is not node if kinds.moves else node not in root.operands
 
 
 def _as_whole(group: Group, node: Node) -> Admission | None:
@@ -211,7 +212,7 @@ def _reduce(group: Group, node: Node, paths: tuple[Path, ...]) -> Admission | Re
     assert fold is not None
     keys = {key for key, _ in paths}
     if form.kind is Kind.ROW and keys == {EACH_ROW} and fold.rows == form.rows:
-        spread = any(u.role is Role.BROADCAST and u in group.members for u in node.users)
+        spread = any(u.role is Role.BROADCAST for u in readers_in(group.members, node))
         refusal = _too_long(fold.rows) if spread and fold.rows is not None else None
         return refusal or Admission(form, paths)
     if form.kind in (Kind.COLUMN, Kind.REDUCE) and keys == {AFTER}:

@@ -10,7 +10,7 @@ from mlirhlo.rewrites.fusion import cost
 from mlirhlo.rewrites.fusion.graph import FREE, Node, Role
 from mlirhlo.rewrites.fusion.groups import Form, Group, Kind, start
 from mlirhlo.rewrites.fusion.joining import Kinds, Refusal
-from mlirhlo.rewrites.fusion.regrouping import regroup
+from mlirhlo.rewrites.fusion.regrouping import regroup_both
 from mlirhlo.rewrites.passes import Remark
 
 
@@ -67,11 +67,13 @@ class PriorityQueue:
         if not readers or node.is_root or node.has_control or node.role is Role.OTHER:
             return 0.0
         copies = len(readers)
-        if copies > 1 and any(m.is_expensive for m in self.groups[node].members):
-            return 0.0
-        again = (copies - 1) * node.elements * node.chain
-        inputs = sum(n.size_bytes for n in self.groups[node].inputs if n.role not in FREE)
-        moved = node.size_bytes * (1 + copies) - inputs * (copies - 1)
+        moved, again = node.size_bytes * (1 + copies), 0.0
+        if copies > 1:
+            group = self.groups[node]
+            if any(member.is_expensive for member in group.members):
+                return 0.0
+            again = (copies - 1) * node.elements * node.chain
+            moved -= sum([n.size_bytes for n in group.inputs if n.role not in FREE]) * (copies - 1)
         saved = moved * cost.BYTE_TIME + cost.KERNEL_TIME - again
         return max(saved, 0.001 if node.role in FREE else 0.0)
 
@@ -103,4 +105,4 @@ class PriorityQueue:
             return Refusal("barrier", "shardings, backend configurations or streams differ")
         if len(mine.members) + len(theirs.members) > cost.LARGEST_GROUP:
             return Refusal("size", "the fusion would have too many instructions")
-        return regroup({**mine.members, **theirs.members}, (reader,), self.kinds)
+        return regroup_both(mine, theirs, self.kinds)

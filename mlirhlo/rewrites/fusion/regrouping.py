@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import NameUniquer
@@ -11,29 +12,71 @@ from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.rewrites.defuser import defuse
 from mlirhlo.rewrites.fusion.graph import Node, graph_of
 from mlirhlo.rewrites.fusion.groups import Group, start
-from mlirhlo.rewrites.fusion.joining import Kinds, Refusal, admit, admit_beside, admit_output
+from mlirhlo.rewrites.fusion.joining import (
+    Admission,
+    Kinds,
+    Refusal,
+    admit,
+    admit_beside,
+    admit_output,
+)
 
 
 def regroup(nodes: Collection[Node], outputs: Collection[Node], kinds: Kinds) -> Group | Refusal:
     """The one group of `nodes` that writes `outputs`; why there is none, by the rules of joining."""
-    group: Group | None = None
-    for node in sorted(nodes, key=lambda node: -node.index):
-        if group is None:
-            group = start(node)
-            continue
-        found = admit(group, node, kinds) if node in group.inputs else None
-        if found is None and node in outputs:
-            found = admit_beside(group, node, kinds)
-        if isinstance(found, Refusal) or found is None:
-            return found or Refusal("unread", "nothing of the fusion reads it")
-        if node in outputs:
-            refusal = admit_output(group, node, found, kinds)
-            if refusal is not None:
-                return refusal
-        if found.members is not None:
-            group.members = found.members
-        group.add(node, found.form, found.paths, is_output=node in outputs)
-    return group or Refusal("empty", "there is nothing to fuse")
+    ordered = sorted(nodes, key=_from_the_end)
+    if not ordered:
+        return Refusal("empty", "there is nothing to fuse")
+    group = start(ordered[0])
+    for node in ordered[1:]:
+        refusal = _take_in(group, node, outputs, kinds)
+        if refusal is not None:
+            return refusal
+    return group
+
+
+def regroup_both(mine: Group, theirs: Group, kinds: Kinds) -> Group | Refusal:
+    """`regroup` of two groups that it gave, of one output each; `theirs` reads the output of `mine`."""
+    output = mine.outputs[0]
+    if next(reversed(theirs.members)).index < output.index:
+        return regroup({**mine.members, **theirs.members}, theirs.outputs, kinds)
+    # All of `theirs` comes first, and is a group already: it is gone on from there.
+    found = admit(theirs, output, kinds)
+    if isinstance(found, Refusal):
+        return found
+    members, inputs = dict(theirs.members), dict(theirs.inputs)
+    group = replace(theirs, outputs=list(theirs.outputs), members=members, inputs=inputs)
+    _join(group, output, found)
+    for node in list(mine.members)[1:]:
+        refusal = _take_in(group, node, (), kinds)
+        if refusal is not None:
+            return refusal
+    return group
+
+
+def _from_the_end(node: Node) -> int:
+    return -node.index
+
+
+def _take_in(group: Group, node: Node, outputs: Collection[Node], kinds: Kinds) -> Refusal | None:
+    """Lets `node` join a group, all that reads it there being in it; why it cannot."""
+    found = admit(group, node, kinds) if node in group.inputs else None
+    if found is None and node in outputs:
+        found = admit_beside(group, node, kinds)
+    if isinstance(found, Refusal) or found is None:
+        return found or Refusal("unread", "nothing of the fusion reads it")
+    if node in outputs:
+        refusal = admit_output(group, node, found, kinds)
+        if refusal is not None:
+            return refusal
+    _join(group, node, found, is_output=node in outputs)
+    return None
+
+
+def _join(group: Group, node: Node, found: Admission, *, is_output: bool = False) -> None:
+    if found.members is not None:
+        group.members = found.members
+    group.add(node, found.form, found.paths, is_output=is_output)
 
 
 def take_apart(

@@ -50,11 +50,15 @@ def tile(array: Array, sharding: Sharding | None, device: int) -> Array:
     return np.pad(part, missing, constant_values=fill)
 
 
-def partitioned(text: str, count: int, before: str = "sharding-propagation") -> Any:
+def partitioned(
+    text: str, count: int, before: str = "sharding-propagation", options: str = ""
+) -> Any:
     """The module of one device, valid, as its own text says it."""
     module = parse_module(text)
     first = f"{before}{{num-partitions={count}}}," if before else ""
-    run_pipeline(module, parse_pipeline(f"{first}spmd-partitioning{{num-partitions={count}}}"))
+    run_pipeline(
+        module, parse_pipeline(f"{first}spmd-partitioning{{num-partitions={count} {options}}}")
+    )
     assert verify_module(module) == []
     return parse_module(print_module(module, LONG))
 
@@ -66,13 +70,14 @@ def compare(
     *,
     before: str = "sharding-propagation",
     bound: float = 1e-5,
+    options: str = "",
 ) -> Any:
     """Holds the partitioned module's results to the module's own; the partitioned module."""
     whole = parse_module(text)
     entry = HloModule(whole).entry
     places_in = [s for op in entry.parameters for s in shardings_of(op)]
     places_out = shardings_of(entry.root)
-    parts = partitioned(text, count, before)
+    parts = partitioned(text, count, before, options)
     wanted = run_module(whole, list(inputs))
     given = [
         [tile(a, s, device) for a, s in zip(inputs, places_in, strict=True)]

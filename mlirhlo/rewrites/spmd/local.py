@@ -18,9 +18,23 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.rewrites.spmd.emit import Estimate, Value, sized
 from mlirhlo.rewrites.spmd.factors import Dims, Factors, gathered, leaves
 from mlirhlo.rewrites.spmd.grid import Axes, Grid, Placement
-from mlirhlo.rewrites.spmd.part import Opaque, Part, reshard
+from mlirhlo.rewrites.spmd.part import Opaque, Part, mask, reshard
 
 Leaf: TypeAlias = Part | Opaque
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """When a collective around a dot is taken apart, see `windowed_einsum`."""
+
+    threshold_mib: int | None = None
+    """Size from which on an array is not made; None: always made."""
+    is_unrolled: bool = False
+    is_bidirectional: bool = False
+    faster: bool = False
+    skip_users: bool = False
+    for_all_gather: bool = True
+    for_reduce_scatter: bool = True
 
 
 @dataclass(slots=True)
@@ -36,6 +50,9 @@ class Work:
     manual: frozenset[int]
     computations: Mapping[str, ComputationOp]
     emit: Estimate
+    windows: Windows = Windows()
+    target: Placement | None = None
+    """Where the result is brought to afterwards."""
 
     def placement(self, dims: Dims) -> Placement:
         """Where an array of these factors is."""
@@ -52,6 +69,15 @@ class Work:
         """What the device has of operand `index`, brought to its place."""
         operand = self.operands[index]
         return operand.value if isinstance(operand, Opaque) else self.part(index).value
+
+    def cleared(self, index: int) -> Part:
+        """Operand `index` at its place, with zeros for the padding that would be summed."""
+        part = self.part(index)
+        zero = self.emit.constant(0, part.shape.element_type)
+        for dim, factors in enumerate(self.factors.operands[index]):
+            if set(factors) & self.factors.reduced:
+                part = mask(part, dim, zero, self.emit)
+        return part
 
     def axes(self, factors: Sequence[int]) -> Axes:
         """Axes of a dimension made of `factors`."""

@@ -11,25 +11,17 @@ from mlirhlo.rewrites.spmd.emit import Value
 from mlirhlo.rewrites.spmd.factors import sizes_of
 from mlirhlo.rewrites.spmd.halo import fetch
 from mlirhlo.rewrites.spmd.local import Leaf, Work, handles, plain
-from mlirhlo.rewrites.spmd.part import Part, mask
 from mlirhlo.rewrites.spmd.reducers import addition
-
-
-def cleared(work: Work, index: int) -> Part:
-    """Operand `index` at its place, with zeros for the padding that would be summed."""
-    part = work.part(index)
-    zero = work.emit.constant(0, part.shape.element_type)
-    for dim, factors in enumerate(work.factors.operands[index]):
-        if set(factors) & work.factors.reduced:
-            part = mask(part, dim, zero, work.emit)
-    return part
+from mlirhlo.rewrites.spmd.windowed_einsum import windowed
 
 
 @handles("dot")
 def dot(work: Work) -> list[Leaf]:
     """A dot of tiles; partial sums along the axes that cut contracted dimensions."""
+    if (overlapped := windowed(work)) is not None:
+        return overlapped
     operands = [
-        cleared(work, k).value if work.partial and k < 2 else work.value(k)
+        work.cleared(k).value if work.partial and k < 2 else work.value(k)
         for k in range(len(work.operands))
     ]
     value = work.emit.like(work.op, operands, work.local_result(), work.op.properties)
@@ -46,8 +38,8 @@ def convolution(work: Work) -> list[Leaf]:
     labels, window = op.dim_labels, op.window
     if labels is None or window is None or len(op.inputs) != 2:
         return plain(work)
-    lhs = cleared(work, 0) if work.partial else work.part(0)
-    rhs = cleared(work, 1) if work.partial else work.part(1)
+    lhs = work.cleared(0) if work.partial else work.part(0)
+    rhs = work.cleared(1) if work.partial else work.part(1)
     value: Value = lhs.value
     dimensions = list(window.dimensions)
     zero = work.emit.constant(0, lhs.shape.element_type)

@@ -129,42 +129,43 @@ def _common(a: Axes, b: Axes) -> int:
     return count
 
 
-def _tile(part: Part, dim: int, axes: Axes) -> int:
+def tile_of(part: Part, dim: int, axes: Axes) -> int:
+    """Size of a tile of one dimension along `axes`."""
     return -(-part.shape.dimensions[dim] // part.placement.grid.product(axes))
 
 
-def _can_cut(part: Part, dim: int, axes: Axes) -> bool:
+def can_cut(part: Part, dim: int, axes: Axes) -> bool:
     """Whether tiles along `axes` more are parts of the tiles there are."""
     here = part.placement.dims[dim]
     k = part.placement.grid.product(axes)
-    return not here or _tile(part, dim, (*here, *axes)) * k == _tile(part, dim, here)
+    return not here or tile_of(part, dim, (*here, *axes)) * k == tile_of(part, dim, here)
 
 
 def _leads_to(part: Part, dim: int, axes: Axes, wanted: Axes) -> bool:
     """Whether the tiles that are wanted are parts of those that a cut along `axes` makes."""
     after = (*part.placement.dims[dim], *axes)
     more = part.placement.grid.product(wanted[len(after) :])
-    return _tile(part, dim, wanted) * more == _tile(part, dim, after)
+    return tile_of(part, dim, wanted) * more == tile_of(part, dim, after)
 
 
-def _can_join(part: Part, dim: int, keep: int) -> bool:
+def can_join(part: Part, dim: int, keep: int) -> bool:
     """Whether tiles along the first `keep` axes are made of the tiles there are."""
     here = part.placement.dims[dim]
     k = part.placement.grid.product(here[keep:])
-    return keep == 0 or _tile(part, dim, here) * k == _tile(part, dim, here[:keep])
+    return keep == 0 or tile_of(part, dim, here) * k == tile_of(part, dim, here[:keep])
 
 
 def _padded(part: Part, dim: int, axes: Axes, emit: Estimate) -> Value:
     """The local value, filled up so that it falls into equal tiles along `axes`."""
     k = part.placement.grid.product(axes)
-    tile = _tile(part, dim, (*part.placement.dims[dim], *axes))
+    tile = tile_of(part, dim, (*part.placement.dims[dim], *axes))
     return emit.pad(part.value, dim, 0, k * tile - array_of(part.value).dimensions[dim])
 
 
 def _cut(part: Part, dim: int, axes: Axes, emit: Estimate) -> Part:
     """One more cut of a dimension: each device keeps its tile."""
     here = (*part.placement.dims[dim], *axes)
-    tile = _tile(part, dim, here)
+    tile = tile_of(part, dim, here)
     value = _padded(part, dim, axes, emit)
     start = emit.coordinate(part.placement.grid, axes, tile)
     placement = part.placement.with_dim(dim, here)
@@ -186,7 +187,7 @@ def _slice(part: Part, target: Placement, emit: Estimate) -> Part | None:
             free = wanted[len(here) :]
             taken = [a in part.placement.used for a in free]
             free = free[: taken.index(True)] if True in taken else free
-            if free and _can_cut(part, dim, free) and _leads_to(part, dim, free, wanted):
+            if free and can_cut(part, dim, free) and _leads_to(part, dim, free, wanted):
                 return _cut(part, dim, free, emit)
     return None
 
@@ -202,9 +203,9 @@ def _exchange(part: Part, target: Placement, emit: Estimate) -> Part | None:
             more = wanted[len(start) :]
             for cut in range(keep, len(here)):
                 axes = here[cut:]
-                if more[: len(axes)] != axes or not _can_cut(part, dim, axes):
+                if more[: len(axes)] != axes or not can_cut(part, dim, axes):
                     continue
-                if _can_join(part, source, cut) and _leads_to(part, dim, axes, wanted):
+                if can_join(part, source, cut) and _leads_to(part, dim, axes, wanted):
                     return _all_to_all(part, source, cut, dim, emit)
     return None
 
@@ -246,7 +247,7 @@ def _rebalance(part: Part, target: Placement, emit: Estimate) -> Part | None:
         axes = here.dims[source][cut:]
         if here.grid.product(here.dims[source][:cut]) != counts[source][1]:
             continue
-        if _can_join(part, source, cut) and _can_cut(part, dim, axes):
+        if can_join(part, source, cut) and can_cut(part, dim, axes):
             return _all_to_all(part, source, cut, dim, emit)
     return None
 
@@ -292,7 +293,7 @@ def _reorder(part: Part, target: Placement, emit: Estimate) -> Part | None:
             # Axes that are missing in front: cut by them first, as the minor ones.
             missing = tuple(a for a in wanted if a not in here)
             is_free = not any(a in part.placement.used for a in missing)
-            if not is_free or not _can_cut(part, dim, missing):
+            if not is_free or not can_cut(part, dim, missing):
                 continue
             if any(a not in wanted for a in here):
                 continue
@@ -309,9 +310,9 @@ def _gather(part: Part, target: Placement, emit: Estimate) -> Part | None:
         if here == wanted:
             continue
         keep = _common(here, wanted)
-        if keep == len(here) and _can_cut(part, dim, wanted[keep : keep + 1]):
-            continue
-        if keep == len(here) or not _can_join(part, dim, keep):
+        if keep == len(here) and can_cut(part, dim, wanted[keep:]):
+            continue  # a slice, as soon as no other dimension is cut along these axes
+        if keep == len(here) or not can_join(part, dim, keep):
             keep = 0
         return _all_gather(part, dim, keep, emit)
     return None
@@ -368,7 +369,7 @@ def _finish_sums(part: Part, target: Placement, emit: Estimate) -> Part:
             more = wanted[len(here) :]
             for is_sum, run in groupby([(a in left, a) for a in more], key=itemgetter(0)):
                 axes = tuple(a for _, a in run)
-                if part.placement.used & set(axes) or not _can_cut(part, dim, axes):
+                if part.placement.used & set(axes) or not can_cut(part, dim, axes):
                     break
                 if not is_sum:
                     part = _cut(part, dim, axes, emit)

@@ -33,7 +33,7 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.rewrites.spmd.emit import Computations, Emitter, Value, shape_of_value
 from mlirhlo.rewrites.spmd.factors import leaves, rank_of
 from mlirhlo.rewrites.spmd.grid import Axes, Grids, Placement, whole
-from mlirhlo.rewrites.spmd.local import Leaf, Work
+from mlirhlo.rewrites.spmd.local import Leaf, Windows, Work
 from mlirhlo.rewrites.spmd.part import Opaque, Part, Tree, reshard
 from mlirhlo.rewrites.spmd.shifting_rules import variants_of
 from mlirhlo.rewrites.spmd.strategy import cheapest, common_grid, manual_of
@@ -92,8 +92,11 @@ def local_shape(shape: Shape, places: list[Placement | None]) -> Shape:
 class Partitioner:
     """Writes the program of one device."""
 
-    def __init__(self, module: HloModule, grids: Grids, computations: Computations) -> None:
+    def __init__(
+        self, module: HloModule, grids: Grids, computations: Computations, windows: Windows
+    ) -> None:
         """Takes the computations of `module` as they are now."""
+        self.windows: Windows = windows
         self.module: HloModule = module
         self.grids: Grids = grids
         self.added: Computations = computations
@@ -259,7 +262,7 @@ class Partitioner:
         grid = common_grid(operands, targets, self.grids.main)
         manual = manual_of(operands)
         works = [
-            Work(op, operands, factors, {}, grid, manual, self.old, emit)
+            Work(op, operands, factors, {}, grid, manual, self.old, emit, self.windows)
             for factors in variants_of(op)
         ]
         return shaped(op.shape, cheapest(works, targets))

@@ -20,6 +20,7 @@ from mlirhlo.rewrites.spmd import (
 )
 from mlirhlo.rewrites.spmd.emit import Computations
 from mlirhlo.rewrites.spmd.grid import Grids
+from mlirhlo.rewrites.spmd.local import Windows
 from mlirhlo.rewrites.spmd.partitioner import Partitioner
 from mlirhlo.rewrites.spmd.partitions import partitions_of, shardings_of
 
@@ -42,9 +43,11 @@ class SpmdPartitioningPass(HloPass):
     For each instruction the cheapest of several ways is taken, by the bytes that devices send to each other and by
     the work they do; what has no way of its own is done on whole arrays and sliced. Resharding is by the cheapest
     collectives: slices, all-gathers, all-to-alls, collective-permutes, reduce-scatters. Computations that are
-    called become one for each call. A module for one partition, and one that is partitioned already (its entry's
-    name ends in `_spmd`), stays. Run `sharding-propagation` (or `shardy-xla`) before: values without a sharding
-    are put where that costs least, loops' and branches' are whole.
+    called become one for each call. With `threshold_for_windowed_einsum_mib` large all-gathers before dots and
+    reduce-scatters behind them become loops that multiply one tile while another is on its way. A module for one
+    partition, and one that is partitioned already (its entry's name ends in `_spmd`), stays. Run
+    `sharding-propagation` (or `shardy-xla`) before: values without a sharding are put where that costs least, loops'
+    and branches' are whole.
     Source: reference of the passes, "SPMD partitioner".
     """
 
@@ -53,6 +56,21 @@ class SpmdPartitioningPass(HloPass):
 
     num_partitions: int = 0
     """Partitions; 0: as many as the module's header says."""
+    threshold_for_windowed_einsum_mib: int | None = None
+    """Size from which on an operand that would be gathered for a dot, or a result that would be reduced and
+    scattered behind it, goes around the devices tile by tile; none: never, as on XLA's platforms."""
+    unroll_windowed_einsum: bool = False
+    """Two steps of a windowed einsum in one turn of its loop."""
+    bidirectional_windowed_einsum: bool = False
+    """Tiles go around both ways, in half as many steps; for even numbers of tiles."""
+    choose_faster_windowed_einsum_over_mem: bool = False
+    """Where two collectives of a dot could be windowed: that which sends more, not that which takes more memory."""
+    skip_checking_windowed_einsum_users: bool = False
+    """Also operands that other dots read, which else share what is gathered once."""
+    enable_windowed_einsum_for_all_gather: bool = True
+    """All-gathers of operands may be windowed."""
+    enable_windowed_einsum_for_reduce_scatter: bool = True
+    """Reduce-scatters of results may be windowed."""
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Partitions; whether there was more than one partition."""
@@ -61,17 +79,29 @@ class SpmdPartitioningPass(HloPass):
         if count == 1:
             return False
         with paused_gc():
-            _partition(module, count)
+            _partition(module, count, self._windows)
         return True
 
+    @property
+    def _windows(self) -> Windows:
+        return Windows(
+            self.threshold_for_windowed_einsum_mib,
+            self.unroll_windowed_einsum,
+            self.bidirectional_windowed_einsum,
+            self.choose_faster_windowed_einsum_over_mem,
+            self.skip_checking_windowed_einsum_users,
+            self.enable_windowed_einsum_for_all_gather,
+            self.enable_windowed_einsum_for_reduce_scatter,
+        )
 
-def _partition(module: HloModule, count: int) -> None:
+
+def _partition(module: HloModule, count: int, windows: Windows) -> None:
     grids = Grids(count, shardings_of(module))
     channels = [int_of(op.properties.get("channel_id")) for op in module.instructions]
     names = NameUniquer(c.computation_name for c in module.computations)
     added = Computations(module.replica_count, count, names, max(channels, default=0))
     old_entry = module.entry
-    entry = Partitioner(module, grids, added).entry()
+    entry = Partitioner(module, grids, added, windows).entry()
     block = module.op.body.block
     for computation in (*added.added, entry):
         block.insert_op_before(computation, old_entry)

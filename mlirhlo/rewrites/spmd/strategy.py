@@ -38,6 +38,7 @@ def cheapest(works: Sequence[Work], targets: Sequence[Placement | None]) -> list
     if len(candidates) > 1:
         costs = [_cost(work, targets) for work in candidates]
         best = candidates[costs.index(min(costs))]
+    best = replace(best, target=targets[0] if len(targets) == 1 else None)
     return _at_targets(perform(best), targets, best.emit)
 
 

@@ -137,7 +137,7 @@ def _printed(text: bytes, name: str) -> str:
     return print_kernel(read_kernel(text, name), keep_names=False)
 
 
-def run_ours(case: Case) -> None:
+def run_ours(case: Case, generation: str = "v5e") -> None:
     """Our stages' texts, of the module as the TPU compiler read it."""
 
     def observe(module: ModuleOp, stage: str, number: int) -> None:
@@ -147,7 +147,7 @@ def run_ours(case: Case) -> None:
     try:
         text = case.theirs.get("original")
         module = case.module.clone() if text is None else read_kernel(text.encode(), case.name)
-        run_pipeline(module, observe=observe)
+        run_pipeline(module, observe=observe, generation=generation)
     except HloError as problem:
         case.problem = problem.diagnostics[0].message
 
@@ -224,7 +224,7 @@ def main() -> int:
         folder.mkdir(parents=True, exist_ok=True)
         verdicts = run_theirs(cases, folder)
     for case in cases:
-        run_ours(case)
+        run_ours(case, options.generation)
     report(cases, verdicts, options)
     return 0
 

@@ -64,7 +64,7 @@ class Options:
         "",
         group="Checks",
         metavar="GENERATION",
-        help="refuse what v4, v5e, v5p, v6e or tpu7x does not take",
+        help="refuse what v4, v5e, v5p, v6e or tpu7x does not take; stages are as for it (or for v5e)",
     )
     memory: bool = flag(
         False, group="Checks", help="with --target: print who uses which memory, to standard error"
@@ -95,8 +95,9 @@ def _run_stages(module: ModuleOp, options: Options, xla: DebugOptions) -> None:
     from mlirhlo.mosaic.pipeline.dumps import kernel_name
 
     debug_info = xla.xla_mosaic_enable_dump_debug_info
+    generation = options.target or "v5e"
     if not (options.stop_after or options.start_after):
-        dump_stages(module, folder, debug_info=debug_info)
+        dump_stages(module, folder, debug_info=debug_info, generation=generation)
         return
     dump = StageDump(folder, kernel_name(module), debug_info=debug_info) if folder else None
     run_pipeline(
@@ -104,6 +105,7 @@ def _run_stages(module: ModuleOp, options: Options, xla: DebugOptions) -> None:
         start_after=options.start_after or None,
         stop_after=None if options.stop_after in ("", "all") else options.stop_after,
         observe=dump,
+        generation=generation,
     )
 
 

@@ -19,11 +19,14 @@ from mlirhlo.mosaic.pipeline.building import (
     vector_type,
 )
 from mlirhlo.mosaic.pipeline.matmul import plain_product
+from mlirhlo.mosaic.pipeline.widening import widen
 from mlirhlo.mosaic.target.tiling import shape_in
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Attribute, SSAValue
+
+    from mlirhlo.mosaic.target.generations import Generation
 
 _CASTS = {
     "arith.extf": ("tpu.extf", None),
@@ -122,6 +125,7 @@ def _reduce(op: Operation) -> None:
 
 
 _NEUTRAL = {
+    "sum": ("0",),
     "maxf": ("0xFF800000", "0xFF80"),
     "minf": ("0x7F800000", "0x7F80"),
     "maxsi": (str(-(2**31)), str(-(2**15))),
@@ -138,10 +142,13 @@ def _is_neutral(acc: SSAValue, kind: str) -> bool:
     return stated[stated.find("<") + 1 : stated.find(">")] in _NEUTRAL.get(kind, ())
 
 
-def canonicalize_mosaic(module: ModuleOp) -> None:
-    """Broadcasts that add dimensions are a reshape and one of equal rank; products are of matrices."""
+def canonicalize_mosaic(module: ModuleOp, generation: Generation) -> None:
+    """What a generation has not becomes what it has: narrow elements are computed wide, broadcasts
+    that add dimensions are a reshape and one of equal rank, and products are of matrices."""
     for function in functions_of(module):
         for op in list(function.walk()):
+            if widen(op, generation):
+                continue
             if name_of(op) == "vector.broadcast" and is_vector(op.operands[0].type):
                 _equal_rank(op)
             elif name_of(op) in ("tpu.matmul", "vector.contract"):

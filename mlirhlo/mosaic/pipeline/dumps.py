@@ -105,6 +105,7 @@ def dump_stages(
     name: str | None = None,
     debug_info: bool = False,
     clock: Callable[[], int] = _moment,
+    generation: str = "v5e",
 ) -> tuple[Path, ...]:
     """Runs the pipeline on a copy of a kernel, and writes a file a stage; gives the files.
 
@@ -118,7 +119,7 @@ def dump_stages(
 
     dump = StageDump(directory, name or kernel_name(module), debug_info=debug_info, clock=clock)
     try:
-        run_pipeline(module.clone(), observe=dump)
+        run_pipeline(module.clone(), observe=dump, generation=generation)
     except HloError as problem:
         if problem.code == "HLO0752":
             raise

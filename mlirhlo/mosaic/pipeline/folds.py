@@ -28,39 +28,6 @@ def _fold_condition(op: Operation) -> SSAValue | None:
     return bit if bit.type == op.results[0].type else None
 
 
-def _fold_integers(op: Operation) -> SSAValue | None:
-    """Sums and products of known integers."""
-    type_ = op.results[0].type
-    left, right = (constant_of(operand) for operand in op.operands)
-    if is_vector(type_) or left is None or right is None:
-        return None
-    value = {
-        "arith.addi": left + right,
-        "arith.subi": left - right,
-        "arith.muli": left * right,
-    }[name_of(op)]
-    if not -(1 << 31) <= value < 1 << 31:
-        return None
-    new = build(
-        "arith.constant", (), (type_,), {"value": IntegerAttr(value, cast("Any", type_))}, op
-    )
-    return insert(new, op).results[0]
-
-
-def _fold_index_cast(op: Operation) -> SSAValue | None:
-    """The cast of a known integer."""
-    known, type_ = constant_of(op.operands[0]), op.results[0].type
-    source = op.operands[0].owner
-    if known is None or is_vector(type_):
-        return None
-    if isinstance(source, Operation) and name_of(source) != "arith.constant":
-        return None
-    new = build(
-        "arith.constant", (), (type_,), {"value": IntegerAttr(known, cast("Any", type_))}, op
-    )
-    return insert(new, op).results[0]
-
-
 def _spread(op: Operation, source: Operation) -> SSAValue | None:
     """The constant of one value that `op` makes of the constant `source`; None for others."""
     if name_of(source) != "arith.constant":
@@ -124,7 +91,7 @@ def _fold_reshape(op: Operation) -> SSAValue | None:
     constant = _spread(op, source)
     if constant is not None:
         return constant
-    if name_of(source) in RESHAPES:
+    if name_of(source) == name_of(op):
         if source.operands[0].type == type_:
             return source.operands[0]
         new = build(name_of(op), (source.operands[0],), (type_,), None, op)
@@ -142,6 +109,15 @@ def _fold_registers(op: Operation) -> SSAValue | None:
     if source.attributes.get("out_layout") != op.attributes.get("in_layout"):
         return None
     return source.operands[0]
+
+
+def _fold_unsigned(op: Operation) -> SSAValue | None:
+    """`sitofp (extui x) => uitofp x`"""
+    source = op.operands[0].owner
+    if not isinstance(source, Operation) or name_of(source) != "arith.extui":
+        return None
+    new = build("arith.uitofp", source.operands, (op.results[0].type,), None, op)
+    return insert(new, op).results[0]
 
 
 def _fold_swapped(op: Operation) -> SSAValue | None:
@@ -170,45 +146,8 @@ def _number(value: SSAValue) -> int | None:
     return int(text) if text.lstrip("-").isdigit() else None
 
 
-def _made(op: Operation, number: int) -> SSAValue | None:
-    """The constant of the operation's type; none for floats."""
-    type_ = op.results[0].type
-    element = getattr(type_, "element_type", type_)
-    if not str(element).startswith(("i", "index")):
-        return None
-    plain = IntegerAttr(number, cast("Any", element))
-    value = splat(plain, type_) if is_vector(type_) else plain
-    if value is None:
-        return None
-    return insert(build("arith.constant", (), (type_,), {"value": value}, op), op).results[0]
-
-
-_COMPARE: dict[int, Callable[[int, int], bool]] = {
-    0: int.__eq__,
-    1: int.__ne__,
-    2: int.__lt__,
-    3: int.__le__,
-    4: int.__gt__,
-    5: int.__ge__,
-}
 _UNIT = {"arith.addi": 0, "arith.subi": 0, "arith.muli": 1, "arith.divsi": 1, "arith.ori": 0}
 """What changes nothing on the right."""
-
-
-def _fold_comparison(op: Operation) -> SSAValue | None:
-    """Comparisons of known integers, and of booleans made wide with zero."""
-    left, right = (_number(operand) for operand in op.operands)
-    compare = _COMPARE.get(integer_of(op, "predicate"))
-    if left is not None and right is not None and compare is not None:
-        return _made(op, int(compare(left, right)))
-    return _fold_condition(op)
-
-
-def _fold_wide(op: Operation) -> SSAValue | None:
-    """Known integers made wide."""
-    known = _number(op.operands[0])
-    bits = str(getattr(op.operands[0].type, "element_type", op.operands[0].type))
-    return None if known is None or bits != "i1" else _made(op, known & 1)
 
 
 def _fold_unit(op: Operation) -> SSAValue | None:
@@ -261,16 +200,16 @@ _COMMUTES = (
 )
 FOLDS: Mapping[str, Callable[[Operation], SSAValue | None]] = {
     **dict.fromkeys(_COMMUTES, _fold_swapped),
-    "arith.cmpi": _fold_comparison,
-    "arith.extui": _fold_wide,
-    "arith.addi": _each(_fold_swapped, _fold_integers, _fold_unit),
-    "arith.subi": _each(_fold_integers, _fold_unit),
-    "arith.muli": _each(_fold_swapped, _fold_integers, _fold_unit),
+    "arith.cmpi": _fold_condition,
+    "arith.addi": _each(_fold_swapped, _fold_unit),
+    "arith.subi": _fold_unit,
+    "arith.muli": _each(_fold_swapped, _fold_unit),
     "arith.divsi": _fold_unit,
     "arith.ori": _each(_fold_swapped, _fold_unit),
     "arith.xori": _each(_fold_swapped, _fold_twice),
     "vector.extract": _fold_extract,
-    "arith.index_cast": _fold_index_cast,
+    "arith.sitofp": _fold_unsigned,
+    "arith.uitofp": _fold_unsigned,
     "vector.broadcast": _fold_broadcast,
     "vector.shape_cast": _fold_reshape,
     "tpu.reshape": _fold_reshape,

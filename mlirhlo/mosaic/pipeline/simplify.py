@@ -12,6 +12,7 @@ from mlirhlo.mosaic.pipeline.building import (
     functions_of,
     replace,
 )
+from mlirhlo.mosaic.pipeline.constants import fold_constants
 from mlirhlo.mosaic.pipeline.folds import FOLDS
 
 if TYPE_CHECKING:
@@ -103,12 +104,19 @@ def _fold_all(function: Operation) -> bool:
     changed = False
     for op in list(function.walk()):
         fold = FOLDS.get(name_of(op))
-        if fold is not None and op.parent is not None:
-            found = fold(op)
+        if op.parent is not None:
+            found = fold_constants(op) if _is_foldable(op) else None
+            if found is None and fold is not None:
+                found = fold(op)
             if found is not None:
                 replace(op, [found])
                 changed = True
     return changed
+
+
+def _is_foldable(op: Operation) -> bool:
+    name = name_of(op)
+    return name.startswith(_PURE_DIALECTS) or name == "tpu.extf"
 
 
 def _key(op: Operation) -> object:

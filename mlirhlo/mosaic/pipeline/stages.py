@@ -28,10 +28,13 @@ from mlirhlo.mosaic.pipeline.schedule import schedule
 from mlirhlo.mosaic.pipeline.simplify import simplify
 from mlirhlo.mosaic.pipeline.tiling import tiling_propagation
 from mlirhlo.mosaic.pipeline.vector_layout import infer_vector_layout, relayout_insertion
+from mlirhlo.mosaic.target.generations import generation_of
 from mlirhlo.mosaic.target.structure import entry_of
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
+
+    from mlirhlo.mosaic.target.generations import Generation
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class Stage:
 
     name: str
     """As in the names of dumps, without `post-`."""
-    apply: Callable[[ModuleOp], None]
+    apply: Callable[[ModuleOp, Generation], None]
 
     @property
     def number(self) -> int:
@@ -48,29 +51,38 @@ class Stage:
         return STAGES.index(self) + 2
 
 
-def unchanged(module: ModuleOp) -> None:
+def _unchanged(module: ModuleOp) -> None:
     """A stage of the TPU compiler that has nothing to do on our IR."""
 
 
+def _anywhere(apply: Callable[[ModuleOp], None]) -> Callable[[ModuleOp, Generation], None]:
+    """A stage that does the same for every generation."""
+
+    def run(module: ModuleOp, generation: Generation) -> None:
+        apply(module)
+
+    return run
+
+
 STAGES: Sequence[Stage] = (
-    Stage("specialize-any-memory-space", specialize_any_memory_space),
-    Stage("canonicalize-memory-space", canonicalize_memory_space),
-    Stage("infer-memref-layout", infer_memref_layout),
-    Stage("infer-memref-layout-simplify", simplify),
-    Stage("canonicalize-operations", canonicalize_operations),
-    Stage("pre-canon-optimization", unchanged),
+    Stage("specialize-any-memory-space", _anywhere(specialize_any_memory_space)),
+    Stage("canonicalize-memory-space", _anywhere(canonicalize_memory_space)),
+    Stage("infer-memref-layout", _anywhere(infer_memref_layout)),
+    Stage("infer-memref-layout-simplify", _anywhere(simplify)),
+    Stage("canonicalize-operations", _anywhere(canonicalize_operations)),
+    Stage("pre-canon-optimization", _anywhere(_unchanged)),
     Stage("canonicalize-mosaic", canonicalize_mosaic),
-    Stage("post-canon-optimization", unchanged),
+    Stage("post-canon-optimization", _anywhere(_unchanged)),
     Stage("canonicalize-mosaic-2", canonicalize_mosaic),
-    Stage("canonicalize-mosaic-simplify", simplify),
-    Stage("tiling-propagation", tiling_propagation),
-    Stage("infer-vector-layout", infer_vector_layout),
-    Stage("relayout-insertion", relayout_insertion),
-    Stage("apply-vector-layout", apply_vector_layout),
-    Stage("apply-vector-layout-simplify", simplify),
-    Stage("logical-to-physical-device-id", logical_to_physical_device_id),
-    Stage("late-loop-unroll", late_loop_unroll),
-    Stage("schedule", schedule),
+    Stage("canonicalize-mosaic-simplify", _anywhere(simplify)),
+    Stage("tiling-propagation", _anywhere(tiling_propagation)),
+    Stage("infer-vector-layout", _anywhere(infer_vector_layout)),
+    Stage("relayout-insertion", _anywhere(relayout_insertion)),
+    Stage("apply-vector-layout", _anywhere(apply_vector_layout)),
+    Stage("apply-vector-layout-simplify", _anywhere(simplify)),
+    Stage("logical-to-physical-device-id", _anywhere(logical_to_physical_device_id)),
+    Stage("late-loop-unroll", _anywhere(late_loop_unroll)),
+    Stage("schedule", _anywhere(schedule)),
 )
 """All stages, in order. The last is ours, in the place of the compiler's own dialect."""
 
@@ -109,15 +121,18 @@ def run_pipeline(
     start_after: str | None = None,
     stop_after: str | None = None,
     observe: Observer | None = None,
+    generation: str = "v5e",
 ) -> None:
-    """Runs the stages on a module, in place.
+    """Runs the stages on a module, in place, as for a generation of TPUs.
 
     `start_after` is the stage the module comes from; `stop_after` the last one to run (`original`
     runs none). `observe` sees the original and each stage's output, and where a stage fails the
     module as it stood.
 
-    Raises `HloError` HLO0750 for unknown stages, HLO0751 where a stage cannot go on.
+    Raises `HloError` HLO0750 for unknown stages, HLO0749 for unknown generations, HLO0751 where a
+    stage cannot go on.
     """
+    target = generation_of(generation)
     stages = list(STAGES)
     if start_after not in (None, "original"):
         stages = stages[STAGES.index(stage_named(start_after or "")) + 1 :]
@@ -132,7 +147,7 @@ def run_pipeline(
             observe(module, "original", 1)
     for stage in stages:
         try:
-            stage.apply(module)
+            stage.apply(module, target)
             verify(module, stage)
         except HloError as problem:
             if observe is not None:

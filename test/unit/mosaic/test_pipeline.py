@@ -45,7 +45,9 @@ def arguments(shapes: Shapes) -> list[Any]:
     ]
 
 
-def check_stages(module: ModuleOp, inputs: Shapes, outputs: Shapes) -> list[str]:
+def check_stages(
+    module: ModuleOp, inputs: Shapes, outputs: Shapes, generation: str = "v5e"
+) -> list[str]:
     """Runs every stage's printed output; gives the stages' names."""
     values = arguments(inputs)
     expected = Kernel(module.clone()).run(values, outputs)
@@ -70,7 +72,7 @@ def check_stages(module: ModuleOp, inputs: Shapes, outputs: Shapes) -> list[str]
                 err_msg=name,
             )
 
-    run_pipeline(module, observe=observe)
+    run_pipeline(module, observe=observe, generation=generation)
     return names
 
 
@@ -116,15 +118,53 @@ BODIES = {
         ),
     ),
     "what stays a vector": ("f32", "%r = arith.subf %v, %v : VEC"),
+    "bf16 arithmetic": (
+        "bf16",
+        (
+            "%a = arith.mulf %v, %v : VEC\n    %m = arith.cmpf olt, %a, %v : VEC\n"
+            "    %r = arith.select %m, %a, %v : vector<24x300xi1>, VEC"
+        ),
+    ),
+    "i16 arithmetic": (
+        "i16",
+        (
+            "%a = arith.muli %v, %v : VEC\n    %m = arith.cmpi ult, %a, %v : VEC\n"
+            "    %r = arith.select %m, %a, %v : vector<24x300xi1>, VEC"
+        ),
+    ),
+    "floats to bytes and back": (
+        "bf16",
+        (
+            "%a = arith.fptosi %v : VEC to vector<24x300xi8>\n"
+            "    %r = arith.sitofp %a : vector<24x300xi8> to VEC"
+        ),
+    ),
+    "a mask as numbers": (
+        "bf16",
+        (
+            "%z = arith.constant dense<0.0> : VEC\n    %m = arith.cmpf ogt, %v, %z : VEC\n"
+            "    %r = arith.uitofp %m : vector<24x300xi1> to VEC"
+        ),
+    ),
 }
 
 
+@pytest.mark.parametrize("generation", ["v4", "v5e", "v6e", "tpu7x"])
 @pytest.mark.parametrize("name", BODIES)
-def test_every_stage_computes_the_same(name: str) -> None:
+def test_every_stage_computes_the_same(name: str, generation: str) -> None:
     element, body = BODIES[name]
-    shape = ((24, 300), BF16 if element == "bf16" else F32)
-    names = check_stages(parse_kernel(elementwise(element, body)), [shape], [shape])
+    shape = ((24, 300), {"bf16": BF16, "i16": np.dtype(np.int16)}.get(element, F32))
+    module = parse_kernel(elementwise(element, body))
+    names = check_stages(module, [shape], [shape], generation)
     assert names == ["original", *(f"post-{stage.name}" for stage in STAGES)]
+
+
+def test_narrow_elements_are_computed_wide_where_they_have_to_be() -> None:
+    text = elementwise("bf16", "%r = arith.addf %v, %v : VEC")
+    for generation, wide in (("v5e", True), ("v6e", False)):
+        module = parse_kernel(text)
+        run_pipeline(module, stop_after="canonicalize-mosaic", generation=generation)
+        assert ("tpu.truncf" in print_kernel(module)) == wide
 
 
 def test_registers_are_what_is_left() -> None:

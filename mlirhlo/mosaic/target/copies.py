@@ -4,53 +4,122 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from xdsl.ir import Operation
+
 from mlirhlo.dialects.tpu.types import SemaphoreType
 from mlirhlo.dialects.tpu.values import LANES, SUBLANES
+from mlirhlo.mosaic.attributes import name_of
 from mlirhlo.mosaic.target.divisible import constant_of, is_divisible
 from mlirhlo.mosaic.target.memory import tiles_of_indices
 from mlirhlo.mosaic.target.rules import ALIGNMENT, SHAPE, SYNC, Question, Refusal, refuses
 from mlirhlo.mosaic.target.tiling import (
     element_name,
     is_semaphore,
+    rows_of_tile,
     shape_in,
     space_of,
     width_in_bits,
 )
 
 if TYPE_CHECKING:
-    from xdsl.ir import Operation
+    from xdsl.ir import SSAValue
 
 
 @refuses("tpu.memref_slice")
 def slices_are_of_tiles(op: Operation, question: Question) -> Refusal | None:
-    """Offsets and sizes in tiled dimensions are multiples of the tile, or the whole dimension."""
+    """Offsets and sizes in tiled dimensions are multiples of the tile, or the whole dimension.
+
+    Rows and lanes that stay within one tile of the other dimension are reached by the word.
+    """
     source, result = op.operands[0].type, op.results[0].type
     if is_semaphore(source) or space_of(source) not in ("vmem", "any", "hbm"):
         return None
     shape, sizes = shape_in(source), shape_in(result)
     bits = width_in_bits(element_name(source))
+    rank, packing = len(shape), 32 // bits
     for dim, tile in tiles_of_indices(shape, bits).items():
         if dim >= len(sizes):
             continue
         offset, size = op.operands[1 + dim], sizes[dim]
         if size == shape[dim] and constant_of(offset) == 0:
             continue
-        is_row = dim == len(shape) - 2
-        # Rows of words are reached singly, and all of them where they are one register wide.
-        if is_row and bits == 32 and (size == 1 or shape[-1] <= LANES):
-            continue
-        if not is_divisible(offset, tile):
+        if dim == rank - 2:
+            step = _row_step(offset, size, tile, packing, shape[-1] <= LANES)
+        elif rank == 1:
+            step = 1 if packing == 1 else tile
+        else:
+            step = 1 if shape[-1] <= LANES or _is_in_one_tile(op, shape, sizes, bits) else tile
+        if not is_divisible(offset, step):
             return Refusal(
                 ALIGNMENT,
-                f"the offset in dimension {dim} is not provably a multiple of the tile ({tile})",
-                f"slice at multiples of {tile}, or promise it with tpu.assume_multiple",
+                f"the offset in dimension {dim} is not provably a multiple of the tile ({step})",
+                f"slice at multiples of {step}, or promise it with tpu.assume_multiple",
             )
-        least = 32 // bits if is_row and tile > SUBLANES else tile
+        least = packing if dim == rank - 2 and tile > SUBLANES else step
         if size >= 0 and size % least:
             return Refusal(
                 ALIGNMENT,
                 f"the size {size} in dimension {dim} is no multiple of {least}",
                 f"take a multiple of {least}, or the whole dimension",
+            )
+    return None
+
+
+def _row_step(offset: SSAValue, size: int, tile: int, packing: int, is_narrow: bool) -> int:
+    """What the offset of a slice of rows is a multiple of: packed rows where the array is one tile
+    wide or the slice known to be in one tile, the size where it is a part of a tile, half a tile
+    where the offset is known, else the tile."""
+    known = constant_of(offset)
+    if is_narrow or (known is not None and 0 <= size <= tile - known % tile):
+        return packing if size < 0 or size % packing == 0 else tile
+    half = max(tile // 2, 1)
+    if known is not None and size >= 0 and size % half == 0:
+        return half
+    if packing <= size <= tile and size & (size - 1) == 0:
+        return size
+    return tile
+
+
+def _is_in_one_tile(
+    op: Operation, shape: tuple[int, ...], sizes: tuple[int, ...], bits: int
+) -> bool:
+    """Whether the rows of a slice are known ones of one tile."""
+    first, tile = constant_of(op.operands[len(shape) - 1]), rows_of_tile(shape[-2], bits)
+    return first is not None and 0 <= sizes[-2] <= tile - first % tile
+
+
+_COPIED_WORDS = {4: (LANES, LANES), 5: (LANES, LANES), 6: (8, 32), 7: (8, LANES)}
+"""By generation: words that a part of a row is copied in, and words that an unknown offset is a
+multiple of; v5p copies as generation 6 does."""
+
+
+@refuses("tpu.enqueue_dma")
+def copies_move_whole_words(op: Operation, question: Question) -> Refusal | None:
+    """A part of a row is copied in the words of the generation's memory."""
+    generation = question.generation
+    number = 6 if generation.name == "v5p" else generation.number
+    size_step, offset_step = _COPIED_WORDS[number]
+    for operand in op.operands:
+        part = operand.owner
+        while isinstance(part, Operation) and name_of(part) == "tpu.memref_squeeze":
+            part = part.operands[0].owner
+        if not isinstance(part, Operation) or name_of(part) != "tpu.memref_slice":
+            continue
+        shape, sizes = shape_in(part.operands[0].type), shape_in(part.results[0].type)
+        if is_semaphore(part.operands[0].type) or not shape:
+            continue
+        offset, size = part.operands[len(shape)], sizes[-1]
+        known = constant_of(offset)
+        if size == shape[-1] and known == 0:
+            continue
+        step = size_step if known is not None and (number < 7 or not known) else offset_step
+        is_far = number >= 7 and known != 0 and size % LANES
+        if size % size_step or not is_divisible(offset, step) or is_far:
+            return Refusal(
+                ALIGNMENT,
+                f"a copy moves {size_step} words at once, and this one takes {size} at "
+                f"{'an unknown offset' if known is None else known} of rows of {shape[-1]}",
+                f"copy multiples of {LANES} at multiples of {LANES}, or whole rows",
             )
     return None
 

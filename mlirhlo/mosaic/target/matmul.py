@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mlirhlo.mosaic.attributes import attribute_of, case_of, name_of
@@ -11,65 +12,48 @@ from mlirhlo.mosaic.target.tiling import element_name, shape_in
 if TYPE_CHECKING:
     from xdsl.ir import Operation
 
-_F8 = ("f8E5M2", "f8E4M3FN", "f8E4M3B11FNUZ")
-_INTEGERS = ("i32", "i8", "i4")
+_SINCE: Mapping[str, int] = {"f8E5M2": 5, "f8E4M3FN": 5, "f8E4M3B11FNUZ": 5}
+_UNTIL: Mapping[str, int] = {"f8E4M3B11FNUZ": 6, "i16": 6}
+"""First and last generations that multiply an element type."""
+_NEVER = ("f16", "f64", "i1", "i64")
 
 
 @refuses("tpu.matmul", "vector.contract")
 def types_of_products(op: Operation, question: Question) -> Refusal | None:
-    """Floats in any mixture, narrow integers in pairs; f8 and integer products from generation 5."""
-    lhs, rhs = (element_name(op.operands[at].type) for at in (0, 1))
+    """Floats in any mixture, integers as floats beside them; two integers from generation 5 on."""
+    lhs, rhs, acc = (element_name(operand.type) for operand in op.operands[:3])
     number = question.generation.number
-    if element_name(op.operands[2].type) not in ("f32", "i32"):
+    if acc not in ("f32", "i32"):
         return Refusal(ELEMENTS, "it accumulates in 32 bits", "accumulate in f32 and truncate")
-    # Integers on the right of floats are made floats; 16-bit ones until generation 6.
-    if rhs == "i16" and lhs in ("f32", "bf16", *_F8) and number < 7:
-        rhs = "i8"
     for element in (lhs, rhs):
-        if element in ("f16", "i16", "i1", "i64", "f64"):
-            return _types(op, lhs, rhs, f"{element} is not multiplied", "cast to bf16 or f32")
-    if case_of(attribute_of(op, "precision")) == "fp32" and (lhs, rhs) != ("f32", "f32"):
-        if not {lhs, rhs} <= {"f32", "bf16"}:
-            return _types(op, lhs, rhs, "precision fp32 is of f32", "leave the precision out")
-    if lhs in _INTEGERS:
-        if rhs not in _INTEGERS:
-            if number >= 7 and rhs != "f8E4M3B11FNUZ":
-                return None
-            return _types(op, lhs, rhs, "an integer times a float", "cast both to bf16")
-        if lhs == rhs:
-            if lhs == "i32":
-                return _types(op, lhs, rhs, "there is no product of i32", "cast to f32, or to i8")
-            return (
-                None
-                if number >= 5
-                else _types(
-                    op,
-                    lhs,
-                    rhs,
-                    "integers are multiplied from generation 5 on",
-                    "cast both to bf16",
-                )
-            )
-        return (
-            None
-            if number >= 7
-            else _types(
-                op, lhs, rhs, "two integer types are multiplied from generation 7 on", "cast to one"
-            )
+        if element in _NEVER:
+            return _types(lhs, rhs, f"{element} is not multiplied", "cast to bf16 or f32")
+        if number < _SINCE.get(element, 0):
+            since = f"{element} is multiplied from generation {_SINCE[element]} on"
+            return _types(lhs, rhs, since, "cast to bf16")
+        if number > _UNTIL.get(element, number):
+            until = f"{element} is multiplied until generation {_UNTIL[element]}"
+            return _types(lhs, rhs, until, "cast to bf16")
+    if case_of(attribute_of(op, "precision")) == "fp32":
+        others = {lhs, rhs} - {"f32"}
+        if "f32" not in (lhs, rhs) or not others <= {"i4", "i8", "i16", "i32"}:
+            return _types(lhs, rhs, "precision fp32 is of f32", "leave the precision out")
+        if number >= 7 and others - {"i32"}:
+            return _types(lhs, rhs, "precision fp32 is of 32 bits", "leave the precision out")
+    if lhs[0] == rhs[0] == "i":
+        if "i16" in (lhs, rhs) or lhs == rhs == "i32":
+            return _types(lhs, rhs, "there is no product of them", "cast to f32, or to i8")
+        first = 5 if lhs == rhs and acc == "i32" else 7
+    else:
+        first = 7 if acc == "i32" else 0
+    if number < first:
+        return _types(
+            lhs, rhs, f"a sum of them in {acc} is there from generation {first} on", "cast to bf16"
         )
-    for element in (lhs, rhs):
-        if element in _F8 and number < 5:
-            return _types(
-                op, lhs, rhs, f"{element} is multiplied from generation 5 on", "cast to bf16"
-            )
-        if element == "f8E4M3B11FNUZ" and number >= 7:
-            return _types(
-                op, lhs, rhs, "f8E4M3B11FNUZ went with generation 7", "use f8E4M3FN, or bf16"
-            )
     return None
 
 
-def _types(op: Operation, lhs: str, rhs: str, why: str, mend: str) -> Refusal:
+def _types(lhs: str, rhs: str, why: str, mend: str) -> Refusal:
     return Refusal(ELEMENTS, f"{lhs} times {rhs}: {why}", mend)
 
 

@@ -32,8 +32,8 @@ from mlirhlo.lowering.hlo_to_loops.contractions.operands import MOVED_ZEROS
 from mlirhlo.lowering.hlo_to_loops.elements import register_type
 from mlirhlo.lowering.target import Target
 
-_AHEAD = 8
-"""Rows of right factors that are asked for before they are read: a panel may stand in L2."""
+_AHEAD = 64
+"""Rows of right factors that are asked for before they are read: a panel may stand in L2, a next one in L3."""
 
 
 def flat(element: Attribute) -> MemRefType[Any]:

@@ -39,6 +39,7 @@ _SIMPLIFICATION_TPU = (
 )
 _LAID_OUT = "is-layout-sensitive=true"
 """Option of passes that run when layouts are assigned."""
+_NORMALIZATION = "reshape-decomposer,layout_normalization"
 _FACTORS = "cholesky_expander,qr_expander,eigh_expander"
 _NARROW = (
     *("bf16", "f8e5m2", "f8e4m3", "f8e4m3fn", "f8e4m3b11fnuz", "f8e5m2fnuz", "f8e4m3fnuz"),
@@ -153,10 +154,19 @@ def gpu() -> tuple[PipelinePass, ...]:
         ),
         _named("layout assignment", "flatten-call-graph,layout-assignment"),
         _named(
-            "hlo normalization", "bitcast_dtypes_expander,transpose-folding,cublas-gemm-rewriter"
+            "layout normalization",
+            f"{_NORMALIZATION},algsimp{{{_LAID_OUT}}},broadcast_canonicalizer",
+        ),
+        _named(
+            "hlo normalization",
+            f"algsimp{{{_LAID_OUT}}},bitcast_dtypes_expander,transpose-folding,reshape-decomposer",
+            f"cublas-gemm-rewriter,{_NORMALIZATION},algsimp{{{_LAID_OUT}}},broadcast_canonicalizer",
+            f"reduction-layout-normalizer,algsimp{{{_LAID_OUT}}},cse{{{_LAID_OUT}}}",
+            "constant_folding,dce",
         ),
         _named(
             "post-layout_assignment",
+            _NORMALIZATION,
             _named("float_normalization", f"{_FLOATS},simplify-fp-conversions"),
             f"tuple-simplifier,algsimp{{{_LAID_OUT}}},simplify-fp-conversions,cse{{{_LAID_OUT}}}",
         ),

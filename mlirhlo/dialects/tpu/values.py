@@ -27,7 +27,8 @@ class MemorySpace:
 class TiledLayout:
     """How a memref lies in memory: nested tiles, and strides in units of the first tile.
 
-    The first tile covers the last dimensions, each further one subdivides the one before it.
+    The first tile covers the last dimensions, each further one the last dimensions of what the ones
+    before it make of the first: tiles, and places in them.
     """
 
     tiles: tuple[tuple[int, ...], ...]
@@ -45,12 +46,16 @@ class TiledLayout:
             return f"{len(self.strides)} strides for {rank} dimensions"
         if self.tiles and len(self.tiles[0]) > len(self.strides):
             return "the first tile has more dimensions than there are strides"
-        for outer, inner in zip(self.tiles, self.tiles[1:], strict=False):
-            if len(inner) > len(outer) or len(inner) > len(self.tiles[0]):
-                return "a tile has more dimensions than the one it divides"
-            whole = outer[len(outer) - len(inner) :]
-            if any(a % b for a, b in zip(whole, inner, strict=True)):
-                return f"({_numbers(inner)}) does not divide ({_numbers(whole)})"
+        sizes = self.tiles[0] if self.tiles else ()
+        for tile in self.tiles[1:]:
+            if len(tile) > len(sizes):
+                return "a tile has more dimensions than what it divides"
+            at = len(sizes) - len(tile)
+            whole = sizes[at:]
+            if any(a % b for a, b in zip(whole, tile, strict=True)):
+                return f"({_numbers(tile)}) does not divide ({_numbers(whole)})"
+            # `(512)(128)(4,1)`: of 512 the second tile makes 4x128, which the third one divides.
+            sizes = (*sizes[:at], *(a // b for a, b in zip(whole, tile, strict=True)), *tile)
         return None
 
     def offset(self, index: tuple[int, ...]) -> int:

@@ -36,6 +36,8 @@ def casts_of_vectors(op: Operation, question: Question) -> Refusal | None:
             )
     if after == "i1" and before == "i8" and question.generation.number < 5:
         return Refusal(ELEMENTS, "i8 is not truncated to a mask", "compare it with zero")
-    if before == "i1" and name_of(op) == "arith.extsi" and shape_in(op.operands[0].type):
-        return Refusal(ELEMENTS, "a mask has no sign to extend", "use arith.extui, and subtract")
+    is_signed = name_of(op) in ("arith.extsi", "arith.sitofp")
+    if before == "i1" and is_signed and shape_in(op.operands[0].type):
+        mend = "use arith.uitofp, and negate" if "fp" in name_of(op) else "use arith.extui"
+        return Refusal(ELEMENTS, "a mask has no sign to extend", mend)
     return None

@@ -84,6 +84,8 @@ def _is_in_one_tile(
     op: Operation, shape: tuple[int, ...], sizes: tuple[int, ...], bits: int
 ) -> bool:
     """Whether the rows of a slice are known ones of one tile."""
+    if sizes[-1] > LANES:
+        return False
     first, tile = constant_of(op.operands[len(shape) - 1]), rows_of_tile(shape[-2], bits)
     return first is not None and 0 <= sizes[-2] <= tile - first % tile
 

@@ -33,9 +33,12 @@ arith.cmpf: f32 bf16
 arith.cmpi: i32 i16 i8 i4 i1
 math.absf math.ceil math.cos math.erf math.exp math.exp2 math.floor: f32 bf16
 math.log math.log1p math.log2 math.round math.roundeven math.rsqrt math.sin: f32 bf16
-math.sqrt math.tan math.tanh math.trunc math.powf math.atan2: f32 bf16
+math.sqrt math.tan math.tanh math.powf: f32 bf16
+math.trunc: f32 bf16@6
+math.atan2: f32
 math.isnan: f32
-math.absi math.ctlz math.ctpop: i32
+math.absi: i32 i16
+math.ctlz math.ctpop: i32
 tpu.logistic: f32 bf16
 tpu.weird: f32
 arith.mulsi_extended arith.mului_extended: i32 i16

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from xdsl.ir import Operation
+
 from mlirhlo.dialects.tpu.values import LANES, SUBLANES
 from mlirhlo.mosaic.attributes import attribute_of, integer_of, integers_of, name_of
 from mlirhlo.mosaic.target.rules import ELEMENTS, SHAPE, Question, Refusal, refuses
 from mlirhlo.mosaic.target.tiling import element_name, shape_in, width_in_bits
 
 if TYPE_CHECKING:
-    from xdsl.ir import Operation
+    from xdsl.ir import Block
 
 
 @refuses("tpu.iota")
@@ -40,6 +42,8 @@ def gathers_stay_in_registers(op: Operation, question: Question) -> Refusal | No
     source, indices = op.operands[0].type, op.operands[1].type
     shape, bits = shape_in(source), width_in_bits(element_name(source))
     dims = integers_of(op, "dimensions") or ()
+    if len(dims) == 1 and shape[dims[0]] == 1:
+        return None  # There is one element to pick.
     if bits not in (32, 16, 8):
         return Refusal(ELEMENTS, f"{element_name(source)} is not gathered", "cast it before")
     if width_in_bits(element_name(indices)) != bits:
@@ -71,18 +75,29 @@ def gathers_stay_in_registers(op: Operation, question: Question) -> Refusal | No
 
 @refuses("tpu.dynamic_rotate")
 def rotations_with_strides(op: Operation, question: Question) -> Refusal | None:
-    """Rows rotate by different amounts from generation 5 on."""
+    """Rows rotate by different amounts from generation 5 on, matrices always."""
     if attribute_of(op, "stride") is None:
         return None
-    element = element_name(op.operands[0].type)
-    bits = width_in_bits(element)
+    element, shape = element_name(op.operands[0].type), shape_in(op.operands[0].type)
+    bits, rank = width_in_bits(element), len(shape)
+    dim, along = integer_of(op, "dimension"), integer_of(op, "stride_dimension")
+    if along == rank - 1:
+        return Refusal(SHAPE, "lanes do not rotate by different amounts", "transpose before")
+    tile = {rank - 1: LANES, rank - 2: SUBLANES * (32 // bits)}.get(dim, 1)
+    if shape[dim] % tile:
+        return Refusal(
+            SHAPE,
+            f"with a stride it rotates whole registers, and {shape[dim]} is no multiple of {tile}",
+            f"pad dimension {dim} to a multiple of {tile}",
+        )
+    if along < rank - 2:
+        return None
+    if dim != rank - 1:
+        return Refusal(SHAPE, "by rows it rotates the last dimension", "transpose before")
     if not question.generation.rotates_by_rows:
         return Refusal(SHAPE, "rows do not rotate by different amounts", "rotate row by row")
-    if bits < 16 and question.generation.number < 6:
+    if bits < 8 or (bits < 16 and question.generation.number < 6):
         return Refusal(ELEMENTS, f"rows of {element} rotate by one amount", "cast to 32 bits")
-    rank = len(shape_in(op.operands[0].type))
-    if integer_of(op, "dimension") != rank - 1:
-        return Refusal(SHAPE, "with a stride it rotates the last dimension", "transpose before")
     return None
 
 
@@ -100,24 +115,50 @@ def random_rounding(op: Operation, question: Question) -> Refusal | None:
 
 @refuses("vector.shape_cast", "tpu.reshape")
 def columns_become_rows(op: Operation, question: Question) -> Refusal | None:
-    """Nx1 to N picks rows of a register, which generation 4 cannot."""
+    """Columns spread along lanes pick rows of a register, which generation 4 cannot."""
     if question.generation.permutes_sublanes:
         return None
     before, after = shape_in(op.operands[0].type), shape_in(op.results[0].type)
     is_column = len(before) >= 2 and before[-1:] == (1,) and before[-2:-1] != (1,)
-    if is_column and after[-1:] == before[-2:-1]:
+    if is_column and after[-1:] not in ((), (1,)):
         return Refusal(SHAPE, "a column does not become a row", "keep the dimension of size one")
     return None
 
 
 @refuses("vector.shape_cast", "tpu.reshape")
-def lanes_become_rows(op: Operation, question: Question) -> Refusal | None:
-    """Lanes spread over rows of one lane each: narrow elements from generation 6 on, 4-bit never."""
+def lanes_are_cut_evenly(op: Operation, question: Question) -> Refusal | None:
+    """The last dimension changes by whole registers, or by a factor within one."""
     before, after = shape_in(op.operands[0].type), shape_in(op.results[0].type)
-    if len(before) < 2 or not after or after[-1] != 1 or before[-1] == 1:
+    if not before or not after or before[-1] == after[-1] or before[-1] == 1:
         return None
-    bits = width_in_bits(element_name(op.operands[0].type))
-    if bits == 32 or (bits >= 8 and question.generation.number >= 6):
+    most, least = max(before[-1], after[-1]), min(before[-1], after[-1])
+    if most % LANES == least % LANES == 0:
+        return None
+    if after[-1] == 1:
+        return _lanes_become_rows(op, question, before, after)
+    if most <= LANES and most % least == 0:
+        return None
+    return Refusal(
+        SHAPE,
+        f"the last dimension changes from {before[-1]} to {after[-1]}, which is neither by registers "
+        f"of {LANES} lanes nor by a factor within one",
+        f"pad it to a multiple of {LANES}, or keep the last dimension",
+    )
+
+
+def _lanes_become_rows(
+    op: Operation, question: Question, before: tuple[int, ...], after: tuple[int, ...]
+) -> Refusal | None:
+    """Lanes become rows of one lane: narrow ones of several registers from generation 6 on."""
+    lanes, bits = before[-1], width_in_bits(element_name(op.operands[0].type))
+    rows = next((size for size in reversed(after) if size != 1), 1)
+    if lanes % LANES and lanes != rows:
+        return Refusal(
+            SHAPE,
+            f"rows of {lanes} lanes do not become one column",
+            f"pad them to a multiple of {LANES}, or keep a dimension of {lanes} rows",
+        )
+    if bits == 32 or lanes <= LANES or (bits >= 8 and question.generation.number >= 6):
         return None
     return Refusal(
         SHAPE, f"lanes of {bits}-bit elements do not become rows", "cast to 32 bits before"
@@ -149,7 +190,7 @@ def rows_of_narrow_elements(op: Operation, question: Question) -> Refusal | None
     shape, bits = shape_in(type_), width_in_bits(element_name(type_))
     if len(shape) != 1 or bits >= 16 or shape[0] % (LANES * (32 // bits)) == 0:
         return None
-    if whole == shape and (op.results or shape[0] % LANES == 0):
+    if whole == shape and (op.results or (bits == 8 and _is_load(op.operands[0].owner))):
         return None
     if bits == 8 and question.generation.number >= 5:
         return None
@@ -158,6 +199,10 @@ def rows_of_narrow_elements(op: Operation, question: Question) -> Refusal | None
         f"{shape[0]} elements of {bits} bits end within a register",
         f"make it of rank 2, or a multiple of {LANES * (32 // bits)} long",
     )
+
+
+def _is_load(owner: Operation | Block) -> bool:
+    return isinstance(owner, Operation) and name_of(owner) in ("vector.load", "tpu.vector_load")
 
 
 @refuses("vector.extract")

@@ -66,10 +66,12 @@ def window_problems(
         elif function is not None and not is_by_elements:
             array = _least_array(function, bounds, block, module)
         bits = width_in_bits(element_name(type_))
-        if space_of(type_) == "smem":
-            continue
+        is_scalar = space_of(type_) == "smem"
         if array is not None and len(array) == len(block):
-            yield from ((kernel, r) for r in _block_problems(number, block, array, bits))
+            tiles = _tiles(array, bits, is_whole=is_scalar)
+            yield from ((kernel, r) for r in _block_problems(number, block, array, tiles))
+        if is_scalar:
+            continue
         if is_by_elements and function is not None:
             yield from ((kernel, r) for r in _start_problems(number, block, function, bits, array))
 
@@ -79,18 +81,19 @@ def _function(module: ModuleOp, name: str) -> Operation | None:
     return next((op for op in functions if string_of(op, "sym_name") == name), None)
 
 
-def _tiles(shape: Sequence[int], bits: int) -> dict[int, int]:
-    """By dimension, what a block has to be a multiple of."""
+def _tiles(shape: Sequence[int], bits: int, *, is_whole: bool = False) -> dict[int, int]:
+    """By dimension, what a block has to be a multiple of; of large tiles a part does in VMEM."""
     rank = len(shape)
     if rank == 1:
         return {0: LANES * (32 // bits)}
-    return {rank - 1: LANES, rank - 2: min(rows_of_tile(shape[-2], bits), SUBLANES)}
+    rows = rows_of_tile(shape[-2], bits)
+    return {rank - 1: LANES, rank - 2: rows if is_whole else min(rows, SUBLANES)}
 
 
 def _block_problems(
-    number: int, block: tuple[int, ...], array: tuple[int, ...], bits: int
+    number: int, block: tuple[int, ...], array: tuple[int, ...], tiles: dict[int, int]
 ) -> Iterator[Refusal]:
-    for dim, tile in _tiles(array, bits).items():
+    for dim, tile in tiles.items():
         if block[dim] % tile and block[dim] != array[dim]:
             yield Refusal(
                 BLOCK,

@@ -159,6 +159,25 @@ def test_every_stage_computes_the_same(name: str, generation: str) -> None:
     assert names == ["original", *(f"post-{stage.name}" for stage in STAGES)]
 
 
+@pytest.mark.parametrize("element", ["bf16", "i8", "f32"])
+def test_rows_of_rank_one_keep_their_meaning(element: str) -> None:
+    """Their tiles are nested three deep: `(512)(128)(4,1)`."""
+    ref, vector = f"memref<1000x{element}, {VMEM}>", f"vector<1000x{element}>"
+    operation = "ori" if element == "i8" else "addf"
+    text = f"""module @k {{
+  func.func @main(%x: {ref}, %y: {ref}) attributes {{tpu.core_type = #tpu.core_type<tc>}} {{
+    %c0 = arith.constant 0 : index
+    %v = vector.load %x[%c0] : {ref}, {vector}
+    %r = arith.{operation} %v, %v : {vector}
+    vector.store %r, %y[%c0] : {ref}, {vector}
+    return
+  }}
+}}
+"""
+    shape = ((1000,), {"bf16": BF16, "i8": np.dtype(np.int8)}.get(element, F32))
+    check_stages(parse_kernel(text), [shape], [shape])
+
+
 def test_narrow_elements_are_computed_wide_where_they_have_to_be() -> None:
     text = elementwise("bf16", "%r = arith.addf %v, %v : VEC")
     for generation, wide in (("v5e", True), ("v6e", False)):

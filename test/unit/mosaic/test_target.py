@@ -33,9 +33,9 @@ def kernel(body: str, *arguments: str) -> str:
 """
 
 
-def gridded(block: int, bound: int, index: str = "%i") -> str:
+def gridded(block: int, bound: int, index: str = "%i", space: str = VMEM) -> str:
     """A kernel that copies blocks of `block` rows."""
-    ref = f"memref<{block}x128xf32, {VMEM}>"
+    ref = f"memref<{block}x128xf32, {space}>"
     window = f"window_bounds = array<i64: {block}, 128>"
     return f"""module @k {{
   func.func @main(%i: i32, %x: {ref}, %y: {ref}) attributes {{
@@ -51,6 +51,29 @@ def gridded(block: int, bound: int, index: str = "%i") -> str:
   }}
 }}
 """
+
+
+def sliced(element: str, offsets: str, shape: str, use: str = "") -> str:
+    """A kernel that takes a part of 64x256 (f32: 64x128) elements in HBM."""
+    whole = f"memref<64x{128 if element == 'f32' else 256}x{element}, #tpu.memory_space<any>>"
+    part = f"memref<{shape}x{element}, #tpu.memory_space<any>>"
+    body = f"%p = tpu.memref_slice %x0{offsets} : {whole} -> {part}{use.replace('PART', part)}"
+    target = f"memref<{shape}x{element}, {VMEM}>"
+    semaphore = "memref<!tpu.dma_semaphore, #tpu.memory_space<semaphore_mem>>"
+    return kernel(body, whole, target, semaphore)
+
+
+def copied(offset: int, size: int) -> str:
+    """A kernel that copies a part of all rows."""
+    semaphore = "memref<!tpu.dma_semaphore, #tpu.memory_space<semaphore_mem>>"
+    text = sliced(
+        "f32",
+        "[%z, %o]",
+        f"64x{size}",
+        f"\n    tpu.enqueue_dma source(%p : PART) target(%x1 : memref<64x{size}xf32, {VMEM}>) "
+        f"target_semaphore(%x2 : {semaphore})",
+    )
+    return text.replace("    %p =", f"    %o = arith.constant {offset} : i32\n    %p =")
 
 
 def keep(type_: str) -> str:
@@ -128,6 +151,47 @@ CASES = {
             ": vector<16x256xi32>, vector<16x256xi32> -> vector<16x256xi32>"
         ),
     ),
+    "lanes cut unevenly": (
+        "HLO0748",
+        kernel(
+            "%a = arith.constant dense<1.0> : vector<8x100xf32>\n"
+            "    %r = vector.shape_cast %a : vector<8x100xf32> to vector<4x200xf32>"
+            + keep("4x200xf32"),
+            f"memref<4x200xf32, {VMEM}>",
+        ),
+    ),
+    "a mask with a sign": (
+        "HLO0741",
+        kernel(
+            f"{LOAD}%m = arith.cmpf ogt, %v, %v : {V}\n"
+            f"    %r = arith.sitofp %m : vector<8x128xi1> to {V}{KEEP}",
+            REF,
+        ),
+    ),
+    "rows that rotate by their number, ragged": (
+        "HLO0748",
+        kernel(
+            "%a = arith.constant dense<1.0> : vector<8x100xf32>\n"
+            "    %r = tpu.dynamic_rotate %a by %z dim 1 {stride = 1 : si32, stride_dimension = 0 : "
+            "si32} : vector<8x100xf32>, i32 -> vector<8x100xf32>" + keep("8x100xf32"),
+            f"memref<8x100xf32, {VMEM}>",
+        ),
+    ),
+    "a part of a row": ("HLO0743", copied(0, 8)),
+    "a part of a packed row": ("HLO0743", sliced("bf16", "[%z, %z]", "3x256")),
+    "exact products of bf16": (
+        "HLO0741",
+        kernel(
+            "%a = arith.constant dense<1.0> : vector<128x128xbf16>\n"
+            "    %b = arith.constant dense<0.0> : vector<128x128xf32>\n"
+            "    %r = tpu.matmul %a, %a, %b {dimension_numbers = #tpu.dot_dimension_numbers<[1], [0], "
+            "[0], [1], [0, 0, 1, 1], [], []>, precision = #tpu.contract_precision<fp32>, "
+            "transpose_lhs_hint = false} : vector<128x128xbf16>, vector<128x128xbf16>, "
+            "vector<128x128xf32> -> vector<128x128xf32>" + keep("128x128xf32"),
+            f"memref<128x128xf32, {VMEM}>",
+        ),
+    ),
+    "few scalars of many": ("HLO0744", gridded(4, 4, space=SMEM)),
 }
 
 
@@ -157,6 +221,23 @@ def test_what_the_call_says_counts() -> None:
     assert check_target(large, "v5e", vmem_limit_bytes=40 << 20).is_accepted
     whole = parse_kernel(gridded(5, 1))
     assert not check_target(whole, "v5e", operands=[(20, 128), (20, 128)]).is_accepted
+
+
+def test_generations_copy_parts_of_rows_by_their_words() -> None:
+    taken = {
+        (offset, size): {
+            generation
+            for generation in GENERATIONS
+            if check_target(parse_kernel(copied(offset, size)), generation).is_accepted
+        }
+        for offset, size in ((0, 128), (0, 8), (8, 64), (0, 4))
+    }
+    assert taken == {
+        (0, 128): set(GENERATIONS),
+        (0, 8): {"v5p", "v6e", "tpu7x"},
+        (8, 64): {"v5p", "v6e"},
+        (0, 4): set(),
+    }
 
 
 def test_the_table_of_memory_names_its_users() -> None:

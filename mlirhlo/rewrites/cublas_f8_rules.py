@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from xdsl.ir import SSAValue
@@ -11,23 +11,35 @@ from mlirhlo.dialects.hlo.attributes.base import string
 from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.ops import (
+    AbsOp,
     BroadcastOp,
     ClampOp,
+    ComputationOp,
     ConvertOp,
+    CopyOp,
     CustomCallOp,
     DivideOp,
     DotOp,
+    DynamicSliceOp,
     Instruction,
+    MaximumOp,
     MultiplyOp,
+    PadOp,
+    ReduceOp,
+    ReshapeOp,
+    ReverseOp,
     SliceOp,
+    TransposeOp,
 )
-from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.interp.custom_calls.gpu_gemm import config_of
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
     element,
+    is_all,
     made_by,
+    own_properties,
     paddings,
     sized,
     slices,
@@ -35,7 +47,8 @@ from mlirhlo.rewrites.algsimp.common import (
     typed,
 )
 from mlirhlo.rewrites.cublas_calls import call_of, config_of_dot, is_product, uses
-from mlirhlo.rewrites.gpu_calls import F8, GEMM_CONFIG, config_text, with_config
+from mlirhlo.rewrites.gpu_calls import F8, GEMM_CONFIG, config_text, put_in_order, with_config
+from mlirhlo.rewrites.gpu_calls import element as element_of
 from mlirhlo.rewrites.rules import Rewriter, rule
 
 _F8 = ("f8e4m3fn", "f8e5m2")
@@ -45,14 +58,42 @@ _F32 = PRIMITIVE_TYPES["f32"]
 
 @dataclass(frozen=True, slots=True)
 class _Scaled:
-    """An f8 operand, and what it is multiplied or divided by."""
+    """An f8 operand, what it is multiplied or divided by, and what then moves its elements."""
 
     value: SSAValue
     scale: SSAValue | None
     is_divided: bool = False
+    moves: tuple[Instruction, ...] = ()
+    """The first one first."""
+
+    def moved(self, b: Builder) -> SSAValue:
+        """The operand as f8, its elements moved."""
+        value = self.value
+        for op in self.moves:
+            rest: list[SSAValue | Instruction] = list(op.inputs[1:])
+            if isinstance(op, PadOp):
+                rest = [b.scalar(element(value), 0)]
+            shape = typed(array(op), element(value))
+            value = b(type(op), value, *rest, shape=shape, **own_properties(op)).output
+        return value
+
+
+_MOVES = (CopyOp, DynamicSliceOp, PadOp, ReshapeOp, ReverseOp, SliceOp, TransposeOp)
 
 
 def _scaled(value: SSAValue) -> _Scaled | None:
+    """An operand of a dot that is an f8 with a scale, its elements moved by what nobody else reads."""
+    moves: list[Instruction] = []
+    while isinstance(op := value.owner, _MOVES) and uses(value) == 1:
+        if isinstance(op, PadOp) and not is_all(op.padding_value, 0):
+            return None
+        moves.insert(0, op)
+        value = op.inputs[0]
+    found = _scaled_in_place(value)
+    return None if found is None else replace(found, moves=tuple(moves))
+
+
+def _scaled_in_place(value: SSAValue) -> _Scaled | None:
     if element(value).name in _F8:
         return _Scaled(value, None)
     owner = value.owner
@@ -102,7 +143,7 @@ def dot_of_scaled_f8(op: DotOp, rewriter: Rewriter) -> None:
     for part, contracting in zip(
         (first, second), (op.lhs_contracting_dims[0], op.rhs_contracting_dims[0]), strict=True
     ):
-        value: SSAValue | Instruction = part.value
+        value: SSAValue | Instruction = part.moved(b)
         if contracting == batch:  # the library wants the contracting dimension last on both sides
             value = b.transpose(value, (*range(batch), batch + 1, batch))
         operands.append(_padded(b, value, batch))
@@ -127,8 +168,6 @@ def dot_of_scaled_f8(op: DotOp, rewriter: Rewriter) -> None:
 
 def _padded(b: Builder, value: SSAValue | Instruction, batch: int) -> SSAValue | Instruction:
     """Zeros up to multiples of 16 of the last two dimensions."""
-    from mlirhlo.dialects.hlo.ops import PadOp
-
     sizes = array(value).dimensions
     wanted = [n if d < batch else -(-n // 16) * 16 for d, n in enumerate(sizes)]
     if tuple(wanted) == sizes:
@@ -160,7 +199,10 @@ def scale_of_f8_gemm(op: MultiplyOp | DivideOp, rewriter: Rewriter) -> None:
 
 @rule(ConvertOp, contract="rounding")
 def f8_of_f8_gemm(op: ConvertOp, rewriter: Rewriter) -> None:
-    """convert(clamp(lowest, gemm(a, b, s, t) * u, greatest)) => gemm(a, b, s, t, u) in f8"""
+    """convert(clamp(lowest, gemm(a, b, s, t) * u, greatest)) => gemm(a, b, s, t, u) in f8
+
+    Where max(|gemm(a, b, s, t)|) is read too, the call gives that as well.
+    """
     import ml_dtypes
 
     clamp = made_by(op.operand, ClampOp)
@@ -179,7 +221,10 @@ def f8_of_f8_gemm(op: ConvertOp, rewriter: Rewriter) -> None:
             return
         scale, value = spread.operand, owner.inputs[0]
     call = call_of(value, F8)
-    if call is None or uses(value) != 1 or config_of(call, GEMM_CONFIG)["beta"]:
+    if call is None or uses(value) > 2 or config_of(call, GEMM_CONFIG)["beta"]:
+        return
+    greatest = _greatest(value, rewriter)
+    if greatest is None and uses(value) == 2:
         return
     config = config_of(call, GEMM_CONFIG)
     if config["epilogue"] not in ("DEFAULT", "RELU"):
@@ -190,6 +235,43 @@ def f8_of_f8_gemm(op: ConvertOp, rewriter: Rewriter) -> None:
     b = Builder(op, rewriter)
     own = _factor(b, scale, is_divided)
     shape = typed(array(call), element(op))
-    properties = with_config(call, GEMM_CONFIG)
-    b.made.append(make("custom-call", [*call.inputs, own], shape, properties))
+    if greatest is None:
+        properties = with_config(call, GEMM_CONFIG)
+        b.made.append(make("custom-call", [*call.inputs, own], shape, properties))
+        b.done()
+        return
+    number = ArrayShape(_F32, ())
+    properties = with_config(call, GEMM_CONFIG, damax_output=True)
+    new = make("custom-call", [*call.inputs, own], TupleShape((shape, number)), properties)
+    result = element_of(new, 0, shape)
+    magnitude: Instruction = element_of(new, 1, number)
+    b.made += [new, magnitude]
+    if element(greatest) is not _F32:
+        magnitude = b(ConvertOp, magnitude, shape=array(greatest))
+    b.made.append(result)
+    computation, read = op.parent_op(), greatest.inputs[0].owner
+    assert isinstance(computation, ComputationOp)
     b.done()
+    rewriter.replace_by_value(greatest, magnitude.output)
+    rewriter.erase_unread(read)
+    put_in_order(computation)
+
+
+def _greatest(value: SSAValue, rewriter: Rewriter) -> ReduceOp | None:
+    """max(|value|) over all of it, where nothing else reads |value|."""
+    for use in value.uses:
+        magnitude = use.operation
+        if not isinstance(magnitude, AbsOp) or uses(magnitude.output) != 1:
+            continue
+        reduce = next(iter(magnitude.output.uses)).operation
+        if not isinstance(reduce, ReduceOp) or len(reduce.inputs) != 2 or array(reduce).dimensions:
+            continue
+        function, init = rewriter.computation(reduce.to_apply), splat_of(reduce.inputs[1])
+        if function is None or not isinstance(init, float) or init > 0:
+            continue
+        is_maximum = isinstance(function.root, MaximumOp) and {*function.root.operands} == {
+            p.output for p in function.parameters
+        }
+        if is_maximum:
+            return reduce
+    return None

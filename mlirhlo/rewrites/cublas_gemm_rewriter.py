@@ -319,9 +319,10 @@ class CublasGemmRewriterPass(ExpanderPass):
                backend_config={"gemm_backend_config":{"epilogue":"BIAS_RELU", …}}
 
     `__cublas$lt$matmul`, without cublasLt `__cublas$gemm`, and `__cublas$lt$matmul$f8` for scaled products of
-    f8, padded to multiples of 16. Small dots, dots of transposes and dots with an algorithm stay. Sums are
-    rounded once, at the end. Not done: the greatest magnitude of an f8 result as a second one; what stands
-    between the conversion of an f8 operand and its dot. Source: XLA:GPU's pass and its dumps.
+    f8, padded to multiples of 16. What moves elements between the scaling of an f8 operand and its dot moves the f8
+    then; the greatest magnitude of what becomes an f8 result is a second result of the call. Small dots, dots of
+    transposes and dots with an algorithm stay. Sums are rounded once, at the end. Source: XLA:GPU's pass and its
+    dumps.
     """
 
     name = "cublas-gemm-rewriter"

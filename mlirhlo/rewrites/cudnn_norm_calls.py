@@ -10,8 +10,7 @@ from typing import Any, cast
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
-from mlirhlo.dialects.hlo.ops import ComputationOp, Instruction
-from mlirhlo.dialects.hlo.order import instruction_list, post_order
+from mlirhlo.dialects.hlo.ops import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape, default_layout
 from mlirhlo.rewrites.algsimp.common import Builder, array, sized
 from mlirhlo.rewrites.expander import Callees
@@ -114,11 +113,3 @@ def part_of(b: Builder, call: Instruction, index: int) -> Instruction:
 def is_row_major(shape: ArrayShape) -> bool:
     """Whether a static array is row-major, as the library takes and gives them."""
     return not shape.is_dynamic and shape.layout in (None, default_layout(shape.rank))
-
-
-def put_in_order(computation: ComputationOp) -> None:
-    """Operands before users again, as others read what a call gives before the call stands there."""
-    block = computation.block
-    for op in post_order(instruction_list(computation)):
-        block.detach_op(op)
-        block.insert_op_before(op, computation.terminator)

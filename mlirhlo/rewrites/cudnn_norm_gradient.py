@@ -30,7 +30,6 @@ from mlirhlo.rewrites.cudnn_norm_calls import (
     norm_call,
     norm_config,
     part_of,
-    put_in_order,
     workspace,
 )
 from mlirhlo.rewrites.cudnn_norm_matching import (
@@ -48,6 +47,7 @@ from mlirhlo.rewrites.cudnn_norm_terms import (
     given_by,
     times_gradient,
 )
+from mlirhlo.rewrites.gpu_calls import put_in_order
 from mlirhlo.rewrites.rules import Rewriter, rule
 
 

@@ -30,7 +30,6 @@ from mlirhlo.rewrites.cudnn_norm_calls import (
     norm_call,
     norm_config,
     part_of,
-    put_in_order,
     workspace,
 )
 from mlirhlo.rewrites.cudnn_norm_gradient import layer_norm_gradient
@@ -45,6 +44,7 @@ from mlirhlo.rewrites.cudnn_norm_matching import (
     squared,
 )
 from mlirhlo.rewrites.expander import Callees, ExpanderPass
+from mlirhlo.rewrites.gpu_calls import put_in_order
 from mlirhlo.rewrites.passes import Trace
 from mlirhlo.rewrites.rules import Rewriter, Rule, Rules, rule
 

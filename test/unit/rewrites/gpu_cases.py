@@ -55,6 +55,21 @@ F8_CALL = (
     _call("__cublas$lt$matmul$f8", rhs=1).replace("T[", "f32[").replace("(x, y)", "(x, y, s, t)")
 )
 
+SATURATED = (
+    "u: f32[]",
+    "b = f32[8,16] broadcast(u), dimensions={}",
+    "m = f32[8,16] divide(d, b)",
+    "lo = f32[] constant(-448)",
+    "hi = f32[] constant(448)",
+    "ll = f32[8,16] broadcast(lo), dimensions={}",
+    "hh = f32[8,16] broadcast(hi), dimensions={}",
+    "c = f32[8,16] clamp(ll, m, hh)",
+    "e = f8e4m3fn[8,16] convert(c)",
+)
+MAXIMUM = (
+    "f {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] maximum(a, b)\n}\n"
+)
+
 IMAGE = ("x: T[2,7,8,3]", "w: T[3,2,3,5]")
 OUT = "T[2,7,8,5]"
 WINDOW = "window={size=3x2 pad=1_1x0_1}, dim_labels=b01f_01io->b01f"
@@ -430,6 +445,34 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
                 )
             ),
             lines("x: f8e4m3fn[8,20]", "y: f8e4m3fn[20,16]", DOT),
+            # What moves elements behind the scaling moves the f8.
+            lines(
+                "x: f8e4m3fn[2,20,8]",
+                "y: f8e4m3fn[30,16]",
+                "s: f32[]",
+                "i j: s32[]",
+                "xc = T[2,20,8] convert(x)",
+                "yc = T[30,16] convert(y)",
+                "ss = T[2,20,8] broadcast(s), dimensions={}",
+                "xs = T[2,20,8] multiply(ss, xc)",
+                "xr = T[40,8] reshape(xs)",
+                "xt = T[8,40] transpose(xr), dimensions={1,0}",
+                "zero = T[] constant(0)",
+                "yp = T[50,16] pad(yc, zero), padding=10_10x0_0",
+                "yd = T[40,16] dynamic-slice(yp, i, j), dynamic_slice_sizes={40,16}",
+                DOT.replace("(x, y)", "(xt, yd)"),
+                positive=True,
+            ),
+            lines(
+                "x: f8e4m3fn[8,32]",
+                "y: f8e4m3fn[16,16]",
+                "yc = T[16,16] convert(y)",
+                "xc = T[8,32] convert(x)",
+                "one = T[] constant(1)",
+                "yp = T[32,16] pad(yc, one), padding=8_8x0_0",
+                DOT.replace("(x, y)", "(xc, yp)"),
+                fires=False,
+            ),
         ),
         "scale_of_f8_gemm": (
             lines(
@@ -464,6 +507,37 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
                 "c = f32[8,16] clamp(ll, m, hh)",
                 "f8e4m3fn[8,16] convert(c)",
                 positive=True,
+            ),
+            lines(
+                *F8,
+                F8_CALL,
+                *SATURATED,
+                "am = f32[8,16] abs(d)",
+                "zero = f32[] constant(0)",
+                "g = f32[] reduce(am, zero), dimensions={0,1}, to_apply=f",
+                "(f8e4m3fn[8,16], f32[]) tuple(e, g)",
+                positive=True,
+                computations=MAXIMUM,
+            ),
+            # The greatest of a part, and something else read.
+            lines(
+                *F8,
+                F8_CALL,
+                *SATURATED,
+                "am = f32[8,16] abs(d)",
+                "zero = f32[] constant(0)",
+                "g = f32[8] reduce(am, zero), dimensions={1}, to_apply=f",
+                "(f8e4m3fn[8,16], f32[8]) tuple(e, g)",
+                computations=MAXIMUM,
+                fires=False,
+            ),
+            lines(
+                *F8,
+                F8_CALL,
+                *SATURATED,
+                "am = f32[8,16] negate(d)",
+                "(f8e4m3fn[8,16], f32[8,16]) tuple(e, am)",
+                fires=False,
             ),
             lines(*F8, F8_CALL, "f8e4m3fn[8,16] convert(d)", fires=False),
         ),

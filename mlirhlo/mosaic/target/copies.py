@@ -24,6 +24,8 @@ from mlirhlo.mosaic.target.tiling import (
 if TYPE_CHECKING:
     from xdsl.ir import SSAValue
 
+    from mlirhlo.mosaic.target.generations import Generation
+
 
 @refuses("tpu.memref_slice")
 def slices_are_of_tiles(op: Operation, question: Question) -> Refusal | None:
@@ -90,17 +92,10 @@ def _is_in_one_tile(
     return first is not None and 0 <= sizes[-2] <= tile - first % tile
 
 
-_COPIED_WORDS = {4: (LANES, LANES), 5: (LANES, LANES), 6: (8, 32), 7: (8, LANES)}
-"""By generation: words that a part of a row is copied in, and words that an unknown offset is a
-multiple of; v5p copies as generation 6 does."""
-
-
 @refuses("tpu.enqueue_dma")
 def copies_move_whole_words(op: Operation, question: Question) -> Refusal | None:
     """A part of a row is copied in the words of the generation's memory."""
-    generation = question.generation
-    number = 6 if generation.name == "v5p" else generation.number
-    size_step, offset_step = _COPIED_WORDS[number]
+    step = question.generation.copied_lanes
     for operand in op.operands:
         part = operand.owner
         while isinstance(part, Operation) and name_of(part) == "tpu.memref_squeeze":
@@ -114,16 +109,28 @@ def copies_move_whole_words(op: Operation, question: Question) -> Refusal | None
         known = constant_of(offset)
         if size == shape[-1] and known == 0:
             continue
-        step = size_step if known is not None and (number < 7 or not known) else offset_step
-        is_far = number >= 7 and known != 0 and size % LANES
-        if size % size_step or not is_divisible(offset, step) or is_far:
+        start = _start_step(part, known, question.generation)
+        if question.generation.number >= 7 and known != 0:
+            step = LANES
+        if size % step or not is_divisible(offset, start):
             return Refusal(
                 ALIGNMENT,
-                f"a copy moves {size_step} words at once, and this one takes {size} at "
+                f"a copy moves {step} lanes at once, and this one takes {size} at "
                 f"{'an unknown offset' if known is None else known} of rows of {shape[-1]}",
                 f"copy multiples of {LANES} at multiples of {LANES}, or whole rows",
             )
     return None
+
+
+def _start_step(part: Operation, known: int | None, generation: Generation) -> int:
+    """What the first lane of a copied part is a multiple of."""
+    bits = width_in_bits(element_name(part.operands[0].type))
+    if generation.copied_lanes == LANES or known == 0:
+        return 1 if known == 0 else LANES
+    if generation.number >= 7:
+        return LANES
+    # Of unknown lanes the compiler follows the bits of packed elements only.
+    return generation.copied_lanes if known is not None else LANES if bits == 32 else 256 // bits
 
 
 @refuses("tpu.enqueue_dma")

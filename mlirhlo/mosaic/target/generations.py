@@ -33,6 +33,8 @@ class Generation:
     """Rows and columns of a matrix unit."""
     counts_copies_on_plain_semaphores: bool
     """Whether a copy may signal a `!tpu.semaphore`."""
+    copied_lanes: int
+    """Words that a part of a row is copied in."""
 
     @property
     def permutes_sublanes(self) -> bool:
@@ -53,11 +55,11 @@ class Generation:
 GENERATIONS: Mapping[str, Generation] = {
     found.name: found
     for found in (
-        Generation("v4", 4, 16 * MIB, 16 * MIB, 1024 * KIB, 1, 128, False),
-        Generation("v5e", 5, 128 * MIB, 16 * MIB, 1024 * KIB, 1, 128, False),
-        Generation("v5p", 5, 64 * MIB, 16 * MIB, 1024 * KIB, 2, 128, True),
-        Generation("v6e", 6, 128 * MIB, 32 * MIB, 1024 * KIB, 1, 256, True),
-        Generation("tpu7x", 7, 64 * MIB, 32 * MIB, 1024 * KIB, 1, 256, True),
+        Generation("v4", 4, 16 * MIB, 16 * MIB, 1024 * KIB, 1, 128, False, 128),
+        Generation("v5e", 5, 128 * MIB, 16 * MIB, 1024 * KIB, 1, 128, False, 128),
+        Generation("v5p", 5, 64 * MIB, 16 * MIB, 1024 * KIB, 2, 128, True, 8),
+        Generation("v6e", 6, 128 * MIB, 32 * MIB, 1024 * KIB, 1, 256, True, 8),
+        Generation("tpu7x", 7, 64 * MIB, 32 * MIB, 1024 * KIB, 1, 256, True, 8),
     )
 }
 """The generations that kernels can be checked for."""

@@ -81,6 +81,8 @@ def rotations_with_strides(op: Operation, question: Question) -> Refusal | None:
     element, shape = element_name(op.operands[0].type), shape_in(op.operands[0].type)
     bits, rank = width_in_bits(element), len(shape)
     dim, along = integer_of(op, "dimension"), integer_of(op, "stride_dimension")
+    if shape[dim] == 1:
+        return None  # There is nothing to rotate.
     if along == rank - 1:
         return Refusal(SHAPE, "lanes do not rotate by different amounts", "transpose before")
     tile = {rank - 1: LANES, rank - 2: SUBLANES * (32 // bits)}.get(dim, 1)
@@ -113,12 +115,25 @@ def random_rounding(op: Operation, question: Question) -> Refusal | None:
     )
 
 
+def _shapes_of_chain(op: Operation) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shapes before and after, as of one reshape where several follow each other: the compiler makes
+    one of them. Of one that only others use, there is nothing left."""
+    after = shape_in(op.results[0].type)
+    users = [use.operation for use in op.results[0].uses]
+    if users and all(name_of(user) == name_of(op) for user in users):
+        return after, after
+    source = op.operands[0]
+    while isinstance(source.owner, Operation) and name_of(source.owner) == name_of(op):
+        source = source.owner.operands[0]
+    return shape_in(source.type), after
+
+
 @refuses("vector.shape_cast", "tpu.reshape")
 def columns_become_rows(op: Operation, question: Question) -> Refusal | None:
     """Columns spread along lanes pick rows of a register, which generation 4 cannot."""
     if question.generation.permutes_sublanes:
         return None
-    before, after = shape_in(op.operands[0].type), shape_in(op.results[0].type)
+    before, after = _shapes_of_chain(op)
     is_column = len(before) >= 2 and before[-1:] == (1,) and before[-2:-1] != (1,)
     if is_column and after[-1:] not in ((), (1,)):
         return Refusal(SHAPE, "a column does not become a row", "keep the dimension of size one")
@@ -128,7 +143,7 @@ def columns_become_rows(op: Operation, question: Question) -> Refusal | None:
 @refuses("vector.shape_cast", "tpu.reshape")
 def lanes_are_cut_evenly(op: Operation, question: Question) -> Refusal | None:
     """The last dimension changes by whole registers, or by a factor within one."""
-    before, after = shape_in(op.operands[0].type), shape_in(op.results[0].type)
+    before, after = _shapes_of_chain(op)
     if not before or not after or before[-1] == after[-1] or before[-1] == 1:
         return None
     most, least = max(before[-1], after[-1]), min(before[-1], after[-1])

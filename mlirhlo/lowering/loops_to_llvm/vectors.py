@@ -232,12 +232,25 @@ def _insert(to: Lowering, op: xvector.InsertOp) -> None:
 def _shuffle(to: Lowering, op: xvector.ShuffleOp) -> None:
     mask = integers32(*cast(Any, op).mask.get_values())
     (result,) = op.results
-    to.values[result] = to.emit(
-        xllvm.ShuffleVectorOp,
-        [to.values[o] for o in operands_of(op)],
-        to.convert(result.type),
-        {"mask": mask},
-    )
+    operands = [to.values[o] for o in operands_of(op)]
+    type_ = moved_as = to.convert(result.type)
+    is_bf16 = type(cast("VectorType[Attribute]", type_).element_type) is BFloat16Type
+    if is_bf16:
+        moved_as = vector_of(i32, _lanes(type_))
+        operands = [_wide(to, value) for value in operands]
+    found = to.emit(xllvm.ShuffleVectorOp, operands, moved_as, {"mask": mask})
+    if is_bf16:
+        found = to.truncate(found, vector_of(i16, _lanes(type_)))
+        found = to.emit(xllvm.BitcastOp, (found,), type_)
+    to.values[result] = found
+
+
+def _wide(to: Lowering, value: SSAValue) -> SSAValue:
+    """The bits of bf16 in i32: LLVM 22 has no instruction for halves of a `<16 x bfloat>` that change places
+    ("Cannot select: v16bf16 = X86ISD::VPERM2X128"), and makes that of a shuffle of i16 too."""
+    lanes = _lanes(value.type)
+    bits = to.emit(xllvm.BitcastOp, (value,), vector_of(i16, lanes))
+    return to.emit(xllvm.ZExtOp, (bits,), vector_of(i32, lanes))
 
 
 def _bitcast(to: Lowering, op: xvector.BitcastOp) -> None:

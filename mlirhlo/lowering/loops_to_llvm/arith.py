@@ -9,7 +9,6 @@ from xdsl.dialects import llvm as xllvm
 from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import (
     DenseArrayBase,
-    DenseIntOrFPElementsAttr,
     IndexType,
     IntegerAttr,
     IntegerType,
@@ -21,7 +20,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects import llvm
 from mlirhlo.dialects.interned import integers32, string
-from mlirhlo.dialects.quick import append, create_op, operands_of
+from mlirhlo.dialects.quick import operands_of
 from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering
 
 _NO_OVERFLOW = IntegerAttr(0, i32)
@@ -125,23 +124,6 @@ def _intrinsic_of_zero(name: str) -> Handler:
     return lower
 
 
-def _constant(to: Lowering, op: Operation) -> None:
-    (result,) = op.results
-    value = op.properties["value"]
-    type_ = to.convert(result.type)
-    if type(value) is IntegerAttr and type(type_) is IntegerType:
-        to.values[result] = to.constant(value.value.data, type_)
-        return
-    if type(value) is DenseIntOrFPElementsAttr and type(type_) is VectorType:
-        if type(cast(Any, result.type).element_type) is IndexType:
-            value = DenseIntOrFPElementsAttr.from_list(
-                cast(Any, type_), cast(Any, list(value.get_values()))
-            )
-    made = create_op(xllvm.ConstantOp, (), (type_,), {"value": value})
-    append(to.entry, made)
-    (to.values[result],) = made.results
-
-
 def _truncate(to: Lowering, op: Operation) -> None:
     (result,) = op.results
     to.values[result] = to.truncate(to.values[operands_of(op)[0]], result.type)
@@ -201,7 +183,6 @@ def _index_cast(widen: type[Operation]) -> Handler:
 
 
 HANDLERS: Mapping[str, Handler] = {
-    "arith.constant": _constant,
     "arith.addi": _integer(xllvm.AddOp),
     "arith.subi": _integer(xllvm.SubOp),
     "arith.muli": _integer(xllvm.MulOp),

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntAttr,
     IntegerAttr,
+    IntegerType,
     MemRefType,
     ModuleOp,
     StringAttr,
@@ -46,6 +47,7 @@ from mlirhlo.lowering.loops_to_llvm.effort import (
     loops_of_light,
 )
 from mlirhlo.lowering.loops_to_llvm.indices import POINTER, IndexBuilder
+from mlirhlo.lowering.loops_to_llvm.values import Values
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -168,7 +170,7 @@ class Lowering(IndexBuilder):
         """Whether its own time does not count beside LLVM's."""
         self.is_task = is_task
         """Whether the thread pool calls it: then nothing in it is cut again."""
-        self.values: dict[SSAValue, SSAValue] = {}
+        self.values = Values(self.constant_of)
         self.types: dict[int, Attribute] = {}
         """By identity: hashing a type costs more than lowering an op."""
         self.strides: dict[int, Sequence[int]] = {}
@@ -251,14 +253,28 @@ class Lowering(IndexBuilder):
         handlers = self.handlers
         for op in ops_of(block):
             name = op.name
-            if name.startswith("arith."):
-                (result,) = op.results
-                if result.first_use is None:
-                    continue
+            if name.startswith("arith.") and (
+                name == "arith.constant" or op.results[0].first_use is None
+            ):
+                continue
             handler = handlers.get(name)
             if handler is None:
                 raise no_lowering(op)
             handler(self, op)
+
+    def constant_of(self, op: Operation) -> SSAValue:
+        """The constant that an `arith.constant` is."""
+        type_ = self.convert(op.results[0].type)
+        value = op.properties["value"]
+        if type(value) is IntegerAttr and type(type_) is IntegerType:
+            return self.constant(value.value.data, type_)
+        if type(value) is DenseIntOrFPElementsAttr and type_ is not op.results[0].type:
+            value = DenseIntOrFPElementsAttr.from_list(
+                cast(Any, type_), cast(Any, list(value.get_values()))
+            )
+        made = create_op(xllvm.ConstantOp, (), (type_,), {"value": value})
+        append(self.entry, made)
+        return made.results[0]
 
     def convert(self, type_: Attribute) -> Attribute:
         """`converted`, remembered."""

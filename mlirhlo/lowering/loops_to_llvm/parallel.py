@@ -105,7 +105,8 @@ def _rounds(to: Lowering, lower: SSAValue, upper: SSAValue, step: int) -> SSAVal
 
 
 def _read_outside(to: Lowering, op: Operation) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
-    """Values from outside that a loop reads, in the order it does; those of them that are no constants."""
+    """Values from outside that a loop reads, in the order it does, but for constants; those of them that
+    are not known to be numbers."""
     found: dict[SSAValue, None] = dict.fromkeys(operands_of(op))
     inner = ops_inside(op)
     inside = {id(o.parent) for o in inner}
@@ -114,8 +115,8 @@ def _read_outside(to: Lowering, op: Operation) -> tuple[Sequence[SSAValue], Sequ
             home = value.op.parent if type(value) is OpResult else value.owner
             if id(home) not in inside:
                 found[value] = None
-    captured = [v for v in found if not _is_constant(v) and to.known.get(to.values[v]) is None]
-    return list(found), captured
+    outside = [v for v in found if not _is_constant(v)]
+    return outside, [v for v in outside if to.known.get(to.values[v]) is None]
 
 
 def _is_constant(value: SSAValue) -> bool:
@@ -199,14 +200,10 @@ def _know(
     captured: Sequence[SSAValue],
     values: Sequence[SSAValue],
 ) -> None:
-    """Tells a function the values from outside: what stands for those captured, all others are constants."""
+    """Tells a function the values from outside: what stands for those captured, all others are numbers."""
     inner.values.update(zip(captured, values, strict=True))
     for value in outside:
-        if value in inner.values:
-            continue
-        if _is_constant(value):
-            inner.handlers["arith.constant"](inner, value.owner)
-        else:
+        if value not in inner.values:
             inner.values[value] = inner.constant(to.known[to.values[value]])
 
 

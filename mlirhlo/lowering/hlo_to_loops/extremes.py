@@ -6,6 +6,10 @@ is half of what the general form takes.
 
 from __future__ import annotations
 
+import functools
+import math
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import IntegerType, i32
 from xdsl.ir import SSAValue
 
@@ -15,6 +19,7 @@ from mlirhlo.lowering.target import current
 
 _LEAST, _GREATEST = 4, 5
 """The instruction's numbers for the two, signs and all."""
+_HOW = {"minimum": _LEAST, "maximum": _GREATEST}
 
 
 _MASKS = {lanes: IntegerType(lanes) for lanes in (8, 16)}
@@ -36,8 +41,40 @@ def has_range(x: SSAValue) -> bool:
     return (lanes_of(x.type), bits) in ((16, 32), (8, 64)) and current().has("avx512dq")
 
 
+def of_vectors(b: FunctionBuilder, opcode: str, vectors: Sequence[SSAValue]) -> SSAValue:
+    """Lane by lane the `maximum` or `minimum` of vectors that have the instruction: NaNs are looked for
+    once."""
+    total, *more = vectors
+    if not more:
+        return total
+    if len(more) == 1:
+        return maximum(b, total, *more) if opcode == "maximum" else minimum(b, total, *more)
+    for vector in more:
+        total = _of_numbers(b, total, vector, _HOW[opcode])
+    pairs = zip(vectors[::2], [*vectors[1::2], vectors[-1]], strict=False)
+    nans = functools.reduce(b.ori, [b.cmpf("uno", x, y) for x, y in pairs])
+    return b.select(nans, b.constant(math.nan, total.type), total)
+
+
+def of_lanes(b: FunctionBuilder, opcode: str, vector: SSAValue) -> SSAValue:
+    """The `maximum` or `minimum` of a vector's lanes, in the same way."""
+    lanes = distance = lanes_of(vector.type)
+    total = vector
+    while distance := distance // 2:
+        turned = b.shuffle(total, total, [at ^ distance for at in range(lanes)])
+        total = _of_numbers(b, total, turned, _HOW[opcode])
+    number = b.extract(total, 0)
+    nan = b.reduce("or", b.cmpf("uno", vector, vector))
+    return b.select(nan, b.constant(math.nan, number.type), number)
+
+
 def _range(b: FunctionBuilder, x: SSAValue, y: SSAValue, how: int) -> SSAValue:
+    found = _of_numbers(b, x, y, how)
+    return b.select(b.cmpf("uno", x, y), b.addf(x, y), found)
+
+
+def _of_numbers(b: FunctionBuilder, x: SSAValue, y: SSAValue, how: int) -> SSAValue:
+    """What the instruction does: of a number and a NaN it gives the number."""
     every = b.constant(-1, _MASKS[lanes_of(x.type)])
     numbers = [b.constant(n, i32) for n in (how, 4)]
-    found = b.emit(MaskRangeOp, (x, x, y, every, *numbers), x.type)
-    return b.select(b.cmpf("uno", x, y), b.addf(x, y), found)
+    return b.emit(MaskRangeOp, (x, x, y, every, *numbers), x.type)

@@ -21,11 +21,11 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.ops.control_flow import CallOp, ParameterOp
 from mlirhlo.lowering.builder import FunctionBuilder, lanes_of
+from mlirhlo.lowering.hlo_to_loops import extremes
 from mlirhlo.lowering.hlo_to_loops.complex_elements import COMPLEX
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import Value, register_type
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert, element_type
-from mlirhlo.lowering.hlo_to_loops.extremes import maximum, minimum
 from mlirhlo.lowering.hlo_to_loops.folds import callee
 from mlirhlo.lowering.hlo_to_loops.reducer_samples import order_on_samples
 
@@ -92,12 +92,16 @@ class Reducer:
         if self.opcodes is None:
             return list(values)
         initial = self.taken(e.b, [e.at(v, ()) for v in starts])
-        total = self.combined(e, initial, values)
+        total = list(values)
+        if initial != self.start(e, starts):  # which changes nothing
+            total = self.combined(e, initial, values)
         types = zip(total, self.work, self.elements, strict=True)
         return [convert(e.b, v, source, target) for v, source, target in types]
 
     def vectors_joined(self, e: Elements, vectors: Sequence[Sequence[Value]]) -> Sequence[Value]:
         """Vectors that were worked on at once in one."""
+        if (opcode := self._extreme_of(vectors[0])) is not None:
+            return [(extremes.of_vectors(e.b, opcode, [v for ((v,),) in vectors]),)]
         total, *more = vectors
         for values in more:
             total = self.joined(e, total, values)
@@ -107,10 +111,19 @@ class Reducer:
         """Lanes of vectors in one: each with the one half a vector on, then a quarter on, and so forth."""
         return self.rows_joined(e, [values])[0]
 
+    def _extreme_of(self, values: Sequence[Value]) -> str | None:
+        """The one operation where that is the greater or lesser of floats by an instruction for it."""
+        if self.opcodes is None or len(self.opcodes) > 1 or not self.work[0].is_float:
+            return None
+        ((value, *_),), (opcode,) = values, self.opcodes
+        return opcode if opcode in ("maximum", "minimum") and extremes.has_range(value) else None
+
     def rows_joined(self, e: Elements, rows: Sequence[Sequence[Value]]) -> list[list[Value]]:
         """The same of several rows, a power of two: two become one vector of halves, as long as there are
         two, which takes a join for both."""
         b = e.b
+        if len(rows) == 1 and (opcode := self._extreme_of(rows[0])) is not None:
+            return [[(extremes.of_lanes(b, opcode, rows[0][0][0]),)]]
         lanes = lanes_of(rows[0][0][0].type)
         if len(rows) > lanes:
             return [self.lanes_joined(e, values) for values in rows]
@@ -228,8 +241,8 @@ def _combined(b: FunctionBuilder, opcode: str, element: PrimitiveType, x: Value,
         float_ops = {
             "add": FunctionBuilder.addf,
             "multiply": FunctionBuilder.mulf,
-            "maximum": maximum,
-            "minimum": minimum,
+            "maximum": extremes.maximum,
+            "minimum": extremes.minimum,
         }
         return (float_ops[opcode](b, p, q),)
     if element.kind is Kind.PRED:

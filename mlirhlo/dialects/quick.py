@@ -37,7 +37,13 @@ def create_op(
     Nothing is checked, and properties with a default are absent unless given.
     """
     op = _new(cls)
-    if result_types:
+    if len(result_types) == 1:
+        result = _new(OpResult)
+        (result._type,) = result_types
+        result.op = op
+        result.index = 0
+        op.results = SSAValues((result,))
+    elif result_types:
         results: list[OpResult] = []
         for index, result_type in enumerate(result_types):
             result = _new(OpResult)

@@ -67,8 +67,10 @@ class ModuleText:
         """By identity: hashing a type costs more than writing a line."""
         self.words: dict[int, str] = {}
         """The same for flags."""
+        self.intrinsics: dict[tuple[object, ...], str] = {}
+        """What is called, by the intrinsic and the identities of its types."""
         self.kept: list[Attribute] = []
-        """What the two know, so that it lives as long as they do."""
+        """What these know, so that it lives as long as they do."""
         self.declared: dict[str, str] = {}
         """Declarations of intrinsics, by name."""
         self.defined: set[str] = set()
@@ -128,6 +130,26 @@ class ModuleText:
     def declare(self, name: str, result: str, arguments: Sequence[str]) -> None:
         if name not in self.declared:
             self.declared[name] = f"declare {result} @{symbol(name)}({', '.join(arguments)})"
+
+    def intrinsic(
+        self, name: str, result_type: Attribute | None, types: Sequence[Attribute]
+    ) -> str:
+        """What a call of an intrinsic calls, after its result's type."""
+        key = (name, id(result_type), *map(id, types))
+        found = self.intrinsics.get(key)
+        if found is None:
+            if name not in OVERLOADED:
+                raise error(
+                    "HLO0430",
+                    f"the intrinsic `{name}` is not one that generated code may call",
+                    help="mlirhlo/lowering/intrinsics.py lists those that are",
+                )
+            spelled = [self.type(t) for t in types]
+            result = "void" if result_type is None else self.type(result_type)
+            full = mangled(name, result, spelled)
+            self.declare(full, result, spelled)
+            found = self.intrinsics[key] = f"{result} @{full}"
+        return found
 
     def global_(self, op: GlobalOp) -> str:
         name = op.sym_name.data
@@ -286,10 +308,10 @@ class FunctionText:
             self.lines.append(f"  {self.names[id(argument)]} = phi {type_} {pairs}")
 
     def instruction(self, op: Operation) -> None:
-        if op.name in _INLINE:
-            return
         write = WRITERS.get(op.name)
         if write is None:
+            if op.name in _INLINE:
+                return
             raise _refused(op)
         text = write(self, op)
         for result in op.results:
@@ -302,19 +324,9 @@ class FunctionText:
 
     def call(self, name: str, op: Operation, operands: Sequence[SSAValue], flags: str = "") -> str:
         """A call of an intrinsic, which is declared on the way."""
-        printer = self.printer
-        if name not in OVERLOADED:
-            raise error(
-                "HLO0430",
-                f"the intrinsic `{name}` is not one that generated code may call",
-                help="mlirhlo/lowering/intrinsics.py lists those that are",
-            )
-        types = [printer.type(v.type) for v in operands]
-        result = printer.type(op.results[0].type) if op.results else "void"
-        full = mangled(name, result, types)
-        printer.declare(full, result, types)
-        arguments = ", ".join(map(self.typed, operands))
-        return f"call {flags}{result} @{full}({arguments})"
+        result_type = op.results[0].type if op.results else None
+        called = self.printer.intrinsic(name, result_type, [v.type for v in operands])
+        return f"call {flags}{called}({', '.join(map(self.typed, operands))})"
 
 
 _INLINE = frozenset(

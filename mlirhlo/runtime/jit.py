@@ -92,6 +92,7 @@ _OPTIONS = {
     "disable-lsr": "true",  # loops here carry the addresses that loop-strength reduction would look for
     "enable-misched": "false",  # what the lowering writes is in an order of few live values
     "disable-machine-cse": "true",  # it writes nothing twice
+    "disable-post-ra": "true",  # processors with vectors reorder instructions by themselves
 }
 """What LLVM leaves out: a third of its time, for code that is no faster with it (`benchmarks/cpu.py`)."""
 _OPPOSITE = {"true": "false", "false": "true"}

@@ -10,6 +10,7 @@ from xdsl.dialects import arith as xarith
 from xdsl.ir import SSAValue
 
 from mlirhlo.lowering.builder import Index
+from mlirhlo.lowering.hlo_to_loops.contractions.finish import LINE_BYTES
 from mlirhlo.lowering.hlo_to_loops.contractions.operands import places_of
 from mlirhlo.lowering.hlo_to_loops.contractions.packing import Packer, Span, runs_along_depth
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import window_step
@@ -273,6 +274,17 @@ class Block:
         if rest:
             yield rest, full, b.div(b.add(self.rows, q.tile_rows - 1), q.tile_rows)
 
+    def _left_ahead(self, rows: int) -> int:
+        """Units of the next tile's left factors to ask for with each unit of the depth: where they come
+        from memory, once, and rows follow each other there, so that all are asked for."""
+        q, factor = self.q, self.c.lhs
+        if q.lhs_packed or not q.goes_by_rows or q.depth_blocks > 1 or self.depth_stride != 1:
+            return 0
+        step = -(-rows * self.row_stride // q.depth.units)
+        unit = factor.shape.element_type.byte_size * q.depth.group
+        size = factor.shape.element_count * factor.shape.element_type.byte_size
+        return step if step * unit <= LINE_BYTES and size > q.target.l2_bytes else 0
+
     def _registers(
         self, panel: Index, rhs_at: Index, lhs_at: Index, units: Index, panels: Index
     ) -> None:
@@ -345,6 +357,7 @@ class Block:
             self.depth_stride,
             masked,
             k.lhs_stride if outer > 1 else 0,
+            self._left_ahead(rows),
             more is not None,
         )
         k.tiles[tile.name] = tile.function
@@ -355,7 +368,9 @@ class Block:
             )
         first, width = self._columns(panel)
         if not k.direct and not k.keeps_block:
-            k.finisher.prefetch(self.places, b.add(self.first_row, row), rows, first, q.columns)
+            # Of the rows below: a tile alone may take less time than memory.
+            below = b.add(b.add(self.first_row, row), rows)
+            k.finisher.prefetch(self.places, below, rows, first, q.columns)
         tile.call(
             b,
             (self.lhs, b.add(lhs_at, b.mul(row, self.row_stride))),

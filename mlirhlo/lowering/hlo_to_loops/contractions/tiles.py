@@ -71,6 +71,8 @@ class Tile:
     outer_stride: int = 0
     """From a round of the outer depth to the next, in the left factors; 0: there is one round. Else it
     takes the number of rounds too."""
+    left_ahead: int = 0
+    """Units of the left factors of the next rows that are asked for with each unit of the depth."""
     adds: bool = False
     """Whether its sums may come on top of what is there: it then takes whether they do."""
 
@@ -81,6 +83,7 @@ class Tile:
             f"tile_{self.arithmetic.name}_{self.rows}x{self.vectors * self.lanes}"
             f"_{self.row_stride}_{self.depth_stride}{'_masked' if self.masked else ''}"
             f"{f'_{self.outer_stride}' if self.outer_stride else ''}{'_adds' if self.adds else ''}"
+            f"{f'_ahead{self.left_ahead}' if self.left_ahead else ''}"
         )
 
     @property
@@ -197,9 +200,14 @@ class _Builder:
         b, tile = self.b, self.tile
         parts = tile.arithmetic.parts
         ahead = b.mul(self.rhs_stride, _AHEAD)
+        next_ = [b.moved(lhs, tile.rows * tile.row_stride)] * (tile.left_ahead > 0)
         # What loops carry is an address: every access then is a constant away from it.
-        with b.loop(0, self.depth, 1, [lhs, rhs, *sums], nonempty=True) as loop:
+        count = len(sums)
+        with b.loop(0, self.depth, 1, [lhs, rhs, *sums, *next_], nonempty=True) as loop:
             lhs, rhs, *before = loop.carried
+            before, next_ = before[:count], before[count:]
+            for place in next_:
+                b.prefetch(place, [0])
             for v in range(tile.vectors * parts):
                 b.prefetch(rhs, [b.add(ahead, v * tile.lanes)])
             right = [
@@ -212,8 +220,9 @@ class _Builder:
                 base = row * tile.vectors * parts
                 own = before[base : base + tile.vectors * parts]
                 following += self._row(left, right, own)
+            following += [b.moved(place, tile.left_ahead) for place in next_]
             loop.carry(b.moved(lhs, tile.depth_stride), b.moved(rhs, self.rhs_stride), *following)
-        return cast(Loop, loop).results[2:]
+        return cast(Loop, loop).results[2 : 2 + count]
 
     def _left(self, lhs: SSAValue, row: int, part: int) -> SSAValue:
         """A left factor in all lanes; behind the last row, what zero is moved to."""

@@ -183,7 +183,7 @@ def stochastic_integers(
     size = np.abs(wide)
     whole = np.floor(size)
     fraction = np.ldexp(size - whole, random.dtype.itemsize * 8)
-    up = random.astype(np.float64) < np.floor(fraction)
+    up = random < np.where(np.isfinite(fraction), np.floor(fraction), 0).astype(random.dtype)
     rounded = np.where(np.isfinite(wide), np.copysign(whole + up, wide), wide)
     return saturate(rounded, F64, target)
 

@@ -29,16 +29,17 @@ def _stochastic_convert(e: Elements, op: Instruction, place: Place) -> Value:
     target = element_type(op.output)
     if not source.is_float or target.is_complex or target.kind is Kind.PRED:
         raise no_meaning(op, source)
+    if target.is_integer:
+        return _whole(b, value, random[0], bits_type, source, target)
     (drawn,) = convert(b, random, bits_type, F64)
-    rounded = _whole if target.is_integer else _float
-    return rounded(b, value, drawn, bits_type.bits, source, target)
+    return _float(b, value, drawn, bits_type.bits, source, target)
 
 
 def _whole(
     b: FunctionBuilder,
     value: Value,
     drawn: SSAValue,
-    bits: int,
+    bits_type: PrimitiveType,
     source: PrimitiveType,
     target: PrimitiveType,
 ) -> Value:
@@ -46,8 +47,9 @@ def _whole(
     (x,) = convert(b, value, source, F64)
     size = b.one(math.AbsFOp, x)
     whole = b.one(math.FloorOp, size)
-    rest = b.mulf(b.subf(size, whole), b.constant(2.0**bits, x.type))
-    up = b.cmpf("olt", drawn, b.one(math.FloorOp, rest))
+    rest = b.mulf(b.subf(size, whole), b.constant(2.0**bits_type.bits, x.type))
+    (limit,) = convert(b, (rest,), F64, bits_type)
+    up = b.cmpi("ult", drawn, limit)
     moved = b.select(up, b.addf(whole, b.constant(1.0, x.type)), whole)
     negative = b.cmpf("olt", x, b.constant(0.0, x.type))
     return convert(b, (b.select(negative, b.negf(moved), moved),), F64, target)

@@ -148,6 +148,18 @@ def test_stochastic_convert_rounds_by_the_odds() -> None:
     assert abs(counts[1] / 20000 - 0.25) < 0.02
 
 
+@pytest.mark.parametrize("bits", [32, 64])
+def test_stochastic_convert_counts_every_random_bit(bits: int) -> None:
+    half = 2 ** (bits - 1)
+    got = one(
+        "s8[5] stochastic-convert(p0, p1)",
+        [f"f{bits}[5]", f"u{bits}[5]"],
+        np.array([-1.5, -1.5, 1.5, math.inf, math.nan], f"f{bits // 8}"),
+        np.array([half - 1, half, half - 1, 0, 0], f"u{bits // 8}"),
+    )
+    assert got.tolist() == [-2, -1, 2, 127, 0]
+
+
 def test_erf_is_as_exact_as_the_c_library() -> None:
     x = np.concatenate([np.linspace(-7, 7, 4001), [1e-300, 1e300, 0.0, -0.0]])
     want = np.array([math.erf(v) for v in x])

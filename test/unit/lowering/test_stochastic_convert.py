@@ -34,7 +34,7 @@ SPECIAL = [
             ("f32", t)
             for t in ("s4", "s8", "u8", "s32", "s64", "bf16", "f16", "f8e4m3fn", "f8e5m2")
         ),
-        *(("f64", t) for t in ("s16", "f32", "bf16")),
+        *(("f64", t) for t in ("s16", "u64", "f32", "bf16")),
         *(("bf16", t) for t in ("s8", "f8e5m2")),
         ("f16", "u16"),
     ],
@@ -50,6 +50,7 @@ def test_it_is_what_the_interpreter_makes(source: str, target: str) -> None:
         f"u{bits // 8}"
     )
     random[::5], random[1::5] = 0, np.iinfo(random.dtype).max
+    random[3] = random.dtype.type(2 ** (bits - 1) - 1)  # just below the half that -1.5 loses
     module = mlirhlo.parse(
         f"ENTRY e {{ x = {source}[{count}] parameter(0)\n r = u{bits}[{count}] parameter(1)\n"
         f" ROOT c = {target}[{count}] stochastic-convert(x, r) }}"

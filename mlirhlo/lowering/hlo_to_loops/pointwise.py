@@ -27,10 +27,14 @@ _ROUNDS = 64
 """Rounds that are enough to give every thread its share."""
 _SMALL_BYTES = 1 << 18
 """Results that stay in the caches in any order."""
-_BLOCK_BYTES = 1 << 12
-"""Of lines that are written one after the other where an operand's lines are elsewhere: a page."""
+_BLOCK_BYTES = 1 << 11
+"""Of lines that are written one after the other where an operand's lines are elsewhere."""
 _PIECE_BYTES = 1 << 16
 """Of a piece of an array of one dimension."""
+_LINE_BYTES = 64
+"""Of the caches."""
+_LINES_AHEAD = 8
+"""Lines of the cache that are asked for of a line of an operand: what follows, the processor finds."""
 _AHEAD_BYTES = 1 << 11
 """How far in front of the loop operands that no cache holds are asked for."""
 
@@ -159,7 +163,30 @@ class _Pointwise:
                 with b.loop(first, last) as j:
                     fixed[down] = Coordinate(j, 0, None, 1, self.region[down])
                     place = [fixed[d] for d in range(down + 1)]
-                    self.last(e.scope(), place, low, high)
+                    self.ask_for_lines(across, [*place[:-1], Coordinate(b.add(j, block))])
+                    self.line(e.scope(), place, low, high)
+
+    def ask_for_lines(self, across: int, place: Sequence[Coordinate]) -> None:
+        """Of far operands that stand in another order, a line that a later block of the results reads."""
+        frame, rank = self.frame, len(self.region)
+        low, high = self.region[-1]
+        for value, symbols in reads_of([frame.outputs[n] for n in self.numbers], frame.operands):
+            if not frame.is_far(value) or symbols[-2:] != (across, rank - 1):
+                continue
+            step = _LINE_BYTES // frame.byte_size(value)
+            for at in range(low, min(high, low + _LINES_AHEAD * step), step):
+                bases = [0 if s < 0 else at if s == rank - 1 else place[s].base for s in symbols]
+                frame.prefetch(value, bases)
+
+    def line(self, e: Elements, place: Sequence[Coordinate], low: int, high: int) -> None:
+        """The last dimension; of a short one all vectors together."""
+        count, rest = divmod(high - low, self.lanes)
+        if count > _LINES_AHEAD or rest:
+            self.last(e, place, low, high)
+            return
+        with self.frame.stores_together():
+            for n in range(count):
+                self.element(e.scope(), [*place, self.along(low + n * self.lanes)])
 
     def moved(self, c: Coordinate, range_: tuple[int, int]) -> Coordinate:
         """An index counted from the beginning of its range."""

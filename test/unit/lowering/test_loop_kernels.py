@@ -235,3 +235,32 @@ def test_operands_that_no_cache_holds_are_asked_for(element: str, sizes: str) ->
         actual = run(module, arguments, expected)
     assert "memref.prefetch" in str(kernel)
     assert np.array_equal(actual, expected, equal_nan=opcode == "add")
+
+
+@pytest.mark.parametrize("element", ["f32", "bf16", "pred", "c64"])
+@pytest.mark.parametrize(
+    "sizes", [(2, 70, 17, 64), (3, 64, 20, 72), (1, 300, 9, 1000), (2, 200, 50, 16)]
+)
+def test_lines_that_stand_in_another_order_are_asked_for(
+    element: str, sizes: tuple[int, ...]
+) -> None:
+    """A block ahead, beyond the end too; of short lines all vectors go together."""
+    a, b, c, d = sizes
+    turned = f"{element}[{a},{c},{b},{d}]"
+    module = mlirhlo.parse(f"""ENTRY e {{
+  x = {element}[{a},{b},{c},{d}] parameter(0)
+  y = {turned} parameter(1)
+  t = {turned} transpose(x), dimensions={{0,2,1,3}}
+  ROOT r = {turned} {"xor" if element == "pred" else "add"}(t, y)
+}}
+""")
+    rng = np.random.default_rng(3)
+    arguments = [draw(rng, p.shape) for p in module.hlo.entry.parameters]
+    with np.errstate(all="ignore"):
+        expected = np.asarray(module(*arguments))
+    with target.using(replace(target.current(), l2_bytes=64)):
+        entry = module.hlo.entry
+        kernel = computed("k", outputs_of(entry.root.output), [p.output for p in entry.parameters])
+        actual = run(module, arguments, expected)
+    assert "memref.prefetch" in str(kernel)
+    assert np.array_equal(actual, expected, equal_nan=element != "pred")

@@ -11,6 +11,7 @@ import ctypes
 import functools
 import importlib
 import itertools
+import os
 import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -89,13 +90,63 @@ def _module(text: str) -> Any:
 
 
 _OPTIONS = {
+    # What gains nothing for what the lowering writes:
     "disable-lsr": "true",  # loops here carry the addresses that loop-strength reduction would look for
-    "enable-misched": "false",  # what the lowering writes is in an order of few live values
-    "disable-machine-cse": "true",  # it writes nothing twice
-    "disable-post-ra": "true",  # processors with vectors reorder instructions by themselves
+    "enable-misched": "false",  # it is in an order of few live values
+    "disable-machine-cse": "true",  # nothing is written twice
+    "disable-post-ra": "true",  # processors with wide vectors reorder instructions by themselves
+    # What finds nothing in it:
+    "disable-constant-hoisting": "true",
+    "disable-early-ifcvt": "true",
+    "disable-early-taildup": "true",
+    "disable-machine-dce": "true",
+    "disable-mergeicmps": "true",
+    "disable-partial-libcall-inlining": "true",
+    "disable-postra-machine-licm": "true",
+    "disable-postra-machine-sink": "true",
+    "disable-replace-with-vec-lib": "true",
+    "disable-ssc": "true",
+    "disable-tail-duplicate": "true",
+    "enable-shrink-wrap": "false",
 }
-"""What LLVM leaves out: a third of its time, for code that is no faster with it (`benchmarks/cpu.py`)."""
+"""What LLVM leaves out: four tenths of its time, for code that is no slower (`benchmarks/cpu.py`). The passes of the
+second group change no instruction of the kernels there but the order of a few."""
+_NEWEST = 22
+"""The last LLVM that is known to have them all."""
 _OPPOSITE = {"true": "false", "false": "true"}
+_OUR_OPTIONS = tuple(f"-{option}={value}" for option, value in _OPTIONS.items())
+_DEFAULTS = tuple(f"-{option}={_OPPOSITE[value]}" for option, value in _OPTIONS.items())
+
+
+@functools.cache
+def _options_file(options: Sequence[str]) -> str | None:
+    """Options as a file in memory; None where the system has none."""
+    if not hasattr(os, "memfd_create"):
+        return None
+    file = os.memfd_create(_IN_MEMORY)
+    os.write(file, " ".join(options).encode())
+    return f"/proc/self/fd/{file}"
+
+
+_IN_MEMORY = "mlirhlo-options"
+
+
+def _set(options: Sequence[str]) -> None:
+    """Sets options of LLVM's: all by one call where they are in a file, as each call looks at every option.
+
+    An option that is not there ends the process: later LLVMs do without.
+    """
+    if _binding().llvm_version_info[0] > _NEWEST:
+        return
+    path = _options_file(options)
+    try:
+        # Somebody may have closed it, and opened another.
+        if path is not None and _IN_MEMORY in os.readlink(path):
+            options = (f"@{path}",)
+    except OSError:
+        pass
+    for option in options:
+        _binding().set_option("mlirhlo", option)
 
 
 @contextmanager
@@ -104,15 +155,12 @@ def _compiling() -> Generator[None]:
 
     Its options are the whole process's, others get them back as they are by default.
     """
-    llvm = _binding()
     with _lock:
-        for option, value in _OPTIONS.items():
-            llvm.set_option("mlirhlo", f"-{option}={value}")
+        _set(_OUR_OPTIONS)
         try:
             yield
         finally:
-            for option, value in _OPTIONS.items():
-                llvm.set_option("mlirhlo", f"-{option}={_OPPOSITE[value]}")
+            _set(_DEFAULTS)
 
 
 def compile_object(text: str, cpu: Cpu | None = None, level: int = 2) -> bytes:

@@ -47,3 +47,60 @@ def test_sections_find_room_together():
         [sys.executable, "-c", SCATTERED], capture_output=True, text=True, timeout=60
     )
     assert run.stdout == "loaded 20\n", run.stderr
+
+
+LOOP = """
+define void @f(ptr %a, i64 %n, i64 %m) {
+b0:
+  br label %b1
+b1:
+  %i = phi i64 [ 0, %b0 ], [ %j, %b1 ]
+  %p = mul i64 %i, %m
+  %q = getelementptr float, ptr %a, i64 %p
+  %x = load <16 x float>, ptr %q, align 4
+  %y = fadd <16 x float> %x, %x
+  store <16 x float> %y, ptr %q, align 4
+  %j = add i64 %i, 1
+  %c = icmp slt i64 %j, %n
+  br i1 %c, label %b1, label %b2
+b2:
+  ret void
+}
+"""
+
+OPTIONS = f'''
+import os
+from mlirhlo.runtime import jit
+
+text = """{LOOP}"""
+llvm = jit._binding()
+
+def plain():
+    return jit._target_machine(jit.host(), 2).emit_assembly(llvm.parse_assembly(text))
+
+before = plain()
+ours = jit.compile_assembly(text)
+assert plain() == before, "the options have stayed"
+assert ours != before, "this loop tells nothing"
+for options in (jit._OUR_OPTIONS, jit._DEFAULTS):
+    path = jit._options_file(options)
+    if path is not None:
+        number = int(path.rpartition("/")[2])
+        os.dup2(os.open(os.devnull, os.O_RDONLY), number)
+assert jit.compile_assembly(text) == ours, "without the file"
+assert plain() == before
+for options in (jit._OUR_OPTIONS, jit._DEFAULTS):
+    if path is not None:
+        os.close(int(jit._options_file(options).rpartition("/")[2]))
+assert jit.compile_assembly(text) == ours, "with the file closed"
+assert plain() == before
+print("equal")
+'''
+
+
+def test_options_of_llvm_are_ours_for_as_long_as_we_compile():
+    """Other users of LLVM in the process get theirs, also where the file of options was taken away."""
+    run = subprocess.run(
+        [sys.executable, "-c", OPTIONS], capture_output=True, text=True, timeout=60
+    )
+    assert run.stdout == "equal\n", run.stderr

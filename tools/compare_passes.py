@@ -66,6 +66,7 @@ SETTINGS: Mapping[tuple[str, str], str] = {
     ("gpu", "priority-fusion"): "moves=true",
     ("cpu", "gather_expander"): "simple-only=true",
     ("cpu", "layout-assignment"): "target=cpu",
+    ("tpu", "layout-assignment"): "target=tpu",
     ("gpu", "gather_expander"): "simple-only=true",
     ("cpu", "scatter_expander"): "simple-only=true",
     ("gpu", "scatter_expander"): "simple-only=true",

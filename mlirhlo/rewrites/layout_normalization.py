@@ -300,7 +300,7 @@ def convolution_call_in_order(op: CustomCallOp, rewriter: Rewriter) -> None:
 
 @dataclass(frozen=True)
 class LayoutNormalizationPass(ExpanderPass):
-    """Puts the dimensions of arrays in the order of their memory, so that every layout is the row-major one.
+    """Puts the dimensions of arrays in the order of their memory, so that layouts are row-major.
 
     Before and after:
 

@@ -213,7 +213,7 @@ def tpu() -> tuple[PipelinePass, ...]:
             _named("while-loop-simplification", "simplify-while-loops,tuple-simplifier"),
             "flatten-call-graph,while-loop-invariant-code-motion",
         ),
-        _named("Layout assignment", "layout-assignment"),
+        _named("Layout assignment", "layout-assignment{target=tpu}"),
         _named(
             "Post layout assignment",
             f"tuple-simplifier,{cse},dce,{algsimp},simplify-conditional,dce,{cse},tuple-simplifier",

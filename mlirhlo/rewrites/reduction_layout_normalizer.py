@@ -41,7 +41,7 @@ def reduce_in_order(op: ReduceOp, rewriter: Rewriter) -> None:
 
 @dataclass(frozen=True)
 class ReductionLayoutNormalizerPass(ExpanderPass):
-    """Reduces arrays in the order of their memory, so that every operand of a reduce is row-major.
+    """Reduces arrays in the order of their memory, so that operands are row-major.
 
     Before and after:
 

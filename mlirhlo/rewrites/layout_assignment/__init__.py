@@ -10,6 +10,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.rewrites.flatten_call_graph import FlattenCallGraphPass
 from mlirhlo.rewrites.layout_assignment.problem import Problem
 from mlirhlo.rewrites.layout_assignment.settled import is_settled
+from mlirhlo.rewrites.layout_assignment.tiles import write_tiles
 from mlirhlo.rewrites.layout_assignment.writing import add_copies, complete_header, write_layouts
 from mlirhlo.rewrites.passes import HloPass, Trace
 
@@ -35,14 +36,16 @@ class LayoutAssignmentPass(HloPass):
     the conditional. Then they spread to where transposes, reshapes, reductions and broadcasts have nothing to
     move; the largest arrays first. Where an operand still has another layout than it must, it is copied, once
     for all its readers; transposes and reshapes have no such wish, and move the elements themselves. What
-    nothing reaches is row-major. Computations with several callers are cloned first. Source: reference of the
+    nothing reaches is row-major. Computations with several callers are cloned first. For a TPU every array is in
+    tiles, of 8 by 128 words of 32 bits or less; in the header those that are in none. Source: reference of the
     passes, "LayoutAssignment".
     """
 
     name = "layout-assignment"
 
-    target: Literal["cpu", "any"] = "any"
-    """`cpu`: dots, convolutions, factorisations and transforms read and write row-major arrays."""
+    target: Literal["cpu", "tpu", "any"] = "any"
+    """`cpu`: dots, convolutions, factorisations and transforms read and write row-major arrays. `tpu`: arrays are
+    in tiles, `f32[16,256]{1,0:T(8,128)}`."""
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Assigns; whether any layout is another, or anything was copied."""
@@ -53,11 +56,12 @@ class LayoutAssignmentPass(HloPass):
             changed = FlattenCallGraphPass().run(module.afresh(), trace)
         elif is_settled(module, callers, row_major_libraries=libraries):
             complete_header(module)
-            return False
+            return self.target == "tpu" and write_tiles(module)
         problem = Problem.of(module, row_major_libraries=libraries)
         problem.solve()
         changed |= write_layouts(problem)
         copies = add_copies(problem)
         complete_header(module)
         trace.rule_counts[self.name, "copies"] += copies
-        return changed or copies > 0
+        tiled = self.target == "tpu" and write_tiles(module)
+        return changed or copies > 0 or tiled

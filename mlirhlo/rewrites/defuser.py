@@ -75,10 +75,9 @@ def defuse(fusion: FusionOp, body: ComputationOp, names: NameUniquer) -> list[In
         if isinstance(op, ParameterOp):
             values[op.output] = fusion.inputs[op.parameter_number]
             continue
-        if op is root and isinstance(op, TupleOp):
+        if op is root and is_taken_by_parts(fusion, body):
             parts = tuple(values[v] for v in op.inputs)
-            if all(_is_plain_part(use.operation) for use in fusion.output.uses):
-                break
+            break
         old = op.instruction_name
         copy = clone_instruction(op, values, names.unique(old) if old else None)
         inherit(copy, fusion)
@@ -97,6 +96,13 @@ def defuse(fusion: FusionOp, body: ComputationOp, names: NameUniquer) -> list[In
     fusion.detach()
     fusion.erase()
     return made
+
+
+def is_taken_by_parts(fusion: FusionOp, body: ComputationOp) -> bool:
+    """Whether the body gives a tuple of which nobody reads but the parts: no tuple is left of it."""
+    return isinstance(body.root, TupleOp) and all(
+        _is_plain_part(use.operation) for use in fusion.output.uses
+    )
 
 
 def _is_plain_part(user: Operation) -> bool:

@@ -14,15 +14,15 @@ from mlirhlo.analysis.call_graph import call_graph_of
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import AsyncStartOp, ComputationOp
 from mlirhlo.dialects.hlo.order import instruction_list
-from mlirhlo.rewrites.cloning import clone_module
 from mlirhlo.rewrites.defuser import drop_uncalled
 from mlirhlo.rewrites.fusion.building import Builder
-from mlirhlo.rewrites.fusion.graph import Roles, graph_of, meeting
+from mlirhlo.rewrites.fusion.graph import Node, Opened, Roles, graph_of, meeting
+from mlirhlo.rewrites.fusion.groups import Group
 from mlirhlo.rewrites.fusion.joining import Kinds
 from mlirhlo.rewrites.fusion.merging import Bodies, Meetings
 from mlirhlo.rewrites.fusion.planning import Planner
 from mlirhlo.rewrites.fusion.priority import PriorityQueue
-from mlirhlo.rewrites.fusion.regrouping import take_apart
+from mlirhlo.rewrites.fusion.regrouping import openable, take_apart
 from mlirhlo.rewrites.passes import HloPass, Trace
 
 
@@ -114,45 +114,59 @@ class MultiOutputFusionPass(HloPass):
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Merges; whether anything was merged."""
         bodies = module.known(Bodies.of)
-        if trace.remarks is None and not any(
-            Meetings(module, bodies, computation).any() for computation in module.known(running)
-        ):
+        computations = module.known(running)
+        plans: dict[ComputationOp, _Merging] = {}
+        for computation in computations:
+            met = Meetings(module, bodies, computation, columns=self.columns)
+            if trace.remarks is not None or met.any():
+                plans[computation] = self._plan(module, computation, trace)
+        if not any(plan.merged for plan in plans.values()):
             return False
-        # Merging takes fusions apart, and puts them together under new names: on a copy, which is
-        # the module from then on where any was merged.
-        probe = Trace(remarks=None if trace.remarks is None else [])
-        copy = clone_module(module.op)
-        merged = self._merge(HloModule(copy), probe)
-        if merged:
-            module.op.detach_region(0)
-            module.op.add_region(copy.detach_region(0))
-            trace.rule_counts.update(probe.rule_counts)
-        if trace.remarks is not None:
-            trace.remarks += probe.remarks or []
-        return merged
-
-    def _merge(self, module: HloModule, trace: Trace) -> bool:
-        """Takes fusions apart, and makes others of them; whether any was merged."""
-        kinds = Kinds(columns=self.columns)
+        for computation in computations:
+            if computation not in plans:
+                plans[computation] = self._plan(module, computation, trace)
+        # What was opened is put together under new names: everywhere, so that these follow each other.
         builder = Builder(module)
-        changed = False
-        for computation in running(module):
-            tags = take_apart(module, computation, kinds, builder.instructions)
-            planner = Planner(
-                computation.computation_name,
-                kinds,
-                multi_output=True,
-                is_scheduled=module.is_scheduled,
-                tags=tags,
-                remarks=trace.remarks,
-            )
-            groups = planner.plan(graph_of(computation))
-            builder.build(computation, groups)
-            merged = sum(len({tags.get(o.op, o.op) for o in g.outputs}) - 1 for g in groups)
-            trace.rule_counts[self.name, "merged"] += merged
-            changed |= merged > 0
+        for computation in computations:
+            plan = plans[computation]
+            take_apart(plan.opened, plan.nodes, builder.instructions)
+            builder.build(computation, plan.groups)
+            trace.rule_counts[self.name, "merged"] += plan.merged
         drop_uncalled(module)
-        return changed
+        return True
+
+    def _plan(self, module: HloModule, computation: ComputationOp, trace: Trace) -> _Merging:
+        """What becomes of a computation; nothing is changed yet."""
+        kinds = Kinds(columns=self.columns)
+        roles: Roles = {}
+        opened = openable(module, computation, kinds, roles)
+        planner = Planner(
+            computation.computation_name,
+            kinds,
+            multi_output=True,
+            is_scheduled=module.is_scheduled,
+            only_merges=True,
+            remarks=trace.remarks,
+        )
+        nodes = graph_of(computation, roles=roles, opened=opened)
+        return _Merging(opened, nodes, planner.plan(nodes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Merging:
+    """How the kernels of a computation are merged."""
+
+    opened: Opened
+    nodes: list[Node]
+    groups: list[Group]
+
+    @property
+    def merged(self) -> int:
+        """How many kernels became part of another one."""
+        return sum(
+            len({o if o.fusion is None else o.fusion for o in group.outputs}) - 1
+            for group in self.groups
+        )
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TypeAlias, cast
@@ -14,7 +14,9 @@ from mlirhlo.dialects.hlo.ops import (
     BroadcastOp,
     ComputationOp,
     ConstantOp,
+    FusionOp,
     GatherOp,
+    GetTupleElementOp,
     ParameterOp,
     ReduceOp,
     ReshapeOp,
@@ -23,6 +25,7 @@ from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, OP_CLASSES, Inst
 from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.rewrites.defuser import is_taken_by_parts
 from mlirhlo.rewrites.fusion.cost import CHAIN_LIMIT, EXPENSIVE, element_time
 from mlirhlo.rewrites.fusion.spaces import (
     Fold,
@@ -125,6 +128,8 @@ class Node:
     """The rows that it has a value each of, for what is computed from reduces of rows."""
     from_product: bool = False
     """Whether it is element by element on the only use of a dot or convolution."""
+    fusion: int | None = None
+    """Of an instruction in an opened fusion: which of them."""
 
     @property
     def name(self) -> str:
@@ -140,6 +145,9 @@ class Node:
 Roles: TypeAlias = "dict[Instruction, tuple[Role, ArrayShape | None]]"
 """What instructions are, and the shapes of those that give one static array."""
 
+Opened: TypeAlias = "Mapping[FusionOp, ComputationOp]"
+"""Fusions, in block order, that are looked at as the instructions in them, with what they run."""
+
 
 def graph_of(
     computation: ComputationOp,
@@ -147,35 +155,25 @@ def graph_of(
     moves: bool = False,
     among: Mapping[Instruction, bool] | None = None,
     roles: Roles | None = None,
+    opened: Opened | None = None,
 ) -> list[Node]:
     """Nodes of a computation in block order. Linear in its instructions.
 
     `moves`: gathers and reshapes move elements as slices do; otherwise they are never inside a fusion.
     `among`: only the instructions that `meeting` found, in `roles` it has written down.
+    `opened`: their instructions stand where they stand, as `defuse` would put them there.
     """
-    roles = {} if roles is None else roles
-    nodes: list[Node] = []
-    by_value: dict[SSAValue, Node] = {}
-    for op in computation.instructions if among is None else among:
-        known = roles.get(op)
-        role, shape = _role_of(op, moves=moves) if known is None else known
-        node = _node(len(nodes), op, role, shape)
-        if among is not None and not among[op]:
-            node.role = Role.OTHER
-        node.operands = tuple([found for v in op.inputs if (found := by_value.get(v)) is not None])
-        for operand in node.operands:
-            if not operand.users or operand.users[-1] is not node:
-                operand.users.append(node)
-        if CONTROL_PREDECESSORS in op.properties:
-            node.has_control = True
-            for value in op.control_predecessors:
-                if (before := by_value.get(value)) is not None:
-                    before.has_control = True
-                    before.controlled.append(node)
-                    node.controlled_by.append(before)
-        by_value[op.output] = node
-        nodes.append(node)
-    if (root := by_value.get(computation.terminator.root)) is not None:
+    reader = _Reader({} if roles is None else roles, moves)
+    instructions = computation.instructions if among is None else among
+    if opened:
+        reader.read_opened(instructions, opened)
+    else:
+        for op in instructions:
+            node = reader.add(op, reader.by_value)
+            if among is not None and not among[op]:
+                node.role = Role.OTHER
+    nodes = reader.nodes
+    if (root := reader.by_value.get(computation.terminator.root)) is not None:
         root.is_root = True
     so_far = 0.0
     for node in nodes:
@@ -184,6 +182,69 @@ def graph_of(
         # Sums over operands count twice what is reached twice.
         node.chain = min(node.chain, so_far)
     return nodes
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Makes the nodes of a computation, one after the other."""
+
+    roles: Roles
+    moves: bool
+    nodes: list[Node] = field(default_factory=list[Node])
+    by_value: dict[SSAValue, Node] = field(default_factory=dict[SSAValue, Node])
+
+    def add(self, op: Instruction, known: dict[SSAValue, Node]) -> Node:
+        """The node of an instruction that reads values of `known`, where its own is put."""
+        found = self.roles.get(op)
+        if found is None:
+            found = self.roles[op] = _role_of(op, moves=self.moves)
+        node = _node(len(self.nodes), op, *found)
+        node.operands = tuple([n for v in op.inputs if (n := known.get(v)) is not None])
+        for operand in node.operands:
+            if not operand.users or operand.users[-1] is not node:
+                operand.users.append(node)
+        if CONTROL_PREDECESSORS in op.properties:
+            node.has_control = True
+            for value in op.control_predecessors:
+                if (before := known.get(value)) is not None:
+                    before.has_control = True
+                    before.controlled.append(node)
+                    node.controlled_by.append(before)
+        known[op.output] = node
+        self.nodes.append(node)
+        return node
+
+    def read_opened(self, instructions: Iterable[Instruction], opened: Opened) -> None:
+        """All instructions, those of opened fusions in their place."""
+        parts: dict[SSAValue, Sequence[Node]] = {}
+        count = 0
+        for op in instructions:
+            if type(op) is FusionOp and (body := opened.get(op)) is not None:
+                self._open(op, body, parts, count)
+                count += 1
+            elif type(op) is GetTupleElementOp and op.operand in parts:
+                self.by_value[op.output] = parts[op.operand][op.index]
+            else:
+                self.add(op, self.by_value)
+
+    def _open(
+        self,
+        fusion: FusionOp,
+        body: ComputationOp,
+        parts: dict[SSAValue, Sequence[Node]],
+        number: int,
+    ) -> None:
+        known: dict[SSAValue, Node] = {}
+        inputs, root = fusion.inputs, body.root
+        for op in body.instructions:
+            if isinstance(op, ParameterOp):
+                known[op.output] = self.by_value[inputs[op.parameter_number]]
+                continue
+            if op is root and is_taken_by_parts(fusion, body):
+                parts[fusion.output] = [known[v] for v in op.inputs]
+                return
+            self.add(op, known).fusion = number
+        self.by_value[fusion.output] = known[root.output]
 
 
 def meeting(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
-from typing import TypeAlias, cast
+from typing import cast
 
 from xdsl.ir import SSAValue
 
@@ -22,6 +22,7 @@ from mlirhlo.dialects.hlo.ops import (
     Instruction,
     ReduceOp,
     ReturnOp,
+    TupleOp,
 )
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, OP_CLASSES
 from mlirhlo.dialects.hlo.order import instruction_list
@@ -29,15 +30,13 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.fusion import cost
 from mlirhlo.rewrites.fusion.graph import INNER
+from mlirhlo.rewrites.fusion.own_parts import FREE_CLASSES, is_written_first, space_of
 from mlirhlo.rewrites.fusion.siblings import MOST_READERS
-from mlirhlo.rewrites.fusion.spaces import Fold, FoldKind, major_to_minor, reduce_fold
-
-_Space: TypeAlias = "tuple[object, ...]"
+from mlirhlo.rewrites.fusion.spaces import Fold, FoldKind, reduce_fold
 
 _SEARCH_LIMIT = cost.SEARCH_LIMIT * 3 // 4
 """Kernels that are looked at; fewer than planning looks at, which counts parts of them too."""
 
-_FREE = frozenset(OP_CLASSES[n] for n in ("bitcast", "broadcast", "constant", "iota", "reshape"))
 _MOVES = frozenset(
     OP_CLASSES[n] for n in ("concatenate", "dynamic-slice", "pad", "reverse", "slice", "transpose")
 )
@@ -46,7 +45,7 @@ _KERNELS = frozenset(
 )
 """Classes that make a kernel in which nothing is one more output."""
 _READERS = frozenset({*(INNER - _KERNELS - _MOVES), FusionOp})
-_PRODUCERS = (_READERS - _FREE) | {OP_CLASSES["dynamic-slice"], OP_CLASSES["slice"]}
+_PRODUCERS = (_READERS - FREE_CLASSES) | {OP_CLASSES["dynamic-slice"], OP_CLASSES["slice"]}
 
 
 @dataclass(slots=True)
@@ -92,6 +91,8 @@ class Meetings:
     module: HloModule
     bodies: Bodies
     computation: ComputationOp
+    columns: bool = True
+    """Whether reduces of columns may share a kernel with other outputs."""
     places: dict[Instruction, int] = field(default_factory=dict[Instruction, int])
 
     def any(self) -> bool:
@@ -115,18 +116,22 @@ class Meetings:
         made_by = maker.operand.owner if type(maker) is GetTupleElementOp else maker
         is_made = type(made_by) in _PRODUCERS and self._is_taken_apart(made_by)
         is_shared = len(found) > 1 and shape.byte_size >= cost.SMALLEST_SHARED_BYTES
-        if not (is_made or (is_shared and type(maker) not in _FREE)):
+        if not (is_made or (is_shared and type(maker) not in FREE_CLASSES)):
             return False
         users = _users(value)
         found = [op for op in found if self._is_taken_apart(op)]
-        if is_shared and type(maker) not in _FREE and len(users) <= MOST_READERS:
+        if is_shared and type(maker) not in FREE_CLASSES and len(users) <= MOST_READERS:
             if self._are_siblings(found):
                 return True
         if not is_made:
             return False
         assert isinstance(made_by, Instruction)
         if len(users) > 1 or self.computation.root in (maker, made_by):
-            return any(self._may_write(op, made_by, value, shape, users) for op in found)
+            return (
+                not self._writes_itself(maker, made_by)
+                and any(self._may_write(op, made_by, value, shape, users) for op in found)
+                and not self._writes_first(maker, made_by)
+            )
         return any(self._follows(op, made_by, value, shape) for op in found)
 
     def _is_taken_apart(self, op: object) -> bool:
@@ -138,10 +143,27 @@ class Meetings:
         if kept or op.kind == "kCustom" or body in self.bodies.kernels:
             return False
         # All that a loop writes it walks in the same way.
-        return body in self.bodies.reduces or len(set(map(_space, _arrays(op)))) == 1
+        return body in self.bodies.reduces or len(set(map(space_of, _arrays(op)))) == 1
 
     def _body(self, op: FusionOp) -> ComputationOp:
         return self.bodies.by_name[op.calls]
+
+    def _inside(self, maker: Instruction, fusion: FusionOp) -> Instruction:
+        """The instruction of a fusion that computes what it gives, or the part of it that `maker` is."""
+        root = self._body(fusion).root
+        if isinstance(maker, GetTupleElementOp) and isinstance(root, TupleOp):
+            return cast(Instruction, root.inputs[maker.index].owner)
+        return root
+
+    def _writes_itself(self, maker: Instruction, made_by: Instruction) -> bool:
+        """Whether it is a fusion of which nobody else writes this, by what computes it."""
+        return type(made_by) is FusionOp and type(self._inside(maker, made_by)) not in _PRODUCERS
+
+    def _writes_first(self, maker: Instruction, made_by: Instruction) -> bool:
+        """Whether it is a fusion that writes this before another is asked."""
+        if type(made_by) is not FusionOp:
+            return False
+        return is_written_first(self._inside(maker, made_by), columns=self.columns)
 
     def _folds(self, op: Instruction) -> list[Fold]:
         """Of a reduce, or the reduces in a fusion."""
@@ -173,13 +195,13 @@ class Meetings:
         self, op: Instruction, maker: Instruction, value: SSAValue, shape: ArrayShape
     ) -> bool:
         """Whether the reader may compute each element of the value once."""
-        size, space = shape.element_count, _space(shape)
+        size, space = shape.element_count, space_of(shape)
         if folds := self._folds(op):
             return any(
                 fold.space == space or (_gives(fold, size) and self._is_after(op, value, fold))
                 for fold in folds
             )
-        results = [(s.element_count, _space(s)) for s in _arrays(op)]
+        results = [(s.element_count, space_of(s)) for s in _arrays(op)]
         if any(space == found for _, found in results):
             return True
         # Values of a reduce of columns, and of rows: spread over them, or a reduce's own.
@@ -196,7 +218,7 @@ class Meetings:
             return True
         numbers = {n for n, v in enumerate(op.inputs) if _one_for_all(v) is value}
         inner = [p for p in self._body(op).parameters if p.parameter_number in numbers]
-        return not any(type(use.operation) in _FREE for p in inner for use in p.output.uses)
+        return not any(type(use.operation) in FREE_CLASSES for p in inner for use in p.output.uses)
 
     def _comes_from_rows(self, maker: Instruction) -> bool:
         """Whether it is computed from a reduce of rows, step by step."""
@@ -237,7 +259,7 @@ class Meetings:
             }
         if isinstance(op, FusionOp) and self._body(op) in self.bodies.moving:
             return set()
-        return {_space(shape) for shape in _arrays(op)[:1]}
+        return {space_of(shape) for shape in _arrays(op)[:1]}
 
     # ------------------------------------------------------------ rows, and a loop over their result
 
@@ -246,7 +268,7 @@ class Meetings:
     ) -> bool:
         if not isinstance(maker.shape, TupleShape) or self._folds(op):
             return False
-        space = _space(shape)
+        space = space_of(shape)
         if not any(fold.space == space for fold in self._folds(maker)):
             return False
         others = [v for v in op.inputs if v is not value]
@@ -312,10 +334,6 @@ def _users(value: SSAValue) -> list[Instruction]:
 def _users_of(op: Instruction) -> list[Instruction]:
     found = dict.fromkeys(use.operation for use in op.output.uses)
     return [cast(Instruction, user) for user in found if type(user) is not ReturnOp]
-
-
-def _space(shape: ArrayShape) -> _Space:
-    return (shape.dimensions, major_to_minor(shape))
 
 
 def _arrays(op: Instruction) -> list[ArrayShape]:

@@ -7,10 +7,9 @@ one more output of the first of them, or begins a group of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.rewrites.fusion import cost
 from mlirhlo.rewrites.fusion.followers import merge_followers
 from mlirhlo.rewrites.fusion.graph import FREE, Node, Role
@@ -40,8 +39,8 @@ class Planner:
     """Whether a fusion may have several outputs."""
     is_scheduled: bool
     """Whether instructions have to keep their order."""
-    tags: Mapping[Instruction, int] | None = None
-    """Where only whole fusions are merged: the fusion that each instruction was in."""
+    only_merges: bool = False
+    """Whether only whole kernels are merged: instructions of an opened fusion stay with what it writes."""
     fuel: int | None = None
     """At most so many instructions join a group."""
     remarks: list[Remark] | None = None
@@ -125,11 +124,10 @@ class Planner:
 
     def _is_of(self, node: Node, group: Group) -> bool:
         """Whether an instruction may be inside a group without being an output."""
-        tags = self.tags
-        if tags is None or node.role is Role.CONSTANT:
+        if not self.only_merges or node.role is Role.CONSTANT:
             return True
-        tag = tags.get(node.op)
-        return tag is not None and any(tags.get(o.op) == tag for o in group.outputs)
+        fusion = node.fusion
+        return fusion is not None and any(o.fusion == fusion for o in group.outputs)
 
     def _begin(self, node: Node) -> None:
         group = start(node)
@@ -189,7 +187,7 @@ class Planner:
             return None
         if self.kinds.products and node.from_product:
             return None
-        if self.tags is not None and not node.is_root and len(self._readers(node)) == 1:
+        if self.only_merges and not node.is_root and len(self._readers(node)) == 1:
             return None  # nothing else would read what it wrote: `fusion` decides about those
         for group in sorted(found, key=lambda g: g.order)[:_ATTEMPTS]:
             refusal = admit_output(group, node, found[group], self.kinds)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops import ComputationOp, FusionOp, ParameterOp, TupleOp
-from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
+from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
 from mlirhlo.rewrites.defuser import defuse
-from mlirhlo.rewrites.fusion.graph import Node, graph_of
+from mlirhlo.rewrites.fusion.graph import Node, Opened, Roles, graph_of
 from mlirhlo.rewrites.fusion.groups import Group, start
 from mlirhlo.rewrites.fusion.joining import (
     Admission,
@@ -79,34 +79,43 @@ def _join(group: Group, node: Node, found: Admission, *, is_output: bool = False
     group.add(node, found.form, found.paths, is_output=is_output)
 
 
-def take_apart(
-    module: HloModule, computation: ComputationOp, kinds: Kinds, names: NameUniquer
-) -> dict[Instruction, int]:
-    """Replaces fusions by their instructions where the rules would put these together again.
-
-    Returns the number of the fusion that each was in.
-    """
-    bodies = module.by_name()
-    controlling = {v for op in computation.instructions for v in op.control_predecessors}
-    tags: dict[Instruction, int] = {}
-    for number, op in enumerate(tuple(computation.instructions)):
+def openable(module: HloModule, computation: ComputationOp, kinds: Kinds, roles: Roles) -> Opened:
+    """Fusions that the rules would put together again from their instructions."""
+    bodies = module.known(HloModule.by_name)
+    controlling = {
+        value
+        for op in computation.instructions
+        if CONTROL_PREDECESSORS in op.properties
+        for value in op.control_predecessors
+    }
+    found: dict[FusionOp, ComputationOp] = {}
+    for op in computation.instructions:
         if not isinstance(op, FusionOp) or op.kind == "kCustom" or op.output in controlling:
             continue
         if CONTROL_PREDECESSORS in op.properties or "sharding" in op.properties:
             continue
-        body = bodies[op.calls]
-        if _is_ours(body, kinds):
-            for made in defuse(op, body, names):
-                tags[made] = number
-    return tags
+        if _is_ours(body := bodies[op.calls], kinds, roles):
+            found[op] = body
+    return found
 
 
-def _is_ours(body: ComputationOp, kinds: Kinds) -> bool:
+def take_apart(opened: Opened, nodes: Sequence[Node], names: NameUniquer) -> None:
+    """Replaces opened fusions by their instructions, which their nodes are then about."""
+    inside: list[list[Node]] = [[] for _ in opened]
+    for node in nodes:
+        if node.fusion is not None:
+            inside[node.fusion].append(node)
+    for (fusion, body), of_fusion in zip(opened.items(), inside, strict=True):
+        for node, op in zip(of_fusion, defuse(fusion, body, names), strict=True):
+            node.op = op
+
+
+def _is_ours(body: ComputationOp, kinds: Kinds, roles: Roles) -> bool:
     """Whether the rules put all instructions of a fused computation into one group."""
     root = body.root
     nodes = [
         node
-        for node in graph_of(body)
+        for node in graph_of(body, roles=roles)
         if not isinstance(node.op, ParameterOp) and not (node.is_root and isinstance(root, TupleOp))
     ]
     parts = root.inputs if isinstance(root, TupleOp) else (root.output,)

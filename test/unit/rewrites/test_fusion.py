@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import cProfile
+import pstats
 from collections import Counter
+from typing import cast
 
 import numpy as np
 import pytest
@@ -14,6 +17,8 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import FusionOp
 from mlirhlo.formats.hlo_text import parse_module, print_module
 from mlirhlo.interp import run_module
+from mlirhlo.rewrites.fusion import MultiOutputFusionPass, running
+from mlirhlo.rewrites.fusion.merging import Bodies, Meetings
 from mlirhlo.rewrites.passes import Trace
 from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
 
@@ -84,7 +89,7 @@ def programs(draw: st.DrawFn) -> str:
             numbers = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
             add("full", f"dot({pick('full')}, w), {numbers}")
     names = [n for names in kinds.values() for n in names]
-    results = draw(st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True))
+    results = draw(st.lists(st.sampled_from(names), min_size=1, max_size=6, unique=True))
     shapes = [next(SHAPES[k] for k, v in kinds.items() if n in v) for n in results]
     body = "\n".join(lines)
     return f"""HloModule random
@@ -173,6 +178,129 @@ def test_random_programs_compute_the_same(pipeline: str, text: str) -> None:
     run_pipeline(module, parse_pipeline(pipeline))
     run_pipeline(again, parse_pipeline(pipeline), trace=Trace(remarks=[]))
     assert print_module(again) == print_module(module)
+
+
+BEFORE_MERGING = (
+    "dce",
+    "dce,fusion{multi-output=true},cse,dce",
+    "dce,priority-fusion,cse,dce",
+    "dce,priority-fusion,multi_output_fusion,cse,dce",
+    "dce,fusion,multi_output_fusion,dce,fusion,dce",
+)
+
+
+def merged(text: str, *, columns: bool = True) -> tuple[bool, bool]:
+    """Whether two kernels seem to meet, and whether planning merges any."""
+    module = HloModule(parse_module(text), {}, {})
+    meets = False
+    for computation in running(module):
+        meets |= Meetings(module, Bodies.of(module), computation, columns=columns).any()
+    return meets, MultiOutputFusionPass(columns=columns).run(module, Trace(remarks=[]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [True, False])
+@pytest.mark.parametrize("pipeline", BEFORE_MERGING)
+@given(text=programs())
+@settings(max_examples=20, deadline=None)
+def test_who_is_merged_meets(pipeline: str, columns: bool, text: str) -> None:
+    module = parse_module(text)
+    run_pipeline(module, parse_pipeline(pipeline))
+    meets, changed = merged(print_module(module), columns=columns)
+    assert meets or not changed
+
+
+OWN_PARTS = {
+    "loop": """f {
+  p = f32[8,16] parameter(0)
+  a = f32[8,16] negate(p)
+  b = f32[8,16] tanh(a)
+  ROOT t = (f32[8,16], f32[8,16]) tuple(a, b)
+}""",
+    "rows": """f {
+  p = f32[8,16] parameter(0)
+  a = f32[8,16] negate(p)
+  z = f32[] constant(0)
+  s = f32[8] reduce(a, z), dimensions={1}, to_apply=sum
+  w = f32[8,16] broadcast(s), dimensions={0}
+  b = f32[8,16] subtract(a, w)
+  ROOT t = (f32[8,16], f32[8,16]) tuple(a, b)
+}""",
+    "columns": """f {
+  p = f32[8,16] parameter(0)
+  a = f32[8,16] negate(p)
+  z = f32[] constant(0)
+  b = f32[16] reduce(a, z), dimensions={0}, to_apply=sum
+  ROOT t = (f32[8,16], f32[16]) tuple(a, b)
+}""",
+    "broadcast": """f {
+  p = f32[8,16] parameter(0)
+  z = f32[] constant(0)
+  r = f32[8] reduce(p, z), dimensions={1}, to_apply=sum
+  ROOT a = f32[8,16] broadcast(r), dimensions={0}
+}""",
+}
+
+
+def part_read(body: str) -> str:
+    """What a fusion gives, or its first part, read by a kernel that may not run beside it, and given."""
+    last = "f32[16]" if "b = f32[16]" in body else "f32[8,16]"
+    several = "tuple" in body
+    shape = f"(f32[8,16], {last})" if several else "f32[8,16]"
+    first = "get-tuple-element(f1), index=0" if several else "copy(f1)"
+    return f"""HloModule own
+{REDUCERS}{body}
+g {{
+  p = f32[8,16] parameter(0)
+  q = f32[8,16] parameter(1)
+  ROOT n = f32[8,16] add(p, q)
+}}
+ENTRY e {{
+  x = f32[8,16] parameter(0)
+  w = f32[16,16] parameter(1)
+  f1 = {shape} fusion(x), kind=kLoop, calls=f
+  a1 = f32[8,16] {first}
+  d = f32[8,16] dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  g1 = f32[8,16] fusion({"a1" if several else "f1"}, d), kind=kLoop, calls=g
+  ROOT t = (f32[8,16], f32[8,16]) tuple(a1, g1)
+}}
+"""
+
+
+@pytest.mark.parametrize("kind", sorted(OWN_PARTS))
+def test_what_a_fusion_writes_itself_meets_nobody(kind: str) -> None:
+    assert merged(part_read(OWN_PARTS[kind])) == (False, False)
+
+
+def test_what_a_fusion_does_not_read_itself_meets_its_readers() -> None:
+    body = OWN_PARTS["loop"].replace("tanh(a)", "tanh(p)")
+    assert merged(part_read(body)) == (True, True)
+
+
+def test_columns_that_are_alone_meet_nobody_of_theirs() -> None:
+    meets, changed = merged(part_read(OWN_PARTS["columns"]), columns=False)
+    assert meets
+    assert not changed
+
+
+@pytest.mark.parametrize("name", ["fusion", "priority-fusion"])
+def test_what_all_read_is_asked_about_once_a_reader(name: str) -> None:
+    def calls(count: int) -> int:
+        lines = [f"  x{n} = f32[8,{n + 2}] parameter({n})" for n in range(count)]
+        lines += [
+            f"  b{n} = f32[8,{n + 2}] broadcast(c), dimensions={{}}\n"
+            f"  a{n} = f32[8,{n + 2}] add(x{n}, b{n})\n  t{n} = f32[8,{n + 2}] tanh(a{n})"
+            for n in range(count)
+        ]
+        shapes = ", ".join(f"f32[8,{n + 2}]" for n in range(count))
+        names = ", ".join(f"t{n}" for n in range(count))
+        text = "\n".join(["ENTRY e {", "  c = f32[] constant(2)", *lines])
+        module = parse_module(f"{text}\n  ROOT r = ({shapes}) tuple({names})\n}}\n")
+        profile = cProfile.Profile()
+        profile.runcall(run_pipeline, module, parse_pipeline(name))
+        return cast("int", pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
+
+    assert calls(400) < 2.2 * calls(200)
 
 
 def chain(length: int) -> str:

@@ -33,8 +33,8 @@ class _Function:
     result: str
     arguments: str
     group: str
-    body: list[str]
-    names: set[str] = field(default_factory=set[str])
+    body: str
+    names: set[str]
     """What it refers to."""
 
 
@@ -109,7 +109,7 @@ def _assembly(module: _Module, names: Sequence[str]) -> str:
         groups[function.group] = None
         linkage = "internal " if function.is_internal else ""
         head = f"define {linkage}{function.result} @{name}({function.arguments}) {function.group}"
-        lines += [f"{head} {{", *function.body, "}"]
+        lines += [f"{head} {{", function.body, "}"]
     inside = set(names)
     for name in used:
         if name in module.globals:
@@ -128,31 +128,36 @@ def _declaration(callee: _Function, name: str) -> str:
 
 def _parsed(text: str) -> _Module | None:
     module = _Module()
-    inside: _Function | None = None
-    for line in text.splitlines():
-        if inside is not None:
-            if line == "}":
-                inside = None
-            else:
-                inside.body.append(line)
-                if "@" in line:
-                    inside.names.update(_NAME.findall(line))
-        elif (found := _FUNCTION.match(line)) is not None:
-            internal, result, name, arguments, group = found.groups()
-            inside = _Function(bool(internal), result, arguments, (group or "").strip(), [])
-            module.functions[name] = inside
-        elif line.startswith(("@", "declare ")):
-            (name, *_) = _NAME.findall(line) or [""]
-            if not name or '@"' in line.partition("=")[0]:
-                return None  # a quoted name
-            (module.globals if line[0] == "@" else module.declarations)[name] = line
-        elif line.startswith("attributes "):
-            (number,) = _GROUP.findall(line)
-            module.groups[number] = line.partition("=")[2]
-        elif line.startswith("!"):
-            module.metadata.append(line)
-        elif line:
+    # Outside of functions, which end in a line of a brace, a line is an entry.
+    for part in text.split("\n}\n"):
+        before, opening, rest = part.rpartition("\ndefine ")
+        if part.startswith("define "):
+            before, opening, rest = "", part[:7], part[7:]
+        head, _, body = rest.partition("\n")
+        if not opening:
+            before = part
+        elif (found := _FUNCTION.match(f"define {head}")) is None:
             return None
+        else:
+            internal, result, name, arguments, group = found.groups()
+            names = set(_NAME.findall(body))
+            group = (group or "").strip()
+            module.functions[name] = _Function(
+                bool(internal), result, arguments, group, body, names
+            )
+        for line in before.splitlines():
+            if line.startswith(("@", "declare ")):
+                (name, *_) = _NAME.findall(line) or [""]
+                if not name or '@"' in line.partition("=")[0]:
+                    return None  # a quoted name
+                (module.globals if line[0] == "@" else module.declarations)[name] = line
+            elif line.startswith("attributes "):
+                (number,) = _GROUP.findall(line)
+                module.groups[number] = line.partition("=")[2]
+            elif line.startswith("!"):
+                module.metadata.append(line)
+            elif line:
+                return None
     return module
 
 
@@ -222,8 +227,7 @@ def _text(
         lines.append(
             f"define {linkage}{function.result} @{names.get(name, name)}{arguments}{number} {{"
         )
-        lines += [_NAME.sub(renamed, line) for line in function.body]
-        lines.append("}")
+        lines += [_NAME.sub(renamed, function.body), "}"]
     bodies = len(lines)
     for name in used:
         if name in module.globals:

@@ -38,10 +38,10 @@ _NOTHING = frozenset(
 class Program(Memories):
     """One function under construction."""
 
-    def __init__(self, writer: Writer, bounds: tuple[int, ...]) -> None:
+    def __init__(self, writer: Writer, bounds: Sequence[int | Val]) -> None:
         super().__init__(writer)
         self.bounds = bounds
-        """Of the grid."""
+        """Of the grid; values where they are operands of the call."""
 
     def block(self, block: Block, without: Collection[Operation] = ()) -> list[Val]:
         """All operations but those in `without`; gives what the terminator yields."""
@@ -163,11 +163,17 @@ class Program(Memories):
             self.memories[number] = value
         return parts[: len(carried)]
 
-    def count(self, rounds: int, body: Callable[[Val], None], *, is_parallel: bool = False) -> None:
+    def whole(self, size: int | Val) -> Val:
+        """A size as a value."""
+        return size if isinstance(size, Val) else self.w.constant(size, "i32")
+
+    def count(
+        self, rounds: int | Val, body: Callable[[Val], None], *, is_parallel: bool = False
+    ) -> None:
         """A loop over 0 … rounds - 1."""
 
         def goes_on(values: list[Val]) -> Val:
-            return self.w.compare("LT", values[0], self.w.constant(rounds, "i32"))
+            return self.w.compare("LT", values[0], self.whole(rounds))
 
         def round_(values: list[Val]) -> list[Val]:
             body(values[0])
@@ -221,7 +227,7 @@ class Program(Memories):
     def do_tpu_iteration_bound(self, op: Operation) -> None:
         """The size of the grid."""
         size = self.bounds[integer_of(op, "dim")]
-        self.values[op.results[0]] = self.w.constant(size, "i32")
+        self.values[op.results[0]] = self.whole(size)
 
 
 def _return(values: Sequence[Val]) -> str:

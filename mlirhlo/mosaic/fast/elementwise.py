@@ -22,7 +22,7 @@ from mlirhlo.mosaic.attributes import (
     lists_of,
     plain,
 )
-from mlirhlo.mosaic.fast import integers
+from mlirhlo.mosaic.fast import integers, packing
 from mlirhlo.mosaic.fast.sources import product_in_pairs
 from mlirhlo.mosaic.fast.writer import Val, Writer, has_no_program, tensor, type_of
 
@@ -181,27 +181,6 @@ def _bits(w: Writer, op: Operation, values: list[Val]) -> Val:
     return w.op("bitcast_convert", [values[0]], values[0].shape, type_of(op.results[0].type)[1])
 
 
-def _packed(w: Writer, op: Operation, values: list[Val]) -> Val:
-    """The same bits; rows of narrow elements are side by side in a word, even ones in its low half."""
-    x = values[0]
-    shape, element = type_of(op.results[0].type)
-    if shape == x.shape:
-        return _bits(w, op, values)
-    *lead, rows, lanes = x.shape
-    rank = len(shape)
-    turned = [*range(rank - 1), rank, rank - 1]
-    if shape[-2] > rows:
-        count = shape[-2] // rows
-        parts = w.op("bitcast_convert", [x], (*lead, rows, lanes, count), element)
-        split = (*lead, rows, count, lanes)
-        return w.reshape(w.op("transpose", [parts], split, element, f"dims = {turned}"), shape)
-    count = rows // shape[-2]
-    parts = w.reshape(x, (*lead, shape[-2], count, lanes))
-    split = (*lead, shape[-2], lanes, count)
-    together = w.op("transpose", [parts], split, x.element, f"dims = {turned}")
-    return w.op("bitcast_convert", [together], shape, element)
-
-
 def _dynamic_gather(w: Writer, op: Operation, values: list[Val]) -> Val:
     """Along one dimension, the element at the index modulo its size."""
     x, index = values
@@ -209,6 +188,7 @@ def _dynamic_gather(w: Writer, op: Operation, values: list[Val]) -> Val:
     if len(dims) != 1:
         raise has_no_program(op, "along several dimensions")
     (dim,) = dims
+    index = w.convert(index, "i32")  # A byte cannot say 128.
     rest = [d for d in range(len(x.shape)) if d != dim]
     size = w.constant(x.shape[dim], index.element, index.shape)
     wrapped = w.like("remainder", w.like("add", w.like("remainder", index, size), size), size)
@@ -274,12 +254,17 @@ def _concatenate(w: Writer, op: Operation, values: list[Val]) -> Val:
 
 
 def _iota(w: Writer, op: Operation, values: list[Val]) -> Val:
-    dims = integers_of(op, "dimensions") or ()
+    """Row-major numbers within the dimensions named."""
     shape, element = type_of(op.results[0].type)
-    if len(dims) != 1:
-        raise has_no_program(op, "along several dimensions")
-    text = f"stablehlo.iota dim = {dims[0]} : tensor<{'x'.join([*map(str, shape), element])}>"
-    return w.emit(text, shape, element)
+    found: Val | None = None
+    step = 1
+    for dim in reversed(integers_of(op, "dimensions") or ()):
+        number = w.emit(f"stablehlo.iota dim = {dim} : {tensor(shape, element)}", shape, element)
+        if step > 1:
+            number = w.like("multiply", number, w.constant(step, element, shape))
+        found = number if found is None else w.like("add", found, number)
+        step *= shape[dim]
+    return w.constant(0, element, shape) if found is None else found
 
 
 def _extreme(kind: str, element: str) -> Any:
@@ -357,6 +342,7 @@ def _matmul(w: Writer, op: Operation, values: list[Val]) -> Val:
 
 TABLE: dict[str, Translate] = {
     **integers.TABLE,
+    **packing.TABLE,
     **dict.fromkeys(_SAME, _same),
     **dict.fromkeys(_CONVERSIONS, _convert),
     "arith.bitcast": _bits,
@@ -372,7 +358,6 @@ TABLE: dict[str, Translate] = {
     "math.log2": _log2,
     "math.trunc": _trunc,
     "tpu.assume_multiple": _index_cast,
-    "tpu.bitcast": _packed,
     "tpu.concatenate": _concatenate,
     "tpu.dynamic_gather": _dynamic_gather,
     "tpu.dynamic_rotate": _rotate,

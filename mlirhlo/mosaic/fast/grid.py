@@ -103,7 +103,7 @@ class Grid:
         dims = [dim for dim, bound in enumerate(self.bounds) if bound != 1]
         lead: list[int] = []
         for dim in dims:
-            if dim >= len(words) or "parallel" not in words[dim]:
+            if dim >= len(words) or "parallel" not in words[dim] or self.bounds[dim] < 0:
                 break
             # Each block of a result belongs to one round.
             results = [w for w in self.windows if w.is_result]
@@ -139,7 +139,7 @@ class Grid:
             kept = (True,) * len(place)
             part = View(window.array.memory, tuple(place), window.bounds, kept)
             p.views[window.parameter] = part
-            rounds = prod(self.bounds[dim] for dim in self.indices)
+            rounds = prod(max(self.bounds[dim], 1) for dim in self.indices)
             p.tell_reads(part.memory, rounds * prod(part.sizes))
             if window.is_stored or not is_last:
                 # Loops and branches carry the block alone, not the array around it.
@@ -171,11 +171,13 @@ class Grid:
                 self._own_scratch()
             self._level(depth + 1, placed)
 
-        is_innermost = depth == len(self.loops) - 1
+        is_innermost = depth == len(self.loops) - 1 and sizes[0] >= 0
         if is_innermost and not loop.is_parallel:
             self.edges = self._edges(loop.dimensions[0], placed)
             self._at_edge(loop.dimensions[0], 0, self.edges.first)
-        self.p.count(prod(sizes), round_, is_parallel=loop.is_parallel)
+        # A bound that is an operand has a loop of its own.
+        rounds = self.p.bounds[loop.dimensions[0]] if sizes[0] < 0 else prod(sizes)
+        self.p.count(rounds, round_, is_parallel=loop.is_parallel)
         if is_innermost:
             self._at_edge(loop.dimensions[0], sizes[0] - 1, self.edges.last)
         for dim in loop.dimensions:

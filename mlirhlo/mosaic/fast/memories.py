@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from mlirhlo.mosaic.attributes import integer_of, integers_of
+from mlirhlo.mosaic.fast.packing import in_rows
 from mlirhlo.mosaic.fast.sources import Box, Source
 from mlirhlo.mosaic.fast.writer import Val, Writer, has_no_program, tensor, type_of
 
@@ -32,6 +33,15 @@ class View:
     """By dimension of the memory, sizes known when the program runs."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A part of a memory in another form: its elements in another shape, or of another type."""
+
+    view: View
+    forth: Callable[[Val], Val]
+    back: Callable[[Val], Val]
+
+
 class Memories:
     """What references are, and the operations on them."""
 
@@ -43,6 +53,8 @@ class Memories:
         self.memories: dict[int, Val] = {}
         self._sources: dict[int, Source] = {}
         """Of memories of floats that nothing stores to."""
+        self._shown: dict[int, Shown] = {}
+        """Memories that are others in another form."""
         self._made = 0
 
     def memory(self, value: Val, *, is_constant: bool = False, reads: int = 1) -> View:
@@ -56,9 +68,63 @@ class Memories:
         rank = len(value.shape)
         return View(number, (zero,) * rank, value.shape, (True,) * rank)
 
+    def _held(self, memory: int) -> Val:
+        """What a memory holds."""
+        shown = self._shown.get(memory)
+        return self.memories[memory] if shown is None else shown.forth(self.read(shown.view))
+
+    def _hold(self, memory: int, value: Val) -> None:
+        """Replaces what a memory holds."""
+        shown = self._shown.get(memory)
+        if shown is None:
+            self.memories[memory] = value
+        else:
+            self.write(shown.view, shown.back(value))
+
+    def _show(
+        self,
+        op: Operation,
+        shape: Sequence[int],
+        forth: Callable[[Val], Val],
+        back: Callable[[Val], Val],
+    ) -> None:
+        """The result of an operation is its operand in another form."""
+        view = self.views.get(op.operands[0])
+        if view is None or view.counts:
+            raise has_no_program(op, "of this reference")
+        number, self._made = self._made, self._made + 1
+        self._shown[number] = Shown(view, forth, back)
+        zero = self.w.constant(0, "i32")
+        rank = len(shape)
+        self.views[op.results[0]] = View(number, (zero,) * rank, tuple(shape), (True,) * rank)
+
+    def do_tpu_memref_reshape(self, op: Operation) -> None:
+        """The same elements in another shape."""
+        view, shape = self._view(op, op.operands[0]), type_of(op.results[0].type)[0]
+        self._show(
+            op,
+            shape,
+            lambda value: self.w.reshape(value, shape),
+            lambda value: self.w.reshape(value, view.sizes),
+        )
+
+    def do_tpu_memref_bitcast(self, op: Operation) -> None:
+        """The same bits as other elements: rows in words."""
+        before, narrow = type_of(op.operands[0].type)
+        shape, element = type_of(op.results[0].type)
+        view, w = self._view(op, op.operands[0]), self.w
+
+        def forth(value: Val) -> Val:
+            return in_rows(w, w.reshape(value, before), shape, element)
+
+        def back(value: Val) -> Val:
+            return w.reshape(in_rows(w, value, before, narrow), view.sizes)
+
+        self._show(op, shape, forth, back)
+
     def _box(self, memory: int, starts: Sequence[Val], sizes: Sequence[int]) -> Val:
         """A box of a memory."""
-        box = self.w.read(self.memories[memory], starts, sizes)
+        box = self.w.read(self._held(memory), starts, sizes)
         source = self._sources.get(memory)
         known = self.w.boxes.get(box.name)
         # A block that stays may be a part of an array that is read more often.
@@ -84,8 +150,7 @@ class Memories:
 
     def write(self, view: View, value: Val) -> None:
         """Replaces all that a view shows."""
-        memory = self.memories[view.memory]
-        self.memories[view.memory] = self.w.write(memory, value, view.starts)
+        self._hold(view.memory, self.w.write(self._held(view.memory), value, view.starts))
 
     def _at(self, op: Operation, ref: SSAValue, indices: Sequence[SSAValue]) -> list[Val]:
         view = self._view(op, ref)
@@ -139,8 +204,28 @@ class Memories:
         if not all(view.kept) or 0 in strides:
             raise has_no_program(op, "of this reference")
         span = [(n - 1) * s + 1 for n, s in zip(shape, strides, strict=True)]
-        box = self.w.read(self.memories[view.memory], self._at(op, base, indices), span)
+        box = self.w.read(self._held(view.memory), self._at(op, base, indices), span)
         self.values[op.results[0]] = self.w.slice(box, [0] * len(shape), shape, strides)
+
+    def do_tpu_strided_store(self, op: Operation) -> None:
+        """Every stride-th element of a box replaced."""
+        value, base, *indices = op.operands
+        new, strides = self.values[value], integers_of(op, "strides") or ()
+        view = self._view(op, base)
+        if not all(view.kept):
+            raise has_no_program(op, "of this reference")
+        w, at = self.w, self._at(op, base, indices)
+        span = [(n - 1) * s + 1 for n, s in zip(new.shape, strides, strict=True)]
+        memory = self._held(view.memory)
+        none = [0] * len(span)
+        more = f"low = {none}, high = {none}, interior = {[s - 1 for s in strides]}"
+        given = w.constant(1, "i1", new.shape)
+        spread, mask = (
+            w.op("pad", [one, w.constant(0, one.element)], span, one.element, more)
+            for one in (new, given)
+        )
+        box = w.select(mask, spread, w.read(memory, at, span))
+        self._hold(view.memory, w.write(memory, box, at))
 
     def do_tpu_vector_store(self, op: Operation) -> None:
         """A box replaced, where the mask holds."""
@@ -166,7 +251,7 @@ class Memories:
         adds: bool,
     ) -> None:
         view = self._view(op, base)
-        memory, at = self.memories[view.memory], self._at(op, base, indices)
+        memory, at = self._held(view.memory), self._at(op, base, indices)
         sizes = self._sizes(view, value.shape)
         if mask or adds:
             old = self.w.reshape(self.w.read(memory, at, sizes), value.shape)
@@ -174,7 +259,7 @@ class Memories:
                 value = self.w.like("add", old, value)
             if mask:
                 value = self.w.select(mask[0], value, old)
-        self.memories[view.memory] = self.w.write(memory, self.w.reshape(value, sizes), at)
+        self._hold(view.memory, self.w.write(memory, self.w.reshape(value, sizes), at))
 
     def do_memref_alloca(self, op: Operation) -> None:
         """Memory that holds zeros."""
@@ -243,7 +328,7 @@ class Memories:
         begins: list[list[Val]] = []
         shifts: list[dict[int, Val]] = []
         for view, dims in zip((source, target), pairs, strict=True):
-            shape = self.memories[view.memory].shape
+            shape = self._held(view.memory).shape
             starts, moved = list(view.starts), dict[int, Val]()
             for at, dim in enumerate(dims):
                 if dim in view.counts:
@@ -253,7 +338,7 @@ class Memories:
             sizes = [1] * len(shape)
             for at, dim in enumerate(dims):
                 sizes[dim] = most[at]
-            boxes.append(w.reshape(w.read(self.memories[view.memory], starts, sizes), most))
+            boxes.append(w.reshape(w.read(self._held(view.memory), starts, sizes), most))
             begins.append(starts)
             shifts.append(moved)
         new, old = boxes
@@ -275,8 +360,8 @@ class Memories:
             first, end = (w.broadcast(one, most) for one in (there, w.like("add", there, count)))
             inside = w.like("and", w.compare("GE", number, first), w.compare("LT", number, end))
             new = w.select(inside, new, old)
-        memory = self.memories[target.memory]
+        memory = self._held(target.memory)
         sizes = [1] * len(memory.shape)
         for at, dim in enumerate(pairs[1]):
             sizes[dim] = most[at]
-        self.memories[target.memory] = w.write(memory, w.reshape(new, sizes), begins[1])
+        self._hold(target.memory, w.write(memory, w.reshape(new, sizes), begins[1]))

@@ -236,4 +236,9 @@ def _spelled(number: Any, element: str) -> str:
 
     if element == "f32":
         return f"0x{np.float32(number).view(np.uint32):08X}"
-    return f"{float(number):e}"
+    if np.isfinite(float(number)):
+        return f"{float(number):e}"
+    import ml_dtypes
+
+    narrow = np.array(number, np.float32).astype(ml_dtypes.bfloat16)
+    return f"0x{narrow.view(np.uint16):04X}"

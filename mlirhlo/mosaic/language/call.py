@@ -329,6 +329,11 @@ def _named_grid(grid: Any) -> tuple[tuple[Any, ...], tuple[str | None, ...]]:
     names: list[str | None] = []
     for item in given:
         name, size = item if isinstance(item, tuple) else (None, item)
+        if not isinstance(size, np.ndarray) and not hasattr(size, "__index__"):
+            raise bad_spec(
+                f"a dimension of the grid is {size!r}",
+                "give it a number, or a numpy array of one where it is known at the call only",
+            )
         if _is_static(size) and as_index(size) < 0:
             raise bad_spec(f"a dimension of the grid has {size} steps")
         sizes.append(size)

@@ -152,11 +152,10 @@ class Kernel:
         """
         from mlirhlo.mosaic.fast import program_of
 
-        if self.mesh or self.dynamic_bounds:
-            what = "on a mesh of devices" if self.mesh else "with a grid whose size is an operand"
+        if self.mesh:
             raise error(
                 "HLO0738",
-                f"{self.name} {what} has no form for the CPU compiler",
+                f"{self.name} on a mesh of devices has no form for the CPU compiler",
                 help='run the kernel with platform="interpreter"',
             )
         inputs, results = (
@@ -166,7 +165,10 @@ class Kernel:
             ]
             for group in (self.inputs, self.results)
         )
-        aliases = {result: operand for operand, result in self.aliases.items()}
+        inputs = [*(((), "i32") for _ in range(self.dynamic_bounds)), *inputs]
+        aliases = {
+            result: operand + self.dynamic_bounds for operand, result in self.aliases.items()
+        }
         return program_of(
             self.module,
             inputs,

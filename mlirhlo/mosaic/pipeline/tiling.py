@@ -17,11 +17,17 @@ from mlirhlo.mosaic.pipeline.building import (
     tiled_layout_of,
     with_layout,
 )
-from mlirhlo.mosaic.target.tiling import dense_strides, is_memref, shape_in
+from mlirhlo.mosaic.target.tiling import (
+    dense_strides,
+    element_name,
+    is_memref,
+    shape_in,
+    width_in_bits,
+)
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
-    from xdsl.ir import Operation, SSAValue
+    from xdsl.ir import Attribute, Operation, SSAValue
 
 _TAKE_ANY = frozenset(
     {
@@ -98,7 +104,22 @@ def _through(view: Operation, source: SSAValue) -> TiledLayout | None:
         if layout.strides != dense_strides(before, tiles) or prod(before) != prod(after):
             return None
         return TiledLayout(tiles, dense_strides(after, tiles))
+    if name == "tpu.memref_bitcast":
+        return _recast(layout, source.type, view.results[0].type)
     return None
+
+
+def _recast(layout: TiledLayout, before: Attribute, after: Attribute) -> TiledLayout | None:
+    """Tiles of the same words: `(4,128)(2,1)` of bf16 is `(2,128)` of i32."""
+    old, new = (width_in_bits(element_name(type_)) for type_ in (before, after))
+    packing = 32 // old
+    inner = ((packing, 1),) if packing > 1 else ()
+    first = layout.tiles[0] if layout.tiles else ()
+    if len(first) != 2 or layout.tiles[1:] != inner or first[0] * old % new:
+        return None
+    packing = 32 // new
+    rows = (first[0] * old // new, first[1])
+    return TiledLayout((rows, (packing, 1)) if packing > 1 else (rows,), layout.strides)
 
 
 def _squeezed(

@@ -14,8 +14,11 @@ from unit.mosaic.language.test_authored import ALL
 import mlirhlo
 from mlirhlo import mosaic as pl
 from mlirhlo.diagnostics import HloError
+from mlirhlo.formats.mosaic import parse_kernel
 from mlirhlo.mosaic import kernels
 from mlirhlo.mosaic import tpu as pltpu
+from mlirhlo.mosaic.fast import program_of
+from mlirhlo.mosaic.interpreter import Kernel
 
 ONLY_SIMULATED = {"random_bits"}
 """What has no machine code."""
@@ -209,3 +212,91 @@ def test_what_the_first_and_last_round_do_alone_stands_around_the_loop(
     assert kernel.to_program().count("stablehlo.if") == branches
     if last < 4:  # else nothing is stored
         np.testing.assert_array_equal(kernel(x, platform="cpu"), kernel(x))
+
+
+def test_a_bound_of_the_grid_may_be_an_operand() -> None:
+    rows = pl.BlockSpec((8, 128), lambda i, j: (i, 0))
+
+    def body(x_ref, o_ref):
+        @pl.when(pl.program_id(1) == 0)
+        def _() -> None:
+            o_ref[...] = x_ref[...]
+
+        o_ref[...] += pl.num_programs(0) + pl.program_id(0)
+
+    x = np.arange(32 * 128, dtype=np.float32).reshape(32, 128)
+    kernel = pl.kernel_call(body, x, grid=(np.array(3), 2), in_specs=[rows], out_specs=rows).lower(
+        x
+    )
+    for steps in (np.int32(3), np.int32(0), np.int32(4)):
+        got = kernel(steps, x, platform="cpu")
+        assert kernel.fallbacks == 0
+        done = 8 * int(steps)
+        more = 2 * (steps + np.arange(32)[:, None] // 8)
+        assert np.array_equal(got[:done], (x + more)[:done])
+
+
+STORE = """module @k {
+  func.func @main(%x: REF, %y: WIDE) attributes {tpu.core_type = #tpu.core_type<tc>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    BODY
+    return
+  }
+}
+""".replace("REF", "memref<16x128xi32, #tpu.memory_space<vmem>>").replace(
+    "WIDE", "memref<32x128xi32, #tpu.memory_space<vmem>>"
+)
+LOAD = (
+    "%v = vector.load %x[%c0, %c0] : memref<16x128xi32, #tpu.memory_space<vmem>>, "
+    "vector<16x128xi32>\n    "
+)
+PUT = (
+    "\n    vector.store %r, %y[%c0, %c0] : memref<32x128xi32, #tpu.memory_space<vmem>>, "
+    "vector<16x128xi32>"
+)
+VEC = "vector<16x128xi32>"
+BODIES = {
+    "packed bytes": (
+        f"%w = tpu.pack_elementwise %v, %v, %v, %v {{target_type = i8}} : {VEC}, {VEC}, {VEC}, {VEC} "
+        f"-> {VEC}\n    %r = tpu.unpack_elementwise %w, 2 {{source_type = i8}} : {VEC} -> {VEC}{PUT}"
+    ),
+    "packed halves": (
+        f"%f = arith.sitofp %v : {VEC} to vector<16x128xf32>\n"
+        "    %w = tpu.pack_elementwise %f, %f {target_type = bf16} : vector<16x128xf32>, "
+        f"vector<16x128xf32> -> {VEC}\n    %u = tpu.unpack_elementwise %w, 1 {{source_type = bf16}} "
+        f": {VEC} -> vector<16x128xf32>\n    %r = arith.fptosi %u : vector<16x128xf32> to {VEC}{PUT}"
+    ),
+    "numbers along two dimensions": (
+        f"%i = tpu.iota {{dimensions = array<i32: 1, 0>}} : {VEC}\n"
+        f"    %r = arith.addi %i, %v : {VEC}{PUT}"
+    ),
+    "every second row": (
+        "tpu.strided_store %y[%c1, %c0], %v {strides = array<i32: 2, 1>} : "
+        f"memref<32x128xi32, #tpu.memory_space<vmem>>, {VEC}"
+    ),
+    "a reference reshaped, and of narrow elements": (
+        "%s = tpu.memref_reshape %y : memref<32x128xi32, #tpu.memory_space<vmem>> -> "
+        "memref<2x16x128xi32, #tpu.memory_space<vmem>>\n"
+        "    %t = tpu.memref_bitcast %s : memref<2x16x128xi32, #tpu.memory_space<vmem>> -> "
+        "memref<2x32x128xbf16, #tpu.memory_space<vmem>>\n"
+        f"    %b = tpu.bitcast %v : {VEC} -> vector<32x128xbf16>\n"
+        "    %d = vector.shape_cast %b : vector<32x128xbf16> to vector<1x32x128xbf16>\n"
+        "    vector.store %d, %t[%c1, %c0, %c0] : memref<2x32x128xbf16, #tpu.memory_space<vmem>>, "
+        "vector<1x32x128xbf16>"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_operations_as_the_simulator_has_them(name: str) -> None:
+    module = parse_kernel(STORE.replace("BODY", LOAD + BODIES[name]))
+    x = np.random.default_rng(0).integers(-100, 100, (16, 128)).astype(np.int32)
+    types = [((16, 128), "i32")], [((32, 128), "i32")]
+    program = mlirhlo.compile(mlirhlo.parse(program_of(module, *types)))
+    (want,) = Kernel(module).run([x], [((32, 128), np.dtype(np.int32))])
+    got = np.asarray(program(x))
+    # What nobody wrote is marked by the simulator, and zero in machine code.
+    written = want != np.iinfo(np.int32).min
+    assert written.sum() >= x.size
+    assert np.array_equal(got[written], want[written])

@@ -44,6 +44,8 @@ _SCRATCH_BYTES = 32 << 10
 """What is saved of a row on the stack; longer rows save in results or not at all."""
 _LEAST_AHEAD, _MOST_AHEAD = 1 << 10, 1 << 16
 """Bytes of a row that is asked for while the one before it is worked on."""
+_AHEAD_BYTES = 1 << 12
+"""How far in front of the only round operands that no cache holds are asked for."""
 _PIECE = 1 << 15
 """Elements of a piece of a long row."""
 _FEW_ROWS = 16
@@ -420,7 +422,12 @@ class _Rows(FoldRooms):
                 ]
             after.append(more)
         if row.next is not None and at == self.busiest():
-            self.prefetch(row.next, indices)
+            self.prefetch(row.next, indices, self.operands())
+        if plan.rounds == 1:
+            *outer, last = indices
+            for value in filter(frame.is_far, self.operands()):
+                ahead = Coordinate(b.add(last.base, _AHEAD_BYTES // frame.byte_size(value)))
+                self.prefetch(row.place, [*outer, ahead], [value])
         whole = [n for n, r in plan.whole if r == at]
         values = [e.at(frame.outputs[n], place) for n in whole]
         for value, saved in row.saved.items():
@@ -455,11 +462,16 @@ class _Rows(FoldRooms):
         """Those that are read row by row."""
         return [v for v in self.frame.operands if v in self.plan.last_read]
 
-    def prefetch(self, row: Sequence[Coordinate], indices: Sequence[Coordinate]) -> None:
+    def prefetch(
+        self,
+        row: Sequence[Coordinate],
+        indices: Sequence[Coordinate],
+        operands: Sequence[SSAValue],
+    ) -> None:
         at_dims = dict(zip(self.plan.kept, row, strict=True))
         at_dims |= dict(zip(self.plan.folded, indices, strict=True))
         place = [at_dims[d].base for d in range(len(self.plan.sizes))]
-        for operand in self.operands():
+        for operand in operands:
             self.frame.prefetch(operand, place)
 
     def bases(self, buffer: SSAValue, place: Sequence[Coordinate]) -> list[Index]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -293,3 +295,26 @@ def test_the_sum_of_a_product_writes_nothing_between() -> None:
     loops = str(loops_of(mlirhlo.parse(text)))
     assert "alloca" not in loops
     assert loops.count("store") == 1
+
+
+@pytest.mark.parametrize("type_", ["f32", "f64", "bf16"])
+@pytest.mark.parametrize("sizes", [(40, 130), (3, 40000), (64, 1024)])
+def test_what_is_read_once_is_asked_for_where_no_cache_holds_it(
+    type_: str, sizes: tuple[int, int]
+) -> None:
+    """Beyond the end too."""
+    rows, length = sizes
+    text = text_of(
+        f"""  x = {type_}[{rows},{length}] parameter(0)
+  y = {type_}[{length}] parameter(1)
+  yb = {type_}[{rows},{length}] broadcast(y), dimensions={{1}}
+  p = {type_}[{rows},{length}] multiply(x, yb)
+  zero = {type_}[] constant(0)
+  ROOT s = {type_}[{rows}] reduce(p, zero), dimensions={{1}}, to_apply=sum""",
+        reducer("sum", type_, "add"),
+    )
+    rng = np.random.default_rng(0)
+    arguments = [draw(rng, type_, sizes), draw(rng, type_, (length,))]
+    with target.using(replace(target.current(), l2_bytes=64)):
+        agrees(text, arguments, tolerance=10 * EPSILON[type_])
+        assert "memref.prefetch" in str(loops_of(mlirhlo.parse(text)))

@@ -16,7 +16,7 @@ from mlirhlo.dialects.hlo.attributes.dimensions import (
     WindowDimension,
 )
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
-from mlirhlo.dialects.hlo.ops import ConstantOp, ConvolutionOp, ReverseOp
+from mlirhlo.dialects.hlo.ops import ConstantOp, ConvertOp, ConvolutionOp, ReverseOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.rewrites.algsimp.common import array, element, made_by, sized
 from mlirhlo.rewrites.expander import ExpanderPass
@@ -34,20 +34,31 @@ _CONFIG: dict[str, Any] = {
 _TYPES = ("f16", "bf16", "f32", "f64")
 
 
-def _parts(op: ConvolutionOp) -> tuple[Window, ConvolutionDimensionNumbers] | None:
-    """Window and labels of a convolution that cuDNN may compute."""
+def _parts(
+    op: ConvolutionOp, *, integers: bool = False
+) -> tuple[Window, ConvolutionDimensionNumbers] | None:
+    """Window and labels of a convolution that cuDNN may compute; of integers only where that is asked for."""
     labels = op.dim_labels
     if labels is None or op.control_predecessors or op.batch_group_count != 1:
         return None
-    types = {element(v).name for v in (*op.inputs, op.output)}
+    types = [element(v).name for v in (*op.inputs, op.output)]
     shapes = [array(v) for v in (*op.inputs, op.output)]
-    if len(op.inputs) != 2 or len(types) != 1 or not types <= set(_TYPES):
+    if len(op.inputs) != 2:
+        return None
+    is_right = len(set(types)) == 1 and types[0] in _TYPES
+    if not is_right and not (integers and types == ["s8", "s8", "s32"] and _is_read_as_f32(op)):
         return None
     count = len(labels.input_spatial_dimensions)
     if not 1 <= count <= 3 or any(s.is_dynamic or 0 in s.dimensions for s in shapes):
         return None
     window = op.window or Window((WindowDimension(),) * count)
     return window, labels
+
+
+def _is_read_as_f32(op: ConvolutionOp) -> bool:
+    """Whether all that reads the result converts it to f32, which the library then gives."""
+    users = [use.operation for use in op.output.uses]
+    return len(users) == 1 and isinstance(users[0], ConvertOp) and element(users[0]).name == "f32"
 
 
 def _call(
@@ -193,7 +204,7 @@ def input_gradient(op: ConvolutionOp, rewriter: Rewriter) -> None:
 @rule(ConvolutionOp, contract="rounding")
 def forward_convolution(op: ConvolutionOp, rewriter: Rewriter) -> None:
     """convolution(x, w) => custom-call(x, w), __cudnn$convForward"""
-    found = _parts(op)
+    found = _parts(op, integers=True)
     if found is None:
         return
     window, labels = found
@@ -215,7 +226,8 @@ class ConvRewriterPass(ExpanderPass):
 
     Gradients are recognised by the forms they are written in, a reversed filter or a window as large as the
     image, and get the window and labels of the forward convolution. One, two or three spatial dimensions of
-    f16, bf16, f32 or f64; convolutions with batch groups stay. Source: XLA:GPU's pass and its dumps.
+    f16, bf16, f32 or f64, or of s8 where the result, s32, is only read as f32: the library has no others of
+    integers. Convolutions with batch groups stay. Source: XLA:GPU's pass and its dumps.
     """
 
     name = "conv-rewriter"

@@ -5,25 +5,44 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.attributes.base import integer, string
 from mlirhlo.dialects.hlo.build import make
+from mlirhlo.dialects.hlo.element_types import F32 as _F32
+from mlirhlo.dialects.hlo.element_types import PrimitiveType
+from mlirhlo.dialects.hlo.literal import Literal
 from mlirhlo.dialects.hlo.ops import (
     AddOp,
     BroadcastOp,
     ClampOp,
     CompareOp,
+    ConvertOp,
     CustomCallOp,
     ExponentialMinusOneOp,
     GetTupleElementOp,
     Instruction,
     MaximumOp,
     MultiplyOp,
+    ReshapeOp,
     SelectOp,
+    TransposeOp,
 )
+from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.interp.custom_calls.gpu_gemm import config_of
-from mlirhlo.rewrites.algsimp.common import Builder, array, is_all, made_by, sized, splat_of
+from mlirhlo.rewrites.algsimp.common import (
+    Builder,
+    array,
+    element,
+    is_all,
+    literal_of,
+    made_by,
+    own_properties,
+    sized,
+    splat_of,
+    typed,
+)
 from mlirhlo.rewrites.conv_rewriter import FORWARD, FUSED
 from mlirhlo.rewrites.cublas_calls import uses
 from mlirhlo.rewrites.expander import ExpanderPass
@@ -39,8 +58,10 @@ class _Convolution:
     config: Any
 
 
-def _convolution(value: SSAValue, readers: int = 1) -> _Convolution | None:
-    """The forward convolution without activation of which so many instructions read the result."""
+def _convolution(
+    value: SSAValue, readers: int = 1, *, activated: bool = False
+) -> _Convolution | None:
+    """The forward convolution, without activation if not `activated`, whose result so many instructions read."""
     part = made_by(value, GetTupleElementOp)
     call = None if part is None or part.index != 0 else made_by(part.operand, CustomCallOp)
     if call is None or call.custom_call_target not in (FORWARD, FUSED) or call.dim_labels is None:
@@ -48,7 +69,8 @@ def _convolution(value: SSAValue, readers: int = 1) -> _Convolution | None:
     if uses(value) != readers or uses(call.output) != 1 or call.control_predecessors:
         return None
     config = config_of(call, CONV_CONFIG)
-    return _Convolution(call, config) if config["activation_mode"] == "kNone" else None
+    is_plain = config["activation_mode"] == "kNone"
+    return _Convolution(call, config) if activated or is_plain else None
 
 
 def _fuse(
@@ -61,7 +83,7 @@ def _fuse(
     side: SSAValue | None = None,
     **fields: object,
 ) -> None:
-    """The call with more operands and other fields in its configuration, for `op`.
+    """The call with more operands and other fields in its configuration, for `op`, in the type of `op`.
 
     `bias`: a number a feature; `everywhere`: one for all of them.
     """
@@ -72,7 +94,8 @@ def _fuse(
     operands = list(call.inputs)
     if len(operands) == 2:
         features = array(op).dimensions[labels.output_feature_dimension]
-        vector = sized(array(op), (features,))
+        # The bias of integers is f32.
+        vector = typed(sized(array(op), (features,)), element(op) if element(op).is_float else _F32)
         if everywhere is not None:
             bias = b.broadcast(everywhere, (), vector).output
         operands.append(b.splat(vector, 0).output if bias is None else bias)
@@ -82,10 +105,87 @@ def _fuse(
         operands.append(side)
     properties = with_config(call, CONV_CONFIG, **fields)
     properties["custom_call_target"] = string(FUSED)
-    new = make("custom-call", operands, call.shape, properties)
+    new = make("custom-call", operands, _giving(call, op), properties)
     b.made.append(new)
     b.like(GetTupleElementOp, new, index=integer(0))
     b.done()
+
+
+def _giving(call: CustomCallOp, op: Instruction) -> TupleShape:
+    """The shape of a call that gives the result in the type of `op`."""
+    assert isinstance(call.shape, TupleShape)
+    first, *rest = call.shape.elements
+    assert isinstance(first, ArrayShape)
+    return TupleShape((typed(first, element(op)), *rest))
+
+
+@rule(ConvertOp)
+def f32_of_integer_convolution(op: ConvertOp, rewriter: Rewriter) -> None:
+    """convert(conv(x, w)) => conv(x, w), of s8 and summed as s32, given as f32"""
+    found = _convolution(op.operand)
+    if found is None or (element(op.operand).name, element(op).name) != ("s32", "f32"):
+        return
+    b = Builder(op, rewriter)
+    properties = dict(found.call.properties)
+    new = make("custom-call", found.call.inputs, _giving(found.call, op), properties)
+    b.made.append(new)
+    b.like(GetTupleElementOp, new, index=integer(0))
+    b.done()
+
+
+@rule(ConvertOp, contract="rounding")
+def s8_of_convolution(op: ConvertOp, rewriter: Rewriter) -> None:
+    """convert(clamp(-128, conv(x, w), 127)) => conv(x, w) of s8 in s8"""
+    clamp = made_by(op.operand, ClampOp)
+    if clamp is None or element(op).name != "s8" or uses(op.operand) != 1:
+        return
+    low, value, high = clamp.inputs
+    found = _convolution(value, activated=True)
+    if found is None or not is_all(low, -128) or not is_all(high, 127):
+        return
+    types = [element(v).name for v in found.call.inputs]
+    if element(value).name == "f32" and types[:2] == ["s8", "s8"] and "s8" not in types[2:3]:
+        _fuse(op, rewriter, found)
+
+
+@rule(ConvertOp, contract="rounding")
+def f16_of_convolution(op: ConvertOp, rewriter: Rewriter) -> None:
+    """convert(conv(convert(x), convert(w))) => conv(x, w), in f16"""
+    found = _convolution(op.operand, activated=True)
+    if found is None or (element(op.operand).name, element(op).name) != ("f32", "f16"):
+        return
+    b = Builder(op, rewriter)
+    narrow = [_narrowed(b, v, element(op)) for v in found.call.inputs]
+    operands = [v for v in narrow if v is not None]
+    if len(operands) < len(narrow):
+        return
+    properties = dict(found.call.properties)
+    b.made.append(make("custom-call", operands, _giving(found.call, op), properties))
+    b.like(GetTupleElementOp, b.made[-1], index=integer(0))
+    b.done()
+
+
+def _narrowed(b: Builder, value: SSAValue, type_: PrimitiveType) -> SSAValue | None:
+    """A value in a narrower type, where every element is one of that type; None where that is not known."""
+    if element(value) is type_:
+        return value
+    owner = value.owner
+    if isinstance(owner, ConvertOp) and element(owner.operand) is type_:
+        return owner.operand
+    if isinstance(owner, (BroadcastOp, ReshapeOp, TransposeOp)):
+        inner = _narrowed(b, owner.inputs[0], type_)
+        if inner is None:
+            return None
+        shape = typed(array(owner), type_)
+        return b(type(owner), inner, shape=shape, **own_properties(owner)).output
+    literal = literal_of(value)
+    if literal is None:
+        return None
+    with np.errstate(over="ignore"):
+        values = literal.array.astype(type_.dtype)
+    if not np.array_equal(values.astype(literal.array.dtype), literal.array):
+        return None
+    return b.constant(Literal.from_array(typed(array(value), type_), values)).output
 
 
 @rule(MultiplyOp, contract="rounding")
@@ -221,12 +321,15 @@ class CudnnFusedConvolutionRewriterPass(ExpanderPass):
 
     In order: a constant scale, a bias a feature, a side input of the result's shape with a scale of its own,
     relu; with `runtime_fusion` also relu6, elu and leaky relu. The result of the convolution must be read by
-    nothing else. Needs: conv-rewriter. Integer convolutions stay. Source: XLA:GPU's pass and its dumps.
+    nothing else. A convolution of s8 gives f32 itself, or s8 where the result is clamped to what s8 holds; one of f32
+    is done in f16 where operands come from f16 and the result becomes f16. Needs: conv-rewriter. Source: XLA:GPU's
+    pass and its dumps.
     """
 
     name = "cudnn-fused-convolution-rewriter"
     exact: ClassVar[bool] = False
     rules: ClassVar[tuple[Rule, ...]] = (
+        f32_of_integer_convolution,
         constant_times_convolution,
         convolution_plus_bias,
         convolution_plus_side_input,
@@ -235,6 +338,8 @@ class CudnnFusedConvolutionRewriterPass(ExpanderPass):
         relu6_of_convolution,
         elu_of_convolution,
         leaky_relu_of_convolution,
+        s8_of_convolution,
+        f16_of_convolution,
     )
 
     runtime_fusion: bool = False

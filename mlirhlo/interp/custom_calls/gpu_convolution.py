@@ -161,6 +161,8 @@ def convolution(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     window = op.window or Window((WindowDimension(),) * spatial)
     lhs_order, rhs_order, out_order = _orders(labels)
     groups, dtype = op.feature_group_count, accumulator(types[0], types[1], shape.element_type)
+    if dtype.kind in "iu" and dtype.itemsize < 4:
+        dtype = np.dtype(np.int32)  # what is too large for s8 is known at the end
     first, second = (
         inputs[k].astype(work_dtype(type_), copy=False) for k, type_ in enumerate(types)
     )

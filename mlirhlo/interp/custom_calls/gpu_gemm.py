@@ -74,6 +74,8 @@ def saturated(value: Any, type_: PrimitiveType) -> Array:
     if type_.is_float and type_.bits == 8:
         info = cast(Any, ml_dtypes).finfo(type_.dtype)
         value = np.clip(value, value.dtype.type(info.min), value.dtype.type(info.max))
+    elif type_.bits == 8 and value.dtype.itemsize > 1:
+        value = np.clip(value, np.iinfo(type_.dtype).min, np.iinfo(type_.dtype).max)
     return rounded(value, type_)
 
 

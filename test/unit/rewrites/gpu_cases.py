@@ -94,6 +94,30 @@ def _called(operands: str, target: str = "__cudnn$convForward", side: int = 0) -
     )
 
 
+def _typed(
+    type_: str, operands: str = "x, w", target: str = "__cudnn$convForward", mode: str = "kNone"
+) -> tuple[str, str]:
+    """A call that gives a result of a type."""
+    call, part = _called(operands, target)
+    return (
+        call.replace("T[", f"{type_}[").replace("kNone", mode),
+        part.replace("T[", f"{type_}["),
+    )
+
+
+SMALL = ("x: s8[2,7,8,3]", "w: s8[3,2,3,5]")
+HALVES = (
+    "x: f16[2,7,8,3]",
+    "w: f16[3,2,3,5]",
+    "xc = f32[2,7,8,3] convert(x)",
+    "wc = f32[3,2,3,5] convert(w)",
+)
+LIMITS = (
+    "ls = f32[] constant(-128)",
+    "lo = f32[2,7,8,5] broadcast(ls), dimensions={}",
+    "hs = f32[] constant(127)",
+    "hi = f32[2,7,8,5] broadcast(hs), dimensions={}",
+)
 CALLED = (*IMAGE, *_called("x, w"))
 POSITIVE = (*_full("z", "0"), "p = pred[2,7,8,5] compare(c, zz), direction=GT")
 
@@ -556,6 +580,11 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
                 "feature_group_count=2",
             ),
             lines(*IMAGE, CONV.replace("pad=1_1x0_1", "pad=1_1x0_1 rhs_reversal=1x1")),
+            # Integers that are read as f32, and others.
+            lines(*SMALL, f"c = {CONV.replace('T[', 's32[')}", "f32[2,7,8,5] convert(c)"),
+            lines(
+                *SMALL, f"c = {CONV.replace('T[', 's32[')}", "s8[2,7,8,5] convert(c)", fires=False
+            ),
             # One dimension reversed, and no numbers of the library's.
             lines(*IMAGE, CONV.replace("pad=1_1x0_1", "pad=1_1x0_1 rhs_reversal=1x0"), fires=False),
             lines(*IMAGE, CONV, types=("s32", "c64"), fires=False),
@@ -583,6 +612,57 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
         ),
     },
     "cudnn-fused-convolution-rewriter": {
+        "f32_of_integer_convolution": (
+            lines(*SMALL, *_typed("s32"), "f32[2,7,8,5] convert(c)"),
+            lines(*SMALL, *_typed("s32"), "f16[2,7,8,5] convert(c)", fires=False),
+            lines(*CALLED, "f16[2,7,8,5] convert(c)", fires=False),
+        ),
+        "s8_of_convolution": (
+            lines(
+                *SMALL,
+                *_typed("f32"),
+                *LIMITS,
+                "l = f32[2,7,8,5] clamp(lo, c, hi)",
+                "s8[2,7,8,5] convert(l)",
+            ),
+            lines(
+                *SMALL,
+                "b: f32[5]",
+                *_typed("f32", "x, w, b", "__cudnn$convBiasActivationForward", "kRelu"),
+                *LIMITS,
+                "l = f32[2,7,8,5] clamp(lo, c, hi)",
+                "s8[2,7,8,5] convert(l)",
+            ),
+            lines(*SMALL, *_typed("f32"), "s8[2,7,8,5] convert(c)", fires=False),
+            lines(
+                *IMAGE,
+                *_typed("f32"),
+                *LIMITS,
+                "l = f32[2,7,8,5] clamp(lo, c, hi)",
+                "s8[2,7,8,5] convert(l)",
+                fires=False,
+            ),
+        ),
+        "f16_of_convolution": (
+            lines(*HALVES, *_typed("f32", "xc, wc"), "f16[2,7,8,5] convert(c)"),
+            lines(
+                *HALVES,
+                "k = f32[] constant(0.5)",
+                "b = f32[5] broadcast(k), dimensions={}",
+                *_typed("f32", "xc, wc, b", "__cudnn$convBiasActivationForward", "kRelu"),
+                "f16[2,7,8,5] convert(c)",
+            ),
+            # A number that f16 has not, and operands of f32.
+            lines(
+                *HALVES,
+                "k = f32[] constant(0.1)",
+                "b = f32[5] broadcast(k), dimensions={}",
+                *_typed("f32", "xc, wc, b", "__cudnn$convBiasActivationForward"),
+                "f16[2,7,8,5] convert(c)",
+                fires=False,
+            ),
+            lines(*IMAGE, *_typed("f32"), "f16[2,7,8,5] convert(c)", fires=False),
+        ),
         "constant_times_convolution": (
             lines(*CALLED, *_full("k", "0.5"), f"{OUT} multiply(c, kk)", types=WIDE),
             lines(

@@ -39,6 +39,7 @@ FAMILIES = (
     "tpu_vector",
     "tpu_packing",
     "tpu_matmul",
+    "tpu_mxu",
     "tpu_dma",
     "tpu_misc",
 )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from mlirhlo.mosaic.interpreter.checks import Checks
     from mlirhlo.mosaic.interpreter.registry import Array
+    from mlirhlo.mosaic.interpreter.tpu_mxu import Unit
     from mlirhlo.mosaic.interpreter.world import World
     from mlirhlo.mosaic.timeline import Timeline
     from mlirhlo.mosaic.timeline.clock import CoreTime
@@ -89,6 +90,8 @@ class Core:
     clock: dict[int, int] = field(default_factory=dict[int, int])
     allocations: int = 0
     """How many there were: names those of one device to the others."""
+    units: dict[int, Unit] = field(default_factory=dict[int, "Unit"])
+    """Matrix units that the kernel feeds by hand, by their numbers."""
 
     @property
     def device(self) -> int:

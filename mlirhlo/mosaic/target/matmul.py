@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from mlirhlo.dialects.tpu.values import SUBLANES
 from mlirhlo.mosaic.attributes import attribute_of, case_of, name_of
 from mlirhlo.mosaic.target.rules import ELEMENTS, LOWERING, SHAPE, Question, Refusal, refuses
-from mlirhlo.mosaic.target.tiling import element_name, shape_in
+from mlirhlo.mosaic.target.tiling import element_name, shape_in, width_in_bits
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation
@@ -57,17 +58,44 @@ def _types(lhs: str, rhs: str, why: str, mend: str) -> Refusal:
     return Refusal(ELEMENTS, f"{lhs} times {rhs}: {why}", mend)
 
 
-@refuses("tpu.matmul_push_rhs", "tpu.matmul_acc_lhs", "tpu.matmul_pop")
-def units_by_hand(op: Operation, question: Question) -> Refusal | None:
-    """Accumulating units came with generation 7; what is pushed fills a unit."""
-    if name_of(op) != "tpu.matmul_push_rhs":
-        if question.generation.number >= 7:
-            return None
-        return Refusal(LOWERING, "its units do not accumulate", "use tpu.matmul_lhs_fifo")
-    size = question.generation.mxu
+_PUSHED: Mapping[str, range] = {
+    "bf16": range(4, 99),
+    "f32": range(4, 99),
+    "i8": range(5, 7),
+    "f8E5M2": range(5, 99),
+    "f8E4M3FN": range(7, 99),
+}
+"""Generations whose units take right sides of an element type by hand."""
+
+
+@refuses("tpu.matmul_push_rhs")
+def right_sides_fill_a_unit(op: Operation, question: Question) -> Refusal | None:
+    """What is pushed fills a unit, and is of a type it multiplies without help."""
+    element, size = element_name(op.operands[0].type), question.generation.mxu
     shape = shape_in(op.operands[0].type)
-    if shape == (size, size):
+    if shape != (size, size):
+        return Refusal(
+            SHAPE, f"a unit holds {size}x{size} elements, not {list(shape)}", "pad the operand"
+        )
+    if question.generation.number in _PUSHED.get(element, ()):
+        return None
+    return Refusal(ELEMENTS, f"{element} is not pushed by hand", "cast to bf16, or use tpu.matmul")
+
+
+@refuses("tpu.matmul_acc_lhs", "tpu.matmul_pop", "tpu.matmul_lhs_fifo", "tpu.matmul_pop_fifo")
+def units_by_hand(op: Operation, question: Question) -> Refusal | None:
+    """Units accumulate from generation 7 on, those before have queues; rows come by registers."""
+    is_queue = name_of(op).endswith("_fifo")
+    if is_queue != (question.generation.number < 7):
+        if is_queue:
+            return Refusal(LOWERING, "its units accumulate", "use tpu.matmul_acc_lhs and _pop")
+        return Refusal(LOWERING, "its units do not accumulate", "use tpu.matmul_lhs_fifo")
+    if not op.operands:
+        return None
+    element, shape = element_name(op.operands[0].type), shape_in(op.operands[0].type)
+    rows = SUBLANES * 32 // width_in_bits(element)
+    if shape[0] % rows == 0:
         return None
     return Refusal(
-        SHAPE, f"a unit holds {size}x{size} elements, not {list(shape)}", "pad the operand"
+        SHAPE, f"{shape[0]} rows of {element} are no multiple of {rows}", "pad the operand"
     )

@@ -214,6 +214,54 @@ def test_products_round_their_operands_when_asked_to() -> None:
         assert k.run([x], [((1, 1), F32)], options=options)[0] == wanted
 
 
+UNIT = "{mxu_index = 0 : i32}"
+LOADED = "{mxu_index = 0 : i32, load_staged_rhs = 0 : i32"
+V = "vector<8x128xf32>"
+SQUARE = "vector<128x128xf32>"
+
+
+def by_hand(body: str) -> Kernel:
+    """A product of %a0 and %a1 by a matrix unit, stored to %a2 where the body makes %r."""
+    stored = f'"vector.store"(%r, %a2, %c0, %c0) : ({V}, {ref("8x128xf32")}, index, index) -> ()'
+    return kernel(
+        [ref("8x128xf32"), ref("128x128xf32"), ref("8x128xf32")],
+        f"""%x = "vector.load"(%a0, %c0, %c0) : ({ref("8x128xf32")}, index, index) -> {V}
+    %w = "vector.load"(%a1, %c0, %c0) : ({ref("128x128xf32")}, index, index) -> {SQUARE}
+    "tpu.matmul_push_rhs"(%w) {UNIT} : ({SQUARE}) -> ()
+    {body}
+    {stored}""",
+    )
+
+
+ACC = f'"tpu.matmul_acc_lhs"(%x) {LOADED}, acc = 3 : i32}} : ({V}) -> ()\n    '
+POP = f'%r = "tpu.matmul_pop"() {{mxu_index = 0 : i32, acc = 3 : i32}} : () -> {V}'
+FIFO = f'"tpu.matmul_lhs_fifo"(%x) {LOADED}}} : ({V}) -> ()\n    '
+TAKE = f'%r = "tpu.matmul_pop_fifo"() {UNIT} : () -> {V}'
+
+
+def test_matrix_units_by_hand() -> None:
+    w = np.random.default_rng(0).normal(size=(128, 128)).astype(np.float32)
+    for body, times in ((ACC + ACC + POP, 2), (FIFO + FIFO + TAKE, 1)):
+        (found,) = by_hand(body).run([X, w], [((8, 128), F32)])
+        np.testing.assert_allclose(found, times * (X @ w), rtol=1e-5, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (POP, "accumulator 3 is empty"),
+        (ACC + POP.replace("%r", "%q") + "\n    " + POP, "accumulator 3 is empty"),
+        (TAKE, "queue is empty"),
+        (ACC.replace(", load_staged_rhs = 0 : i32", "") + POP, "no right side is loaded"),
+        (ACC.replace("rhs = 0", "rhs = 1") + POP, "nothing is staged in register 1"),
+    ],
+)
+def test_matrix_units_that_hold_nothing(body: str, said: str) -> None:
+    problem = failure(lambda: by_hand(body).run([X, np.eye(128, dtype=F32)], [((8, 128), F32)]))
+    assert problem.code == "HLO0702"
+    assert said in str(problem)
+
+
 def test_log_and_random_bits() -> None:
     lines: list[str] = []
     k = unary(

@@ -116,7 +116,7 @@ def __getattr__(name: str) -> Any:
         return Timeline
     place = _PLACES.get(name)
     if place is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_elsewhere(name)}")
     module, _, path = place.partition(":")
     found: Any = import_module(f"mlirhlo.mosaic.language.{module}")
     for part in (path or name).split("."):
@@ -177,3 +177,17 @@ __all__ = [
     "store",
     "when",
 ]
+
+
+def _elsewhere(name: str) -> str:
+    """Where else a name is, or what is called nearly so; as the end of an error."""
+    if name.startswith("_"):
+        return ""
+    for other in ("tpu", "numpy", "lax"):
+        found = import_module(f"{__name__}.{other}")
+        if hasattr(found, name):
+            return f"; it is in {__name__}.{other}"
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, _PLACES, 1)
+    return f"; did you mean {near[0]!r}?" if near else ""

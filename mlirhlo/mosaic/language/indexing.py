@@ -78,9 +78,9 @@ def scalar(value: ArrayLike, what: str = "an index") -> Value:
 
     found = as_value(value, I32)
     if found.shape or kind_of(found.dtype) not in "iu":
+        mend = "gather along a dimension with take_along_axis, or loop over the rows"
         raise bad_index(
-            f"{what} is one integer, not {found!r}",
-            "gather along a dimension with take_along_axis, or loop over the rows",
+            f"{what} is one integer, not {found!r}", mend if found.shape else "divide with //"
         )
     return cast(found, I32)
 

@@ -104,6 +104,17 @@ class Ref:
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise bad_memory("numpy is given a reference", "load it first: ref[...]")
 
+    def _is_no_value(self, *_: Any) -> Any:
+        raise bad_memory(
+            "a reference is computed with, not what it holds", "read it first: ref[...]"
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _is_no_value
+    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _is_no_value
+    __matmul__ = __rmatmul__ = __pow__ = __rpow__ = __and__ = __rand__ = _is_no_value
+    __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = __rshift__ = _is_no_value
+    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __abs__ = __invert__ = _is_no_value
+
     def reshape(self, *shape: Any) -> Ref:
         """The same memory in another shape; the last dimension stays."""
         sizes = tuple(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)

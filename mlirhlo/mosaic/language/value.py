@@ -105,7 +105,7 @@ class Value:
         if found is None or method != "__call__" or options:
             raise not_known(
                 f"np.{function.__name__} cannot be computed within a kernel",
-                "see docs/kernels.md for what can",
+                "docs/kernel-language.md says what can; mlirhlo.mosaic.numpy has most names",
             )
         return found(*inputs)
 
@@ -117,7 +117,7 @@ class Value:
         if found is None:
             raise not_known(
                 f"np.{function.__name__} cannot be computed within a kernel",
-                "see docs/kernels.md for what can",
+                "docs/kernel-language.md says what can; mlirhlo.mosaic.numpy has most names",
             )
         return found(*inputs, **options)
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import index as as_index
@@ -140,7 +141,13 @@ def _size(name: str, dim: int, size: Any) -> int:
             f"{name} has a BoundedSlice, and the grid of a call moves blocks of one size",
             "give the kernel the array in pl.ANY, and let emit_pipeline move slices of it",
         )
-    number = as_index(size.block_size if isinstance(size, Blocked | Element) else size)
+    stated: Any = size.block_size if isinstance(size, Blocked | Element) else size
+    if not hasattr(stated, "__index__"):
+        raise bad_spec(
+            f"dimension {dim} of the block of {name} is {stated!r}, which is no whole number",
+            "divide with //" if isinstance(stated, float) else None,
+        )
+    number = as_index(stated)
     if number < 1:
         raise bad_spec(f"dimension {dim} of the block of {name} is {number}")
     return number
@@ -187,6 +194,7 @@ def index_function(
     with tracing(trace):
         found: Any = (0,) * rank
         if operand.spec.index_map is not None:
+            _check_parameters(operand, len(indices), len(refs))
             found = operand.spec.index_map(*indices, *refs)
         items = list(found) if isinstance(found, tuple | list) else [found]
         if len(items) != rank:
@@ -202,6 +210,25 @@ def index_function(
             end.location = place  # type: ignore[assignment]
     name = f"transform_{number}"
     return function(name, block, [i32] * rank, {})
+
+
+def _check_parameters(operand: Operand, indices: int, refs: int) -> None:
+    """An index map takes one index a dimension of the grid, and the scalar-prefetch references."""
+    index_map = operand.spec.index_map
+    assert index_map is not None
+    try:
+        signature = inspect.signature(index_map)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*[None] * (indices + refs))
+    except TypeError as problem:
+        more = f" and {refs} scalar-prefetch references" if refs else ""
+        raise bad_spec(
+            f"the index map of {operand.name} is given {indices} indices{more}, which does not fit "
+            f"its parameters: {problem}",
+            "it takes an index for each dimension of the grid, then the scalar-prefetch references",
+        ) from problem
 
 
 def function(

@@ -1,0 +1,75 @@
+"""Mistakes in kernels are told at the line, with the mend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mlirhlo import mosaic as pl
+from mlirhlo.diagnostics import HloError
+
+X = np.ones((64, 256), np.float32)
+
+
+def add(x_ref, o_ref):
+    o_ref[...] = x_ref[...] + 1
+
+
+def without_reading(x_ref, o_ref):
+    o_ref[...] = x_ref * 2
+
+
+def rows(size: Any = 8, index_map: Any = lambda i: (i, 0)) -> pl.BlockSpec:
+    return pl.BlockSpec((size, 256), index_map)
+
+
+def call(kernel: Any = add, grid: Any = (8,), spec: Any = None) -> Any:
+    return pl.kernel_call(kernel, X, grid=grid, in_specs=[spec or rows()], out_specs=rows())(X)
+
+
+MISTAKES: dict[str, tuple[Callable[[], Any], str, str, str]] = {
+    "a map of another grid": (
+        lambda: call(spec=rows(8, lambda i, j: (i, j))),
+        "HLO0726",
+        "missing a required argument: 'j'",
+        "each dimension of the grid",
+    ),
+    "a block that is divided": (lambda: call(spec=rows(64 / 8)), "HLO0726", "8.0", "//"),
+    "a grid that is divided": (lambda: call(grid=(64 / 8,)), "HLO0726", "8.0", "number"),
+    "a block number that is divided": (
+        lambda: call(spec=rows(8, lambda i: (i / 2, 0))),
+        "HLO0724",
+        "one integer",
+        "//",
+    ),
+    "a reference for what it holds": (
+        lambda: call(without_reading),
+        "HLO0725",
+        "reference",
+        "ref[...]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_it_is_told_at_the_line(name: str) -> None:
+    make, code, said, mend = MISTAKES[name]
+    with pytest.raises(HloError) as caught:
+        make()
+    (found,) = caught.value.diagnostics
+    assert found.code == code
+    assert said in found.message
+    assert mend in (found.help or "")
+    assert found.place is not None
+    assert found.place.file == __file__
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("dot", "mosaic.numpy"), ("VMEM", "mosaic.tpu"), ("BlokSpec", "'BlockSpec'")]
+)
+def test_names_that_are_elsewhere(name: str, said: str) -> None:
+    with pytest.raises(AttributeError, match=said):
+        getattr(pl, name)

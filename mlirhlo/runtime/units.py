@@ -23,6 +23,8 @@ _ARGUMENT = re.compile(r" %a\d+")
 _PART = re.compile(r"(.+?)(?:_(?:task|rounds|loop)_\d+)+")
 """Loops that were cut out of a function (`loops_to_llvm/parallel.py`)."""
 _GROUP = re.compile(r"#(\d+)")
+_LEAST_APART = 40
+"""Lines that LLVM passes by, in the midst of others, in the time that an object of its own takes."""
 _UNIT = "unit"
 """Stands for a unit's name while that is not known."""
 
@@ -74,10 +76,11 @@ def split(text: str, entry: str) -> list[str]:
     return list(units.values())
 
 
-def halves(text: str) -> list[str]:
+def halves(text: str, least: int = _LEAST_APART) -> list[str]:
     """Assembly of what LLVM is to optimise, and of what it is not; the text itself if that is one of both.
 
-    Functions of one half that the other calls are no longer internal.
+    Fewer lines than `least` that are not to be optimised stay with the others. Functions of one half that the
+    other calls are no longer internal.
     """
     module = _parsed(text) if "optnone" in text else None
     if module is None:
@@ -87,6 +90,8 @@ def halves(text: str) -> list[str]:
     parts = light, [name for name in module.functions if name not in set(light)]
     if not parts[1]:
         return [f"{LIGHT}{text}"]
+    if sum(module.functions[name].body.count("\n") for name in light) < least:
+        return [text]
     used = [set[str]().union(*(module.functions[n].names for n in names)) for names in parts]
     shared = used[0] & used[1] & module.globals.keys()
     if not light or any(" constant " not in module.globals[name] for name in shared):

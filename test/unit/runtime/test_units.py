@@ -165,7 +165,7 @@ def test_kernels_of_one_content_are_one_unit() -> None:
 
 
 def test_what_llvm_leaves_alone_stands_apart() -> None:
-    parts = [part for unit in split(TWINS, "main") for part in halves(unit)]
+    parts = [part for unit in split(TWINS, "main") for part in halves(unit, least=0)]
     light = [part for part in parts if part.startswith(jit.LIGHT)]
     assert len(parts) == 3  # the rounds, their kernel, main
     assert [part for part in parts if "store" in part] == [p for p in parts if p not in light]
@@ -177,7 +177,14 @@ def test_writable_variables_are_not_parted() -> None:
         "store i64 7, ptr %a0", "store i64 7, ptr @x"
     )
     text = text.replace("call void @a(ptr %a0)", "call void @a(ptr @x)")
-    assert halves(text) == [text]
+    assert halves(text, least=0) == [text]
+
+
+def test_a_few_lines_that_llvm_leaves_alone_stay_with_the_others() -> None:
+    first, last = split(TWINS, "main")
+    assert halves(first) == [first]
+    assert halves(last) == [f"{jit.LIGHT}{last}"]  # there is nothing else in it
+    assert run_word_pair([*halves(first), *halves(last)]) == [7, 7]
 
 
 def run_word_pair(texts: list[str]) -> list[int]:

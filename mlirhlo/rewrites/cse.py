@@ -115,6 +115,7 @@ class CsePass(HloPass):
         # Few instructions have the class and the operands of another: only those are described.
         firsts: dict[_Alike, Instruction] = {}
         groups: dict[_Alike, dict[Hashable, Instruction]] = {}
+        merged: set[Instruction] = set()
         changed = False
         only_inputs = self.ignore_control_dependencies
         following: Any = computation.block.first_op
@@ -143,9 +144,11 @@ class CsePass(HloPass):
             kept = group.setdefault(key, op)
             if kept is op:
                 continue
-            if not self._mergeable(kept, effects):
+            # Who reads one that others were merged into is known: all readers of a constant are asked once.
+            if kept not in merged and not self._mergeable(kept, effects):
                 group[key] = op
             elif self._mergeable(op, effects):
+                merged.add(kept)
                 read_instead(op.output, kept.output)
                 if kept.instruction_name is None:
                     kept.instruction_name = op.instruction_name

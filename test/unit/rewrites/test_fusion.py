@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import cProfile
-import pstats
 from collections import Counter
-from typing import cast
 
 import numpy as np
 import pytest
@@ -281,26 +278,6 @@ def test_columns_that_are_alone_meet_nobody_of_theirs() -> None:
     meets, changed = merged(part_read(OWN_PARTS["columns"]), columns=False)
     assert meets
     assert not changed
-
-
-@pytest.mark.parametrize("name", ["fusion", "priority-fusion"])
-def test_what_all_read_is_asked_about_once_a_reader(name: str) -> None:
-    def calls(count: int) -> int:
-        lines = [f"  x{n} = f32[8,{n + 2}] parameter({n})" for n in range(count)]
-        lines += [
-            f"  b{n} = f32[8,{n + 2}] broadcast(c), dimensions={{}}\n"
-            f"  a{n} = f32[8,{n + 2}] add(x{n}, b{n})\n  t{n} = f32[8,{n + 2}] tanh(a{n})"
-            for n in range(count)
-        ]
-        shapes = ", ".join(f"f32[8,{n + 2}]" for n in range(count))
-        names = ", ".join(f"t{n}" for n in range(count))
-        text = "\n".join(["ENTRY e {", "  c = f32[] constant(2)", *lines])
-        module = parse_module(f"{text}\n  ROOT r = ({shapes}) tuple({names})\n}}\n")
-        profile = cProfile.Profile()
-        profile.runcall(run_pipeline, module, parse_pipeline(name))
-        return cast("int", pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
-
-    assert calls(400) < 2.2 * calls(200)
 
 
 def chain(length: int) -> str:

@@ -1,0 +1,39 @@
+"""Passes take twice as many calls, C functions counted, for twice as many instructions, not four times."""
+
+from __future__ import annotations
+
+import cProfile
+
+import pytest
+
+from mlirhlo.formats.hlo_text import parse_module
+from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
+
+
+def many(count: int) -> str:
+    """Kernels on their own that all read one constant, which is written again for each fourth one."""
+    lines = ["  c = f32[] constant(2)"]
+    for n in range(count):
+        shape = f"f32[8,{n + 2}]"
+        lines.append(f"  x{n} = {shape} parameter({n})")
+        lines.append(f"  same{n} = f32[] constant(2)")
+        source = "c" if n % 4 else f"same{n}"
+        lines.append(f"  b{n} = {shape} broadcast({source}), dimensions={{}}")
+        lines.append(f"  a{n} = {shape} add(x{n}, b{n})")
+        lines.append(f"  t{n} = {shape} tanh(a{n})")
+    shapes = ", ".join(f"f32[8,{n + 2}]" for n in range(count))
+    names = ", ".join(f"t{n}" for n in range(count))
+    return "\n".join(["ENTRY e {", *lines, f"  ROOT r = ({shapes}) tuple({names})", "}"])
+
+
+def calls(pipeline: str, count: int) -> int:
+    module = parse_module(many(count))
+    profile = cProfile.Profile()
+    profile.runcall(run_pipeline, module, parse_pipeline(pipeline))
+    return sum(entry.callcount for entry in profile.getstats())
+
+
+@pytest.mark.parametrize("pipeline", ["cse", "fusion", "priority-fusion", "dce", "cse,fusion"])
+def test_what_all_read_is_asked_about_once_a_reader(pipeline: str) -> None:
+    calls(pipeline, 10)
+    assert calls(pipeline, 400) < 2.05 * calls(pipeline, 200)

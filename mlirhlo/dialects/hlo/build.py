@@ -154,11 +154,16 @@ class _Collector:
     """Objects made since all were looked through last."""
     alive = 0
     """Objects there were then."""
+    collections = 0
+    """Collections of all objects that CPython had counted then."""
 
     @classmethod
     def look_through(cls) -> None:
         """Frees modules that nobody holds any more: they are cycles."""
-        gc.collect()
+        # Somebody else may have done so meanwhile.
+        if cls.collections == gc.get_stats()[2]["collections"]:
+            gc.collect()
+        cls.collections = gc.get_stats()[2]["collections"]
         cls.made = cls.alive = 0
         if not gc.get_freeze_count():
             gc.freeze()

@@ -156,3 +156,23 @@ def test_modules_that_nobody_holds_are_freed(monkeypatch: pytest.MonkeyPatch) ->
     while first() is not None and made < most:
         made += sum(1 for _ in parse_module(text).walk())
     assert first() is None
+
+
+def test_garbage_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not again where the program has just done so itself."""
+    monkeypatch.setattr(build._Collector, "LEAST", 0)
+    gc.collect()
+    monkeypatch.setattr(build._Collector, "collections", gc.get_stats()[2]["collections"])
+
+    def collections() -> int:
+        """Of all objects, in the next pause."""
+        monkeypatch.setattr(build._Collector, "made", 1 << 40)
+        before = gc.get_stats()[2]["collections"]
+        with build.paused_gc():
+            pass
+        return gc.get_stats()[2]["collections"] - before
+
+    assert collections() == 1
+    gc.collect()
+    assert collections() == 0
+    assert collections() == 1

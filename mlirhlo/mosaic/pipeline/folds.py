@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects.stablehlo.elements import DenseAttr
 from mlirhlo.mosaic.attributes import attribute_of, integer_of, name_of
-from mlirhlo.mosaic.pipeline.building import attribute, build, insert, is_vector
+from mlirhlo.mosaic.pipeline.building import attribute, build, constant, insert, is_vector
 from mlirhlo.mosaic.target.divisible import constant_of
 from mlirhlo.mosaic.target.tiling import shape_in
 
@@ -157,6 +157,25 @@ def _fold_unit(op: Operation) -> SSAValue | None:
     return None
 
 
+_SIGN = {"arith.addi": 1, "arith.subi": -1}
+
+
+def _fold_sums(op: Operation) -> SSAValue | None:
+    """`(x + c) + d => x + (c + d)`, and so for differences."""
+    source, outer = op.operands[0].owner, _number(op.operands[1])
+    if not isinstance(source, Operation) or name_of(source) not in _SIGN or outer is None:
+        return None
+    inner, type_ = _number(source.operands[1]), op.results[0].type
+    if inner is None or is_vector(type_):
+        return None
+    total = _SIGN[name_of(source)] * inner + _SIGN[name_of(op)] * outer
+    if not -(1 << 31) <= total < 1 << 31:
+        return None
+    number = insert(constant(total, type_, op), op).results[0]
+    new = build("arith.addi", (source.operands[0], number), (type_,), dict(op.properties), op)
+    return insert(new, op).results[0]
+
+
 def _fold_twice(op: Operation) -> SSAValue | None:
     """`(x ^ c) ^ c => x`"""
     source = op.operands[0].owner
@@ -201,8 +220,8 @@ _COMMUTES = (
 FOLDS: Mapping[str, Callable[[Operation], SSAValue | None]] = {
     **dict.fromkeys(_COMMUTES, _fold_swapped),
     "arith.cmpi": _fold_condition,
-    "arith.addi": _each(_fold_swapped, _fold_unit),
-    "arith.subi": _fold_unit,
+    "arith.addi": _each(_fold_swapped, _fold_unit, _fold_sums),
+    "arith.subi": _each(_fold_unit, _fold_sums),
     "arith.muli": _each(_fold_swapped, _fold_unit),
     "arith.divsi": _fold_unit,
     "arith.ori": _each(_fold_swapped, _fold_unit),

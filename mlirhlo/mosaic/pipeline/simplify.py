@@ -13,6 +13,7 @@ from mlirhlo.mosaic.pipeline.building import (
     replace,
 )
 from mlirhlo.mosaic.pipeline.constants import fold_constants
+from mlirhlo.mosaic.pipeline.control import simplify_control
 from mlirhlo.mosaic.pipeline.folds import FOLDS
 
 if TYPE_CHECKING:
@@ -88,8 +89,10 @@ def simplify(module: ModuleOp) -> None:
         changed = True
         while changed:
             changed = _fold_all(function)
-            changed |= _merge(function.regions[0].blocks[0], {})
+            changed |= simplify_control(function)
             changed |= _remove_dead(function)
+            # What is dead is gone before others are found to be equal to it.
+            changed = changed or _merge(function.regions[0].blocks[0], {})
         _remove_empty_else(function)
         _hoist_constants(function)
 

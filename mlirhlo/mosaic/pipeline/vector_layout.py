@@ -307,6 +307,8 @@ def _part(op: Operation) -> tuple[list[Layout], list[Layout]]:
     """A part begins where it began: in the middle of a tile, if need be."""
     source, result = op.operands[0].type, op.results[0].type
     have = layout_of(op.operands[0])
+    if have is not None and not is_vector(result) and not any(have.offsets):
+        return [have], [None]  # An element is there however often.
     if have is None or not is_vector(result) or have.implicit:
         return _plain(op)
     starts = attribute_of(op, "offsets")

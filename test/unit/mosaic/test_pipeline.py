@@ -186,6 +186,37 @@ def test_narrow_elements_are_computed_wide_where_they_have_to_be() -> None:
         assert ("tpu.truncf" in print_kernel(module)) == wide
 
 
+def test_loops_carry_only_what_changes_and_branches_on_constants_are_gone() -> None:
+    body = """%true = arith.constant true
+    %z = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %n = arith.constant 9 : i32
+    %s:3 = scf.for %i = %z to %n step %one iter_args(%a = %v, %b = %v, %k = %z) -> (VEC, VEC, i32) : i32 {
+      %c = scf.if %true -> (VEC) {
+        %d = arith.addf %a, %b : VEC
+        scf.yield %d : VEC
+      } else {
+        scf.yield %b : VEC
+      }
+      %l = arith.addi %k, %one : i32
+      %m = arith.addi %l, %n : i32
+      scf.yield %c, %b, %m : VEC, VEC, i32
+    }
+    %w = arith.sitofp %s#2 : i32 to f32
+    %u = vector.broadcast %w : f32 to VEC
+    %t = arith.addf %s#0, %s#1 : VEC
+    %r = arith.addf %t, %u : VEC"""
+    module = parse_kernel(elementwise("f32", body))
+    check_stages(module.clone(), [((24, 300), F32)], [((24, 300), F32)])
+    run_pipeline(module, stop_after="infer-memref-layout-simplify")
+    text = print_kernel(module)
+    assert "scf.if" not in text
+    assert "scf.yield" in text
+    (loop,) = (op for op in module.walk() if op.name == "scf.for")
+    assert len(loop.results) == 2
+    assert text.count("arith.addi") == 1
+
+
 def test_registers_are_what_is_left() -> None:
     module = parse_kernel(elementwise("f32", "%r = arith.addf %v, %v : VEC", 16, 256))
     run_pipeline(module, stop_after="apply-vector-layout-simplify")

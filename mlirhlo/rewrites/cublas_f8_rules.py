@@ -47,7 +47,8 @@ from mlirhlo.rewrites.algsimp.common import (
     typed,
 )
 from mlirhlo.rewrites.cublas_calls import call_of, config_of_dot, is_product, uses
-from mlirhlo.rewrites.gpu_calls import F8, GEMM_CONFIG, config_text, put_in_order, with_config
+from mlirhlo.rewrites.expander import out_of_order
+from mlirhlo.rewrites.gpu_calls import F8, GEMM_CONFIG, config_text, with_config
 from mlirhlo.rewrites.gpu_calls import element as element_of
 from mlirhlo.rewrites.rules import Rewriter, rule
 
@@ -254,7 +255,7 @@ def f8_of_f8_gemm(op: ConvertOp, rewriter: Rewriter) -> None:
     b.done()
     rewriter.replace_by_value(greatest, magnitude.output)
     rewriter.erase_unread(read)
-    put_in_order(computation)
+    out_of_order(computation, rewriter)
 
 
 def _greatest(value: SSAValue, rewriter: Rewriter) -> ReduceOp | None:

@@ -37,7 +37,7 @@ from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.computations import module_of
 from mlirhlo.rewrites.cublas_calls import call_of, config_of_dot, is_product, is_tiny, through, uses
 from mlirhlo.rewrites.cublas_f8_rules import dot_of_scaled_f8, f8_of_f8_gemm, scale_of_f8_gemm
-from mlirhlo.rewrites.expander import ExpanderPass
+from mlirhlo.rewrites.expander import Callees, ExpanderPass
 from mlirhlo.rewrites.gpu_calls import (
     F8,
     GEMM,
@@ -305,7 +305,8 @@ def gemm_with_workspace(op: CustomCallOp, rewriter: Rewriter) -> None:
 
 def _options(rewriter: Rewriter) -> CublasGemmRewriterPass:
     given = rewriter.options
-    return given if isinstance(given, CublasGemmRewriterPass) else CublasGemmRewriterPass()
+    pass_ = given.expander if isinstance(given, Callees) else None
+    return pass_ if isinstance(pass_, CublasGemmRewriterPass) else CublasGemmRewriterPass()
 
 
 @dataclass(frozen=True)
@@ -351,7 +352,7 @@ class CublasGemmRewriterPass(ExpanderPass):
         """Products and what follows them first, then memory to work in."""
         changed = False
         for rules in self._stages:
-            if rules and self.apply_outside(module, trace, rules, self):
+            if rules and self.apply_outside(module, trace, rules, Callees(self)):
                 changed, module = True, module.afresh()
         return changed
 

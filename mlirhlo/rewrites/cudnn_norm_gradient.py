@@ -14,6 +14,7 @@ from mlirhlo.dialects.hlo.ops import (
     BroadcastOp,
     ComputationOp,
     ConvertOp,
+    CustomCallOp,
     DivideOp,
     GetTupleElementOp,
     Instruction,
@@ -35,27 +36,32 @@ from mlirhlo.rewrites.cudnn_norm_calls import (
 from mlirhlo.rewrites.cudnn_norm_matching import (
     NORM_TYPES,
     Spread,
+    look,
     near,
     sum_of,
 )
 from mlirhlo.rewrites.cudnn_norm_terms import (
-    MOST_STEPS,
+    OF_A_GRADIENT,
     Forward,
     Product,
     Reading,
+    Terms,
     forward_of,
     given_by,
     times_gradient,
 )
-from mlirhlo.rewrites.gpu_calls import put_in_order
+from mlirhlo.rewrites.expander import out_of_order
 from mlirhlo.rewrites.rules import Rewriter, rule
+
+MOST_NODES = 64
+"""Instructions that a term of a gradient may be made of, and terms of a sum."""
 
 
 def _within(root: Spread) -> Iterator[Spread]:
     """What sums and products that make a value are made of, from the value down."""
     seen: set[SSAValue] = set()
     stack = [root]
-    while stack and len(seen) < MOST_STEPS:
+    while stack and len(seen) < MOST_NODES:
         found = stack.pop()
         if found.value in seen:
             continue
@@ -64,6 +70,24 @@ def _within(root: Spread) -> Iterator[Spread]:
         owner = found.made_by(AddOp, SubtractOp, NegateOp, MultiplyOp, DivideOp)
         if owner is not None:
             stack += [found.operand(v) for v in owner.inputs]
+
+
+def _summands(op: Instruction) -> list[tuple[float, SSAValue]]:
+    """What is added up, with its sign, by sums and differences that nobody else reads."""
+    found: list[tuple[float, SSAValue]] = []
+    stack = [(1.0, op)] if isinstance(op, (AddOp, SubtractOp)) else []
+    while stack:
+        sign, each = stack.pop()
+        for k, value in enumerate(each.inputs):
+            own = -sign if k and isinstance(each, SubtractOp) else sign
+            owner = value.owner
+            if isinstance(owner, (AddOp, SubtractOp)) and value.has_one_use():
+                stack.append((own, owner))
+            else:
+                found.append((own, value))
+        if len(found) > MOST_NODES:
+            break
+    return found or [(1.0, op.output)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +100,8 @@ class Gradient:
     """What dy has to be multiplied by."""
     mean: SSAValue
     factor: SSAValue
+    others: tuple[tuple[float, SSAValue], ...]
+    """What else is in the sum, with its sign: gradients that come another way."""
     dscale: ReduceOp
     dbias: ReduceOp | None
 
@@ -84,26 +110,44 @@ def _gradient(op: Instruction, rewriter: Rewriter) -> Gradient | None:
     space = array(op).dimensions
     dims = tuple(None if n == 1 else d for d, n in enumerate(space))
     real = tuple(d for d in dims if d is not None)
-    within = list(_within(Spread(op.output, dims, space)))
-    given = {pair for found in within if (pair := given_by(found)) is not None}
-    calls = list(dict.fromkeys(call for call, index in given if index == 2))
-    if len(calls) != 1:
-        return None
-    norms = [norm for f in within if (norm := forward_of(calls[0], f)) is not None]
-    if not norms or norms[0].everything != real:
-        return None
-    for found in within:
-        if found.real != real or found.value is op.output:
+    summands = [(sign, value, look(value, dims, space)) for sign, value in _summands(op)]
+    # By the call whose factor they have: what summands are made of; one of them has dy.
+    parts: dict[CustomCallOp, list[Spread]] = {}
+    within: list[Spread] = []
+    for _, _, found in summands:
+        inside = list(_within(found))
+        within += inside
+        given = {pair for each in inside if (pair := given_by(each)) is not None}
+        for call, index in given:
+            if index == 2:
+                parts.setdefault(call, []).extend(inside)
+    for call, inside in parts.items():
+        norm = next((n for f in within if (n := forward_of(call, f)) is not None), None)
+        if norm is None or norm.everything != real:
             continue
-        reading = Reading(norms[0], found.value, rewriter)
-        times = times_gradient(reading.terms(within[0]), norms[0].count)
-        if times is not None:
-            return _with_sums(reading, times, dims, space)
+        for dy in dict.fromkeys(f.value for f in inside if f.real == real):
+            reading = Reading(norm, dy, rewriter)
+            total: Terms = {}
+            others: list[tuple[float, SSAValue]] = []
+            for sign, value, found in summands:
+                terms = None if dy is op.output else reading.terms(found)
+                if terms is None or not terms.keys() <= OF_A_GRADIENT:
+                    others.append((sign, value))
+                    continue
+                for key, number in terms.items():
+                    total[key] = total.get(key, 0.0) + sign * number
+            times = times_gradient(total, norm.count)
+            if times is not None:
+                return _with_sums(reading, times, tuple(others), dims, space)
     return None
 
 
 def _with_sums(
-    reading: Reading, times: float, dims: tuple[int | None, ...], space: tuple[int, ...]
+    reading: Reading,
+    times: float,
+    others: tuple[tuple[float, SSAValue], ...],
+    dims: tuple[int | None, ...],
+    space: tuple[int, ...],
 ) -> Gradient | None:
     """The gradient with the sums over rows that are dscale and dbias."""
     norm = reading.norm
@@ -126,7 +170,7 @@ def _with_sums(
     if "dscale" not in sums or len(results) != 2:
         return None
     return Gradient(
-        norm, reading.dy, times, results[1], results[2], sums["dscale"], sums.get("dbias")
+        norm, reading.dy, times, results[1], results[2], others, sums["dscale"], sums.get("dbias")
     )
 
 
@@ -134,7 +178,7 @@ def _sums_behind(dy: SSAValue) -> Iterator[ReduceOp]:
     """Sums that read a value, or products of it."""
     seen: set[Instruction] = set()
     stack = [dy]
-    while stack and len(seen) < MOST_STEPS:
+    while stack and len(seen) < MOST_NODES:
         for use in stack.pop().uses:
             user = use.operation
             if isinstance(user, ReduceOp):
@@ -167,7 +211,7 @@ def _result(op: Instruction, gradient: Gradient) -> Instruction | None:
     """The instruction that gives dx in the type of x: the sum, or its conversion; or None."""
     norm = gradient.norm
     type_, scale = element(norm.x), element(norm.call.inputs[1])
-    users = [use.operation for use in op.output.uses]
+    users = [] if gradient.others else [use.operation for use in op.output.uses]
     result = op
     if len(users) == 1 and isinstance(user := users[0], ConvertOp) and element(user) is type_:
         result = user
@@ -203,6 +247,8 @@ def layer_norm_gradient(op: Instruction, rewriter: Rewriter) -> None:
     back = norm.rows.back(b, part_of(b, call, 0))
     if array(back).dimensions != array(result).dimensions:
         back = b.like(ReshapeOp, back)
+    for sign, value in gradient.others:
+        back = b.like(AddOp if sign > 0 else SubtractOp, back, value)
     sums: list[tuple[ReduceOp, Instruction]] = []
     for index, old in enumerate((gradient.dscale, gradient.dbias), 1):
         if old is not None:
@@ -214,4 +260,4 @@ def layer_norm_gradient(op: Instruction, rewriter: Rewriter) -> None:
     for old, new in sums:
         rewriter.replace_by_value(old, new.output)
     assert isinstance(computation, ComputationOp)
-    put_in_order(computation)
+    out_of_order(computation, rewriter)

@@ -43,8 +43,7 @@ from mlirhlo.rewrites.cudnn_norm_matching import (
     operands_of,
     squared,
 )
-from mlirhlo.rewrites.expander import Callees, ExpanderPass
-from mlirhlo.rewrites.gpu_calls import put_in_order
+from mlirhlo.rewrites.expander import Callees, ExpanderPass, out_of_order
 from mlirhlo.rewrites.passes import Trace
 from mlirhlo.rewrites.rules import Rewriter, Rule, Rules, rule
 
@@ -243,7 +242,7 @@ def layer_norm_of_training(op: AddOp | SubtractOp, rewriter: Rewriter) -> None:
         if old.parent is not None:
             rewriter.replace_by_value(old, new.output)
     assert isinstance(computation, ComputationOp)
-    put_in_order(computation)
+    out_of_order(computation, rewriter)
 
 
 @rule(AddOp, SubtractOp, contract="rounding")
@@ -281,7 +280,8 @@ class CudnnNormRewriterPass(ExpanderPass):
         factor * g - sum(factor * g) / n - centre * factor³ * sum(centre * g) / n
 
     (derived step by step there is the sum of the last term too, which is zero), dscale = sum(dy * centre * factor),
-    without which everything stays, and dbias = sum(dy). XLA's pass finds the gradient in one grouping only. dx has the
+    without which everything stays, and dbias = sum(dy). What else is added to dx, as where x is handed on around a
+    block, is added to what the call gives. XLA's pass finds the gradient in one grouping only, and alone. dx has the
     type of x, dscale and dbias that of scale, and dy and scale are not wider than x.
 
     XLA calls the pass norm-rewriter in its dumps, which is understood here too, and runs it only under

@@ -46,6 +46,12 @@ OF_A_ROW = frozenset({"factor", "total"})
 """Values that are equal wherever a norm sums."""
 DX = Counter({"factor": 1, "scale": 1, "dy": 1})
 BY_VARIANCE = Counter({"centre": 1, "factor": 3, "total": 1})
+OF_A_GRADIENT = {
+    (frozenset(names.items()), is_summed)
+    for names in (DX, BY_VARIANCE)
+    for is_summed in (False, True)
+}
+"""What the terms of dx multiply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +202,8 @@ class Reading:
         if isinstance(owner, NegateOp):
             return _scaled(self.terms(operands[0]), (-1.0, Counter()))
         if isinstance(owner, (AddOp, SubtractOp)):
-            left, right = map(self.terms, operands)
+            left = self.terms(operands[0])
+            right = None if left is None else self.terms(operands[1])
             sign = -1.0 if isinstance(owner, SubtractOp) else 1.0
             return _joined(left, _scaled(right, (sign, Counter())))
         for one, other in (operands, operands[::-1]):
@@ -235,13 +242,11 @@ def _joined(left: Terms | None, right: Terms | None) -> Terms | None:
     return {key: left.get(key, 0.0) + right.get(key, 0.0) for key in (*left, *right)}
 
 
-def times_gradient(terms: Terms | None, count: int) -> float | None:
+def times_gradient(terms: Terms, count: int) -> float | None:
     """The number that dx is multiplied by where terms are those of dx; None where they are not.
 
     The sum of the third term, which is zero, may be among them.
     """
-    if terms is None:
-        return None
     mean = 1 / count
     wanted: Mapping[tuple[frozenset[tuple[str, int]], bool], float] = {
         (frozenset(DX.items()), False): 1.0,

@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import SymbolRefAttr
 
 from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.module import HloModule, holder
-from mlirhlo.dialects.hlo.ops import Instruction
+from mlirhlo.dialects.hlo.ops import ComputationOp, Instruction
+from mlirhlo.dialects.hlo.order import instruction_list, post_order
 from mlirhlo.rewrites.passes import Trace
 from mlirhlo.rewrites.rules import Rewriter, Rule, RuleDriver, RulePass
 
@@ -40,16 +41,38 @@ class ExpanderPass(RulePass):
             if computation.computation_name not in fused:
                 left = None if self.fuel is None else self.fuel - done
                 done += driver.apply(computation, left)
+        if isinstance(options, Callees):
+            for computation in options.unordered:
+                put_in_order(computation)
         return done > 0
 
 
 @dataclass
 class Callees:
-    """Computations that one run of an expander made, each once for all its callers."""
+    """What one run of an expander made: computations, each once for all its callers."""
 
     expander: ExpanderPass
     """Whose options count."""
     made: dict[object, SymbolRefAttr] = field(default_factory=dict[object, SymbolRefAttr])
+    unordered: dict[ComputationOp, None] = field(default_factory=dict[ComputationOp, None])
+    """Computations in which users stand before what they read; put in order once, at the end."""
+
+
+def out_of_order(computation: ComputationOp, rewriter: Rewriter) -> None:
+    """Tells that something in a computation reads now what stands behind it."""
+    options = rewriter.options
+    if isinstance(options, Callees):
+        options.unordered[computation] = None
+    else:
+        put_in_order(computation)
+
+
+def put_in_order(computation: ComputationOp) -> None:
+    """Operands before users again."""
+    block = computation.block
+    for op in post_order(instruction_list(computation)):
+        block.detach_op(op)
+        block.insert_op_before(op, computation.terminator)
 
 
 def expand_to_call(

@@ -10,13 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects.hlo.attributes.base import integer, string
 from mlirhlo.dialects.hlo.build import make
-from mlirhlo.dialects.hlo.ops import (
-    ComputationOp,
-    CustomCallOp,
-    GetTupleElementOp,
-    Instruction,
-)
-from mlirhlo.dialects.hlo.order import instruction_list, post_order
+from mlirhlo.dialects.hlo.ops import CustomCallOp, GetTupleElementOp, Instruction
 from mlirhlo.dialects.hlo.shapes import Shape
 from mlirhlo.interp.custom_calls.gpu_gemm import config_of
 from mlirhlo.rewrites.rules import Rewriter
@@ -87,11 +81,3 @@ def put(rewriter: Rewriter, op: Instruction, *made: Instruction) -> None:
             made[-1].properties[key] = op.properties[key]
     rewriter.replace(op, made)
     rewriter.erase_unread(*before)
-
-
-def put_in_order(computation: ComputationOp) -> None:
-    """Operands before users again, as others read what a call gives before the call stands there."""
-    block = computation.block
-    for op in post_order(instruction_list(computation)):
-        block.detach_op(op)
-        block.insert_op_before(op, computation.terminator)

@@ -58,3 +58,33 @@ def test_derivative_of_a_layer_norm(
     assert not left & {"reduce", "rsqrt", "subtract"}
     for want, got in zip(function(*given), run_module(module, given), strict=True):
         np.testing.assert_allclose(got, np.asarray(want), rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.oracle
+def test_gradients_that_come_another_way_too_are_added() -> None:
+    """Blocks around which x is handed on, as transformers have them."""
+    jax = pytest.importorskip("jax")
+
+    def norm(x: Any, scale: Any, bias: Any) -> Any:
+        centred = x - x.mean(-1, keepdims=True)
+        variance = (centred**2).mean(-1, keepdims=True)
+        return centred * jax.lax.rsqrt(variance + 1e-3) * scale + bias
+
+    def net(x: Any, blocks: Any) -> Any:
+        for scale, bias, weights in blocks:
+            x = x + jax.numpy.tanh(norm(x, scale, bias) @ weights)
+        return (x * x).sum()
+
+    rng = np.random.default_rng(21)
+    shapes = ((4,), (4,), (4, 4))
+    blocks = [[rng.normal(size=s).astype(np.float32) for s in shapes] for _ in range(3)]
+    x = rng.normal(size=(6, 4)).astype(np.float32)
+    function = jax.jit(jax.grad(net, (0, 1)))
+    module = parse_module(function.lower(x, blocks).compiler_ir("hlo").as_hlo_text(True))
+    run_pipeline(module, parse_pipeline(PASSES))
+    text = print_module(module)
+    assert [text.count(kind) for kind in ("LAYER_FWD_TRAIN", "LAYER_BWD")] == [3, 3]
+    wanted = jax.tree.leaves(function(x, blocks))
+    got = run_module(module, jax.tree.leaves((x, blocks)))
+    for want, have in zip(wanted, got, strict=True):
+        np.testing.assert_allclose(have, np.asarray(want), rtol=2e-4, atol=2e-4)

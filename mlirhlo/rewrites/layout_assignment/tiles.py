@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from xdsl.ir import Attribute
+
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Layout, Shape, TupleShape, default_layout
-from mlirhlo.dialects.hlo.types import type_of
+from mlirhlo.dialects.hlo.types import shape_of, type_of
 
 LANES = 128
 SUBLANES = 8
@@ -59,21 +61,27 @@ def _is(a: Shape, b: Shape) -> bool:
 def write_tiles(module: HloModule) -> bool:
     """Puts all arrays into tiles, those of the header too where it says none; whether any was not."""
     changed = False
-    for op in module.instructions:
-        shape = tiled(op.shape)
-        if shape is not op.shape:
-            _retype(op, shape)
-            changed = True
+    known: dict[int, tuple[Attribute, Attribute]] = {}
+    """A type, by its id, and what it becomes."""
+    for computation in module.computations:
+        for op in instruction_list(computation):
+            output = op.results[0]
+            type_ = output.type
+            pair = known.get(id(type_))
+            if pair is None:
+                shape = shape_of(type_)
+                wanted = tiled(shape)
+                pair = type_, type_ if wanted is shape else type_of(wanted)
+                known[id(type_)] = pair
+            if pair[1] is not type_:
+                output._type = pair[1]  # pyright: ignore[reportPrivateUsage]
+                changed = True
     have = module.program_layout
     parameters, result = tuple(map(_completed, have.parameters)), _completed(have.result)
     if (*parameters, result) != (*have.parameters, have.result):
         module.set_program_layout(parameters, result)
         changed = True
     return changed
-
-
-def _retype(op: Instruction, shape: Shape) -> None:
-    op.output._type = type_of(shape)  # pyright: ignore[reportPrivateUsage]
 
 
 def _completed(shape: Shape) -> Shape:

@@ -7,7 +7,10 @@ trouble with it stops a compilation: the first one is logged as a warning (HLO04
 compiled anew.
 
 `MLIRHLO_CACHE_DIR` names the directory; empty or `off` turns the cache off.
-`MLIRHLO_CACHE_BYTES` bounds it; the files that were used longest ago go first.
+`MLIRHLO_CACHE_BYTES` bounds it; the files that were used longest ago go first. What all files have together is
+not asked of each of them at every write: the file `tally` is as many bytes long as there may be KiB, since who
+writes an object makes it longer first. Only when that is over the limit are files counted and removed, and the
+tally is made true again.
 """
 
 from __future__ import annotations
@@ -44,7 +47,9 @@ _MAGIC = b"mlirhlo object 1\n"
 _ENDING, _UNFINISHED = ".o", ".part"
 _ABANDONED_S = 3600.0
 """Age at which an unfinished file has lost its writer."""
-_PUTS_PER_SWEEP = 16
+_TALLY = "tally"
+_TALLIED = 1 << 10
+"""Bytes of objects for one of the tally."""
 _KEPT_SHARE = 0.9
 """A sweep leaves this much of the limit, so that the next one is not due at once."""
 
@@ -123,7 +128,6 @@ class ObjectCache:
         """`limit`: bytes of all files together."""
         self.directory = directory
         self.limit = limit
-        self._puts = 0
         self._warned = False
         self._lock = threading.Lock()
 
@@ -164,6 +168,7 @@ class ObjectCache:
         with self._opened(make=True) as folder:
             if folder is None:
                 return
+            is_due = self._tallied(folder, len(stored)) > self.limit
             unfinished = f"{key}.{secrets.token_hex(8)}{_UNFINISHED}"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             try:
@@ -174,33 +179,53 @@ class ObjectCache:
                 with contextlib.suppress(OSError):
                     os.unlink(unfinished, dir_fd=folder)
                 raise
-            with self._lock:
-                due = self._puts % _PUTS_PER_SWEEP == 0
-                self._puts += 1
-            if due:
+            if is_due:
                 self._sweep(folder)
+
+    def _tallied(self, folder: int, size: int) -> int:
+        """Counts bytes that will be written; the most that all files have with them, more than there can be
+        where nobody has counted yet."""
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        file = os.open(_TALLY, flags | os.O_NONBLOCK, 0o600, dir_fd=folder)
+        try:
+            is_new = os.fstat(file).st_size == 0
+            os.write(file, bytes(-(-size // _TALLIED)))
+            return self.limit + 1 if is_new else os.fstat(file).st_size * _TALLIED
+        finally:
+            os.close(file)
+
+    def _set_tally(self, folder: int, size: int) -> None:
+        with contextlib.suppress(FileNotFoundError):  # then the next one counts
+            file = os.open(_TALLY, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+            try:
+                os.ftruncate(file, -(-size // _TALLIED))
+            finally:
+                os.close(file)
 
     def _sweep(self, folder: int) -> None:
         """Removes what was used longest ago, down to the limit, and what writers left unfinished."""
         found: list[tuple[float, int, str]] = []
-        now = time.time()
+        now, unfinished = time.time(), 0
         with os.scandir(folder) as entries:
             for entry in entries:
                 with contextlib.suppress(FileNotFoundError):  # another process sweeps too
                     about = entry.stat(follow_symlinks=False)
                     if entry.name.endswith(_ENDING):
                         found.append((about.st_mtime, about.st_size, entry.name))
-                    elif entry.name.endswith(_UNFINISHED) and now - about.st_mtime > _ABANDONED_S:
-                        os.unlink(entry.name, dir_fd=folder)
-        total = sum(size for _, size, _ in found)
-        if total <= self.limit:
-            return
+                    elif entry.name.endswith(_UNFINISHED):
+                        if now - about.st_mtime > _ABANDONED_S:
+                            os.unlink(entry.name, dir_fd=folder)
+                        else:
+                            unfinished += about.st_size
+        total = unfinished + sum(size for _, size, _ in found)
+        kept = self.limit * _KEPT_SHARE if total > self.limit else total
         for _, size, name in sorted(found):
+            if total <= kept:
+                break
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=folder)
             total -= size
-            if total <= self.limit * _KEPT_SHARE:
-                break
+        self._set_tally(folder, total)
 
     @contextlib.contextmanager
     def _opened(self, *, make: bool = False) -> Generator[int | None]:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 from support import ROOT
@@ -21,7 +22,8 @@ TEXT = "define i64 @f() {\n  ret i64 7\n}\n"
 
 
 def files(directory: Path) -> list[str]:
-    return sorted(p.name for p in directory.iterdir())
+    """All but the tally."""
+    return sorted(p.name for p in directory.iterdir() if p.name != "tally")
 
 
 def test_gives_back_what_was_put(tmp_path: Path) -> None:
@@ -125,6 +127,37 @@ def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
     assert sum((tmp_path / name).stat().st_size for name in left) <= 4000
     ObjectCache(tmp_path, limit=500).put("huge", bytes(1000))
     assert "huge.o" not in files(tmp_path)
+
+
+def test_the_limit_holds_after_every_put(tmp_path: Path) -> None:
+    """Of two writers that know nothing of each other, whatever the sizes."""
+    random = Random(0)
+    writers = [ObjectCache(tmp_path / "here", limit=40_000) for _ in range(2)]
+    kept = 0
+    for number in range(200):
+        name = str(random.randrange(80))
+        random.choice(writers).put(name, bytes(random.choice([1, 700, 3000, 9000])))
+        left = files(tmp_path / "here")
+        assert sum((tmp_path / "here" / one).stat().st_size for one in left) <= 40_000
+        assert f"{name}.o" in left
+        kept += len(left) if number >= 100 else 0
+        if number == 150:
+            (tmp_path / "here" / "tally").unlink()
+    assert kept > 500
+
+
+def test_files_are_counted_when_there_may_be_too_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walks: list[object] = []
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda of: walks.append(of) or scandir(of))
+    for number in range(66):  # each as a process of its own
+        ObjectCache(tmp_path / "here", limit=128 << 10).put(str(number), bytes(1900))
+    assert len(walks) == 2  # the first finds no tally, the 65th is over the limit, in whole KiB
+    (tmp_path / "here" / "tally").unlink()
+    ObjectCache(tmp_path / "here", limit=128 << 10).put("new", bytes(1900))
+    assert len(walks) == 3
 
 
 def test_the_key_holds_all_it_depends_on() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
@@ -79,12 +79,23 @@ class CallInlinerPass(HloPass):
 
 
 def _inline(call: CallOp, callee: ComputationOp, names: NameUniquer) -> None:
+    root = insert_body(call, callee, call.inputs, names)
+    # Control successors of the call read its result as an operand, so they move to the root.
+    call.output.replace_all_uses_with(root)
+    call.detach()
+    call.erase()
+
+
+def insert_body(
+    call: Instruction, callee: ComputationOp, inputs: Sequence[SSAValue], names: NameUniquer
+) -> SSAValue:
+    """Puts a copy of what `callee` does with `inputs` before `call`; gives the result."""
     values: dict[SSAValue, SSAValue] = {}
     block = call.parent
     assert block is not None
     for op in callee.instructions:
         if isinstance(op, ParameterOp):
-            values[op.output] = call.inputs[op.parameter_number]
+            values[op.output] = inputs[op.parameter_number]
             continue
         old = op.instruction_name
         copy = clone_instruction(op, values, names.unique(old) if old else None)
@@ -95,7 +106,4 @@ def _inline(call: CallOp, callee: ComputationOp, names: NameUniquer) -> None:
         inherit(copy, call)
         values[op.output] = copy.output
         block.insert_op_before(copy, call)
-    # Control successors of the call read its result as an operand, so they move to the root.
-    call.output.replace_all_uses_with(values[callee.terminator.root])
-    call.detach()
-    call.erase()
+    return values[callee.terminator.root]

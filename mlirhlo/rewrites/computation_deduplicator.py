@@ -10,10 +10,10 @@ from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
 from xdsl.ir import Attribute
 
 from mlirhlo.analysis.call_graph import call_graph_of
-from mlirhlo.dialects.hlo.attributes.base import symbol
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import ComputationOp
 from mlirhlo.dialects.hlo.order import instruction_list
+from mlirhlo.rewrites.computations import rename_callees
 from mlirhlo.rewrites.passes import HloPass, Trace
 
 _NAMES = frozenset({"metadata", "origin", "original_value", "proto_id", "proto_rest", "statistics"})
@@ -112,20 +112,9 @@ class ComputationDeduplicatorPass(HloPass):
                 instead[name] = first
         if not instead:
             return False
-        for op in module.instructions:
-            for key in op.properties.keys() & set(op.calling_keys):
-                op.properties[key] = _renamed(op.properties[key], instead)
+        rename_callees(module.instructions, instead)
         for computation in tuple(module.computations):
             if computation.computation_name in instead:
                 computation.detach()
                 computation.erase(safe_erase=False)
         return True
-
-
-def _renamed(value: Attribute, instead: Mapping[str, str]) -> Attribute:
-    if isinstance(value, SymbolRefAttr):
-        name = value.root_reference.data
-        return symbol(instead[name]) if name in instead else value
-    if isinstance(value, ArrayAttr):
-        return ArrayAttr([_renamed(part, instead) for part in cast("ArrayAttr[Attribute]", value)])
-    return value

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
-from xdsl.ir import Block, Operation, SSAValue
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, SymbolRefAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirhlo.dialects.hlo.attributes.base import integer, symbol
 from mlirhlo.dialects.hlo.build import append, close, make
@@ -91,3 +94,19 @@ def _is_binary(computation: ComputationOp, opcode: str, type_: PrimitiveType) ->
 def _is_scalar(op: Instruction, type_: PrimitiveType) -> bool:
     shape = op.shape
     return isinstance(shape, ArrayShape) and shape.element_type is type_ and not shape.dimensions
+
+
+def rename_callees(instructions: Iterable[Instruction], names: Mapping[str, str]) -> None:
+    """Lets instructions call other computations, by old names the new ones."""
+    for op in instructions:
+        for key in op.properties.keys() & set(op.calling_keys):
+            op.properties[key] = _renamed(op.properties[key], names)
+
+
+def _renamed(value: Attribute, names: Mapping[str, str]) -> Attribute:
+    if isinstance(value, SymbolRefAttr):
+        name = value.root_reference.data
+        return symbol(names[name]) if name in names else value
+    if isinstance(value, ArrayAttr):
+        return ArrayAttr([_renamed(part, names) for part in cast("ArrayAttr[Attribute]", value)])
+    return value

@@ -144,8 +144,9 @@ _BUILTIN: Mapping[str, str] = {
     ),
     "stablehlo-to-hlo": "stablehlo_to_hlo:StablehloToHloPass",
     "tuple-simplifier": "tuple_simplifier:TupleSimplifierPass",
+    "mosaic-kernel-expander": "mlirhlo.mosaic.kernel_expander:MosaicKernelExpanderPass",
 }
-"""Pass name to `module:class` in this package."""
+"""Pass name to `module:class` in this package; of a room above it the module's whole name."""
 
 ALIASES: Mapping[str, str] = {"norm-rewriter": "cudnn-norm-rewriter"}
 """Names of XLA's that users may write for passes that have another one here."""
@@ -172,9 +173,8 @@ def _builtin(target: str) -> Callable[[], type[ModulePass]]:
     module, _, cls = target.partition(":")
 
     def factory() -> type[ModulePass]:
-        found: type[ModulePass] = getattr(
-            importlib.import_module(f"mlirhlo.rewrites.{module}"), cls
-        )
+        place = module if module.startswith("mlirhlo.") else f"mlirhlo.rewrites.{module}"
+        found: type[ModulePass] = getattr(importlib.import_module(place), cls)
         return found
 
     return factory

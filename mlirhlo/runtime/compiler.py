@@ -12,6 +12,7 @@ from mlirhlo.lowering.cpu.compiler import UNIT, lower
 from mlirhlo.lowering.cpu.emit import MAIN
 from mlirhlo.lowering.cpu.pipeline import passes
 from mlirhlo.lowering.observer import SILENT
+from mlirhlo.mosaic.kernel_expander import TARGET, simulates
 from mlirhlo.runtime.cache import object_code, object_codes
 from mlirhlo.runtime.executable import Executable
 from mlirhlo.runtime.externals import externals
@@ -61,9 +62,11 @@ def compile_module(
     told = observe(module, flags, "cpu", program) if observer is None else observer
     wanted = wanted_passes(flags)
     # Who watches wants to see all stages.
-    off = ",".join(p.name for p in passes() if not wanted(p.name))
+    off = [p.name for p in passes() if not wanted(p.name)]
+    if not simulates():
+        off.append(f"own {TARGET}")
     cached = cached and not debug
-    key = module_key(module, level, off) if cached and told is SILENT else None
+    key = module_key(module, level, ",".join(off)) if cached and told is SILENT else None
     sites: Sequence[str] | None = None
     kept = None if key is None else kept_module(key)
     if kept is None:

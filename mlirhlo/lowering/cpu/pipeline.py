@@ -1,6 +1,7 @@
 """The HLO passes of the CPU compiler: what stands between a module and its plan.
 
-    calls inlined, fusions taken apart ──► simplified ──► fused for this compiler's kernels
+    calls inlined, fusions taken apart, TPU kernels written out ──► simplified
+        ──► fused for this compiler's kernels
 
 A module that another compiler optimised is fused anew: which instructions share a kernel is a
 question of the kernels there are.
@@ -16,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.shapes import ArrayShape, leaves
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.mosaic.kernel_expander import MosaicKernelExpanderPass
 from mlirhlo.rewrites.algsimp import AlgebraicSimplifierPass
 from mlirhlo.rewrites.batchnorm_expander import BatchNormExpanderPass
 from mlirhlo.rewrites.call_inliner import CallInlinerPass
@@ -63,6 +65,7 @@ def passes(*, has_layouts: bool = False) -> tuple[HloPass, ...]:
     return (
         CallInlinerPass(),
         DefuserPass(),
+        MosaicKernelExpanderPass(),
         DeclaredTypesPass(),
         BatchNormExpanderPass(),
         DynamicPadderPass(checks=True),

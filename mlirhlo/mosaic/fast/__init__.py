@@ -4,6 +4,6 @@ References become values that loops and branches carry, copies are made where th
 are nothing. What the order of copies would change is not seen here: that is for the simulator.
 """
 
-from mlirhlo.mosaic.fast.program import program_of
+from mlirhlo.mosaic.fast.program import fits, program_of
 
-__all__ = ["program_of"]
+__all__ = ["fits", "program_of"]

@@ -65,6 +65,18 @@ class Window:
         given = _arguments(self.index_map)
         return not all(dim in given for dim in outside)
 
+    def is_read_before(self, result: Window, grid: Sequence[int]) -> bool:
+        """Whether each of these blocks is read once, before the result's same one is stored."""
+        used = self.dimensions(len(grid))
+        outside = [dim for dim in range(max(used, default=-1) + 1) if grid[dim] != 1]
+        return (
+            self.bounds == result.bounds
+            and self.low == result.low
+            and not self.counts_elements
+            and not self.comes_back(outside)
+            and str(self.index_map) == str(result.index_map)
+        )
+
     def dimensions(self, grid: int) -> frozenset[int]:
         """Dimensions of the grid that the block's place depends on."""
         arguments = self.index_map.args[:grid]

@@ -136,7 +136,7 @@ class Kernel:
         held = list(found) if isinstance(found, tuple | list) else [found]
         return self.rebuild(
             [
-                np.asarray(array) != 0 if one.dtype == BOOL else np.asarray(array)
+                np.asarray(array) != 0 if one.dtype == BOOL else np.asarray(array).view(one.dtype)
                 for array, one in zip(held, self.results, strict=True)
             ]
         )

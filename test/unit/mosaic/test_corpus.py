@@ -37,5 +37,18 @@ def test_as_recorded(entry: Any, variant: str) -> None:
     assert numerics.differences(entry, got, data["outputs"], types) == []
 
 
+@pytest.mark.parametrize("variant", ["hlo", "stablehlo", "tpu_after_opt"])
+@pytest.mark.parametrize("entry", kernels())
+def test_as_machine_code(entry: Any, variant: str) -> None:
+    module = mlirhlo.load(str(CORPUS / entry["files"][variant]))
+    data = numerics.data_of(entry)
+    executable = mlirhlo.compile(module)
+    result = executable(*data["inputs"])
+    got = list(result) if isinstance(result, tuple) else [result]
+    assert "custom-call tpu_custom_call" not in executable.callbacks
+    types = [row["dtype"] for row in data["meta"]["out"]]
+    assert numerics.differences(entry, got, data["outputs"], types) == []
+
+
 def test_there_are_eight() -> None:
     assert len(kernels()) == 8

@@ -19,6 +19,7 @@ from mlirhlo.mosaic import kernels
 from mlirhlo.mosaic import tpu as pltpu
 from mlirhlo.mosaic.fast import program_of
 from mlirhlo.mosaic.interpreter import Kernel
+from mlirhlo.mosaic.interpreter.memory import poison
 
 ONLY_SIMULATED = {"random_bits"}
 """What has no machine code."""
@@ -117,36 +118,57 @@ def test_products_round_their_operands_where_the_simulator_does() -> None:
     np.testing.assert_allclose(rounded, kernel(*case.inputs, options=rounds), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.int32, np.uint8])
 @pytest.mark.parametrize(
-    ("index_map", "needs_none"),
+    ("index_map", "is_first", "needs_none"),
     [
-        (lambda i, j: (j, i), True),
-        (lambda i, j: (i // 2, j), False),
-        (lambda i, j: (0, j), False),
-        (lambda i, j: (i, 0), False),
+        (lambda i, j: (j, i), lambda i, j: i >= 0, True),
+        (lambda i, j: (i // 2, j), lambda i, j: i % 2 == 0, False),
+        (lambda i, j: (0, j), lambda i, j: i == 0, False),
+        (lambda i, j: (i, 0), lambda i, j: j == 0, False),
     ],
 )
-def test_results_that_blocks_fill_begin_without_contents(index_map: Any, needs_none: bool) -> None:
-    """Where they do not, or may not, what nobody writes is zeros, and blocks that stay keep theirs."""
+def test_results_that_blocks_fill_begin_without_contents(
+    index_map: Any, is_first: Any, needs_none: bool, dtype: Any
+) -> None:
+    """Where they do not, or may not, what nobody writes is as the simulator has it, and blocks that stay
+    keep theirs."""
 
     def body(x_ref: Any, o_ref: Any) -> None:
-        o_ref[...] += x_ref[...]
+        @pl.when(is_first(pl.program_id(0), pl.program_id(1)))
+        def _() -> None:
+            o_ref[...] = x_ref[...]
 
-    x = np.random.default_rng(0).normal(size=(24, 384)).astype(np.float32)
+        @pl.when(~is_first(pl.program_id(0), pl.program_id(1)))
+        def _() -> None:
+            o_ref[...] = (
+                o_ref[...] | x_ref[...] if o_ref.dtype.kind in "iu" else x_ref[...] + o_ref[...]
+            )
+
+    x = (4 * np.random.default_rng(0).normal(size=(96, 384))).astype(np.int32).astype(dtype)
     call = pl.kernel_call(
         body,
-        pl.ShapeDtypeStruct((24, 384), np.float32),
+        pl.ShapeDtypeStruct(x.shape, x.dtype),
         grid=(3, 3),
-        in_specs=[pl.BlockSpec((8, 128), lambda i, j: (i, j))],
-        out_specs=pl.BlockSpec((8, 128), index_map),
+        in_specs=[pl.BlockSpec((32, 128), lambda i, j: (i, j))],
+        out_specs=pl.BlockSpec((32, 128), index_map),
     )
     assert ("AllocateBuffer" in call.lower(x).to_program()) == needs_none
-    want = np.zeros_like(x)
+    # Kernels have no unsigned types.
+    held = np.dtype(x.dtype.name.removeprefix("u"))
+    want = np.full(x.shape, poison(held), held).view(dtype)
     for i in range(3):
         for j in range(3):
-            row, column = (8 * index_map(i, j)[0], 128 * index_map(i, j)[1])
-            want[row : row + 8, column : column + 128] += x[8 * i : 8 * i + 8, 128 * j :][:, :128]
-    np.testing.assert_allclose(replace(call, platform="cpu")(x), want, rtol=1e-6)
+            row, column = (32 * index_map(i, j)[0], 128 * index_map(i, j)[1])
+            block = want[row : row + 32, column : column + 128]
+            new = x[32 * i : 32 * i + 32, 128 * j : 128 * j + 128]
+            if is_first(i, j):
+                block[...] = new
+            else:
+                block[...] = block | new if x.dtype.kind in "iu" else block + new
+    got = replace(call, platform="cpu")(x)
+    assert got.dtype == want.dtype
+    np.testing.assert_array_equal(got.astype(np.float64), want.astype(np.float64))
 
 
 def test_arrays_are_rounded_in_front_of_the_grid() -> None:

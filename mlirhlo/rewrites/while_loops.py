@@ -106,7 +106,8 @@ def retype_parameter(computation: ComputationOp, shape: Shape) -> ParameterOp:
     new = make("parameter", (), shape, properties, name=old.instruction_name)
     assert isinstance(new, ParameterOp)
     block = old.parent
-    assert block is not None and block.first_op is not None
+    assert block is not None
+    assert block.first_op is not None
     block.insert_op_before(new, block.first_op)
     name = old.instruction_name
     old.output.replace_all_uses_with(new.output)

@@ -29,6 +29,7 @@ sys.path.insert(0, str(ROOT))
 
 from mlirhlo.diagnostics import HloError  # noqa: E402
 from mlirhlo.formats.hlo_text import parse_module, print_module  # noqa: E402
+from mlirhlo.mosaic.expanded import collapse_kernels  # noqa: E402
 from mlirhlo.rewrites.passes import HloPass  # noqa: E402
 from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline  # noqa: E402
 
@@ -43,7 +44,8 @@ NOT_SWITCHED = ("--explain", "--print-analysis", "hlo-verifier", "--emit", "--st
 
 def outputs(piece: str, pipeline: str) -> tuple[str, str]:
     """The module after the passes, and as it was, but for what `dce` behind other passes removes."""
-    text = "\n".join(line for line in piece.split("\n") if not line.startswith("//"))
+    lines = [line for line in piece.split("\n") if not line.startswith("//")]
+    text = collapse_kernels("\n".join(lines))
     passes = parse_pipeline(pipeline)
     after, before = parse_module(text), parse_module(text)
     run_pipeline(after, passes)

@@ -20,11 +20,12 @@ from mlirhlo.dialects.hlo.ops import (
     CustomCallOp,
     TupleOp,
 )
-from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, default_layout
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.interp.custom_calls import CUSTOM_CALLS, options_of
 from mlirhlo.rewrites.call_inliner import insert_body
 from mlirhlo.rewrites.computations import rename_callees
+from mlirhlo.rewrites.default_layouts import DefaultLayoutsPass, in_default_order
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.tuple_parts import insert_before
 
@@ -122,7 +123,6 @@ def _program(op: CustomCallOp) -> ModuleOp | None:
     from mlirhlo.mosaic.decode import config_of, read_kernel
     from mlirhlo.mosaic.fast import fits, program_of
     from mlirhlo.mosaic.interpreter.problems import place_of
-    from mlirhlo.rewrites.default_layouts import DefaultLayoutsPass
     from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo
 
     inputs, results = _typed(op.input_shapes), _typed(_parts(op.shape))
@@ -147,8 +147,8 @@ def _program(op: CustomCallOp) -> ModuleOp | None:
     signature = program.entry_signature
     # The module may have no layouts, and must not get any.
     program.set_program_layout(
-        [_in_default_order(one) for one in signature.parameters],
-        _in_default_order(signature.result),
+        [in_default_order(one) for one in signature.parameters],
+        in_default_order(signature.result),
     )
     DefaultLayoutsPass().run(program, Trace())
     return program.op
@@ -195,7 +195,7 @@ def _moved(program: ModuleOp, op: CustomCallOp, module: HloModule) -> Computatio
 
 def _expand(op: CustomCallOp, body: ComputationOp, names: NameUniquer) -> None:
     """Puts a kernel's instructions in the place of a call of it."""
-    inputs = [_as(value, _in_default_order(shape_of(value.type)), op) for value in op.inputs]
+    inputs = [_as(value, in_default_order(shape_of(value.type)), op) for value in op.inputs]
     root = insert_body(op, body, inputs, names)
     shape = op.shape
     if isinstance(shape, TupleShape) and isinstance(root.owner, TupleOp):
@@ -217,13 +217,3 @@ def _as(value: SSAValue, shape: Shape, before: CustomCallOp) -> SSAValue:
     if value.type == type_of(shape):
         return value
     return insert_before(before, create(CopyOp, [value], type_of(shape), {})).output
-
-
-def _in_default_order(shape: Shape) -> Shape:
-    """What a kernel takes and gives: arrays in memory as their dimensions are numbered."""
-    if isinstance(shape, TupleShape):
-        return TupleShape(tuple(map(_in_default_order, shape.elements)))
-    if not isinstance(shape, ArrayShape) or shape.layout is None:
-        return shape
-    order = default_layout(shape.rank).minor_to_major
-    return shape.with_layout(replace(shape.layout, minor_to_major=order))

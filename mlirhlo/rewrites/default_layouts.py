@@ -97,12 +97,13 @@ def _takes_a_part(op: Instruction) -> bool:
 
 @functools.lru_cache(maxsize=1 << 12)
 def _default(type_: Attribute) -> Attribute:
-    return type_of(_default_shape(shape_of(type_)))
+    return type_of(in_default_order(shape_of(type_)))
 
 
-def _default_shape(shape: Shape) -> Shape:
+def in_default_order(shape: Shape) -> Shape:
+    """The shape with its arrays in memory as their dimensions are numbered."""
     if isinstance(shape, TupleShape):
-        return TupleShape(tuple(map(_default_shape, shape.elements)))
+        return TupleShape(tuple(map(in_default_order, shape.elements)))
     if not isinstance(shape, ArrayShape) or shape.layout is None:
         return shape
     order = default_layout(shape.rank).minor_to_major

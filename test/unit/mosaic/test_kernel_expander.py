@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from unit.mosaic.language.test_authored import ALL
-from unit.mosaic.language.test_fast import ONLY_SIMULATED, QUICK, arrays
+from unit.mosaic.language.test_fast import ONLY_SIMULATED, QUICK, close
 
 import mlirhlo
 from mlirhlo import mosaic as pl
@@ -18,18 +18,6 @@ from mlirhlo.mosaic import tpu as pltpu
 
 CALL = "custom-call tpu_custom_call"
 SIMULATED = {"xla_disable_hlo_passes": "mosaic-kernel-expander"}
-
-
-def close(got: Any, want: Any) -> None:
-    for a, b in zip(arrays(got), arrays(want), strict=True):
-        assert a.shape == b.shape
-        assert a.dtype == b.dtype
-        if a.dtype.kind in "biu":
-            np.testing.assert_array_equal(a, b)
-        else:
-            limit = 1e-2 if a.dtype.itemsize < 4 else 1e-4
-            wide = (x.astype(np.float64) for x in (a, b))
-            np.testing.assert_allclose(*wide, rtol=limit, atol=limit)
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,9 @@ class Finished:
 def environment(**extra: str) -> dict[str, str]:
     """This process's environment, with this interpreter's scripts first and no colour."""
     path = os.pathsep.join([str(BIN), os.environ.get("PATH", "")])
-    return {**os.environ, "PATH": path, "NO_COLOR": "1", "COLUMNS": "100", **extra}
+    # Tools keep their bytecode, as people run them.
+    own = {"PATH": path, "NO_COLOR": "1", "COLUMNS": "100", "PYTHONDONTWRITEBYTECODE": ""}
+    return {**os.environ, **own, **extra}
 
 
 def run(*command: str | Path, stdin: str = "", cwd: Path = ROOT, timeout: float = 300) -> Finished:

@@ -8,7 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from unit.rewrites import convolution_group_cases, expander_cases, gpu_cases, layout_cases
+from unit.rewrites import (
+    convolution_group_cases,
+    expander_cases,
+    gpu_cases,
+    layout_cases,
+    norm_cases,
+)
 from unit.rewrites.algsimp_data_cases import ADD, LESS, LESS_OF_TWO
 from unit.rewrites.algsimp_shape_cases import lines
 from unit.rewrites.rule_proofs import ALL, FLOATS, INTEGERS, PRED, REAL, SIGNED, WIDE, Case, prove
@@ -38,6 +44,7 @@ BATCH = "f32[4,3] batch-norm-inference(x, s, o, m, v), epsilon=0.1, feature_inde
 CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
     **expander_cases.CASES,
     **gpu_cases.CASES,
+    **norm_cases.CASES,
     **convolution_group_cases.CASES,
     **layout_cases.CASES,
     "batchnorm_expander": {

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from xdsl.context import Context
-from xdsl.dialects.builtin import Builtin, IntegerAttr, ModuleOp
-from xdsl.dialects.func import Func
-from xdsl.dialects.math import Math
-from xdsl.dialects.scf import Scf
-from xdsl.parser import Parser
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 import mlirhlo
-from mlirhlo.dialects.amx import AMX
-from mlirhlo.dialects.arith import Arith
 from mlirhlo.dialects.hlo.ops import TupleOp
-from mlirhlo.dialects.memref import MemRef
-from mlirhlo.dialects.vector import Vector
-from mlirhlo.dialects.x86vector import X86Vector
-from mlirhlo.lowering import target as targets
 from mlirhlo.lowering.builder import WORKSPACE
 from mlirhlo.lowering.cpu.compiler import lower
 from mlirhlo.lowering.hlo_to_loops.contractions.kernels import contraction_kernel
@@ -32,7 +20,7 @@ from mlirhlo.lowering.hlo_to_loops.helpers import helpers_of
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output, array
 from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
-from mlirhlo.runtime.jit import Cpu, Library, compile_object
+from mlirhlo.runtime.jit import Library, compile_object
 from mlirhlo.runtime.threads import externals
 
 pytest.importorskip("llvmlite")
@@ -394,151 +382,9 @@ ENTRY e {
 """)
 
 
-BF16_VECTORS = replace(targets.AVX512, features=targets.AVX512.features | {"avx512bf16"})
-TILES = replace(
-    targets.AVX512, features=targets.AVX512.features | {"amx-tile", "amx-bf16", "amx-int8"}
-)
-
-
-BYTES = replace(targets.AVX512, features=targets.AVX512.features | {"avx512vnni"})
-NARROW_BYTES = replace(targets.AVX2, features=targets.AVX2.features | {"avxvnni"})
-BYTES_OF_ONE_SIGN = replace(targets.AVX2, features=NARROW_BYTES.features | {"avxvnniint8"})
-
-
-@pytest.mark.parametrize("target", [targets.GENERIC, targets.AVX2, NARROW_BYTES, BF16_VECTORS])
-@pytest.mark.parametrize("element", ["f32", "f64", "bf16", "s8", "c64"])
-def test_other_processors(target: targets.Target, element: str) -> None:
-    """Kernels for lesser processors run on this one too."""
-    if not target.features <= targets.host().features:
-        pytest.skip("this machine has less")
-    with targets.using(target):
-        agrees(dot(element, 33, 41, 37))
-        agrees(
-            f"{element}[2,6,6,20] convolution({element}[2,6,6,5] x, {element}[3,3,5,20] y), "
-            "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"
-        )
-
-
-@pytest.mark.parametrize("target", [targets.AVX2, NARROW_BYTES, targets.AVX512, BYTES, None])
-@pytest.mark.parametrize("lhs", ["s8", "u8", "u4", "pred", "s16"])
-@pytest.mark.parametrize("rhs", ["s8", "u8"])
-def test_small_integers_of_any_sign_are_exact(
-    target: targets.Target | None, lhs: str, rhs: str
-) -> None:
-    """Of matrices whose memory runs along the depth or not; at an edge of a convolution zeros count."""
-    target = target or targets.host()
-    if not target.features <= targets.host().features:
-        pytest.skip("this machine has less")
-    with targets.using(target):
-        agrees(f"s32[33,37] dot({lhs}[33,41] x, {rhs}[41,37] y), {MATRICES}")
-        agrees(f"s32[33,37]{{0,1}} dot({lhs}[33,150]{{0,1}} x, {rhs}[150,37]{{0,1}} y), {MATRICES}")
-        agrees(f"s32[70,600] dot({lhs}[70,1100] x, {rhs}[1100,600] y), {MATRICES}")
-        agrees(
-            f"s32[2,6,6,20] convolution({lhs}[2,6,6,5] x, {rhs}[3,3,5,20] y), "
-            "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"
-        )
-        agrees(f"""
-ENTRY e {{
-  x = {lhs}[40,64] parameter(0)
-  y = {rhs}[64,48] parameter(1)
-  scale = f32[48] parameter(2)
-  wide = f32[40,48] broadcast(scale), dimensions={{1}}
-  d = s32[40,48] dot(x, y), {MATRICES}
-  f = f32[40,48] convert(d)
-  ROOT r = f32[40,48] multiply(f, wide)
-}}
-""")
-
-
-@pytest.mark.parametrize("target", [NARROW_BYTES, BYTES, targets.AVX512])
-@pytest.mark.parametrize(("lhs", "rhs"), [("s8", "s8"), ("u8", "u8"), ("s8", "u8"), ("u8", "s8")])
-@pytest.mark.parametrize("greatest", [False, True])
-def test_products_of_the_greatest_bytes_do_not_saturate(
-    target: targets.Target, lhs: str, rhs: str, greatest: bool
-) -> None:
-    if not target.features <= targets.host().features:
-        pytest.skip("this machine has less")
-    with targets.using(target):
-        module = mlirhlo.parse(f"s32[16,32] dot({lhs}[16,64] x, {rhs}[64,32] y), {MATRICES}")
-        arguments: list[Array] = []
-        for parameter in module.hlo.entry.parameters:
-            shape: Any = parameter.shape
-            info = np.iinfo(shape.element_type.dtype)
-            value = info.max if greatest else info.min
-            arguments.append(np.full(shape.dimensions, value, shape.element_type.dtype))
-        expected = np.asarray(module(*arguments))
-        assert np.array_equal(run(module, arguments, [expected])[0], expected)
-
-
-@pytest.mark.parametrize("element", ["s8", "u8"])
-def test_bytes_of_one_sign_have_an_instruction_of_their_own(element: str) -> None:
-    """Which is not on this machine: LLVM is asked whether it knows it."""
-    module = mlirhlo.parse(f"s32[16,32] dot({element}[16,64] x, {element}[64,32] y), {MATRICES}")
-    entry = module.hlo.entry
-    output = Output(entry.root.output, array(entry.root.output))
-    with targets.using(BYTES_OF_ONE_SIGN):
-        kernel = contraction_kernel("kernel", [output], [p.output for p in entry.parameters])
-        assert kernel is not None
-        text = print_llvm(convert_to_llvm(ModuleOp([*helpers_of([kernel]), kernel]), features={}))
-    assert f"vpdpb{'ss' if element == 's8' else 'uu'}d.256" in text
-    assert compile_object(text, Cpu("sierraforest", ""))
-
-
-@pytest.mark.parametrize("target", [targets.AVX2, BF16_VECTORS, None])
-@pytest.mark.parametrize(("rows", "units", "columns"), [(40, 32, 96), (8, 16, 32), (128, 24, 32)])
-def test_a_right_operand_in_pairs(
-    target: targets.Target | None, rows: int, units: int, columns: int
-) -> None:
-    """It is read where it is, with what follows the sums."""
-    target = target or targets.host()
-    if not target.features <= targets.host().features:
-        pytest.skip("this machine has less")
-    with targets.using(target):
-        agrees(f"""
-ENTRY e {{
-  x = bf16[{rows},{2 * units}] parameter(0)
-  y = bf16[{units},{columns},2] parameter(1)
-  z = f32[{rows},{columns}] parameter(2)
-  split = bf16[{rows},{units},2] reshape(x)
-  d = f32[{rows},{columns}] dot(split, y), lhs_contracting_dims={{1,2}}, rhs_contracting_dims={{0,2}}
-  ROOT s = f32[{rows},{columns}] add(d, z)
-}}
-""")
-
-
 def _shape(element: str, sizes: list[int], data: st.DataObject) -> str:
     layout = ",".join(map(str, data.draw(st.permutations(range(len(sizes))))))
     return f"{element}[{','.join(map(str, sizes))}]" + (f"{{{layout}}}" if layout else "")
-
-
-@pytest.mark.parametrize(
-    ("element", "target", "name"),
-    [
-        ("bf16", TILES, "amx.tile_mulf"),
-        ("s8", TILES, "amx.tile_muli"),
-        ("bf16", BF16_VECTORS, "x86vector.avx512.dot"),
-        ("s8", BYTES, "x86vector.avx.dot.i8"),
-        ("s8", BYTES_OF_ONE_SIGN, "x86vector.avx.dot.i8"),
-        ("s8", targets.AVX512, "x86vector.dot.i16"),
-    ],
-)
-def test_loops_on_registers_of_one_processor_are_read_back(
-    element: str, target: targets.Target, name: str
-) -> None:
-    module = mlirhlo.parse(dot(element, 32, 64, 32))
-    entry = module.hlo.entry
-    output = Output(entry.root.output, array(entry.root.output))
-    with targets.using(target):
-        kernel = contraction_kernel("kernel", [output], [p.output for p in entry.parameters])
-    assert kernel is not None
-    text = str(ModuleOp([*helpers_of([kernel]), kernel]))
-    assert f"{name} " in text
-    context = Context()
-    for dialect in (Builtin, Func, Scf, MemRef, Math, Arith, Vector, AMX, X86Vector):
-        context.load_dialect(dialect)
-    again = Parser(context, text).parse_module()
-    again.verify()
-    assert str(again) == text
 
 
 @pytest.mark.parametrize(("weight", "contracted"), [("24,96", 0), ("96,24", 1)])

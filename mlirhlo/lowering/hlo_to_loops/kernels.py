@@ -100,8 +100,8 @@ def computed(name: str, outputs: Sequence[Output], operands: Sequence[SSAValue])
         if plan.folded[-1] < len(plan.sizes) - 1:
             return column_kernel(frame, plan)
         return (short_row_kernel if are_short_rows(frame, plan) else row_kernel)(frame, plan)
-    if len(found.outputs) == 1 and (scan := scan_of(found.outputs[0])) is not None:
-        return scan_kernel(Frame(name, [scan.op.output], found.operands), scan)
+    if (scan := scan_of(found.outputs)) is not None:
+        return scan_kernel(Frame(name, scan.outputs, found.operands), scan)
     across = turned_reads(found.outputs, found.operands)
     if across is not None:
         return transpose_kernel(Frame(name, found.outputs, found.operands), *across)

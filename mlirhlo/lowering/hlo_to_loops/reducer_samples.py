@@ -7,10 +7,11 @@ apart, as argmax does among NaNs; then a position among the operands says which 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
@@ -20,6 +21,8 @@ from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.interp.engine import DeviceFrame, Interpreter
 
 _SAMPLES = 20
+_ROUNDINGS = 32
+"""How far apart, in the last places, two ways to fold three samples may be."""
 Arrays = Sequence[Any]
 
 
@@ -33,19 +36,10 @@ class Order:
 
 def order_on_samples(computation: ComputationOp, elements: Sequence[PrimitiveType]) -> Order | None:
     """None when folding has to go in order."""
-    interpreter = Interpreter(cast(ModuleOp, computation.parent_op()))
-    name = computation.computation_name
-    if not interpreter.vectorises(name):
+    folded = _fold(computation)
+    if folded is None:
         return None
-    frame = DeviceFrame(interpreter)
-
-    def folded(x: Arrays, y: Arrays) -> Arrays:
-        with np.errstate(all="ignore"):  # infinities and NaNs are among the samples
-            return frame.call_elementwise(name, [*x, *y])
-
-    i, j, k = (a.ravel() for a in np.meshgrid(*[np.arange(_SAMPLES)] * 3, indexing="ij"))
-    samples = _samples(elements)
-    x, y, z = ([s[n] for s in samples] for n in (i, j, k))
+    x, y, z = _triples(elements)
     try:
         if not np.all(_same(folded(x, x), x)):
             return None
@@ -61,6 +55,61 @@ def order_on_samples(computation: ComputationOp, elements: Sequence[PrimitiveTyp
         if element.is_integer and np.all(chooses):
             return Order(at)
     return None
+
+
+def is_associative_on_samples(
+    computation: ComputationOp, elements: Sequence[PrimitiveType], initial: Arrays | None
+) -> bool:
+    """Whether parts may be folded on their own, but for rounding, from initial values that change nothing.
+
+    `initial`: scalars, one for each element type, or None where they are not known.
+    """
+    folded = _fold(computation)
+    if folded is None or initial is None:
+        return False
+    x, y, z = _triples(elements)
+    starts = [np.broadcast_to(s, v.shape) for s, v in zip(initial, x, strict=True)]
+    try:
+        if not (np.all(_same(folded(starts, x), x)) and np.all(_same(folded(x, starts), x))):
+            return False
+        one, other = folded(folded(x, y), z), folded(x, folded(y, z))
+    except HloError:
+        return False
+    parts = zip(one, other, elements, strict=True)
+    return all(bool(np.all(_near(p, q, element))) for p, q, element in parts)
+
+
+def _fold(computation: ComputationOp) -> Callable[[Arrays, Arrays], Arrays] | None:
+    """A reducer as a function of arrays; None where it is none of one element at a time."""
+    interpreter = Interpreter(cast(ModuleOp, computation.parent_op()))
+    name = computation.computation_name
+    if not interpreter.vectorises(name):
+        return None
+    frame = DeviceFrame(interpreter)
+
+    def folded(x: Arrays, y: Arrays) -> Arrays:
+        with np.errstate(all="ignore"):  # infinities and NaNs are among the samples
+            return frame.call_elementwise(name, [*x, *y])
+
+    return folded
+
+
+def _triples(elements: Sequence[PrimitiveType]) -> Iterator[Arrays]:
+    """Three operands: every three of the samples."""
+    samples = _samples(elements)
+    for numbers in np.meshgrid(*[np.arange(_SAMPLES)] * 3, indexing="ij"):
+        yield [s[numbers.ravel()] for s in samples]
+
+
+def _near(x: Any, y: Any, element: PrimitiveType) -> Any:
+    """Where arrays differ by rounding alone."""
+    if not (element.is_float or element.is_complex):
+        return x == y
+    finfo: Any = ml_dtypes.finfo
+    room = _ROUNDINGS * float(finfo(element.real.dtype).eps)
+    p, q = (v.astype(np.complex128) for v in (x, y))
+    with np.errstate(invalid="ignore"):
+        return (p == q) | ((p != p) & (q != q)) | (np.abs(p - q) <= room * (1 + np.abs(p)))
 
 
 def _same(x: Arrays, y: Arrays) -> Any:

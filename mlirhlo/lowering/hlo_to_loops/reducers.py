@@ -171,6 +171,12 @@ def reducer_of(op: ReduceOp | ReduceWindowOp) -> Reducer | None:
     return None if found is None else Reducer(computation, elements, None, found.position)
 
 
+def plain_reducer(op: ReduceOp | ReduceWindowOp) -> Reducer:
+    """The same for what folds in order: it combines two parts as its computation says."""
+    elements = [element_type(v) for v in op.inputs[: len(op.inputs) // 2]]
+    return Reducer(callee(op, op.to_apply), elements, None)
+
+
 def _has_meaning(opcode: str, element: PrimitiveType) -> bool:
     if element.is_complex:
         return opcode in ("add", "multiply")

@@ -365,7 +365,8 @@ def _gather(e: Elements, op: GatherOp, place: Place) -> Value:
     def index_place(component: int) -> list[Coordinate]:
         if vector_dim == index_shape.rank:
             return base
-        return [*base[:vector_dim], Coordinate(component), *base[vector_dim:]]
+        number = Coordinate(component, within=(component, component + 1))
+        return [*base[:vector_dim], number, *base[vector_dim:]]
 
     windowed = [
         d

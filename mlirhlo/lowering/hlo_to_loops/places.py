@@ -89,6 +89,8 @@ class Places:
         """`c + d`."""
         b = self.b
         if c.lanes is not None or d.lanes is not None:
+            if d == Coordinate(0):
+                return c
             return Coordinate(0, 0, b.addi(self.vector(c), self.vector(d)))
         from math import gcd
 

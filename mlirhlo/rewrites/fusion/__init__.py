@@ -54,7 +54,7 @@ class FusionPass(HloPass):
     products: bool = True
     """Fuses dots and convolutions with what is computed from their elements."""
     moves: bool = False
-    """Fuses transposes, reshapes, reversals, concatenations, pads and gathers into what reads them."""
+    """Fuses transposes, reshapes, reversals, concatenations and pads into what reads them."""
     fuel: int | None = None
     """At most so many instructions are fused into their readers."""
 
@@ -186,7 +186,7 @@ class PriorityFusionPass(HloPass):
     name = "priority-fusion"
 
     moves: bool = False
-    """Fuses transposes, reshapes, reversals, concatenations, pads and gathers into what reads them."""
+    """Fuses transposes, reshapes, reversals, concatenations and pads into what reads them."""
     fuel: int | None = None
     """At most so many producers are fused."""
 

@@ -15,7 +15,6 @@ from mlirhlo.dialects.hlo.ops import (
     ComputationOp,
     ConstantOp,
     FusionOp,
-    GatherOp,
     GetTupleElementOp,
     ParameterOp,
     ReduceOp,
@@ -69,6 +68,7 @@ _ROLES: Mapping[str, Role] = {
     "dot": Role.PRODUCT,
     "dynamic-slice": Role.MOVE,
     "dynamic-update-slice": Role.UPDATE,
+    "gather": Role.MOVE,
     "iota": Role.IOTA,
     "pad": Role.MOVE,
     "reduce": Role.REDUCE,
@@ -84,7 +84,7 @@ INNER = frozenset(
     cls
     for name, cls in OP_CLASSES.items()
     if cls.opcode.elementwise
-    or name in {*_ROLES, "bitcast", "bitcast-convert", "constant", "gather", "reshape"}
+    or name in {*_ROLES, "bitcast", "bitcast-convert", "constant", "reshape"}
 )
 """Classes of which some instructions may be inside a fusion."""
 
@@ -159,7 +159,7 @@ def graph_of(
 ) -> list[Node]:
     """Nodes of a computation in block order. Linear in its instructions.
 
-    `moves`: gathers and reshapes move elements as slices do; otherwise they are never inside a fusion.
+    `moves`: reshapes move elements as slices do; otherwise only those that change no order may be inside a fusion.
     `among`: only the instructions that `meeting` found, in `roles` it has written down.
     `opened`: their instructions stand where they stand, as `defuse` would put them there.
     """
@@ -330,8 +330,8 @@ def _role(op: Instruction, shape: ArrayShape | None) -> Role:
 
 
 def _may_move(op: Instruction, shape: ArrayShape | None) -> bool:
-    """Whether it is a gather or reshape of static arrays that are not empty."""
-    if not isinstance(op, (BitcastOp, GatherOp, ReshapeOp)) or shape is None:
+    """Whether it is a reshape of static arrays that are not empty."""
+    if not isinstance(op, (BitcastOp, ReshapeOp)) or shape is None:
         return False
     inputs = [shape_of(v.type) for v in op.inputs]
     if not all(isinstance(s, ArrayShape) and not s.is_dynamic and s.element_count for s in inputs):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
+from mlirhlo.dialects.hlo.ops import GatherOp
 from mlirhlo.rewrites.fusion.graph import Node, Role
-from mlirhlo.rewrites.fusion.spaces import Fold, FoldKind, Rows, SpreadKind
+from mlirhlo.rewrites.fusion.spaces import Fold, FoldKind, Rows, SpreadKind, major_to_minor
 
 Path: TypeAlias = "tuple[object, int]"
 """From a place of the group to the place of an instruction, and how many places there are."""
@@ -197,10 +198,19 @@ def _through(form: Form, user: Node, number: int, path: Path) -> Path:
             # Each element of an operand goes to one place.
             part = -(-count * operand.elements // user.elements)
             return ((user.index, number, key), min(count, part))
+        case Role.MOVE if user.opcode == "gather" and number == 1 and _takes_lines(user):
+            # Kernels compute before a loop what stays the same in it.
+            return ((user.index, number, key), operand.elements)
         case Role.UPDATE:
             return (FULL, operand.elements) if number == 1 else (("of", user.index, number), count)
         case _:
             return ((user.index, number, key), count)
+
+
+def _takes_lines(gather: Node) -> bool:
+    """Whether slices are neighbours in the result."""
+    op, shape = cast(GatherOp, gather.op), gather.shape
+    return shape is not None and bool(op.offset_dims) and major_to_minor(shape)[-1] in op.offset_dims
 
 
 def evaluations(paths: tuple[Path, ...]) -> int:

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import cast
 
+from mlirhlo.dialects.hlo.ops import ConcatenateOp, GatherOp
 from mlirhlo.rewrites.fusion import cost
 from mlirhlo.rewrites.fusion.graph import FREE, Node, Role
 from mlirhlo.rewrites.fusion.groups import (
@@ -39,7 +41,7 @@ class Kinds:
     updates: bool = True
     """Slices written in place with what they are computed from."""
     moves: bool = False
-    """Transposes, reshapes, reversals, concatenations, pads and gathers read by others of the fusion;
+    """Transposes, reshapes, reversals, concatenations and pads read by others of the fusion;
     slices of what is reduced."""
 
 
@@ -253,9 +255,21 @@ def _move(group: Group, node: Node, paths: tuple[Path, ...], kinds: Kinds) -> Ad
         return Admission(form, paths)
     if form.kind not in (Kind.LOOP, Kind.UPDATE):
         return Refusal("move", f"a {form.kind.value} fusion reads its arrays where they are walked")
-    if node.opcode in _ONLY_AS_OUTPUT and not kinds.moves:
+    if node.opcode in _ONLY_AS_OUTPUT and not kinds.moves and not _numbers_places(group, node):
         return Refusal("move", f"`{node.opcode}` is an output always")
     return Admission(replace(form, is_simple=False), paths)
+
+
+def _numbers_places(group: Group, node: Node) -> bool:
+    """Whether its operands are the numbers of the dimensions that gathers read at: which of them is known
+    before anything runs."""
+    return node.opcode == "concatenate" and all(
+        user.opcode == "gather"
+        and user.operands[0] is not node
+        and cast(ConcatenateOp, node.op).dimensions == (cast(GatherOp, user.op).index_vector_dim,)
+        and all(part.elements * len(node.operands) == node.elements for part in node.operands)
+        for user in readers_in(group.members, node)
+    )
 
 
 def _recomputed(node: Node, paths: tuple[Path, ...]) -> Refusal | None:

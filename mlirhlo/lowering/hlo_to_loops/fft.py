@@ -1,7 +1,8 @@
-"""fft: in double precision, one dimension after the other, by the loops of `numpy.fft`.
+"""fft: in double precision, one dimension after the other.
 
-A batch is copied into memory of its own, transformed back and forth between two halves of it, and copied
-out; batches go to several threads.
+Lengths with small prime factors have loops of this compiler (`fft_loops.py`). Here are the others, by the
+loops of `numpy.fft`: a batch is copied into memory of its own, transformed back and forth between two
+halves of it, and copied out; batches go to several threads.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from mlirhlo.lowering import routines
 from mlirhlo.lowering.builder import FunctionBuilder, Index
 from mlirhlo.lowering.hlo_to_loops.array_kernel import ArrayKernel
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
+from mlirhlo.lowering.hlo_to_loops.fft_loops import fft_loops, has_loops
 from mlirhlo.lowering.hlo_to_loops.kernels import builds
 from mlirhlo.lowering.hlo_to_loops.outside import Outside
 from mlirhlo.lowering.hlo_to_loops.places import Places
@@ -35,7 +37,7 @@ _NS = 2.0
 def fft(name: str, op: Any) -> FuncOp:
     """Transforms of the last dimensions.
 
-    Raises `HloError` HLO0432 where NumPy's loops are not found, and for sizes that do not fit.
+    Raises `HloError` HLO0432 where NumPy's loops are wanted and not found, and for sizes that do not fit.
     """
     assert isinstance(op, FftOp)
     k = ArrayKernel(name, op)
@@ -49,6 +51,8 @@ def fft(name: str, op: Any) -> FuncOp:
         raise error("HLO0432", f"`fft` of {operand}: its sizes are not the transform's")
     if 0 in (*operand.dimensions, *result.dimensions):
         return k.finish()
+    if has_loops(op):
+        return fft_loops(name, op)
     is_forward = kind in ("FFT", "RFFT")
     steps = _steps(kind, before, after)
     room = 2 * max(prod(before), prod(after))

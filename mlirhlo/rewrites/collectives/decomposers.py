@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xdsl.ir import SSAValue
+
 from mlirhlo.dialects.hlo import element_types as et
 from mlirhlo.dialects.hlo.attributes.base import integer, integers
 from mlirhlo.dialects.hlo.attributes.dimensions import Slice, SliceAttr, SliceDimension
@@ -13,7 +15,8 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import AllGatherOp, AllReduceOp, AllToAllOp, ReduceScatterOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape, default_layout
-from mlirhlo.rewrites.collectives.common import Surroundings, groups_of
+from mlirhlo.interp.collectives import GroupMode, group_mode
+from mlirhlo.rewrites.collectives.common import Ids, Surroundings, groups_of, ids_of, next_channel
 from mlirhlo.rewrites.computations import binary_computation
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter
@@ -28,32 +31,69 @@ def _array_of(op: Instruction) -> tuple[ArrayShape, ArrayShape] | None:
     return None
 
 
-def _scalar(value: int) -> Instruction:
+def _number(value: int) -> Instruction:
     import numpy as np
 
-    shape = ArrayShape(et.S32, ())
-    literal = Literal.from_array(shape, np.array(value, np.int32))
+    shape = ArrayShape(et.U32, ())
+    literal = Literal.from_array(shape, np.array(value, np.uint32))
     return make("constant", (), shape, {"literal": LiteralAttr(literal)})
 
 
-def _own_start(
-    groups: tuple[tuple[int, ...], ...], tile: int, count: int
-) -> tuple[list[Instruction], Instruction]:
-    """The s32[] start of the tile of each device, by its place in its group."""
-    import numpy as np
+class _Place:
+    """The u32[] place of this device in its group, by instructions for all modes.
 
-    starts = np.zeros(count, np.int32)
-    for group in groups:
-        for place, device in enumerate(group):
-            starts[device] = place * tile
-    rows = ArrayShape(et.S32, (count,), (), default_layout(1))
-    one = ArrayShape(et.S32, (1,), (), default_layout(1))
-    literal = LiteralAttr(Literal.from_array(rows, starts))
-    table = make("constant", (), rows, {"literal": literal})
-    here = make("partition-id", (), ArrayShape(et.U32, ()))
-    row = make("dynamic-slice", (table, here), one, {"dynamic_slice_sizes": integers((1,))})
-    start = make("reshape", (row,), ArrayShape(et.S32, ()))
-    return [table, here, row, start], start
+    That of its id: the id itself where one group has all in order, else by a table. With ids of
+    replicas that bring all their partitions, place * partitions + partition-id. Source: the index
+    that XLA's decomposers compute.
+    """
+
+    def __init__(self, op: Instruction, ids: Ids, around: Surroundings) -> None:
+        self.made: list[Instruction] = []
+        mode = group_mode(op)
+        joined = mode is GroupMode.CROSS_REPLICA_AND_PARTITION
+        if joined and len(ids[0]) == 1:
+            self.place = self._own("partition-id")
+            return
+        if mode is GroupMode.CROSS_REPLICA or joined:
+            own = self._own("replica-id")
+        elif mode is GroupMode.CROSS_PARTITION or around.replicas == 1:
+            own = self._own("partition-id")
+        else:
+            own = self._numbered(self._own("replica-id"), around.partitions)
+        self.place = own if ids == (tuple(range(len(ids[0]))),) else self._listed(own, ids)
+        if joined and around.partitions > 1:
+            self.place = self._numbered(self.place, around.partitions)
+
+    def start(self, tile: int) -> Instruction:
+        """Where the device's tile begins."""
+        return self._add("multiply", self.place, self._keep(_number(tile)))
+
+    def _keep(self, op: Instruction) -> Instruction:
+        self.made.append(op)
+        return op
+
+    def _add(self, opcode: str, *operands: Instruction) -> Instruction:
+        return self._keep(make(opcode, operands, ArrayShape(et.U32, ())))
+
+    def _own(self, opcode: str) -> Instruction:
+        return self._add(opcode)
+
+    def _numbered(self, replica: Instruction, partitions: int) -> Instruction:
+        product = self._add("multiply", replica, self._keep(_number(partitions)))
+        return self._add("add", product, self._own("partition-id"))
+
+    def _listed(self, own: Instruction, ids: Ids) -> Instruction:
+        import numpy as np
+
+        places = np.zeros(sum(map(len, ids)), np.uint32)
+        for group in ids:
+            places[list(group)] = np.arange(len(group))
+        rows = ArrayShape(et.U32, (len(places),), (), default_layout(1))
+        one = ArrayShape(et.U32, (1,), (), default_layout(1))
+        table = LiteralAttr(Literal.from_array(rows, places))
+        listed = self._keep(make("constant", (), rows, {"literal": table}))
+        sizes = {"dynamic_slice_sizes": integers((1,))}
+        return self._add("reshape", self._keep(make("dynamic-slice", (listed, own), one, sizes)))
 
 
 @dataclass(frozen=True)
@@ -65,7 +105,8 @@ class AllGatherDecomposerPass(HloPass):
         %g = f32[8] all-gather(%x), dimensions={0}, …
           =>   %u = f32[8] dynamic-update-slice(%zeros, %x, %start)   %g = f32[8] all-reduce(%u), …
 
-    Values of pred are joined by `or`. For one replica, and groups of partitions. Source: XLA's pass of this name.
+    Values of pred are joined by `or`; of several arrays each is reduced on its own. Those of async
+    computations stay. Source: XLA's pass of this name.
     """
 
     name = "all_gather_decomposer"
@@ -76,40 +117,50 @@ class AllGatherDecomposerPass(HloPass):
         del trace
         changed = False
         around = Surroundings.of(module)
-        for op in tuple(module.instructions):
-            shapes = _array_of(op) if isinstance(op, AllGatherOp) else None
-            groups = groups_of(op, around) if shapes is not None else None
-            if isinstance(op, AllGatherOp) and shapes is not None and groups is not None:
-                _decompose_gather(op, shapes[0], shapes[1], groups, module.num_partitions)
-                changed = True
+        for op in around.collectives(AllGatherOp):
+            ids = ids_of(op, around)
+            if ids is None or op.control_predecessors or not isinstance(op, AllGatherOp):
+                continue
+            wholes = op.shape.elements if isinstance(op.shape, TupleShape) else (op.shape,)
+            parts = op.input_shapes
+            if not all(isinstance(s, ArrayShape) for s in (*wholes, *parts)):
+                continue
+            place = _Place(op, ids, around)
+            made = place.made
+            reduced: list[Instruction] = []
+            for value, part, whole in zip(op.inputs, parts, wholes, strict=True):
+                assert isinstance(part, ArrayShape)
+                assert isinstance(whole, ArrayShape)
+                start = place.start(part.dimensions[op.dimensions[0]])
+                added = _gathered(op, value, whole, start)
+                made += added
+                reduced.append(added[-1])
+            if isinstance(op.shape, TupleShape):
+                made.append(make("tuple", reduced, op.shape))
+            Rewriter(op).replace(op, made)
+            changed = True
         return changed
 
 
-def _decompose_gather(
-    op: AllGatherOp,
-    part: ArrayShape,
-    whole: ArrayShape,
-    groups: tuple[tuple[int, ...], ...],
-    count: int,
-) -> None:
+def _gathered(
+    op: AllGatherOp, value: SSAValue, whole: ArrayShape, start: Instruction
+) -> list[Instruction]:
+    """One array, gathered by a sum."""
     import numpy as np
 
-    (dim,) = op.dimensions
     type_ = whole.element_type
-    made, start = _own_start(groups, part.dimensions[dim], count)
     scalar = ArrayShape(type_, ())
     literal = LiteralAttr(Literal.from_array(scalar, np.zeros((), type_.dtype)))
     zero = make("constant", (), scalar, {"literal": literal})
     zeros = make("broadcast", (zero,), whole, {"dimensions": integers(())})
-    none = _scalar(0)
-    starts = [start if d == dim else none for d in range(whole.rank)]
-    update = make("dynamic-update-slice", (zeros, op.inputs[0], *starts), whole)
-    joins = "or" if type_ is et.PRED else "add"
+    none = _number(0)
+    starts = [start if d == op.dimensions[0] else none for d in range(whole.rank)]
+    update = make("dynamic-update-slice", (zeros, value, *starts), whole)
     keys = ("channel_id", "replica_groups", "use_global_device_ids", "constrain_layout", "metadata")
     properties = {k: v for k, v in op.properties.items() if k in keys}
-    properties["to_apply"] = binary_computation(op, joins, type_)
-    result = make("all-reduce", (update,), whole, properties)
-    Rewriter(op).replace(op, [*made, zero, zeros, none, update, result])
+    properties["to_apply"] = binary_computation(op, "or" if type_ is et.PRED else "add", type_)
+    added = [zero, zeros, none, update] if whole.rank > 1 else [zero, zeros, update]
+    return [*added, make("all-reduce", (update,), whole, properties)]
 
 
 @dataclass(frozen=True)
@@ -121,7 +172,7 @@ class ReduceScatterDecomposerPass(HloPass):
         %r = f32[2] reduce-scatter(%x), dimensions={0}, …
           =>   %a = f32[8] all-reduce(%x), …   %r = f32[2] dynamic-slice(%a, %start), dynamic_slice_sizes={2}
 
-    For one replica, and groups of partitions. Source: XLA's pass of this name.
+    Of one array; those of async computations stay. Source: XLA's pass of this name.
     """
 
     name = "reduce-scatter-decomposer"
@@ -131,21 +182,21 @@ class ReduceScatterDecomposerPass(HloPass):
         del trace
         changed = False
         around = Surroundings.of(module)
-        for op in tuple(module.instructions):
-            shapes = _array_of(op) if isinstance(op, ReduceScatterOp) else None
-            groups = groups_of(op, around) if shapes is not None else None
-            if not isinstance(op, ReduceScatterOp) or shapes is None or groups is None:
+        for op in around.collectives(ReduceScatterOp):
+            shapes, ids = _array_of(op), ids_of(op, around)
+            if not isinstance(op, ReduceScatterOp) or shapes is None or ids is None:
                 continue
             whole, part = shapes
             (dim,) = op.dimensions
-            made, start = _own_start(groups, part.dimensions[dim], module.num_partitions)
             properties = {k: v for k, v in op.properties.items() if k != "dimensions"}
             reduced = make("all-reduce", op.inputs, whole, properties)
-            none = _scalar(0)
+            place = _Place(op, ids, around)
+            start, none = place.start(part.dimensions[dim]), _number(0)
             starts = [start if d == dim else none for d in range(whole.rank)]
             sizes = {"dynamic_slice_sizes": integers(part.dimensions)}
             own = make("dynamic-slice", (reduced, *starts), part, sizes)
-            Rewriter(op).replace(op, [*made, reduced, none, own])
+            zero = [none] if whole.rank > 1 else []
+            Rewriter(op).replace(op, [reduced, *place.made, *zero, own])
             changed = True
         return changed
 
@@ -159,7 +210,7 @@ class AllReduceDecomposerPass(HloPass):
         %a = f32[8] all-reduce(%x), …   =>   %r = f32[2] reduce-scatter(%x), dimensions={0}, …
                                              %a = f32[8] all-gather(%r), dimensions={0}, …
 
-    The first dimension that divides is cut. For one replica, and groups of partitions.
+    The first dimension that divides is cut. Those of async computations stay.
     """
 
     name = "all-reduce-decomposer"
@@ -169,9 +220,8 @@ class AllReduceDecomposerPass(HloPass):
         del trace
         changed = False
         around = Surroundings.of(module)
-        for op in tuple(module.instructions):
-            shapes = _array_of(op) if isinstance(op, AllReduceOp) else None
-            groups = groups_of(op, around) if shapes is not None else None
+        for op in around.collectives(AllReduceOp):
+            shapes, groups = _array_of(op), groups_of(op, around)
             if shapes is None or groups is None or len({len(g) for g in groups}) != 1:
                 continue
             whole, count = shapes[0], len(groups[0])
@@ -184,8 +234,8 @@ class AllReduceDecomposerPass(HloPass):
             properties = {**op.properties, "dimensions": integers((dim,))}
             scattered = make("reduce-scatter", op.inputs, part, properties)
             del properties["to_apply"]
-            used = [getattr(other, "channel_id", None) or 0 for other in module.instructions]
-            properties["channel_id"] = integer(max(used) + 1)
+            if "channel_id" in properties:
+                properties["channel_id"] = next_channel(module)()
             gathered = make("all-gather", (scattered,), op.shape, properties)
             Rewriter(op).replace(op, [scattered, gathered])
             changed = True
@@ -215,7 +265,7 @@ class AllToAllDecomposerPass(HloPass):
         """Writes; whether there was any."""
         del trace
         changed = False
-        for op in tuple(module.instructions):
+        for op in Surroundings.of(module).collectives(AllToAllOp):
             if not isinstance(op, AllToAllOp) or len(op.dimensions) != 1:
                 continue
             shapes, groups = _array_of(op), op.replica_groups
@@ -253,10 +303,13 @@ def _decompose_exchange(op: AllToAllOp, whole: ArrayShape, count: int) -> None:
         bounds[dim] = SliceDimension(k * tile, (k + 1) * tile)
         cut = {"slice": SliceAttr(Slice(tuple(bounds)))}
         made.append(make("slice", op.inputs, part, cut))
-    properties = {k: v for k, v in op.properties.items() if k != "dimensions"}
+    # The sharding of one array is no tuple's; what is an array has it.
+    properties = {k: v for k, v in op.properties.items() if k not in ("dimensions", "sharding")}
+    shared = {k: v for k, v in op.properties.items() if k == "sharding"}
     exchanged = make("all-to-all", made, TupleShape((part,) * count), properties)
     parts = [
-        make("get-tuple-element", (exchanged,), part, {"index": integer(k)}) for k in range(count)
+        make("get-tuple-element", (exchanged,), part, {"index": integer(k), **shared})
+        for k in range(count)
     ]
-    joined = make("concatenate", parts, op.shape, {"dimensions": integers((dim,))})
+    joined = make("concatenate", parts, op.shape, {"dimensions": integers((dim,)), **shared})
     Rewriter(op).replace(op, [*made, exchanged, *parts, joined])

@@ -247,3 +247,117 @@ def test_thresholds() -> None:
     assert not run_pipeline(module, parse_pipeline(passes)).changed
     passes = "all-reduce-combiner{combine-threshold-count=1}"
     assert not run_pipeline(module, parse_pipeline(passes)).changed
+
+
+REPLICAS = HEAD.replace("num_partitions=4", "replica_count=2, num_partitions=2").replace(
+    "  here = partition-id()\n  number = s32[] convert(here)\n",
+    """  replica = u32[] replica-id()
+  one_of = u32[] constant(2)
+  first = u32[] multiply(replica, one_of)
+  partition = u32[] partition-id()
+  device = u32[] add(first, partition)
+  number = s32[] convert(device)
+""",
+)
+"""Two replicas of two partitions each; `number` is the device's, `start` that of its tile of two."""
+
+MODES = {
+    "replicas": "replica_groups={{1,0}}",
+    "replicas with their partitions": "channel_id=1, replica_groups={{1,0}}",
+    "each replica with its partitions": "channel_id=1, replica_groups={{0},{1}}",
+    "devices": "channel_id=1, replica_groups={{3,0,1,2}}, use_global_device_ids=true",
+    "pairs of devices": "channel_id=1, replica_groups={{3,0},{1,2}}, use_global_device_ids=true",
+}
+"""Who meets, by what the ids of groups are."""
+COUNTS = (2, 4, 2, 4, 2)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        (
+            "all_gather_decomposer",
+            "ROOT p = f32[{many},6] all-gather(x), {groups}, dimensions={{0}}",
+        ),
+        (
+            "reduce-scatter-decomposer",
+            "ROOT p = f32[{few},6] reduce-scatter(x), {groups}, dimensions={{0}}, to_apply=add",
+        ),
+        ("all-reduce-decomposer", "ROOT p = f32[8,6] all-reduce(x), {groups}, to_apply=add"),
+        (
+            "reduce-scatter-reassociate",
+            """p = f32[{few},6] reduce-scatter(x), {groups}, dimensions={{0}}, to_apply=add
+            q = f32[{few},6] reduce-scatter(y), {groups}, dimensions={{0}}, to_apply=add
+            ROOT r = f32[{few},6] add(p, q)""",
+        ),
+    ],
+)
+def test_every_mode(mode: str, name: str, line: str) -> None:
+    count = COUNTS[list(MODES).index(mode)]
+    lines = line.format(many=8 * count, few=8 // count, groups=MODES[mode])
+    assert on_replicas(lines, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "changes"),
+    [
+        (
+            "reduce-scatter-creator",
+            """p = f32[8,6] all-reduce(x), channel_id=1, replica_groups={{0,1}}, to_apply=add
+            ROOT r = f32[2,6] dynamic-slice(p, start, none), dynamic_slice_sizes={2,6}""",
+            True,
+        ),
+        (  # the tile is that of the device, but only replicas meet
+            "reduce-scatter-creator",
+            """p = f32[8,6] all-reduce(x), replica_groups={{0,1}}, to_apply=add
+            ROOT r = f32[2,6] dynamic-slice(p, start, none), dynamic_slice_sizes={2,6}""",
+            False,
+        ),
+        (
+            "all-gather-dynamic-slice-simplifier",
+            """u = f32[2,6] slice(x), slice={[0:2], [0:6]}
+            p = f32[8,6] all-gather(u), channel_id=1, replica_groups={{0,1}}, dimensions={0}
+            ROOT r = f32[2,6] dynamic-slice(p, start, none), dynamic_slice_sizes={2,6}""",
+            True,
+        ),
+        (
+            "all-reduce-folder",
+            """p = f32[8,6] all-reduce(x), channel_id=1, replica_groups={{0},{1}}, to_apply=add
+            ROOT r = f32[8,6] all-reduce(p), channel_id=2, replica_groups={{0,1}}, to_apply=add""",
+            False,
+        ),
+        (
+            "all-reduce-simplifier",
+            """p = f32[8,6] all-reduce(x), replica_groups={{0,1}}, to_apply=max
+            q = f32[8,6] all-reduce(p), replica_groups={{0,1}}, to_apply=add
+            ROOT r = f32[8,6] all-reduce(q), replica_groups={{0,1}}, to_apply=max""",
+            True,
+        ),
+        (  # replicas have the same, their partitions have not
+            "all-reduce-simplifier",
+            """p = f32[8,6] all-reduce(x), replica_groups={{0,1}}, to_apply=max
+            ROOT q = f32[8,6] all-reduce(p), channel_id=1, replica_groups={{0,1}}, to_apply=add""",
+            False,
+        ),
+    ],
+)
+def test_replicas_and_partitions(name: str, lines: str, changes: bool) -> None:
+    assert on_replicas(lines, name) == changes
+
+
+def on_replicas(lines: str, pipeline: str) -> bool:
+    """Whether a pass changes something; results compared on two replicas of two partitions."""
+    text = REPLICAS + "".join(f"  {line.strip()}\n" for line in lines.strip().split("\n")) + "}\n"
+    module = parse_module(text)
+    assert verify_module(module) == []
+    random = np.random.default_rng(SEED)
+    inputs = [[random.normal(size=(8, 6)).astype(np.float32) for _ in "xy"] for _ in range(4)]
+    wanted = run_spmd(module, inputs, machine=Machine(2, 2), check=True)
+    changed = run_pipeline(module, parse_pipeline(pipeline)).changed
+    assert verify_module(module) == []
+    got = run_spmd(module, inputs, machine=Machine(2, 2), check=True)
+    for a, b in zip(got, wanted, strict=True):
+        for found, want in zip(a, b, strict=True):
+            np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)
+    return changed

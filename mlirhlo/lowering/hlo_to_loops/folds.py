@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from mlirhlo.diagnostics import error
@@ -23,12 +22,13 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
-from mlirhlo.lowering.builder import Loop
+from mlirhlo.lowering.builder import Index, Loop
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements, Place, emits, emits_parts
 from mlirhlo.lowering.hlo_to_loops.elements import Value, register_type
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
-from mlirhlo.lowering.hlo_to_loops.movement import array, clamped, lane_values
+from mlirhlo.lowering.hlo_to_loops.movement import array
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate
+from mlirhlo.lowering.hlo_to_loops.windows import WindowPlaces, inside
 
 
 def callee(op: Instruction, name: str) -> ComputationOp:
@@ -44,11 +44,14 @@ def callee(op: Instruction, name: str) -> ComputationOp:
 
 def fold(
     e: Elements,
-    sizes: Sequence[int],
+    sizes: Sequence[int | tuple[Index, Index]],
     initial: Sequence[Value],
     step: Callable[[Elements, Sequence[Coordinate], Sequence[Value]], Sequence[Value]],
 ) -> Sequence[Value]:
-    """Loops over `sizes`, most major first; `step` makes the next values out of those so far."""
+    """Loops over `sizes`, most major first; `step` makes the next values out of those so far.
+
+    A size may be the first index and the one behind the last.
+    """
     b = e.b
     counts = [len(v) for v in initial]
 
@@ -58,15 +61,19 @@ def fold(
 
     def nest(
         inner: Elements,
-        left: Sequence[int],
+        left: Sequence[int | tuple[Index, Index]],
         values: Sequence[SSAValue],
         indices: Sequence[Coordinate],
     ) -> Sequence[SSAValue]:
         if not left:
             return [part for v in step(inner, indices, packed(values)) for part in v]
-        with b.loop(0, left[0], 1, values) as loop:
+        first, *others = left
+        if first == 1:
+            return nest(inner, others, values, [*indices, Coordinate(0)])
+        lower, upper = (0, first) if isinstance(first, int) else first
+        with b.loop(lower, upper, 1, values) as loop:
             index = Coordinate(loop.index)
-            loop.carry(*nest(inner.scope(), left[1:], loop.carried, [*indices, index]))
+            loop.carry(*nest(inner.scope(), others, loop.carried, [*indices, index]))
         return cast(Loop, loop).results
 
     if 0 in sizes:
@@ -184,43 +191,6 @@ def _map(e: Elements, op: MapOp, place: Place) -> Value:
     return e.inline(callee(op, op.to_apply), values)[0]
 
 
-def window_place(
-    e: Elements, c: Coordinate, k: Coordinate, d: Any, size: int
-) -> tuple[Coordinate, SSAValue | None]:
-    """Where in a base of `size` position `k` of the window at `c` falls, and whether it does."""
-    b, places = e.b, e.places
-    if d.window_reversal:
-        k = places.reversed(k, d.size)
-    at = places.sum(places.scaled(c, d.stride), places.scaled(k, d.window_dilation))
-    if d.padding_low:
-        at = places.shifted(at, -d.padding_low)
-    reach = (d.size - 1) * d.window_dilation + 1
-    dilated = (size - 1) * d.base_dilation + 1 if size else 0
-    if d.padding_low <= 0 and d.padding_high <= 0 and d.base_dilation == 1 and dilated >= reach:
-        return at, None
-    value = lane_values(e, at)
-    inside = b.cmpi("sge", value, b.constant(0, value.type))
-    if d.base_dilation > 1:
-        divisor = b.constant(d.base_dilation, value.type)
-        rest = b.integer(arith.RemSIOp, value, divisor)
-        inside = b.andi(inside, b.cmpi("eq", rest, b.constant(0, value.type)))
-        value = b.integer(arith.DivSIOp, value, divisor)
-    inside = b.andi(inside, b.cmpi("slt", value, b.constant(size, value.type)))
-    return clamped(e, value, size), inside
-
-
-def _both(e: Elements, x: SSAValue | None, y: SSAValue | None) -> SSAValue | None:
-    if x is None or y is None:
-        return x if y is None else y
-    return e.b.andi(x, y)
-
-
-def _where(e: Elements, mask: SSAValue | None, x: Value, y: Value) -> Value:
-    if mask is None:
-        return x
-    return tuple(e.b.select(mask, p, q) for p, q in zip(x, y, strict=True))
-
-
 @emits("reduce-window")
 def _reduce_window(e: Elements, op: ReduceWindowOp, place: Place) -> Value:
     return windowed(e, op, place)[0]
@@ -236,23 +206,21 @@ def windowed(e: Elements, op: ReduceWindowOp, place: Place) -> Sequence[Value]:
     assert window is not None
     computation = callee(op, op.to_apply)
 
+    windows = [
+        WindowPlaces.of(e, *parts) for parts in zip(place, window.dimensions, sizes, strict=True)
+    ]
+
     def step(
         inner: Elements, indices: Sequence[Coordinate], values: Sequence[Value]
     ) -> Sequence[Value]:
-        inside: SSAValue | None = None
-        source: list[Coordinate] = []
-        for c, k, d, size in zip(place, indices, window.dimensions, sizes, strict=True):
-            at, here = window_place(inner, c, k, d, size)
-            inside = _both(inner, inside, here)
-            source.append(at)
-        elements = [inner.at(v, source) for v in inputs]
-        results = inner.inline(computation, [*values, *elements])
-        return [_where(inner, inside, x, y) for x, y in zip(results, values, strict=True)]
+        found = inside(inner, [w.at(inner, k) for w, k in zip(windows, indices, strict=True)])
+        elements = [found.elements.at(v, found.place) for v in inputs]
+        return found.kept(inner, inner.inline(computation, [*values, *elements]), values)
 
     if 0 in sizes:
         return [e.at(v, ()) for v in starts]
     initial = [e.at(v, ()) for v in starts]
-    return fold(e, [d.size for d in window.dimensions], initial, step)
+    return fold(e, [w.positions for w in windows], initial, step)
 
 
 @emits("convolution")
@@ -277,6 +245,13 @@ def _convolution(e: Elements, op: ConvolutionOp, place: Place) -> Value:
         size = left.dimensions[labels.input_batch_dimension] // op.batch_group_count
         batch = places.sum(places.scaled(group, size), batch)
 
+    windows = [
+        WindowPlaces.of(e, place[output], d, left.dimensions[input_])
+        for output, d, input_ in zip(
+            labels.output_spatial_dimensions, dims, labels.input_spatial_dimensions, strict=True
+        )
+    ]
+
     def step(
         inner: Elements, indices: Sequence[Coordinate], values: Sequence[Value]
     ) -> Sequence[Value]:
@@ -287,19 +262,17 @@ def _convolution(e: Elements, op: ConvolutionOp, place: Place) -> Value:
         source[labels.input_feature_dimension] = inner.places.sum(first, feature)
         weight[labels.kernel_input_feature_dimension] = feature
         weight[labels.kernel_output_feature_dimension] = out_feature
-        inside: SSAValue | None = None
-        for at, (k, d) in enumerate(zip(window_at, dims, strict=True)):
-            from_dim = labels.input_spatial_dimensions[at]
-            c = place[labels.output_spatial_dimensions[at]]
-            # The window is turned on the input's side: the kernel is read in its own order.
-            source[from_dim], here = window_place(inner, c, k, d, left.dimensions[from_dim])
-            inside = _both(inner, inside, here)
+        # The window is turned on the input's side: the kernel is read in its own order.
+        found = inside(inner, [w.at(inner, k) for w, k in zip(windows, window_at, strict=True)])
+        for at, (k, c) in enumerate(zip(window_at, found.place, strict=True)):
+            source[labels.input_spatial_dimensions[at]] = c
             weight[labels.kernel_spatial_dimensions[at]] = k
-        x = convert(inner.b, inner.at(lhs, source), left.element_type, element)
+        x = convert(inner.b, found.elements.at(lhs, source), left.element_type, element)
         y = convert(inner.b, inner.at(rhs, weight), right.element_type, element)
-        return [_where(inner, inside, _product_sum(inner, values[0], x, y, element), values[0])]
+        return found.kept(inner, [_product_sum(inner, values[0], x, y, element)], values)
 
     if 0 in left.dimensions:
         return _zero(e, result.element_type)
-    (total,) = fold(e, [*(d.size for d in dims), features], [_zero(e, element)], step)
+    sizes = [*(w.positions for w in windows), features]
+    (total,) = fold(e, sizes, [_zero(e, element)], step)
     return convert(e.b, total, element, result.element_type)

@@ -26,10 +26,11 @@ from mlirhlo.lowering.builder import INDEX, Index
 from mlirhlo.lowering.hlo_to_loops.array_kernel import ArrayKernel, is_minor
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import Value
-from mlirhlo.lowering.hlo_to_loops.folds import callee, fold, window_place
+from mlirhlo.lowering.hlo_to_loops.folds import callee, fold
 from mlirhlo.lowering.hlo_to_loops.kernels import builds
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import lanes_for
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
+from mlirhlo.lowering.hlo_to_loops.windows import WindowPlaces, inside
 
 _UPDATE_NS = 1.5
 """Time an update takes, about."""
@@ -214,19 +215,13 @@ def select_and_scatter(name: str, op: Any) -> FuncOp:
     ) -> Sequence[Value]:
         """Goes on with the element at a position of the window, or with the one before."""
         ((chosen,), *where, value) = values
-        inside: SSAValue | None = None
-        there: list[Coordinate] = []
-        rows = zip(at, position, window.dimensions, operand.dimensions, strict=True)
-        for c, p, dimension, size in rows:
-            spot, here = window_place(e, c, p, dimension, size)
-            there.append(spot)
-            if here is not None:
-                inside = here if inside is None else b.andi(inside, here)
+        found = inside(e, [w.at(e, p) for w, p in zip(windows, position, strict=True)])
+        there = found.place
         other = k.read(0, there, places)
         (keeps,) = e.inline(select, [value, other])
         stays = b.andi(chosen, keeps[0])
-        if inside is not None:
-            stays = b.ori(stays, b.xori(inside, true))
+        if found.mask is not None:
+            stays = b.ori(stays, b.xori(found.mask, true))
         return [
             (b.select(stays, chosen, true),),
             *((b.select(stays, w, b.index(c.base)),) for (w,), c in zip(where, there, strict=True)),
@@ -236,7 +231,10 @@ def select_and_scatter(name: str, op: Any) -> FuncOp:
     true, false = b.constant(True, i1), b.constant(False, i1)
     with k.nest(source.dimensions) as at:
         start = [(false,), *[(b.constant(0, INDEX),)] * rank, initial]
-        found = fold(Elements(places, {}), [d.size for d in window.dimensions], start, choose)
+        e = Elements(places, {})
+        rows = zip(at, window.dimensions, operand.dimensions, strict=True)
+        windows = [WindowPlaces.of(e, *row) for row in rows]
+        found = fold(e, [w.positions for w in windows], start, choose)
         ((chosen,), *where, _) = found
         with b.if_(chosen):
             target = [Coordinate(w) for (w,) in where]

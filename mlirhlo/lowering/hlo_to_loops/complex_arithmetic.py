@@ -100,6 +100,14 @@ def size(n: Numbers, x: Pair) -> SSAValue:
     return n.select(either, n.c(INFINITY), n.div(root, scale))
 
 
+def plain_size(n: Numbers, x: Pair) -> SSAValue:
+    """|x| of parts whose squares are numbers; infinite where one is."""
+    a, b = x
+    root = n.sqrt(n.fma(a, a, n.mul(b, b)))
+    either = n.b.ori(is_infinite(n, a), is_infinite(n, b))
+    return n.select(either, n.c(INFINITY), root)
+
+
 def sign(n: Numbers, x: Pair) -> Pair:
     """X / |x|; 0 stays 0."""
     length = size(n, x)

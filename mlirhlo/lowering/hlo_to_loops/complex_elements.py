@@ -51,8 +51,14 @@ def _in_double(function: Callable[..., tuple[SSAValue, ...]]) -> Function:
     return emit
 
 
-def _size(n: Numbers, x: arithmetic.Pair) -> tuple[SSAValue, ...]:
-    return (arithmetic.size(n, x),)
+def _size(b: FunctionBuilder, operands: Sequence[Value]) -> Value:
+    """Squares of parts that are narrower neither overflow nor vanish in f64."""
+    ((re, im),) = operands
+    wide = (extended(b, re), extended(b, im))
+    n = Numbers(b, wide[0].type)
+    if re.type == n.type:
+        return (arithmetic.size(n, wide),)
+    return (rounded(b, arithmetic.plain_size(n, wide)),)
 
 
 COMPLEX: Mapping[str, Function] = {
@@ -62,7 +68,7 @@ COMPLEX: Mapping[str, Function] = {
     "multiply": _multiply,
     "maximum": _by_real_part("oge"),
     "minimum": _by_real_part("ole"),
-    "abs": _in_double(_size),
+    "abs": _size,
     **{name: _in_double(function) for name, function in FUNCTIONS.items()},
 }
 """By opcode: of the elements of the operands; `abs` gives one value."""

@@ -16,6 +16,9 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.lowering.builder import INDEX, FunctionBuilder, Index, vector_of
 from mlirhlo.lowering.hlo_to_loops.elements import physical_dimensions, physical_order, to_register
 
+_NEAR = 4
+"""Elements so far apart are picked out of all that is between them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Coordinate:
@@ -160,7 +163,8 @@ class Places:
         if not element.is_complex:
             return (to_register(self.b, self._read(buffer, ordered, sizes), element),)
         sizes = (*sizes, 2)
-        return tuple(
+        pairs = self._pairs(buffer, ordered)
+        return pairs or tuple(
             to_register(self.b, self._read(buffer, [*ordered, Coordinate(part)], sizes), element)
             for part in (0, 1)
         )
@@ -187,6 +191,8 @@ class Places:
             )
         if affine and distance == 1:
             return b.vector_load(buffer, bases, lanes, self.mask)
+        if affine and 1 < distance <= _NEAR and self.mask is None:
+            return self._apart(buffer, bases, distance)
         offsets: SSAValue | None = None
         if affine:
             steps = b.steps(lanes)
@@ -203,3 +209,34 @@ class Places:
                 offsets = part if offsets is None else b.addi(offsets, part)
         assert offsets is not None
         return b.gather(buffer, bases, offsets, self.mask)
+
+    def _apart(self, buffer: SSAValue, bases: Sequence[Index], distance: int) -> SSAValue:
+        """Elements some way apart, out of vectors of all that is between the first and the last."""
+        b, lanes = self.b, self.lanes
+        *outer, first = bases
+        starts = [*range(0, (distance - 1) * lanes, lanes), (distance - 1) * (lanes - 1)]
+        vectors = [b.vector_load(buffer, [*outer, b.add(first, at)], lanes) for at in starts]
+        value = vectors[0]
+        for at, (start, vector) in enumerate(zip(starts[1:], vectors[1:], strict=True), start=1):
+            picked: list[int] = []
+            for lane in range(lanes):
+                place = lane * distance
+                if place >= at * lanes:
+                    picked.append(lanes + min(place - start, lanes - 1))
+                else:
+                    picked.append(place if at == 1 else lane)
+            value = b.shuffle(value, vector, picked)
+        return value
+
+    def _pairs(self, buffer: SSAValue, place: Sequence[Coordinate]) -> tuple[SSAValue, ...]:
+        """Both parts of neighbours, out of vectors of pairs; nothing for what are no neighbours."""
+        b, lanes = self.b, self.lanes
+        near = [c.stride for c in place if not c.uniform]
+        if not lanes or self.mask is not None or near != [1] or place[-1].stride != 1:
+            return ()
+        *outer, last = (c.base for c in place)
+        both = [
+            b.vector_load(buffer, [*outer, b.add(last, at), 0], lanes) for at in (0, lanes // 2)
+        ]
+        even, odd = (b.shuffle(*both, range(part, 2 * lanes, 2)) for part in (0, 1))
+        return even, odd

@@ -74,6 +74,34 @@ def test_a_transpose_is_turned_in_registers() -> None:
     assert "vector.gather" not in loops
 
 
+@pytest.mark.parametrize("type_", TYPES)
+@pytest.mark.parametrize("step", [2, 3, 4])
+def test_elements_some_way_apart(type_: str, step: int) -> None:
+    """The last one is the array's last: what is read around them ends there."""
+    rng = np.random.default_rng(0)
+    text = f"{type_}[3,64] slice({type_}[3,{63 * step + 1}] x), slice={{[0:3],[0:{63 * step + 1}:{step}]}}"
+    x = draw(rng, type_, (3, 63 * step + 1))
+    agrees(text, [x])
+    mlirhlo.compile(mlirhlo.parse(text), debug=True)(x)
+    sizes = (5, 70, step)
+    text = f"{type_}[5,{step},70] transpose({type_}[5,70,{step}] x), dimensions={{0,2,1}}"
+    agrees(text, [draw(rng, type_, sizes)])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f32[3,64] slice(f32[3,190] x), slice={[0:3],[0:190:3]}",
+        "f32[2,64] real(c64[2,64] x)",
+        "u8[3,64] transpose(u8[64,3] x), dimensions={1,0}",
+    ],
+)
+def test_what_is_near_is_not_gathered(text: str) -> None:
+    loops = str(loops_of(mlirhlo.parse(text)))
+    assert "vector.shuffle" in loops
+    assert "vector.gather" not in loops
+
+
 MOVES = {
     "columns side by side": "f32[9,80] concatenate(f32[9,30] x, f32[9,50] y), dimensions={1}",
     "rows below each other": "f32[16,30] concatenate(f32[9,30] x, f32[7,30] y), dimensions={0}",

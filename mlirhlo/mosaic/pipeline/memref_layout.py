@@ -29,6 +29,7 @@ from mlirhlo.mosaic.target.tiling import (
     space_of,
     width_in_bits,
 )
+from mlirhlo.mosaic.target.views import is_one_tile_wide, rows_of
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -57,9 +58,9 @@ def infer_memref_layout(module: ModuleOp) -> None:
             if name_of(op) in _ALLOCATIONS and op.results:
                 layout = inferred_layout(op.results[0].type)
                 after = op.next_op
-                if layout is not None and _is_one_tile_wide(op.results[0].type):
+                if layout is not None and is_one_tile_wide(op.results[0].type):
                     # What is made here is made of rows.
-                    layout = TiledLayout(((1, LANES),), layout_rows(op.results[0].type))
+                    layout = rows_of(op.results[0].type, is_argument=False)
                 if layout is not None and after is not None:
                     _lay_out(retype(op.results[0], with_layout(op.results[0].type, layout)), after)
         settle_function_type(function)
@@ -104,9 +105,8 @@ def _lay_out(value: SSAValue, before: Operation) -> None:
     assert layout is not None
     plain = with_layout(value.type, None)
     base = value
-    if _is_one_tile_wide(value.type) and isinstance(value, BlockArgument):
-        rows = TiledLayout(((1, LANES),), layout_rows(value.type))
-        cast_type = with_layout(value.type, rows)
+    if is_one_tile_wide(value.type) and isinstance(value, BlockArgument):
+        cast_type = with_layout(value.type, rows_of(value.type, is_argument=True))
         cast_op = build("tpu.reinterpret_cast", (value,), (cast_type,), _segments("1, 0, 0"))
         base = insert(cast_op, before).results[0]
     erased = insert(build("tpu.erase_memref_layout", (base,), (plain,)), before).results[0]
@@ -118,16 +118,3 @@ def _segments(text: str) -> dict[str, Attribute]:
     from mlirhlo.mosaic.pipeline.building import attribute
 
     return {"operandSegmentSizes": attribute(f"array<i32: {text}>")}
-
-
-def layout_rows(type_: Attribute) -> tuple[int, ...]:
-    """Strides of a reference seen as rows of one register's lanes."""
-    shape = shape_in(type_)
-    return dense_strides(shape, ((1, LANES),))
-
-
-def _is_one_tile_wide(type_: Attribute) -> bool:
-    shape = shape_in(type_)
-    if len(shape) < 2 or is_semaphore(type_):
-        return False
-    return width_in_bits(element_name(type_)) == 32 and shape[-1] <= LANES

@@ -11,6 +11,7 @@ from mlirhlo.diagnostics import Diagnostic, HloError
 from mlirhlo.mosaic.attributes import attribute_of, case_of, integers_of, name_of
 from mlirhlo.mosaic.target.budget import MemoryUse, memory_use, over_budget
 from mlirhlo.mosaic.target.generations import GENERATIONS, Generation, generation_of
+from mlirhlo.mosaic.target.loops import carried_problems
 from mlirhlo.mosaic.target.places import source_place
 from mlirhlo.mosaic.target.rules import RULES, Question, Refusal, Rule
 from mlirhlo.mosaic.target.structure import entry_of, structure_problems, views_are_followed
@@ -107,6 +108,7 @@ def _of_ops(function: Operation, question: Question) -> list[tuple[Operation, Re
             if refusal is not None:
                 found.append((op, refusal))
                 break
+    found += carried_problems(function)
     return found
 
 

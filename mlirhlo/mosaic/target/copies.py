@@ -20,6 +20,12 @@ from mlirhlo.mosaic.target.tiling import (
     space_of,
     width_in_bits,
 )
+from mlirhlo.mosaic.target.views import (
+    has_gaps,
+    layout_of,
+    layout_through,
+    squeezed_dimensions,
+)
 
 if TYPE_CHECKING:
     from xdsl.ir import SSAValue
@@ -149,22 +155,47 @@ def copies_count_on_dma_semaphores(op: Operation, question: Question) -> Refusal
 
 @refuses("tpu.memref_reshape")
 def reshapes_keep_tiles(op: Operation, question: Question) -> Refusal | None:
-    """The minor dimension stays, and rows move in whole tiles."""
+    """Arrays without gaps are reshaped: rows by whole tiles, words also into other lines of registers."""
     before, after = shape_in(op.operands[0].type), shape_in(op.results[0].type)
-    if len(before) < 2 or len(after) < 2:
-        return Refusal(SHAPE, "references of rank 1 are not reshaped", "keep two dimensions")
+    layout = None if space_of(op.operands[0].type) == "smem" else layout_of(op.operands[0])
+    if layout is None or layout_through(op, layout) is not None:
+        return None
+    if has_gaps(layout, before):
+        return Refusal(
+            SHAPE,
+            "there are gaps between the rows of the reference: it is a part, or its rows "
+            "do not fill tiles",
+            "reshape the whole reference and take the part of that, or make its rows fill tiles",
+        )
     if before[-1] != after[-1]:
         return Refusal(
             SHAPE,
             f"the last dimension changes from {before[-1]} to {after[-1]}",
-            "keep the last dimension",
+            f"keep it, or have 32-bit elements in rows of {LANES}",
         )
-    bits = width_in_bits(element_name(op.operands[0].type))
-    tile = tiles_of_indices(before, bits)[len(before) - 2]
-    if before[-2] != after[-2] and (before[-2] % tile or after[-2] % tile):
-        return Refusal(
-            SHAPE,
-            f"rows change from {before[-2]} to {after[-2]}, and not in whole tiles of {tile}",
-            f"make both a multiple of {tile}",
-        )
-    return None
+    tile, (old, new) = (
+        layout.tiles[0][0],
+        (shape[-2] if len(shape) > 1 else 1 for shape in (before, after)),
+    )
+    return Refusal(
+        SHAPE,
+        f"rows change from {old} to {new}, and not in whole tiles of {tile}",
+        f"make both a multiple of {tile}",
+    )
+
+
+@refuses("tpu.memref_squeeze")
+def squeezed_rows_are_not_padded(op: Operation, question: Question) -> Refusal | None:
+    """A dimension goes where the tile has one row of it."""
+    layout = None if space_of(op.operands[0].type) == "smem" else layout_of(op.operands[0])
+    if layout is None or layout_through(op, layout) is not None:
+        return None
+    before, after = shape_in(op.operands[0].type), shape_in(op.results[0].type)
+    tile = (1,) * (len(before) - len(layout.tiles[0])) + layout.tiles[0]
+    gone = squeezed_dimensions(before, after) or ()
+    dim = next((dim for dim in gone if tile[dim] != 1), len(before) - 1)
+    return Refusal(
+        SHAPE,
+        f"dimension {dim} is padded to the {tile[dim]} of a tile, and squeezed",
+        "keep it, or have it in front of the last two dimensions",
+    )

@@ -152,7 +152,9 @@ def selections_become_extrema(op: Operation, question: Question) -> Refusal | No
     return replace(refusal, problem=f"it is folded to arith.{folded}: {refusal.problem}")
 
 
-_NOT_OF_SCALARS = frozenset({"math.trunc", "math.ctpop", "arith.maxnumf", "arith.minnumf"})
+_NOT_OF_SCALARS = frozenset(
+    {"math.trunc", "math.ctpop", "math.powf", "arith.maxnumf", "arith.minnumf"}
+)
 """What is lowered for vectors only."""
 
 

@@ -29,6 +29,7 @@ from mlirhlo.mosaic.target.tiling import (
     space_of,
     width_in_bits,
 )
+from mlirhlo.mosaic.target.views import layout_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,6 +79,19 @@ def scalars_are_in_smem(op: Operation, question: Question) -> Refusal | None:
         SPACE,
         f"scalars are in SMEM, and this reference is in {space.upper()}",
         "move the array to SMEM, or load a 1x1 vector and vector.extract it",
+    )
+
+
+@refuses(*VECTOR_LOADS, *VECTOR_STORES)
+def tiles_are_of_two_dimensions(op: Operation, question: Question) -> Refusal | None:
+    """Registers are of rows and lanes: a reshape that cuts lines into more keeps no such tile."""
+    layout = layout_of(base_of(op))
+    if layout is None or len(layout.tiles[0]) == min(2, len(layout.strides)):
+        return None
+    return Refusal(
+        SHAPE,
+        "the reference is a reshaped one, whose rows do not fill the rows of registers",
+        "load it before the reshape, and reshape the vector",
     )
 
 

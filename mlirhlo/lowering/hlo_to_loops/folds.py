@@ -6,10 +6,8 @@ the output's most minor dimension. Shapes worth more have kernels of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
-
-from xdsl.ir import SSAValue
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.element_types import F32, F64, PRED, PrimitiveType
@@ -22,13 +20,13 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
-from mlirhlo.lowering.builder import Index, Loop
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements, Place, emits, emits_parts
 from mlirhlo.lowering.hlo_to_loops.elements import Value, register_type
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
+from mlirhlo.lowering.hlo_to_loops.folding import Step, fold
 from mlirhlo.lowering.hlo_to_loops.movement import array
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate
-from mlirhlo.lowering.hlo_to_loops.windows import WindowPlaces, inside
+from mlirhlo.lowering.hlo_to_loops.windows import WindowPlaces, fold_windows, inside
 
 
 def callee(op: Instruction, name: str) -> ComputationOp:
@@ -40,45 +38,6 @@ def callee(op: Instruction, name: str) -> ComputationOp:
         if isinstance(candidate, ComputationOp) and candidate.computation_name == name:
             return candidate
     raise error("HLO0901", f"no computation is called {name}")
-
-
-def fold(
-    e: Elements,
-    sizes: Sequence[int | tuple[Index, Index]],
-    initial: Sequence[Value],
-    step: Callable[[Elements, Sequence[Coordinate], Sequence[Value]], Sequence[Value]],
-) -> Sequence[Value]:
-    """Loops over `sizes`, most major first; `step` makes the next values out of those so far.
-
-    A size may be the first index and the one behind the last.
-    """
-    b = e.b
-    counts = [len(v) for v in initial]
-
-    def packed(values: Sequence[SSAValue]) -> list[Value]:
-        rest = iter(values)
-        return [tuple(next(rest) for _ in range(count)) for count in counts]
-
-    def nest(
-        inner: Elements,
-        left: Sequence[int | tuple[Index, Index]],
-        values: Sequence[SSAValue],
-        indices: Sequence[Coordinate],
-    ) -> Sequence[SSAValue]:
-        if not left:
-            return [part for v in step(inner, indices, packed(values)) for part in v]
-        first, *others = left
-        if first == 1:
-            return nest(inner, others, values, [*indices, Coordinate(0)])
-        lower, upper = (0, first) if isinstance(first, int) else first
-        with b.loop(lower, upper, 1, values) as loop:
-            index = Coordinate(loop.index)
-            loop.carry(*nest(inner.scope(), others, loop.carried, [*indices, index]))
-        return cast(Loop, loop).results
-
-    if 0 in sizes:
-        return initial
-    return packed(nest(e.scope(), sizes, [part for v in initial for part in v], []))
 
 
 @emits("reduce")
@@ -210,17 +169,20 @@ def windowed(e: Elements, op: ReduceWindowOp, place: Place) -> Sequence[Value]:
         WindowPlaces.of(e, *parts) for parts in zip(place, window.dimensions, sizes, strict=True)
     ]
 
-    def step(
-        inner: Elements, indices: Sequence[Coordinate], values: Sequence[Value]
-    ) -> Sequence[Value]:
-        found = inside(inner, [w.at(inner, k) for w, k in zip(windows, indices, strict=True)])
-        elements = [found.elements.at(v, found.place) for v in inputs]
-        return found.kept(inner, inner.inline(computation, [*values, *elements]), values)
+    def steps(windows: Sequence[WindowPlaces]) -> Step:
+        def step(
+            inner: Elements, indices: Sequence[Coordinate], values: Sequence[Value]
+        ) -> Sequence[Value]:
+            found = inside(inner, [w.at(inner, k) for w, k in zip(windows, indices, strict=True)])
+            elements = [found.elements.at(v, found.place) for v in inputs]
+            return found.kept(inner, inner.inline(computation, [*values, *elements]), values)
+
+        return step
 
     if 0 in sizes:
         return [e.at(v, ()) for v in starts]
     initial = [e.at(v, ()) for v in starts]
-    return fold(e, [w.positions for w in windows], initial, step)
+    return fold_windows(e, windows, (), initial, steps)
 
 
 @emits("convolution")
@@ -252,27 +214,29 @@ def _convolution(e: Elements, op: ConvolutionOp, place: Place) -> Value:
         )
     ]
 
-    def step(
-        inner: Elements, indices: Sequence[Coordinate], values: Sequence[Value]
-    ) -> Sequence[Value]:
-        *window_at, feature = indices
-        source: list[Coordinate] = [Coordinate(0)] * left.rank
-        weight: list[Coordinate] = [Coordinate(0)] * right.rank
-        source[labels.input_batch_dimension] = batch
-        source[labels.input_feature_dimension] = inner.places.sum(first, feature)
-        weight[labels.kernel_input_feature_dimension] = feature
-        weight[labels.kernel_output_feature_dimension] = out_feature
-        # The window is turned on the input's side: the kernel is read in its own order.
-        found = inside(inner, [w.at(inner, k) for w, k in zip(windows, window_at, strict=True)])
-        for at, (k, c) in enumerate(zip(window_at, found.place, strict=True)):
-            source[labels.input_spatial_dimensions[at]] = c
-            weight[labels.kernel_spatial_dimensions[at]] = k
-        x = convert(inner.b, found.elements.at(lhs, source), left.element_type, element)
-        y = convert(inner.b, inner.at(rhs, weight), right.element_type, element)
-        return found.kept(inner, [_product_sum(inner, values[0], x, y, element)], values)
+    def steps(windows: Sequence[WindowPlaces]) -> Step:
+        def step(
+            inner: Elements, indices: Sequence[Coordinate], values: Sequence[Value]
+        ) -> Sequence[Value]:
+            *window_at, feature = indices
+            source: list[Coordinate] = [Coordinate(0)] * left.rank
+            weight: list[Coordinate] = [Coordinate(0)] * right.rank
+            source[labels.input_batch_dimension] = batch
+            source[labels.input_feature_dimension] = inner.places.sum(first, feature)
+            weight[labels.kernel_input_feature_dimension] = feature
+            weight[labels.kernel_output_feature_dimension] = out_feature
+            # The window is turned on the input's side: the kernel is read in its own order.
+            found = inside(inner, [w.at(inner, k) for w, k in zip(windows, window_at, strict=True)])
+            for at, (k, c) in enumerate(zip(window_at, found.place, strict=True)):
+                source[labels.input_spatial_dimensions[at]] = c
+                weight[labels.kernel_spatial_dimensions[at]] = k
+            x = convert(inner.b, found.elements.at(lhs, source), left.element_type, element)
+            y = convert(inner.b, inner.at(rhs, weight), right.element_type, element)
+            return found.kept(inner, [_product_sum(inner, values[0], x, y, element)], values)
+
+        return step
 
     if 0 in left.dimensions:
         return _zero(e, result.element_type)
-    sizes = [*(w.positions for w in windows), features]
-    (total,) = fold(e, sizes, [_zero(e, element)], step)
+    (total,) = fold_windows(e, windows, (features,), [_zero(e, element)], steps)
     return convert(e.b, total, element, result.element_type)

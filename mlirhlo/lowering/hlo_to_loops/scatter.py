@@ -26,7 +26,8 @@ from mlirhlo.lowering.builder import INDEX, Index
 from mlirhlo.lowering.hlo_to_loops.array_kernel import ArrayKernel, is_minor
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import Value
-from mlirhlo.lowering.hlo_to_loops.folds import callee, fold
+from mlirhlo.lowering.hlo_to_loops.folding import fold
+from mlirhlo.lowering.hlo_to_loops.folds import callee
 from mlirhlo.lowering.hlo_to_loops.kernels import builds
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import lanes_for
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places

@@ -6,16 +6,19 @@ is asked inside the loops. Where lanes have windows of their own, each element i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 from xdsl.dialects import arith
+from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from mlirhlo.lowering.builder import INDEX, FunctionBuilder, Index
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import Value
+from mlirhlo.lowering.hlo_to_loops.folding import Step, fold
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 
 
@@ -53,6 +56,17 @@ class WindowPlaces:
         if window.window_reversal:
             lower, upper = b.sub(window.size, upper), b.sub(window.size, lower)
         return WindowPlaces(place, window, size, (lower, upper), is_tested=False)
+
+    def whole(self, e: Elements) -> SSAValue | None:
+        """Whether the windows of all lanes lie inside the base; None where that takes more than two comparisons."""
+        b, d, place = e.b, self.window, self.place
+        if place.lanes is not None or place.stride < 0 or d.base_dilation > 1:
+            return None
+        reach = (d.size - 1) * d.window_dilation + 1
+        first = b.sub(b.mul(place.base, d.stride), d.padding_low)
+        last = b.add(first, place.stride * (e.lanes - 1) * d.stride + reach)
+        low = b.cmpi("sge", b.index(first), b.constant(0, INDEX))
+        return b.andi(low, b.cmpi("sle", b.index(last), b.constant(self.size, INDEX)))
 
     def at(self, e: Elements, k: Coordinate) -> tuple[Coordinate, SSAValue | None]:
         """Where position `k` falls, and whether that is an element of the base.
@@ -117,6 +131,36 @@ def inside(e: Elements, found: Sequence[tuple[Coordinate, SSAValue | None]]) -> 
         lanes = mask if outer is None else e.b.andi(mask, outer)
         elements = e.scope(Places(e.b, e.lanes, lanes))
     return Inside([c for c, _ in found], mask, elements)
+
+
+def fold_windows(
+    e: Elements,
+    windows: Sequence[WindowPlaces],
+    others: Sequence[int],
+    initial: Sequence[Value],
+    step: Callable[[Sequence[WindowPlaces]], Step],
+) -> Sequence[Value]:
+    """Folds over the positions of windows, then over `others`; where the windows of all lanes lie inside their
+    base, nothing is asked for each position."""
+
+    def folded(e: Elements, windows: Sequence[WindowPlaces]) -> Sequence[Value]:
+        return fold(e, [*(w.positions for w in windows), *others], initial, step(windows))
+
+    b = e.b
+    tested = [w for w in windows if w.is_tested]
+    conditions = [w.whole(e) for w in tested] if e.lanes and e.places.mask is None else []
+    whole = [c for c in conditions if c is not None]
+    if not tested or len(whole) < len(tested):
+        return folded(e, windows)
+    condition = reduce(b.andi, whole)
+    inner = [replace(w, is_tested=False) for w in windows]
+    values = [part for v in initial for part in v]
+    for chosen, there in ((condition, inner), (b.xori(condition, b.constant(True, i1)), windows)):
+        with b.otherwise(chosen, values) as choice:
+            choice.give(*(part for v in folded(e.scope(), there) for part in v))
+        values = list(choice.results)
+    rest = iter(values)
+    return [tuple(next(rest) for _ in v) for v in initial]
 
 
 def _negative(b: FunctionBuilder, x: Index) -> Index:

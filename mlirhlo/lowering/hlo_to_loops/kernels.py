@@ -25,7 +25,7 @@ from mlirhlo.lowering.hlo_to_loops.fold_plan import Declined, fold_plan
 from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output, loop_kernel
 from mlirhlo.lowering.hlo_to_loops.pointwise import pointwise_kernel
-from mlirhlo.lowering.hlo_to_loops.rows import row_kernel
+from mlirhlo.lowering.hlo_to_loops.rows import are_narrow_columns, row_kernel
 from mlirhlo.lowering.hlo_to_loops.scans import scan_kernel, scan_of
 from mlirhlo.lowering.hlo_to_loops.short_rows import are_short_rows, short_row_kernel
 from mlirhlo.lowering.hlo_to_loops.transposes import transpose_kernel, turned_reads
@@ -98,7 +98,8 @@ def computed(name: str, outputs: Sequence[Output], operands: Sequence[SSAValue])
     else:
         frame = Frame(name, found.outputs, found.operands)
         if plan.folded[-1] < len(plan.sizes) - 1:
-            return column_kernel(frame, plan)
+            is_narrow = are_narrow_columns(frame, plan)
+            return (row_kernel if is_narrow else column_kernel)(frame, plan)
         return (short_row_kernel if are_short_rows(frame, plan) else row_kernel)(frame, plan)
     if (scan := scan_of(found.outputs)) is not None:
         return scan_kernel(Frame(name, scan.outputs, found.operands), scan)

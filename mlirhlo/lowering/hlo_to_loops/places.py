@@ -235,8 +235,7 @@ class Places:
         if not lanes or self.mask is not None or near != [1] or place[-1].stride != 1:
             return ()
         *outer, last = (c.base for c in place)
-        both = [
+        low, high = (
             b.vector_load(buffer, [*outer, b.add(last, at), 0], lanes) for at in (0, lanes // 2)
-        ]
-        even, odd = (b.shuffle(*both, range(part, 2 * lanes, 2)) for part in (0, 1))
-        return even, odd
+        )
+        return tuple(b.shuffle(low, high, range(part, 2 * lanes, 2)) for part in (0, 1))

@@ -119,8 +119,8 @@ class Reducer:
         return opcode if opcode in ("maximum", "minimum") and extremes.has_range(value) else None
 
     def rows_joined(self, e: Elements, rows: Sequence[Sequence[Value]]) -> list[list[Value]]:
-        """The same of several rows, a power of two: two become one vector of halves, as long as there are
-        two, which takes a join for both."""
+        """The same of several rows: two become one vector of halves, as long as there are two, which takes
+        a join for both. The last row stands for those that are wanting to a power of two."""
         b = e.b
         if len(rows) == 1 and (opcode := self._extreme_of(rows[0])) is not None:
             return [[(extremes.of_lanes(b, opcode, rows[0][0][0]),)]]
@@ -129,6 +129,8 @@ class Reducer:
             return [self.lanes_joined(e, values) for values in rows]
         inner = Elements(type(e.places)(b, lanes), e.buffers)
         count, distance = len(rows), lanes // 2
+        most = 1 << (count - 1).bit_length()
+        rows = [*rows, *[rows[-1]] * (most - count)]
         while len(rows) > 1:
             firsts = [at for at in range(2 * lanes) if not at & distance]
             lasts = [at + distance for at in firsts]
@@ -142,7 +144,7 @@ class Reducer:
             turned = [at ^ distance for at in range(lanes)]
             values = self.joined(inner, values, _picked(b, values, values, turned))
             distance //= 2
-        each = lanes // count
+        each = lanes // most
         return [
             [tuple(b.extract(p, row * each) for p in v) for v in values] for row in range(count)
         ]

@@ -13,6 +13,7 @@ the pieces do not depend on the number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from xdsl.dialects.builtin import MemRefType
@@ -44,8 +45,6 @@ _SCRATCH_BYTES = 32 << 10
 """What is saved of a row on the stack; longer rows save in results or not at all."""
 _LEAST_AHEAD, _MOST_AHEAD = 1 << 10, 1 << 16
 """Bytes of a row that is asked for while the one before it is worked on."""
-_AHEAD_BYTES = 1 << 12
-"""How far in front of the only round operands that no cache holds are asked for."""
 _PIECE = 1 << 15
 """Elements of a piece of a long row."""
 _FEW_ROWS = 16
@@ -55,12 +54,27 @@ _DEAR_ROW = 12.0
 """Instructions of what has one element a row, from which on it is worth computing for a vector of rows."""
 _LEAST_DIVIDED = 8
 """Vectors of a row that is divided without division instructions."""
+_NARROW, _LONG = 4, 4
+"""So few columns of rows of at least so many vectors have lanes along the rows."""
 _SHORT, _TOGETHER = 32, 4
 """Rows of so few vectors are worked on together, to hide how long each takes to put its lanes together."""
 
 
+def are_narrow_columns(frame: Frame, plan: FoldPlan) -> bool:
+    """Whether columns are so few, and so long, that they are worked on as rows are."""
+    last = len(plan.sizes) - 1
+    return (
+        plan.folded[-1] == last - 1
+        and plan.sizes[last] <= _NARROW
+        and plan.sizes[last - 1] >= _LONG * frame.lanes
+        and not plan.whole
+        and not plan.saved
+        and not any(element_type(v).is_complex for v in frame.operands)
+    )
+
+
 def row_kernel(frame: Frame, plan: FoldPlan) -> FuncOp:
-    """The kernel of a plan whose last dimension is folded."""
+    """The kernel of a plan whose last dimension is folded, or of narrow columns."""
     pieces = 1
     if plan.rows < _FEW_ROWS and len(plan.folded) == 1:
         pieces = min(-(-plan.row // _PIECE), _MOST_PIECES)
@@ -81,8 +95,13 @@ class _Rows(FoldRooms):
         self.range = (0, self.length)
         is_short = len(plan.folded) == 1 and self.length <= _SHORT * self.lanes
         self.together = _TOGETHER if is_short and plan.rows % _TOGETHER == 0 else 1
+        self.are_columns = plan.folded[-1] < len(plan.sizes) - 1
+        """Whether rows that lie side by side, element by element, are worked on together."""
+        if self.are_columns:
+            self.together = plan.sizes[-1]
         self.gathers_rows = (
             self.together > 1
+            and not self.are_columns
             and plan.of_row_cost >= _DEAR_ROW
             and len(plan.kept) == 1
             and plan.rows % self.lanes == 0 == self.lanes % self.together
@@ -153,6 +172,11 @@ class _Rows(FoldRooms):
         `before` on."""
         b, many = self.b, self.together
         rows = [self.begin(b.add(first, at)) for at in range(many)]
+        if self.are_columns:  # what does not depend on the column is computed once
+            rows = [
+                replace(row, e=rows[0].e, place=(*rows[0].place[:-1], Coordinate(at)))
+                for at, row in enumerate(rows)
+            ]
         homes = self.homes()
         for at, row in enumerate(rows):
             for value, home in homes.items():
@@ -337,8 +361,9 @@ class _Rows(FoldRooms):
 
         with self.b.loop(low, high, step, flat) as loop:
             index = loop.index if flat else loop
+            inner = {e: e.scope() for e in scopes}
             after = body(
-                [e.scope() for e in scopes],
+                [inner[e] for e in scopes],
                 Coordinate(index, 0, None, step),
                 packed(loop.carried if flat else ()),
             )
@@ -389,8 +414,9 @@ class _Rows(FoldRooms):
             return sets
         mask = self.b.mask(self.b.index(self.length - whole), self.lanes)
         last = [*indices, Coordinate(whole, 1, None, self.lanes, self.range)]
+        inner = {e: e.scope(Places(self.b, self.lanes, mask)) for e in scopes}
         return [
-            self.step(e.scope(Places(self.b, self.lanes, mask)), row, at, state, last)
+            self.step(inner[e], row, at, state, last)
             for e, row, state in zip(scopes, rows, sets, strict=True)
         ]
 
@@ -425,9 +451,9 @@ class _Rows(FoldRooms):
             self.prefetch(row.next, indices, self.operands())
         if plan.rounds == 1:
             *outer, last = indices
-            for value in filter(frame.is_far, self.operands()):
-                ahead = Coordinate(b.add(last.base, _AHEAD_BYTES // frame.byte_size(value)))
-                self.prefetch(row.place, [*outer, ahead], [value])
+            for value, elements in frame.far_ahead(self.operands()):
+                ahead = Coordinate(b.add(last.base, elements))
+                self.prefetch(row.place, [*outer, ahead], [value], once=True)
         whole = [n for n, r in plan.whole if r == at]
         values = [e.at(frame.outputs[n], place) for n in whole]
         for value, saved in row.saved.items():
@@ -467,12 +493,14 @@ class _Rows(FoldRooms):
         row: Sequence[Coordinate],
         indices: Sequence[Coordinate],
         operands: Sequence[SSAValue],
+        *,
+        once: bool = False,
     ) -> None:
         at_dims = dict(zip(self.plan.kept, row, strict=True))
         at_dims |= dict(zip(self.plan.folded, indices, strict=True))
         place = [at_dims[d].base for d in range(len(self.plan.sizes))]
         for operand in operands:
-            self.frame.prefetch(operand, place)
+            self.frame.prefetch(operand, place, once=once)
 
     def bases(self, buffer: SSAValue, place: Sequence[Coordinate]) -> list[Index]:
         """Indices of a place in a result, or on the stack in a row of its own."""

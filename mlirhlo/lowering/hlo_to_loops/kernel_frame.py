@@ -25,6 +25,9 @@ _LINE = 64
 _STREAMED = 8
 """Results of so many times the second cache go past the caches: what reads them finds them gone anyway,
 and lines need not be read before they are written."""
+_AHEAD_BYTES = 1 << 12
+"""How far in front of a loop operands that no cache holds are asked for, all of them together: more would
+drive each other out of the places in the first cache that addresses of one page share."""
 _MOVES = frozenset(
     {
         "broadcast",
@@ -137,12 +140,21 @@ class Frame:
             for stored in stores:
                 self.b.vector_store(*stored, streaming=True)
 
-    def prefetch(self, operand: SSAValue, place: Sequence[Index]) -> None:
-        """Asks for the line of an element of an operand."""
+    def far_ahead(self, operands: Iterable[SSAValue]) -> Sequence[tuple[SSAValue, int]]:
+        """Those that no cache holds, and how many elements in front of a loop each is asked for."""
+        far = [v for v in operands if self.is_far(v)]
+        bytes_ = _AHEAD_BYTES >> max(len(far) - 1, 0).bit_length()
+        return [(v, bytes_ // self.byte_size(v)) for v in far]
+
+    def prefetch(self, operand: SSAValue, place: Sequence[Index], *, once: bool = False) -> None:
+        """Asks for the line of an element of an operand; `once`: which is not read again, so that what
+        is larger than all caches need not pass through them."""
         buffer = self.buffers[operand]
         rank = len(cast("MemRefType[Any]", buffer.type).get_shape())
+        passes = once and arrays_in(operand)[0].byte_size > current().l3_bytes
         # Complex numbers have one dimension more, of their parts.
-        self.b.prefetch(buffer, [*place, *[0] * (rank - len(place))])
+        place = [*place, *[0] * (rank - len(place))]
+        self.b.prefetch(buffer, place, locality=0 if passes else 3)
 
     def byte_size(self, value: SSAValue) -> int:
         """Bytes of an element."""

@@ -35,8 +35,6 @@ _LINE_BYTES = 64
 """Of the caches."""
 _LINES_AHEAD = 8
 """Lines of the cache that are asked for of a line of an operand: what follows, the processor finds."""
-_AHEAD_BYTES = 1 << 11
-"""How far in front of the loop operands that no cache holds are asked for."""
 
 
 def pointwise_kernel(frame: Frame) -> FuncOp:
@@ -79,11 +77,12 @@ class _Pointwise:
         self.streams: dict[int, SSAValue] = {}
         self.far = self.far_operands()
 
-    def far_operands(self) -> Sequence[SSAValue]:
-        """Operands read at the results' own places, too big for the caches."""
+    def far_operands(self) -> Sequence[tuple[SSAValue, int]]:
+        """Operands read at the results' own places, too big for the caches, and how many elements ahead
+        they are asked for."""
         frame, whole = self.frame, tuple(range(len(self.region)))
         reads = reads_of([frame.outputs[n] for n in self.numbers], frame.operands)
-        return [v for v, place in reads if place == whole and frame.is_far(v)]
+        return frame.far_ahead(v for v, place in reads if place == whole)
 
     def build(self) -> None:
         """The loops."""
@@ -228,8 +227,8 @@ class _Pointwise:
     def vectors(self, e: Elements, place: Sequence[Coordinate], low: Index, high: Index) -> None:
         """Whole vectors."""
         with self.b.loop(low, high, self.lanes) as i:
-            for value in self.far:
-                ahead = self.b.add(i, _AHEAD_BYTES // self.frame.byte_size(value))
+            for value, distance in self.far:
+                ahead = self.b.add(i, distance)
                 self.frame.prefetch(value, [*[c.base for c in place], ahead])
             self.element(e.scope(), [*place, self.along(i)])
 

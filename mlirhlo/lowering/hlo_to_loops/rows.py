@@ -45,8 +45,6 @@ _SCRATCH_BYTES = 32 << 10
 """What is saved of a row on the stack; longer rows save in results or not at all."""
 _LEAST_AHEAD, _MOST_AHEAD = 1 << 10, 1 << 16
 """Bytes of a row that is asked for while the one before it is worked on."""
-_AHEAD_BYTES = 1 << 12
-"""How far in front of the only round operands that no cache holds are asked for."""
 _PIECE = 1 << 15
 """Elements of a piece of a long row."""
 _FEW_ROWS = 16
@@ -453,9 +451,9 @@ class _Rows(FoldRooms):
             self.prefetch(row.next, indices, self.operands())
         if plan.rounds == 1:
             *outer, last = indices
-            for value in filter(frame.is_far, self.operands()):
-                ahead = Coordinate(b.add(last.base, _AHEAD_BYTES // frame.byte_size(value)))
-                self.prefetch(row.place, [*outer, ahead], [value])
+            for value, distance in frame.far_ahead(self.operands()):
+                ahead = Coordinate(b.add(last.base, distance))
+                self.prefetch(row.place, [*outer, ahead], [value], once=True)
         whole = [n for n, r in plan.whole if r == at]
         values = [e.at(frame.outputs[n], place) for n in whole]
         for value, saved in row.saved.items():
@@ -495,12 +493,14 @@ class _Rows(FoldRooms):
         row: Sequence[Coordinate],
         indices: Sequence[Coordinate],
         operands: Sequence[SSAValue],
+        *,
+        once: bool = False,
     ) -> None:
         at_dims = dict(zip(self.plan.kept, row, strict=True))
         at_dims |= dict(zip(self.plan.folded, indices, strict=True))
         place = [at_dims[d].base for d in range(len(self.plan.sizes))]
         for operand in operands:
-            self.frame.prefetch(operand, place)
+            self.frame.prefetch(operand, place, once=once)
 
     def bases(self, buffer: SSAValue, place: Sequence[Coordinate]) -> list[Index]:
         """Indices of a place in a result, or on the stack in a row of its own."""

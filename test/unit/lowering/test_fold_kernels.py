@@ -318,3 +318,25 @@ def test_what_is_read_once_is_asked_for_where_no_cache_holds_it(
     with target.using(replace(target.current(), l2_bytes=64)):
         agrees(text, arguments, tolerance=10 * EPSILON[type_])
         assert "memref.prefetch" in str(loops_of(mlirhlo.parse(text)))
+
+
+@pytest.mark.parametrize(("count", "elements"), [(1, 1024), (2, 512), (3, 256), (4, 256)])
+@pytest.mark.parametrize("l3_bytes", [64, 64 << 20])
+def test_what_is_asked_for_shares_the_first_cache(count: int, elements: int, l3_bytes: int) -> None:
+    """Four KiB of all operands; what is larger than all caches does not pass through them."""
+    names = [f"x{at}" for at in range(count)]
+    lines = [f"  {name} = f32[64,1032] parameter({at})" for at, name in enumerate(names)]
+    for at, name in enumerate(names[1:]):
+        before = names[0] if at == 0 else f"t{at - 1}"
+        lines.append(f"  t{at} = f32[64,1032] add({before}, {name})")
+    last = f"t{count - 2}" if count > 1 else names[0]
+    lines += [
+        "  zero = f32[] constant(0)",
+        f"  ROOT s = f32[64] reduce({last}, zero), dimensions={{1}}, to_apply=sum",
+    ]
+    text = text_of("\n".join(lines), reducer("sum", "f32", "add"))
+    with target.using(replace(target.current(), l2_bytes=64, l3_bytes=l3_bytes)):
+        loops = str(loops_of(mlirhlo.parse(text)))
+    assert f"arith.constant {elements} : index" in loops
+    assert ("localityHint = 0" in loops) == (l3_bytes == 64)
+    assert ("localityHint = 3" in loops) == (l3_bytes > 64)

@@ -235,7 +235,7 @@ def asks_ahead(module: mlirhlo.Module, *, equal_nan: bool) -> None:
 @pytest.mark.parametrize("element", ["f32", "bf16", "pred", "c64", "s4"])
 @pytest.mark.parametrize("sizes", ["4099", "37,64", "5,8,33"])
 def test_operands_that_no_cache_holds_are_asked_for(element: str, sizes: str) -> None:
-    """Two KiB ahead, beyond the end too, of every element type."""
+    """Ahead, beyond the end too, of every element type."""
     type_ = f"{element}[{sizes}]"
     opcode = "xor" if element in ("pred", "s4") else "add"
     module = mlirhlo.parse(f"{type_} {opcode}({type_} x, {type_} y)")

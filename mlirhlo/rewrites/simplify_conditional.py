@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from xdsl.ir import SSAValue
+
 from mlirhlo.analysis.effects import SideEffects
-from mlirhlo.dialects.hlo.attributes.base import integers, symbol
+from mlirhlo.dialects.hlo.attributes.base import integer, integers, symbol
 from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import (
     ComputationOp,
     ConditionalOp,
     ConstantOp,
+    GetTupleElementOp,
     Instruction,
     ParameterOp,
+    TupleOp,
 )
-from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.dialects.quick import insert_before
 from mlirhlo.rewrites.call_inliner import CallInlinerPass
 from mlirhlo.rewrites.computation_deduplicator import same_computation
+from mlirhlo.rewrites.dce import DcePass
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter, inherit
+from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
+from mlirhlo.rewrites.while_loops import count_calls, part, retype_parameter
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,8 @@ class SimplifyConditionalPass(HloPass):
 
     A conditional whose selector is a constant, or whose branches compute the same of the same operand,
     becomes a call, which is inlined. One with two branches that only hand on their operands becomes a
-    select. Side effects, control dependencies and shardings stay as they are.
+    select. Elements of a result that nobody reads, that all branches give twice, and elements of operands
+    that a branch does not read go. Side effects, control dependencies and shardings stay as they are.
     Source: reference of the passes, "Other simplifiers", `simplify-conditional`.
     """
 
@@ -48,8 +58,8 @@ class SimplifyConditionalPass(HloPass):
             return False
         computations = module.by_name()
         effects = SideEffects.of(module)
-        changed = False
-        called = False
+        calls = module.known(count_calls)
+        changed = called = shrunk = False
         for op in conditionals:
             if not isinstance(op, ConditionalOp) or op.control_predecessors:
                 continue
@@ -59,9 +69,14 @@ class SimplifyConditionalPass(HloPass):
                 changed = called = True
             elif not effects.of_instruction(op) and _select(op, computations):
                 changed = True
+            else:
+                shrunk |= _shrink(op, computations, calls, effects)
         if called:
             CallInlinerPass().run(module.afresh(), trace)
-        return changed
+        if shrunk:
+            TupleSimplifierPass().run(module.afresh(), trace)
+            DcePass().run(module.afresh(), trace)
+        return changed | shrunk
 
 
 def _taken(op: ConditionalOp, computations: dict[str, ComputationOp]) -> int | None:
@@ -124,3 +139,82 @@ def _select(op: ConditionalOp, computations: dict[str, ComputationOp]) -> bool:
 def _is_pred(owner: object) -> bool:
     shape = owner.shape if isinstance(owner, Instruction) else None
     return isinstance(shape, ArrayShape) and shape.element_type.name == "pred"
+
+
+def _shrink(
+    op: ConditionalOp,
+    computations: Mapping[str, ComputationOp],
+    calls: Mapping[str, int],
+    effects: SideEffects,
+) -> bool:
+    """Drops elements of the operands and of the result that nobody needs."""
+    names = op.called_computations
+    if "sharding" in op.properties or any(calls[name] != 1 for name in names):
+        return False
+    branches = [computations[name] for name in names]
+    if any("sharding" in b.root.properties for b in branches):
+        return False
+    changed = False
+    for number, branch in enumerate(branches):
+        changed |= _keep_arguments(op, 1 + number, branch)
+    return _keep_results(op, branches, effects) or changed
+
+
+def _parts_of(value: SSAValue) -> list[GetTupleElementOp] | None:
+    """What reads elements of a tuple; None where something else reads it."""
+    found = [use.operation for use in value.uses]
+    parts = [reader for reader in found if isinstance(reader, GetTupleElementOp)]
+    return parts if len(parts) == len(found) else None
+
+
+def _keep_results(
+    op: ConditionalOp, branches: Sequence[ComputationOp], effects: SideEffects
+) -> bool:
+    parts, roots = _parts_of(op.output), [branch.root for branch in branches]
+    if parts is None or not isinstance(op.shape, TupleShape):
+        return False
+    if not all(isinstance(root, TupleOp) for root in roots):
+        return False
+    first: dict[object, int] = {}
+    same = [
+        first.setdefault(values, k)
+        for k, values in enumerate(zip(*(root.inputs for root in roots), strict=True))
+    ]
+    kept = sorted({same[read.index] for read in parts})
+    if len(kept) == len(op.shape.elements):
+        return False
+    shape = TupleShape(tuple(op.shape.elements[k] for k in kept))
+    for root in roots:
+        properties = {k: v for k, v in root.properties.items() if k == "metadata"}
+        smaller = make("tuple", [root.inputs[k] for k in kept], shape, properties)
+        owners = [value.owner for value in root.inputs]
+        rewriter = Rewriter(root, lambda: effects)
+        rewriter.replace(root, smaller)
+        rewriter.erase_unread(*owners)
+    for read in parts:
+        read.properties["index"] = integer(kept.index(same[read.index]))
+    new = make("conditional", op.inputs, shape, dict(op.properties))
+    Rewriter(op).replace(op, new)
+    return True
+
+
+def _keep_arguments(op: Instruction, place: int, branch: ComputationOp) -> bool:
+    """Of the operand at `place`, the elements that the branch reads."""
+    (parameter,) = branch.parameters
+    parts, shape = _parts_of(parameter.output), parameter.shape
+    if parts is None or not isinstance(shape, TupleShape) or op.parent is None:
+        return False
+    kept = sorted({read.index for read in parts})
+    if len(kept) == len(shape.elements) or "sharding" in parameter.properties:
+        return False
+    given = op.operands[place]
+    smaller = TupleShape(tuple(shape.elements[k] for k in kept))
+    elements = [part(given, k, shape.elements[k]) for k in kept]
+    argument = make("tuple", elements, smaller)
+    for made in (*elements, argument):
+        insert_before(op, made)
+    op.operands[place] = argument.output
+    retype_parameter(branch, smaller)
+    for read in parts:
+        read.properties["index"] = integer(kept.index(read.index))
+    return True

@@ -18,13 +18,14 @@ from mlirhlo.dialects.hlo.ops import (
     WhileOp,
 )
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
+from mlirhlo.dialects.quick import insert_before
 from mlirhlo.rewrites.call_inliner import CallInlinerPass
 from mlirhlo.rewrites.dce import DcePass
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter, inherit
 from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
 from mlirhlo.rewrites.while_loop_constant_sinking import sink_value
-from mlirhlo.rewrites.while_loops import Loop, count_calls, keep_elements, understood
+from mlirhlo.rewrites.while_loops import Loop, count_calls, keep_elements, part, understood
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class SimplifyWhileLoopsPass(HloPass):
           =>   …the instructions of the body on %s
 
     An element that the body only hands on and nobody reads leaves the state; users of the result read
-    its initial value. Of two elements that start and change alike one stays, and none that is
+    its initial value. So do elements that nobody reads but to compute each other, and those that are
+    always the same constant. Of two elements that start and change alike one stays, and none that is
     a constant. Loops with side effects in
     the condition, control dependencies, or a computation that others call are left alone.
     Source: reference of the passes, "WhileLoopSimplifier".
@@ -67,7 +69,7 @@ class SimplifyWhileLoopsPass(HloPass):
                 _run_once(op)
                 changed = inlined = True
             else:
-                changed |= _shrink(understood(op, computations, calls))
+                changed |= _shrink(understood(op, computations, calls), effects)
         if inlined:
             CallInlinerPass().run(module.afresh(), trace)
         if changed:
@@ -82,16 +84,88 @@ def _run_once(op: WhileOp) -> None:
     Rewriter(op).replace(op, call)
 
 
-def _shrink(loop: Loop | None) -> bool:
+def _shrink(loop: Loop | None, effects: SideEffects) -> bool:
     """Merges elements that are alike, then drops those that nobody reads."""
     if loop is None:
         return False
-    merged = _merge(loop) | _propagate(loop)
+    handed_on = _hand_on_dead(loop, effects) | _hand_on_constants(loop)
+    merged = _merge(loop) | _propagate(loop) | handed_on
     unread = [k for k in range(len(loop.shape.elements)) if _is_unread(loop, k)]
     if not unread:
         return merged
     keep_elements(loop, [k for k in range(len(loop.shape.elements)) if k not in unread])
     return True
+
+
+def _hand_on_dead(loop: Loop, effects: SideEffects) -> bool:
+    """Lets the body hand on as they are the elements that only each other are computed from."""
+    indices = range(len(loop.shape.elements))
+    live = _live(loop, effects)
+    dead = [k for k in indices if k not in live and not loop.is_invariant(k)]
+    if not dead:
+        return False
+    old = [loop.root.inputs[k].owner for k in dead]
+    for k in dead:
+        _hand_on(loop, k)
+    Rewriter(loop.root, lambda: effects).erase_unread(*old)
+    return True
+
+
+def _hand_on_constants(loop: Loop) -> bool:
+    """Lets the body hand on an element that starts with a constant and is given it again."""
+    start = loop.op.inputs[0].owner
+    if not isinstance(start, TupleOp):
+        return False
+    changed = False
+    for index, (first, next_) in enumerate(zip(start.inputs, loop.root.inputs, strict=True)):
+        a, b = first.owner, next_.owner
+        if isinstance(a, ConstantOp) and isinstance(b, ConstantOp) and _is_alike(a, b):
+            _hand_on(loop, index)
+            changed = True
+    return changed
+
+
+def _is_alike(a: ConstantOp, b: ConstantOp) -> bool:
+    """Whether two constants have the same shape and bits, both known."""
+    known = a.literal is not None and not a.literal.is_elided
+    return known and a.shape == b.shape and a.properties["literal"] == b.properties["literal"]
+
+
+def _hand_on(loop: Loop, index: int) -> None:
+    """Lets the body give an element as it takes it."""
+    (parameter,) = loop.body.parameters
+    read = part(parameter.output, index, loop.shape.elements[index])
+    insert_before(loop.root, read)
+    loop.root.operands[index] = read.output
+
+
+def _live(loop: Loop, effects: SideEffects) -> set[int]:
+    """Elements that something needs: readers of the result, the condition, side effects in the body."""
+    readers = [use.operation for use in loop.op.output.uses]
+    if not all(isinstance(reader, GetTupleElementOp) for reader in readers):
+        return set(range(len(loop.shape.elements)))
+    known = [reader.index for reader in readers if isinstance(reader, GetTupleElementOp)]
+    known += [read.index for read in loop.reads(loop.condition) if read.output.first_use]
+    stack = [op for op in loop.body.instructions if effects.of_instruction(op)]
+    (parameter,) = loop.body.parameters
+    live: set[int] = set()
+    seen: set[Instruction] = {loop.root}
+    while known or stack:
+        if known:
+            index = known.pop()
+            owner = loop.root.inputs[index].owner
+            if index not in live and isinstance(owner, Instruction):
+                stack.append(owner)
+            live.add(index)
+            continue
+        op = stack.pop()
+        if op in seen:
+            continue
+        seen.add(op)
+        if isinstance(op, GetTupleElementOp) and op.operand is parameter.output:
+            known.append(op.index)
+        stack += [value.owner for value in op.operands if isinstance(value.owner, Instruction)]
+    return live
 
 
 def _is_unread(loop: Loop, index: int) -> bool:

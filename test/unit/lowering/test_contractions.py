@@ -330,6 +330,22 @@ def test_what_comes_after_a_dot(element: str, sizes: tuple[int, int, int]) -> No
     agrees(text)
 
 
+@pytest.mark.parametrize("then", ["1,40", "40,1", "1,40,1"])
+def test_dimensions_of_one_element_come_and_go_after_a_dot(then: str) -> None:
+    agrees(
+        f"""ENTRY e {{
+  x = f32[70] parameter(0)
+  y = f32[70,40] parameter(1)
+  z = f32[{then}] parameter(2)
+  d = f32[40] dot(x, y), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}
+  r = f32[{then}] reshape(d)
+  s = f32[{then}] multiply(r, z)
+  ROOT t = f32[40] reshape(s)
+}}
+"""
+    )
+
+
 def test_several_results_share_the_sums() -> None:
     agrees("""HloModule several
 ENTRY e {

@@ -12,11 +12,13 @@ from mlirhlo.dialects.hlo.ops import ComputationOp, ConvolutionOp, DotOp, Transp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.lowering.hlo_to_loops.canonical import canonical
 from mlirhlo.lowering.hlo_to_loops.contractions.blocked import blocked_kernel
 from mlirhlo.lowering.hlo_to_loops.contractions.convolution import of_convolution
 from mlirhlo.lowering.hlo_to_loops.contractions.dot import of_dot
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction
 from mlirhlo.lowering.hlo_to_loops.elements import physical_order
+from mlirhlo.lowering.hlo_to_loops.kernel_frame import values_between
 from mlirhlo.lowering.hlo_to_loops.kernels import (
     Computations,
     builds,
@@ -59,6 +61,21 @@ def contraction_kernel(
 
     None for everything else: see the conditions in the package's docstring.
     """
+    values = [o.value for o in outputs]
+    made = [v.owner for v in values_between(values, operands)]
+    if not any(isinstance(op, DotOp | ConvolutionOp) for op in made):
+        return None
+    kernel = _kernel_of(name, outputs, operands)
+    if kernel is None:
+        # Reshapes around it may add and take dimensions of one element alone.
+        plain = canonical([(v, None) for v in values], operands)
+        if plain is not None:
+            ends = [Output(v, array(v)) for v in plain.outputs]
+            kernel = _kernel_of(name, ends, plain.operands)
+    return kernel
+
+
+def _kernel_of(name: str, outputs: Sequence[Output], operands: Sequence[SSAValue]) -> FuncOp | None:
     found = the_contraction([o.value for o in outputs], operands)
     if found is None:
         return None

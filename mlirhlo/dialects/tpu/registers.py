@@ -95,10 +95,13 @@ def register_grid(layout: VectorLayout, shape: tuple[int, ...]) -> RegisterGrid 
     if full is None:
         return None
     rows, columns = layout.tiling
-    if columns != LANES or rows * columns > SUBLANES * LANES * (32 // layout.bits):
-        return None
     packing = 32 // layout.bits
     side = layout.tiles_a_register
+    if rows == 1 and columns in (LANES, LANES * packing):
+        # Single rows go from sublane to sublane, however long their tiles.
+        side, columns = layout.lanes_a_register // LANES, LANES
+    if columns != LANES or side == 0:
+        return None
     starts = tuple(0 if offset is None else offset for offset in layout.offsets)
     high = 1 if layout.offsets[0] is None else -(-(starts[0] + full[-2]) // rows)
     wide = 1 if layout.offsets[1] is None else -(-(starts[1] + full[-1]) // (columns * side))

@@ -157,10 +157,53 @@ class VectorLayout:
         first, second = (None if o == "*" else int(o) for o in (sublane, lane))
         return cls(int(bits), (first, second), (int(rows), int(columns)), dims)
 
+    def generalizes(self, other: Self, shape: tuple[int, ...]) -> bool:
+        """Whether registers of a vector of `shape` in this layout hold it in the other one too."""
+        if self.bits != other.bits or any(
+            mine is not None and mine != its
+            for mine, its in zip(self.offsets, other.offsets, strict=True)
+        ):
+            return False
+        mine, its = (layout.tiled_dimensions(shape) for layout in (self, other))
+        if mine != its and not self.tiling[0] == other.tiling[0] == 1:
+            return False
+        if self.tiling == other.tiling:
+            return True
+        # Of different tiles each dimension has one, or is replicated in larger ones.
+        slices = (
+            (self.tiling[0], other.tiling[0]),
+            (self.lanes_a_register, other.lanes_a_register),
+        )
+        return self.tiling[1] == other.tiling[1] == LANES and all(
+            (own is None and sizes[0] % sizes[1] == 0) or (at is not None and at + size <= least)
+            for own, at, size, least, sizes in zip(
+                self.offsets,
+                other.offsets,
+                mine,
+                (min(self.tiling[0], other.tiling[0]), LANES),
+                slices,
+                strict=True,
+            )
+        )
+
+    def tiled_dimensions(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The last two sizes of a vector of `shape`, with those that it has not as one."""
+        full = (1, 1, *shape)
+        if self.implicit == (-2, -1):
+            return (1, 1)
+        if self.implicit == (-1,):
+            return (full[-1], 1)
+        return (1, full[-1]) if self.implicit == (-2,) else full[-2:]
+
     @property
     def tiles_a_register(self) -> int:
         """How many tiles one register holds side by side."""
         return (32 // self.bits) * SUBLANES * LANES // prod(self.tiling)
+
+    @property
+    def lanes_a_register(self) -> int:
+        """How many lanes of one row a register holds, through all of its tiles."""
+        return self.tiles_a_register * self.tiling[1]
 
 
 def _numbers(numbers: tuple[int, ...]) -> str:

@@ -25,6 +25,7 @@ from mlirhlo.mosaic.interpreter.memory import (
 from mlirhlo.mosaic.interpreter.problems import fault, unfit
 from mlirhlo.mosaic.interpreter.registry import Activation, Run, Scope, means
 from mlirhlo.mosaic.interpreter.vector import masked_read, masked_write
+from mlirhlo.mosaic.target.tiling import is_tiled_vmem
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation
@@ -158,14 +159,18 @@ def store_at_indices(op: Operation, scope: Scope) -> Run:
 
 @means("tpu.memref_slice")
 def memref_slice(op: Operation, scope: Scope) -> Run:
-    """The box at the offsets, of the result's sizes; dynamic ones are operands."""
-    shape = shape_of(op.results[0].type)
-    rank = len(shape_of(op.operands[0].type))
+    """The box at the offsets, of the result's sizes; dynamic ones are operands.
+
+    Where registers go by tiles a box may have more than the source: it has what there is of it.
+    """
+    shape, is_tiled = shape_of(op.results[0].type), is_tiled_vmem(op.operands[0].type)
+    rank = len(shape)
 
     def run(frame: Activation, ref: MemRef, *rest: Any) -> Any:
         sizes, dynamic = [], iter(rest[rank:])
-        for size in shape:
-            sizes.append(int(next(dynamic)) if size < 0 else size)
+        for size, start, have in zip(shape, rest, ref.shape, strict=False):
+            count = int(next(dynamic)) if size < 0 else size
+            sizes.append(min(count, max(have - int(start), 0)) if is_tiled else count)
         index = box(ref, rest[:rank], sizes)
         return ref.part(lambda a: a[index])
 

@@ -237,8 +237,27 @@ def pack_subelements(op: Operation, scope: Scope) -> Run:
             parts[at] = narrow.astype(dtype).reshape(SUBLANES, LANES, keep)
         if not compressed:
             return np.stack(parts, axis=-1).reshape(shape)
-        rows = np.concatenate([np.moveaxis(part, 2, 1).reshape(-1, LANES) for part in parts])
-        return np.moveaxis(rows.reshape(SUBLANES, shape[2], LANES), 1, 2).copy()
+        return _by_rows(parts, shape[2])
+
+    return run
+
+
+def _by_rows(parts: list[Array], packing: int) -> Array:
+    """Rows of the parts one after another, `packing` in a sublane."""
+    rows = np.concatenate([np.moveaxis(part, 2, 1).reshape(-1, LANES) for part in parts])
+    return np.moveaxis(rows.reshape(SUBLANES, packing, LANES), 1, 2).copy()
+
+
+@means("tpu.pack_vmsk")
+def pack_vmsk(op: Operation, scope: Scope) -> Run:
+    """Masks of registers whose rows follow one another; `positions` say which part each is."""
+    packing = shape_of(op.results[0].type)[2]
+    positions = integers_of(op, "positions") or tuple(range(len(op.operands)))
+
+    def run(frame: Activation, *sources: Any) -> Any:
+        given = dict(zip(positions, sources, strict=True))
+        wide = [given[at].reshape(SUBLANES, LANES, -1) for at in range(len(sources))]
+        return _by_rows(wide, packing)
 
     return run
 

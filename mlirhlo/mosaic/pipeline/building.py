@@ -119,6 +119,12 @@ def with_layout(type_: Attribute, layout: TiledLayout | None) -> Attribute:
     return MemRefType(memref.element_type, memref.shape, stated, memref.memory_space)
 
 
+def with_shape(type_: Attribute, shape: Sequence[int]) -> Attribute:
+    """A memref type with other sizes."""
+    memref = cast("MemRefType[Any]", type_)
+    return MemRefType(memref.element_type, shape, memref.layout, memref.memory_space)
+
+
 def with_space(type_: Attribute, space: MemorySpaceAttr) -> Attribute:
     """A memref type in another memory."""
     memref = cast("MemRefType[Any]", type_)

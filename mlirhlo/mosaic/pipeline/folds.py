@@ -10,9 +10,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects.stablehlo.elements import DenseAttr
 from mlirhlo.mosaic.attributes import attribute_of, integer_of, name_of
-from mlirhlo.mosaic.pipeline.building import attribute, build, constant, insert, is_vector
+from mlirhlo.mosaic.pipeline.building import attribute, build, constant, insert, is_vector, replace
 from mlirhlo.mosaic.target.divisible import constant_of
-from mlirhlo.mosaic.target.tiling import shape_in
+from mlirhlo.mosaic.target.tiling import element_name, shape_in, width_in_bits
 
 RESHAPES = ("vector.shape_cast", "tpu.reshape")
 
@@ -99,16 +99,69 @@ def _fold_reshape(op: Operation) -> SSAValue | None:
     return None
 
 
-def _fold_registers(op: Operation) -> SSAValue | None:
-    """`unroll_vectors (roll_vectors x) => x`, where it has one register and one layout."""
+def unroll_rolled(op: Operation) -> bool:
+    """`unroll_vectors (roll_vectors x, y) => x, y`; whether it was so.
+
+    Without `in_layout` the registers are those of the vector's own layout.
+    """
     source = op.operands[0].owner
     if not isinstance(source, Operation) or name_of(source) != "tpu.roll_vectors":
+        return False
+    wanted = op.attributes.get("in_layout")
+    if wanted not in (None, source.attributes.get("out_layout")):
+        return False
+    if [value.type for value in source.operands] != [value.type for value in op.results]:
+        return False
+    replace(op, source.operands)
+    return True
+
+
+def _fold_bits(op: Operation) -> SSAValue | None:
+    """Bits seen otherwise, and otherwise again, are seen so once; as they are, not at all.
+
+    The last of several goes first, so that it is what there was before.
+    """
+    source, type_ = op.operands[0], op.results[0].type
+    owner = source.owner
+    if all(name_of(use.operation) == name_of(op) for use in op.results[0].uses):
         return None
-    if len(op.results) != 1 or len(source.operands) != 1:
+    if source.type == type_:
+        return source
+    if not isinstance(owner, Operation) or name_of(owner) != name_of(op):
         return None
-    if source.attributes.get("out_layout") != op.attributes.get("in_layout"):
+    if owner.operands[0].type == type_:
+        return owner.operands[0]
+    return insert(build(name_of(op), owner.operands, (type_,), None, op), op).results[0]
+
+
+def _fold_extension(op: Operation) -> SSAValue | None:
+    """What is only packed again in as few bits needs none above them."""
+    bits = width_in_bits(element_name(op.operands[0].type))
+    users = [use.operation for use in op.results[0].uses]
+    is_integer = element_name(op.results[0].type).startswith("i")
+    is_packed = bool(users) and all(
+        name_of(user) == "tpu.pack_subelements"
+        and width_in_bits(element_name(user.results[0].type)) <= bits
+        for user in users
+    )
+    if is_integer and is_packed:
+        op.properties["integer_extended"] = attribute("false")
+    return None
+
+
+def _fold_index(op: Operation) -> SSAValue | None:
+    """`index_cast (index_cast x) => x`"""
+    source = op.operands[0].owner
+    if not isinstance(source, Operation) or name_of(source) != name_of(op):
         return None
-    return source.operands[0]
+    return source.operands[0] if source.operands[0].type == op.results[0].type else None
+
+
+def _fold_slice(op: Operation) -> SSAValue | None:
+    """A slice at the beginning that has the type of its source is the source."""
+    source, *rest = op.operands
+    is_whole = source.type == op.results[0].type and all(constant_of(at) == 0 for at in rest)
+    return source if is_whole else None
 
 
 def _fold_unsigned(op: Operation) -> SSAValue | None:
@@ -176,6 +229,11 @@ def _fold_sums(op: Operation) -> SSAValue | None:
     return insert(new, op).results[0]
 
 
+def _fold_choice(op: Operation) -> SSAValue | None:
+    """`select m, x, x => x`"""
+    return op.operands[1] if op.operands[1] is op.operands[2] else None
+
+
 def _fold_twice(op: Operation) -> SSAValue | None:
     """`(x ^ c) ^ c => x`"""
     source = op.operands[0].owner
@@ -186,8 +244,10 @@ def _fold_twice(op: Operation) -> SSAValue | None:
 
 
 def _fold_extract(op: Operation) -> SSAValue | None:
-    """One element of a reshaped single element is that element."""
+    """A part of a splat is one; one element of a reshaped single element is that element."""
     source = op.operands[0].owner
+    if isinstance(source, Operation) and is_vector(op.results[0].type):
+        return _spread(op, source)
     if not isinstance(source, Operation) or name_of(source) not in RESHAPES:
         return None
     inner = source.operands[0]
@@ -224,14 +284,18 @@ FOLDS: Mapping[str, Callable[[Operation], SSAValue | None]] = {
     "arith.subi": _each(_fold_unit, _fold_sums),
     "arith.muli": _each(_fold_swapped, _fold_unit),
     "arith.divsi": _fold_unit,
+    "arith.select": _fold_choice,
     "arith.ori": _each(_fold_swapped, _fold_unit),
     "arith.xori": _each(_fold_swapped, _fold_twice),
     "vector.extract": _fold_extract,
+    "arith.index_cast": _fold_index,
+    "tpu.memref_slice": _fold_slice,
     "arith.sitofp": _fold_unsigned,
     "arith.uitofp": _fold_unsigned,
     "vector.broadcast": _fold_broadcast,
     "vector.shape_cast": _fold_reshape,
     "tpu.reshape": _fold_reshape,
-    "tpu.unroll_vectors": _fold_registers,
+    "tpu.bitcast_vreg": _fold_bits,
+    "tpu.unpack_subelements": _fold_extension,
 }
 """By operation, what it is the same as; None where it is itself."""

@@ -62,7 +62,7 @@ def _of_row(
         left = 0
     if left is None or tiles != wanted:
         return None
-    found = VectorLayout(bits, (0, left % (LANES * packing)), (1, LANES), (-2,))
+    found = VectorLayout(bits, (0, left % (LANES * packing)), (1, LANES * packing), (-2,))
     return found if register_grid(found, shape_in(vector)) is not None else None
 
 

@@ -14,7 +14,7 @@ from mlirhlo.mosaic.pipeline.building import (
 )
 from mlirhlo.mosaic.pipeline.constants import fold_constants
 from mlirhlo.mosaic.pipeline.control import simplify_control
-from mlirhlo.mosaic.pipeline.folds import FOLDS
+from mlirhlo.mosaic.pipeline.folds import FOLDS, unroll_rolled
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -61,6 +61,7 @@ _PURE = frozenset(
         "tpu.create_mask",
         "tpu.create_subelement_mask",
         "tpu.mask_cast",
+        "tpu.pack_vmsk",
         "tpu.assume_layout",
         "tpu.pack_elementwise",
         "tpu.unpack_elementwise",
@@ -114,6 +115,8 @@ def _fold_all(function: Operation) -> bool:
             if found is not None:
                 replace(op, [found])
                 changed = True
+            elif name_of(op) == "tpu.unroll_vectors":
+                changed |= unroll_rolled(op)
     return changed
 
 

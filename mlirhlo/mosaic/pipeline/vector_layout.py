@@ -321,7 +321,7 @@ def _part(op: Operation) -> tuple[list[Layout], list[Layout]]:
     row, lane = lists_of_numbers(op, "offsets")[-2:]
     offsets = (
         ((have.offsets[0] or 0) + row) % have.tiling[0],
-        ((have.offsets[1] or 0) + lane) % (LANES * have.tiles_a_register),
+        ((have.offsets[1] or 0) + lane) % have.lanes_a_register,
     )
     found = _with(have, offsets=offsets)
     if len(shape_in(source)) < 2 or register_grid(found, shape_in(result)) is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import MemRefType
 
-from mlirhlo.dialects.tpu.attributes import MemorySpaceAttr
+from mlirhlo.dialects.tpu.attributes import MemorySpaceAttr, TiledLayoutAttr
 from mlirhlo.dialects.tpu.types import DmaSemaphoreType, SemaphoreType
 from mlirhlo.dialects.tpu.values import LANES, SUBLANES, TiledLayout
 
@@ -58,6 +58,12 @@ def space_of(type_: Attribute) -> str:
     """`vmem`, `smem`, …; a reference that says nothing is in VMEM."""
     space = cast("MemRefType[Any]", type_).memory_space
     return space.data.space if isinstance(space, MemorySpaceAttr) else "vmem"
+
+
+def is_tiled_vmem(type_: Attribute) -> bool:
+    """Whether a reference to VMEM says its tiles, as from `infer-memref-layout` on."""
+    memref = cast("MemRefType[Any]", type_)
+    return isinstance(memref.layout, TiledLayoutAttr) and space_of(type_) == "vmem"
 
 
 def shape_in(type_: Attribute) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from mlirhlo.mosaic.attributes import (
     integer_of,
     name_of,
 )
-from mlirhlo.mosaic.target.tiling import element_name, shape_in, space_of
+from mlirhlo.mosaic.target.tiling import element_name, is_tiled_vmem, shape_in, space_of
 from mlirhlo.mosaic.verifier.constraint import Constraint, demand
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ def _slice(op: KernelOp) -> str | None:
     before, after = shape_in(op.operands[0].type), shape_in(op.results[0].type)
     if len(before) != len(after):
         return f"rank {len(before)} becomes {len(after)}"
+    if is_tiled_vmem(op.operands[0].type):
+        return None  # Registers take whole tiles, with what follows the elements.
     bad = [dim for dim, (a, b) in enumerate(zip(before, after, strict=True)) if 0 <= a < b]
     return f"dimension {bad[0]} grows from {before[bad[0]]} to {after[bad[0]]}" if bad else None
 

@@ -15,6 +15,7 @@ from mlirhlo.mosaic.attributes import name_of
 from mlirhlo.mosaic.pipeline.building import functions_of, is_vector, replace
 from mlirhlo.mosaic.pipeline.faults import cannot
 from mlirhlo.mosaic.pipeline.registers import (
+    counts,
     elementwise,
     memory,
     products,
@@ -49,8 +50,8 @@ _RULES: dict[str, Rule] = {
     "arith.constant": elementwise.constant,
     **dict.fromkeys(_CASTS, elementwise.cast),
     "tpu.bitcast": elementwise.bitcast,
-    "mosaic_tc.relayout": shapes.same,
-    "tpu.assume_layout": shapes.same,
+    "mosaic_tc.relayout": shapes.relayout,
+    "tpu.assume_layout": shapes.assume_layout,
     "tpu.reshape": shapes.same,
     "vector.shape_cast": shapes.same,
     "vector.broadcast": shapes.broadcast,
@@ -60,7 +61,7 @@ _RULES: dict[str, Rule] = {
     "tpu.repeat": shapes.repeat,
     "tpu.transpose": shapes.transpose,
     "tpu.gather": shapes.gather,
-    "tpu.iota": shapes.iota,
+    "tpu.iota": counts.iota,
     "tpu.dynamic_rotate": turns.rotate,
     "tpu.rotate": turns.rotate,
     "tpu.dynamic_gather": turns.gather,
@@ -75,6 +76,8 @@ _RULES: dict[str, Rule] = {
 }
 _ENDS = ("scf.yield", "scf.condition", "tpu.yield")
 _AS_THEY_ARE = ("tpu.roll_vectors", "tpu.unroll_vectors")
+_MADE = (*_AS_THEY_ARE, "tpu.transpose")
+"""Operations on whole vectors that say how these lie."""
 
 
 def apply_vector_layout(module: ModuleOp) -> None:
@@ -90,7 +93,8 @@ def apply_vector_layout(module: ModuleOp) -> None:
                 refuse(op, strides_are_of_rows, gathers_stay_in_registers)
                 _apply(op, state)
         for op in function.walk():
-            if not op.regions and name_of(op) not in (*_AS_THEY_ARE, *_ENDS):
+            is_end = name_of(op) in _ENDS and regions.has_vectors(op.operands)
+            if not op.regions and not is_end and name_of(op) not in _MADE:
                 _forget(op)
 
 

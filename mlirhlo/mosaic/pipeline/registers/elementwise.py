@@ -13,7 +13,6 @@ from mlirhlo.mosaic.pipeline.building import attribute, element_of, is_vector
 from mlirhlo.mosaic.pipeline.faults import cannot
 from mlirhlo.mosaic.pipeline.folds import splat
 from mlirhlo.mosaic.pipeline.registers.moving import (
-    Part,
     parts_of,
     relaid,
     rows_of,
@@ -22,6 +21,7 @@ from mlirhlo.mosaic.pipeline.registers.moving import (
     used_parts,
 )
 from mlirhlo.mosaic.pipeline.registers.state import (
+    Part,
     Registers,
     grid_of,
     is_float,
@@ -86,7 +86,7 @@ def bitcast(op: Operation, state: Registers) -> Sequence[Sequence[SSAValue]]:
     if grid_of(layout, result.type, op).count != len(registers):
         raise cannot(op, f"{source.type} is not the words of {result.type}")
     type_ = register_type(layout, result.type)
-    return [[state.cast(register, type_) for register in registers]]
+    return [[state.emit("tpu.bitcast_vreg", (one,), type_) for one in registers]]
 
 
 def cast(op: Operation, state: Registers) -> Sequence[Sequence[SSAValue]]:
@@ -112,7 +112,8 @@ def converted(
     inner = f32 if is_float(part.type) else i32
     outer = f32 if is_float(result) else i32
     words: list[SSAValue | None] = [None] * (len(part.registers) * old)
-    for at in used_parts(table):
+    wanted = (at for one in table for rows in one for at in used_parts(rows))
+    for at in dict.fromkeys(wanted):
         register = part.registers[at // old]
         if old == 1:
             words[at] = register

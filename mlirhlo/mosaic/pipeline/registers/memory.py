@@ -10,34 +10,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import i32
 
 from mlirhlo.dialects.tpu.values import LANES, SUBLANES, VectorLayout
 from mlirhlo.mosaic.attributes import flag_of, integers_of, name_of
 from mlirhlo.mosaic.pipeline.building import (
     attribute,
-    build,
-    constant,
     element_of,
-    insert,
     tiled_layout_of,
     vector_type,
+    with_shape,
 )
 from mlirhlo.mosaic.pipeline.faults import cannot
 from mlirhlo.mosaic.pipeline.memory_layout import is_repeated_row, memory_layout
-from mlirhlo.mosaic.pipeline.registers.moving import Part, moved, relaid
+from mlirhlo.mosaic.pipeline.registers.bounds import Bounds, bounds_of
+from mlirhlo.mosaic.pipeline.registers.moving import moved, relaid
 from mlirhlo.mosaic.pipeline.registers.shapes import numbered, part_of
 from mlirhlo.mosaic.pipeline.registers.state import (
+    Part,
     Registers,
     flat,
     grid_of,
     indices_of,
     layout_out,
-    mask_type,
-    packing_of,
     register_type,
 )
-from mlirhlo.mosaic.target.divisible import constant_of
+from mlirhlo.mosaic.target.divisible import constant_of, is_divisible
 from mlirhlo.mosaic.target.tiling import shape_in
 
 if TYPE_CHECKING:
@@ -53,67 +51,80 @@ class _Place:
     """Where one register lies in memory, and what of it is the vector's."""
 
     at: Sequence[SSAValue]
-    sublanes: tuple[bool, ...]
-    rows: tuple[int, int]
-    """The rows of the register's tile that are the vector's; all tiles side by side have the same."""
-    lanes: tuple[int, int]
-    """The lanes, through all tiles side by side."""
+    bounds: Bounds
 
 
-def _places(
-    base: SSAValue,
+def _tiles_taken(
+    base: SSAValue, indices: Sequence[SSAValue], shape: Sequence[int], state: Registers
+) -> tuple[SSAValue, list[int] | None]:
+    """A view of the tiles that a vector at `indices` takes part in, and its indices there; None for
+    those that were.
+
+    Dimensions are sliced off up to the vector's last tile, from a dynamic index on, so that the indices
+    of registers are constants; where the row is not known to begin a tile, the reference stays.
+    """
+    layout, rank = tiled_layout_of(base.type), len(shape)
+    assert layout is not None
+    tile = ((1,) + layout.tiles[0])[-min(rank, 2) :]
+    if rank > 1 and constant_of(indices[-2]) is None and not is_divisible(indices[-2], tile[0]):
+        return base, None
+    plain = rank - len(tile)
+    starts = [state.emit("arith.index_cast", (index,), i32) for index in indices[:plain]]
+    within = [0] * plain
+    zero: SSAValue | None = None
+    for index in indices[plain:]:
+        known = constant_of(index)
+        within.append(known or 0)
+        if known is None:
+            starts.append(state.emit("arith.index_cast", (index,), i32))
+            continue
+        zero = state.number(0) if zero is None else zero
+        starts.append(zero)
+    steps = (*(1,) * plain, *tile)
+    ends = [at + size for at, size in zip(within, shape, strict=True)]
+    padded = [-(-end // step) * step for end, step in zip(ends, steps, strict=True)]
+    sizes = {"operandSegmentSizes": attribute(f"array<i32: 1, {rank}, 0>")}
+    view = state.emit("tpu.memref_slice", (base, *starts), with_shape(base.type, padded), sizes)
+    return view, within
+
+
+def _place(
     indices: Sequence[SSAValue],
     type_: Attribute,
     layout: VectorLayout,
-    op: Operation,
-) -> list[_Place]:
-    """The places of the registers of a vector in memory, in the order of its grid."""
-    shape = shape_in(type_)
-    rank = len(shape)
-    grid = grid_of(layout, type_, op)
-    height, side, packing = layout.tiling[0], layout.tiles_a_register, packing_of(layout)
-    top, left = layout.offsets[0] or 0, layout.offsets[1] or 0
-    rows = 1 if rank == 1 else shape[-2]
-    found: list[_Place] = []
-    for index in indices_of(grid.shape):
-        *lead, high, wide = index
-        start = wide * LANES * side
-        steps = [*lead, high * height - top, start - left]
-        if rank == 1:
-            steps = [start - left]
-        first = (max(top - high * height, 0), min(top + rows - high * height, height))
-        lanes = (max(left - start, 0), min(left + shape[-1] - start, LANES * side))
-        sublanes: list[bool] = []
-        for sublane in range(SUBLANES):
-            tile, inside = divmod(sublane * packing, height)
-            is_row = inside < first[1] and inside + packing > first[0]
-            after = tile + max(1, packing // height)
-            is_lane = tile * LANES < lanes[1] and after * LANES > lanes[0]
-            sublanes.append(is_row and is_lane)
-        at = [moved_index(i, by, op) for i, by in zip(indices, steps[-rank:], strict=True)]
-        found.append(_Place(at, tuple(sublanes), first, lanes))
-    return found
+    at: tuple[int, ...],
+    state: Registers,
+    *,
+    lane_first: bool,
+) -> _Place:
+    """The place in memory of the register at an index of the grid of a vector."""
+    assert state.op is not None
+    rank = len(indices)
+    steps = [*at[:-2], at[-2] * layout.tiling[0] - (layout.offsets[0] or 0)]
+    steps.append(at[-1] * layout.lanes_a_register - (layout.offsets[1] or 0))
+    if rank == 1:
+        steps = steps[-1:]
+    order = list(range(rank))
+    if lane_first and rank > 1:
+        order[-2:] = [rank - 1, rank - 2]
+    made = {dim: moved_index(indices[dim], steps[dim], state) for dim in order}
+    return _Place([made[dim] for dim in range(rank)], bounds_of(layout, type_, at, state.op))
 
 
-def moved_index(index: SSAValue, by: int, op: Operation) -> SSAValue:
+def moved_index(index: SSAValue, by: int, state: Registers) -> SSAValue:
     """`index + by`, as a constant where the index is one."""
-    if by == 0:
-        return index
     known = constant_of(index)
     if known is not None:
-        return insert(constant(known + by, IndexType()), op).results[0]
-    step = insert(constant(by, IndexType()), op).results[0]
-    return insert(build("arith.addi", (index, step), (index.type,)), op).results[0]
+        return state.index(known + by)
+    return state.emit("arith.addi", (index, state.index(by)), index.type)
 
 
 def _flags(sublanes: Sequence[bool]) -> Attribute:
     return attribute(f"array<i1: {', '.join(str(one).lower() for one in sublanes)}>")
 
 
-_EVERYWHERE = {
-    "sublane_mask": _flags((True,) * SUBLANES),
-    "sublane_stride": attribute("0 : i32"),
-}
+_ALL = (True,) * SUBLANES
+_EVERYWHERE = {"sublane_mask": _flags(_ALL), "sublane_stride": attribute("0 : i32")}
 """One row in all sublanes."""
 
 
@@ -140,22 +151,25 @@ def _loaded(op: Operation, state: Registers, type_: Attribute) -> Part:
     if layout is None:
         raise cannot(op, f"from {base.type} at these indices", "load whole tiles, and slice them")
     repeats = is_repeated_row(base.type, layout, type_)
-    registers = [
-        state.emit(
-            "tpu.load",
-            (base, *place.at),
-            register_type(layout, type_),
-            _EVERYWHERE if repeats else {"sublane_mask": _flags(place.sublanes)},
-        )
-        for place in _places(base, indices, type_, layout, op)
-    ]
+    view, within = _tiles_taken(base, indices, shape_in(type_), state)
+    indices = indices if within is None else [state.index(at) for at in within]
+    registers: list[SSAValue] = []
+    for at in indices_of(grid_of(layout, type_, op).shape):
+        place = _place(indices, type_, layout, at, state, lane_first=True)
+        sublanes = place.bounds.sublanes() if place.bounds.varies_by_sublane else _ALL
+        flags = _EVERYWHERE if repeats else {"sublane_mask": _flags(sublanes)}
+        register = register_type(layout, type_)
+        registers.append(state.emit("tpu.load", (view, *place.at), register, flags))
     if repeats:
         layout = VectorLayout(layout.bits, (None, layout.offsets[1]), layout.tiling)
     return Part(registers, layout, type_)
 
 
 def store(op: Operation, state: Registers) -> Made:
-    """The registers as they lie in memory; what is none of the vector's is masked off."""
+    """The registers as they lie in memory; what is none of the vector's is masked off.
+
+    Where elements that share a word are not all the vector's, the rest is loaded and written back.
+    """
     base, indices, mask = _operands(op)
     part = part_of(op, state, 0)
     layout = memory_layout(base.type, part.type, indices)
@@ -165,83 +179,28 @@ def store(op: Operation, state: Registers) -> Made:
     masks: Sequence[SSAValue | None] = [None] * len(registers)
     if mask is not None:
         masks = relaid(state, part_of(op, state, len(op.operands) - 1), layout)
-    places = _places(base, indices, part.type, layout, op)
-    for register, place, wanted in zip(registers, places, masks, strict=True):
-        edge = _edge(state, place, layout, shape_in(part.type), shape_in(base.type), indices)
-        given = state.both(wanted, edge)
+    view, within = _tiles_taken(base, indices, shape_in(part.type), state)
+    indices = indices if within is None else [state.index(at) for at in within]
+    grid = indices_of(grid_of(layout, part.type, op).shape)
+    for at, register, wanted in zip(grid, registers, masks, strict=True):
+        place = _place(indices, part.type, layout, at, state, lane_first=False)
+        bounds = place.bounds
+        flags = {"sublane_mask": _flags(bounds.sublanes())}
+        value, given = register, wanted
+        if bounds.varies_by_element and not flag_of(op, "add"):
+            there = state.emit("tpu.load", (view, *place.at), register.type, flags)
+            edge = bounds.mask(state)
+            value = state.emit("arith.select", (edge, register, there), register.type)
+        elif bounds.varies_by_lane or bounds.varies_by_element:
+            edge = bounds.mask(state)
+            given = edge if wanted is None else state.both(wanted, edge)
         segments = f"1, 1, {len(place.at)}, {int(given is not None)}"
-        attributes = {
-            "sublane_mask": _flags(place.sublanes),
-            "operandSegmentSizes": attribute(f"array<i32: {segments}>"),
-        }
+        flags["operandSegmentSizes"] = attribute(f"array<i32: {segments}>")
         if flag_of(op, "add"):
-            attributes["add"] = attribute("true")
+            flags["add"] = attribute("true")
         more = () if given is None else (given,)
-        state.effect("tpu.store", (register, base, *place.at, *more), attributes)
+        state.effect("tpu.store", (value, view, *place.at, *more), flags)
     return []
-
-
-def _edge(
-    state: Registers,
-    place: _Place,
-    layout: VectorLayout,
-    shape: Sequence[int],
-    memory: Sequence[int],
-    indices: Sequence[SSAValue],
-) -> SSAValue | None:
-    """What of a register is the vector's, where sublanes do not say it and memory has more there."""
-    packing, side, height = packing_of(layout), layout.tiles_a_register, layout.tiling[0]
-    mask: SSAValue | None = None
-    low, high = place.rows
-    is_row = len(shape) == 1
-    at = 0 if is_row else constant_of(indices[-2])
-    is_last = is_row or (at is not None and at + shape[-2] == memory[-2])
-    if height >= packing and (low % packing or (high % packing and not is_last)):
-        for tile in range(side):
-            one = _rows(state, tile * height + low, tile * height + high, packing)
-            mask = one if mask is None else state.emit("arith.ori", (mask, one), one.type)
-    left, right = place.lanes
-    column = constant_of(indices[-1])
-    is_end = column is not None and column + shape[-1] == memory[-1]
-    if height >= packing and left % LANES == 0 and (right % LANES == 0 or (is_end and left == 0)):
-        return mask
-    if side == 1:
-        return state.both(mask, state.box((0, SUBLANES), (left, right), packing))
-    return state.both(mask, _tiles(state, left, right, height, packing))
-
-
-def _rows(state: Registers, low: int, high: int, packing: int) -> SSAValue:
-    """A mask of rows of a register, of which a sublane has `packing`."""
-    whole = state.box((low // packing, high // packing), (0, LANES), packing)
-    if whole is not None and low % packing == high % packing == 0:
-        return whole
-    ends = {"from": attribute(f"{low} : i32"), "to": attribute(f"{high} : i32")}
-    return state.emit("tpu.create_subelement_mask", (), mask_type(packing), ends)
-
-
-def _tiles(state: Registers, left: int, right: int, height: int, packing: int) -> SSAValue | None:
-    """A mask of lanes through tiles side by side: parts of the first and last ones, all of others."""
-    first, last = left // LANES, -(-right // LANES)
-    if first == 0 and left == 0 and right == last * LANES and last * height == SUBLANES * packing:
-        return None
-    spans: list[tuple[int, int, int, int]] = []
-    if last - first == 1:
-        spans.append((first, last, left - first * LANES, right - first * LANES))
-    else:
-        inner = (first + (left % LANES > 0), last - (right % LANES > 0))
-        if left % LANES:
-            spans.append((first, first + 1, left % LANES, LANES))
-        if inner[0] < inner[1]:
-            spans.append((*inner, 0, LANES))
-        if right % LANES:
-            spans.append((last - 1, last, 0, right % LANES))
-    mask: SSAValue | None = None
-    for begin, end, low, high in spans:
-        rows = _rows(state, begin * height, end * height, packing)
-        one = state.both(rows, state.box((0, SUBLANES), (low, high), packing))
-        assert one is not None
-        mask = one if mask is None else state.emit("arith.ori", (mask, one), one.type)
-    return mask
 
 
 def strided(op: Operation, state: Registers) -> Made:
@@ -265,6 +224,8 @@ def strided(op: Operation, state: Registers) -> Made:
     if is_store:
         registers = relaid(state, part_of(op, state, 0), words)
     grid = grid_of(words, type_, op).shape
+    spans = [size * step for size, step in zip(shape, steps, strict=True)]
+    view, within = _tiles_taken(base, indices, spans, state)
     stride = {"sublane_stride": attribute(f"{steps[-2]} : i32")}
     for at in indices_of(grid):
         *lead, high, _ = at
@@ -273,14 +234,17 @@ def strided(op: Operation, state: Registers) -> Made:
             high * SUBLANES * steps[-2],
             0,
         ]
-        where = [moved_index(i, b, op) for i, b in zip(indices, by, strict=True)]
+        if within is None:
+            where = [moved_index(i, b, state) for i, b in zip(indices, by, strict=True)]
+        else:
+            where = [state.index(i + b) for i, b in zip(within, by, strict=True)]
         rows = min(shape[-2] - high * SUBLANES, SUBLANES)
         flags = {"sublane_mask": _flags([row < rows for row in range(SUBLANES)]), **stride}
         if is_store:
             flags["operandSegmentSizes"] = attribute(f"array<i32: 1, 1, {len(where)}, 0>")
-            state.effect("tpu.store", (registers[flat(at, grid)], base, *where), flags)
+            state.effect("tpu.store", (registers[flat(at, grid)], view, *where), flags)
         else:
-            made = state.emit("tpu.load", (base, *where), register_type(words, type_), flags)
+            made = state.emit("tpu.load", (view, *where), register_type(words, type_), flags)
             registers.append(made)
     if is_store:
         return []

@@ -21,8 +21,10 @@ import numpy as np
 from mlirhlo.dialects.tpu.attributes import PackFormatAttr
 from mlirhlo.dialects.tpu.registers import Places
 from mlirhlo.dialects.tpu.values import LANES, SUBLANES, VectorLayout
-from mlirhlo.mosaic.pipeline.building import attribute, element_of
+from mlirhlo.mosaic.pipeline.building import attribute, element_of, vector_type
+from mlirhlo.mosaic.pipeline.registers.retiling import retiled
 from mlirhlo.mosaic.pipeline.registers.state import (
+    Part,
     Registers,
     grid_of,
     integer_type,
@@ -42,27 +44,53 @@ _FEW_LANES = 3
 """Lanes that want one and the same lane from which on it is spread to all of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A vector in registers, as the source of a move."""
-
-    registers: Sequence[SSAValue]
-    layout: VectorLayout
-    type: Attribute
-
-
 def relaid(state: Registers, part: Part, layout: VectorLayout) -> list[SSAValue]:
-    """The registers of the same vector in another layout."""
+    """The registers of the same vector in another layout.
+
+    They stay where they hold the vector so too; one that is the same everywhere stands for all. Others
+    are moved as integers of their width.
+    """
     if part.layout == layout:
         return list(part.registers)
+    assert state.op is not None
+    count = grid_of(layout, part.type, state.op).count
+    if count == len(part.registers) and part.layout.generalizes(layout, shape_in(part.type)):
+        return list(part.registers)
+    is_mask = str(element_of(part.type)) == "i1"
     size = np.prod(shape_in(part.type), dtype=int)
-    return moved(state, [part], np.arange(size), part.type, layout)
+    is_splat = part.layout.offsets == (None, None) and part.layout.tiles_a_register == 1
+    if is_splat and is_mask:
+        type_ = register_type(layout, part.type)
+        seen = [state.emit("tpu.mask_cast", (one,), type_) for one in dict.fromkeys(part.registers)]
+        if len(seen) == 1:
+            return seen * count
+    if is_mask or is_splat or part.layout.bits != layout.bits:
+        return moved(state, [part], np.arange(size), part.type, layout)
+    bits = vector_type(shape_in(part.type), integer_type(layout.bits))
+    type_ = register_type(layout, bits)
+    seen = [state.emit("tpu.bitcast_vreg", (one,), type_) for one in part.registers]
+    whole = Part(seen, part.layout, bits)
+    made = retiled(state, whole, layout)
+    if made is None:
+        # Tiles of other heights have other rows in a word.
+        is_repacked = layout.bits < 32 and part.layout.tiling != layout.tiling
+        made = moved(state, [whole], np.arange(size), bits, layout, by_words=not is_repacked)
+        for one in made if is_repacked else ():
+            state.emit("tpu.bitcast_vreg", (one,), word_type())
+    final = register_type(layout, part.type)
+    return [state.emit("tpu.bitcast_vreg", (one,), final) for one in made]
 
 
 def moved(
-    state: Registers, parts: Sequence[Part], source: Any, type_: Attribute, layout: VectorLayout
+    state: Registers,
+    parts: Sequence[Part],
+    source: Any,
+    type_: Attribute,
+    layout: VectorLayout,
+    *,
+    by_words: bool = True,
 ) -> list[SSAValue]:
-    """The registers of a vector of `type_` in `layout`.
+    """The registers of a vector of `type_` in `layout`; narrow elements by words, where that is possible.
 
     `source` has for each of its elements the row-major number of the element it is, counted through all
     parts one after another. Parts have elements of one type.
@@ -71,7 +99,8 @@ def moved(
     parts = [part if part.layout.bits == bits else _of_width(state, part, bits) for part in parts]
     table = table_of(state, parts, source, type_, layout)
     registers = [register for part in parts for register in part.registers]
-    return assemble(state, registers, bits, table, register_type(layout, type_))
+    register = register_type(layout, type_)
+    return assemble(state, registers, bits, table, register, by_words=by_words)
 
 
 def _of_width(state: Registers, part: Part, bits: int) -> Part:
@@ -140,6 +169,8 @@ def assemble(
     bits: int,
     table: Any,
     type_: Attribute,
+    *,
+    by_words: bool = True,
 ) -> list[SSAValue]:
     """Registers of `type_` by a table of places in `registers`, whose elements have `bits`.
 
@@ -149,7 +180,7 @@ def assemble(
     old = 32 // bits
     word, sub = table // old, table % old
     is_mask = str(element_of(type_)) == "i1"
-    if old == packing:
+    if old == packing and by_words:
         whole = _whole_words(table, word, sub)
         if whole is not None:
             mover = _Words(state, registers, is_mask)
@@ -207,7 +238,7 @@ def _whole_words(table: Any, word: Any, sub: Any) -> Any:
 
 
 def unpacked(state: Registers, register: SSAValue, part: int) -> SSAValue:
-    """Part `part` of the rows of a packed register as words: bits below, zeros above."""
+    """Part `part` of the rows of a packed register as words, whose low bits are the elements'."""
     shape = shape_in(register.type)
     packing = shape[2] if len(shape) == 3 else 1
     bits = 32 // packing
@@ -223,7 +254,6 @@ def unpacked(state: Registers, register: SSAValue, part: int) -> SSAValue:
         word_type(),
         {
             "index": attribute(f"{part} : i32"),
-            "integer_extended": attribute("false"),
             "pack_format": PackFormatAttr("compressed"),
         },
     )
@@ -354,7 +384,7 @@ class _Words:
                     {"dimensions": attribute("array<i32: 1>")},
                 )
             else:
-                self.spread[key] = turned(state, value, amount, 1)
+                self.spread[key] = state.turned(value, amount, 1)
         return self.spread[key]
 
     def _sublanes(
@@ -367,7 +397,7 @@ class _Words:
         key = (number, amount, sum((row + 1) * 9**at for at, row in enumerate(pattern)))
         if key not in self.turned:
             if len(turns) == 1:
-                self.turned[key] = turned(self.state, value, turns.pop(), 0)
+                self.turned[key] = self.state.turned(value, turns.pop(), 0)
             else:
                 rows = ", ".join(str(max(row, 0)) for row in pattern)
                 self.turned[key] = self.state.emit(
@@ -385,24 +415,15 @@ class _Words:
         """True where wanted, false where others are; a box where one does."""
         found: SSAValue | None = None
         for rows, lanes in _boxes(wanted, others):
-            box = self.state.box(rows, lanes)
-            if box is None:
+            if (rows, lanes) == ((0, SUBLANES), (0, LANES)):
                 box = self.state.splat("true", mask_type())
+            else:
+                box = self.state.box(rows, lanes)
             found = (
                 box if found is None else self.state.emit("arith.ori", (found, box), mask_type())
             )
         assert found is not None
         return found
-
-
-def turned(state: Registers, value: SSAValue, amount: int, dim: int) -> SSAValue:
-    """Words turned along sublanes (0) or lanes (1)."""
-    return state.emit(
-        "tpu.dynamic_rotate",
-        (value, state.number(amount)),
-        word_type(),
-        {"dimension": attribute(f"{dim} : si32")},
-    )
 
 
 def _row_maps(where: Any, from_sublane: Any) -> list[tuple[Any, tuple[int, ...]]]:

@@ -9,9 +9,10 @@ from xdsl.dialects.builtin import i32
 from mlirhlo.mosaic.attributes import name_of
 from mlirhlo.mosaic.pipeline.building import element_of, is_vector, vector_type
 from mlirhlo.mosaic.pipeline.registers.elementwise import attributes_of
-from mlirhlo.mosaic.pipeline.registers.moving import Part, moved
+from mlirhlo.mosaic.pipeline.registers.moving import moved
 from mlirhlo.mosaic.pipeline.registers.shapes import numbered, part_of
 from mlirhlo.mosaic.pipeline.registers.state import (
+    Part,
     Registers,
     Rule,
     grid_of,

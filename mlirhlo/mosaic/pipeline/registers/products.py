@@ -8,16 +8,19 @@ from mlirhlo.dialects.tpu.values import LANES, SUBLANES, VectorLayout
 from mlirhlo.mosaic.attributes import attribute_of, lists_of
 from mlirhlo.mosaic.pipeline.building import element_of, vector_type
 from mlirhlo.mosaic.pipeline.faults import cannot
+from mlirhlo.mosaic.pipeline.registers.bounds import Bounds, bounds_of
 from mlirhlo.mosaic.pipeline.registers.elementwise import attributes_of
-from mlirhlo.mosaic.pipeline.registers.moving import Part, relaid, undefined
+from mlirhlo.mosaic.pipeline.registers.moving import relaid, undefined
 from mlirhlo.mosaic.pipeline.registers.shapes import part_of
 from mlirhlo.mosaic.pipeline.registers.state import (
+    Part,
     Registers,
     grid_of,
-    is_float,
+    indices_of,
     layout_out,
     packing_of,
     register_type,
+    word_type,
 )
 from mlirhlo.mosaic.target.tiling import shape_in
 
@@ -48,25 +51,29 @@ def matmul(op: Operation, state: Registers) -> Made:
     attributes = {
         k: v for k, v in attributes_of(op).items() if k not in ("transpose_lhs", "transpose_rhs")
     }
+    nothing = [undefined(state, register_type(part.layout, part.type)) for part in sides]
+    lhs = _contracted(state, op, lhs, along_lanes=True)
+    rhs = _contracted(state, op, rhs, along_lanes=is_flipped)
+    blocks = [
+        _block(state, op, lhs, (0, deep), height, nothing[0]) for deep in range(-(-depth // LANES))
+    ]
+    column = vector_type((height, LANES), element_of(acc.type))
     columns: list[list[SSAValue]] = []
     for wide in range(-(-width // LANES)):
-        total: SSAValue | None = None
-        for deep in range(-(-depth // LANES)):
-            inside = min(depth - deep * LANES, LANES)
-            left = _block(state, op, lhs, 0, deep, height, (rows, inside), in_lanes=True)
-            # Of columns that are not the result's nothing is kept.
-            if is_flipped:
-                right = _block(state, op, rhs, wide, deep, LANES, (width, inside), in_lanes=True)
+        made: list[SSAValue] = []
+        for deep, left in enumerate(blocks):
+            at = (wide, deep) if is_flipped else (deep, wide)
+            right = _block(state, op, rhs, at, LANES, nothing[1])
+            if made:
+                total = state.rolled(made, column, acc.layout)
             else:
-                right = _block(state, op, rhs, deep, wide, LANES, (inside, LANES), in_lanes=False)
-            if total is None:
-                total = _block(state, op, acc, 0, wide, height, (rows, LANES), in_lanes=None)
+                total = _block(state, op, acc, (0, wide), height, nothing[2])
             total = state.emit("tpu.matmul", (left, right, total), total.type, attributes)
-        assert total is not None
-        columns.append(list(state.of(total, acc.layout)))
+            made = state.of(total, acc.layout)
+        columns.append(made)
     grid = grid_of(acc.layout, op.results[0].type, op).shape
-    made = [columns[wide][high] for high in range(grid[0]) for wide in range(grid[1])]
-    result = Part(made, acc.layout, op.results[0].type)
+    found = [columns[wide][high] for high in range(grid[0]) for wide in range(grid[1])]
+    result = Part(found, acc.layout, op.results[0].type)
     return [relaid(state, result, layout_out(op))]
 
 
@@ -76,42 +83,45 @@ def _whole(state: Registers, part: Part) -> Part:
     return Part(relaid(state, part, layout), layout, part.type)
 
 
+def _contracted(state: Registers, op: Operation, part: Part, *, along_lanes: bool) -> Part:
+    """The operand with zeros where its last registers have no more of the contraction."""
+    zero = undefined(state, register_type(part.layout, part.type))
+    grid = grid_of(part.layout, part.type, op).shape
+    dim = 1 if along_lanes else 0
+    bounds = [bounds_of(part.layout, part.type, at, op) for at in indices_of(grid)]
+    registers = list(part.registers)
+    for number, (at, one) in enumerate(zip(indices_of(grid), bounds, strict=True)):
+        if at[dim] < grid[dim] - 1:
+            continue
+        whole = (0, LANES if along_lanes else part.layout.tiling[0])
+        if (one.lanes if along_lanes else one.rows) == whole:
+            continue
+        everything = (0, part.layout.tiling[0]), (0, LANES)
+        box = (everything[0], one.lanes) if along_lanes else (one.rows, everything[1])
+        mask = Bounds(part.layout, *box).mask(state)
+        sides = [registers[number], zero]
+        if shape_in(mask.type) != shape_in(zero.type):
+            # A mask of words picks words.
+            sides = [state.emit("tpu.bitcast_vreg", (side,), word_type()) for side in sides]
+        chosen = state.emit("arith.select", (mask, *sides), sides[0].type)
+        registers[number] = state.cast(chosen, zero.type)
+    return Part(registers, part.layout, part.type)
+
+
 def _block(
     state: Registers,
     op: Operation,
     part: Part,
-    high: int,
-    wide: int,
+    at: tuple[int, int],
     height: int,
-    inside: tuple[int, int],
-    *,
-    in_lanes: bool | None,
+    nothing: SSAValue,
 ) -> SSAValue:
-    """`height` rows and 128 lanes of an operand, rolled; zeros where the contraction has no more.
-
-    `in_lanes` says that the contraction goes along lanes; None that nothing is contracted.
-    """
-    packing = packing_of(part.layout)
-    each = SUBLANES * packing
+    """`height` rows and 128 lanes of an operand, rolled; `nothing` where it has no more registers."""
+    each = SUBLANES * packing_of(part.layout)
     grid = grid_of(part.layout, part.type, op).shape
-    zero = "0.0" if is_float(part.type) else "0"
-    type_ = register_type(part.layout, part.type)
     given: list[SSAValue] = []
-    for at in range(height // each):
-        row = high * (LANES // each) + at
-        if row >= grid[0]:
-            given.append(undefined(state, type_))
-            continue
-        register = part.registers[row * grid[1] + wide]
-        mask: SSAValue | None = None
-        if in_lanes is True:
-            mask = state.inside(each, inside[1], packing)
-        elif in_lanes is False:
-            left = inside[0] - at * each
-            if left <= 0:
-                given.append(undefined(state, type_))
-                continue
-            mask = state.inside(left, LANES, packing)
-        given.append(state.kept(register, mask, zero))
+    for number in range(height // each):
+        row = at[0] * (LANES // each) + number
+        given.append(part.registers[row * grid[1] + at[1]] if row < grid[0] else nothing)
     block = vector_type((height, LANES), element_of(part.type))
     return state.rolled(given, block, part.layout)

@@ -11,10 +11,12 @@ from mlirhlo.dialects.tpu.values import LANES, SUBLANES, VectorLayout
 from mlirhlo.mosaic.attributes import attribute_of, case_of, integer_of, integers_of
 from mlirhlo.mosaic.pipeline.building import attribute, element_of, vector_type
 from mlirhlo.mosaic.pipeline.faults import cannot
+from mlirhlo.mosaic.pipeline.registers.bounds import bounds_of
 from mlirhlo.mosaic.pipeline.registers.elementwise import converted
-from mlirhlo.mosaic.pipeline.registers.moving import Part, moved, relaid
+from mlirhlo.mosaic.pipeline.registers.moving import moved, relaid
 from mlirhlo.mosaic.pipeline.registers.shapes import explicit, numbered, part_of
 from mlirhlo.mosaic.pipeline.registers.state import (
+    Part,
     Registers,
     flat,
     grid_of,
@@ -71,34 +73,39 @@ def reduce(op: Operation, state: Registers) -> Made:
         raise cannot(op, f"of kind {kind}", "reduce by sum, max or min")
     part = _prepared(op, state)
     floats = is_float(part.type)
-    shape = shape_in(part.type)
-    is_reduced = [int(dim in (integers_of(op, "dimensions") or ())) for dim in range(len(shape))]
-    full = explicit(shape, part.layout.implicit)
-    full = [size or 1 for size in full]
+    rank = len(shape_in(part.type))
+    is_reduced = [int(dim in (integers_of(op, "dimensions") or ())) for dim in range(rank)]
     dims = explicit(is_reduced, part.layout.implicit)
     combine = _COMBINE[kind][not floats]
-    neutral = _NEUTRAL[kind][not floats]
     grid = grid_of(part.layout, part.type, op).shape
     type_ = typed(element_of(part.type), 1)
-    made: dict[tuple[int, ...], SSAValue] = {}
-    for index in indices_of(grid):
-        # Padding is not reduced.
-        rows = full[-2] - index[-2] * SUBLANES if dims[-2] else SUBLANES
-        lanes = full[-1] - index[-1] * LANES if dims[-1] else LANES
-        value = state.kept(part.registers[flat(index, grid)], state.inside(rows, lanes), neutral)
-        target = tuple(0 if dims[at] else i for at, i in enumerate(index))
-        if target in made:
-            value = state.emit(combine, (made[target], value), type_)
-        made[target] = value
     suffix = "" if kind == "sum" else "f" if floats else "si"
-    for target in made:
+    made: dict[tuple[int, ...], SSAValue] = {}
+    for target in indices_of([1 if flag else size for size, flag in zip(grid, dims, strict=True)]):
+        total: SSAValue | None = None
+        rest: list[SSAValue] = []
+        for inner in indices_of([n if flag else 1 for n, flag in zip(grid, dims, strict=True)]):
+            at = tuple(a + b for a, b in zip(target, inner, strict=True))
+            # Padding is not reduced.
+            value = part.registers[flat(at, grid)]
+            if any(dims[-2:]):
+                other = state.splat(_NEUTRAL[kind][not floats], type_)
+                bounds = bounds_of(part.layout, part.type, at, op)
+                if not bounds.is_whole:
+                    value = state.emit("arith.select", (bounds.mask(state), value, other), type_)
+            if total is None:
+                total = value
+            elif combine == "arith.addf":
+                total = state.emit(combine, (total, value), type_)
+            else:
+                rest.append(value)  # Only sums of floats go along with the masks.
+        assert total is not None
+        for value in rest:
+            total = state.emit(combine, (total, value), type_)
         for dim in (1, 0):
-            if dims[len(dims) - 2 + dim] and full[len(dims) - 2 + dim] > 1:
-                attributes = {
-                    "dim": attribute(f"{dim} : i64"),
-                    "kind": ReductionKindAttr(kind + suffix),
-                }
-                made[target] = state.emit("tpu.all_reduce", (made[target],), type_, attributes)
+            if dims[len(dims) - 2 + dim]:
+                total = _all(state, total, kind + suffix, dim)
+        made[target] = total
     return [_finished(op, state, part, dims, made)]
 
 
@@ -113,8 +120,7 @@ def _finished(
     result, after = op.results[0].type, layout_out(op)
     kept = [1 if flag else size for size, flag in zip(_shape(part), dims, strict=True)]
     element = element_of(part.type)
-    # Dimensions of one that were not reduced are padded, not replicated.
-    offsets = tuple(None if dims[at] and _shape(part)[at] > 1 else 0 for at in (-2, -1))
+    offsets = tuple(None if dims[at] else 0 for at in (-2, -1))
     layout = VectorLayout(32, (offsets[0], offsets[1]), (SUBLANES, LANES))
     type_ = vector_type(kept, element)
     grid = grid_of(layout, type_, op).shape

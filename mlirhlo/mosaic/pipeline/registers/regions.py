@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ArrayAttr
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 
 from mlirhlo.dialects.tpu.attributes import VectorLayoutAttr
 from mlirhlo.mosaic.pipeline.building import build, insert, is_vector
@@ -90,6 +90,8 @@ def with_regions(op: Operation, state: Registers) -> Operation:
 
 def _carry(block: Block, state: Registers, op: Operation) -> None:
     """The arguments of a block are registers, put together at its beginning."""
+    first = block.first_op
+    assert first is not None
     for argument in list(block.args):
         if not is_vector(argument.type):
             continue
@@ -101,7 +103,7 @@ def _carry(block: Block, state: Registers, op: Operation) -> None:
             made.append(new)
         rolled = build("tpu.roll_vectors", made, (type_,))
         rolled.attributes["out_layout"] = ArrayAttr([VectorLayoutAttr(layout)])
-        Rewriter.insert_op(rolled, InsertPoint.at_start(block))
+        insert(rolled, first)
         state.known[rolled.results[0]] = made
         argument.replace_all_uses_with(rolled.results[0])
         block.erase_arg(argument)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xdsl.dialects.builtin import i32
 
+from mlirhlo.dialects.tpu.attributes import VectorLayoutAttr
 from mlirhlo.dialects.tpu.values import LANES, SUBLANES, VectorLayout
 from mlirhlo.mosaic.attributes import attribute_of, integer_of, integers_of, lists_of
 from mlirhlo.mosaic.pipeline.building import attribute, element_of, is_vector, vector_type
 from mlirhlo.mosaic.pipeline.faults import cannot
-from mlirhlo.mosaic.pipeline.registers.moving import Part, moved
+from mlirhlo.mosaic.pipeline.registers.moving import moved, relaid
 from mlirhlo.mosaic.pipeline.registers.state import (
+    Part,
     Registers,
     flat,
     grid_of,
     indices_of,
     is_float,
     layout_out,
+    packing_of,
     register_type,
     typed,
     word_type,
@@ -59,8 +63,18 @@ def _move(op: Operation, state: Registers, source: Any) -> Made:
 
 
 def same(op: Operation, state: Registers) -> Made:
-    """`relayout`, `reshape`, `assume_layout`: elements keep their row-major numbers."""
+    """`reshape`: elements keep their row-major numbers."""
     return _move(op, state, numbered(op.operands[0].type))
+
+
+def relayout(op: Operation, state: Registers) -> Made:
+    """The same vector in another layout."""
+    return [relaid(state, part_of(op, state, 0), layout_out(op))]
+
+
+def assume_layout(op: Operation, state: Registers) -> Made:
+    """What comes into a region lies as is said."""
+    return [state.unrolled(op.operands[0], layout_out(op), stated=False)]
 
 
 def broadcast(op: Operation, state: Registers) -> Made:
@@ -69,7 +83,59 @@ def broadcast(op: Operation, state: Registers) -> Made:
     if not is_vector(source.type):
         made = state.emit("vector.broadcast", (source,), register_type(layout, type_))
         return [[made] * grid_of(layout, type_, op).count]
-    return _move(op, state, np.broadcast_to(numbered(source.type), shape_in(type_)))
+    part = part_of(op, state, 0)
+    have, shape = part.layout, shape_in(source.type)
+    if (
+        not have.implicit
+        and not layout.implicit
+        and have.tiling == layout.tiling
+        and len(shape) > 1
+    ):
+        if shape[-1] == 1 and have.offsets[1] is not None and layout.offsets[1] is None:
+            part = _lanes_alike(state, part)
+        elif shape[-2] == 1 and have.offsets[0] is not None and layout.offsets[0] is None:
+            part = _rows_alike(state, part)
+    elements = np.broadcast_to(numbered(source.type), shape_in(type_))
+    return [moved(state, [part], elements, type_, layout)]
+
+
+def _lanes_alike(state: Registers, part: Part) -> Part:
+    """The same vector with its one lane in all lanes, of all tiles."""
+    layout = part.layout
+    tile, lane = divmod(layout.offsets[1] or 0, LANES)
+    index = state.splat(str(lane), word_type())
+    inner = {"dimensions": attribute("array<i32: 1>")}
+    made: list[SSAValue] = []
+    for register in part.registers:
+        words = state.emit("tpu.bitcast_vreg", (register,), word_type())
+        words = state.emit("tpu.dynamic_gather", (words, index), word_type(), inner)
+        made.append(state.emit("tpu.bitcast_vreg", (words,), register.type))
+    if layout.tiles_a_register > 1:
+        height = SUBLANES // layout.tiles_a_register
+        made = [
+            _rows(state, one, [tile * height + at % height for at in range(SUBLANES)])
+            for one in made
+        ]
+    return Part(made, replace(layout, offsets=(layout.offsets[0], None)), part.type)
+
+
+def _rows_alike(state: Registers, part: Part) -> Part:
+    """The same vector of words with its one row in all sublanes."""
+    layout = part.layout
+    if layout.bits != 32 or layout.tiles_a_register > 1:
+        return part
+    rows = [layout.offsets[0] or 0] * SUBLANES
+    made = [_rows(state, register, rows) for register in part.registers]
+    return Part(made, replace(layout, offsets=(None, layout.offsets[1])), part.type)
+
+
+def _rows(state: Registers, register: SSAValue, rows: Sequence[int]) -> SSAValue:
+    """The register whose sublanes are those of another one."""
+    places = {
+        "indices": attribute(f"array<i32: {', '.join(map(str, rows))}>"),
+        "dimension": attribute("0 : i32"),
+    }
+    return state.emit("tpu.gather", (register,), register.type, places)
 
 
 def extract(op: Operation, state: Registers) -> Made:
@@ -80,14 +146,22 @@ def extract(op: Operation, state: Registers) -> Made:
     source = numbered(op.operands[0].type)[position]
     if is_vector(op.results[0].type):
         return _move(op, state, source)
-    # One element: turned to the first place of a register.
-    part = part_of(op, state, 0)
-    layout = VectorLayout(part.layout.bits, (0, 0), part.layout.tiling)
-    element = element_of(part.type)
-    (register,) = moved(state, [part], [[source]], vector_type((1, 1), element), layout)
-    rank = len(shape_in(register.type))
-    places = {"static_position": attribute(f"array<i64: {', '.join('0' * rank)}>")}
-    return [[state.emit("vector.extract", (register,), op.results[0].type, places)]]
+    return [[_element(state, part_of(op, state, 0), int(source))]]
+
+
+def _element(state: Registers, part: Part, number: int) -> SSAValue:
+    """One element, by its row-major number: turned to the first place of its register."""
+    assert state.op is not None
+    packing = packing_of(part.layout)
+    place = int(grid_of(part.layout, part.type, state.op).places.reshape(-1)[number])
+    at, place = divmod(place, SUBLANES * LANES * packing)
+    word, inner = divmod(place, packing)
+    register = part.registers[at]
+    for dim, (amount, size) in enumerate(((word // LANES, SUBLANES), (word % LANES, LANES))):
+        register = state.turned(register, -amount % size, dim)
+    position = [0, 0, inner] if packing > 1 else [0, 0]
+    places = {"static_position": attribute(f"array<i64: {', '.join(map(str, position))}>")}
+    return state.emit("vector.extract", (register,), element_of(part.type), places)
 
 
 def extract_strided_slice(op: Operation, state: Registers) -> Made:
@@ -161,18 +235,21 @@ def _squares(op: Operation, state: Registers, part: Part) -> Part:
     whole = vector_type((LANES, LANES), element)
     a_side = LANES // SUBLANES
     found: dict[tuple[int, ...], SSAValue] = {}
-    nothing = state.splat("0.0" if is_float(element) else "0", typed(element, 1))
     for *lead, high in indices_of((*shape[:-2], -(-rows // LANES))):
         for wide in range(old[-1]):
+            rows_of = range(high * a_side, (high + 1) * a_side)
+            nothing = state.splat("0.0" if is_float(element) else "0", typed(element, 1))
             given = [
                 part.registers[flat((*lead, at, wide), old)] if at < old[-2] else nothing
-                for at in range(high * a_side, (high + 1) * a_side)
+                for at in rows_of
             ]
             square = state.rolled(given, whole, layout)
-            turned_square = state.emit(
-                "tpu.transpose", (square,), whole, {"permutation": attribute("array<i64: 1, 0>")}
-            )
-            for at, register in enumerate(state.of(turned_square, layout)):
+            turn = {
+                "permutation": attribute("array<i64: 1, 0>"),
+                "out_layout": VectorLayoutAttr(layout),
+            }
+            turned_square = state.emit("tpu.transpose", (square,), whole, turn)
+            for at, register in enumerate(state.unrolled(turned_square, layout, stated=False)):
                 found[(*lead, wide * a_side + at, high)] = register
     return Part([found[index] for index in indices_of(new)], layout, result)
 
@@ -182,48 +259,3 @@ def gather(op: Operation, state: Registers) -> Made:
     indices = integers_of(op, "indices") or ()
     dim = integer_of(op, "dimension")
     return _move(op, state, np.take(numbered(op.operands[0].type), indices, axis=dim))
-
-
-def iota(op: Operation, state: Registers) -> Made:
-    """Counts of lanes and sublanes of a register, and where the register begins."""
-    type_, layout = op.results[0].type, layout_out(op)
-    shape = shape_in(type_)
-    # Words first: narrow counts are packed.
-    plain = VectorLayout(32, (0, 0), (SUBLANES, LANES), layout.implicit)
-    counted = layout if layout.bits == 32 and layout.tiling == plain.tiling else plain
-    words = vector_type(shape, i32)
-    steps = [0] * len(shape)
-    step = 1
-    for dim in reversed(integers_of(op, "dimensions") or ()):
-        steps[dim] = step
-        step *= shape[dim]
-    sizes = explicit(steps, counted.implicit)
-    registers: list[SSAValue] = []
-    grid = grid_of(counted, words, op)
-    for *lead, high, wide in indices_of(grid.shape):
-        begin = sum(at * by for at, by in zip(lead, sizes, strict=False))
-        begin += (high * SUBLANES - (counted.offsets[0] or 0)) * sizes[-2]
-        begin += (wide * LANES - (counted.offsets[1] or 0)) * sizes[-1]
-        value: SSAValue | None = None
-        for dim, by in enumerate(sizes[-2:]):
-            if by == 0:
-                continue
-            dims = {"dimensions": attribute(f"array<i32: {dim}>")}
-            count = state.emit("tpu.iota", (), word_type(), dims)
-            if by != 1:
-                count = state.emit(
-                    "arith.muli", (count, state.splat(str(by), word_type())), word_type()
-                )
-            value = (
-                count if value is None else state.emit("arith.addi", (value, count), word_type())
-            )
-        if value is None:
-            value = state.splat(str(begin), word_type())
-        elif begin:
-            value = state.emit(
-                "arith.addi", (value, state.splat(str(begin), word_type())), word_type()
-            )
-        registers.append(value)
-    if counted == layout:
-        return [registers]
-    return [moved(state, [Part(registers, counted, words)], numbered(words), type_, layout)]

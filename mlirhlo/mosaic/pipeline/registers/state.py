@@ -7,10 +7,10 @@ register says so: `vector<8x128xf32>`, `vector<8x128x2xbf16>`, `vector<8x128x4xi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerType, i1, i32
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerType, i1, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects.tpu.attributes import VectorLayoutAttr
@@ -28,9 +28,6 @@ from mlirhlo.mosaic.pipeline.building import (
 from mlirhlo.mosaic.pipeline.faults import cannot
 from mlirhlo.mosaic.pipeline.vector_layout import layouts_of, native
 from mlirhlo.mosaic.target.tiling import shape_in
-
-if TYPE_CHECKING:
-    from xdsl.dialects.builtin import IndexType
 
 MOST = 1 << 14
 """Registers of one vector above which a kernel is refused: its code would not fit any memory."""
@@ -74,32 +71,29 @@ class Registers:
             "arith.constant", (), type_, {"value": attribute(f"dense<{text}> : {type_}")}
         )
 
-    def box(
-        self, rows: tuple[int, int], lanes: tuple[int, int], packing: int = 1
-    ) -> SSAValue | None:
-        """A mask of words that is true in a box; None where that is everywhere."""
-        from xdsl.dialects.builtin import IndexType
+    def index(self, value: int) -> SSAValue:
+        """A constant of type `index`."""
+        return self.number(value, IndexType())
 
-        if rows == (0, SUBLANES) and lanes == (0, LANES):
-            return None
-        ends = ((0, packing),) if packing > 1 else ()
-        bounds = (rows, lanes, *ends)
-        low = [self.number(at, IndexType()) for at, _ in bounds]
-        high = [self.number(at, IndexType()) for _, at in bounds]
-        return self.emit("tpu.create_mask", (*low, *high), mask_type(packing))
+    def box(
+        self, rows: tuple[int, int], lanes: tuple[int, int], type_: Attribute | None = None
+    ) -> SSAValue:
+        """A mask that is true in a box of sublanes and lanes."""
+        bounds = [self.index(at) for at in (rows[0], lanes[0], rows[1], lanes[1])]
+        return self.emit("tpu.create_mask", bounds, type_ or mask_type())
 
     def inside(self, rows: int, lanes: int, packing: int = 1) -> SSAValue | None:
         """A mask of the first rows and lanes of a register; None where that is all of it."""
         rows, lanes = min(rows, SUBLANES * packing), min(lanes, LANES)
+        type_ = mask_type(packing)
+        if (rows, lanes) == (SUBLANES * packing, LANES):
+            return None
+        found = self.box((0, -(-rows // packing)), (0, lanes), type_)
         if rows % packing == 0:
-            return self.box((0, rows // packing), (0, lanes), packing)
-        odd = self.emit(
-            "tpu.create_subelement_mask",
-            (),
-            mask_type(packing),
-            {"from": attribute("0 : i32"), "to": attribute(f"{rows} : i32")},
-        )
-        return self.both(odd, self.box((0, SUBLANES), (0, lanes), packing))
+            return found
+        ends = {"from": attribute("0 : i32"), "to": attribute(f"{rows} : i32")}
+        odd = self.emit("tpu.create_subelement_mask", (), type_, ends)
+        return self.both(odd, found)
 
     def kept(self, register: SSAValue, mask: SSAValue | None, text: str) -> SSAValue:
         """The register where the mask is true, a number elsewhere."""
@@ -127,20 +121,34 @@ class Registers:
             return right if left is None else left
         return self.emit("arith.andi", (left, right), left.type)
 
+    def turned(self, value: SSAValue, amount: int, dim: int) -> SSAValue:
+        """Words turned along sublanes (0) or lanes (1)."""
+        return self.emit(
+            "tpu.dynamic_rotate",
+            (value, self.number(amount)),
+            value.type,
+            {"dimension": attribute(f"{dim} : si32")},
+        )
+
     # Registers.
 
     def of(self, value: SSAValue, layout: VectorLayout) -> list[SSAValue]:
         """The registers of a vector that has the layout."""
         known = self.known.get(value)
-        if known is not None:
-            return known
+        return self.unrolled(value, layout) if known is None else known
+
+    def unrolled(
+        self, value: SSAValue, layout: VectorLayout, *, stated: bool = True
+    ) -> list[SSAValue]:
+        """The registers of a vector that has the layout, taken apart; `stated` says the layout too."""
         assert self.op is not None
         grid = grid_of(layout, value.type, self.op)
         new = build(
             "tpu.unroll_vectors", (value,), [register_type(layout, value.type)] * grid.count
         )
         new.results[0].name_hint = value.name_hint
-        new.attributes["in_layout"] = ArrayAttr([VectorLayoutAttr(layout)])
+        if stated:
+            new.attributes["in_layout"] = ArrayAttr([VectorLayoutAttr(layout)])
         insert(new, self.op)
         self.known[value] = list(new.results)
         return list(new.results)
@@ -161,6 +169,15 @@ class Registers:
         value = insert(new, self.op).results[0]
         self.known[value] = list(registers)
         return value
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A vector in registers, as the source of a move."""
+
+    registers: Sequence[SSAValue]
+    layout: VectorLayout
+    type: Attribute
 
 
 Rule = Callable[[Operation, Registers], "Sequence[Sequence[SSAValue]]"]

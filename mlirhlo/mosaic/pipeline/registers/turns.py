@@ -9,17 +9,19 @@ from xdsl.dialects.builtin import i1, i32
 
 from mlirhlo.dialects.tpu.values import LANES, SUBLANES, VectorLayout
 from mlirhlo.mosaic.attributes import attribute_of, integer_of, integers_of
-from mlirhlo.mosaic.pipeline.building import attribute, vector_type
+from mlirhlo.mosaic.pipeline.building import attribute, element_of, vector_type
 from mlirhlo.mosaic.pipeline.faults import cannot
-from mlirhlo.mosaic.pipeline.registers.moving import Part, moved
+from mlirhlo.mosaic.pipeline.registers.moving import moved
 from mlirhlo.mosaic.pipeline.registers.shapes import numbered, part_of
 from mlirhlo.mosaic.pipeline.registers.state import (
+    Part,
     Registers,
     flat,
     grid_of,
     indices_of,
     layout_out,
     mask_type,
+    register_type,
     word_type,
 )
 from mlirhlo.mosaic.target.divisible import constant_of
@@ -59,6 +61,11 @@ def rotate(op: Operation, state: Registers) -> Made:
     source[dim] = (source[dim] - (amount or 0)) % shape[dim]
     numbers = numbered(type_)[tuple(source)]
     part = part_of(op, state, 0)
+    plain = VectorLayout(32, (0, 0), (SUBLANES, LANES))
+    is_whole = part.layout == plain == layout_out(op) and len(shape) > 1
+    if amount is not None and along is None and is_whole and shape[-2] % SUBLANES == 0:
+        if shape[-1] % LANES == 0 and str(element_of(type_)) != "i1":
+            return [_whole_turned(op, state, part, dim, amount % shape[dim])]
     if amount is not None:
         return [moved(state, [part], numbers, type_, layout_out(op))]
     if along is not None:
@@ -68,6 +75,40 @@ def rotate(op: Operation, state: Registers) -> Made:
     wanted = _Amount(state, op.operands[1])
     turned = _turned(state, words, dim, shape[dim], wanted, op)
     return from_words(op, state, turned, words)
+
+
+def _whole_turned(
+    op: Operation, state: Registers, part: Part, dim: int, amount: int
+) -> list[SSAValue]:
+    """Whole registers: turned each by what is less than one, picked from two neighbours, and renamed."""
+    grid = grid_of(part.layout, part.type, op).shape
+    unit = (1,) * (len(grid) - 2) + (SUBLANES, LANES)
+    state.number(amount)
+    inside = amount % unit[dim]
+    axis = dim - len(grid) + 2
+    seen = list(part.registers)
+    if unit[dim] > 1:
+        state.number(inside)
+    if inside:
+        seen = [state.cast(register, word_type()) for register in seen]
+        if axis == 0:
+            state.number(inside)
+        order = sorted(indices_of(grid), key=lambda at: at[dim])
+        made = {at: state.turned(seen[flat(at, grid)], inside, axis) for at in order}
+        bounds = [state.index(end) for end in (0, 0, SUBLANES, LANES, inside)]
+        bounds[2 + axis] = bounds.pop()
+        mask = state.emit("tpu.create_mask", bounds, mask_type())
+        picked: dict[tuple[int, ...], SSAValue] = {}
+        for number in (*range(grid[dim] - 1, 0, -1), 0):
+            for at in (at for at in order if at[dim] == number):
+                before = (*at[:dim], (number - 1) % grid[dim], *at[dim + 1 :])
+                picked[at] = state.emit("arith.select", (mask, made[before], made[at]), word_type())
+        seen = [picked[at] for at in indices_of(grid)]
+    type_ = register_type(part.layout, part.type)
+    seen = [state.cast(register, type_) for register in seen]
+    by = amount // unit[dim]
+    sources = [(*at[:dim], (at[dim] - by) % grid[dim], *at[dim + 1 :]) for at in indices_of(grid)]
+    return [seen[flat(at, grid)] for at in sources]
 
 
 class _Amount:
@@ -186,6 +227,17 @@ def gather(op: Operation, state: Registers) -> Made:
         raise cannot(op, "along several dimensions at once", "gather along one dimension")
     dim, rank = dims[0], len(shape)
     size = shape_in(op.operands[0].type)[dim]
+    (given, have), (wanted_at, at_layout) = state.operand(0), state.operand(1)
+    words_of = VectorLayout(32, (0, 0), (SUBLANES, LANES))
+    if (
+        {have, at_layout, layout_out(op)} == {words_of}
+        and rank == 2
+        and size == (SUBLANES, LANES)[dim]
+    ):
+        # One register along the dimension: it is looked up in as it is.
+        inner = {"dimensions": attribute(f"array<i32: {dim}>")}
+        pairs = zip(given, wanted_at, strict=True)
+        return [[state.emit("tpu.dynamic_gather", pair, pair[0].type, inner) for pair in pairs]]
     words, index = (in_words(state, part_of(op, state, at)) for at in (0, 1))
     old = grid_of(words.layout, words.type, op).shape
     new = grid_of(index.layout, index.type, op).shape

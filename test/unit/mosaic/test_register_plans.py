@@ -1,0 +1,293 @@
+"""Registers as the TPU compiler plans them: its own text for kernels of every family, and what is folded
+after it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from mlirhlo.diagnostics import HloError
+from mlirhlo.formats.mosaic import parse_kernel, print_kernel
+from mlirhlo.mosaic.interpreter import Kernel
+from mlirhlo.mosaic.pipeline import run_pipeline
+
+TOOL = Path(__file__).parents[3] / "tools" / "compare_stages.py"
+VMEM = "#tpu.memory_space<vmem>"
+TILED = "memref<16x128xf32, #tpu.tiled<(8,128),[1,1]>, #tpu.memory_space<vmem, tc>>"
+
+
+def zeros(shape: str) -> str:
+    return ", ".join(["%c0"] * len(shape.split("x")))
+
+
+def kernel(inputs: list[str], result: str, body: str) -> str:
+    """A kernel that loads all of its operands as `%v0`, …, and stores `%r`."""
+    refs = [f"%x{at}: memref<{shape}, {VMEM}>" for at, shape in enumerate((*inputs, result))]
+    lines = [f"module @k {{\n  func.func @main({', '.join(refs)}) attributes "]
+    lines.append("{tpu.core_type = #tpu.core_type<tc>} {\n    %c0 = arith.constant 0 : index")
+    for at, shape in enumerate(inputs):
+        places = zeros(shape.rpartition("x")[0])
+        ref = f"memref<{shape}, {VMEM}>, vector<{shape}>"
+        lines.append(f"    %v{at} = vector.load %x{at}[{places}] : {ref}")
+    places = zeros(result.rpartition("x")[0])
+    ref = f"memref<{result}, {VMEM}>, vector<{result}>"
+    lines.append(f"    {body}\n    vector.store %r, %x{len(inputs)}[{places}] : {ref}")
+    return "\n".join([*lines, "    return\n  }\n}\n"])
+
+
+def reduction(kind: str, shape: str, dim: int, rest: str, element: str, start: str) -> str:
+    kept = [("1" if at == dim else size) for at, size in enumerate(shape.split("x"))]
+    whole, flat = f"vector<{shape}x{element}>", f"vector<{rest}x{element}>"
+    held = f"vector<{'x'.join(kept)}x{element}>"
+    return f"""%z = arith.constant dense<{start}> : {flat}
+    %s = vector.multi_reduction <{kind}>, %v0, %z [{dim}] : {whole} to {flat}
+    %t = vector.shape_cast %s : {flat} to {held}
+    %r = vector.broadcast %t : {held} to {whole}"""
+
+
+def product(rows: int, deep: int, wide: int) -> str:
+    a, b, c = (f"vector<{m}x{n}xf32>" for m, n in ((rows, deep), (deep, wide), (rows, wide)))
+    numbers = "#tpu.dot_dimension_numbers<[1], [0], [0], [1], [0, 0, 1, 1], [], []>"
+    options = f"{{dimension_numbers = {numbers}, transpose_lhs_hint = false}}"
+    return f"""%z = arith.constant dense<0.0> : {c}
+    %r = tpu.matmul %v0, %v1, %z {options} : {a}, {b}, {c} -> {c}"""
+
+
+def turn(shape: str, dim: int, amount: int) -> str:
+    type_ = f"vector<{shape}xf32>"
+    return f"""%a = arith.constant {amount} : i32
+    %r = tpu.dynamic_rotate %v0 by %a dim {dim} : {type_}, i32 -> {type_}"""
+
+
+def count(shape: str, dims: str) -> str:
+    return f"%r = tpu.iota {{dimensions = array<i32: {dims}>}} : vector<{shape}xi32>"
+
+
+def copied(shape: str) -> tuple[list[str], str, str]:
+    """Loaded, and stored with nothing added."""
+    zero, add = ("0", "addi") if "xi" in shape else ("0.0", "addf")
+    start = f"%z = arith.constant dense<{zero}> : vector<{shape}>"
+    return [shape], shape, f"{start}\n    %r = arith.{add} %v0, %z : vector<{shape}>"
+
+
+def spread(before: str, after: str) -> tuple[list[str], str, str]:
+    return [before], after, f"%r = vector.broadcast %v0 : vector<{before}> to vector<{after}>"
+
+
+KERNELS: dict[str, tuple[list[str], str, str]] = {
+    "whole tiles": copied("16x256xf32"),
+    "ragged": copied("21x300xf32"),
+    "rows of one tile": copied("12x128xf32"),
+    "a row": copied("1000xf32"),
+    "leading dimensions": copied("3x5x200xf32"),
+    "integers": copied("20x300xi32"),
+    "ragged bf16": copied("21x300xbf16"),
+    "counts of lanes": (["8x128xf32"], "16x256xi32", count("16x256", "1")),
+    "counts of rows": (["8x128xf32"], "20x300xi32", count("20x300", "0")),
+    "counts of both": (["8x128xf32"], "20x300xi32", count("20x300", "0, 1")),
+    "counts across": (["8x128xf32"], "16x256xi32", count("16x256", "1, 0")),
+    "counts of a tile": (["8x128xf32"], "2x8x128xi32", count("2x8x128", "0, 1, 2")),
+    "counts of boxes": (["8x128xf32"], "3x16x256xi32", count("3x16x256", "0")),
+    "sums of rows": (
+        ["20x300xf32"],
+        "20x300xf32",
+        reduction("add", "20x300", 1, "20", "f32", "0.0"),
+    ),
+    "sums of columns": (
+        ["20x300xf32"],
+        "20x300xf32",
+        reduction("add", "20x300", 0, "300", "f32", "0.0"),
+    ),
+    "greatest of rows": (
+        ["20x300xf32"],
+        "20x300xf32",
+        reduction("maximumf", "20x300", 1, "20", "f32", "0xFF800000"),
+    ),
+    "sums of integers": (
+        ["20x300xi32"],
+        "20x300xi32",
+        reduction("add", "20x300", 1, "20", "i32", "0"),
+    ),
+    "sums of boxes": (
+        ["3x16x256xf32"],
+        "3x16x256xf32",
+        reduction("add", "3x16x256", 0, "16x256", "f32", "0.0"),
+    ),
+    "a row in all rows": spread("1x256xf32", "16x256xf32"),
+    "a lane in all lanes": spread("16x1xf32", "16x256xf32"),
+    "a product": (["16x128xf32", "128x256xf32"], "16x256xf32", product(16, 128, 256)),
+    "a ragged product": (["20x100xf32", "100x60xf32"], "20x60xf32", product(20, 100, 60)),
+    "a deep product": (["8x200xf32", "200x300xf32"], "8x300xf32", product(8, 200, 300)),
+    "lanes turned": (["16x256xf32"], "16x256xf32", turn("16x256", 1, 3)),
+    "lanes turned far": (["16x256xf32"], "16x256xf32", turn("16x256", 1, 130)),
+    "rows turned": (["16x256xf32"], "16x256xf32", turn("16x256", 0, 3)),
+    "boxes turned": (["4x8x128xf32"], "4x8x128xf32", turn("4x8x128", 0, 1)),
+    "transposed": (
+        ["40x200xf32"],
+        "200x40xf32",
+        "%r = tpu.transpose %v0, [1, 0] : vector<40x200xf32> -> vector<200x40xf32>",
+    ),
+    "part of leading ones": (
+        ["4x8x128xf32"],
+        "8x128xf32",
+        "%r = vector.extract %v0[2] : vector<8x128xf32> from vector<4x8x128xf32>",
+    ),
+}
+
+
+def array_of(shape: str) -> str:
+    *sizes, element = shape.split("x")
+    return f"{element.replace('i', 's')}[{','.join(sizes)}]"
+
+
+@pytest.mark.oracle
+@pytest.mark.slow
+def test_the_tpu_compiler_writes_the_same(tmp_path: Path) -> None:
+    """For every kernel here, from `apply-vector-layout` on."""
+    file = tmp_path / "kernels.jsonl"
+    with file.open("w") as out:
+        for name, (inputs, result, body) in KERNELS.items():
+            entry = {
+                "name": re.sub(r"\W", "_", name),
+                "mlir": kernel(inputs, result, body),
+                "args": [array_of(shape) for shape in inputs],
+                "outs": [array_of(result)],
+            }
+            out.write(json.dumps(entry) + "\n")
+    run = subprocess.run(
+        [sys.executable, str(TOOL), str(file), "--list"],
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
+    if run.returncode == 77:
+        pytest.skip("jax and libtpu are not installed")
+    assert run.returncode == 0, run.stderr[-2000:]
+    others = [line for line in run.stdout.splitlines() if re.match(r"k\d+_.*: post-", line)]
+    assert not others
+    stage = re.search(r"post-apply-vector-layout +(\d+) +(\d+)", run.stdout)
+    assert stage is not None
+    assert stage[1] == stage[2] == str(len(KERNELS)), run.stdout
+
+
+def body_of(text: str) -> str:
+    """The text after `apply-vector-layout-simplify` of operations on tiles."""
+    module = parse_kernel(
+        f"module @k {{ func.func @main(%x: {TILED}, %y: {TILED}, %n: i32) attributes "
+        f"{{tpu.core_type = #tpu.core_type<tc>}} {{\n{text}\nreturn }} }}"
+    )
+    stage = "apply-vector-layout"
+    run_pipeline(module, start_after=stage, stop_after=f"{stage}-simplify")
+    return print_kernel(module)
+
+
+END = ""
+"""What ends a line with a blank."""
+LAID = '{out_layout = [#tpu.vpad<"32,{0,0},(8,128)">]}'
+PAIR, WORDS = "vector<8x128x2xi16>", "vector<8x128xi32>"
+FORMAT = "pack_format = #tpu.pack_format<compressed>"
+LOAD = "sublanes [true, true, true, true, true, true, true, true]"
+ROWS = "vector<8x128xf32>"
+
+
+def test_slices_and_casts_that_change_nothing_are_folded() -> None:
+    """A slice from the beginning to the end, and an index that was one before."""
+    text = body_of(f"""
+        %c0 = arith.constant 0 : i32
+        %i = arith.index_cast %n : i32 to index
+        %j = arith.index_cast %i : index to i32
+        %k = arith.index_cast %j : i32 to index
+        %z = arith.constant 0 : index
+        %s = tpu.memref_slice %x[%c0, %c0] : {TILED} -> {TILED}
+        %v = tpu.load %s[%k, %z] {LOAD} : {TILED}, {ROWS}
+        tpu.store %y[%z, %z], %v {LOAD} : {TILED}, {ROWS}, {END}""")
+    assert "memref_slice" not in text
+    assert text.count("index_cast") == 1
+
+
+def test_a_slice_that_is_not_the_whole_stays() -> None:
+    """Also where its type is the same."""
+    text = body_of(f"""
+        %c0 = arith.constant 0 : i32
+        %z = arith.constant 0 : index
+        %s = tpu.memref_slice %x[%n, %c0] : {TILED} -> {TILED}
+        %v = tpu.load %s[%z, %z] {LOAD} : {TILED}, {ROWS}
+        tpu.store %y[%z, %z], %v {LOAD} : {TILED}, {ROWS}, {END}""")
+    assert "memref_slice" in text
+
+
+def test_bits_and_rolled_registers_are_folded() -> None:
+    """Two casts are one or none; registers put together and taken apart are those they were."""
+    text = body_of(f"""
+        %z = arith.constant 0 : index
+        %e = arith.constant 8 : index
+        %a = tpu.load %x[%z, %z] {LOAD} : {TILED}, {ROWS}
+        %b = tpu.load %x[%e, %z] {LOAD} : {TILED}, {ROWS}
+        %w = tpu.roll_vectors %a, %b {LAID} : {ROWS}, {ROWS} -> vector<16x128xf32>
+        %u:2 = tpu.unroll_vectors %w : vector<16x128xf32> -> {ROWS}, {ROWS}
+        %p = tpu.bitcast_vreg %u#0 : {ROWS} -> vector<8x128x2xbf16>
+        %q = tpu.bitcast_vreg %p : vector<8x128x2xbf16> -> vector<8x128xi32>
+        %r = tpu.bitcast_vreg %q : vector<8x128xi32> -> {ROWS}
+        tpu.store %y[%z, %z], %u#1 {LOAD} : {TILED}, {ROWS}, {END}
+        tpu.store %y[%e, %z], %r {LOAD} : {TILED}, {ROWS}, {END}""")
+    assert "roll_vectors" not in text
+    assert "bitcast_vreg" not in text
+
+
+def test_what_is_only_packed_again_is_not_extended() -> None:
+    """The upper bits of unpacked integers go, so that they need not be signs."""
+    text = body_of(f"""
+        %z = arith.constant 0 : index
+        %a = tpu.load %x[%z, %z] {LOAD} : {TILED}, {ROWS}
+        %p = tpu.bitcast_vreg %a : {ROWS} -> {PAIR}
+        %u = tpu.unpack_subelements %p, 0 {{{FORMAT}}} : {PAIR} -> {WORDS}
+        %k = tpu.unpack_subelements %p, 1 {{{FORMAT}}} : {PAIR} -> {WORDS}
+        %q = tpu.pack_subelements %u, %u {{{FORMAT}, positions = array<i32: 0, 1>}} : {WORDS}, {WORDS} -> {PAIR}
+        %r = tpu.bitcast_vreg %q : {PAIR} -> {ROWS}
+        %t = tpu.bitcast_vreg %k : {WORDS} -> {ROWS}
+        tpu.store %y[%z, %z], %r {LOAD} : {TILED}, {ROWS}, {END}
+        tpu.store %y[%z, %z], %t {LOAD} : {TILED}, {ROWS}, {END}""")
+    assert re.search(r"unpack_subelements \S+, 0 {integer_extended = false", text)
+    assert re.search(r"unpack_subelements \S+, 1 {pack_format", text)
+
+
+@pytest.mark.parametrize("element", ["bf16", "i8"])
+def test_words_at_a_ragged_edge_keep_what_is_not_stored(element: str) -> None:
+    """A store of 5 rows of packed elements leaves the sixth, which shares a word with it."""
+    ref, vector = f"memref<8x128x{element}, {VMEM}>", f"vector<5x128x{element}>"
+    module = parse_kernel(f"""module @k {{
+      func.func @main(%x: {ref}, %y: {ref}) attributes {{tpu.core_type = #tpu.core_type<tc>}} {{
+        %c0 = arith.constant 0 : index
+        %w = vector.load %x[%c0, %c0] : {ref}, vector<8x128x{element}>
+        vector.store %w, %y[%c0, %c0] : {ref}, vector<8x128x{element}>
+        %v = vector.load %x[%c0, %c0] : {ref}, {vector}
+        %s = arith.{"addf" if element == "bf16" else "addi"} %v, %v : {vector}
+        vector.store %s, %y[%c0, %c0] : {ref}, {vector}
+        return
+      }}
+    }}""")
+    dtype = np.dtype(ml_dtypes.bfloat16 if element == "bf16" else np.int8)
+    given = np.arange(8 * 128).reshape(8, 128).astype(dtype) // np.array(64, dtype)
+    run_pipeline(module)
+    found = Kernel(module).run([given], [((8, 128), dtype)])[0]
+    wanted = np.concatenate([given[:5] + given[:5], given[5:]])
+    np.testing.assert_array_equal(np.asarray(found, np.float32), wanted.astype(np.float32))
+
+
+def test_slices_of_references_without_tiles_stay_inside() -> None:
+    """Only registers go by tiles, over the end."""
+    plain = f"memref<16x128xf32, {VMEM}>"
+    text = f"""module @k {{ func.func @main(%x: {plain}) attributes {{tpu.core_type = #tpu.core_type<tc>}} {{
+      %c0 = arith.constant 0 : i32
+      %s = tpu.memref_slice %x[%c0, %c0] : {plain} -> memref<24x128xf32, {VMEM}>
+      return }} }}"""
+    with pytest.raises(HloError, match="dimension 0 grows from 16 to 24"):
+        run_pipeline(parse_kernel(text))

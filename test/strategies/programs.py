@@ -186,6 +186,7 @@ def _loop(r: random.Random, values: Sequence[Array]) -> Array:
 
 def _branch(r: random.Random, values: Sequence[Array]) -> Array:
     x, y = _two(r, values)
+    _needs(x.size > 0)
     first = r.choice((True, x.ravel()[0] > 0))
     return lax.cond(first, lambda a, b: a + b, lambda a, b: a - b, x, y)
 

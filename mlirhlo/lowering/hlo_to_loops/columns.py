@@ -1,7 +1,7 @@
 """Kernels that fold rows into columns: sums over the first dimensions, and what is done with them.
 
     parallel for piece of rows:
-      for four rows r of it:
+      for four rows r of it, or more:
         for column:  part[column] += x[r, column] + … + x[r + 3, column]
     for column:  total[column] = all parts
 
@@ -248,6 +248,9 @@ class _Columns:
         b, plan = self.b, self.plan
         cost = plan.cost[at]
         at_once = 4 if cost <= 8 else 2 if cost <= 16 else 1
+        far = [v for v, last in plan.last_read.items() if last >= at and self.frame.is_far(v)]
+        if far:
+            at_once *= 2
 
         def nest(e: Elements, indices: Sequence[Coordinate]) -> None:
             depth = len(indices)
@@ -270,11 +273,32 @@ class _Columns:
 
                     def body(e: Elements, c: Coordinate, rows: Any = rows) -> None:
                         places = [[*indices, r] for r in rows]
+                        self.ask_for(far, tile, places, c)
                         self.step(e, tile, at, parts, start, places, c)
 
                     self.columns(inner, body)
 
         nest(tile.e, [])
+
+    def place(self, tile: _Tile, row: Sequence[Coordinate], c: Coordinate) -> list[Coordinate]:
+        """Of all dimensions, in their order."""
+        at_dims = dict(zip(self.plan.kept, [*tile.place, c], strict=True))
+        at_dims |= dict(zip(self.plan.folded, row, strict=True))
+        return [at_dims[d] for d in range(len(self.plan.sizes))]
+
+    def ask_for(
+        self,
+        operands: Sequence[SSAValue],
+        tile: _Tile,
+        rows: Sequence[Sequence[Coordinate]],
+        c: Coordinate,
+    ) -> None:
+        """As many rows of operands, below: a tile of them is more than the first cache holds."""
+        for operand in operands:
+            for *outer, row in rows:
+                below = Coordinate(self.b.add(row.base, len(rows)))
+                place = [p.base for p in self.place(tile, [*outer, below], c)]
+                self.frame.prefetch(operand, place, locality=2)
 
     def step(
         self,
@@ -289,11 +313,7 @@ class _Columns:
         """One vector of columns, of some rows: folds, and results of the whole's shape."""
         plan, frame = self.plan, self.frame
         self.know(e, tile, c)
-        places: list[list[Coordinate]] = []
-        for row in rows:
-            at_dims = dict(zip(plan.kept, [*tile.place, c], strict=True))
-            at_dims |= dict(zip(plan.folded, row, strict=True))
-            places.append([at_dims[d] for d in range(len(plan.sizes))])
+        places = [self.place(tile, row, c) for row in rows]
         index = self.b.add(start, c.base)
         for fold in plan.folds_of(at):
             total = self.fetch(fold.reducer.work, parts[fold], index)

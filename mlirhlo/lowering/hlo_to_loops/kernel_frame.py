@@ -146,15 +146,17 @@ class Frame:
         bytes_ = _AHEAD_BYTES >> max(len(far) - 1, 0).bit_length()
         return [(v, bytes_ // self.byte_size(v)) for v in far]
 
-    def prefetch(self, operand: SSAValue, place: Sequence[Index], *, once: bool = False) -> None:
-        """Asks for the line of an element of an operand; `once`: which is not read again, so that what
-        is larger than all caches need not pass through them."""
+    def is_beyond(self, value: SSAValue) -> bool:
+        """Whether an array is larger than all caches: what is read of it once need not pass through them."""
+        return arrays_in(value)[0].byte_size > current().l3_bytes
+
+    def prefetch(self, operand: SSAValue, place: Sequence[Index], *, locality: int = 3) -> None:
+        """Asks for the line of an element of an operand: 3 into all caches, 2 all but the first, 0 the
+        first alone."""
         buffer = self.buffers[operand]
         rank = len(cast("MemRefType[Any]", buffer.type).get_shape())
-        passes = once and arrays_in(operand)[0].byte_size > current().l3_bytes
         # Complex numbers have one dimension more, of their parts.
-        place = [*place, *[0] * (rank - len(place))]
-        self.b.prefetch(buffer, place, locality=0 if passes else 3)
+        self.b.prefetch(buffer, [*place, *[0] * (rank - len(place))], locality=locality)
 
     def byte_size(self, value: SSAValue) -> int:
         """Bytes of an element."""

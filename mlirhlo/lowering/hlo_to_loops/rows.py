@@ -453,7 +453,8 @@ class _Rows(FoldRooms):
             *outer, last = indices
             for value, distance in frame.far_ahead(self.operands()):
                 ahead = Coordinate(b.add(last.base, distance))
-                self.prefetch(row.place, [*outer, ahead], [value], once=True)
+                locality = 0 if frame.is_beyond(value) else 3
+                self.prefetch(row.place, [*outer, ahead], [value], locality)
         whole = [n for n, r in plan.whole if r == at]
         values = [e.at(frame.outputs[n], place) for n in whole]
         for value, saved in row.saved.items():
@@ -493,14 +494,13 @@ class _Rows(FoldRooms):
         row: Sequence[Coordinate],
         indices: Sequence[Coordinate],
         operands: Sequence[SSAValue],
-        *,
-        once: bool = False,
+        locality: int = 3,
     ) -> None:
         at_dims = dict(zip(self.plan.kept, row, strict=True))
         at_dims |= dict(zip(self.plan.folded, indices, strict=True))
         place = [at_dims[d].base for d in range(len(self.plan.sizes))]
         for operand in operands:
-            self.frame.prefetch(operand, place, once=once)
+            self.frame.prefetch(operand, place, locality=locality)
 
     def bases(self, buffer: SSAValue, place: Sequence[Coordinate]) -> list[Index]:
         """Indices of a place in a result, or on the stack in a row of its own."""

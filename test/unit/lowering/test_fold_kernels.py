@@ -340,3 +340,24 @@ def test_what_is_asked_for_shares_the_first_cache(count: int, elements: int, l3_
     assert f"arith.constant {elements} : index" in loops
     assert ("localityHint = 0" in loops) == (l3_bytes == 64)
     assert ("localityHint = 3" in loops) == (l3_bytes > 64)
+
+
+@pytest.mark.parametrize("type_", ["f32", "f64", "bf16"])
+@pytest.mark.parametrize("sizes", [(43, 130), (7, 64), (5, 3, 300)])
+def test_rows_below_are_asked_for_where_no_cache_holds_them(
+    type_: str, sizes: tuple[int, ...]
+) -> None:
+    """Into the second cache, beyond the end too, and eight at once."""
+    shape, kept = ",".join(map(str, sizes)), ",".join(map(str, sizes[1:]))
+    text = text_of(
+        f"""  x = {type_}[{shape}] parameter(0)
+  p = {type_}[{shape}] multiply(x, x)
+  zero = {type_}[] constant(0)
+  ROOT s = {type_}[{kept}] reduce(p, zero), dimensions={{0}}, to_apply=sum""",
+        reducer("sum", type_, "add"),
+    )
+    arguments = [draw(np.random.default_rng(0), type_, sizes)]
+    assert "memref.prefetch" not in str(loops_of(mlirhlo.parse(text)))
+    with target.using(replace(target.current(), l2_bytes=64)):
+        agrees(text, arguments, tolerance=10 * EPSILON[type_])
+        assert "localityHint = 2" in str(loops_of(mlirhlo.parse(text)))

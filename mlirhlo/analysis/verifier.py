@@ -14,7 +14,11 @@ from mlirhlo.analysis.verifier_computations import check_computation
 from mlirhlo.analysis.verifier_groups import check_groups
 from mlirhlo.analysis.verifier_header import check_header, check_names
 from mlirhlo.analysis.verifier_instructions import InstructionChecks
-from mlirhlo.analysis.verifier_pairs import check_channels, check_pair
+from mlirhlo.analysis.verifier_pairs import (
+    check_channels,
+    check_constrained_layouts,
+    check_pair,
+)
 from mlirhlo.analysis.verifier_report import Report
 from mlirhlo.diagnostics import Diagnostic
 from mlirhlo.dialects.hlo.attributes.header import ProgramLayout
@@ -81,4 +85,5 @@ def verify_module(
             if report.is_full:
                 return report.found
     check_channels(view.instructions, report)
+    check_constrained_layouts(view.instructions, report)
     return report.found

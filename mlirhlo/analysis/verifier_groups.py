@@ -134,17 +134,16 @@ def _group_problem(groups: tuple[tuple[int, ...], ...], opcode: str) -> tuple[st
 
 
 def _check_pairs(op: Instruction, count: int, report: Report) -> None:
-    if count == 1:
-        return
     pairs = cast(IntegerListsAttr, op.properties["source_target_pairs"]).data
     for pair in pairs:
         for device in pair:
-            if not 0 <= device < count:  # collective_c7
+            if device < 0 or (device >= count != 1):  # collective_c7
+                bound = ">= 0" if device < 0 else f"< {count}"
                 _add(
                     report,
                     "collective_c7",
                     op,
-                    f"Source or target {device} in instruction's source-target pair must be < {count}",
+                    f"Source or target {device} in instruction's source-target pair must be {bound}",
                 )
                 return
 

@@ -21,6 +21,7 @@ declare(
     c9="a donated leaf is donated once, and is not aliased",
     c10="replica_count and num_partitions are positive",
     c11="propagation flags are one for all, or one for each parameter (element of the result)",
+    c12="all all-reduces constrain their layouts, or none does",
 )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from mlirhlo.analysis.shape_inference.base import declare
 from mlirhlo.analysis.verifier_report import PAIRS, Report
 from mlirhlo.dialects.hlo.attributes.base import bool_of, int_of
+from mlirhlo.dialects.hlo.module import holder
 from mlirhlo.dialects.hlo.ops.base import Instruction
 
 declare(
@@ -65,7 +66,9 @@ def _check_users(op: Instruction, wanted: tuple[str, ...], report: Report) -> No
     users: dict[Instruction, None] = {}
     for use in op.results[0].uses:
         if not isinstance(use.operation, Instruction):
-            return  # returned: the caller holds the other half
+            if holder(op).is_entry is None:
+                return  # returned: the caller holds the other half
+            continue
         if use.index < len(use.operation.inputs):
             users[use.operation] = None
     if any(user.opcode.name in _CARRIERS for user in users):
@@ -131,3 +134,22 @@ def check_channels(instructions: Iterable[Instruction], report: Report) -> None:
                 attribute="channel_id",
                 note=(f"the {first.opcode.name} is", first),
             )
+
+
+def check_constrained_layouts(instructions: Iterable[Instruction], report: Report) -> None:
+    """All all-reduces of a module constrain their layouts, or none does."""
+    first: Instruction | None = None
+    for op in instructions:
+        if op.opcode.name not in ("all-reduce", "all-reduce-start"):
+            continue
+        first = first or op
+        key = "constrain_layout"
+        if bool_of(op.properties.get(key)) != bool_of(first.properties.get(key)):  # module_c12
+            report.add(
+                PAIRS,
+                "module_c12",
+                "the module has a mix of layout constrained and unconstrained all-reduces",
+                op,
+                note=(f"another {first.opcode.name} is", first),
+            )
+            return

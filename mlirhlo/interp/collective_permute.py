@@ -1,7 +1,8 @@
 """Collective-permute: operands travel from sources to targets.
 
 A device that is no target gets zeros. In the in-place form a slice of the source's input goes into
-the target's output, both at starts the device itself gives; without a source the output stays.
+the target's output, both at starts the device itself gives; without a source the output stays. Which
+slice goes where, when a device is a source or a target of several, only a TPU knows.
 """
 
 from __future__ import annotations
@@ -29,6 +30,12 @@ def _permuting(op: CollectivePermuteOp) -> Permute:
     pairs = tuple((source, target) for source, target in op.source_target_pairs)
     name = f"{op.opcode.name} %{op.instruction_name}"
     in_place = bool(op.slice_sizes)
+    if any(len({*devices}) != len(pairs) for devices in zip(*pairs, strict=True)):
+        raise error(
+            "HLO0354",
+            f"{name}: a device is a source or a target of several pairs, for which there is no meaning"
+            " here",
+        )
 
     def permute(inputs: Sequence[Any], frame: Frame) -> Value:
         machine = frame.machine

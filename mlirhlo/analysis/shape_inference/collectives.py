@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import cast
 
 from mlirhlo.analysis.shape_inference.base import (
@@ -285,17 +286,19 @@ def all_to_all(given: Given) -> Shape:
 
 _PERMUTE = {
     "c1": "there is at least one operand; with slice_sizes there are four",
-    "c2": "no device is twice a source or twice a target",
+    "c2": "no device is a source, or a target, more often than there are slices of a buffer, else once",
+    "c3": "in place, input and output are arrays, or tuples of as many",
+    "c4": "in place, each buffer has start indices: a tuple of one a dimension, or a tuple of such",
 }
 
 
 @infers("collective-permute", **_PERMUTE)
 def collective_permute(given: Given) -> Shape:
     """The operand's shape; a tuple for several; in place the shape of operand 1."""
-    _check_pairs(given)
     if not given.operands:  # c1
         raise given.error(1, f"{given.opcode} needs at least one operand")
     if "slice_sizes" not in given.properties:
+        _check_pairs(given, 1)
         return _packed(given.operands)
     if len(given.operands) != 4:  # c1
         raise given.error(
@@ -304,7 +307,54 @@ def collective_permute(given: Given) -> Shape:
             f" {len(given.operands)}",
             attribute="slice_sizes",
         )
+    _check_pairs(given, _slice_count(given))
     return given.operands[1]
+
+
+def _slice_count(given: Given) -> int:
+    """How many slices of the first buffer go to other devices; raises c3, c4."""
+    source, target = given.operands[:2]
+    if isinstance(source, TupleShape) != isinstance(target, TupleShape):  # c3
+        raise given.error(3, f"Unmatching input buffers and output buffers: {source} and {target}")
+    counts: list[int] = []
+    for what, index in (("input", 0), ("output", 1)):
+        buffers, starts = given.operands[index], given.operands[2 + index]
+        if not isinstance(buffers, TupleShape):
+            counts.append(_starts_of(given, buffers, starts, 2 + index))
+            continue
+        if not isinstance(starts, TupleShape) or len(starts.elements) != len(buffers.elements):
+            raise given.error(  # c4
+                4, f"Unmatching {what} buffers and {what} offset.", operand=2 + index
+            )
+        pairs = zip(buffers.elements, starts.elements, strict=True)
+        counts += [_starts_of(given, buffer, of_it, 2 + index) for buffer, of_it in pairs]
+    if isinstance(source, TupleShape) and isinstance(target, TupleShape):  # c3
+        if len(source.elements) != len(target.elements):
+            raise given.error(
+                3, f"Unmatching input buffers and output buffers: {source} and {target}"
+            )
+    return counts[0] if counts else 1
+
+
+def _starts_of(given: Given, buffer: Shape, starts: Shape, operand: int) -> int:
+    """How many slices the start indices of a buffer are of; raises c4."""
+    if not isinstance(buffer, ArrayShape) or not isinstance(starts, TupleShape):  # c4
+        raise given.error(4, "Buffer offset is not tuple.", operand=operand)
+    nested = [one for one in starts.elements if isinstance(one, TupleShape)]
+    if nested and len(nested) != len(starts.elements):  # c4
+        raise given.error(
+            4,
+            "Buffer offset should either be a tuple of arrays or a tuple of tuples.",
+            operand=operand,
+        )
+    if any(len(one.elements) != buffer.rank for one in nested or [starts]):  # c4
+        raise given.error(
+            4,
+            "Buffer offset index should have the same number of elements as the buffer's rank:"
+            f" {starts} of {plain(buffer)}",
+            operand=operand,
+        )
+    return len(nested) or 1
 
 
 @infers("collective-permute-start", **_PERMUTE)
@@ -318,12 +368,11 @@ def collective_permute_start(given: Given) -> Shape:
     return TupleShape((given.operands[0], result, *extra))
 
 
-def _check_pairs(given: Given) -> None:
+def _check_pairs(given: Given, most: int) -> None:
     pairs = cast(
         "tuple[tuple[int, ...], ...]", given.value("source_target_pairs", tuple[object, ...]) or ()
     )
-    sources: set[int] = set()
-    targets: set[int] = set()
+    seen: Counter[tuple[str, int]] = Counter()
     for pair in pairs:
         if len(pair) != 2:
             raise given.error(
@@ -331,14 +380,15 @@ def _check_pairs(given: Given) -> None:
                 f"expects 2 elements in each of source_target_pairs, but got {list(pair)}",
                 attribute="source_target_pairs",
             )
-        for what, device, seen in (("Source", pair[0], sources), ("Target", pair[1], targets)):
-            if device in seen:
+        for what, device in (("Source", pair[0]), ("Target", pair[1])):
+            seen[what, device] += 1
+            if seen[what, device] > most:  # c2
+                times = "once" if most == 1 else f"{most} times"
                 raise given.error(
                     2,
-                    f"{what} {device} appears more than once in instruction's source-target pairs",
+                    f"{what} {device} appears more than {times} in instruction's source-target pairs",
                     attribute="source_target_pairs",
                 )
-            seen.add(device)
 
 
 @infers(

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from mlirhlo.analysis.verifier import verify_module
 from mlirhlo.diagnostics import HloError
 from mlirhlo.formats.hlo_text import parse_module
 from mlirhlo.interp.machine import Machine, run_spmd
@@ -218,6 +219,25 @@ def test_collective_permute_in_place() -> None:
   ROOT r = f32[4] collective-permute(p, q, from, to), source_target_pairs={{0,1}}, slice_sizes={{2}}"""
     got = run(body, ramp(2, 4), 2)
     assert got == [[[0, -1, -2, -3]], [[-10, 2, 3, -13]]]
+
+
+def test_several_slices_to_several_devices_are_sound_but_have_no_meaning() -> None:
+    text = """HloModule m, replica_count=3
+ENTRY e {
+  p = f32[4] parameter(0)
+  q = f32[4] negate(p)
+  zero = s32[] constant(0)
+  two = s32[] constant(2)
+  low = (s32[]) tuple(zero)
+  high = (s32[]) tuple(two)
+  both = ((s32[]), (s32[])) tuple(low, high)
+  ROOT r = f32[4] collective-permute(p, q, both, both), source_target_pairs={{0,1},{0,2}}, slice_sizes={{2},{2}}
+}"""
+    module = parse_module(text)
+    assert verify_module(module) == []
+    inputs = [[np.zeros(4, np.float32)] for _ in range(3)]
+    with pytest.raises(HloError, match=r"HLO0354.*source or a target of several pairs"):
+        run_spmd(module, inputs, machine=Machine(3, 1))
 
 
 def test_collective_broadcast_and_reduce() -> None:

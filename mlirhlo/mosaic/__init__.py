@@ -1,7 +1,7 @@
 """Kernels: written in Python, read from programs, checked, run.
 
 The names here are Pallas' (`from mlirhlo import mosaic as pl`); `mosaic.tpu` has those of `pltpu`,
-`mosaic.numpy` and `mosaic.lax` what kernels compute with. Beside the language: `decode` reads the kernel
+`mosaic.numpy`, `mosaic.lax` and `mosaic.nn` what kernels compute with. Beside the language: `decode` reads the kernel
 out of a `tpu_custom_call`, `interpreter` runs its module, `custom_call` is the meaning that the
 interpreter of HLO takes for the call.
 """
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from mlirhlo.mosaic.language.arithmetic import reciprocal
     from mlirhlo.mosaic.language.call import KernelCall, kernel_call
     from mlirhlo.mosaic.language.call import kernel_call as pallas_call
-    from mlirhlo.mosaic.language.control import loop, run_scoped, when
+    from mlirhlo.mosaic.language.choices import select_ref
+    from mlirhlo.mosaic.language.control import loop, run_scoped, when, with_scoped
     from mlirhlo.mosaic.language.dma import (
         DeviceIdType,
         axis_index,
@@ -25,8 +26,14 @@ if TYPE_CHECKING:
         semaphore_signal,
         semaphore_wait,
     )
-    from mlirhlo.mosaic.language.extras import debug_check, debug_print, delay
-    from mlirhlo.mosaic.language.grid import cdiv, num_programs, program_id
+    from mlirhlo.mosaic.language.extras import debug_check, debug_print, delay, named_scope
+    from mlirhlo.mosaic.language.grid import (
+        align_to,
+        cdiv,
+        next_power_of_2,
+        num_programs,
+        program_id,
+    )
     from mlirhlo.mosaic.language.indexing import Slice, ds, dslice, multiple_of
     from mlirhlo.mosaic.language.kernel import Kernel
     from mlirhlo.mosaic.language.mesh import Indirect, core_map, kernel, run_state
@@ -45,6 +52,7 @@ if TYPE_CHECKING:
         CostEstimate,
         Element,
         GridSpec,
+        RevisitMode,
         ShapeDtypeStruct,
         Squeezed,
         squeezed,
@@ -55,53 +63,62 @@ if TYPE_CHECKING:
     HOST = MemorySpace.HOST
 
 _PLACES = {
-    "CompilerParams": "specs",
-    "Indirect": "mesh",
-    "Slice": "indexing",
-    "broadcast_to": "shapes:_broadcast_to",
-    "core_map": "mesh",
-    "kernel": "mesh",
-    "pallas_call": "call:kernel_call",
-    "run_state": "mesh",
     "ANY": "scratch:MemorySpace.ANY",
-    "HOST": "scratch:MemorySpace.HOST",
     "BlockSpec": "specs",
     "Blocked": "specs",
     "BoundedSlice": "specs",
     "Buffered": "specs",
+    "CompilerParams": "specs",
     "CostEstimate": "specs",
     "DeviceIdType": "dma",
     "Element": "specs",
     "GridSpec": "specs",
+    "HOST": "scratch:MemorySpace.HOST",
+    "Indirect": "mesh",
     "Kernel": "kernel",
     "KernelCall": "call",
     "MemorySpace": "scratch",
+    "RevisitMode": "specs",
     "ShapeDtypeStruct": "specs",
+    "Slice": "indexing",
     "Squeezed": "specs",
+    "align_to": "grid",
     "axis_index": "dma",
     "axis_size": "dma",
+    "broadcast_to": "shapes:_broadcast_to",
     "cdiv": "grid",
+    "core_map": "mesh",
     "debug_check": "extras",
     "debug_print": "extras",
     "delay": "extras",
     "ds": "indexing",
     "dslice": "indexing",
+    "kernel": "mesh",
     "kernel_call": "call",
     "load": "refs:masked_load",
     "loop": "control",
     "multiple_of": "indexing",
+    "named_scope": "extras",
+    "next_power_of_2": "grid",
     "num_programs": "grid",
-    "reciprocal": "arithmetic",
+    "pallas_call": "call:kernel_call",
     "program_id": "grid",
+    "reciprocal": "arithmetic",
     "run_scoped": "control",
+    "run_state": "mesh",
+    "select_ref": "choices",
     "semaphore_read": "dma",
     "semaphore_signal": "dma",
     "semaphore_wait": "dma",
     "squeezed": "specs",
     "store": "refs:masked_store",
     "when": "control",
+    "with_scoped": "control",
 }
 """Where each name is; with its own name there, if that is another."""
+
+_MODULES = ("tpu", "numpy", "lax", "nn")
+"""Modules that are there under this name, as under `jax`."""
 
 
 def __getattr__(name: str) -> Any:
@@ -114,6 +131,8 @@ def __getattr__(name: str) -> Any:
         from mlirhlo.mosaic.timeline import Timeline
 
         return Timeline
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
     place = _PLACES.get(name)
     if place is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_elsewhere(name)}")
@@ -145,10 +164,12 @@ __all__ = [
     "Kernel",
     "KernelCall",
     "MemorySpace",
+    "RevisitMode",
     "ShapeDtypeStruct",
     "Slice",
     "Squeezed",
     "Timeline",
+    "align_to",
     "axis_index",
     "axis_size",
     "broadcast_to",
@@ -164,18 +185,22 @@ __all__ = [
     "load",
     "loop",
     "multiple_of",
+    "named_scope",
+    "next_power_of_2",
     "num_programs",
     "pallas_call",
     "program_id",
     "reciprocal",
     "run_scoped",
     "run_state",
+    "select_ref",
     "semaphore_read",
     "semaphore_signal",
     "semaphore_wait",
     "squeezed",
     "store",
     "when",
+    "with_scoped",
 ]
 
 
@@ -183,7 +208,7 @@ def _elsewhere(name: str) -> str:
     """Where else a name is, or what is called nearly so; as the end of an error."""
     if name.startswith("_"):
         return ""
-    for other in ("tpu", "numpy", "lax"):
+    for other in _MODULES:
         found = import_module(f"{__name__}.{other}")
         if hasattr(found, name):
             return f"; it is in {__name__}.{other}"

@@ -65,6 +65,7 @@ from mlirhlo.mosaic.language.arithmetic import (
 )
 from mlirhlo.mosaic.language.derived import (
     arange,
+    asarray,
     astype,
     copysign,
     cosh,
@@ -72,6 +73,7 @@ from mlirhlo.mosaic.language.derived import (
     hstack,
     hypot,
     isinf,
+    issubdtype,
     log10,
     logaddexp,
     logical_xor,
@@ -87,8 +89,12 @@ from mlirhlo.mosaic.language.derived import (
     std,
     tril,
     triu,
+    unstack,
     var,
     vstack,
+)
+from mlirhlo.mosaic.language.derived import (
+    shape_of as shape,
 )
 from mlirhlo.mosaic.language.einsum import einsum
 from mlirhlo.mosaic.language.products import dot
@@ -136,6 +142,7 @@ from mlirhlo.mosaic.language.shapes import (
     zeros_like,
 )
 
+array = asarray
 matmul = dot
 absolute = abs
 mod = remainder
@@ -156,6 +163,10 @@ inf = np.inf
 nan = np.nan
 pi = np.pi
 
+dtype = np.dtype
+finfo, iinfo = ml_dtypes.finfo, ml_dtypes.iinfo
+floating, integer, number = np.floating, np.integer, np.number
+signedinteger, unsignedinteger = np.signedinteger, np.unsignedinteger
 bool_ = np.bool_
 int8, int16, int32 = np.int8, np.int16, np.int32
 uint8, uint16, uint32 = np.uint8, np.uint16, np.uint32
@@ -179,6 +190,8 @@ __all__ = [
     "arctan2",
     "argmax",
     "argmin",
+    "array",
+    "asarray",
     "astype",
     "atan2",
     "bfloat16",
@@ -202,6 +215,7 @@ __all__ = [
     "cumsum",
     "divide",
     "dot",
+    "dtype",
     "einsum",
     "equal",
     "exp",
@@ -209,10 +223,12 @@ __all__ = [
     "expand_dims",
     "expm1",
     "fabs",
+    "finfo",
     "float8_e4m3b11fnuz",
     "float8_e4m3fn",
     "float8_e5m2",
     "float32",
+    "floating",
     "floor",
     "floor_divide",
     "full",
@@ -221,15 +237,18 @@ __all__ = [
     "greater_equal",
     "hstack",
     "hypot",
+    "iinfo",
     "inf",
     "int4",
     "int8",
     "int16",
     "int32",
+    "integer",
     "invert",
     "isfinite",
     "isinf",
     "isnan",
+    "issubdtype",
     "left_shift",
     "less",
     "less_equal",
@@ -256,6 +275,7 @@ __all__ = [
     "negative",
     "newaxis",
     "not_equal",
+    "number",
     "ones",
     "ones_like",
     "outer",
@@ -275,7 +295,9 @@ __all__ = [
     "roll",
     "round",
     "select",
+    "shape",
     "sign",
+    "signedinteger",
     "sin",
     "sinh",
     "split",
@@ -300,6 +322,8 @@ __all__ = [
     "uint8",
     "uint16",
     "uint32",
+    "unsignedinteger",
+    "unstack",
     "var",
     "vstack",
     "where",

@@ -124,6 +124,8 @@ class Block:
     """The operand's memory, where other cores have to do with it."""
     _at: tuple[int, ...] | None = field(default=None)
     _left: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])
+    _written: dict[tuple[int, ...], Any] = field(default_factory=dict[tuple[int, ...], Any])
+    """What was written of blocks that the grid may return to."""
 
     def _parts(self, at: tuple[int, ...]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
         """The indices into the array and into the block that belong together."""
@@ -174,6 +176,8 @@ class Block:
             memory.written = None
         elif self.ref.written is not None:
             memory.forget_writes(self.ref.written)
+            if at in self._written:
+                self.ref.written[...] = self._written[at]
 
     def _check(self, at: tuple[int, ...]) -> None:
         """Raises `HloError` HLO0732 for a block outside of its array, HLO0734 for an output's block
@@ -219,6 +223,8 @@ class Block:
         """Writes an output's block back."""
         if self._at is None or not self.is_output:
             return
+        if self.may_return and self.ref.written is not None:
+            self._written[self._at] = self.ref.written.copy()
         whole, mine = self._parts(self._at)
         if all(part.stop > part.start for part in whole):
             self._tell(core, whole, is_write=True)

@@ -318,7 +318,7 @@ class World:
         for flight in self._pending:
             raise self._leak("the copy that starts here is never waited for", flight.op)
         for found in self._semaphores.values():
-            if found.signals:
+            if found.value and found.signals:
                 op = found.signals[0].op
                 what = "copy that starts" if "dma" in op.name else "signal that is sent"
                 raise self._leak(

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import index as as_index
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
@@ -43,7 +43,7 @@ from mlirhlo.mosaic.language.trace import (
     tracing,
     vector_type,
 )
-from mlirhlo.mosaic.language.tree import flatten
+from mlirhlo.mosaic.language.tree import flatten, structure
 from mlirhlo.mosaic.language.value import Value
 from mlirhlo.mosaic.language.windows import Operand, function, index_function, operand_of, window
 
@@ -80,10 +80,11 @@ class KernelCall:
         """The results for numpy arrays. Under a mesh each array has a leading dimension for each of
         its axes: one shard a device.
         """
-        leaves = [np.asarray(array) for array in arrays]
+        trees = [_tree(array) for array in arrays]
+        leaves = [np.asarray(leaf) for tree in trees for leaf in tree[0]]
         lead = len(self.mesh)
         types = [ShapeDtypeStruct(leaf.shape[lead:], leaf.dtype) for leaf in leaves]
-        kernel = self.lower(*types)
+        kernel = self.lower(*_arranged(trees, types))
         bounds = [np.asarray(bound, np.int32) for bound in self.grid if not _is_static(bound)]
         if self.timeline is None:
             return kernel(*bounds, *leaves, platform=self.platform, options=self.interpret)
@@ -100,11 +101,12 @@ class KernelCall:
 
         Raises `HloError` HLO0720 to HLO0728 at the line that is wrong.
         """
-        structs = [ShapeDtypeStruct(type_.shape, type_.dtype) for type_ in types]
-        key = tuple(structs)
+        trees = [_tree(type_) for type_ in types]
+        structs = [ShapeDtypeStruct(one.shape, one.dtype) for tree in trees for one in tree[0]]
+        key = (tuple(structs), repr([structure(type_) for type_ in types]))
         found = self._lowered.get(key)
         if found is None:
-            found = self._lowered[key] = self._trace(structs)
+            found = self._lowered[key] = self._trace(structs, trees)
             if self.debug:
                 sys.stdout.write(found.as_text())
             if self.target is not None:
@@ -115,21 +117,36 @@ class KernelCall:
         """The kernel's module as text; see `Kernel.as_text`."""
         return self.lower(*types).as_text(**form)
 
-    def _trace(self, inputs: list[ShapeDtypeStruct]) -> Kernel:
-        outs, rebuild = flatten(self.out_shape)
-        results = [ShapeDtypeStruct(out.shape, out.dtype) for out in outs]
+    def _trace(self, inputs: list[ShapeDtypeStruct], trees: list[_Tree]) -> Kernel:
+        leaves, rebuild = flatten(self.out_shape)
+        results = [ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in leaves]
         grid = tuple(as_index(b) if _is_static(b) else None for b in self.grid)
-        operands = self._operands(inputs, results, grid)
+        if self.prefetches > len(trees):
+            raise bad_spec(f"{self.prefetches} scalars are prefetched of {len(trees)} operands")
+        prefetched = trees[: self.prefetches]
+        scalars = sum(len(tree[0]) for tree in prefetched)
+        outs = self.out_shape if isinstance(self.out_shape, tuple | list) else [self.out_shape]
+        trees = [*trees, *(flatten(out) for out in outs)]
+        names = _leaf_names(_parameter_names(self.function), trees)
+        operands = self._operands(inputs, results, grid, scalars, names)
         scratch, rebuild_scratch = flatten(self.scratch_shapes)
         scratches = [scratch_of(shape) for shape in scratch]
         module = ModuleOp([], {})
-        trace = self._body(module, operands, scratches, rebuild_scratch, grid)
+        trace = self._body(
+            module, operands, scratches, rebuild_scratch, grid, trees, names, scalars
+        )
         if grid:
-            for number, operand in enumerate(operands[self.prefetches :]):
+            for number, operand in enumerate(operands[scalars:]):
                 if operand.space in ("any", "hbm", "host", "semaphore_mem"):
                     continue
                 module.body.block.add_op(
-                    index_function(operand, number, grid, operands[: self.prefetches])
+                    index_function(
+                        operand,
+                        number,
+                        grid,
+                        operands[:scalars],
+                        lambda refs: _arranged(prefetched, refs),
+                    )
                 )
         module.properties["sym_name"] = StringAttr(self.name)
         return Kernel(
@@ -152,24 +169,20 @@ class KernelCall:
         inputs: Sequence[ShapeDtypeStruct],
         results: Sequence[ShapeDtypeStruct],
         grid: tuple[int | None, ...],
+        scalars: int,
+        names: Sequence[str],
     ) -> list[Operand]:
-        names = _parameter_names(self.function)
         smem = BlockSpec(memory_space=MemorySpace.SMEM)
-        count = len(inputs) - self.prefetches
-        if count < 0:
-            raise bad_spec(f"{self.prefetches} scalars are prefetched of {len(inputs)} operands")
         specs = [
-            *(smem for _ in range(self.prefetches)),
-            *_listed(self.in_specs, count, "inputs"),
+            *(smem for _ in range(scalars)),
+            *_listed(self.in_specs, len(inputs) - scalars, "inputs"),
             *_listed(self.out_specs, len(results), "results"),
         ]
         made: list[Operand] = []
         for number, (array, spec) in enumerate(zip((*inputs, *results), specs, strict=True)):
             name = names[number] if number < len(names) else f"arg{number}"
             # Prefetched scalars are whole, whatever the grid.
-            made.append(
-                operand_of(name, array, spec, () if number < self.prefetches else (grid or ()))
-            )
+            made.append(operand_of(name, array, spec, () if number < scalars else (grid or ())))
         for source, target in self.aliases.items():
             if not (0 <= source < len(inputs) and 0 <= target < len(results)):
                 raise bad_spec(f"there is no operand {source} or result {target} to alias")
@@ -187,6 +200,9 @@ class KernelCall:
         scratches: Sequence[Scratch],
         rebuild_scratch: Callable[[list[Any]], Any],
         grid: tuple[int | None, ...],
+        trees: Sequence[_Tree],
+        names: Sequence[str],
+        scalars: int,
     ) -> Trace:
         i32 = vector_type((), I32)
         types: list[Attribute] = [
@@ -195,7 +211,6 @@ class KernelCall:
             *(memref_type(one.shape, one.element, one.space) for one in scratches),
         ]
         block = Block(arg_types=types)
-        names = _parameter_names(self.function)
         for argument, name in zip(block.args[len(grid) :], names, strict=False):
             argument.name_hint = name
         for dim, argument in enumerate(block.args[: len(grid)]):
@@ -223,15 +238,16 @@ class KernelCall:
         more: Any = arranged if isinstance(arranged, Mapping) else {}
         rest = () if isinstance(arranged, Mapping) else tuple(arranged)
         with tracing(trace):
-            _check_arity(self.function, len(refs) + len(rest), more)
-            given = self.function(*refs, *rest, **more)
+            _check_arity(self.function, len(trees) + len(rest), more)
+            given = self.function(*_arranged(trees, refs), *rest, **more)
             if given is not None:
                 raise bad_spec(
                     f"the kernel returns {type(given).__name__}; results are stored to references",
                     "write o_ref[...] = value",
                 )
             emit("func.return", [])
-        op = function(self.name, block, [], self._function_attributes(operands, scratches, grid))
+        stated = self._function_attributes(operands, scratches, grid, scalars)
+        op = function(self.name, block, [], stated)
         place = place_of_function(self.function)
         if place is not None:
             op.location = place  # type: ignore[assignment]
@@ -243,6 +259,7 @@ class KernelCall:
         operands: Sequence[Operand],
         scratches: Sequence[Scratch],
         grid: tuple[int | None, ...],
+        scalars: int,
     ) -> dict[str, Attribute]:
         stated = self.params.dimension_semantics
         semantics = [str(getattr(word, "value", word)) for word in stated or ()]
@@ -258,7 +275,7 @@ class KernelCall:
             "dimension_semantics": ArrayAttr(
                 [attribute(f"#tpu.dimension_semantics<{word}>") for word in semantics]
             ),
-            "scalar_prefetch": int_attr(self.prefetches, 64),
+            "scalar_prefetch": int_attr(scalars, 64),
             "scratch_operands": int_attr(len(scratches), 64),
             "tpu.core_type": attribute("#tpu.core_type<tc>"),
             "tpu.main": UNIT,
@@ -266,9 +283,38 @@ class KernelCall:
         if grid:
             made["iteration_bounds"] = ints([DYNAMIC if b is None else b for b in grid])
             made["window_params"] = ArrayAttr(
-                [window(one, at) for at, one in enumerate(operands[self.prefetches :])]
+                [window(one, at) for at, one in enumerate(operands[scalars:])]
             )
         return made
+
+
+_Tree: TypeAlias = "tuple[list[Any], Callable[[list[Any]], Any]]"
+"""Leaves in order, and what puts others in their places."""
+
+
+def _tree(given: Any) -> _Tree:
+    """Arrays or their types in tuples, lists and dictionaries; a list of numbers is one array."""
+    leaves, rebuild = flatten(given)
+    if all(hasattr(leaf, "shape") for leaf in leaves):
+        return leaves, rebuild
+    return [given], lambda values: values[0]
+
+
+def _arranged(trees: Sequence[_Tree], values: Sequence[Any]) -> list[Any]:
+    """Values, one a leaf, as the trees have them."""
+    rest = iter(values)
+    return [rebuild([next(rest) for _ in leaves]) for leaves, rebuild in trees]
+
+
+def _leaf_names(names: Sequence[str], trees: Sequence[_Tree]) -> list[str]:
+    """What to call each leaf, and the scratch after them: the parameter, with a number where it has several."""
+    found: list[str] = []
+    for at, (leaves, _) in enumerate(trees):
+        name = names[at] if at < len(names) else f"arg{at}"
+        found += (
+            [f"{name}_{i}" for i in range(len(leaves))] if len(leaves) > 1 else [name] * len(leaves)
+        )
+    return [*found, *names[len(trees) :]]
 
 
 def _is_static(bound: Any) -> bool:

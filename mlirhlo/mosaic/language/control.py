@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from xdsl.ir import Attribute, Block, Operation, Region
@@ -200,11 +201,21 @@ def _yield_like(result: Any, initial: Any, start: Sequence[Value]) -> None:
     emit("scf.yield", [_outside(value).ssa for value in after])
 
 
-def loop(lower: ArrayLike, upper: ArrayLike, *, step: int = 1, unroll: Any = None) -> Any:
-    """Decorator: the function runs for each i from lower up to upper."""
+def loop(
+    lower: ArrayLike,
+    upper: ArrayLike,
+    *,
+    init_carry: Any = None,
+    step: int = 1,
+    unroll: Any = None,
+) -> Any:
+    """Decorator: the function runs for each i from lower up to upper; with `init_carry` it is given what
+    it gave before, too, and its name is what it gave last.
+    """
 
-    def run(body: Body) -> None:
-        fori_loop(lower, upper, lambda i, _: body(i), None, step=step, unroll=unroll)
+    def run(body: Body) -> Any:
+        takes = (lambda i, _: body(i)) if init_carry is None else body
+        return fori_loop(lower, upper, takes, init_carry, step=step, unroll=unroll)
 
     return run
 
@@ -223,6 +234,18 @@ def while_loop(cond_fun: Body, body_fun: Body, init_val: Any) -> Any:
     initial = [_outside(value).ssa for value in start]
     op = emit("scf.while", initial, _types_of(start), {}, [Region(before), Region(after)])
     return rebuild(_results(op, start))
+
+
+def with_scoped(*shapes: Any, **named: Any) -> Callable[[Body], Callable[..., Any]]:
+    """Decorator: the function is given references to memory after its own arguments; see `run_scoped`."""
+
+    def decorated(body: Body) -> Callable[..., Any]:
+        def run(*given: Any, **more: Any) -> Any:
+            return run_scoped(partial(body, *given, **more), *shapes, **named)
+
+        return run
+
+    return decorated
 
 
 def run_scoped(body: Body, *shapes: Any, **named: Any) -> Any:

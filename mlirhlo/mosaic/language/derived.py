@@ -56,6 +56,49 @@ from mlirhlo.mosaic.language.shapes import (
 )
 from mlirhlo.mosaic.language.value import ON_NUMPY, ArrayLike, Value, as_value, is_float
 
+# Values of what Python has, and types.
+
+
+def asarray(x: ArrayLike, dtype: DTypeLike = None) -> Value:
+    """A number, or an array of one number everywhere, as a value of the kernel."""
+    kind = None if dtype is None else as_dtype(dtype)
+    value = as_value(x, kind)
+    return value if kind is None else cast(value, kind)
+
+
+_CATEGORIES: dict[Any, str] = {
+    np.floating: "f",
+    np.inexact: "f",
+    np.signedinteger: "i",
+    np.unsignedinteger: "u",
+    np.integer: "iu",
+    np.number: "fiu",
+    np.bool_: "b",
+    np.generic: "fiub",
+}
+
+
+def issubdtype(arg1: DTypeLike, arg2: Any) -> bool:
+    """Whether an element type is, or is of the kind `arg2`: `jnp.floating`, `jnp.integer`, …"""
+    dtype = as_dtype(arg1)
+    kinds = _CATEGORIES.get(arg2)
+    return dtype == as_dtype(arg2) if kinds is None else kind_of(dtype) in kinds
+
+
+def unstack(x: ArrayLike, axis: int = 0) -> list[Value]:
+    """The parts along a dimension, without it."""
+    value = as_value(x)
+    dim = normal_axis(axis, value.ndim)
+    before = (slice(None),) * dim
+    return [value[(*before, at)] for at in range(value.shape[dim])]
+
+
+def shape_of(x: Any) -> tuple[int, ...]:
+    """The sizes of a value or a reference; none of a number."""
+    found: tuple[int, ...] = getattr(x, "shape", ())
+    return found
+
+
 # Elementwise.
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from mlirhlo.mosaic.language.choices import with_chosen
 from mlirhlo.mosaic.language.control import run_scoped
 from mlirhlo.mosaic.language.elements import I32
 from mlirhlo.mosaic.language.faults import bad_memory, bad_shape, bad_type, misuse
@@ -122,22 +123,16 @@ class AsyncCopy:
 
     def start(self, priority: int = 0) -> None:
         """Begins; until the wait, the source must not change nor the target be used."""
-        sent = [_semaphore(self._sent)] if self._sent is not None else []
-        device = [self._device.ssa] if self._device is not None else []
-        operands = [
-            squeezed(self._source),
-            *sent,
-            squeezed(self._target),
-            _semaphore(self._arrived),
-            *device,
-        ]
-        sizes = [1, len(sent), 1, 1, len(device), 0, 0]
-        emit(
-            "tpu.enqueue_dma",
-            operands,
-            (),
-            {SEGMENTS: ints(sizes, 32), "priority": int_attr(priority)},
-        )
+
+        def begin(source: Ref, sending: Ref | None, target: Ref, arrived: Ref) -> None:
+            sent = [_semaphore(sending)] if sending is not None else []
+            device = [self._device.ssa] if self._device is not None else []
+            operands = [squeezed(source), *sent, squeezed(target), _semaphore(arrived), *device]
+            sizes = [1, len(sent), 1, 1, len(device), 0, 0]
+            more = {SEGMENTS: ints(sizes, 32), "priority": int_attr(priority)}
+            emit("tpu.enqueue_dma", operands, (), more)
+
+        with_chosen(begin, self._source, self._sent, self._target, self._arrived)
 
     def wait(self) -> None:
         """Until the copy is done: of a remote one, both what is sent and what is received."""
@@ -158,10 +153,13 @@ class AsyncCopy:
 
 
 def _wait(semaphore: Ref, source: Ref, target: Ref, device: Value | None) -> None:
-    devices = [device.ssa] if device is not None else []
-    operands = [_semaphore(semaphore), squeezed(source), squeezed(target), *devices]
-    sizes = [1, 1, 1, len(devices), 0]
-    emit("tpu.wait_dma2", operands, (), {SEGMENTS: ints(sizes, 32)})
+    def wait(semaphore: Ref, source: Ref, target: Ref) -> None:
+        devices = [device.ssa] if device is not None else []
+        operands = [_semaphore(semaphore), squeezed(source), squeezed(target), *devices]
+        sizes = [1, 1, 1, len(devices), 0]
+        emit("tpu.wait_dma2", operands, (), {SEGMENTS: ints(sizes, 32)})
+
+    with_chosen(wait, semaphore, source, target)
 
 
 def _semaphore(ref: Ref) -> SSAValue:
@@ -212,10 +210,10 @@ def make_async_remote_copy(
     return AsyncCopy(src_ref, dst_ref, recv_sem, send_sem, device)
 
 
-def async_copy(src_ref: Ref, dst_ref: Ref, sem: Ref) -> AsyncCopy:
+def async_copy(src_ref: Ref, dst_ref: Ref, sem: Ref, *, priority: int = 0) -> AsyncCopy:
     """`make_async_copy`, begun."""
     copy = make_async_copy(src_ref, dst_ref, sem)
-    copy.start()
+    copy.start(priority)
     return copy
 
 
@@ -251,7 +249,7 @@ def semaphore_signal(
     core_index: Any = None,
 ) -> None:
     """Adds to a semaphore, of this core or of another one, on this device or on another."""
-    operands = [_semaphore(sem), scalar(inc, "a semaphore's increment").ssa]
+    operands = [scalar(inc, "a semaphore's increment").ssa]
     sizes = [1, 1, 0, 0, 0]
     if device_id is not None:
         operands.append(logical_device(device_id, device_id_type).ssa)
@@ -259,12 +257,17 @@ def semaphore_signal(
     if core_index is not None:
         operands.append(scalar(core_index, "a core").ssa)
         sizes[3] = 1
-    emit("tpu.sem_signal", operands, (), {SEGMENTS: ints(sizes, 32)})
+
+    def signal(sem: Ref) -> None:
+        emit("tpu.sem_signal", [_semaphore(sem), *operands], (), {SEGMENTS: ints(sizes, 32)})
+
+    with_chosen(signal, sem)
 
 
 def semaphore_wait(sem: Ref, value: ArrayLike = 1) -> None:
     """Waits until the semaphore holds `value`, and takes it."""
-    emit("tpu.sem_wait", [_semaphore(sem), scalar(value, "a semaphore's value").ssa])
+    count = scalar(value, "a semaphore's value").ssa
+    with_chosen(lambda sem: emit("tpu.sem_wait", [_semaphore(sem), count]), sem)
 
 
 def semaphore_read(sem: Ref) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from mlirhlo.mosaic.language.elements import I32
 from mlirhlo.mosaic.language.faults import misuse
@@ -53,6 +54,18 @@ def num_programs(axis: int | str) -> ArrayLike:
         return size
     ssa = emit_one("tpu.iteration_bound", [], vector_type((), I32), {"dim": int_attr(dim)})
     return Value(ssa, (), I32)
+
+
+def align_to(a: ArrayLike, alignment: int) -> Any:
+    """The least multiple of `alignment` that is not less than `a`."""
+    return cdiv(a, alignment) * alignment
+
+
+def next_power_of_2(x: int) -> int:
+    """The least power of two that is not less than `x`. Raises `ValueError` for a negative one."""
+    if x < 0:
+        raise ValueError(f"next_power_of_2 of {x}, which is negative")
+    return 1 if x == 0 else 1 << (x - 1).bit_length()
 
 
 def cdiv(a: ArrayLike, b: int) -> ArrayLike:

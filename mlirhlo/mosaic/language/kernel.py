@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 PLATFORMS = ("interpreter", "cpu")
+
+INT4, UINT4 = np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4)
+"""The CPU compiler's integers have no sign, and numpy makes these no other ones."""
 
 
 @dataclass(slots=True, eq=False)
@@ -132,7 +136,8 @@ class Kernel:
         return self._executables.get(rounds)
 
     def _run_compiled(self, executable: Any, arrays: Sequence[Any]) -> Any:
-        found = executable(*(self._passed(array, at) for at, array in enumerate(arrays)))
+        given = (self._passed(array, at) for at, array in enumerate(arrays))
+        found = executable(*(a.view(INT4) if a.dtype == UINT4 else a for a in given))
         held = list(found) if isinstance(found, tuple | list) else [found]
         return self.rebuild(
             [

@@ -19,7 +19,7 @@ from typing import Any
 
 from mlirhlo.mosaic.language.arithmetic import maximum, minimum, where
 from mlirhlo.mosaic.language.control import fori_loop, run_scoped, when
-from mlirhlo.mosaic.language.dma import make_async_copy
+from mlirhlo.mosaic.language.dma import axis_index, axis_size, make_async_copy
 from mlirhlo.mosaic.language.elements import I32, bits_of
 from mlirhlo.mosaic.language.faults import bad_spec
 from mlirhlo.mosaic.language.grid import within_grid
@@ -28,6 +28,7 @@ from mlirhlo.mosaic.language.refs import Ref
 from mlirhlo.mosaic.language.scratch import MemorySpace, Scratch, SemaphoreType
 from mlirhlo.mosaic.language.shapes import zeros
 from mlirhlo.mosaic.language.specs import Blocked, BlockSpec, BoundedSlice, Element, Squeezed
+from mlirhlo.mosaic.language.tree import flatten
 from mlirhlo.mosaic.language.value import Value, as_value, is_number
 from mlirhlo.mosaic.target.memory import tiles_of_indices
 
@@ -262,33 +263,45 @@ def emit_pipeline(
     body: Callable[..., None],
     *,
     grid: Sequence[int] | int,
-    in_specs: Sequence[BlockSpec] = (),
-    out_specs: Sequence[BlockSpec] | BlockSpec = (),
+    in_specs: Any = (),
+    out_specs: Any = (),
+    core_axis_name: str | None = None,
+    dimension_semantics: Sequence[Any] | None = None,
 ) -> Callable[..., None]:
     """A function of references in HBM that runs `body` on their blocks for every step of the grid, of which
-    `program_id` tells inside.
+    `program_id` tells inside. References, as specs, may stand in tuples, lists and dictionaries; those of
+    `scratches=` are given to the body after the blocks.
 
-    Raises `HloError` HLO0726 for specs that do not fit.
+    With `core_axis_name`, the cores of that axis share the first parallel dimension of the grid that they
+    divide. Raises `HloError` HLO0726 for specs that do not fit.
     """
     sizes = [as_index(size) for size in (grid if isinstance(grid, Sequence) else [grid])]
-    outs = [out_specs] if isinstance(out_specs, BlockSpec) else list(out_specs)
-    specs = [*in_specs, *outs]
+    ins, outs = flatten(in_specs)[0], flatten(out_specs)[0]
+    specs = [*ins, *outs]
+    words = _semantics(dimension_semantics, len(sizes))
 
-    def run(*refs: Ref, allocations: Sequence[Ref] | None = None) -> None:
+    def run(
+        *given: Any, allocations: Sequence[Ref] | None = None, scratches: Sequence[Any] = ()
+    ) -> None:
+        refs, arranged = flatten(given)
         if len(refs) != len(specs):
             raise bad_spec(f"{len(refs)} references for {len(specs)} specs")
         streams = [
-            _stream(ref, spec, at >= len(in_specs))
+            _stream(ref, spec, at >= len(ins))
             for at, (ref, spec) in enumerate(zip(refs, specs, strict=True))
         ]
+        own, begins = _share(sizes, words, core_axis_name)
 
-        def scoped(*own: Ref) -> None:
+        def step(*blocks: Ref) -> None:
+            body(*arranged(list(blocks)), *scratches)
+
+        def scoped(*made: Ref) -> None:
             for at, stream in enumerate(streams):
-                stream.buffers, stream.semaphores = own[2 * at], own[2 * at + 1]
+                stream.buffers, stream.semaphores = made[2 * at], made[2 * at + 1]
                 if stream.is_partial and not stream.is_output:
                     # What a cut block lacks is read, if only to be dropped.
                     stream.buffers[...] = zeros((2, *stream.shape), stream.ref.dtype)
-            _pipeline(body, sizes, streams)
+            _pipeline(step, own, begins, streams)
 
         if allocations is None:
             run_scoped(scoped, *_allocations(streams))
@@ -298,6 +311,29 @@ def emit_pipeline(
             scoped(*allocations)
 
     return run
+
+
+def _semantics(stated: Sequence[Any] | None, rank: int) -> list[str]:
+    words = [str(getattr(word, "value", word)) for word in stated or ["arbitrary"] * rank]
+    if len(words) != rank:
+        raise bad_spec(f"{len(words)} dimension_semantics for a grid of {rank} dimensions")
+    return words
+
+
+def _share(sizes: list[int], words: Sequence[str], axis: str | None) -> tuple[list[int], list[Any]]:
+    """The grid of one core, and where it begins in the whole one."""
+    begins: list[Any] = [0] * len(sizes)
+    cores = 1 if axis is None else axis_size(axis)
+    if axis is None or cores == 1:
+        return sizes, begins
+    for dim, (size, word) in enumerate(zip(sizes, words, strict=True)):
+        if word == "parallel" and size % cores == 0:
+            begins[dim] = axis_index(axis) * (size // cores)
+            return [*sizes[:dim], size // cores, *sizes[dim + 1 :]], begins
+    raise bad_spec(
+        f"{cores} cores share no dimension of the grid {sizes}",
+        "make one parallel in dimension_semantics that they divide",
+    )
 
 
 def _allocations(streams: Sequence[_Stream]) -> list[Scratch]:
@@ -313,38 +349,50 @@ def emit_pipeline_with_allocations(
     body: Callable[..., None],
     *,
     grid: Sequence[int] | int,
-    in_specs: Sequence[BlockSpec] = (),
-    out_specs: Sequence[BlockSpec] | BlockSpec = (),
+    in_specs: Any = (),
+    out_specs: Any = (),
 ) -> tuple[Callable[..., None], Callable[..., list[Scratch]]]:
     """`emit_pipeline`, and a function of the references that gives the memory it needs, for `run_scoped`:
     pipelines that run one after the other share it by `pipeline(*refs, allocations=…)`.
     """
-    outs = [out_specs] if isinstance(out_specs, BlockSpec) else list(out_specs)
-    specs = [*in_specs, *outs]
+    specs = [*flatten(in_specs)[0], *flatten(out_specs)[0]]
 
-    def make_allocations(*refs: Ref) -> list[Scratch]:
-        return _allocations([_stream(a, b, False) for a, b in zip(refs, specs, strict=True)])
+    def make_allocations(*refs: Any) -> list[Scratch]:
+        pairs = zip(flatten(refs)[0], specs, strict=True)
+        return _allocations([_stream(ref, spec, False) for ref, spec in pairs])
 
     pipeline = emit_pipeline(body, grid=grid, in_specs=in_specs, out_specs=out_specs)
     return pipeline, make_allocations
 
 
-def _pipeline(body: Callable[..., None], grid: Sequence[int], streams: Sequence[_Stream]) -> None:
+def _pipeline(
+    body: Callable[..., None],
+    grid: Sequence[int],
+    begins: Sequence[Any],
+    streams: Sequence[_Stream],
+) -> None:
     total = 1
     for size in grid:
         total *= size
     if not total:
         return
-    first = [0] * len(grid)
+
+    def at(indices: Sequence[Any]) -> list[Any]:
+        return [
+            index if is_number(begin) and begin == 0 else begin + index
+            for begin, index in zip(begins, indices, strict=True)
+        ]
+
+    first = at([0] * len(grid))
     for stream in streams:
         if not stream.is_output:
             stream.start(stream.block(first), 0)
 
     def step(number: Any, carried: Any) -> Any:
         # Of each stream: the buffer of this step's block; of outputs also how many went out.
-        now = _unflattened(number, grid)
-        after = _unflattened(number + 1, grid)
-        before = _unflattened(number - 1, grid)
+        now = at(_unflattened(number, grid))
+        after = at(_unflattened(number + 1, grid))
+        before = at(_unflattened(number - 1, grid))
         is_first, is_last = number == 0, number == total - 1
         changes: list[Any] = []
         for stream, (slot, gone, left) in zip(streams, carried, strict=True):
@@ -399,7 +447,7 @@ def _pipeline(body: Callable[..., None], grid: Sequence[int], streams: Sequence[
 
     start = [(as_value(0, I32), as_value(0, I32), _none_left(one)) for one in streams]
     done: list[tuple[Value, Value, Any]] = fori_loop(0, total, step, start)
-    last = [size - 1 for size in grid]
+    last = at([size - 1 for size in grid])
     for stream, (slot, gone, left) in zip(streams, done, strict=True):
         if stream.is_output:
             here = stream.block(last)

@@ -8,7 +8,15 @@ import numpy as np
 
 from mlirhlo.mosaic.language.arithmetic import broadcast_to, cast_bool, from_bool, where
 from mlirhlo.mosaic.language.casts import cast
-from mlirhlo.mosaic.language.elements import BOOL, F32, I32, bits_of, kind_of
+from mlirhlo.mosaic.language.elements import (
+    BOOL,
+    F32,
+    I32,
+    DTypeLike,
+    as_dtype,
+    bits_of,
+    kind_of,
+)
 from mlirhlo.mosaic.language.faults import bad_type
 from mlirhlo.mosaic.language.shapes import (
     element,
@@ -81,9 +89,12 @@ def _multi(name: str, value: Value, axes: tuple[int, ...]) -> Value:
     return Value(ssa, shape, value.dtype)
 
 
-def sum_(x: ArrayLike, axis: Any = None, *, keepdims: bool = False) -> Value:
-    """The sum over dimensions, over all if none is said."""
-    return _reduce("sum", x, axis, keepdims)
+def sum_(
+    x: ArrayLike, axis: Any = None, dtype: DTypeLike = None, *, keepdims: bool = False
+) -> Value:
+    """The sum over dimensions, over all if none is said; of the elements as `dtype`, if it is given."""
+    value = as_value(x) if dtype is None else cast(as_value(x), as_dtype(dtype))
+    return _reduce("sum", value, axis, keepdims)
 
 
 def max_(x: ArrayLike, axis: Any = None, *, keepdims: bool = False) -> Value:

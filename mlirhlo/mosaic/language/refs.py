@@ -116,8 +116,12 @@ class Ref:
     __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __abs__ = __invert__ = _is_no_value
 
     def reshape(self, *shape: Any) -> Ref:
-        """The same memory in another shape; the last dimension stays."""
+        """The same memory in another shape; one size may be -1. Where the last dimension does not stay,
+        it holds 32-bit elements in rows of registers."""
         sizes = tuple(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+        if sizes.count(-1) == 1:
+            rest = -prod(sizes)
+            sizes = tuple(self.size // rest if size == -1 and rest else size for size in sizes)
         if prod(sizes) != self.size:
             raise bad_shape(f"a reference of shape {list(self.shape)} seen as {list(sizes)}")
         whole = squeezed(self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from mlirhlo.mosaic.language.elements import DType, DTypeLike, as_dtype
@@ -56,15 +57,22 @@ class BoundedSlice:
     block_size: int
 
 
+class RevisitMode(Enum):
+    """When the grid may return to a block of an output."""
+
+    IMMEDIATE = "immediate"
+    """In the step after it alone."""
+    ANY = "any"
+    """At any step: such a block has one buffer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Buffered:
-    """How many buffers a block has: 2, or 1 for one that hardly moves. `revisit="any"` lets the grid
-    return to earlier blocks of an output.
-    """
+    """How many buffers a block has: 2, or 1 for one that hardly moves."""
 
     buffer_count: int = 2
     use_lookahead: bool = False
-    revisit: str | None = None
+    revisit: RevisitMode | str | None = None
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -164,6 +172,7 @@ __all__ = [
     "Element",
     "GridSpec",
     "PrefetchScalarGridSpec",
+    "RevisitMode",
     "ShapeDtypeStruct",
     "Squeezed",
     "squeezed",

@@ -266,9 +266,32 @@ class Value:
         """The dimensions reversed."""
         return self.transpose()
 
-    def sum(self, axis: Any = None, *, keepdims: bool = False) -> Value:
+    @property
+    def mT(self) -> Value:  # noqa: N802  (numpy's name)
+        """The last two dimensions exchanged."""
+        return self.swapaxes(-1, -2)
+
+    def swapaxes(self, axis1: int, axis2: int) -> Value:
+        """Two dimensions exchanged."""
+        from mlirhlo.mosaic.language.shapes import swapaxes
+
+        return swapaxes(self, axis1, axis2)
+
+    def squeeze(self, axis: Any = None) -> Value:
+        """Without dimensions of size one, all if none is said."""
+        from mlirhlo.mosaic.language.shapes import squeeze
+
+        return squeeze(self, axis)
+
+    def ravel(self) -> Value:
+        """All elements in one dimension."""
+        return self.reshape(-1)
+
+    flatten = ravel
+
+    def sum(self, axis: Any = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> Value:
         """The sum over dimensions, over all if none is said."""
-        return _reduction("sum_")(self, axis, keepdims=keepdims)
+        return _reduction("sum_")(self, axis, dtype, keepdims=keepdims)
 
     def max(self, axis: Any = None, *, keepdims: bool = False) -> Value:
         """The greatest element over dimensions."""
@@ -281,6 +304,14 @@ class Value:
     def mean(self, axis: Any = None, *, keepdims: bool = False) -> Value:
         """The mean over dimensions."""
         return _reduction("mean")(self, axis, keepdims=keepdims)
+
+    def argmax(self, axis: int, *, keepdims: bool = False) -> Value:
+        """The first place of the greatest element along a dimension."""
+        return _reduction("argmax")(self, axis, keepdims=keepdims)
+
+    def argmin(self, axis: int, *, keepdims: bool = False) -> Value:
+        """The first place of the least element along a dimension."""
+        return _reduction("argmin")(self, axis, keepdims=keepdims)
 
     def any(self, axis: Any = None, *, keepdims: bool = False) -> Value:
         """Whether any element over dimensions is true."""

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import index as as_index
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from mlirhlo.mosaic.language.specs import (
     BlockSpec,
     BoundedSlice,
     Element,
+    RevisitMode,
     ShapeDtypeStruct,
     Squeezed,
 )
@@ -169,7 +170,7 @@ def window(operand: Operand, number: int) -> DictionaryAttr:
         if count == 1 or mode is not None:
             entries["pipeline_mode"] = attribute(f"#tpu.pipeline_mode<{word}>")
     if mode is not None and mode.revisit is not None:
-        entries["revisit_mode"] = attribute(f"#tpu.revisit_mode<{mode.revisit}>")
+        entries["revisit_mode"] = attribute(f"#tpu.revisit_mode<{RevisitMode(mode.revisit).value}>")
     entries["transform_indices"] = SymbolRefAttr(f"transform_{number}")
     entries["window_bounds"] = ints(operand.sizes)
     if operand.padding is not None:
@@ -179,16 +180,19 @@ def window(operand: Operand, number: int) -> DictionaryAttr:
 
 
 def index_function(
-    operand: Operand, number: int, grid: Sequence[int | None], prefetched: Sequence[Operand]
+    operand: Operand,
+    number: int,
+    grid: Sequence[int | None],
+    prefetched: Sequence[Operand],
+    arranged: Callable[[list[Ref]], list[Any]],
 ) -> FuncOp:
-    """The function that gives the block of a step."""
+    """The function that gives the block of a step; `arranged` are prefetched references as the call has them."""
     i32 = vector_type((), I32)
     types = [*(i32 for _ in grid), *(one.type for one in prefetched)]
     block = Block(arg_types=types)
     indices = [Value(argument, (), I32) for argument in block.args[: len(grid)]]
-    refs = [
-        one.ref(argument) for one, argument in zip(prefetched, block.args[len(grid) :], strict=True)
-    ]
+    scalars = block.args[len(grid) :]
+    refs = arranged([one.ref(at) for one, at in zip(prefetched, scalars, strict=True)])
     rank = len(operand.sizes)
     trace = Trace(block, tuple(indices), tuple(grid), is_index_map=True)
     with tracing(trace):

@@ -24,6 +24,7 @@ from mlirhlo.lowering.hlo_to_loops.elements import buffer_type
 from mlirhlo.lowering.hlo_to_loops.fold_plan import Declined, fold_plan
 from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output, loop_kernel
+from mlirhlo.lowering.hlo_to_loops.narrow_pointwise import is_narrow, narrow_kernel
 from mlirhlo.lowering.hlo_to_loops.pointwise import pointwise_kernel
 from mlirhlo.lowering.hlo_to_loops.rows import are_narrow_columns, row_kernel
 from mlirhlo.lowering.hlo_to_loops.scans import scan_kernel, scan_of
@@ -98,15 +99,16 @@ def computed(name: str, outputs: Sequence[Output], operands: Sequence[SSAValue])
     else:
         frame = Frame(name, found.outputs, found.operands)
         if plan.folded[-1] < len(plan.sizes) - 1:
-            is_narrow = are_narrow_columns(frame, plan)
-            return (row_kernel if is_narrow else column_kernel)(frame, plan)
+            by_rows = are_narrow_columns(frame, plan)
+            return (row_kernel if by_rows else column_kernel)(frame, plan)
         return (short_row_kernel if are_short_rows(frame, plan) else row_kernel)(frame, plan)
     if (scan := scan_of(found.outputs)) is not None:
         return scan_kernel(Frame(name, scan.outputs, found.operands), scan)
     across = turned_reads(found.outputs, found.operands)
     if across is not None:
         return transpose_kernel(Frame(name, found.outputs, found.operands), *across)
-    return pointwise_kernel(Frame(name, found.outputs, found.operands))
+    frame = Frame(name, found.outputs, found.operands)
+    return (narrow_kernel if is_narrow(frame) else pointwise_kernel)(frame)
 
 
 def outputs_of(value: SSAValue) -> list[Output]:

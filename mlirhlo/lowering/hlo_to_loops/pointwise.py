@@ -43,7 +43,7 @@ def pointwise_kernel(frame: Frame) -> FuncOp:
     for number, output in enumerate(frame.outputs):
         groups.setdefault(sizes_of(output), []).append(number)
     if len(groups) == 1:
-        _share(frame)
+        share_places(frame)
     for numbers in groups.values():
         outputs = [frame.outputs[n] for n in numbers]
         found = regions(outputs, frame.operands)
@@ -53,7 +53,7 @@ def pointwise_kernel(frame: Frame) -> FuncOp:
     return frame.b.finish()
 
 
-def _share(frame: Frame) -> None:
+def share_places(frame: Frame) -> None:
     """A result may be written over an operand that is read at its own places alone."""
     outside: set[SSAValue] = set()
     whole = tuple(range(len(sizes_of(frame.outputs[0]))))

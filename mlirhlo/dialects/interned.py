@@ -6,16 +6,19 @@ xDSL verifies an attribute whenever one is made, which costs more than all else 
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
+    DictionaryAttr,
     FloatAttr,
     IndexType,
     IntegerAttr,
     IntegerType,
     StringAttr,
+    SymbolRefAttr,
     UnitAttr,
     VectorType,
     i1,
@@ -59,6 +62,38 @@ def integers32(*numbers: int) -> DenseArrayBase[Any]:
 def string(text: str) -> StringAttr:
     """A text."""
     return StringAttr(text)
+
+
+def dictionary(entries: Mapping[str, Attribute]) -> DictionaryAttr:
+    """What is said of a thing by words alone."""
+    if all(type(value) is UnitAttr for value in entries.values()):
+        return _words(*entries)
+    return DictionaryAttr(entries)
+
+
+@functools.lru_cache(_MOST)
+def _words(*words: str) -> DictionaryAttr:
+    return DictionaryAttr(dict.fromkeys(words, UNIT))
+
+
+@functools.lru_cache(_MOST)
+def symbol_ref(name: str) -> SymbolRefAttr:
+    """The name of a function or global."""
+    return SymbolRefAttr(name)
+
+
+def numbers_of(array: DenseArrayBase[Any]) -> tuple[int, ...]:
+    """What an array of integers holds, remembered."""
+    found = _ARRAYS.get(id(array))
+    if found is None:
+        if len(_ARRAYS) >= _MOST:
+            _ARRAYS.clear()
+        found = _ARRAYS[id(array)] = array, array.get_values()
+    return found[1]
+
+
+_ARRAYS: dict[int, tuple[DenseArrayBase[Any], tuple[int, ...]]] = {}
+"""By the identity of what stands beside them."""
 
 
 def integer(number: int, type_: Any) -> Any:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from xdsl.dialects.builtin import UNKNOWN_LOC
+from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues, Use
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -85,6 +85,21 @@ def create_op(
     for region in regions:
         op.add_region(region)
     return op
+
+
+def module_of(
+    ops: Sequence[Operation],
+    attributes: dict[str, Attribute] | None = None,
+    name: StringAttr | None = None,
+) -> ModuleOp:
+    """A module of new, detached ops; takes ownership of the dictionary."""
+    block = Block()
+    for op in ops:
+        append(block, op)
+    properties: dict[str, Attribute] = {} if name is None else {"sym_name": name}
+    return create_op(
+        ModuleOp, properties=properties, regions=[Region(block)], attributes=attributes
+    )
 
 
 def operands_of(op: Operation) -> SSAValues[SSAValue]:

@@ -15,6 +15,7 @@ from xdsl.dialects.llvm import (
 )
 from xdsl.ir import Attribute, Operation
 
+from mlirhlo.dialects.interned import numbers_of
 from mlirhlo.dialects.quick import operands_of
 from mlirhlo.lowering.intrinsics import mangled
 from mlirhlo.lowering.llvm_spelling import symbol
@@ -107,21 +108,23 @@ def _tail(f: FunctionText, op: Operation) -> str:
 
 
 def _load(f: FunctionText, op: Operation) -> str:
-    type_ = f.printer.type(op.results[0].type)
-    return f"load {type_}, {f.typed(operands_of(op)[0])}{_tail(f, op)}"
+    (address,), (result,) = operands_of(op), op.results
+    return f"load {f.printer.type(result.type)}, {f.typed(address)}{_tail(f, op)}"
 
 
 def _store(f: FunctionText, op: Operation) -> str:
-    return f"store {f.typed(operands_of(op)[0])}, {f.typed(operands_of(op)[1])}{_tail(f, op)}"
+    value, address = operands_of(op)
+    return f"store {f.typed(value)}, {f.typed(address)}{_tail(f, op)}"
 
 
 def _gep(f: FunctionText, op: Operation) -> str:
     element = f.printer.type(op.properties["elem_type"])
     pointer, *values = map(f.typed, operands_of(op))
     raw = cast("DenseArrayBase[Any]", op.properties["rawConstantIndices"])
-    if len(raw) > len(values):
+    indices = numbers_of(raw)
+    if len(indices) > len(values):
         rest = iter(values)
-        values = [next(rest) if c == GEP_USE_SSA_VAL else f"i32 {c}" for c in raw.get_values()]
+        values = [next(rest) if c == GEP_USE_SSA_VAL else f"i32 {c}" for c in indices]
     inbounds = "inbounds " if "inbounds" in op.properties else ""
     return f"getelementptr {inbounds}{', '.join([element, pointer, *values])}"
 
@@ -140,12 +143,20 @@ def _insert_element(f: FunctionText, op: Operation) -> str:
 
 
 def _shuffle(f: FunctionText, op: Operation) -> str:
-    mask = cast("DenseArrayBase[Any]", op.properties["mask"]).get_values()
-    lanes = "zeroinitializer"
-    if any(mask):
-        lanes = f"<{', '.join('i32 poison' if m < 0 else f'i32 {m}' for m in mask)}>"
+    mask, known = op.properties["mask"], f.printer.words
+    text = known.get(id(mask))
+    if text is None:
+        text = known[id(mask)] = _mask(numbers_of(cast("DenseArrayBase[Any]", mask)))
+        f.printer.kept.append(mask)
     lhs, rhs = operands_of(op)
-    return f"shufflevector {f.typed(lhs)}, {f.typed(rhs)}, <{len(mask)} x i32> {lanes}"
+    return f"shufflevector {f.typed(lhs)}, {f.typed(rhs)}, {text}"
+
+
+def _mask(lanes: Sequence[int]) -> str:
+    words = "zeroinitializer"
+    if any(lanes):
+        words = f"<{', '.join('i32 poison' if n < 0 else f'i32 {n}' for n in lanes)}>"
+    return f"<{len(lanes)} x i32> {words}"
 
 
 def _extract_value(f: FunctionText, op: Operation) -> str:

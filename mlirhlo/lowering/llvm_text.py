@@ -33,9 +33,10 @@ from xdsl.dialects.llvm import (
     LLVMStructType,
     LLVMVoidType,
 )
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from mlirhlo.diagnostics import error
+from mlirhlo.dialects.interned import numbers_of
 from mlirhlo.dialects.llvm import LLVMX86AMXType
 from mlirhlo.dialects.quick import ops_of
 from mlirhlo.lowering.intrinsics import OVERLOADED, mangled
@@ -66,7 +67,7 @@ class ModuleText:
         self.types: dict[int, str] = {}
         """By identity: hashing a type costs more than writing a line."""
         self.words: dict[int, str] = {}
-        """The same for flags."""
+        """The same for flags and masks."""
         self.intrinsics: dict[tuple[object, ...], str] = {}
         """What is called, by the intrinsic and the identities of its types."""
         self.kept: list[Attribute] = []
@@ -206,6 +207,23 @@ class ModuleText:
         raise error("HLO0430", f"LLVM has no constant `{value}`")
 
 
+_CONSTANTS: dict[int, tuple[Attribute, Attribute, str]] = {}
+"""Vectors of numbers as they are written, by the identity of what stands beside them with its type."""
+_MOST = 1 << 12
+
+
+def _constant_text(printer: ModuleText, value: Attribute, type_: Attribute) -> str:
+    """`ModuleText.constant`; of vectors, which lowerings have one object for, remembered."""
+    if type(value) is not DenseIntOrFPElementsAttr:
+        return printer.constant(value, type_)
+    found = _CONSTANTS.get(id(value))
+    if found is None or found[1] is not type_:
+        if len(_CONSTANTS) >= _MOST:
+            _CONSTANTS.clear()
+        found = _CONSTANTS[id(value)] = value, type_, printer.constant(value, type_)
+    return found[2]
+
+
 class FunctionText:
     """Writes one function."""
 
@@ -265,8 +283,8 @@ class FunctionText:
         """How a value is written as an operand, without its type."""
         text = self.names.get(id(value))
         if text is None:
-            owner = value.owner
-            assert isinstance(owner, Operation)
+            assert type(value) is OpResult
+            owner = value.op
             # Only phis read what a later line defines.
             text = self.inline(owner) if owner.name in _INLINE else self.fresh()
             self.names[id(value)] = text
@@ -282,7 +300,8 @@ class FunctionText:
         """Constants and addresses have no line of their own."""
         name = op.name
         if name == "llvm.mlir.constant":
-            return self.printer.constant(op.properties["value"], op.results[0].type)
+            (result,) = op.results
+            return _constant_text(self.printer, op.properties["value"], result.type)
         if name == "llvm.mlir.zero":
             type_ = op.results[0].type
             return "null" if isinstance(type_, LLVMPointerType) else "zeroinitializer"
@@ -324,7 +343,9 @@ class FunctionText:
 
     def call(self, name: str, op: Operation, operands: Sequence[SSAValue], flags: str = "") -> str:
         """A call of an intrinsic, which is declared on the way."""
-        result_type = op.results[0].type if op.results else None
+        result_type = None
+        for result in op.results:
+            result_type = result.type
         called = self.printer.intrinsic(name, result_type, [v.type for v in operands])
         return f"call {flags}{called}({', '.join(map(self.typed, operands))})"
 
@@ -366,6 +387,6 @@ def _passed(jump: Operation, index: int) -> Sequence[SSAValue]:
     """The operands a jump passes to its successor number `index`."""
     if jump.name == "llvm.br":
         return jump.operands
-    sizes = cast("tuple[int, ...]", cast(Any, jump.properties["operandSegmentSizes"]).get_values())
+    sizes = numbers_of(cast(Any, jump.properties["operandSegmentSizes"]))
     start = sizes[0] + sum(sizes[1 : 1 + index])
     return jump.operands[start : start + sizes[1 + index]]

@@ -11,14 +11,16 @@ from mlirhlo.dialects.hlo.build import append, close, create
 from mlirhlo.dialects.hlo.module import HloModule, set_source, source_of
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp, ReturnOp
+from mlirhlo.dialects.quick import module_of, operands_of
 
 
 def clone_instruction(
     op: Instruction, values: Mapping[SSAValue, SSAValue], name: str | None = None
 ) -> Instruction:
     """A detached copy of `op` whose operands are mapped through `values`."""
-    operands = [values.get(v, v) for v in op.operands]
-    copy = create(type(op), operands, op.results[0].type, dict(op.properties), name)
+    operands = [values.get(v, v) for v in operands_of(op)]
+    (result,) = op.results
+    copy = create(type(op), operands, result.type, dict(op.properties), name)
     copy.properties.pop("proto_id", None)
     copy.attributes.update(op.attributes)
     if (source := source_of(op)) is not None:
@@ -66,4 +68,4 @@ def copy_computation(computation: ComputationOp, *, keep_ids: bool = False) -> C
 def clone_module(module: ModuleOp) -> ModuleOp:
     """A copy with the same names and ids, several times as quick as `module.clone()`."""
     computations = [copy_computation(c, keep_ids=True) for c in HloModule(module).computations]
-    return ModuleOp(computations, dict(module.attributes), module.sym_name)
+    return module_of(computations, dict(module.attributes), module.sym_name)

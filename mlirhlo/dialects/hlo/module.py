@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Block, Operation
 
 from mlirhlo.dialects.hlo.attributes.aliasing import (
     BufferDonors,
@@ -230,9 +230,15 @@ class HloModule:
         return cast("StackFrames | None", self._value("stack_frames"))
 
     @property
+    def _block(self) -> Block:
+        block = self.op.regions[0].first_block
+        assert block is not None
+        return block
+
+    @property
     def computations(self) -> Iterator[ComputationOp]:
         """Computations in stored order."""
-        op = self.op.body.block.first_op
+        op = self._block.first_op
         while op is not None:
             following = op._next_op  # pyright: ignore[reportPrivateUsage]
             if type(op) is ComputationOp:
@@ -242,7 +248,7 @@ class HloModule:
     @property
     def entry(self) -> ComputationOp:
         """The entry computation. Raises `ValueError` when none is marked."""
-        op = self.op.body.block.last_op  # where it mostly is
+        op = self._block.last_op  # where it mostly is
         while op is not None:
             if type(op) is ComputationOp and "is_entry" in op.properties:
                 return op
@@ -252,7 +258,7 @@ class HloModule:
     def by_name(self) -> dict[str, ComputationOp]:
         """Computations by name."""
         found: dict[str, ComputationOp] = {}
-        op = self.op.body.block.first_op
+        op = self._block.first_op
         while op is not None:
             if type(op) is ComputationOp:
                 found[cast("StringAttr", op.properties["sym_name"]).data] = op

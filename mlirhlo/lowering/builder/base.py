@@ -73,9 +73,9 @@ class BlockBuilder:
         found = self._constants.get(key)
         if found is None:
             element = element_of(type_)
-            if isinstance(element, IndexType):
+            if type(element) is IndexType:
                 text = repr(int(value))
-            elif isinstance(element, IntegerType):
+            elif type(element) is IntegerType:
                 text = repr(_wrapped(int(value), cast(Any, element).width.data))
             else:
                 text = repr(float(value))

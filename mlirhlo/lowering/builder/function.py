@@ -10,20 +10,21 @@ from typing import Any, cast
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    DenseArrayBase,
-    DictionaryAttr,
     FunctionType,
-    IntegerAttr,
     MemRefType,
-    StringAttr,
-    SymbolRefAttr,
-    UnitAttr,
     i8,
-    i64,
 )
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from mlirhlo.dialects.interned import UNIT, integers32
+from mlirhlo.dialects.interned import (
+    UNIT,
+    dictionary,
+    integer64,
+    integers32,
+    integers64,
+    string,
+    symbol_ref,
+)
 from mlirhlo.dialects.quick import append, create_op, prepend
 from mlirhlo.lowering.builder.memory import MemoryBuilder
 from mlirhlo.lowering.builder.types import (
@@ -91,15 +92,15 @@ class FunctionBuilder(MemoryBuilder):
         prepend(self._body, self._heads)
         types = [a.type for a in self._body.args]
         properties: dict[str, Attribute] = {
-            "sym_name": StringAttr(self.name),
+            "sym_name": string(self.name),
             "function_type": FunctionType.from_lists(types, self._results),
         }
         if not self._public:
-            properties["sym_visibility"] = StringAttr("private")
+            properties["sym_visibility"] = string("private")
         if self._argument_attributes:
             given = self._argument_attributes
-            given += [{NOALIAS: UnitAttr()} for _ in types[len(given) :]]
-            properties["arg_attrs"] = ArrayAttr([DictionaryAttr(a) for a in given])
+            given += [{NOALIAS: UNIT} for _ in types[len(given) :]]
+            properties["arg_attrs"] = ArrayAttr([dictionary(a) for a in given])
         return create_op(
             func.FuncOp,
             (),
@@ -116,7 +117,7 @@ class FunctionBuilder(MemoryBuilder):
         Asked for once.
         """
         assert WORKSPACE not in self._attributes
-        self._attributes[WORKSPACE] = IntegerAttr(size_bytes, i64)
+        self._attributes[WORKSPACE] = integer64(size_bytes)
         return self._body.insert_arg(MemRefType(i8, [size_bytes]), len(self._body.args))
 
     def may_share(self, operand: int, result: int) -> None:
@@ -125,7 +126,7 @@ class FunctionBuilder(MemoryBuilder):
         Every byte of it has to be read before, or by the very round that, writes it.
         """
         before = cast("ArrayAttr[Attribute] | None", self._attributes.get(IN_PLACE))
-        pair = DenseArrayBase.from_list(i64, [operand, result])
+        pair = integers64(operand, result)
         self._attributes[IN_PLACE] = ArrayAttr([*(before or ()), pair])
         for at in (operand, result):
             if at < len(self._argument_attributes):
@@ -133,7 +134,7 @@ class FunctionBuilder(MemoryBuilder):
 
     def updates(self, operand: int, result: int) -> None:
         """Where both are one buffer, only a slice of it is read and written."""
-        self._attributes[UPDATES] = DenseArrayBase.from_list(i64, [operand, result])
+        self._attributes[UPDATES] = integers64(operand, result)
 
     @contextmanager
     def loop(
@@ -183,7 +184,7 @@ class FunctionBuilder(MemoryBuilder):
         properties: dict[str, Attribute] = {"operandSegmentSizes": integers32(1, 1, 1, 0)}
         attributes: dict[str, Attribute] = {}
         if work is not None:
-            attributes[WORK] = IntegerAttr(int(work), i64)
+            attributes[WORK] = integer64(int(work))
         append(
             outer,
             create_op(
@@ -230,4 +231,4 @@ class FunctionBuilder(MemoryBuilder):
 
     def call(self, name: str, operands: Sequence[SSAValue]) -> None:
         """Calls a function without results."""
-        self.effect(func.CallOp, operands, {"callee": SymbolRefAttr(name)})
+        self.effect(func.CallOp, operands, {"callee": symbol_ref(name)})

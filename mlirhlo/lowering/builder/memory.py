@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -45,6 +46,11 @@ _MOVED: dict[str, Attribute] = {
 }
 
 
+@functools.cache
+def _combining(kind: str) -> xvector.CombiningKindAttr:
+    return xvector.CombiningKindAttr(xvector.CombiningKindFlag(kind))
+
+
 class MemoryBuilder(ArithmeticBuilder):
     """Lanes, loads and stores."""
 
@@ -63,7 +69,7 @@ class MemoryBuilder(ArithmeticBuilder):
     def reduce(self, kind: str, x: SSAValue) -> SSAValue:
         """All lanes combined, in any order: `add`, `mul`, `maxsi`, `maximumf`, …"""
         properties: dict[str, Attribute] = {
-            "kind": xvector.CombiningKindAttr(xvector.CombiningKindFlag(kind)),
+            "kind": _combining(kind),
             "fastmath": EXACT if isinstance(element_of(x.type), IntegerType) else REASSOCIATE,
         }
         return self.emit(xvector.ReductionOp, (x,), element_of(x.type), properties)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from xdsl.dialects import arith as xarith
 from xdsl.dialects.builtin import (
@@ -74,16 +74,17 @@ def part_of(element: Attribute) -> MemRefType[Any]:
 
 def lanes_of(type_: Attribute) -> int:
     """Lanes of a vector; 0 for a scalar."""
-    if isinstance(type_, VectorType):
-        (size,) = cast("VectorType[Attribute]", type_).get_shape()
+    if type(type_) is VectorType:
+        (size,) = type_.get_shape()
         return size
     return 0
 
 
 def element_of(type_: Attribute) -> Attribute:
     """Element type of a vector; the type itself for a scalar."""
-    if isinstance(type_, VectorType):
-        return cast("VectorType[Attribute]", type_).element_type
+    if type(type_) is VectorType:
+        element: Attribute = type_.element_type
+        return element
     return type_
 
 

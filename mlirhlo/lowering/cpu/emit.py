@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import (
     MemRefType,
     ModuleOp,
     StringAttr,
-    SymbolRefAttr,
     TensorType,
     UnitAttr,
     i8,
@@ -28,8 +27,8 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirhlo.dialects.hlo.element_types import Kind
-from mlirhlo.dialects.interned import UNIT
-from mlirhlo.dialects.quick import create_op
+from mlirhlo.dialects.interned import UNIT, symbol_ref
+from mlirhlo.dialects.quick import create_op, module_of
 from mlirhlo.lowering.builder import INDEX, SELDOM, FunctionBuilder, Index
 from mlirhlo.lowering.cpu.planner import Plan
 from mlirhlo.lowering.cpu.steps import (
@@ -71,7 +70,7 @@ def emit_module(plan: Plan, *, marks: list[Kernel] | None = None) -> ModuleOp:
     outside = [declaration(CALLBACK, [i64, POINTERS], [i8])] if plan.sites else []
     outside += [declaration(MARK, [i64, i64])] if marks is not None else []
     kernels = list(plan.kernels.values())
-    return ModuleOp([*emitter.globals, *outside, *helpers_of(kernels), *kernels, main])
+    return module_of([*emitter.globals, *outside, *helpers_of(kernels), *kernels, main])
 
 
 class _Emitter:
@@ -136,7 +135,7 @@ class _Emitter:
                 },
             )
         )
-        return self.b.emit(memref.GetGlobalOp, (), type_, {"name": SymbolRefAttr(name)})
+        return self.b.emit(memref.GetGlobalOp, (), type_, {"name": symbol_ref(name)})
 
     def view(self, buffer: Buffer, type_: Attribute) -> SSAValue:
         """A buffer as a kernel sees it."""
@@ -180,7 +179,7 @@ class _Emitter:
         for at, buffer in enumerate(buffers):
             b.store(self.view(buffer, BYTES), pointers, [at])
         arguments = [b.constant(step.site, i64), b.emit(memref.CastOp, [pointers], POINTERS)]
-        status = b.emit(CallOp, arguments, i8, {"callee": SymbolRefAttr(CALLBACK)})
+        status = b.emit(CallOp, arguments, i8, {"callee": symbol_ref(CALLBACK)})
         b.store(b.ori(b.load(failed, [0]), status), failed, [0])
 
     def _slice(self, step: Slice) -> None:

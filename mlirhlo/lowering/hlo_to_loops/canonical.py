@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias, cast
 
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, SSAValue
 
 from mlirhlo.dialects.hlo import build
@@ -34,6 +33,7 @@ from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, default_layout
 from mlirhlo.dialects.hlo.types import shape_of, type_of
+from mlirhlo.dialects.quick import module_of
 from mlirhlo.lowering.hlo_to_loops.merging import (
     SAME_AS_OPERAND,
     Merging,
@@ -107,7 +107,7 @@ class _Rewriter:
             root = self.make("tuple", results, shapes, {})
         computation = build.close("canonical", self.block, root)
         # In a module, where its instructions find the computations they call.
-        ModuleOp([*self.callees.values(), computation])
+        module_of([*self.callees.values(), computation])
         return Canonical(computation, results, parameters)
 
     def groups(self, value: SSAValue) -> Groups:

@@ -198,7 +198,9 @@ class Elements:
             if not same_lanes and not c.uniform:
                 return None
             for index in (c.base, c.lanes):
-                if isinstance(index, SSAValue) and self._is_moving(index):
+                if index is None or isinstance(index, int):
+                    continue
+                if self._is_moving(index):
                     return None
         return outer
 

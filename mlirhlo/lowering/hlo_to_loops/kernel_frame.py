@@ -6,12 +6,14 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias, cast
 
-from xdsl.dialects.builtin import MemRefType, UnitAttr
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.interned import UNIT
 from mlirhlo.lowering.builder import FunctionBuilder, Index
+from mlirhlo.lowering.builder.types import NOALIAS
 from mlirhlo.lowering.hlo_to_loops.elements import Value, buffer_type, to_memory
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import store
 from mlirhlo.lowering.hlo_to_loops.merging import arrays_in, sizes_of
@@ -60,7 +62,7 @@ class Frame:
         self.b = FunctionBuilder(
             name,
             [buffer_type(s) for s in shapes],
-            argument_attributes=[{"llvm.noalias": UnitAttr()} for _ in shapes],
+            argument_attributes=[{NOALIAS: UNIT} for _ in shapes],
         )
         arguments = self.b.arguments
         self.buffers: dict[SSAValue, SSAValue] = dict(zip(operands, arguments, strict=False))

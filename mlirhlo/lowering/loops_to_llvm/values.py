@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 
 class Values(dict[SSAValue, SSAValue]):
@@ -19,8 +19,7 @@ class Values(dict[SSAValue, SSAValue]):
         self._make_constant = make_constant
 
     def __missing__(self, value: SSAValue) -> SSAValue:
-        owner = value.owner
-        if not isinstance(owner, Operation) or owner.name != "arith.constant":
+        if type(value) is not OpResult or value.op.name != "arith.constant":
             raise KeyError(value)
-        found = self[value] = self._make_constant(owner)
+        found = self[value] = self._make_constant(value.op)
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from mlirhlo.dialects.hlo.attributes.base import integer, integers
 from mlirhlo.dialects.hlo.attributes.dimensions import (
@@ -175,8 +175,7 @@ def forward(op: Instruction, rewriter: Rewriter, value: SSAValue) -> None:
 
 
 def _owners(op: Instruction) -> list[Operation]:
-    found = (value.owner for value in op.inputs)
-    return [owner for owner in found if isinstance(owner, Operation)]
+    return [value.op for value in op.inputs if type(value) is OpResult]
 
 
 class Builder:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from xdsl.dialects import arith, cf, scf
-from xdsl.dialects.builtin import IndexType, f32
+from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr, f32
 from xdsl.dialects.test import TestOp as AnyOp
 from xdsl.ir import Block, Operation, OpResult, Region
 
@@ -14,6 +14,7 @@ from mlirhlo.dialects.quick import (
     detach,
     erase,
     insert_before,
+    module_of,
     ops_of,
     owners_of,
     prepend,
@@ -52,6 +53,17 @@ def test_the_fields_are_those_of_create() -> None:
     quick.erase()
     slow.erase()
     assert not list(values.results[0].uses)
+
+
+def test_a_module_is_as_its_own_constructor_makes_it() -> None:
+    name, attributes = StringAttr("m"), {"a": StringAttr("b")}
+    quick = module_of([AnyOp.create() for _ in range(2)], dict(attributes), name)
+    slow = ModuleOp([AnyOp.create() for _ in range(2)], attributes, name)
+    assert set(fields(quick)) == set(fields(slow))
+    assert shape(quick) == shape(slow)
+    assert quick.is_structurally_equivalent(slow)
+    assert all(op.parent_op() is quick for op in quick.ops)
+    assert shape(module_of([])) == shape(ModuleOp([]))
 
 
 def test_appending_links_what_adding_does() -> None:

@@ -39,6 +39,7 @@ def continued(data: bytes, given: str, wanted: str, name: str) -> bytes:
     """
     from mlirhlo.cli.stages import render_module
     from mlirhlo.lowering.cpu.compiler import FEATURES
+    from mlirhlo.lowering.cpu.emit import MAIN
     from mlirhlo.lowering.llvm_text import print_llvm
     from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
     from mlirhlo.runtime import jit
@@ -49,7 +50,7 @@ def continued(data: bytes, given: str, wanted: str, name: str) -> bytes:
     if given != "llvm":
         module = _parsed(text, name)
         if given == "loops" and wanted != "loops":
-            module = convert_to_llvm(module, features=FEATURES)
+            module = convert_to_llvm(module, features=FEATURES, entry=MAIN)
             given = "llvm-dialect"
         if wanted == given:
             return render_module(module)

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.lowering.checking import add_checks
-from mlirhlo.lowering.cpu.emit import emit_module
+from mlirhlo.lowering.cpu.emit import MAIN, emit_module
 from mlirhlo.lowering.cpu.pipeline import optimize_in_place
 from mlirhlo.lowering.cpu.planner import Plan, Values, plan_module
 from mlirhlo.lowering.llvm_text import print_llvm
@@ -62,7 +62,7 @@ def lower(
         observer.planned(fused, plan, values)
         loops = emit_module(plan)
         sites = add_checks(loops) if checked else []
-        llvm = convert_to_llvm(loops, features=FEATURES)
+        llvm = convert_to_llvm(loops, features=FEATURES, entry=MAIN)
         observer.lowered(UNIT, loops, llvm)
         text = print_llvm(llvm)
         observer.assembled(UNIT, text)

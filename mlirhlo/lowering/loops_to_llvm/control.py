@@ -113,8 +113,11 @@ def _end(to: Lowering, op: Operation) -> None:
 
 def _call(to: Lowering, op: func.CallOp) -> None:
     operands = [to.values[v] for v in operands_of(op)]
+    name = op.callee.root_reference.data
+    if to.call(name, operands):
+        return
     types = [to.convert(r.type) for r in op.results]
-    results = llvm_call(to, op.callee.root_reference.data, operands, types)
+    results = llvm_call(to, name, operands, types)
     for result, new in zip(op.results, results, strict=True):
         to.values[result] = new
 

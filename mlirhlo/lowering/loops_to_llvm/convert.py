@@ -23,7 +23,6 @@ from xdsl.dialects.builtin import (
     MemRefType,
     ModuleOp,
     StringAttr,
-    SymbolRefAttr,
     UnitAttr,
     VectorType,
     i1,
@@ -31,20 +30,21 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects import llvm
 from mlirhlo.dialects.amx import TileType
-from mlirhlo.dialects.interned import integer64, integers32
-from mlirhlo.dialects.quick import append, create_op, ops_of
+from mlirhlo.dialects.interned import dictionary, integer64, integers32, string, symbol_ref
+from mlirhlo.dialects.quick import append, create_op, module_of, ops_of
 from mlirhlo.lowering.builder import SELDOM
 from mlirhlo.lowering.loops_to_llvm.effort import (
     NO_FUNCTIONS,
     Heavy,
     heavy_functions,
     loops_of_light,
+    ops_inside,
 )
 from mlirhlo.lowering.loops_to_llvm.indices import POINTER, IndexBuilder
 from mlirhlo.lowering.loops_to_llvm.values import Values
@@ -66,10 +66,14 @@ _NO_OVERFLOW = xllvm.OverflowAttr(None)
 Handler = Callable[["Lowering", Any], None]
 
 
-def convert_to_llvm(module: ModuleOp, *, features: Mapping[str, str] | None = None) -> ModuleOp:
+def convert_to_llvm(
+    module: ModuleOp, *, features: Mapping[str, str] | None = None, entry: str | None = None
+) -> ModuleOp:
     """A new module of the llvm dialect for a module of `func.func` over loops.
 
     `features` are function attributes given to every definition (`"prefer-vector-width": "512"`).
+    `entry`: the only function that is called from outside, if there is but one; then the other of two is
+    lowered where it calls it, where that is not worth a function of its own (`_only_callee`).
     Raises `HloError` HLO0431 for an op without a lowering.
     """
     from mlirhlo.lowering.loops_to_llvm.handlers import HANDLERS
@@ -77,17 +81,42 @@ def convert_to_llvm(module: ModuleOp, *, features: Mapping[str, str] | None = No
     functions: list[Operation] = []
     passthrough = _passthrough(*(features or {}).items())
     top: dict[str, Operation] = {}
-    heavy = heavy_functions(op for op in module.body.block.ops if isinstance(op, FuncOp))
-    for op in module.body.block.ops:
+    funcs = [op for op in ops_of(module.body.block) if isinstance(op, FuncOp)]
+    heavy = heavy_functions(funcs)
+    callee = None if entry is None else _only_callee(funcs, entry, heavy)
+    for op in ops_of(module.body.block):
+        if op is callee:
+            continue
         if isinstance(op, FuncOp):
             name = op.sym_name.data
-            functions.append(Lowering(HANDLERS, top, name, passthrough, heavy).function(op))
+            lowering = Lowering(HANDLERS, top, name, passthrough, heavy)
+            lowering.callee = callee
+            functions.append(lowering.function(op))
         elif op.name == "memref.global":
             made = _global(op)
             top[cast(StringAttr, made.properties["sym_name"]).data] = made
         else:
             raise no_lowering(op)
-    return ModuleOp([*top.values(), *functions])
+    return module_of([*top.values(), *functions])
+
+
+def _only_callee(functions: Sequence[FuncOp], entry: str, heavy: Heavy) -> FuncOp | None:
+    """The only function beside the entry, where it is called once, outside of loops, and has nothing but scalars
+    around parallel loops: LLVM takes more time for a function than for what is in such a one."""
+    inside = [f for f in functions if f.body.blocks]
+    if len(inside) != 2 or entry not in {f.sym_name.data for f in inside}:
+        return None
+    main, callee = inside if inside[0].sym_name.data == entry else inside[::-1]
+    name = callee.sym_name.data
+    calls = [op for op in ops_inside(main) if type(op) is CallOp and _callee(op) == name]
+    if len(calls) != 1 or calls[0].parent is not main.body.blocks[0]:
+        return None
+    cut = loops_of_light(callee.body.blocks[0], heavy, is_task=False, is_public=False)
+    return callee if cut is not None and not cut and not calls[0].results else None
+
+
+def _callee(call: CallOp) -> str:
+    return call.callee.root_reference.data
 
 
 @functools.lru_cache
@@ -108,15 +137,16 @@ def no_lowering(op: Operation, why: str = "") -> HloError:
 
 def converted(type_: Attribute) -> Attribute:
     """The llvm dialect's type for one of the loops stage."""
-    if isinstance(type_, IndexType):
+    kind = type(type_)
+    if kind is IndexType:
         return i64
-    if isinstance(type_, MemRefType):
+    if kind is MemRefType:
         return POINTER
-    if isinstance(type_, TileType):
+    if kind is TileType:
         return llvm.LLVMX86AMXType()
-    if isinstance(type_, VectorType):
+    if kind is VectorType:
         vector = cast("VectorType[Attribute]", type_)
-        return VectorType(i64, vector.shape) if vector.element_type == IndexType() else vector
+        return VectorType(i64, vector.shape) if type(vector.element_type) is IndexType else vector
     return type_
 
 
@@ -166,6 +196,8 @@ class Lowering(IndexBuilder):
         """What outweighs a loop around it."""
         self.apart: Set[Operation] = frozenset()
         """Loops that become functions of their own."""
+        self.callee: FuncOp | None = None
+        """A function that is lowered where it is called."""
         self.is_seldom = False
         """Whether its own time does not count beside LLVM's."""
         self.is_task = is_task
@@ -193,7 +225,7 @@ class Lowering(IndexBuilder):
             raise no_lowering(op, ": a function returns one value at most")
         inputs = [self.convert(t) for t in signature.inputs]
         attributes = [
-            DictionaryAttr({k: v for k, v in a.data.items() if k.startswith("llvm.")})
+            dictionary({k: v for k, v in a.data.items() if k.startswith("llvm.")})
             for a in op.arg_attrs or ()
         ]
         self.is_seldom = SELDOM in op.attributes
@@ -223,7 +255,7 @@ class Lowering(IndexBuilder):
     ) -> Operation:
         """The finished function."""
         properties: dict[str, Attribute] = {
-            "sym_name": StringAttr(self.name),
+            "sym_name": string(self.name),
             "function_type": _signature(_VOID if output is None else output, *inputs),
             "CConv": _C,
             "linkage": _PUBLIC if is_public else _PRIVATE,
@@ -248,10 +280,10 @@ class Lowering(IndexBuilder):
         self._numbers += 1
         return self._numbers - 1
 
-    def ops(self, block: Block) -> None:
-        """Lowers the ops of a block in order into the current one."""
+    def ops(self, block: Block, *, ends: bool = True) -> None:
+        """Lowers the ops of a block in order into the current one; not its last unless `ends`."""
         handlers = self.handlers
-        for op in ops_of(block):
+        for op in ops_of(block)[: None if ends else -1]:
             name = op.name
             if name.startswith("arith.") and (
                 name == "arith.constant" or op.results[0].first_use is None
@@ -262,19 +294,33 @@ class Lowering(IndexBuilder):
                 raise no_lowering(op)
             handler(self, op)
 
+    def call(self, name: str, operands: Sequence[SSAValue]) -> bool:
+        """Lowers the function of a name where it is called, if that is `callee`; whether it is."""
+        callee = self.callee
+        if callee is None or callee.sym_name.data != name:
+            return False
+        body = callee.body.blocks[0]
+        self.values.update(zip(body.args, operands, strict=True))
+        outer, self.name = self.name, name
+        self.ops(body, ends=False)
+        self.name = outer
+        return True
+
     def constant_of(self, op: Operation) -> SSAValue:
         """The constant that an `arith.constant` is."""
-        type_ = self.convert(op.results[0].type)
+        (result,) = op.results
+        type_ = self.convert(result.type)
         value = op.properties["value"]
         if type(value) is IntegerAttr and type(type_) is IntegerType:
             return self.constant(value.value.data, type_)
-        if type(value) is DenseIntOrFPElementsAttr and type_ is not op.results[0].type:
+        if type(value) is DenseIntOrFPElementsAttr and type_ is not result.type:
             value = DenseIntOrFPElementsAttr.from_list(
                 cast(Any, type_), cast(Any, list(value.get_values()))
             )
         made = create_op(xllvm.ConstantOp, (), (type_,), {"value": value})
         append(self.entry, made)
-        return made.results[0]
+        (found,) = made.results
+        return found
 
     def convert(self, type_: Attribute) -> Attribute:
         """`converted`, remembered."""
@@ -389,7 +435,7 @@ def llvm_call(
 ) -> Sequence[SSAValue]:
     """Calls a function of the llvm dialect; its results."""
     properties: dict[str, Attribute] = {
-        "callee": SymbolRefAttr(name),
+        "callee": symbol_ref(name),
         "fastmathFlags": _NO_FAST_MATH,
         "CConv": _C,
         "op_bundle_sizes": integers32(),

@@ -10,12 +10,12 @@ their own, such as packing, become functions of theirs.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import AnyFloat, IntegerAttr, VectorType
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirhlo.dialects.amx import TileType
 from mlirhlo.dialects.quick import operands_of, ops_of
@@ -45,9 +45,16 @@ def parallel_work(op: scf.ParallelOp) -> int | None:
     return given.value.data if isinstance(given, IntegerAttr) else None
 
 
+def bounds(op: scf.ParallelOp, dim: int) -> tuple[SSAValue, SSAValue, SSAValue]:
+    """Lower bound, upper bound and step of a dimension."""
+    count = len(op.regions[0].blocks[0].args)
+    lower, upper, step = operands_of(op)[dim : 3 * count : count]
+    return lower, upper, step
+
+
 def is_cut(op: scf.ParallelOp) -> bool:
     """Whether the rounds of a loop that is not inside another parallel one go to threads."""
-    lower, upper, step = (_constant(v[0].owner) for v in (op.lowerBound, op.upperBound, op.step))
+    lower, upper, step = (_constant(v.owner) for v in bounds(op, 0))
     if step is None:
         return False
     few = lower is not None and upper is not None and upper - lower <= step
@@ -74,7 +81,7 @@ class Heavy:
 NO_FUNCTIONS = Heavy()
 
 
-def heavy_functions(functions: Iterator[func.FuncOp]) -> Heavy:
+def heavy_functions(functions: Iterable[func.FuncOp]) -> Heavy:
     """Those that take longer than being called: they are outside, or have loops."""
     names: set[str] = set()
     calls: list[func.CallOp] = []

@@ -20,14 +20,13 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import (
     DictionaryAttr,
     IntegerAttr,
-    SymbolRefAttr,
     VectorType,
     i8,
     i64,
 )
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from mlirhlo.dialects.interned import integer64
+from mlirhlo.dialects.interned import integer64, symbol_ref
 from mlirhlo.dialects.quick import create_op, operands_of
 from mlirhlo.lowering.loops_to_llvm.convert import (
     Lowering,
@@ -35,7 +34,7 @@ from mlirhlo.lowering.loops_to_llvm.convert import (
     llvm_call,
     no_lowering,
 )
-from mlirhlo.lowering.loops_to_llvm.effort import is_cut, ops_inside, parallel_work
+from mlirhlo.lowering.loops_to_llvm.effort import bounds, is_cut, ops_inside, parallel_work
 from mlirhlo.lowering.loops_to_llvm.indices import POINTER
 
 PARALLEL_FOR = "mlirhlo_parallel_for"
@@ -60,7 +59,7 @@ def lower_parallel(to: Lowering, op: scf.ParallelOp) -> None:
     if to.is_task or not is_cut(op):
         _nest(to, op, 0)
         return
-    lower, upper, step = (to.values[v[0]] for v in (op.lowerBound, op.upperBound, op.step))
+    lower, upper, step = (to.values[v] for v in bounds(op, 0))
     stride = to.known[step]
     outside, captured = _read_outside(to, op)
     passed = [to.values[v] for v in captured]
@@ -71,7 +70,7 @@ def lower_parallel(to: Lowering, op: scf.ParallelOp) -> None:
     for value, place in zip(passed, places, strict=True):
         address = to.offset(args, to.constant(place), i8)
         to.emit(xllvm.StoreOp, [value, address], None, _access(value.type))
-    entry = create_op(xllvm.AddressOfOp, (), [POINTER], {"global_name": SymbolRefAttr(task)})
+    entry = create_op(xllvm.AddressOfOp, (), [POINTER], {"global_name": symbol_ref(task)})
     to.entry.add_op(entry)
     work = parallel_work(op)
     most = _UNBOUNDED if work is None else max(2, work // _THREAD_NS)
@@ -173,7 +172,7 @@ def _task_function(
         values.append(inner.emit(xllvm.LoadOp, [address], type_, _access(type_)))
     _know(to, inner, outside, captured, values)
     inner.judge(op.body.block, is_public=False)
-    lower = inner.values[op.lowerBound[0]]
+    lower = inner.values[bounds(op, 0)[0]]
 
     def body(round_: SSAValue) -> None:
         inner.values[op.body.block.args[0]] = inner.add(lower, inner.times(round_, step))
@@ -212,7 +211,7 @@ def _nest(to: Lowering, op: scf.ParallelOp, depth: int) -> None:
     if depth == len(op.body.block.args):
         to.ops(op.body.block)
         return
-    lower, upper, step = (to.values[v[depth]] for v in (op.lowerBound, op.upperBound, op.step))
+    lower, upper, step = (to.values[v] for v in bounds(op, depth))
 
     def body(index: SSAValue) -> None:
         to.values[op.body.block.args[depth]] = index

@@ -10,11 +10,18 @@ import mlirhlo
 from mlirhlo.lowering import target
 from mlirhlo.lowering.cpu.compiler import lower
 
+LESS = """less {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = pred[] compare(a, b), direction=LT
+}
+"""
+
 
 def light_and_hot(body: str) -> tuple[set[str], set[str]]:
     """Names of functions that are marked, and of the others."""
     with target.using(target.AVX512):
-        text = lower(mlirhlo.parse(f"ENTRY e {{\n{body}\n}}").op).text
+        text = lower(mlirhlo.parse(f"{LESS}ENTRY e {{\n{body}\n}}").op).text
     marked = {
         n
         for n, a in re.findall(r"^attributes #(\d+) = (.*)$", text, re.MULTILINE)
@@ -36,9 +43,16 @@ ROOT d = f32[{n},{n}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dim
     [
         pytest.param(
             "x = f32[16777216] parameter(0)\nROOT n = f32[16777216] negate(x)",
-            {"main", "negate_0"},
+            {"main"},
             {"negate_0_task_0"},
-            id="parallel loop",
+            id="parallel loop, started where it is called",
+        ),
+        pytest.param(
+            "x = f32[16777216] parameter(0)\nn = f32[16777216] negate(x)\n"
+            "ROOT s = f32[16777216] sort(n), dimensions={0}, to_apply=less",
+            {"main", "negate_0"},
+            {"negate_0_task_0", "sort_1"},
+            id="one kernel of two",
         ),
         pytest.param(
             "x = f32[64] parameter(0)\nROOT n = f32[64] negate(x)",

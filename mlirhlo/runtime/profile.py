@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mlirhlo.analysis.cost import analyse
+from mlirhlo.analysis.cost import Options, analyse
 from mlirhlo.analysis.cost.counts import BYTES, FLOPS, TRANSCENDENTALS
 from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.ops import FusionOp
@@ -75,8 +75,8 @@ class Profile:
         for r in self.rows:
             spent = max(r.nanoseconds, 1)
             lines.append(
-                f"{spent / 1e3:10.1f}{spent / total:7.1%}{r.calls:7}{r.bytes / spent:8.2f}"
-                f"{r.flops / spent:9.2f}{r.roofline_ns / spent:10.1%}  {r.kernel} {r.computes}"
+                f"{spent / 1e3:10.1f}{spent / total:7.1%}{r.calls:7} {r.bytes / spent:7.2f}"
+                f" {r.flops / spent:8.2f} {r.roofline_ns / spent:9.1%}  {r.kernel} {r.computes}"
             )
         return "\n".join(lines)
 
@@ -144,7 +144,7 @@ def _rows(
     events: Sequence[tuple[str, int, int]],
     measured: dict[str, float],
 ) -> list[Row]:
-    costs = analyse(module).instructions
+    costs = analyse(module, Options(gathers_read_what_they_take=True)).instructions
     rows: list[Row] = []
     for name in dict.fromkeys(name for name, _, _ in events):
         spans = [end - begin for other, begin, end in events if other == name]

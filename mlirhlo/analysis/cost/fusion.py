@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.ir import SSAValue
@@ -42,8 +43,10 @@ def _fusion(visitor: Visitor, op: Instruction, counts: Counts) -> None:
             elements = shape.element_count if isinstance(shape, ArrayShape) else 0
             if elements > visitor.options.immediate_constant_elements:
                 counts.add(BYTES, size_bytes(shape))
+    taken = _TAKEN | {"gather"} if visitor.options.gathers_read_what_they_take else _TAKEN
+    reading = _Reading(visitor.computations, taken)
     for number, parameter in enumerate(computation.parameters):
-        size = _parameter(number, parameter, visitor.computations, counts)
+        size = _parameter(number, parameter, reading, counts)
         counts.add(BYTES, size)
         counts.set(operand_bytes(number), size)
         counts.set(operand_utilization(number), 1)
@@ -80,14 +83,9 @@ def _sum(shape: Shape, index: tuple[int, ...], counts: Counts) -> float:
     return total
 
 
-def _parameter(
-    number: int,
-    parameter: Instruction,
-    computations: Mapping[str, ComputationOp],
-    counts: Counts,
-) -> int:
+def _parameter(number: int, parameter: Instruction, reading: _Reading, counts: Counts) -> int:
     if not isinstance(parameter.shape, TupleShape):
-        return _read(parameter.output, computations)
+        return reading.of(parameter.output)
     total = 0
     for index, _ in leaves(parameter.shape):
         value = parameter.output
@@ -97,62 +95,69 @@ def _parameter(
                 if isinstance(user, GetTupleElementOp) and user.index == at:
                     value = user.output
                     break
-        size = _read(value, computations)
+        size = reading.of(value)
         counts.set(operand_bytes(number, index), size)
         total += size
     return total
 
 
-def _read(value: SSAValue, computations: Mapping[str, ComputationOp]) -> int:
-    """Bytes that the users of a fused parameter read of it; all but a few kinds share one reading."""
-    total = 0
-    shared = False
-    for user in _users(value):
-        if isinstance(user, FusionOp):
-            total += _nested(user, value, computations)
-        elif user.opcode.name in ("broadcast", "reshape"):
-            total += size_bytes(shape_of(value.type))
-        else:
-            size, is_whole = _one(value, user)
-            if not (is_whole and shared):
-                total += size
-            shared |= is_whole
-    return total
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What users inside of a fusion read of its parameters."""
 
+    computations: Mapping[str, ComputationOp]
+    taken: frozenset[str]
+    """Opcodes that read as much of their first operand as they give."""
 
-def _one(value: SSAValue, user: Instruction) -> tuple[int, bool]:
-    """Bytes that one user reads, and whether that is all."""
-    name = user.opcode.name
-    is_first = user.inputs[0] is value
-    if name == "slice" or (name == "dynamic-slice" and is_first):
-        return size_bytes(user.shape), False
-    if name == "dynamic-update-slice" and is_first:
-        return 0, False
-    return size_bytes(shape_of(value.type)), True
-
-
-def _nested(fusion: FusionOp, value: SSAValue, computations: Mapping[str, ComputationOp]) -> int:
-    """What a fusion in a fusion reads: as XLA has it, nothing that its own users do not ask for."""
-    computation = computations[fusion.calls]
-    root = computation.root
-    total = 0
-    for at, operand in enumerate(fusion.inputs):
-        if operand is not value:
-            continue
-        parameter = computation.parameters[at].output
-        is_simple = not root.inputs or root.inputs[0] is parameter
+    def of(self, value: SSAValue) -> int:
+        """Bytes that the users of a parameter read; all but a few kinds share one reading."""
+        total = 0
         shared = False
-        for user in _users(fusion.output):
-            if is_simple and user.opcode.name in _SLICES:
-                size, is_whole = _one(fusion.output, user)
+        for user in _users(value):
+            if isinstance(user, FusionOp):
+                total += self._nested(user, value)
+            elif user.opcode.name in ("broadcast", "reshape"):
+                total += size_bytes(shape_of(value.type))
             else:
-                size, is_whole = _read(parameter, computations), True
-            if not (is_whole and shared):
-                total += size
-            shared |= is_whole
-    return total
+                size, is_whole = self._one(value, user)
+                if not (is_whole and shared):
+                    total += size
+                shared |= is_whole
+        return total
+
+    def _one(self, value: SSAValue, user: Instruction) -> tuple[int, bool]:
+        """Bytes that one user reads, and whether that is all."""
+        name = user.opcode.name
+        is_first = user.inputs[0] is value
+        if name in self.taken and is_first:
+            return size_bytes(user.shape), False
+        if name == "dynamic-update-slice" and is_first:
+            return 0, False
+        return size_bytes(shape_of(value.type)), True
+
+    def _nested(self, fusion: FusionOp, value: SSAValue) -> int:
+        """What a fusion in a fusion reads: as XLA has it, nothing that its own users do not ask for."""
+        computation = self.computations[fusion.calls]
+        root = computation.root
+        total = 0
+        for at, operand in enumerate(fusion.inputs):
+            if operand is not value:
+                continue
+            parameter = computation.parameters[at].output
+            is_simple = not root.inputs or root.inputs[0] is parameter
+            shared = False
+            for user in _users(fusion.output):
+                if is_simple and user.opcode.name in _SLICES:
+                    size, is_whole = self._one(fusion.output, user)
+                else:
+                    size, is_whole = self.of(parameter), True
+                if not (is_whole and shared):
+                    total += size
+                shared |= is_whole
+        return total
 
 
+_TAKEN = frozenset({"slice", "dynamic-slice"})
 _SLICES = frozenset({"slice", "dynamic-slice", "dynamic-update-slice"})
 
 

@@ -78,6 +78,8 @@ class Options:
     """Counts loops as often as they run, where `known_trip_count` says so; XLA counts one round."""
     count_multiple_input_accesses: bool = False
     """Counts what broadcast and reduce-window read as often as they read it."""
+    gathers_read_what_they_take: bool = False
+    """Counts of what a gather in a fusion reads as much as it gives, as outside of one; XLA counts all of it."""
     immediate_constant_elements: int = 1
     """Greatest constant in a fusion that takes no memory access."""
     custom_call: Callable[[Instruction, Counts], bool] | None = None

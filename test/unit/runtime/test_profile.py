@@ -49,3 +49,16 @@ def test_kernels_of_a_loop() -> None:
     events = json.loads(found.chrome_trace())["traceEvents"]
     assert len(events) == sum(row.calls for row in found.rows)
     assert all(e["dur"] >= 0 and e["ph"] == "X" for e in events)
+
+
+def test_gathers_read_what_they_take() -> None:
+    text = """ENTRY e {
+  table = f32[1000,64] parameter(0)
+  i = s32[3] parameter(1)
+  rows = f32[3,64] gather(table, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,64}
+  ROOT r = f32[3,64] negate(rows)
+}
+"""
+    arguments = [np.zeros((1000, 64), np.float32), np.arange(3, dtype=np.int32)]
+    (row,) = profile(mlirhlo.parse(text).op, arguments, runs=1).rows
+    assert row.bytes == 4 * (3 + 2 * 3 * 64)

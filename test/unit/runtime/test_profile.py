@@ -52,12 +52,16 @@ def test_kernels_of_a_loop() -> None:
 
 
 def test_gathers_read_what_they_take() -> None:
-    text = """ENTRY e {
+    gather = (
+        "gather(table, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, "
+        "index_vector_dim=1, slice_sizes={1,64}"
+    )
+    text = f"""ENTRY e {{
   table = f32[1000,64] parameter(0)
   i = s32[3] parameter(1)
-  rows = f32[3,64] gather(table, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,64}
+  rows = f32[3,64] {gather}
   ROOT r = f32[3,64] negate(rows)
-}
+}}
 """
     arguments = [np.zeros((1000, 64), np.float32), np.arange(3, dtype=np.int32)]
     (row,) = profile(mlirhlo.parse(text).op, arguments, runs=1).rows

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
 
 from mlirhlo.dialects.tpu.attributes import ReductionKindAttr, RoundingModeAttr
 from mlirhlo.mosaic.attributes import attribute_of, case_of, integers_of, name_of
+from mlirhlo.mosaic.pipeline.boxes import boxes_from_lanes, lanes_from_boxes
 from mlirhlo.mosaic.pipeline.building import (
     attribute,
     build,
@@ -153,6 +156,52 @@ def canonicalize_mosaic(module: ModuleOp, generation: Generation) -> None:
                 _equal_rank(op)
             elif name_of(op) in ("tpu.matmul", "vector.contract"):
                 plain_product(op)
+            elif name_of(op) == "tpu.reshape":
+                lanes_from_boxes(op)
+            elif name_of(op) == "tpu.transpose" and not boxes_from_lanes(op):
+                _transpose_by_steps(op)
+
+
+def _transpose_by_steps(op: Operation) -> None:
+    """A transposition is the fewest of those that registers have."""
+    wanted = integers_of(op, "permutation") or ()
+    steps = _steps(wanted)
+    if len(steps) < 2:
+        return
+    value = op.operands[0]
+    for order in steps:
+        shape = shape_in(value.type)
+        type_ = vector_type([shape[dim] for dim in order], element_of(value.type))
+        stated = {"permutation": attribute(f"array<i64: {', '.join(map(str, order))}>")}
+        value = insert(build("tpu.transpose", (value,), (type_,), stated, op), op).results[0]
+    replace(op, [value])
+
+
+@cache
+def _steps(wanted: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The fewest orders, one after another, that make an order.
+
+    Registers have those that keep the last two dimensions, that change their places, and that change the
+    places of the second and third from the end.
+    """
+    rank = len(wanted)
+    if rank < 3:
+        return [wanted]
+    ends = ((rank - 2, rank - 1), (rank - 1, rank - 2))
+    moves = [
+        order
+        for order in permutations(range(rank))
+        if order[-2:] in ends or order[-3:] == (rank - 2, rank - 3, rank - 1)
+    ]
+    found: dict[tuple[int, ...], list[tuple[int, ...]]] = {tuple(range(rank)): []}
+    ready = list(found)
+    for now in ready:
+        for move in moves:
+            after = tuple(now[dim] for dim in move)
+            if after not in found:
+                found[after] = [*found[now], move]
+                ready.append(after)
+    return found[wanted]
 
 
 def _equal_rank(op: Operation) -> None:

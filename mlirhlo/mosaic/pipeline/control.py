@@ -7,22 +7,53 @@ from typing import TYPE_CHECKING
 from mlirhlo.mosaic.attributes import name_of
 from mlirhlo.mosaic.pipeline.building import insert, replace
 from mlirhlo.mosaic.pipeline.constants import one_value
+from mlirhlo.mosaic.target.divisible import constant_of
 
 if TYPE_CHECKING:
-    from xdsl.ir import Operation
+    from xdsl.ir import Block, Operation
 
 
 def simplify_control(function: Operation) -> bool:
-    """Whether anything changed: loops carry only what changes, decided branches are what they do."""
+    """Whether anything changed: loops carry only what changes, those of one known step are their body,
+    decided branches are what they do."""
     changed = False
     for op in list(function.walk()):
         if op.parent is None:
             continue
         if name_of(op) == "scf.for":
-            changed |= _drop_unchanged(op)
+            changed |= _run_once(op) or _drop_unchanged(op)
         elif name_of(op) == "scf.if":
             changed |= _decide(op)
     return changed
+
+
+def _run_once(loop: Operation) -> bool:
+    """A loop of one known step is its body, one of none what it began with."""
+    lower, upper, step = (constant_of(operand) for operand in loop.operands[:3])
+    if lower is None or upper is None or step is None or step <= 0:
+        return False
+    count = len(range(lower, upper, step))
+    if count > 1:
+        return False
+    if count == 0:
+        replace(loop, loop.operands[3:])
+        return True
+    block = loop.regions[0].blocks[0]
+    for argument, value in zip(block.args, (loop.operands[0], *loop.operands[3:]), strict=True):
+        argument.replace_all_uses_with(value)
+    _inline(loop, block)
+    return True
+
+
+def _inline(op: Operation, block: Block) -> None:
+    """Puts the operations of a region before the one that has it, which goes."""
+    last = block.last_op
+    assert last is not None
+    for inner in list(block.ops):
+        if inner is not last:
+            block.detach_op(inner)
+            insert(inner, op)
+    replace(op, list(last.operands))
 
 
 def _drop_unchanged(loop: Operation) -> bool:
@@ -71,12 +102,5 @@ def _decide(branch: Operation) -> bool:
     if not region.blocks:
         replace(branch, [])
         return True
-    block = region.blocks[0]
-    last = block.last_op
-    assert last is not None
-    for op in list(block.ops):
-        if op is not last:
-            block.detach_op(op)
-            insert(op, branch)
-    replace(branch, list(last.operands))
+    _inline(branch, region.blocks[0])
     return True

@@ -17,7 +17,6 @@ from mlirhlo.dialects.tpu.attributes import CoreTypeAttr
 from mlirhlo.mosaic.pipeline.building import functions_of
 from mlirhlo.mosaic.pipeline.canonical import canonicalize_mosaic, canonicalize_operations
 from mlirhlo.mosaic.pipeline.devices import logical_to_physical_device_id
-from mlirhlo.mosaic.pipeline.loops import late_loop_unroll
 from mlirhlo.mosaic.pipeline.memory_spaces import (
     canonicalize_memory_space,
     specialize_any_memory_space,
@@ -81,7 +80,7 @@ STAGES: Sequence[Stage] = (
     Stage("apply-vector-layout", _anywhere(apply_vector_layout)),
     Stage("apply-vector-layout-simplify", _anywhere(simplify)),
     Stage("logical-to-physical-device-id", _anywhere(logical_to_physical_device_id)),
-    Stage("late-loop-unroll", _anywhere(late_loop_unroll)),
+    Stage("late-loop-unroll", _anywhere(_unchanged)),
     Stage("schedule", _anywhere(schedule)),
 )
 """All stages, in order. The last is ours, in the place of the compiler's own dialect."""

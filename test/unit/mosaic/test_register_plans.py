@@ -291,3 +291,86 @@ def test_slices_of_references_without_tiles_stay_inside() -> None:
       return }} }}"""
     with pytest.raises(HloError, match="dimension 0 grows from 16 to 24"):
         run_pipeline(parse_kernel(text))
+
+
+def stage_of(inputs: list[str], result: str, body: str, stage: str) -> list[str]:
+    """The operations on vectors after a stage, by name."""
+    module = parse_kernel(kernel(inputs, result, body))
+    before = Kernel(module.clone())
+    dims, dtype = tuple(int(n) for n in inputs[0].split("x")[:-1]), np.dtype(np.float32)
+    given = np.random.default_rng(0).normal(size=dims).astype(dtype)
+    outputs = [(tuple(int(n) for n in result.split("x")[:-1]), dtype)]
+    wanted = before.run([given], outputs)[0]
+    run_pipeline(module, stop_after=stage)
+    np.testing.assert_array_equal(Kernel(module).run([given], outputs)[0], wanted)
+    return re.findall(r"= (?:tpu|vector)\.(\w+)", print_kernel(module))
+
+
+def test_registers_of_lanes_become_boxes_and_boxes_lanes() -> None:
+    """A transposition of whole registers is their parts in another order."""
+    made = stage_of(
+        ["4x8x128xf32"],
+        "8x512xf32",
+        "%t = tpu.transpose %v0, [1, 0, 2] : vector<4x8x128xf32> -> vector<8x4x128xf32>\n"
+        "    %r = vector.shape_cast %t : vector<8x4x128xf32> to vector<8x512xf32>",
+        "canonicalize-mosaic",
+    )
+    assert made[-5:] == ["extract"] * 4 + ["concatenate"]
+    made = stage_of(
+        ["16x256xf32"],
+        "2x16x128xf32",
+        "%t = vector.shape_cast %v0 : vector<16x256xf32> to vector<16x2x128xf32>\n"
+        "    %r = tpu.transpose %t, [1, 0, 2] : vector<16x2x128xf32> -> vector<2x16x128xf32>",
+        "canonicalize-mosaic-simplify",
+    )
+    assert made[-5:] == ["extract_strided_slice"] * 2 + ["reshape"] * 2 + ["concatenate"]
+
+
+def test_parts_of_registers_stay_transposed() -> None:
+    """Lanes that are no whole register are not taken apart."""
+    made = stage_of(
+        ["4x8x64xf32"],
+        "8x256xf32",
+        "%t = tpu.transpose %v0, [1, 0, 2] : vector<4x8x64xf32> -> vector<8x4x64xf32>\n"
+        "    %r = vector.shape_cast %t : vector<8x4x64xf32> to vector<8x256xf32>",
+        "canonicalize-mosaic",
+    )
+    assert made[-2:] == ["transpose", "reshape"]
+
+
+@pytest.mark.parametrize("order", [[1, 2, 0], [2, 0, 1], [2, 1, 0], [0, 2, 1]])
+def test_transpositions_are_made_of_those_registers_have(order: list[int]) -> None:
+    """Of the last two dimensions, or of the two before the last one; never more than three."""
+    shape = [2, 16, 128]
+    result = "x".join(str(shape[dim]) for dim in order)
+    vectors = f"vector<2x16x128xf32> -> vector<{result}xf32>"
+    module = parse_kernel(
+        kernel(["2x16x128xf32"], f"{result}xf32", f"%r = tpu.transpose %v0, {order} : {vectors}")
+    )
+    run_pipeline(module, stop_after="canonicalize-mosaic")
+    steps = re.findall(r"tpu\.transpose \S+, \[(.*?)\]", print_kernel(module))
+    assert set(steps) <= {"0, 2, 1", "1, 0, 2"}
+    assert len(steps) == {"[0, 2, 1]": 1, "[2, 1, 0]": 3}.get(str(order), 2)
+
+
+@pytest.mark.parametrize(("upper", "count"), [(1, 1), (0, 0), (2, 1)])
+def test_loops_of_one_step_are_their_body(upper: int, count: int) -> None:
+    """Of none, nothing; of two, a loop."""
+    ref = f"memref<8x128xf32, {VMEM}>"
+    module = parse_kernel(f"""module @k {{
+      func.func @main(%x: {ref}, %y: {ref}) attributes {{tpu.core_type = #tpu.core_type<tc>}} {{
+        %c0 = arith.constant 0 : index
+        %z = arith.constant 0 : i32
+        %o = arith.constant 1 : i32
+        %n = arith.constant {upper} : i32
+        scf.for %i = %z to %n step %o : i32 {{
+          %v = vector.load %x[%c0, %c0] : {ref}, {ROWS}
+          vector.store %v, %y[%c0, %c0] : {ref}, {ROWS}
+        }}
+        return
+      }}
+    }}""")
+    run_pipeline(module, stop_after="infer-memref-layout-simplify")
+    text = print_kernel(module)
+    assert text.count("vector.store") == count
+    assert ("scf.for" in text) == (upper == 2)

@@ -8,6 +8,7 @@ hanging. An error on one device stops all.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
@@ -370,12 +371,15 @@ def _meets_others(op: Instruction) -> bool:
     """Whether a device needs others to run `op`."""
     opcode = op.opcode
     if opcode.name == "custom-call":
-        return getattr(op, "custom_call_target", "") in _MANUAL_BORDERS
+        target = getattr(op, "custom_call_target", "")
+        return target in _MANUAL_BORDERS or bool(_SENDS.search(getattr(op, "backend_config", "")))
     if opcode.name == "recv":
         return not getattr(op, "is_host_transfer", False)
     return opcode.collective and opcode.name not in ("partition-id", "replica-id")
 
 
+_SENDS = re.compile(r'"has_communication": ?true')
+"""What the configuration of a kernel says that sends to other devices."""
 _MANUAL_BORDERS = ("xla.sdy.LocalToGlobalShape", "SPMDShardToFullShape")
 
 

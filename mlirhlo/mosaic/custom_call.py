@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -34,15 +34,38 @@ def tpu_custom_call(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Va
     arrays = [part for part in parts if isinstance(part, ArrayShape)]
     if len(arrays) != len(parts):
         raise unfit(op, f"a kernel cannot give {shape}")
-    device = frame.machine.device(frame.replica, frame.partition)
     kernel = _kernel(config.body, name, config.internal_scratch_in_bytes)
-    results = kernel.run(
-        inputs,
-        [(part.dimensions, part.element_type.dtype) for part in arrays],
-        aliases=aliases_of(op),
-        options=Options(device=device),
-    )
+    outputs = [(part.dimensions, part.element_type.dtype) for part in arrays]
+    machine, aliases = frame.machine, aliases_of(op)
+    device = machine.device(frame.replica, frame.partition)
+    if config.has_communication and machine.device_count > 1:
+        results = _run_together(op, kernel, inputs, outputs, aliases, frame)
+    else:
+        results = kernel.run(inputs, outputs, aliases=aliases, options=Options(device=device))
     return tuple(results) if isinstance(shape, TupleShape) else results[0]
+
+
+def _run_together(
+    op: CustomCallOp,
+    kernel: Kernel,
+    inputs: Sequence[Any],
+    outputs: Sequence[tuple[tuple[int, ...], Any]],
+    aliases: Mapping[int, int],
+    frame: Frame,
+) -> Sequence[Any]:
+    """The results of this device, of a kernel that sends to others: they meet, and the first runs it
+    for all of them."""
+    machine, name = frame.machine, f"kernel %{op.instruction_name}"
+    device, everyone = machine.device(frame.replica, frame.partition), range(machine.device_count)
+
+    def met(what: str, value: Any) -> Sequence[Any]:
+        return machine.exchange(device, ("kernel", what, op), tuple(everyone), value, name)
+
+    operands, found = met("operands", tuple(inputs)), None
+    if device == 0:
+        found = kernel.run_on(operands, outputs, aliases=aliases, options=Options())
+    results: Sequence[Any] = met("results", found)[0][device]
+    return results
 
 
 def aliases_of(op: CustomCallOp) -> dict[int, int]:

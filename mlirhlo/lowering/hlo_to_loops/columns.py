@@ -28,8 +28,9 @@ from mlirhlo.dialects.hlo.shapes import TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
-from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_memory, to_register
+from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type
 from mlirhlo.lowering.hlo_to_loops.fold_plan import Fold, FoldPlan
+from mlirhlo.lowering.hlo_to_loops.fold_rooms import FoldRooms
 from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import store
 from mlirhlo.lowering.hlo_to_loops.merging import arrays_in
@@ -67,10 +68,10 @@ class _Tile:
     """Buffers of what is folded already, and the index in them of column 0."""
 
 
-class _Columns:
+class _Columns(FoldRooms):
     def __init__(self, frame: Frame, plan: FoldPlan) -> None:
-        self.frame, self.plan, self.b = frame, plan, frame.b
-        self.lanes = frame.lanes
+        super().__init__(frame.b, frame.lanes)
+        self.frame, self.plan, self.lanes = frame, plan, frame.lanes
         self.width = plan.sizes[-1]
         self.arrays = prod(plan.sizes[d] for d in plan.kept[:-1])
         bytes_ = max(t.byte_size for f in plan.folds for t in f.reducer.work)
@@ -354,41 +355,6 @@ class _Columns:
                 e.know_parts(fold.op.output, place, values)
             else:
                 e.know(fold.op.output, place, values[0])
-
-    # Totals in memory
-
-    def rooms(self, types: Sequence[PrimitiveType], count: int) -> list[SSAValue]:
-        """On the stack, a buffer for each part of a value of each type."""
-        return [
-            self.b.scratch([count], memory_type(t)) for t in types for _ in range(1 + t.is_complex)
-        ]
-
-    def keep(
-        self,
-        types: Sequence[PrimitiveType],
-        values: Sequence[Value],
-        rooms: Sequence[SSAValue],
-        index: Index,
-    ) -> None:
-        """Stores a whole vector: there is room behind the last column."""
-        room = iter(rooms)
-        for type_, value in zip(types, values, strict=True):
-            for part in value:
-                memory = to_memory(self.b, part, type_.real)
-                self.b.vector_store(memory, next(room), [index])
-
-    def fetch(
-        self, types: Sequence[PrimitiveType], rooms: Sequence[SSAValue], index: Index
-    ) -> list[Value]:
-        """Loads what `keep` stored."""
-        b, room = self.b, iter(rooms)
-        return [
-            tuple(
-                to_register(b, b.vector_load(next(room), [index], self.lanes), t.real)
-                for _ in range(1 + t.is_complex)
-            )
-            for t in types
-        ]
 
 
 class _Workspace:

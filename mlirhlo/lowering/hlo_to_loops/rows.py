@@ -27,12 +27,12 @@ from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_register
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import element_type
 from mlirhlo.lowering.hlo_to_loops.fold_plan import Fold, FoldPlan
+from mlirhlo.lowering.hlo_to_loops.fold_rooms import FoldRooms
 from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import store
 from mlirhlo.lowering.hlo_to_loops.merging import arrays_in
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places, ranged
 from mlirhlo.lowering.hlo_to_loops.row_state import (
-    FoldRooms,
     Row,
     Saved,
     States,

@@ -94,6 +94,7 @@ _OPTIONS = {
     "disable-lsr": "true",  # loops here carry the addresses that loop-strength reduction would look for
     "enable-misched": "false",  # it is in an order of few live values
     "disable-machine-cse": "true",  # nothing is written twice
+    "disable-cgp": "true",  # addresses stand where they are used, conditions before their jumps
     "disable-post-ra": "true",  # processors with wide vectors reorder instructions by themselves
     # What finds nothing in it:
     "disable-constant-hoisting": "true",

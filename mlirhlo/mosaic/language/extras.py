@@ -50,7 +50,7 @@ def stochastic_round(x: ArrayLike, random_bits: ArrayLike, *, target_dtype: DTyp
 
 
 def pack_elementwise(xs: Sequence[ArrayLike], *, packed_dtype: DTypeLike) -> Value:
-    """Elements of several vectors as parts of one word, the first lowest."""
+    """Elements of several vectors as parts of one word (uint32), the first lowest."""
     values, dtype = [as_value(x) for x in xs], as_dtype(packed_dtype)
     if not values or {v.shape for v in values} != {values[0].shape}:
         raise bad_shape("pack_elementwise is of vectors of one shape")
@@ -60,7 +60,7 @@ def pack_elementwise(xs: Sequence[ArrayLike], *, packed_dtype: DTypeLike) -> Val
     # The attribute is the element type itself.
     more = {"target_type": element_type(dtype)}
     ssa = emit_one("tpu.pack_elementwise", [v.ssa for v in values], type_, more)
-    return Value(ssa, values[0].shape, I32)
+    return Value(ssa, values[0].shape, as_dtype("uint32"))
 
 
 def unpack_elementwise(

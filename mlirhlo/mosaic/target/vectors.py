@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
@@ -142,7 +143,8 @@ def columns_become_rows(op: Operation, question: Question) -> Refusal | None:
 
 @refuses("vector.shape_cast", "tpu.reshape")
 def lanes_are_cut_evenly(op: Operation, question: Question) -> Refusal | None:
-    """The last dimension changes by whole registers, or by a factor within one."""
+    """The last dimension changes by whole registers, or by a factor within one; rows are laid end to end,
+    and from generation 5 on cut again."""
     before, after = _shapes_of_chain(op)
     if not before or not after or before[-1] == after[-1] or before[-1] == 1:
         return None
@@ -153,12 +155,20 @@ def lanes_are_cut_evenly(op: Operation, question: Question) -> Refusal | None:
         return _lanes_become_rows(op, question, before, after)
     if most <= LANES and most % least == 0:
         return None
+    if _is_folded(before, after) or (question.generation.number >= 5 and _is_folded(after, before)):
+        return None
     return Refusal(
         SHAPE,
         f"the last dimension changes from {before[-1]} to {after[-1]}, which is neither by registers "
         f"of {LANES} lanes nor by a factor within one",
-        f"pad it to a multiple of {LANES}, or keep the last dimension",
+        f"pad it to a multiple of {LANES}, keep the last dimension, or have one more in front",
     )
+
+
+def _is_folded(many: tuple[int, ...], one: tuple[int, ...]) -> bool:
+    """Whether the last dimension of `one` is several of `many`, and both have others in front."""
+    sizes = (prod(many[-count:]) for count in range(2, len(many)))
+    return len(one) > 1 and one[-1] in sizes
 
 
 def _lanes_become_rows(

@@ -57,6 +57,44 @@ def viewed(view: str, element: str, before: str, after: str) -> str:
     )
 
 
+CASTS = {
+    "all": """
+        8x128x2->8x256 8x2x100->8x200 4x2x2x64->4x256 1x5x100->1x500 3x5x100->1x3x500 2x3x5x100->6x500
+        2x3x5x100->2x1500 4x2x3x100->8x300 16x3x100->2x8x300 3x4x96->3x384 8x2x3x50->8x6x50
+    """,
+    "from 5 on": """
+        8x256->8x128x2 8x200->8x2x100 4x256->4x2x2x64 6x500->2x3x5x100 1x500->1x5x100 2x8x300->16x3x100
+        16x189->16x3x7x9 2x768->2x2x2x192
+    """,
+    "none": """
+        5x100->1x500 3x5x100->1x1500 1x500->5x100 600->6x100 1x6x100->600 4x3x100->2x600 2x600->4x3x100
+        8x6x50->8x2x150 2x384->4x192 4x2x192->2x768
+    """,
+}
+
+
+@pytest.mark.parametrize("element", ["f32", "bf16", "i8"])
+def test_vectors_are_reshaped_as_the_compiler_does(element: str) -> None:
+    wrong: list[str] = []
+    for found, rows in CASTS.items():
+        for row in rows.split():
+            before, after = row.split("->")
+            one, other = (f"memref<{shape}x{element}, {VMEM}>" for shape in (before, after))
+            at, to = (", ".join(["%c0"] * (shape.count("x") + 1)) for shape in (before, after))
+            text = kernel(
+                f"%v = vector.load %x0[{at}] : {one}, vector<{before}x{element}>\n    %r = "
+                f"vector.shape_cast %v : vector<{before}x{element}> to vector<{after}x{element}>\n"
+                f"    vector.store %r, %x1[{to}] : {other}, vector<{after}x{element}>",
+                one,
+                other,
+            )
+            for generation, row_ in GENERATIONS.items():
+                wanted = found == "all" or (found == "from 5 on" and row_.number >= 5)
+                if check_target(parse_kernel(text), generation).is_accepted != wanted:
+                    wrong.append(f"{row} on {generation}")
+    assert not wrong
+
+
 @pytest.mark.parametrize("element", ["f32", "bf16", "i8"])
 def test_views_are_taken_as_the_compiler_does(element: str) -> None:
     wrong: list[str] = []

@@ -231,6 +231,16 @@ def test_four_bits_without_a_sign() -> None:
     np.testing.assert_array_equal(found, np.arange(1024).reshape(8, 128) % 16)
 
 
+def test_pairs_in_words_without_a_sign() -> None:
+    def body(x_ref: Any, y_ref: Any, o_ref: Any) -> None:
+        words = pltpu.pack_elementwise([x_ref[...], y_ref[...]], packed_dtype=jnp.bfloat16)
+        o_ref[...] = words
+
+    found = both(body, pl.ShapeDtypeStruct((8, 128), np.uint32), X, Y)
+    low, high = (v.astype(ml_dtypes.bfloat16).view(np.uint16).astype(np.uint32) for v in (X, Y))
+    np.testing.assert_array_equal(found, low | high << 16)
+
+
 def test_a_pipeline_with_scratch_and_trees() -> None:
     def inner(operands: Any, o_ref: Any, sums: Any) -> None:
         k = pl.program_id(1)

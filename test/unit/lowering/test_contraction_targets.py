@@ -22,6 +22,7 @@ from mlirhlo.dialects.memref import MemRef
 from mlirhlo.dialects.vector import Vector
 from mlirhlo.dialects.x86vector import X86Vector
 from mlirhlo.lowering import target as targets
+from mlirhlo.lowering.cpu.compiler import lower
 from mlirhlo.lowering.hlo_to_loops.contractions.kernels import contraction_kernel
 from mlirhlo.lowering.hlo_to_loops.helpers import helpers_of
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output, array
@@ -54,6 +55,20 @@ def test_other_processors(target: targets.Target, element: str) -> None:
             f"{element}[2,6,6,20] convolution({element}[2,6,6,5] x, {element}[3,3,5,20] y), "
             "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"
         )
+
+
+def test_small_matrices_of_a_batch_go_whole() -> None:
+    """Their depth in one piece; rows of the next tile, or matrix, are asked for meanwhile."""
+    text = (
+        "f32[9,64,48] dot(f32[9,64,64] x, f32[9,64,48] y), lhs_batch_dims={0}, rhs_batch_dims={0}, "
+        "lhs_contracting_dims={2}, rhs_contracting_dims={1}"
+    )
+    with targets.using(replace(targets.current(), l2_bytes=1 << 16)):
+        agrees(text)
+    with targets.using(replace(targets.AVX512, l2_bytes=1 << 16)):
+        loops = str(lower(mlirhlo.parse(text).op).loops)
+    assert "_ahead8(" in loops
+    assert "_adds" not in loops
 
 
 @pytest.mark.parametrize("target", [targets.AVX2, NARROW_BYTES, targets.AVX512, BYTES, None])

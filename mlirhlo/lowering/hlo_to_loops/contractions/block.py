@@ -276,12 +276,15 @@ class Block:
 
     def _left_ahead(self, rows: int) -> int:
         """Units of the next tile's left factors to ask for with each unit of the depth: where they come
-        from memory, once, and rows follow each other there, so that all are asked for."""
+        from memory, once or for as long as L1 holds them, and rows follow each other there, so that all
+        are asked for."""
         q, factor = self.q, self.c.lhs
-        if q.lhs_packed or not q.goes_by_rows or q.depth_blocks > 1 or self.depth_stride != 1:
+        if q.lhs_packed or q.depth_blocks > 1 or self.depth_stride != 1:
             return 0
         step = -(-rows * self.row_stride // q.depth.units)
         unit = factor.shape.element_type.byte_size * q.depth.group
+        if not q.goes_by_rows and 2 * q.block_rows * self.row_stride * unit > q.target.l1_bytes:
+            return 0
         size = factor.shape.element_count * factor.shape.element_type.byte_size
         return step if step * unit <= LINE_BYTES and size > q.target.l2_bytes else 0
 

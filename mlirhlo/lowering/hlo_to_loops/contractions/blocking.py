@@ -36,6 +36,8 @@ _SMALL_SHARE = 2
 _RHS_SHARE = 0.4
 """Of L2, that right factors may take which are read for every line of a window's places, or for every
 tile of rows where arrays like the result are read too: in the order of memory they come sooner."""
+_SMALL_RHS = 24 << 10
+"""Bytes of right factors that are read where they are, however many rows there are."""
 _LHS_SHARE = 0.35
 """Of L2, that a block of left factors may take."""
 _WAYS_SHARE = 2 / 3
@@ -130,7 +132,8 @@ def choose_blocking(c: Contraction, target: Target, *, reads_beside: bool) -> Bl
     lhs_packed = "window" if windows else _lhs_packing(c, rows, height, target)
     if a.tiles and not lhs_packed and rows % 16:
         lhs_packed = "rows"
-    streams = not packs_rhs and moved > target.l2_bytes and not _is_in_panels(c)
+    streams = not packs_rhs and moved > target.l2_bytes and not _is_small(c)
+    streams = streams and not _is_in_panels(c)
     if windows:
         outer_step, unit_step = depth.outer_count, depth.inner_units
     elif streams:
@@ -212,8 +215,12 @@ def _packs_rhs(c: Contraction, rows: int) -> bool:
         return True
     _, strides = c.rhs.strides()
     unit = all(_stride(c, c.rhs, strides, axis) == 1 for axis in c.columns)
-    small = c.count(c.depth) * c.count(c.columns) * c.rhs.shape.element_type.byte_size <= 24 << 10
-    return not unit or (rows > 32 and not small and not _is_in_panels(c))
+    return not unit or (rows > 32 and not _is_small(c) and not _is_in_panels(c))
+
+
+def _is_small(c: Contraction) -> bool:
+    """Whether L1 holds the right factors of one place of the batch."""
+    return c.count(c.depth) * c.count(c.columns) * c.rhs.shape.element_type.byte_size <= _SMALL_RHS
 
 
 def _is_in_panels(c: Contraction) -> bool:

@@ -38,7 +38,7 @@ KEEPS_WHOLE = frozenset(
     {
         "add-dependency", "after-all", "async-done", "async-start", "async-update", "call",
         "conditional", "constant", "copy", "copy-done", "copy-start", "custom-call", "domain",
-        "dynamic-reshape", "fusion", "get-dimension-size", "get-tuple-element", "infeed",
+        "dynamic-reshape", "dynamic-update-slice", "fusion", "get-dimension-size", "get-tuple-element", "infeed",
         "opt-barrier", "outfeed", "parameter", "recv", "recv-done", "send", "send-done",
         "set-dimension-size", "tuple", "while",
     }
@@ -62,12 +62,37 @@ def needs_lifting(op: Instruction) -> bool:
 
 def lifted(op: Instruction, run: Run) -> Run:
     """`run` for arrays cut to the elements in use; its result in the bounds of `op`'s shape."""
-    shape = op.shape
+    shape, cut = op.shape, _alike if op.opcode.elementwise or op.opcode.name == "map" else _cut
 
     def lifted_run(inputs: Sequence[Any], frame: Frame) -> Value:
-        return bounded(run([in_use(value) for value in inputs], frame), shape)
+        return bounded(run(cut(inputs), frame), shape)
 
     return lifted_run
+
+
+def _cut(inputs: Sequence[Any]) -> list[Value]:
+    return [in_use(value) for value in inputs]
+
+
+def _alike(inputs: Sequence[Any]) -> list[Value]:
+    """Operands of an element-wise op, cut to one size in each dimension.
+
+    An array with one element in use along a dimension repeats it for the others; beside that, the
+    smallest size counts. Source: XLA's DynamicDimensionInference, HandleElementwiseNary.
+    """
+    columns = zip(
+        *(v.sizes for v in inputs if isinstance(v, DynamicArray) and v.sizes), strict=True
+    )
+    sizes = tuple(min((s for s in column if s != 1), default=1) for column in columns)
+    found: list[Value] = []
+    for value, array in zip(inputs, _cut(inputs), strict=True):
+        part = cast(Array, array)
+        if part.ndim == len(sizes) and part.shape != sizes:
+            part = part[tuple(slice(size) for size in sizes)]
+            if isinstance(value, DynamicArray):
+                part = np.broadcast_to(part, sizes)
+        found.append(part)
+    return found
 
 
 def in_use(value: Value) -> Value:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from mlirhlo.dialects.hlo.shapes import TupleShape
+from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.interp.numerics import work_dtype
 from mlirhlo.interp.ownership import is_free
 from mlirhlo.interp.reducers import Reducer, reducer_of
-from mlirhlo.interp.registry import Array, Frame, Program, Run, Value, prepares
+from mlirhlo.interp.registry import Array, DynamicArray, Frame, Program, Run, Value, prepares
 
 if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.ops.data_movement import (
@@ -49,11 +49,20 @@ def dynamic_slice(op: DynamicSliceOp, program: Program) -> Run:
 
 @prepares("dynamic-update-slice")
 def dynamic_update_slice(op: DynamicUpdateSliceOp, program: Program) -> Run:
-    """The array with a slice replaced, start indices clamped."""
+    """The array with a slice replaced, start indices clamped.
 
-    def run(inputs: Sequence[Any], frame: Frame) -> Array:
+    A dynamic array is written to anywhere in its room: what is put behind the elements in use is
+    there once `set-dimension-size` takes it into use.
+    """
+
+    def run(inputs: Sequence[Any], frame: Frame) -> Array | DynamicArray:
+        if isinstance(inputs[0], DynamicArray):
+            whole = inputs[0]
+            return DynamicArray(cast(Array, run([whole.data, *inputs[1:]], frame)), whole.sizes)
         in_place = is_free(inputs)
         operand, update = inputs[0], inputs[1]
+        if isinstance(update, DynamicArray):
+            update = update.valid
         starts = _starts(inputs[2:], operand.shape, update.shape)
         result = operand if in_place else operand.copy()
         result[tuple(slice(s, s + w) for s, w in zip(starts, update.shape, strict=True))] = update
@@ -67,14 +76,22 @@ def dynamic_update_slice(op: DynamicUpdateSliceOp, program: Program) -> Run:
 
 @prepares("gather")
 def gather(op: GatherOp, program: Program) -> Run:
-    """Slices of the operand at the places the indices name; places are clamped into the array."""
-    offset_dims, slice_sizes = op.offset_dims, op.slice_sizes
+    """Slices of the operand at the places the indices name; places are clamped into the array.
+
+    A dimension that is read whole is as large as the operand's part in use.
+    """
+    offset_dims = op.offset_dims
+    bounds = cast(ArrayShape, op.input_shapes[0]).dimensions
     collapsed = {*op.collapsed_slice_dims, *op.operand_batching_dims}
     batching = tuple(zip(op.operand_batching_dims, op.start_indices_batching_dims, strict=True))
     index_map, vector_dim = op.start_index_map, op.index_vector_dim
 
     def run(inputs: Sequence[Any], frame: Frame) -> Array:
         operand, indices = inputs
+        slice_sizes = [
+            size if width == bound else width
+            for size, width, bound in zip(operand.shape, op.slice_sizes, bounds, strict=True)
+        ]
         places = index_components(indices, vector_dim)
         batch_shape = places[0].shape if places else indices.shape[:-1]
         if not places:

@@ -57,10 +57,11 @@ class DynamicPadderPass(HloPass):
           =>   %in_use = pred[8,3] compare(iota(), broadcast(%n)), direction=LT
                %r = f32[3] reduce(select(%in_use, %x, broadcast(0)), %zero), dimensions={0}, to_apply=%add
 
-    Element-wise instructions compute what is out of use too; what takes elements together has it masked: by
+    Element-wise instructions compute what is out of use too (of arrays that are not equally large, a single
+    element is repeated, else the smallest size counts); what takes elements together has it masked: by
     the neutral element of a reduction, or, where none is known, by a flag beside each element, so that any
     function and any initial value give what they gave. Windows see initial values, products zeros, sorts put
-    it last, reads and writes at places are clamped by sizes in use; reshapes that cut dynamic dimensions, pads,
+    it last, places that are read are clamped by sizes in use; reshapes that cut dynamic dimensions, pads,
     concatenations and reverses put elements where the sizes say. Loops, calls and conditionals carry sizes in
     their tuples. The entry keeps its signature: `PadToStatic` and `SliceToDynamic` convert at the edges, and
     around instructions that are not in this list, which stay dynamic (`fft`, fusions, custom calls, …).
@@ -236,7 +237,8 @@ class _Rewrite(Scope):
         if tree is None:
             self._leave(op, operands)
             return
-        tree = _declared(tree, op.shape)
+        if isinstance(op.shape, ArrayShape):
+            tree = _declared(tree, op.shape)
         if isinstance(tree, Bounded) and tree.packed is op.output:
             self.trees[op.output] = tree  # stays for those who want it in one
             return
@@ -282,11 +284,9 @@ class _Rewrite(Scope):
         self.computation.block.erase_op(op)
 
 
-def _declared(tree: Tree, shape: Shape) -> Tree:
+def _declared(tree: Tree, shape: ArrayShape) -> Tree:
     """Without the sizes of dimensions that are not declared dynamic: of these, all is in use."""
-    if isinstance(tree, tuple) and isinstance(shape, TupleShape):
-        return tuple(_declared(t, s) for t, s in zip(tree, shape.elements, strict=True))
-    if not isinstance(tree, Bounded) or not isinstance(shape, ArrayShape):
+    if not isinstance(tree, Bounded):
         return tree
     marks = shape.dynamic or (False,) * shape.rank
     sizes = tuple(s if mark else None for s, mark in zip(tree.sizes, marks, strict=True))

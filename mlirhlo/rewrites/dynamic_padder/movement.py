@@ -18,6 +18,7 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.rewrites.algsimp.common import splat_of
 from mlirhlo.rewrites.client import Value
 from mlirhlo.rewrites.dynamic_padder.bounded import (
     Bounded,
@@ -33,14 +34,45 @@ from mlirhlo.rewrites.indexed_loops import S32, plain
 
 
 def elementwise(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:
-    """Places stay: what is not in use is computed too, and not read."""
+    """Places stay: what is not in use is computed too, and not read.
+
+    Where operands are not equally large, a single element in use is repeated; else the smallest counts.
+    """
     shape = op.shape
     if not isinstance(shape, ArrayShape):
         return None
     arrays = [scope.array(tree) for tree in operands]
-    made = scope.again(op, [a.data for a in arrays], static(shape))
-    alike = [a for a in arrays if a.data.rank == shape.rank]
-    return Bounded(scope.value(made.output), merged(*alike))
+    data = [a.data for a in arrays]
+    sizes: list[Value | None] = [None] * shape.rank
+    alike = [k for k, a in enumerate(arrays) if a.data.rank == shape.rank]
+    for dim in range(shape.rank):
+        known = [(k, size) for k in alike if (size := arrays[k].sizes[dim]) is not None]
+        if not known:
+            continue
+        sizes[dim] = known[0][1]
+        if all(_equal(known[0][1], size) for _, size in known[1:]):
+            continue
+        used = known[0][1]
+        for _, size in known[1:]:
+            both = size.compare("EQ", 1).select(used, used.minimum(size))
+            used = used.compare("EQ", 1).select(size, both)
+        sizes[dim] = used
+        for k, size in known:
+            first = data[k].slice(*((0, 1 if d == dim else n) for d, n in enumerate(data[k].sizes)))
+            others = [d for d in range(shape.rank) if d != dim]
+            first = first.reshape(*(data[k].sizes[d] for d in others))
+            again = first.broadcast_in_dim(data[k].sizes, others)
+            data[k] = size.compare("EQ", 1).select(again, data[k])
+    made = scope.again(op, data, static(shape))
+    return Bounded(scope.value(made.output), tuple(sizes))
+
+
+def _equal(first: Value, second: Value) -> bool:
+    """Whether two sizes are known to be the same number."""
+    if first.op is second.op:
+        return True
+    number = splat_of(first.op.output)
+    return number is not None and number == splat_of(second.op.output)
 
 
 @handles("iota")

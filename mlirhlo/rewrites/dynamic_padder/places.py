@@ -55,7 +55,7 @@ def dynamic_slice(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tr
 
 @handles("dynamic-update-slice")
 def dynamic_update_slice(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:
-    """Starts are clamped by the sizes in use. Of an update, what is out of use writes what was there."""
+    """Starts are clamped by the room. Of an update, what is out of use writes what was there."""
     assert isinstance(op, DynamicUpdateSliceOp)
     assert isinstance(op.shape, ArrayShape)
     found, update, *indices = (scope.array(tree) for tree in operands)
@@ -64,17 +64,16 @@ def dynamic_update_slice(scope: Scope, op: Instruction, operands: Sequence[Tree]
         return None
     bounds, room = found.bounds, update.bounds
     open_ = [d for d, size in enumerate(update.sizes) if size is not None]
-    for dim in range(len(bounds)):
-        size, part = found.sizes[dim], update.sizes[dim]
-        if size is None and part is None:
-            continue
-        used = scope.number(bounds[dim]) if size is None else size
-        last = (used - (room[dim] if part is None else part)).maximum(0)
-        type_ = starts[dim].type
-        starts[dim] = starts[dim].maximum(0).minimum(last.convert(type_))
     if not open_:
-        made = scope.again(op, [found.data, update.data, *starts], static(op.shape))
+        given = [index.data for index in indices]
+        made = scope.again(op, [found.data, update.data, *given], static(op.shape))
         return Bounded(scope.value(made.output), found.sizes)
+    for dim in open_:
+        part = update.sizes[dim]
+        assert part is not None
+        type_ = starts[dim].type
+        last = scope.number(bounds[dim]) - part
+        starts[dim] = starts[dim].maximum(0).minimum(last.convert(type_))
     # Room behind the array, so that the whole update fits wherever its part in use does.
     edges = [(0, room[d] if d in open_ else 0) for d in range(len(bounds))]
     wide = found.data.pad(edges)

@@ -22,6 +22,8 @@ ENTRY e {
   z = f32[] constant(0)
 """
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
+ROWS = "k = s32[] constant({})\n  o = f32[<=4,3] set-dimension-size(x, k), dimensions={{0}}\n  "
+"""As many rows of `x`."""
 
 
 @pytest.mark.parametrize(
@@ -42,6 +44,25 @@ X = np.arange(12, dtype=np.float32).reshape(4, 3)
             X[:2].T @ X[:2],
         ),
         ("ROOT r = f32[<=6,3] pad(d, z), padding=1_1x0_0", np.pad(X[:2], ((1, 1), (0, 0)))),
+        (
+            (
+                "i = s32[] constant(1)\n  ROOT r = f32[<=4] gather(d, i), offset_dims={0}, "
+                "collapsed_slice_dims={1}, start_index_map={1}, index_vector_dim=0, slice_sizes={4,1}"
+            ),
+            X[:2, 1],
+        ),
+        (ROWS.format(1) + "ROOT r = f32[<=4,3] add(d, o)", X[:2] + X[:1]),
+        (ROWS.format(3) + "ROOT r = f32[<=4,3] add(o, d)", X[:2] * 2),
+        (ROWS.format(0) + "ROOT r = f32[<=4,3] add(o, d)", X[:0]),
+        ("ROOT r = f32[<=4,3] add(d, x)", X[:2] * 2),
+        (
+            (
+                "c = f32[1,3] constant({{7, 8, 9}})\n  i = s32[] constant(2)\n  j = s32[] constant(0)\n"
+                "  p = f32[<=4,3] dynamic-update-slice(d, c, i, j)\n  three = s32[] constant(3)\n"
+                "  ROOT r = f32[<=4,3] set-dimension-size(p, three), dimensions={0}"
+            ),
+            np.concatenate([X[:2], [[7, 8, 9]]]),
+        ),
     ],
 )
 def test_only_elements_in_use_count(tail: str, want: np.ndarray) -> None:

@@ -60,6 +60,15 @@ body { s = (s32[], f32[<=6]) parameter(0)
   one = s32[] constant(1)
   j = s32[] add(i, one)
   ROOT r = (s32[], f32[<=6]) tuple(j, y) }
+shorten { s = (s32[], f32[<=6]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[<=6] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  size = s32[] get-dimension-size(x), dimensions={0}
+  less = s32[] subtract(size, one)
+  y = f32[<=6] set-dimension-size(x, less), dimensions={0}
+  j = s32[] add(i, one)
+  ROOT r = (s32[], f32[<=6]) tuple(j, y) }
 double { x = f32[<=6] parameter(0)
   ROOT y = f32[<=6] add(x, x) }
 shorter { x = f32[<=6] parameter(0)
@@ -78,6 +87,16 @@ SUM = "z = f32[] constant(0)\nROOT r = f32[] reduce({}), dimensions={{{}}}, to_a
 
 ONE: Mapping[str, str] = {
     "elementwise": "a = f32[<=6] abs(v)\nROOT r = f32[<=6] add(a, v)",
+    "not_alike": "w = f32[<=6] set-dimension-size(x, m), dimensions={0}\nROOT r = f32[<=6] subtract(v, w)",
+    "three_not_alike": "w = f32[<=6] set-dimension-size(x, m), dimensions={0}\n"
+    "one = s32[] constant(1)\nu = f32[<=6] set-dimension-size(x, one), dimensions={0}\n"
+    "ROOT r = f32[<=6] clamp(u, v, w)",
+    "push": "c = f32[1] constant({8})\np = f32[<=6] dynamic-update-slice(v, c, n)\n"
+    "one = s32[] constant(1)\nsix = s32[] constant(6)\nnext = s32[] add(n, one)\n"
+    "k = s32[] minimum(next, six)\nROOT r = f32[<=6] set-dimension-size(p, k), dimensions={0}",
+    "loop_from_static": "i = s32[] constant(0)\nt = (s32[], f32[6]) tuple(i, x)\n"
+    "w = (s32[], f32[6]) while(t), condition=cond, body=shorten\n"
+    "ROOT r = f32[<=6] get-tuple-element(w), index=1",
     "size": "a = f32[<=6] abs(v)\nROOT s = s32[] get-dimension-size(a), dimensions={0}",
     "size_of_static": "ROOT s = s32[] get-dimension-size(x), dimensions={0}",
     "sum": SUM.format("v, z", 0),
@@ -177,7 +196,10 @@ TWO: Mapping[str, str] = {
 LONG = PrintOptions(large_constants=True)
 NEED_ELEMENTS = {"dynamic_slice", "gather", "gather_dynamic_places", "gather_rows"}
 """Those that read an element whatever the sizes."""
-READ_ALL = {"concatenate", "gather_rows", "scatter_some", "slice"}
+READ_ALL = {
+    "concatenate", "gather_rows", "loop_from_static", "not_alike", "scatter_some", "slice",
+    "three_not_alike",
+}  # fmt: skip
 """Those that read more of `x` than `v`."""
 
 

@@ -41,7 +41,9 @@ from mlirhlo.mosaic.language.specs import (
     CORE_PARALLEL,
     PARALLEL,
     CompilerParams,
+    GridDimensionSemantics,
     PrefetchScalarGridSpec,
+    SideEffectType,
 )
 
 VMEM = MemorySpace.VMEM
@@ -65,10 +67,12 @@ __all__ = [
     "BufferedRef",
     "CompilerParams",
     "DeviceIdType",
+    "GridDimensionSemantics",
     "InterpretParams",
     "MemorySpace",
     "PrefetchScalarGridSpec",
     "SemaphoreType",
+    "SideEffectType",
     "TensorCoreMesh",
     "async_copy",
     "async_remote_copy",

@@ -22,7 +22,12 @@ from mlirhlo.diagnostics import HloError, Severity, error
 from mlirhlo.formats.mosaic import print_kernel
 from mlirhlo.mosaic.decode import write_stable
 from mlirhlo.mosaic.language.elements import BOOL, I32, element_type, short_name
-from mlirhlo.mosaic.language.specs import CompilerParams, CostEstimate, ShapeDtypeStruct
+from mlirhlo.mosaic.language.specs import (
+    CompilerParams,
+    CostEstimate,
+    ShapeDtypeStruct,
+    SideEffectType,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -248,7 +253,7 @@ class Kernel:
             [_passed_as(one) for one in self.results],
             [(a + self.dynamic_bounds, b) for a, b in self.aliases.items()],
             count,
-            self.params.has_side_effects,
+            bool(self.params.has_side_effects),
             TOPOLOGIES.get(generation, generation),
         )
 
@@ -280,6 +285,8 @@ class Kernel:
         for key in ("disable_bounds_checks", "disable_semaphore_checks", "skip_device_barrier"):
             if getattr(params, key):
                 call[key] = True
+        if not params.shape_invariant_numerics:
+            call["shape_invariant_numerics"] = False
         if self.cost_estimate is not None:
             cost = self.cost_estimate
             call["cost_estimate"] = {
@@ -347,7 +354,10 @@ class Kernel:
             attributes.append("has_side_effect = true")
         attributes.append(f'kernel_name = "{self.name}"')
         metadata = json.dumps(json.dumps(dict(self.metadata)))
-        attributes.append(f"mhlo.frontend_attributes = {{kernel_metadata = {metadata}}}")
+        more = ""
+        if self.params.has_side_effects is SideEffectType.DATAFLOW_SIDE_EFFECTING:
+            more = ', xla_allow_dce_side_effecting_op = "true"'
+        attributes.append(f"mhlo.frontend_attributes = {{kernel_metadata = {metadata}{more}}}")
         attributes.append(f"operand_layouts = [{_layouts(kinds)}]")
         if self.aliases:
             entries = ", ".join(

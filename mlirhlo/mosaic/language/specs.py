@@ -137,9 +137,30 @@ class CostEstimate:
     remote_bytes_transferred: int = 0
 
 
-PARALLEL = "parallel"
-ARBITRARY = "arbitrary"
-CORE_PARALLEL = "core_parallel"
+class GridDimensionSemantics(Enum):
+    """Whether the steps along a dimension of the grid may run in any order, and on which cores."""
+
+    PARALLEL = "parallel"
+    CORE_PARALLEL = "core_parallel"
+    SUBCORE_PARALLEL = "subcore_parallel"
+    ARBITRARY = "arbitrary"
+
+
+PARALLEL = GridDimensionSemantics.PARALLEL
+ARBITRARY = GridDimensionSemantics.ARBITRARY
+CORE_PARALLEL = GridDimensionSemantics.CORE_PARALLEL
+
+
+class SideEffectType(Enum):
+    """What a call does beside giving its results; true of those that do anything."""
+
+    PURE = "pure"
+    DATAFLOW_SIDE_EFFECTING = "dataflow_side_effecting"
+    """Something, which is not needed where nobody uses the results."""
+    SIDE_EFFECTING = "side_effecting"
+
+    def __bool__(self) -> bool:
+        return self is not SideEffectType.PURE
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +172,14 @@ class CompilerParams:
     allow_input_fusion: Sequence[bool] | None = None
     vmem_limit_bytes: int | None = None
     collective_id: int | None = None
-    has_side_effects: bool = False
+    has_side_effects: bool | SideEffectType = False
     flags: Mapping[str, bool | int | float] = field(default_factory=dict[str, Any])
     internal_scratch_in_bytes: int | None = None
     disable_bounds_checks: bool = False
     disable_semaphore_checks: bool = False
     skip_device_barrier: bool = False
+    shape_invariant_numerics: bool = True
+    """Whether a product is summed up in one order, whatever the block."""
 
 
 __all__ = [
@@ -170,10 +193,12 @@ __all__ = [
     "CompilerParams",
     "CostEstimate",
     "Element",
+    "GridDimensionSemantics",
     "GridSpec",
     "PrefetchScalarGridSpec",
     "RevisitMode",
     "ShapeDtypeStruct",
+    "SideEffectType",
     "Squeezed",
     "squeezed",
 ]

@@ -349,6 +349,31 @@ def test_softmax_gelu_and_one_hot() -> None:
     np.testing.assert_array_equal(both(body, ROWS, places), np.eye(128, dtype=F32)[places[:, 0]])
 
 
+def test_what_the_compiler_is_told() -> None:
+    def body(x_ref: Any, o_ref: Any) -> None:
+        o_ref[...] = x_ref[...]
+
+    rows = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    params = pltpu.CompilerParams(
+        dimension_semantics=(pltpu.GridDimensionSemantics.PARALLEL,),
+        has_side_effects=pltpu.SideEffectType.DATAFLOW_SIDE_EFFECTING,
+        shape_invariant_numerics=False,
+    )
+    call = pl.kernel_call(
+        body, ROWS, grid=(1,), in_specs=[rows], out_specs=rows, compiler_params=params
+    )
+    text = call.lower(X).to_stablehlo()
+    assert 'xla_allow_dce_side_effecting_op = "true"' in text
+    assert "has_side_effect = true" in text
+    assert "shape_invariant_numerics\\22: false" in text
+    assert "dimension_semantics<parallel>" in call.lower(X).as_text()
+    np.testing.assert_array_equal(call(X), X)
+    pure = pltpu.CompilerParams(has_side_effects=pltpu.SideEffectType.PURE)
+    quiet = pl.kernel_call(body, ROWS, compiler_params=pure).lower(X).to_stablehlo()
+    assert "side_effect" not in quiet
+    assert "shape_invariant" not in quiet
+
+
 def test_all_modules_are_under_one_name() -> None:
     code = """
 from mlirhlo import mosaic as jax

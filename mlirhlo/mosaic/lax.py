@@ -72,6 +72,7 @@ from mlirhlo.mosaic.language.derived import lax_pad as pad
 from mlirhlo.mosaic.language.derived import slice_ as slice
 from mlirhlo.mosaic.language.dma import axis_index, axis_size
 from mlirhlo.mosaic.language.elements import DTypeLike
+from mlirhlo.mosaic.language.lacking import lacking
 from mlirhlo.mosaic.language.products import Precision, dot, dot_general
 from mlirhlo.mosaic.language.random import erf_inv
 from mlirhlo.mosaic.language.reductions import all_, any_, argmax, argmin, cumsum, max_, min_, sum_
@@ -194,3 +195,5 @@ __all__ = [
     "transpose",
     "while_loop",
 ]
+
+__getattr__ = lacking(__name__, __all__)

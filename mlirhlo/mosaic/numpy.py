@@ -97,6 +97,7 @@ from mlirhlo.mosaic.language.derived import (
     shape_of as shape,
 )
 from mlirhlo.mosaic.language.einsum import einsum
+from mlirhlo.mosaic.language.lacking import lacking
 from mlirhlo.mosaic.language.products import dot
 from mlirhlo.mosaic.language.reductions import (
     all_ as all,
@@ -330,3 +331,5 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+__getattr__ = lacking(__name__, __all__)

@@ -130,10 +130,13 @@ def swapaxes(x: ArrayLike, one: int, other: int) -> Value:
 def sliced(value: Value, index: Any) -> Value:
     """`value[index]`: numbers, slices without steps, `...` and None, all known to Python."""
     items: list[Any] = list(index) if isinstance(index, tuple) else [index]
+    if any(isinstance(item, Value) for item in items):
+        raise bad_index(
+            "a value is indexed by one that is known when the kernel runs",
+            "index a reference, ref[pl.ds(start, size)], or use take_along_axis within a register",
+        )
     named = sum(item is not None and item is not Ellipsis for item in items)
-    if Ellipsis not in items:
-        items.append(Ellipsis)
-    at = items.index(Ellipsis)
+    at = next((at for at, item in enumerate(items) if item is Ellipsis), len(items))
     items[at : at + 1] = [slice(None)] * (value.ndim - named)
     if named > value.ndim:
         raise bad_index(f"{named} indices of a vector of {value.ndim} dimensions")

@@ -242,6 +242,14 @@ class Value:
 
         return sliced(self, index)
 
+    @property
+    def at(self) -> Any:
+        """Not here: values do not change. Raises `HloError` HLO0723."""
+        raise not_known(
+            "x.at[…] changes a value, and values of a kernel do not change",
+            "store to a part of a reference, or choose by where(mask, new, x)",
+        )
+
     def astype(self, dtype: DTypeLike) -> Value:
         """The elements as another type; floats to integers towards zero."""
         from mlirhlo.mosaic.language.casts import cast

@@ -10,6 +10,8 @@ import pytest
 
 from mlirhlo import mosaic as pl
 from mlirhlo.diagnostics import HloError
+from mlirhlo.mosaic import lax
+from mlirhlo.mosaic import numpy as jnp
 
 X = np.ones((64, 256), np.float32)
 
@@ -73,3 +75,36 @@ def test_it_is_told_at_the_line(name: str) -> None:
 def test_names_that_are_elsewhere(name: str, said: str) -> None:
     with pytest.raises(AttributeError, match=said):
         getattr(pl, name)
+
+
+@pytest.mark.parametrize(
+    ("find", "said"),
+    [
+        (lambda: jnp.sort, "bitonic"),
+        (lambda: lax.dynamic_slice, "pl.ds"),
+        (lambda: jnp.maximun, "did you mean 'maximum'"),
+        (lambda: lax.nothing_like_it, "has no attribute 'nothing_like_it'"),
+    ],
+)
+def test_names_that_are_lacking_say_what_to_write(find: Callable[[], Any], said: str) -> None:
+    with pytest.raises(AttributeError, match=said):
+        find()
+
+
+def test_values_are_not_updated() -> None:
+    def updated(x_ref: Any, o_ref: Any) -> None:
+        o_ref[...] = x_ref[...].at[0].set(1)
+
+    with pytest.raises(HloError, match="do not change") as caught:
+        call(updated)
+    assert caught.value.code == "HLO0723"
+    assert "where" in (caught.value.diagnostics[0].help or "")
+
+
+def test_values_are_not_indexed_by_values() -> None:
+    def indexed(x_ref: Any, o_ref: Any) -> None:
+        o_ref[...] = x_ref[...][jnp.argmax(x_ref[...], 1)]
+
+    with pytest.raises(HloError, match="indexed by") as caught:
+        call(indexed)
+    assert "take_along_axis" in (caught.value.diagnostics[0].help or "")

@@ -1,0 +1,42 @@
+"""Names of `jax.numpy` and `jax.lax` that no TensorCore has anything for, and what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+_ROWS = """
+sort argsort: no TensorCore sorts; compare with pltpu.roll of the values in a bitonic network, or count ranks
+top_k approx_max_k: take the maximum k times, as mosaic.kernels.top_k does
+prod cumprod reduce_prod: there are no products over dimensions; multiply halves, or exp(sum(log(x)))
+cummax cummin cumlogsumexp associative_scan: combine with pltpu.roll by 1, 2, 4, … under a mask
+dynamic_slice dynamic_slice_in_dim dynamic_index_in_dim: values have fixed parts; load ref[pl.ds(start, size)]
+dynamic_update_slice dynamic_update_slice_in_dim: values do not change; store to ref[pl.ds(start, size)]
+take gather: use take_along_axis within a register, a product with nn.one_hot, or one copy for each row
+scatter scatter_add bincount histogram: compare with broadcasted_iota and sum, or count in SMEM
+flip rev: load rows by a loop, or multiply by a permutation
+linalg fft: write it with products and loops
+nonzero unique where_indices: sizes of values are fixed; sum a mask, or write to SMEM
+map vmap: give the call a grid, or write a loop
+"""
+_INSTEAD = {
+    name: mend
+    for names, _, mend in (line.partition(": ") for line in _ROWS.strip().splitlines())
+    for name in names.split()
+}
+
+
+def lacking(module: str, known: Sequence[str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a module: an `AttributeError` that says what to write instead."""
+
+    def find(name: str) -> Any:
+        message = f"module {module!r} has no attribute {name!r}"
+        near = get_close_matches(name, known, 1)
+        if name in _INSTEAD:
+            message += f": {_INSTEAD[name]}"
+        elif near:
+            message += f"; did you mean {near[0]!r}?"
+        raise AttributeError(message)
+
+    return find

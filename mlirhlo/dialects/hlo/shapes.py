@@ -419,7 +419,11 @@ def _accept_part(cursor: Cursor, mark: str) -> bool:
 def _read_layout_parts(cursor: Cursor, layout: Layout) -> Layout:
     if _accept_part(cursor, "D"):
         while not cursor.accept(")"):
-            cursor.word("a dimension level type")
+            start = cursor.skip()
+            word = cursor.word("a dimension level type")
+            if word not in ("D", "C", "S"):
+                message = f"expects a dimension level type (D, C or S), found {word!r}"
+                raise SyntaxProblem(start, message, len(word))
             _ = cursor.accept("+"), cursor.accept("~"), cursor.accept(",")
     if _accept_part(cursor, "T"):
         tiles = [_read_tile(cursor)]

@@ -93,6 +93,7 @@ def test_compatible_ignores_layouts_and_bounds() -> None:
         ("token[2]", "takes no dimensions"),
         ("b(b(f32[2]))", "a buffer holds an array"),
         ("f32[2]{0:#(s32)}", "unsigned"),
+        ("f32[2,3]{1,0:D(X,C)}", r"level type \(D, C or S\), found 'X'"),
         ("(" * 5000, "nested deeper"),
         ("f32[2] f32[3]", "unexpected text"),
         ("f32[99999999999999999999999]", "64 bits"),

@@ -12,7 +12,8 @@ from xdsl.ir import Block, Operation
 
 from mlirhlo.mosaic.attributes import integer_of
 from mlirhlo.mosaic.fast.elementwise import TABLE
-from mlirhlo.mosaic.fast.memories import Memories
+from mlirhlo.mosaic.fast.memories import Memories, View
+from mlirhlo.mosaic.fast.random import random_bits, set_seed
 from mlirhlo.mosaic.fast.writer import Val, Writer, has_no_program
 
 PARALLEL = 'mhlo.frontend_attributes = {mlirhlo.parallel = "true"}'
@@ -42,6 +43,8 @@ class Program(Memories):
         super().__init__(writer)
         self.bounds = bounds
         """Of the grid; values where they are operands of the call."""
+        self.random: View | None = None
+        """The state of the generator of random bits, of kernels that have one."""
 
     def block(self, block: Block, without: Collection[Operation] = ()) -> list[Val]:
         """All operations but those in `without`; gives what the terminator yields."""
@@ -217,6 +220,16 @@ class Program(Memories):
             return self.block(after)
 
         self._define(op, self.loop([self.values[v] for v in op.operands], condition, body))
+
+    def do_tpu_prng_set_seed_32(self, op: Operation) -> None:
+        """The generator starts again."""
+        assert self.random is not None
+        set_seed(self, self.random, op)
+
+    def do_tpu_prng_random_bits(self, op: Operation) -> None:
+        """The next bits."""
+        assert self.random is not None
+        random_bits(self, self.random, op)
 
     def do_tpu_region(self, op: Operation) -> None:
         """What stands in it."""

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import MemRefType
 from mlirhlo.mosaic.attributes import dictionaries_of, integer_of, integers, plain
 from mlirhlo.mosaic.fast.control import Program
 from mlirhlo.mosaic.fast.grid import Grid, Window, windows_of
+from mlirhlo.mosaic.fast.random import draws, new_state
 from mlirhlo.mosaic.fast.writer import Val, Writer, has_no_program, tensor, type_of
 from mlirhlo.mosaic.interpreter import Kernel
 from mlirhlo.mosaic.interpreter.memory import dtype_in, poison
@@ -83,6 +84,8 @@ def program_of(
     sizes = iter(arguments)
     bounds = [bound if bound >= 0 else next(sizes) for bound in kernel.bounds]
     p = Program(writer, bounds)
+    if draws(kernel.op):
+        p.random = new_state(p)
     parameters = kernel.op.regions[0].blocks[0].args[len(kernel.bounds) :]
     # Arrays of the call may say that their integers have no sign, references do not.
     arrays = [

@@ -121,7 +121,11 @@ class _Columns(FoldRooms):
                 array = b.div(group, self.tiles)
                 start = b.mul(b.add(b.mul(array, pieces), piece), padded)
                 self.clear(tile, folds, parts, start)
-                low, high = (b.div(b.mul(n, self.rows), pieces) for n in (piece, b.add(piece, 1)))
+                unit = self.unit(at)
+                low, high = (
+                    b.mul(b.div(b.mul(n, self.rows // unit), pieces), unit)
+                    for n in (piece, b.add(piece, 1))
+                )
                 self.round(tile, at, parts, start, low, high)
             if not folds:
                 continue
@@ -236,6 +240,22 @@ class _Columns(FoldRooms):
         if folds:
             self.columns(tile, body)
 
+    def far(self, at: int) -> Sequence[SSAValue]:
+        """Operands that no cache holds, which the round reads row by row."""
+        read = self.plan.last_read.items()
+        return [v for v, last in read if last >= at and self.frame.is_far(v)]
+
+    def at_once(self, at: int) -> int:
+        """Rows that a round walks at once: more where they come from memory."""
+        cost = self.plan.cost[at]
+        rows = 4 if cost <= 8 else 2 if cost <= 16 else 1
+        return 2 * rows if self.far(at) else rows
+
+    def unit(self, at: int) -> int:
+        """Rows that pieces are made of: as many as are walked at once, where that leaves none over."""
+        at_once = self.at_once(at)
+        return at_once if len(self.plan.folded) == 1 and self.rows % at_once == 0 else 1
+
     def round(
         self,
         tile: _Tile,
@@ -247,11 +267,7 @@ class _Columns(FoldRooms):
     ) -> None:
         """Rows `low` to `high` of the first folded dimension, the others whole."""
         b, plan = self.b, self.plan
-        cost = plan.cost[at]
-        at_once = 4 if cost <= 8 else 2 if cost <= 16 else 1
-        far = [v for v, last in plan.last_read.items() if last >= at and self.frame.is_far(v)]
-        if far:
-            at_once *= 2
+        at_once, far = self.at_once(at), self.far(at)
 
         def nest(e: Elements, indices: Sequence[Coordinate]) -> None:
             depth = len(indices)
@@ -260,13 +276,15 @@ class _Columns(FoldRooms):
                 with b.loop(first, last) as r:
                     nest(e.scope(), [*indices, Coordinate(r)])
                 return
-            count = b.sub(last, first)
-            whole = b.add(first, b.mul(b.div(count, at_once), at_once))
+            whole: Index = last
+            if depth > 0 or self.unit(at) == 1:
+                count = b.sub(last, first)
+                whole = b.add(first, b.mul(b.div(count, at_once), at_once))
             parts_of_rows = [(first, whole, at_once)]
             if at_once > 1:
                 parts_of_rows.append((whole, last, 1))
             for begin, end, step in parts_of_rows:
-                if begin == end:
+                if begin is end or begin == end:
                     continue
                 with b.loop(begin, end, step) as r:
                     rows = [Coordinate(b.add(r, n)) for n in range(step)]

@@ -361,3 +361,18 @@ def test_rows_below_are_asked_for_where_no_cache_holds_them(
     with target.using(replace(target.current(), l2_bytes=64)):
         agrees(text, arguments, tolerance=10 * EPSILON[type_])
         assert "localityHint = 2" in str(loops_of(mlirhlo.parse(text)))
+
+
+def test_pieces_of_columns_leave_no_rows_over() -> None:
+    """Where rows are a multiple of those that are walked at once there are no loops for the rest."""
+    loops: list[int] = []
+    for rows in (4096, 4099):
+        text = text_of(
+            f"""  x = f32[{rows},40] parameter(0)
+  zero = f32[] constant(0)
+  ROOT s = f32[40] reduce(x, zero), dimensions={{0}}, to_apply=sum""",
+            reducer("sum", "f32", "add"),
+        )
+        agrees(text, [draw(np.random.default_rng(0), "f32", (rows, 40))], tolerance=1e-4)
+        loops.append(str(loops_of(mlirhlo.parse(text))).count("scf.for"))
+    assert loops[0] < loops[1]

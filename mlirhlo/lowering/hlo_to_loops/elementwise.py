@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import IntegerType
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import IntegerType, VectorType, f32, f64
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects import arith as casts
 from mlirhlo.dialects.hlo.element_types import PRED
@@ -89,30 +89,54 @@ def _width(x: SSAValue) -> int:
 
 def _divide(b: FunctionBuilder, x: SSAValue, y: SSAValue, *, signed: bool) -> SSAValue:
     """By zero -1 (all bits set); the least number by -1 is itself."""
-    zero, one = b.constant(0, x.type), b.constant(1, x.type)
-    by_zero = b.cmpi("eq", y, zero)
-    if not signed:
-        safe = b.select(by_zero, one, y)
-        return b.select(by_zero, b.constant(-1, x.type), b.integer(arith.DivUIOp, x, safe))
-    minus_one = b.constant(-1, x.type)
-    overflow = b.andi(
-        b.cmpi("eq", x, b.constant(1 << (_width(x) - 1), x.type)), b.cmpi("eq", y, minus_one)
-    )
-    safe = b.select(b.ori(by_zero, overflow), one, y)
-    return b.select(by_zero, minus_one, b.integer(arith.DivSIOp, x, safe))
+    by_zero, safe = _divisor(b, x, y, signed=signed)
+    whole = _whole(b, x, safe, _in_floats(y), signed=signed)
+    return b.select(by_zero, b.constant(-1, x.type), whole)
 
 
 def _remainder(b: FunctionBuilder, x: SSAValue, y: SSAValue, *, signed: bool) -> SSAValue:
     """By zero x itself; of the least number by -1 it is 0."""
-    zero, one = b.constant(0, x.type), b.constant(1, x.type)
-    by_zero = b.cmpi("eq", y, zero)
-    if not signed:
-        safe = b.select(by_zero, one, y)
-        return b.select(by_zero, x, b.integer(arith.RemUIOp, x, safe))
-    by_minus_one = b.cmpi("eq", y, b.constant(-1, x.type))
-    safe = b.select(b.ori(by_zero, by_minus_one), one, y)
-    rest = b.integer(arith.RemSIOp, x, safe)
+    by_zero, safe = _divisor(b, x, y, signed=signed)
+    type_ = _in_floats(y)
+    if type_ is None:
+        rest = b.integer(arith.RemSIOp if signed else arith.RemUIOp, x, safe)
+    else:
+        rest = b.subi(x, b.muli(_whole(b, x, safe, type_, signed=signed), safe))
     return b.select(by_zero, x, rest)
+
+
+def _divisor(
+    b: FunctionBuilder, x: SSAValue, y: SSAValue, *, signed: bool
+) -> tuple[SSAValue, SSAValue]:
+    """Whether `y` is zero, and 1 in the place of a divisor that has no quotient."""
+    by_zero = without = b.cmpi("eq", y, b.constant(0, y.type))
+    if signed:
+        least = b.cmpi("eq", x, b.constant(1 << (_width(x) - 1), x.type))
+        overflow = b.andi(least, b.cmpi("eq", y, b.constant(-1, y.type)))
+        without = b.ori(by_zero, overflow)
+    return by_zero, b.select(without, b.constant(1, y.type), y)
+
+
+def _in_floats(y: SSAValue) -> Attribute | None:
+    """The float type in which vectors are divided, of which processors have no instruction for integers.
+
+    A quotient that is no integer is further from one than it is rounded. Division by a constant is a product.
+    """
+    if not isinstance(y.type, VectorType) or isinstance(y.owner, arith.ConstantOp):
+        return None
+    width = _width(y)
+    return None if width > 32 else f32 if width <= 16 else f64
+
+
+def _whole(
+    b: FunctionBuilder, x: SSAValue, y: SSAValue, type_: Attribute | None, *, signed: bool
+) -> SSAValue:
+    """The quotient, rounded towards zero, where there is one; computed in floats of a type, or in integers."""
+    if type_ is None:
+        return b.integer(arith.DivSIOp if signed else arith.DivUIOp, x, y)
+    to_float = casts.SIToFPOp if signed else casts.UIToFPOp
+    ratio = b.divf(b.cast(to_float, x, type_), b.cast(to_float, y, type_))
+    return b.cast(casts.FPToSIOp if signed else casts.FPToUIOp, ratio, element_of(x.type))
 
 
 def _shift(cls: type[Operation], arithmetic: bool = False) -> Scalar:

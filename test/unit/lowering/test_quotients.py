@@ -1,9 +1,12 @@
-"""Quotients by what stays in a row come out as the division instruction's, bit for bit."""
+"""Quotients by what stays in a row, and of integers, come out as the division instruction's, bit for bit."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from unit.lowering.kernel_support import agrees
 
 import mlirhlo
 from mlirhlo.lowering import target
@@ -64,3 +67,34 @@ def test_quotients(kind: str) -> None:
         found = np.asarray(executable(x, y))
         same = found.view(np.uint32) == expected.view(np.uint32)
         assert np.all(same | (np.isnan(found) & np.isnan(expected)))
+
+
+@pytest.mark.parametrize(
+    "type_", ["s2", "u4", "s4", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"]
+)
+def test_integers(type_: str) -> None:
+    """Around multiples of the divisor, where a quotient that is rounded wrongly would be another integer."""
+    bits, count = int(type_[1:]), 3000
+    low, high = (
+        (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if type_[0] == "s" else (0, (1 << bits) - 1)
+    )
+    rng = np.random.default_rng(0)
+
+    def drawn() -> list[int]:
+        wide = rng.integers(
+            low, high, count, dtype=np.uint64 if low == 0 else np.int64, endpoint=True
+        )
+        return [int(x) >> int(rng.integers(0, bits)) for x in wide]
+
+    divisors = [low, low + 1, high, high - 1, 0, 1, 2, 3, -1 if low else 1, *drawn()]
+    dividends = [
+        x // (d or 1) * (d or 1) for x, d in zip([low, *drawn()] * 2, divisors, strict=False)
+    ]
+    moved = [min(max(x + int(rng.integers(-1, 2)), low), high) for x in dividends]
+    dtype: Any = mlirhlo.parse(
+        f"ENTRY e {{ ROOT p = {type_}[] parameter(0) }}"
+    ).hlo.entry.root.shape
+    x, y = (np.array(v, object).astype(dtype.element_type.dtype) for v in (moved, divisors))
+    shape = f"{type_}[{len(x)}]"
+    for opcode in ("divide", "remainder"):
+        agrees(f"{shape} {opcode}({shape} x, {shape} y)", [x, y])

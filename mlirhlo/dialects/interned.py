@@ -82,20 +82,6 @@ def symbol_ref(name: str) -> SymbolRefAttr:
     return SymbolRefAttr(name)
 
 
-def numbers_of(array: DenseArrayBase[Any]) -> tuple[int, ...]:
-    """What an array of integers holds, remembered."""
-    found = _ARRAYS.get(id(array))
-    if found is None:
-        if len(_ARRAYS) >= _MOST:
-            _ARRAYS.clear()
-        found = _ARRAYS[id(array)] = array, array.get_values()
-    return found[1]
-
-
-_ARRAYS: dict[int, tuple[DenseArrayBase[Any], tuple[int, ...]]] = {}
-"""By the identity of what stands beside them."""
-
-
 def integer(number: int, type_: Any) -> Any:
     """A number of any integer type or `index`."""
     if type_ is i64 or type_ == i64:

@@ -15,7 +15,7 @@ from xdsl.dialects.llvm import (
 )
 from xdsl.ir import Attribute, Operation
 
-from mlirhlo.dialects.interned import numbers_of
+from mlirhlo.dialects.hlo.attributes.base import ints
 from mlirhlo.dialects.quick import operands_of
 from mlirhlo.lowering.intrinsics import mangled
 from mlirhlo.lowering.llvm_spelling import symbol
@@ -120,8 +120,7 @@ def _store(f: FunctionText, op: Operation) -> str:
 def _gep(f: FunctionText, op: Operation) -> str:
     element = f.printer.type(op.properties["elem_type"])
     pointer, *values = map(f.typed, operands_of(op))
-    raw = cast("DenseArrayBase[Any]", op.properties["rawConstantIndices"])
-    indices = numbers_of(raw)
+    indices = ints(op.properties["rawConstantIndices"])
     if len(indices) > len(values):
         rest = iter(values)
         values = [next(rest) if c == GEP_USE_SSA_VAL else f"i32 {c}" for c in indices]
@@ -146,7 +145,7 @@ def _shuffle(f: FunctionText, op: Operation) -> str:
     mask, known = op.properties["mask"], f.printer.words
     text = known.get(id(mask))
     if text is None:
-        text = known[id(mask)] = _mask(numbers_of(cast("DenseArrayBase[Any]", mask)))
+        text = known[id(mask)] = _mask(ints(mask))
         f.printer.kept.append(mask)
     lhs, rhs = operands_of(op)
     return f"shufflevector {f.typed(lhs)}, {f.typed(rhs)}, {text}"

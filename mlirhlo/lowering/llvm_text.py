@@ -36,7 +36,7 @@ from xdsl.dialects.llvm import (
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from mlirhlo.diagnostics import error
-from mlirhlo.dialects.interned import numbers_of
+from mlirhlo.dialects.hlo.attributes.base import ints
 from mlirhlo.dialects.llvm import LLVMX86AMXType
 from mlirhlo.dialects.quick import ops_of
 from mlirhlo.lowering.intrinsics import OVERLOADED, mangled
@@ -387,6 +387,6 @@ def _passed(jump: Operation, index: int) -> Sequence[SSAValue]:
     """The operands a jump passes to its successor number `index`."""
     if jump.name == "llvm.br":
         return jump.operands
-    sizes = numbers_of(cast(Any, jump.properties["operandSegmentSizes"]))
+    sizes = ints(jump.properties["operandSegmentSizes"])
     start = sizes[0] + sum(sizes[1 : 1 + index])
     return jump.operands[start : start + sizes[1 + index]]

@@ -10,6 +10,7 @@ passes that would leave them alone: `halves`.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
@@ -29,15 +30,18 @@ _UNIT = "unit"
 """Stands for a unit's name while that is not known."""
 
 
-@dataclass(slots=True)
+@dataclass
 class _Function:
     is_internal: bool
     result: str
     arguments: str
     group: str
     body: str
-    names: set[str]
-    """What it refers to."""
+
+    @functools.cached_property
+    def names(self) -> set[str]:
+        """What it refers to."""
+        return set(_NAME.findall(self.body))
 
 
 @dataclass(slots=True)
@@ -145,11 +149,8 @@ def _parsed(text: str) -> _Module | None:
             return None
         else:
             internal, result, name, arguments, group = found.groups()
-            names = set(_NAME.findall(body))
             group = (group or "").strip()
-            module.functions[name] = _Function(
-                bool(internal), result, arguments, group, body, names
-            )
+            module.functions[name] = _Function(bool(internal), result, arguments, group, body)
         for line in before.splitlines():
             if line.startswith(("@", "declare ")):
                 (name, *_) = _NAME.findall(line) or [""]

@@ -326,4 +326,5 @@ def set_source(op: Instruction, source: SourceText, offset: int) -> None:
 
 def source_of(op: Instruction) -> tuple[SourceText, int] | None:
     """Where the instruction stands in the text it was read from; None for new or proto ones."""
-    return cast("tuple[SourceText, int] | None", getattr(op, "text_source", None))
+    source: tuple[SourceText, int] | None = getattr(op, "text_source", None)
+    return source

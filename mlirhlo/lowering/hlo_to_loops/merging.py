@@ -28,8 +28,9 @@ SAME_AS_OPERAND = frozenset({"copy", "optimization-barrier"})
 def arrays_in(value: SSAValue) -> Sequence[ArrayShape]:
     """Shapes of the arrays of a value."""
     shape = shape_of(value.type)
-    parts = shape.elements if isinstance(shape, TupleShape) else (shape,)
-    return cast("Sequence[ArrayShape]", parts)
+    parts: Any = shape.elements if isinstance(shape, TupleShape) else (shape,)
+    arrays: Sequence[ArrayShape] = parts  # not `cast`, which is a call: asked for all the time
+    return arrays
 
 
 def axes_of(value: SSAValue) -> tuple[int, ...]:

@@ -23,7 +23,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects import llvm, vector
-from mlirhlo.dialects.interned import UNIT, integer32, integers32, numbers_of
+from mlirhlo.dialects.hlo.attributes.base import ints
+from mlirhlo.dialects.interned import UNIT, integer32, integers32
 from mlirhlo.dialects.quick import operands_of
 from mlirhlo.lowering.builder.types import vector_of
 from mlirhlo.lowering.loops_to_llvm.arith import flags_of, intrinsic
@@ -209,7 +210,7 @@ def _create_mask(to: Lowering, op: xvector.CreateMaskOp) -> None:
 
 
 def _position(to: Lowering, op: Any) -> SSAValue:
-    (static,) = numbers_of(op.properties["static_position"])
+    (static,) = ints(op.properties["static_position"])
     if static == DYNAMIC_INDEX:
         return to.values[op.dynamic_position[0]]
     return to.constant(static)
@@ -230,7 +231,7 @@ def _insert(to: Lowering, op: xvector.InsertOp) -> None:
 
 
 def _shuffle(to: Lowering, op: xvector.ShuffleOp) -> None:
-    mask = integers32(*numbers_of(cast(Any, op.properties["mask"])))
+    mask = integers32(*ints(op.properties["mask"]))
     (result,) = op.results
     operands = [to.values[o] for o in operands_of(op)]
     type_ = moved_as = to.convert(result.type)

@@ -62,14 +62,14 @@ def integers(values: tuple[int, ...]) -> DenseArrayBase:
 
 
 def ints(attribute: Attribute | None) -> tuple[int, ...]:
-    """Values of an `array<i64>` attribute; `()` for an absent one. Cached on the attribute."""
+    """Values of an `array<i64>` attribute, or one of `i32`; `()` for an absent one. Cached on the attribute."""
     if attribute is None:
         return ()
-    values = attribute.__dict__.get("_hlo_ints")
+    values: tuple[int, ...] | None = attribute.__dict__.get("_hlo_ints")
     if values is None:
         values = tuple(int(v) for v in cast("DenseArrayBase[Any]", attribute).get_values())
         object.__setattr__(attribute, "_hlo_ints", values)
-    return cast("tuple[int, ...]", values)
+    return values
 
 
 @lru_cache(maxsize=1 << 14)

@@ -62,10 +62,10 @@ def rotate(op: Operation, state: Registers) -> Made:
     numbers = numbered(type_)[tuple(source)]
     part = part_of(op, state, 0)
     plain = VectorLayout(32, (0, 0), (SUBLANES, LANES))
-    is_whole = part.layout == plain == layout_out(op) and len(shape) > 1
-    if amount is not None and along is None and is_whole and shape[-2] % SUBLANES == 0:
-        if shape[-1] % LANES == 0 and str(element_of(type_)) != "i1":
-            return [_whole_turned(op, state, part, dim, amount % shape[dim])]
+    is_whole = part.layout == plain == layout_out(op) and str(element_of(type_)) != "i1"
+    fills = [size % unit == 0 for size, unit in zip(shape[-2:], (SUBLANES, LANES), strict=False)]
+    if amount is not None and along is None and is_whole and fills == [True, True]:
+        return [_whole_turned(op, state, part, dim, amount % shape[dim])]
     if amount is not None:
         return [moved(state, [part], numbers, type_, layout_out(op))]
     if along is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -27,6 +28,7 @@ from mlirhlo.interp.registry import (
 from mlirhlo.interp.values import with_bounds
 
 if TYPE_CHECKING:
+    from mlirhlo.dialects.hlo.ops import ConvolutionOp, DotOp
     from mlirhlo.dialects.hlo.ops.base import Instruction
     from mlirhlo.dialects.hlo.ops.data_movement import (
         DynamicReshapeOp,
@@ -62,7 +64,11 @@ def needs_lifting(op: Instruction) -> bool:
 
 def lifted(op: Instruction, run: Run) -> Run:
     """`run` for arrays cut to the elements in use; its result in the bounds of `op`'s shape."""
-    shape, cut = op.shape, _alike if op.opcode.elementwise or op.opcode.name == "map" else _cut
+    shape, cut = op.shape, _cut
+    if op.opcode.elementwise or op.opcode.name == "map":
+        cut = _alike
+    elif pairs := _multiplied(op):
+        cut = partial(_paired, pairs)
 
     def lifted_run(inputs: Sequence[Any], frame: Frame) -> Value:
         return bounded(run(cut(inputs), frame), shape)
@@ -72,6 +78,33 @@ def lifted(op: Instruction, run: Run) -> Run:
 
 def _cut(inputs: Sequence[Any]) -> list[Value]:
     return [in_use(value) for value in inputs]
+
+
+def _multiplied(op: Instruction) -> list[tuple[int, int]]:
+    """Dimensions of two operands along which a product goes through both at once."""
+    match op.opcode.name:
+        case "dot":
+            dot = cast("DotOp", op)
+            batch = zip(dot.lhs_batch_dims, dot.rhs_batch_dims, strict=True)
+            summed = zip(dot.lhs_contracting_dims, dot.rhs_contracting_dims, strict=True)
+            return [*batch, *summed]
+        case "convolution":
+            labels = cast("ConvolutionOp", op).dim_labels
+            if labels is None or cast("ConvolutionOp", op).feature_group_count > 1:
+                return []
+            return [(labels.input_feature_dimension, labels.kernel_input_feature_dimension)]
+        case _:
+            return []
+
+
+def _paired(pairs: Sequence[tuple[int, int]], inputs: Sequence[Any]) -> list[Value]:
+    """Operands of a product: what only one side has in use is multiplied with nothing."""
+    left, right, *others = cast("list[Array]", _cut(inputs))
+    for first, second in pairs:
+        size = min(left.shape[first], right.shape[second])
+        left = left[(slice(None),) * first + (slice(size),)]
+        right = right[(slice(None),) * second + (slice(size),)]
+    return [left, right, *others]
 
 
 def _alike(inputs: Sequence[Any]) -> list[Value]:

@@ -14,7 +14,7 @@ from mlirhlo.dialects.hlo.ops import ComputationOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
-from mlirhlo.rewrites.algsimp.common import own_properties
+from mlirhlo.rewrites.algsimp.common import own_properties, splat_of
 from mlirhlo.rewrites.client import Graph, Value
 from mlirhlo.rewrites.indexed_loops import S32, Writer
 from mlirhlo.rewrites.rules import inherit
@@ -316,3 +316,11 @@ def merged(*arrays: Bounded) -> Sizes:
         next((size for size in column if size is not None), None)
         for column in zip(*(a.sizes for a in arrays), strict=True)
     )
+
+
+def same_number(first: Value, second: Value) -> bool:
+    """Whether two sizes are known to be equal."""
+    if first.op is second.op:
+        return True
+    number = splat_of(first.op.output)
+    return number is not None and number == splat_of(second.op.output)

@@ -32,6 +32,7 @@ from mlirhlo.rewrites.dynamic_padder.bounded import (
     handles,
     masked,
     merged,
+    same_number,
     static,
 )
 from mlirhlo.rewrites.indexed_loops import S32, plain
@@ -213,10 +214,7 @@ def convolution(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree
     if grouped and not (x.sizes[batch] is x.sizes[feature] is None):
         return None
     parts = () if op.window is None else op.window.dimensions
-    shared = merged(
-        Bounded(x.data, (x.sizes[feature],)),
-        Bounded(w.data, (w.sizes[labels.kernel_input_feature_dimension],)),
-    )[0]
+    shared = _of_both(x.sizes[feature], w.sizes[labels.kernel_input_feature_dimension])
     sizes: list[Value | None] = [None] * op.shape.rank
     sizes[labels.output_batch_dimension] = x.sizes[batch]
     spatial = labels.input_spatial_dimensions
@@ -232,6 +230,13 @@ def convolution(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree
     return Bounded(scope.value(made.output), tuple(sizes))
 
 
+def _of_both(first: Value | None, second: Value | None) -> Value | None:
+    """How much two sides of a product have in use together."""
+    if first is None or second is None:
+        return first or second
+    return first if same_number(first, second) else first.minimum(second)
+
+
 @handles("dot")
 def dot(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:
     """What is summed over becomes zero where it is not in use, on both sides."""
@@ -243,7 +248,7 @@ def dot(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:
     summed = (op.lhs_contracting_dims, op.rhs_contracting_dims)
     known = [list(side.sizes) for side in sides]
     for left, right in (*zip(*batch, strict=True), *zip(*summed, strict=True)):
-        known[0][left] = known[1][right] = known[0][left] or known[1][right]
+        known[0][left] = known[1][right] = _of_both(known[0][left], known[1][right])
     data = [
         masked(Bounded(side.data, tuple(sizes)), dims, 0)
         for side, sizes, dims in zip(sides, known, summed, strict=True)

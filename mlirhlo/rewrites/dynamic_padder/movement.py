@@ -18,7 +18,6 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.rewrites.algsimp.common import splat_of
 from mlirhlo.rewrites.client import Value
 from mlirhlo.rewrites.dynamic_padder.bounded import (
     Bounded,
@@ -28,6 +27,7 @@ from mlirhlo.rewrites.dynamic_padder.bounded import (
     handles,
     masked,
     merged,
+    same_number,
     static,
 )
 from mlirhlo.rewrites.indexed_loops import S32, plain
@@ -50,7 +50,7 @@ def elementwise(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree
         if not known:
             continue
         sizes[dim] = known[0][1]
-        if all(_equal(known[0][1], size) for _, size in known[1:]):
+        if all(same_number(known[0][1], size) for _, size in known[1:]):
             continue
         used = known[0][1]
         for _, size in known[1:]:
@@ -65,14 +65,6 @@ def elementwise(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree
             data[k] = size.compare("EQ", 1).select(again, data[k])
     made = scope.again(op, data, static(shape))
     return Bounded(scope.value(made.output), tuple(sizes))
-
-
-def _equal(first: Value, second: Value) -> bool:
-    """Whether two sizes are known to be the same number."""
-    if first.op is second.op:
-        return True
-    number = splat_of(first.op.output)
-    return number is not None and number == splat_of(second.op.output)
 
 
 @handles("iota")

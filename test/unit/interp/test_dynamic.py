@@ -51,6 +51,17 @@ ROWS = "k = s32[] constant({})\n  o = f32[<=4,3] set-dimension-size(x, k), dimen
             ),
             X[:2, 1],
         ),
+        (
+            "ROOT r = f32[3,3] dot(d, x), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+            X[:2].T @ X[:2],
+        ),
+        (
+            (
+                "a = f32[3,1,4] reshape(x)\n  b = f32[1,<=4,3] reshape(d)\n"
+                "  ROOT r = f32[3,1,3] convolution(a, b), window={size=1}, dim_labels=b0f_0io->b0f"
+            ),
+            X.reshape(3, 4)[:, None, :2] @ X[:2],
+        ),
         (ROWS.format(1) + "ROOT r = f32[<=4,3] add(d, o)", X[:2] + X[:1]),
         (ROWS.format(3) + "ROOT r = f32[<=4,3] add(o, d)", X[:2] * 2),
         (ROWS.format(0) + "ROOT r = f32[<=4,3] add(o, d)", X[:0]),

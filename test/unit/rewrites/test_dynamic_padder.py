@@ -118,6 +118,10 @@ ONE: Mapping[str, str] = {
     "split_front": "six = f32[<=6] set-dimension-size(x, m2), dimensions={0}\n"
     "ROOT r = f32[<=3,2] reshape(six)",
     "dot": "ROOT r = f32[] dot(v, v), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+    "dot_not_alike": "w = f32[<=6] set-dimension-size(x, m), dimensions={0}\n"
+    "ROOT r = f32[] dot(v, w), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+    "dot_with_static": "c = f32[6] constant({1, 2, 3, 4, 5, inf})\n"
+    "ROOT r = f32[] dot(v, c), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
     "outer": "d = f32[<=6,<=6] dot(v, v), lhs_contracting_dims={}, rhs_contracting_dims={}\n"
     + SUM.format("d, z", "0,1"),
     "sort": "ROOT r = f32[<=6] sort(v), dimensions={0}, to_apply=less",
@@ -197,7 +201,7 @@ LONG = PrintOptions(large_constants=True)
 NEED_ELEMENTS = {"dynamic_slice", "gather", "gather_dynamic_places", "gather_rows"}
 """Those that read an element whatever the sizes."""
 READ_ALL = {
-    "concatenate", "gather_rows", "loop_from_static", "not_alike", "scatter_some", "slice",
+    "concatenate", "dot_not_alike", "gather_rows", "loop_from_static", "not_alike", "scatter_some", "slice",
     "three_not_alike",
 }  # fmt: skip
 """Those that read more of `x` than `v`."""

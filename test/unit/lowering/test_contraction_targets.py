@@ -186,3 +186,23 @@ def test_loops_on_registers_of_one_processor_are_read_back(
     again = Parser(context, text).parse_module()
     again.verify()
     assert str(again) == text
+
+
+@pytest.mark.parametrize(("element", "target"), [("s8", BYTES), ("bf16", BF16_VECTORS)])
+def test_units_of_the_depth_are_not_gathered(element: str, target: targets.Target) -> None:
+    """Taps of a window become one axis only where vectors of whole units stay within one of them."""
+    total = {"s8": "s32", "bf16": "f32"}[element]
+    text = (
+        f"{total}[2,9,9,32] convolution({element}[2,9,9,32] x, {element}[3,3,32,32] y), "
+        "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"
+    )
+    entry = mlirhlo.parse(text).hlo.entry
+    with targets.using(target):
+        root = entry.root.output
+        kernel = contraction_kernel(
+            "kernel", [Output(root, array(root))], [p.output for p in entry.parameters]
+        )
+    assert "vector.gather" not in str(kernel)
+    if target.features <= targets.host().features:
+        with targets.using(target):
+            agrees(text)

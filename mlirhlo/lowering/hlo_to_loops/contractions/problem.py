@@ -158,8 +158,9 @@ def merged(c: Contraction, lanes: int, *, depth: bool = True) -> Contraction:
             both = [a for o in (outer, inner) for a in origins.get(o, (o,)) if uses(factor, a)]
             if len(both) < 2:
                 continue
-            # Places in it are found by dividing, which lanes must not do.
-            if kind == "rows" or sizes[inner] % lanes == 0:
+            # Places in it are found by dividing, which lanes must not do: of the depth, those of whole units.
+            step = lanes * c.arithmetic.group if kind == "depth" else lanes
+            if kind == "rows" or sizes[inner] % step == 0:
                 continue
             if kind == "columns" or factor is c.lhs:
                 return False

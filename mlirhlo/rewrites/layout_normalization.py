@@ -268,7 +268,7 @@ _ROLES: Mapping[str, tuple[str, str]] = {
 """What `dim_labels` call the first two operands of a call."""
 
 
-@rule(CustomCallOp)
+@rule(CustomCallOp, contract="rounding")
 def convolution_call_in_order(op: CustomCallOp, rewriter: Rewriter) -> None:
     """__cudnn$conv…(bitcast(x), bitcast(w)) => __cudnn$conv…(x, w), with other dim_labels"""
     labels, roles = op.dim_labels, _ROLES.get(op.custom_call_target)

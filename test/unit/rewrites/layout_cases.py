@@ -58,6 +58,7 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
                 f"c = {IMAGE}",
                 "T[2,7,8,5]{3,2,1,0} get-tuple-element(c), index=0",
                 types=WIDE,
+                positive=True,
             ),
             lines(
                 "x: T[2,7,8,5]{3,1,2,0}",
@@ -66,6 +67,7 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
                 + CONV.format(labels="b01f_01io->b01f", kind="BackwardInput"),
                 "T[2,7,8,3]{3,2,1,0} get-tuple-element(c), index=0",
                 types=WIDE,
+                positive=True,
             ),
             lines(
                 "x: T[2,7,8,3]{0,1,2,3}",
@@ -74,6 +76,7 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
                 + CONV.format(labels="b01f_01io->b01f", kind="BackwardFilter"),
                 "T[3,2,3,5]{3,2,1,0} get-tuple-element(c), index=0",
                 types=WIDE,
+                positive=True,
             ),
             lines(
                 "x: T[2,7,8,3]{3,2,1,0}",

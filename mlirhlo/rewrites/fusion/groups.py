@@ -210,7 +210,9 @@ def _through(form: Form, user: Node, number: int, path: Path) -> Path:
 def _takes_lines(gather: Node) -> bool:
     """Whether slices are neighbours in the result."""
     op, shape = cast(GatherOp, gather.op), gather.shape
-    return shape is not None and bool(op.offset_dims) and major_to_minor(shape)[-1] in op.offset_dims
+    return (
+        shape is not None and bool(op.offset_dims) and major_to_minor(shape)[-1] in op.offset_dims
+    )
 
 
 def evaluations(paths: tuple[Path, ...]) -> int:

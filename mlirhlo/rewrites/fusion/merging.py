@@ -38,11 +38,10 @@ _SEARCH_LIMIT = cost.SEARCH_LIMIT * 3 // 4
 """Kernels that are looked at; fewer than planning looks at, which counts parts of them too."""
 
 _MOVES = frozenset(
-    OP_CLASSES[n] for n in ("concatenate", "dynamic-slice", "pad", "reverse", "slice", "transpose")
+    OP_CLASSES[n]
+    for n in ("concatenate", "dynamic-slice", "gather", "pad", "reverse", "slice", "transpose")
 )
-_KERNELS = frozenset(
-    OP_CLASSES[n] for n in ("convolution", "dot", "dynamic-update-slice", "gather")
-)
+_KERNELS = frozenset(OP_CLASSES[n] for n in ("convolution", "dot", "dynamic-update-slice"))
 """Classes that make a kernel in which nothing is one more output."""
 _READERS = frozenset({*(INNER - _KERNELS - _MOVES), FusionOp})
 _PRODUCERS = (_READERS - FREE_CLASSES) | {OP_CLASSES["dynamic-slice"], OP_CLASSES["slice"]}

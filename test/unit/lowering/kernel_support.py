@@ -6,6 +6,7 @@ import ctypes
 from typing import Any
 
 import numpy as np
+import pytest
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 import mlirhlo
@@ -16,6 +17,7 @@ from mlirhlo.lowering.hlo_to_loops.elements import physical_dimensions, physical
 from mlirhlo.lowering.hlo_to_loops.kernels import computed, outputs_of
 from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
+from mlirhlo.lowering.target import Target, host
 from mlirhlo.runtime.jit import Library, compile_object
 from mlirhlo.runtime.threads import externals, set_thread_count
 
@@ -32,6 +34,31 @@ WORDS = {
     "or": "or(a, b)",
     "xor": "xor(a, b)",
 }
+
+ARGMAX = """pick {
+  x = TYPE[] parameter(0)
+  i = s32[] parameter(1)
+  y = TYPE[] parameter(2)
+  j = s32[] parameter(3)
+  above = pred[] compare(x, y), direction=DIRECTION
+  none = pred[] compare(x, x), direction=NE
+  first = pred[] or(above, none)
+  v = TYPE[] select(first, x, y)
+  same = pred[] compare(x, y), direction=EQ
+  before = pred[] compare(i, j), direction=LT
+  tie = pred[] and(same, before)
+  takes = pred[] or(first, tie)
+  n = s32[] select(takes, i, j)
+  ROOT t = (TYPE[], s32[]) tuple(v, n)
+}
+"""
+"""A reducer that takes the greatest, or the least, with its place: NaN first, of equal ones the first."""
+
+
+def needs(processor: Target) -> None:
+    """Skips a test of code for a processor that can do what this one cannot."""
+    if not processor.features <= host().features:
+        pytest.skip("this machine has less")
 
 
 def reducer(name: str, type_: str, word: str) -> str:

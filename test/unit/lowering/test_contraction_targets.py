@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from unit.lowering.kernel_support import needs
 from unit.lowering.test_contractions import MATRICES, Array, agrees, dot, run
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp
@@ -47,8 +48,7 @@ BYTES_OF_ONE_SIGN = replace(targets.AVX2, features=NARROW_BYTES.features | {"avx
 @pytest.mark.parametrize("element", ["f32", "f64", "bf16", "s8", "c64"])
 def test_other_processors(target: targets.Target, element: str) -> None:
     """Kernels for lesser processors run on this one too."""
-    if not target.features <= targets.host().features:
-        pytest.skip("this machine has less")
+    needs(target)
     with targets.using(target):
         agrees(dot(element, 33, 41, 37))
         agrees(
@@ -79,8 +79,7 @@ def test_small_integers_of_any_sign_are_exact(
 ) -> None:
     """Of matrices whose memory runs along the depth or not; at an edge of a convolution zeros count."""
     target = target or targets.host()
-    if not target.features <= targets.host().features:
-        pytest.skip("this machine has less")
+    needs(target)
     with targets.using(target):
         agrees(f"s32[33,37] dot({lhs}[33,41] x, {rhs}[41,37] y), {MATRICES}")
         agrees(f"s32[33,37]{{0,1}} dot({lhs}[33,150]{{0,1}} x, {rhs}[150,37]{{0,1}} y), {MATRICES}")
@@ -108,8 +107,7 @@ ENTRY e {{
 def test_products_of_the_greatest_bytes_do_not_saturate(
     target: targets.Target, lhs: str, rhs: str, greatest: bool
 ) -> None:
-    if not target.features <= targets.host().features:
-        pytest.skip("this machine has less")
+    needs(target)
     with targets.using(target):
         module = mlirhlo.parse(f"s32[16,32] dot({lhs}[16,64] x, {rhs}[64,32] y), {MATRICES}")
         arguments: list[Array] = []
@@ -143,8 +141,7 @@ def test_a_right_operand_in_pairs(
 ) -> None:
     """It is read where it is, with what follows the sums."""
     target = target or targets.host()
-    if not target.features <= targets.host().features:
-        pytest.skip("this machine has less")
+    needs(target)
     with targets.using(target):
         agrees(f"""
 ENTRY e {{

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lapack_calls import random_arguments
-from unit.lowering.kernel_support import Array
+from unit.lowering.kernel_support import Array, needs
 
 import mlirhlo
 from mlirhlo.lowering import routines, target
@@ -80,8 +80,7 @@ def test_any_lengths(kind: str, lengths: list[int], batch: int, types: tuple[str
 
 @pytest.mark.parametrize("processor", [target.GENERIC, target.AVX2])
 def test_narrower_vectors(processor: target.Target) -> None:
-    if not processor.features <= target.host().features:
-        pytest.skip("this machine has less")
+    needs(processor)
     with target.using(processor):
         for text in TRANSFORMS[:8]:
             agrees(text)

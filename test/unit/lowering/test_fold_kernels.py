@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unit.lowering.kernel_support import agrees, draw, loops_of, reducer, run
+from unit.lowering.kernel_support import ARGMAX, agrees, draw, loops_of, reducer, run
 
 import mlirhlo
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
@@ -160,25 +160,6 @@ def test_any_fold(case: tuple[str, str, tuple[int, ...], list[int], list[int], s
     arguments = [draw(rng, type_, sizes), draw(rng, type_, ())]
     tolerance = EPSILON.get(type_, 0.0) * (20 if word == "multiply" else 1)
     agrees(text_of(body, reducer("f", type_, word)), arguments, tolerance=tolerance)
-
-
-ARGMAX = """pick {
-  x = TYPE[] parameter(0)
-  i = s32[] parameter(1)
-  y = TYPE[] parameter(2)
-  j = s32[] parameter(3)
-  above = pred[] compare(x, y), direction=DIRECTION
-  none = pred[] compare(x, x), direction=NE
-  first = pred[] or(above, none)
-  v = TYPE[] select(first, x, y)
-  same = pred[] compare(x, y), direction=EQ
-  before = pred[] compare(i, j), direction=LT
-  tie = pred[] and(same, before)
-  takes = pred[] or(first, tie)
-  n = s32[] select(takes, i, j)
-  ROOT t = (TYPE[], s32[]) tuple(v, n)
-}
-"""
 
 
 @pytest.mark.parametrize("type_", ["f32", "bf16", "f16"])

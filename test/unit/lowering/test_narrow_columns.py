@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unit.lowering.kernel_support import agrees, draw, loops_of, reducer
+from unit.lowering.kernel_support import ARGMAX, agrees, draw, loops_of, reducer
 from unit.lowering.test_fold_kernels import EPSILON, text_of
 
 import mlirhlo
@@ -76,30 +76,14 @@ def test_high_columns_in_pieces(threads: int) -> None:
 
 def test_places_of_the_greatest() -> None:
     """A fold of two arrays: the first of equal ones."""
-    text = """most {
-  a = f32[] parameter(0)
-  i = s32[] parameter(1)
-  b = f32[] parameter(2)
-  j = s32[] parameter(3)
-  g = pred[] compare(a, b), direction=GT
-  n = pred[] compare(a, a), direction=NE
-  o = pred[] or(g, n)
-  v = f32[] select(o, a, b)
-  e = pred[] compare(a, b), direction=EQ
-  l = pred[] compare(i, j), direction=LT
-  f = pred[] and(e, l)
-  w = pred[] or(o, f)
-  k = s32[] select(w, i, j)
-  ROOT t = (f32[], s32[]) tuple(v, k)
-}
-ENTRY e {
-  x = f32[200,3] parameter(0)
+    text = text_of(
+        """  x = f32[200,3] parameter(0)
   i = s32[200,3] iota(), iota_dimension=0
   low = f32[] constant(-inf)
   zero = s32[] constant(0)
-  ROOT r = (f32[3], s32[3]) reduce(x, i, low, zero), dimensions={0}, to_apply=most
-}
-"""
+  ROOT r = (f32[3], s32[3]) reduce(x, i, low, zero), dimensions={0}, to_apply=pick""",
+        ARGMAX.replace("DIRECTION", "GT").replace("TYPE", "f32"),
+    )
     agrees(text, [np.round(draw(np.random.default_rng(0), "f32", (200, 3)) * 2)])
 
 

@@ -62,6 +62,18 @@ def test_any_window(case: tuple[list[int], list[int], str], random: np.random.Ge
     agrees(text, [draw(np.random.default_rng(0), "s32", tuple(sizes))])
 
 
+@pytest.mark.parametrize("width", [31, 32, 33, 34])
+@pytest.mark.parametrize("low", [0, 1, 2])
+def test_windows_of_lanes_at_the_edges(width: int, low: int) -> None:
+    """Vectors whose first, or last, window reaches one element, or none, beside the base."""
+    text = LAST + (
+        f"ENTRY e {{\n  x = s32[3,{width}] parameter(0)\n  i = s32[] constant(1)\n"
+        f"  ROOT r = s32[3,{width}] reduce-window(x, i), window={{size=1x3 pad=0_0x{low}_{2 - low}}}, "
+        "to_apply=f\n}\n"
+    )
+    agrees(text, [draw(np.random.default_rng(0), "s32", (3, width))])
+
+
 @pytest.mark.parametrize(
     "pooled",
     [

@@ -84,6 +84,17 @@ DECAY = """f {
 }
 """
 """Not associative."""
+DAMPED = """f {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  o = f32[] constant(1)
+  q = f32[] multiply(a, a)
+  w = f32[] add(o, q)
+  d = f32[] divide(b, w)
+  ROOT r = f32[] add(a, d)
+}
+"""
+"""Not associative, although 0 changes nothing."""
 GREATEST_WITH_PLACE = """f {
   a = f32[] parameter(0)
   i = s32[] parameter(1)
@@ -102,6 +113,7 @@ REDUCERS = {
     "a recurrence, from something": (RECURRENCE, ("f32", "f32"), ("1", "3")),
     "the last that is not zero": (LAST, ("s32",), ("0",)),
     "decay": (DECAY, ("f32",), ("0",)),
+    "damped": (DAMPED, ("f32",), ("0",)),
     "the greatest with its place": (GREATEST_WITH_PLACE, ("f32", "s32"), ("-inf", "0")),
 }
 

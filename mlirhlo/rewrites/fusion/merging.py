@@ -44,7 +44,9 @@ _MOVES = frozenset(
 _KERNELS = frozenset(OP_CLASSES[n] for n in ("convolution", "dot", "dynamic-update-slice"))
 """Classes that make a kernel in which nothing is one more output."""
 _READERS = frozenset({*(INNER - _KERNELS - _MOVES), FusionOp})
-_PRODUCERS = (_READERS - FREE_CLASSES) | {OP_CLASSES["dynamic-slice"], OP_CLASSES["slice"]}
+_PRODUCERS = (_READERS - FREE_CLASSES) | {
+    OP_CLASSES[n] for n in ("dynamic-slice", "gather", "slice")
+}
 
 
 @dataclass(slots=True)

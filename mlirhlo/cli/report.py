@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from mlirhlo.diagnostics import Diagnostic, HloError, Severity
 
@@ -202,8 +202,3 @@ def _write_reproducer(tool: str, arguments: Sequence[str], problem: Exception) -
         else:
             file.write(data)
     return path
-
-
-def exit_with(main: Callable[[], int]) -> NoReturn:
-    """Ends the process with the tool's exit code."""
-    sys.exit(main())

@@ -358,11 +358,6 @@ INTERPRETER = Dialect("interpreter", [PrintOp, ProbeOp, RunParallelOp])
 """What drives the interpreter."""
 
 
-def is_check(op: Operation) -> bool:
-    """Whether an op compares values: an op of the dialect, or a custom call named like one."""
-    return check_name(op) is not None
-
-
 def check_name(op: Operation) -> str | None:
     """`expect_eq` of `check.expect_eq` or of `stablehlo.custom_call @check.expect_eq`."""
     name = op.name

@@ -95,11 +95,6 @@ def complex_of(dtype: DType) -> DType:
     return dtype if kind_of(dtype) == "c" else complex128 if dtype == float64 else complex64
 
 
-def default_dtype(kind: str) -> DType:
-    """The type that Python scalars of a kind get without an array beside them."""
-    return {"b": bool, "i": int64, "u": uint64, "f": float64, "c": complex128}[kind]
-
-
 def floating(dtype: DType) -> DType:
     """The type in which a function of floats works on a type: integers become the default float."""
     return dtype if is_floating(dtype) else float64

@@ -80,11 +80,6 @@ def logical(name: str) -> Rule:
     return lambda a, b: ops.binary(name, as_bool(a), as_bool(b))
 
 
-def where_rule(condition: Array, a: Array, b: Array) -> Array:
-    """`a` where the condition holds, else `b`."""
-    return ops.select(condition, a, b)
-
-
 def _right_shift(a: Array, b: Array) -> Array:
     is_unsigned = dt.kind_of(a.dtype) == "u"
     return ops.binary("shift-right-logical" if is_unsigned else "shift-right-arithmetic", a, b)

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -86,12 +86,6 @@ def unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
     for name, part in zip(structure.keys, parts, strict=True):
         object.__setattr__(found, name, part)
     return found
-
-
-def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
-    """The tree with each leaf replaced."""
-    leaves, structure = flatten(tree)
-    return unflatten(structure, iter([function(leaf) for leaf in leaves]))
 
 
 def paths(structure: Structure, prefix: str) -> Iterator[str]:

@@ -37,12 +37,6 @@ class Cpu:
     features: str
     """`+avx2,-avx512f,…`."""
 
-    @property
-    def vector_bits(self) -> int:
-        """Width of its widest vectors."""
-        has = set(self.features.split(","))
-        return 512 if "+avx512f" in has else 256 if "+avx2" in has else 128
-
 
 @functools.cache
 def _binding() -> Any:

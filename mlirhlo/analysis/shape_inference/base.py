@@ -187,10 +187,6 @@ class Given:
         """Signature of the computation that `key` names."""
         return self.callees[symbols_of(self.properties.get(key))[0]]
 
-    def callee_list(self, key: builtins.str) -> tuple[ProgramLayout, ...]:
-        """Signatures of all computations that `key` names."""
-        return tuple(self.callees[name] for name in symbols_of(self.properties.get(key)))
-
 
 # ---------------------------------------------------------------- words
 

@@ -48,11 +48,6 @@ class Layout:
     metadata_prefix_bytes: int = 0
     """`M`: bytes of dynamic-size prefix."""
 
-    @property
-    def is_default_order(self) -> bool:
-        """Whether the last dimension is the most minor one and nothing else is set."""
-        return self == default_layout(len(self.minor_to_major))
-
     def __str__(self) -> str:
         return "{" + ",".join(map(str, self.minor_to_major)) + self._parts() + "}"
 

@@ -75,11 +75,6 @@ class OpRow:
     by_name: dict[str, Property] = field(default_factory=dict[str, Property], compare=False)
 
     @property
-    def mnemonic(self) -> str:
-        """The name without the dialect."""
-        return self.name.partition(".")[2]
-
-    @property
     def is_variadic(self) -> bool:
         """Whether the number of operands is open."""
         return any(o.is_variadic or o.is_optional for o in self.operands)

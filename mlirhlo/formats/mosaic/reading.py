@@ -52,7 +52,6 @@ class Draft:
     types: dict[str, list[Attribute]] = field(default_factory=dict[str, list[Attribute]])
     properties: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
     attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
-    result_count: int = 0
 
     def slot(self, name: str) -> Slot | None:
         """The operand of that name."""

@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     IntegerType,
-    NoneAttr,
     StringAttr,
     SymbolRefAttr,
     UnitAttr,
@@ -394,6 +393,3 @@ def float_of_bits(bits: int, type_: Attribute) -> Attribute:
     if dtype.itemsize == 8:
         return FloatAttr(struct.unpack("<d", raw)[0], cast(Any, type_))
     return FloatAttr(float(np.frombuffer(raw, dtype).astype(np.float64)[0]), cast(Any, type_))
-
-
-NO_ATTRIBUTE = NoneAttr()

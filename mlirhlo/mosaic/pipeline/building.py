@@ -70,11 +70,6 @@ def replace(op: Operation, values: Sequence[SSAValue]) -> None:
     Rewriter.erase_op(op)
 
 
-def set_attribute(op: Operation, name: str, value: Attribute) -> None:
-    """Sets a discardable attribute."""
-    op.attributes[name] = value
-
-
 def functions_of(module: ModuleOp) -> list[Operation]:
     """The functions of a module that have a body."""
     return [op for op in module.body.ops if name_of(op) == "func.func" and op.regions[0].blocks]

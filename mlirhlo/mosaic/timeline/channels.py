@@ -11,7 +11,6 @@ from math import inf
 class Transfer:
     """A copy, in cycles and bytes."""
 
-    issued: float
     flows: float
     """When its first byte moves."""
     left: float
@@ -36,7 +35,7 @@ class Channel:
     def start(self, at: float, latency: float, size: int) -> Transfer:
         """A copy that is started at a time."""
         self._run(at, lambda: False)
-        transfer = Transfer(at, at + latency, float(size), self)
+        transfer = Transfer(at + latency, float(size), self)
         if size:
             self.active.append(transfer)
         else:

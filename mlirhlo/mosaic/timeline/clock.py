@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -174,6 +174,3 @@ def _is_far(space: str) -> bool:
 
 def _step_name(step: Sequence[int]) -> str:
     return f"step {', '.join(map(str, step))}" if step else "kernel"
-
-
-ClockOf: TypeAlias = Callable[[int, int], CoreTime]

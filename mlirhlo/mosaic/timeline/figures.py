@@ -54,11 +54,6 @@ class Chip:
     xlus: int = 2
 
     @property
-    def peak_flops(self) -> float:
-        """Operations of a core in a second, bf16."""
-        return 2 * self.macs * self.hertz
-
-    @property
     def hbm_bytes(self) -> float:
         """Bytes that all copies of a chip move in a cycle, as published."""
         return self.hbm_bytes_per_second / self.hertz

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
+import math
 import os
 import struct
 import sys
@@ -201,6 +202,34 @@ def _only_handler() -> object | None:
     return made
 
 
+def new_array(sizes: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """A result's array, undefined, in C order: in memory of the pool as results of `call` are."""
+    handler = _handler() if math.prod(sizes) * dtype.itemsize >= call_ir.LARGE else None
+    if handler is None:
+        return np.empty(sizes, dtype)
+    set_handler = _set_handler()
+    old = set_handler(handler)
+    try:
+        return np.empty(sizes, dtype)
+    finally:
+        set_handler(old)
+
+
+def _numpy_function(slot: int) -> int:
+    """The address of a function of NumPy's C API."""
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    numpy_api = importlib.import_module("numpy._core._multiarray_umath")._ARRAY_API
+    table = ctypes.cast(get(numpy_api, None), ctypes.POINTER(ctypes.c_void_p))
+    return int(table[slot] or 0)
+
+
+@functools.cache
+def _set_handler() -> Callable[[object], object]:
+    """Gives this thread's NumPy a memory handler; returns the one it had."""
+    return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(_numpy_function(_SET_HANDLER_SLOT))
+
+
 class _MethodDef(ctypes.Structure):
     _fields_ = (
         ("name", ctypes.c_char_p),
@@ -215,10 +244,6 @@ class _Caller:
 
     def __init__(self) -> None:
         api = ctypes.pythonapi
-        get = api.PyCapsule_GetPointer
-        get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-        numpy_api = importlib.import_module("numpy._core._multiarray_umath")._ARRAY_API
-        table = ctypes.cast(get(numpy_api, None), ctypes.POINTER(ctypes.c_void_p))
         externals = {
             name: _address(getattr(api, name))
             for name in (
@@ -232,8 +257,8 @@ class _Caller:
                 "PyTuple_Type",
             )
         }
-        externals["numpy_empty"] = int(table[_EMPTY_SLOT] or 0)
-        externals["numpy_set_handler"] = int(table[_SET_HANDLER_SLOT] or 0)
+        externals["numpy_empty"] = _numpy_function(_EMPTY_SLOT)
+        externals["numpy_set_handler"] = _numpy_function(_SET_HANDLER_SLOT)
         externals["run"] = _pool().address
         code = object_code(call_ir.CALL)
         self.library = Library([code], ["call", "copy_word"], externals)

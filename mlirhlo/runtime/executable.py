@@ -20,7 +20,7 @@ from mlirhlo.lowering.cpu.steps import (
 from mlirhlo.lowering.cpu.steps import held as held_leaves
 from mlirhlo.lowering.hlo_to_loops.elements import physical_order
 from mlirhlo.runtime.callbacks import Callbacks, logical
-from mlirhlo.runtime.calls import Runner, Signature
+from mlirhlo.runtime.calls import Runner, Signature, new_array
 from mlirhlo.runtime.checked import CheckedRunner
 from mlirhlo.runtime.jit import Library
 
@@ -214,7 +214,7 @@ class _Slow:
         outputs: list[Array] = []
         for buffer in plan.results:
             sizes = [buffer.shape.dimensions[d] for d in physical_order(buffer.shape)]
-            outputs.append(np.empty(sizes, buffer.shape.element_type.dtype))
+            outputs.append(new_array(sizes, np.dtype(buffer.shape.element_type.dtype)))
         held: list[Value] = []
         if self.callbacks is None:
             self.runner.run(inputs, outputs)

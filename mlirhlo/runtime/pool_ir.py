@@ -6,11 +6,14 @@ back; false when there is no memory. `call_ir.py` says what stands in a descript
 
 from __future__ import annotations
 
-CLASSES, SLOTS = 64, 4
+CLASSES, SLOTS = 64, 16
 """The pool keeps this many arenas of each power of two of bytes."""
 
-HUGE_BITS = 21
-"""Arenas from twice this power of two are aligned to huge pages."""
+PAGE_BITS, HUGE_BITS = 12, 21
+"""Arenas from this power of two of bytes start at a page, from twice the other at a huge page, lesser ones
+at a line. A page, since a load waits for the store before it where both lie equally far into their pages:
+large arrays of NumPy begin 16 bytes into one, and what the system's allocator aligns to lines begins 64 into
+one, just ahead of the loads."""
 
 POOL = f"""
 @kept_limit = global i64 {1 << 30}, align 64
@@ -47,7 +50,9 @@ found:
 new:
   %bytes = shl i64 1, %class
   %huge = icmp ugt i64 %class, {HUGE_BITS}
-  %alignment = select i1 %huge, i64 {1 << HUGE_BITS}, i64 64
+  %paged = icmp uge i64 %class, {PAGE_BITS}
+  %little = select i1 %paged, i64 {1 << PAGE_BITS}, i64 64
+  %alignment = select i1 %huge, i64 {1 << HUGE_BITS}, i64 %little
   %made = call ptr @aligned_alloc(i64 %alignment, i64 %bytes)
   %failed = icmp eq ptr %made, null
   %plain = xor i1 %huge, true
@@ -73,6 +78,10 @@ slot:
   %i = phi i64 [ 0, %entry ], [ %next, %full ]
   %at = add i64 %first, %i
   %place = getelementptr ptr, ptr @pool, i64 %at
+  %seen = load atomic ptr, ptr %place monotonic, align 8
+  %free = icmp eq ptr %seen, null
+  br i1 %free, label %try, label %full
+try:
   %swap = cmpxchg ptr %place, ptr null, ptr %arena release monotonic
   %kept = extractvalue {{ ptr, i1 }} %swap, 1
   br i1 %kept, label %out, label %full

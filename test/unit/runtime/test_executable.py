@@ -284,6 +284,25 @@ def test_large_results_lie_in_recycled_memory() -> None:
     assert np.empty(1 << 20, np.float32).flags.owndata
 
 
+@pytest.mark.parametrize("count", [1024, 1025, 5000, 40_000, 200_000, 300_000])
+def test_results_of_a_page_lie_at_pages(count: int) -> None:
+    """Through the fast call and the other, however many are alive; freed ones come back."""
+    executable = compiled(f"ENTRY e {{ x = s32[{count}] parameter(0) ROOT y = negate(x) }}")
+    x = np.arange(count, dtype=np.int32)
+    slow = executable([*map(int, x)])
+    results = [slow, *(executable(x) for _ in range(20))]
+    assert len({r.ctypes.data for r in results}) == len(results)
+    for result in results:
+        np.testing.assert_array_equal(result, -x)
+        assert result.flags.owndata
+        assert result.flags.writeable
+        if sys.platform == "linux" and (
+            result is slow or calls._caller() is not None  # pyright: ignore[reportPrivateUsage]
+        ):
+            assert result.ctypes.data % 4096 == 0
+    assert np.empty(count, np.int32).ctypes.data % 4096  # arrays of others are not touched by it
+
+
 def test_results_may_outlive_everything() -> None:
     """The memory's code is there when the interpreter frees its last arrays."""
     code = (

@@ -50,7 +50,9 @@ NAMED_TYPES: Mapping[str, Attribute] = {
 """Types that are one word."""
 
 _INTEGER_TYPE = re.compile(r"([su]?)i([0-9]{1,8})\Z")
-_PLAIN = re.compile(r"tensor<[0-9x?]*[A-Za-z][A-Za-z0-9]*>|[a-z][A-Za-z0-9]*(?![A-Za-z0-9_$.<])")
+_PLAIN = re.compile(
+    r"(?:tensor|vector)<[0-9x?]*[A-Za-z][A-Za-z0-9]*>|[a-z][A-Za-z0-9]*(?![A-Za-z0-9_$.<])"
+)
 _SIZE = re.compile(r"[ \t]*(\?|[0-9]{1,19})[ \t]*x")
 _MAX_WIDTH = 1 << 24
 _SIGNS = {"": Signedness.SIGNLESS, "s": Signedness.SIGNED, "u": Signedness.UNSIGNED}

@@ -1,4 +1,4 @@
-"""fft as loops of this compiler: transforms whose lengths have small prime factors, in double precision.
+"""fft as loops of this compiler, in double precision.
 
 One dimension after the other; what stands between them is f64. Lines along the last dimension go one
 by one, those along another one by vectors of neighbours; they are shared out to threads. Real
@@ -22,14 +22,15 @@ from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.hlo_to_loops.array_kernel import ArrayKernel
 from mlirhlo.lowering.hlo_to_loops.elements import physical_order
 from mlirhlo.lowering.hlo_to_loops.fft_lines import Line, Memory, times
-from mlirhlo.lowering.hlo_to_loops.fft_stages import Roots, Stages, radices
+from mlirhlo.lowering.hlo_to_loops.fft_plans import Kind, Plan, plan, room
+from mlirhlo.lowering.hlo_to_loops.fft_stages import Roots
 from mlirhlo.lowering.hlo_to_loops.helpers import call_helpers
 from mlirhlo.lowering.target import current
 
-_LONGEST = 1 << 14
-"""Numbers of a line: longer ones do not stay in the caches."""
 _PARTS = 16
 """Most parts that are worked on at the same time."""
+_ROOMS_BYTES = 1 << 26
+"""Most memory of their rooms, where there is more than one."""
 _NS = 0.3
 """Of an element and doubling of the length."""
 
@@ -40,7 +41,21 @@ def has_loops(op: FftOp) -> bool:
     ordered = all(
         isinstance(s, ArrayShape) and physical_order(s) == tuple(range(s.rank)) for s in shapes
     )
-    return ordered and all(n <= _LONGEST and radices(n) is not None for n in op.fft_length)
+    return ordered and _room(op, _lanes()) is not None
+
+
+def _lanes() -> int:
+    return max(current().vector_bytes // 8, 2)
+
+
+def _room(op: FftOp, lanes: int) -> int | None:
+    """Numbers of each of the two rooms of a part; None where a length has no plan."""
+    *others, last = op.fft_length
+    half = op.fft_type in ("RFFT", "IRFFT") and last % 2 == 0
+    rooms = [room(n, lanes, across=True) for n in others]
+    rooms.append(room(last // 2 if half else last, lanes, across=False))
+    found = [n for n in rooms if n is not None]
+    return max(*found, last + 2 * lanes) if len(found) == len(rooms) else None
 
 
 def fft_loops(name: str, op: FftOp) -> FuncOp:
@@ -61,14 +76,16 @@ class _Transforms:
         shape = result if self.kind == "RFFT" else operand
         self.sizes = list(shape.dimensions[first:])
         """Of the complex numbers between two dimensions."""
-        self.lanes = max(current().vector_bytes // 8, 2)
+        self.lanes = _lanes()
         self.tables = Roots(self.b)
         flat = [self.k.flat(number) for number in (0, 1)]
         self.operand, self.result = (Memory(self.b, self.lanes, [v]) for v in flat)
         self.reals = [Memory(self.b, self.lanes, [v], is_real=True) for v in flat]
-        along = self.lengths[-1] + 2 * self.lanes
-        self.room = max([along, *(n * self.lanes for n in self.lengths[:-1])])
+        found = _room(op, self.lanes)
+        assert found is not None
+        self.room = -(-found // 8) * 8
         """Numbers of a room of a line, with a vector too many on both sides of a line on its own."""
+        self.most = max(1, min(_PARTS, _ROOMS_BYTES // (32 * self.room)))
         self.work = self.batch * prod(self.sizes) * log2(2 * prod(self.lengths)) * _NS
 
     def build(self) -> FuncOp:
@@ -76,14 +93,14 @@ class _Transforms:
         b, last = self.b, len(self.sizes) - 1
         rooms = 32 * self.room
         if last == 0:
-            self.memory = b.workspace(_PARTS * rooms)
-            self.parts = _PARTS
+            self.parts = min(self.most, self.batch)
+            self.memory = b.workspace(self.parts * rooms)
             self.lines(0, self.batch, (self.operand, 0), (self.result, 0), 0)
         else:
             between = -(-16 * (prod(self.sizes) + self.lanes) // 64) * 64
-            parts = _PARTS if self.batch >= _PARTS else 1
-            self.parts = _PARTS // parts
-            self.memory = b.workspace(parts * between + _PARTS * rooms)
+            parts = self.most if self.batch >= self.most else 1
+            self.parts = self.most // parts
+            self.memory = b.workspace(parts * between + self.most * rooms)
             order = [*range(last), last] if self.kind == "IRFFT" else [last, *range(last)]
             with self.shared(self.batch, parts) as (part, number):
                 middle = self.planes(b.mul(part, between), between // 16)
@@ -168,9 +185,9 @@ class _Transforms:
         between = [Line(room, 0, lanes) for room in rooms]
         self.stages(length, across=True).run(here, between, there, self.scale(length), width)
 
-    def stages(self, length: int, *, across: bool = False) -> Stages:
+    def stages(self, length: int, *, across: bool = False) -> Plan:
         """A transform of this kernel."""
-        return Stages(self.b, self.tables, self.lanes, length, self.sign, across=across)
+        return plan(Kind(self.b, self.tables, self.lanes, self.sign, across), length)
 
     def scale(self, length: int) -> float:
         """Inverse transforms divide by the length."""

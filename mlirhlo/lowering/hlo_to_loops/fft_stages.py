@@ -38,7 +38,7 @@ from mlirhlo.lowering.builder import FunctionBuilder, Index
 from mlirhlo.lowering.hlo_to_loops.fft_lines import Line, Pair, roots, small_transform, times
 from mlirhlo.lowering.hlo_to_loops.transposes import turned
 
-_PRIMES = (13, 11, 7, 5, 3)
+_PRIMES = (17, 13, 11, 7, 5, 3)
 """Odd lengths of transforms in registers."""
 
 
@@ -68,19 +68,30 @@ class Roots:
 
     def table(self, length: int, radix: int) -> tuple[SSAValue, SSAValue]:
         """Real and imaginary parts: at `(k - 1) m + p` of `root(length)^(p k)`, for p below m = length / radix."""
-        return self._table(f"mlirhlo_roots_{length}_{radix}", length, radix - 1, length // radix)
+        rest = length // radix
+        make = partial(_powers, length, range(1, radix), range(rest))
+        return self.of(f"mlirhlo_roots_{length}_{radix}", (radix - 1) * rest, make)
+
+    def powers(self, length: int, rows: int, columns: int, step: int) -> tuple[SSAValue, SSAValue]:
+        """At `j columns + k` of `root(length)^(step j k)`."""
+        make = partial(_powers, length, range(0, rows * step, step), range(columns))
+        return self.of(f"mlirhlo_roots_{length}_{rows}_{columns}_{step}", rows * columns, make)
 
     def half(self, length: int, first: Index, lanes: int, count: Index | None) -> Pair:
         """The powers of `root(length)` from one on, of which half the length and one more are there."""
-        b = self.b
-        parts = self._table(f"mlirhlo_roots_{length}", length, 1, length // 2 + 1)
+        b, size = self.b, length // 2 + 1
+        make = partial(_powers, length, range(1, 2), range(size))
+        parts = self.of(f"mlirhlo_roots_{length}", size, make)
         mask = None if count is None else b.mask(b.index(count), lanes)
         real, imaginary = (b.vector_load(v, [first], lanes, mask) for v in parts)
         return real, imaginary
 
-    def _table(self, name: str, length: int, rows: int, columns: int) -> tuple[SSAValue, SSAValue]:
-        b, size = self.b, rows * columns
-        self.builders[name] = partial(_global, name, length, rows, columns)
+    def of(
+        self, name: str, size: int, make: Callable[[], tuple[Any, Any]]
+    ) -> tuple[SSAValue, SSAValue]:
+        """Real and imaginary parts of as many numbers, which `make` makes."""
+        b = self.b
+        self.builders[name] = partial(_global, name, make)
         memory = b.emit(
             memref.GetGlobalOp, (), MemRefType(i8, [16 * size]), {"name": SymbolRefAttr(name)}
         )
@@ -91,9 +102,12 @@ class Roots:
         return real, imaginary
 
 
-def _global(name: str, length: int, rows: int, columns: int) -> Operation:
-    numerators = np.outer(np.arange(1, rows + 1), np.arange(columns))
-    data = np.stack(roots(numerators, length)).astype("<f8").tobytes()
+def _powers(length: int, rows: Sequence[int], columns: Sequence[int]) -> tuple[Any, Any]:
+    return roots(np.outer(rows, columns), length)
+
+
+def _global(name: str, make: Callable[[], tuple[Any, Any]]) -> Operation:
+    data = np.stack(make()).astype("<f8").tobytes()
     value: Any = TensorType(i8, [len(data)])
     return create_op(
         memref.GlobalOp,

@@ -1,4 +1,4 @@
-"""Fourier transforms as machine code: loops for lengths with small prime factors, NumPy's for others."""
+"""Fourier transforms as machine code: loops, NumPy's for lines across memory that are long or in another order."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if routines.address(f"{routines.FFT}complex") is None:
     pytest.skip("NumPy was built without the libraries", allow_module_level=True)
 
 PRIME = "c64[2,1009] fft(c64[2,1009] x), fft_type=FFT, fft_length={1009}"
+LONG = "c128[2,17150] fft(c128[2,17150] x), fft_type=FFT, fft_length={17150}"
 TRANSFORMS = (
     "c64[3,8] fft(c64[3,8] x), fft_type=FFT, fft_length={8}",
     "c64[3,12,10] fft(c64[3,12,10] x), fft_type=IFFT, fft_length={12,10}",
@@ -32,6 +33,10 @@ TRANSFORMS = (
     "c64[20,6,3] fft(f32[20,6,4] x), fft_type=RFFT, fft_length={6,4}",
     "c64[2,26,11] fft(c64[2,26,11] x), fft_type=FFT, fft_length={26,11}",
     PRIME,
+    "c128[3,19] fft(c128[3,19] x), fft_type=IFFT, fft_length={19}",
+    "c64[20,50] fft(f32[20,98] x), fft_type=RFFT, fft_length={98}",
+    "f32[20,23] fft(c64[20,12] x), fft_type=IRFFT, fft_length={23}",
+    "c128[3,23,29] fft(c128[3,23,29] x), fft_type=IFFT, fft_length={23,29}",
     "c64[1] fft(c64[1] x), fft_type=FFT, fft_length={1}",
     "c64[0,8] fft(c64[0,8] x), fft_type=FFT, fft_length={8}",
 )
@@ -82,7 +87,7 @@ def test_any_lengths(kind: str, lengths: list[int], batch: int, types: tuple[str
 def test_narrower_vectors(processor: target.Target) -> None:
     needs(processor)
     with target.using(processor):
-        for text in TRANSFORMS[:8]:
+        for text in (*TRANSFORMS, LONG):
             agrees(text)
 
 
@@ -100,16 +105,37 @@ def test_what_was_done_does_not_depend_on_the_order_of_threads() -> None:
 
 
 def test_every_access_is_inside_of_its_buffer() -> None:
-    for text in TRANSFORMS[:10]:
+    for text in (*TRANSFORMS[:-1], LONG):
         module = mlirhlo.parse(text)
         (x,) = random_arguments(module, np.random.default_rng(0))
         mlirhlo.compile(module, debug=True)(x)
 
 
+@pytest.mark.parametrize("kind", ["FFT", "IFFT"])
+@pytest.mark.parametrize("length", [32768, 3**10, 77 * 401, 20011, 17 * 1024, 48048])
+def test_long_lines(kind: str, length: int) -> None:
+    """As matrices, with sides that are vectors and sides that are not, and inside of convolutions."""
+    agrees(f"c128[2,{length}] fft(c128[2,{length}] x), fft_type={kind}, fft_length={{{length}}}")
+
+
+@pytest.mark.parametrize("length", [65536, 44100, 30011])
+def test_long_real_lines(length: int) -> None:
+    half = length // 2 + 1
+    there = f"c128[1,{half}] fft(f64[1,{length}] x), fft_type=RFFT, fft_length={{{length}}}"
+    agrees(there)
+    agrees(f"f64[1,{length}] fft(c128[1,{half}] x), fft_type=IRFFT, fft_length={{{length}}}")
+
+
 def test_which_transforms_have_loops() -> None:
     """The others call NumPy's."""
-    cases = ((8, True), (13 * 11 * 7, True), (17, False), (2 * 17, False), (1 << 20, False))
-    for length, wanted in cases:
-        text = f"c64[{length}] fft(c64[{length}] x), fft_type=FFT, fft_length={{{length}}}"
+    cases = (
+        ("c64[17017]", "17017", True),
+        ("c64[1048576]", "1048576", True),
+        ("c64[1000003]", "1000003", True),
+        ("c64[32768,4]", "32768,4", False),
+        ("c64[4,8]{0,1}", "8", False),
+    )
+    for shape, length, wanted in cases:
+        text = f"{shape} fft({shape} x), fft_type=FFT, fft_length={{{length}}}"
         loops = str(lower(mlirhlo.parse(text).op).loops)
-        assert (routines.FFT not in loops) == wanted, length
+        assert (routines.FFT not in loops) == wanted, shape

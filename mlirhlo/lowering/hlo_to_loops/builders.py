@@ -10,6 +10,7 @@ from mlirhlo.lowering.hlo_to_loops import (
     scatter,
     sort,
     stochastic_convert,
+    topk,
     updates,
 )
 from mlirhlo.lowering.hlo_to_loops.contractions import kernels as contractions
@@ -18,4 +19,4 @@ from mlirhlo.lowering.hlo_to_loops.kernels import build_kernel, kernel_key
 __all__ = ["build_kernel", "kernel_key"]
 
 del contractions, fft, lapack_routines, linear_algebra, random_bits, scatter, sort
-del stochastic_convert, updates
+del stochastic_convert, topk, updates

@@ -1,4 +1,4 @@
-"""sort and topk: rows one by one, each in memory of its own; rows go to several threads.
+"""sort: rows one by one, each in memory of its own; rows go to several threads.
 
 A comparator that compares the same function of both sides makes keys (`sort_keys`); any other one, and
 NaNs under an order that has no place for them, runs a merge sort of the elements' numbers. All are stable.
@@ -26,7 +26,7 @@ from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.ops.control_flow import ParameterOp
 from mlirhlo.dialects.hlo.ops.reduction import SortOp
 from mlirhlo.interp.sorting import SortKey, sort_key
-from mlirhlo.lowering.builder import INDEX, Index, Loop, vector_of
+from mlirhlo.lowering.builder import INDEX, Index, Loop
 from mlirhlo.lowering.hlo_to_loops.array_kernel import ArrayKernel, is_minor
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import Value
@@ -256,92 +256,3 @@ def _merge(
         halved = b.div(b.add(runs, 1), 2)
         outer.carry(target, source, b.addi(width, width), b.index(halved))
     return cast(Loop, outer).results[0]
-
-
-# ---------------------------------------------------------------- top-k
-
-_FEW = 64
-"""As many best ones are kept in order while the row goes by."""
-
-
-@builds("topk")
-def topk(name: str, op: Any) -> FuncOp:
-    """The kernel of a top-k instruction."""
-    return top_kernel(name, op, op.k, largest=op.largest)
-
-
-def top_kernel(name: str, op: Instruction, k_best: int, *, largest: bool) -> FuncOp:
-    """The `k_best` best of the last dimension and their s32 indices; earlier ones first of equals."""
-    k = ArrayKernel(name, op)
-    b = k.b
-    (operand,) = k.operands
-    element = operand.element_type
-    rows = Rows(k, operand.rank - 1)
-    if 0 in operand.dimensions or not k_best:
-        return k.finish()
-    bits = key_bits(element)
-    selects = bits <= 32 and k_best <= _FEW and rows.length > 4 * k_best and rows.length > 128
-    buffers: list[tuple[int, Attribute]] = row_buffers(rows.length, bits)
-    if selects:
-        buffers = row_buffers(k_best, bits)
-    with rows.each(buffers) as (row, memory):
-        keys = KeyedRow(b, k_best if selects else rows.length, bits, memory)
-        best = _Best(b, memory[0], k_best) if selects else None
-
-        def put(at: Index, lanes: int, mask: SSAValue | None) -> None:
-            place = rows.at(row, Coordinate(at, 1 if lanes else 0))
-            value = k.read(0, place, Places(b, lanes, mask))
-            key = ordered_key(b, value, element, total=True, descending=largest)
-            if best is None:
-                keys.put(at, key, lanes, mask)
-            else:
-                best.take(at, key, mask)
-
-        rows.vectors(rows.length, put, lanes=_LANES if rows.length >= _LANES else 0)
-        if best is None:
-            keys.order()
-        with b.loop(0, k_best) as at:
-            number = keys.number(at, 0, None)
-            value = k.read(0, rows.at(row, Coordinate(number)), Places(b, 0))
-            k.write(1, rows.at(row, Coordinate(at)), value)
-            k.write(2, rows.at(row, Coordinate(at)), (b.cast_index(number, i32),))
-    return k.finish()
-
-
-class _Best:
-    """The least words seen so far, in order."""
-
-    def __init__(self, b: Any, words: SSAValue, count: int) -> None:
-        self.b, self.words, self.count = b, words, count
-        self.lanes = b.scratch([_LANES], i64)
-        with b.loop(0, count) as at:
-            b.store(b.constant(-1, i64), words, [at])
-
-    def take(self, at: Index, key: SSAValue, mask: SSAValue | None) -> None:
-        """Sees the elements at `at` and after it."""
-        b = self.b
-        worst = b.load(self.words, [self.count - 1])
-        wide = b.cast(casts.ExtUIOp, key, i64)
-        type_ = vector_of(i64, _LANES)
-        number = b.addi(b.broadcast(b.index(at), _LANES), b.steps(_LANES))
-        word = b.ori(b.shli(wide, b.constant(32, type_)), b.cast_index(number, i64))
-        if mask is not None:
-            word = b.select(mask, word, b.constant(-1, type_))
-        better = b.cast(casts.ExtUIOp, b.cmpi("ult", word, b.broadcast(worst, _LANES)), i8)
-        with b.if_(b.cmpi("ne", b.reduce("or", better), b.constant(0, i8))):
-            b.vector_store(word, self.lanes, [0])
-            with b.loop(0, _LANES) as lane:
-                self._insert(b.load(self.lanes, [lane]))
-
-    def _insert(self, word: SSAValue) -> None:
-        """From the end on, each word moves up by one as long as it is greater."""
-        b = self.b
-        last = self.count - 1
-        with b.if_(b.cmpi("ult", word, b.load(self.words, [last]))):
-            b.store(word, self.words, [last])
-            with b.loop(0, last) as back:
-                at = b.sub(last, back)
-                here, before = b.load(self.words, [at]), b.load(self.words, [b.sub(at, 1)])
-                swaps = b.cmpi("ult", here, before)
-                b.store(b.select(swaps, here, before), self.words, [b.sub(at, 1)])
-                b.store(b.select(swaps, before, here), self.words, [at])

@@ -122,7 +122,9 @@ ENTRY e {{ x = f32{shape} parameter(0)
 
 @pytest.mark.parametrize("largest", ["true", "false"])
 @pytest.mark.parametrize(
-    ("length", "k"), [(5, 3), (1000, 8), (1000, 100), (300, 64), (40, 40), (257, 2), (130, 1)]
+    ("length", "k"),
+    [(5, 3), (1000, 8), (1000, 100), (300, 64), (40, 40), (257, 2), (130, 1), (128, 128), (64, 2)]
+    + [(6400, 1000), (449, 112), (448, 112), (2000, 17)],
 )
 @pytest.mark.parametrize("type_", ["f32", "bf16", "f64", "u8"])
 def test_topk(type_: str, length: int, k: int, largest: str) -> None:
@@ -136,3 +138,20 @@ ENTRY e {{ x = {type_}[4,{length}] parameter(0)
         x[1, ::3] = np.nan
         x[2, ::2] = -0.0
     agree(text, x)
+
+
+@pytest.mark.parametrize("largest", ["true", "false"])
+@pytest.mark.parametrize("type_", ["s32", "u32", "s16", "f16"])
+def test_topk_of_ordered_rows(type_: str, largest: str) -> None:
+    """Every element is better than all before it, or worse, or equal to the best or worst there is."""
+    for length, k in ((1001, 20), (100, 7)):
+        text = f"""HloModule m
+ENTRY e {{ x = {type_}[5,{length}] parameter(0)
+  ROOT r = ({type_}[5,{k}], s32[5,{k}]) topk(x), k={k}, largest={largest} }}
+"""
+        (given,) = (np.array(a) for a in make_fake_arguments(mlirhlo.parse(text).op))
+        x = np.zeros_like(given)
+        x[0], x[1] = np.arange(length), np.arange(length)[::-1]
+        info = np.finfo(x.dtype) if type_ == "f16" else np.iinfo(x.dtype)
+        x[3], x[4] = info.max, info.min
+        agree(text, x)

@@ -75,6 +75,7 @@ from mlirhlo.mosaic.language.elements import DTypeLike
 from mlirhlo.mosaic.language.lacking import lacking
 from mlirhlo.mosaic.language.products import Precision, dot, dot_general
 from mlirhlo.mosaic.language.random import erf_inv
+from mlirhlo.mosaic.language.ranking import top_k
 from mlirhlo.mosaic.language.reductions import all_, any_, argmax, argmin, cumsum, max_, min_, sum_
 from mlirhlo.mosaic.language.shapes import (
     broadcasted_iota,
@@ -192,6 +193,7 @@ __all__ = [
     "tan",
     "tanh",
     "tile",
+    "top_k",
     "transpose",
     "while_loop",
 ]

@@ -21,6 +21,7 @@ from mlirhlo.mosaic.language.extras import (
     prng_random_bits,
     prng_seed,
     stochastic_round,
+    touch,
     trace_value,
     unpack_elementwise,
 )
@@ -97,6 +98,7 @@ __all__ = [
     "stochastic_round",
     "store",
     "sync_copy",
+    "touch",
     "trace_value",
     "unpack_elementwise",
 ]

@@ -23,8 +23,6 @@ _NOTHING = frozenset(
     {
         "tpu.wait_dma2",
         "tpu.wait_dma",
-        "tpu.sem_signal",
-        "tpu.sem_wait",
         "tpu.trace_start",
         "tpu.trace_stop",
         "tpu.trace_value",

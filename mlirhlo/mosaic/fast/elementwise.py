@@ -187,8 +187,11 @@ def _dynamic_gather(w: Writer, op: Operation, values: list[Val]) -> Val:
     dims = integers_of(op, "dimensions") or ()
     if len(dims) != 1:
         raise has_no_program(op, "along several dimensions")
-    (dim,) = dims
-    index = w.convert(index, "i32")  # A byte cannot say 128.
+    return _taken(w, x, w.convert(index, "i32"), dims[0])  # A byte cannot say 128.
+
+
+def _taken(w: Writer, x: Val, index: Val, dim: int) -> Val:
+    """Along a dimension, the element at the index modulo its size."""
     rest = [d for d in range(len(x.shape)) if d != dim]
     size = w.constant(x.shape[dim], index.element, index.shape)
     wrapped = w.like("remainder", w.like("add", w.like("remainder", index, size), size), size)
@@ -304,9 +307,9 @@ def _place(w: Writer, op: Operation, values: list[Val]) -> Val:
 
 def _rotate(w: Writer, op: Operation, values: list[Val]) -> Val:
     x, amount = values
-    if attribute_of(op, "stride") is not None:
-        raise has_no_program(op, "with a stride")
     dim = integer_of(op, "dimension")
+    if attribute_of(op, "stride_dimension") is not None:
+        return _turned_rows(w, op, x, amount)
     size = x.shape[dim]
     shape = list(x.shape)
     shape[dim] = 2 * size
@@ -318,6 +321,18 @@ def _rotate(w: Writer, op: Operation, values: list[Val]) -> Val:
         start = w.constant(size - amount.known % size, "i32")
     zero = w.constant(0, "i32")
     return w.read(twice, [start if d == dim else zero for d in range(len(shape))], x.shape)
+
+
+def _turned_rows(w: Writer, op: Operation, x: Val, amount: Val) -> Val:
+    """Row j turned by `amount + stride * j`."""
+    dim, along = integer_of(op, "dimension"), integer_of(op, "stride_dimension")
+    places, rows = (
+        w.emit(f"stablehlo.iota dim = {d} : {tensor(x.shape, 'i32')}", x.shape, "i32")
+        for d in (dim, along)
+    )
+    stride = w.constant(integer_of(op, "stride"), "i32", x.shape)
+    turn = w.like("add", w.like("multiply", rows, stride), w.broadcast(amount, x.shape))
+    return _taken(w, x, w.like("subtract", places, turn), dim)
 
 
 def _matmul(w: Writer, op: Operation, values: list[Val]) -> Val:

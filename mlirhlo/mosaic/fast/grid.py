@@ -113,8 +113,8 @@ class Grid:
         said = attribute_of(op, "dimension_semantics")
         words = str(said).split(",") if said is not None else []
         dims = [dim for dim, bound in enumerate(self.bounds) if bound != 1]
-        if self.p.random is not None:
-            words = []  # Bits are drawn by one round after another.
+        if self.p.random is not None or self.p.counts_semaphores:
+            words = []  # Bits are drawn, and semaphores counted, by one round after another.
         lead: list[int] = []
         for dim in dims:
             if dim >= len(words) or "parallel" not in words[dim] or self.bounds[dim] < 0:

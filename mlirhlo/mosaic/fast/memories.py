@@ -56,6 +56,8 @@ class Memories:
         self._shown: dict[int, Shown] = {}
         """Memories that are others in another form."""
         self._made = 0
+        self.counts_semaphores = False
+        """Whether semaphores are numbers, of kernels that read them."""
 
     def memory(self, value: Val, *, is_constant: bool = False, reads: int = 1) -> View:
         """A new memory that holds a value; `is_constant` where nothing ever stores to it; `reads`: times
@@ -138,10 +140,12 @@ class Memories:
             source.reads = elements // max(1, prod(source.value.shape))
 
     def empty(self, type_: Any) -> View | None:
-        """New memory of a memref type; None for semaphores."""
-        if "semaphore" in str(type_.element_type):
-            return None
+        """New memory of a memref type; None for semaphores that nobody reads."""
         shape, element = type_of(type_)
+        if element == "!tpu.semaphore" and self.counts_semaphores:
+            element = "i32"
+        elif "semaphore" in element:
+            return None
         return self.memory(self.w.constant(0, element, shape))
 
     def read(self, view: View) -> Val:
@@ -266,6 +270,29 @@ class Memories:
         self.views[op.results[0]] = self.empty(op.results[0].type)
 
     do_tpu_sem_alloc = do_memref_alloca
+
+    def do_tpu_sem_signal(self, op: Operation) -> None:
+        """More in a semaphore of this core."""
+        if not self.counts_semaphores:
+            return
+        if any((integers_of(op, "operandSegmentSizes") or ())[2:]):
+            raise has_no_program(op, "of another core's semaphore")
+        self._count(op, "add")
+
+    def do_tpu_sem_wait(self, op: Operation) -> None:
+        """Less in it: what is waited for is there."""
+        if self.counts_semaphores:
+            self._count(op, "subtract")
+
+    def _count(self, op: Operation, name: str) -> None:
+        view, by = self._view(op, op.operands[0]), self.values[op.operands[1]]
+        held = self.read(view)
+        self.write(view, self.w.like(name, held, self.w.broadcast(by, held.shape)))
+
+    def do_tpu_sem_read(self, op: Operation) -> None:
+        """What it holds."""
+        held = self.read(self._view(op, op.operands[0]))
+        self.values[op.results[0]] = self.w.reshape(held, ())
 
     def do_tpu_memref_slice(self, op: Operation) -> None:
         """A part of a part."""

@@ -84,6 +84,7 @@ def program_of(
     sizes = iter(arguments)
     bounds = [bound if bound >= 0 else next(sizes) for bound in kernel.bounds]
     p = Program(writer, bounds)
+    p.counts_semaphores = any(op.name == "tpu.sem_read" for op in kernel.op.walk())
     if draws(kernel.op):
         p.random = new_state(p)
     parameters = kernel.op.regions[0].blocks[0].args[len(kernel.bounds) :]

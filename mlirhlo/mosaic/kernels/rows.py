@@ -5,18 +5,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from mlirhlo.mosaic.kernels.library import block_of, kernel, rows_of, unfit
-from mlirhlo.mosaic.language.arithmetic import exp, rsqrt, square, where
+from mlirhlo.mosaic.language import ranking
+from mlirhlo.mosaic.language.arithmetic import exp, rsqrt, square
 from mlirhlo.mosaic.language.call import KernelCall, kernel_call
-from mlirhlo.mosaic.language.control import fori_loop
 from mlirhlo.mosaic.language.elements import F32, I32
 from mlirhlo.mosaic.language.grid import cdiv
 from mlirhlo.mosaic.language.refs import Ref
-from mlirhlo.mosaic.language.shapes import broadcasted_iota, full
 from mlirhlo.mosaic.language.specs import BlockSpec, CompilerParams, ShapeDtypeStruct
-from mlirhlo.mosaic.language.value import Value
 
 _PARALLEL = CompilerParams(dimension_semantics=("parallel",))
 
@@ -127,23 +123,7 @@ def top_k(x: ShapeDtypeStruct, *, k: int, rows: int = 64) -> KernelCall:
     block = block_of(m, rows, 8)
 
     def top_k_kernel(x_ref: Ref, v_ref: Ref, p_ref: Ref) -> None:
-        places = broadcasted_iota(I32, (block, n), 1)
-        columns = broadcasted_iota(I32, (block, k), 1)
-
-        def step(i: Value, carried: tuple[Value, Value, Value]) -> tuple[Value, Value, Value]:
-            rest, values, found = carried
-            best = rest.max(axis=1, keepdims=True)
-            place = where(rest == best, places, n).min(axis=1, keepdims=True)
-            chosen = columns == i
-            return (
-                where(places == place, -np.inf, rest),
-                where(chosen, best, values),
-                where(chosen, place, found),
-            )
-
-        start = (x_ref[...], full((block, k), 0.0, F32), full((block, k), 0, I32))
-        _, values, found = fori_loop(0, k, step, start)
-        v_ref[...], p_ref[...] = values, found
+        v_ref[...], p_ref[...] = ranking.top_k(x_ref[...], k)
 
     spec = BlockSpec((block, k), lambda i: (i, 0))
     return kernel_call(

@@ -264,10 +264,15 @@ def semaphore_signal(
     with_chosen(signal, sem)
 
 
-def semaphore_wait(sem: Ref, value: ArrayLike = 1) -> None:
-    """Waits until the semaphore holds `value`, and takes it."""
+def semaphore_wait(sem: Ref, value: ArrayLike = 1, *, decrement: bool = True) -> None:
+    """Waits until the semaphore holds `value`, and takes it; without `decrement`, gives it back at once.
+
+    Between both nobody else takes of it: a semaphore is waited for by its own core alone.
+    """
     count = scalar(value, "a semaphore's value").ssa
     with_chosen(lambda sem: emit("tpu.sem_wait", [_semaphore(sem), count]), sem)
+    if not decrement:
+        semaphore_signal(sem, value)
 
 
 def semaphore_read(sem: Ref) -> Value:

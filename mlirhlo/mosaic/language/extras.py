@@ -97,6 +97,10 @@ def debug_print(message: str, *values: ArrayLike) -> None:
     )
 
 
+def touch(ref: Any) -> None:
+    """Nothing: tells JAX that a reference is read and written, where operations are in order anyway."""
+
+
 def delay(nanos: ArrayLike) -> None:
     """Waits."""
     emit("tpu.delay", [scalar(nanos, "a time").ssa])
@@ -136,6 +140,7 @@ __all__ = [
     "prng_random_bits",
     "prng_seed",
     "stochastic_round",
+    "touch",
     "trace_value",
     "unpack_elementwise",
 ]

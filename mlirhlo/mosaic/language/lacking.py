@@ -8,7 +8,7 @@ from typing import Any
 
 _ROWS = """
 sort argsort: no TensorCore sorts; compare with pltpu.roll of the values in a bitonic network, or count ranks
-top_k approx_max_k: take the maximum k times, as mosaic.kernels.top_k does
+approx_max_k approx_min_k: use lax.top_k, which is exact
 prod cumprod reduce_prod: there are no products over dimensions; multiply halves, or exp(sum(log(x)))
 cummax cummin cumlogsumexp associative_scan: combine with pltpu.roll by 1, 2, 4, … under a mask
 dynamic_slice dynamic_slice_in_dim dynamic_index_in_dim: values have fixed parts; load ref[pl.ds(start, size)]

@@ -11,16 +11,20 @@ the array, what is there is copied; of a bounded slice, as much as its index map
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
+from math import prod
 from operator import index as as_index
-from typing import Any
+from typing import Any, TypeAlias
 
 from mlirhlo.mosaic.language.arithmetic import maximum, minimum, where
 from mlirhlo.mosaic.language.control import fori_loop, run_scoped, when
 from mlirhlo.mosaic.language.dma import axis_index, axis_size, make_async_copy
 from mlirhlo.mosaic.language.elements import I32, bits_of
+from mlirhlo.mosaic.language.extras import named_scope
 from mlirhlo.mosaic.language.faults import bad_spec
 from mlirhlo.mosaic.language.grid import within_grid
 from mlirhlo.mosaic.language.indexing import Slice, ds, multiple_of
@@ -31,6 +35,8 @@ from mlirhlo.mosaic.language.specs import Blocked, BlockSpec, BoundedSlice, Elem
 from mlirhlo.mosaic.language.tree import flatten
 from mlirhlo.mosaic.language.value import Value, as_value, is_number
 from mlirhlo.mosaic.target.memory import tiles_of_indices
+
+_Scope: TypeAlias = "Callable[[str], AbstractContextManager[None]]"
 
 
 @dataclass(slots=True, eq=False)
@@ -267,18 +273,23 @@ def emit_pipeline(
     out_specs: Any = (),
     core_axis_name: str | None = None,
     dimension_semantics: Sequence[Any] | None = None,
+    trace_scopes: bool = True,
+    no_pipelining: bool = False,
 ) -> Callable[..., None]:
     """A function of references in HBM that runs `body` on their blocks for every step of the grid, of which
     `program_id` tells inside. References, as specs, may stand in tuples, lists and dictionaries; those of
     `scratches=` are given to the body after the blocks.
 
     With `core_axis_name`, the cores of that axis share the first parallel dimension of the grid that they
-    divide. Raises `HloError` HLO0726 for specs that do not fit.
+    divide. `trace_scopes`: whether profiles and timelines show the phases of a step, as `ep_run_kernel`.
+    `no_pipelining`: every copy is waited for at once, in one buffer, to see whether the pipeline is at fault.
+    Raises `HloError` HLO0726 for specs that do not fit.
     """
     sizes = [as_index(size) for size in (grid if isinstance(grid, Sequence) else [grid])]
     ins, outs = flatten(in_specs)[0], flatten(out_specs)[0]
     specs = [*ins, *outs]
     words = _semantics(dimension_semantics, len(sizes))
+    scope: _Scope = named_scope if trace_scopes else _no_scope
 
     def run(
         *given: Any, allocations: Sequence[Ref] | None = None, scratches: Sequence[Any] = ()
@@ -291,6 +302,7 @@ def emit_pipeline(
             for at, (ref, spec) in enumerate(zip(refs, specs, strict=True))
         ]
         own, begins = _share(sizes, words, core_axis_name)
+        buffers = 1 if no_pipelining and allocations is None else 2
 
         def step(*blocks: Ref) -> None:
             body(*arranged(list(blocks)), *scratches)
@@ -300,11 +312,11 @@ def emit_pipeline(
                 stream.buffers, stream.semaphores = made[2 * at], made[2 * at + 1]
                 if stream.is_partial and not stream.is_output:
                     # What a cut block lacks is read, if only to be dropped.
-                    stream.buffers[...] = zeros((2, *stream.shape), stream.ref.dtype)
-            _pipeline(step, own, begins, streams)
+                    stream.buffers[...] = zeros((buffers, *stream.shape), stream.ref.dtype)
+            (_one_by_one if no_pipelining else _pipeline)(step, own, begins, streams, scope)
 
         if allocations is None:
-            run_scoped(scoped, *_allocations(streams))
+            run_scoped(scoped, *_allocations(streams, buffers))
         elif len(allocations) != 2 * len(streams):
             raise bad_spec(f"{len(allocations)} allocations for {len(streams)} references")
         else:
@@ -336,12 +348,12 @@ def _share(sizes: list[int], words: Sequence[str], axis: str | None) -> tuple[li
     )
 
 
-def _allocations(streams: Sequence[_Stream]) -> list[Scratch]:
-    """Two buffers and their semaphores for each."""
+def _allocations(streams: Sequence[_Stream], count: int = 2) -> list[Scratch]:
+    """Buffers and their semaphores for each."""
     made: list[Scratch] = []
     for stream in streams:
-        made.append(MemorySpace.VMEM((2, *stream.shape), stream.ref.dtype))
-        made.append(SemaphoreType.DMA((2,)))
+        made.append(MemorySpace.VMEM((count, *stream.shape), stream.ref.dtype))
+        made.append(SemaphoreType.DMA((count,)))
     return made
 
 
@@ -365,28 +377,74 @@ def emit_pipeline_with_allocations(
     return pipeline, make_allocations
 
 
+@contextmanager
+def _no_scope(_: str) -> Generator[None]:
+    yield
+
+
+def _within(begins: Sequence[Any], indices: Sequence[Any]) -> list[Any]:
+    """Where a step of this core is in the whole grid."""
+    return [
+        index if is_number(begin) and begin == 0 else begin + index
+        for begin, index in zip(begins, indices, strict=True)
+    ]
+
+
+def _one_by_one(
+    body: Callable[..., None],
+    grid: Sequence[int],
+    begins: Sequence[Any],
+    streams: Sequence[_Stream],
+    scope: _Scope,
+) -> None:
+    """Blocks in, the body, blocks out, at every step."""
+
+    def copy(now: Sequence[Any], is_output: bool) -> None:
+        for stream in streams:
+            if stream.is_output == is_output:
+                here = stream.block(now)
+                stream.start(here, 0)
+                stream.wait(here, 0)
+
+    def step(number: Any, _: Any) -> Any:
+        now = _within(begins, _unflattened(number, grid))
+        copy(now, False)
+        with within_grid(now, grid), scope("ep_run_kernel"):
+            body(*(stream.buffers.at[0] for stream in streams))
+        copy(now, True)
+        return ()
+
+    fori_loop(0, prod(grid), step, ())
+
+
 def _pipeline(
     body: Callable[..., None],
     grid: Sequence[int],
     begins: Sequence[Any],
     streams: Sequence[_Stream],
+    scope: _Scope,
 ) -> None:
-    total = 1
-    for size in grid:
-        total *= size
+    total = prod(grid)
     if not total:
         return
 
     def at(indices: Sequence[Any]) -> list[Any]:
-        return [
-            index if is_number(begin) and begin == 0 else begin + index
-            for begin, index in zip(begins, indices, strict=True)
-        ]
+        return _within(begins, indices)
+
+    def phase(name: str, condition: Any, do: Callable[[], None]) -> None:
+        """Something that is done at some steps."""
+
+        def scoped() -> None:
+            with scope(name):
+                do()
+
+        when(condition)(scoped)
 
     first = at([0] * len(grid))
-    for stream in streams:
-        if not stream.is_output:
-            stream.start(stream.block(first), 0)
+    with scope("ep_initialize_0"):
+        for stream in streams:
+            if not stream.is_output:
+                stream.start(stream.block(first), 0)
 
     def step(number: Any, carried: Any) -> Any:
         # Of each stream: the buffer of this step's block; of outputs also how many went out.
@@ -403,20 +461,20 @@ def _pipeline(
             if stream.is_output:
                 # The buffer is free once the copy from it, two blocks ago, is done.
                 older = left[0] if left else here
-                when(_both(is_new, gone > 1))(lambda s=stream, h=older, at=slot: s.wait(h, at))
+                is_held = _both(is_new, gone > 1)
+                phase("ep_wait_out", is_held, partial(stream.wait, older, slot))
                 continue
-            following = stream.block(after)
-            when(moves)(lambda s=stream, f=following, at=slot: s.start(f, 1 - at))
-            when(is_new)(lambda s=stream, h=here, at=slot: s.wait(h, at))
+            phase("ep_copy_in", moves, partial(stream.start, stream.block(after), 1 - slot))
+            phase("ep_wait_in", is_new, partial(stream.wait, here, slot))
         buffers = (s.buffers.at[slot] for s, (slot, _, _) in zip(streams, carried, strict=True))
-        with within_grid(now, grid):
+        with within_grid(now, grid), scope("ep_run_kernel"):
             body(*buffers)
         results: list[Any] = []
         for stream, (slot, gone, left), moves in zip(streams, carried, changes, strict=True):
             leaves = _either(is_last, moves)
             if stream.is_output:
                 here = stream.block(now)
-                when(leaves)(lambda s=stream, h=here, at=slot: s.start(h, at))
+                phase("ep_copy_out", leaves, partial(stream.start, here, slot))
                 gone = _counted(gone, leaves)
                 left = _gone_on(left, here, leaves)
             results.append((_turned(slot, moves), gone, left))
@@ -448,9 +506,10 @@ def _pipeline(
     start = [(as_value(0, I32), as_value(0, I32), _none_left(one)) for one in streams]
     done: list[tuple[Value, Value, Any]] = fori_loop(0, total, step, start)
     last = at([size - 1 for size in grid])
-    for stream, (slot, gone, left) in zip(streams, done, strict=True):
-        if stream.is_output:
-            here = stream.block(last)
-            older = left[0] if left else here
-            when(gone > 1)(lambda s=stream, h=older, at=slot: s.wait(h, 1 - at))
-            stream.wait(here, slot)
+    with scope("ep_finalize"):
+        for stream, (slot, gone, left) in zip(streams, done, strict=True):
+            if stream.is_output:
+                here = stream.block(last)
+                older = left[0] if left else here
+                when(gone > 1)(lambda s=stream, h=older, at=slot: s.wait(h, 1 - at))
+                stream.wait(here, slot)

@@ -6,18 +6,30 @@ from typing import Any
 
 import numpy as np
 
-from mlirhlo.mosaic.language.arithmetic import broadcast_to, cast_bool, from_bool, where
+from mlirhlo.mosaic.language.arithmetic import (
+    add,
+    broadcast_to,
+    cast_bool,
+    from_bool,
+    logical_and,
+    logical_not,
+    logical_or,
+    maximum,
+    minimum,
+)
+from mlirhlo.mosaic.language.arithmetic import where as select
 from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.elements import (
     BOOL,
     F32,
     I32,
+    DType,
     DTypeLike,
     as_dtype,
     bits_of,
     kind_of,
 )
-from mlirhlo.mosaic.language.faults import bad_type
+from mlirhlo.mosaic.language.faults import bad_spec, bad_type
 from mlirhlo.mosaic.language.shapes import (
     element,
     expand_dims,
@@ -43,23 +55,20 @@ _KINDS = {
 }
 
 
-def _neutral(name: str, value: Value) -> Any:
+def neutral(name: str, dtype: DType) -> Any:
     """What changes no result: 0, or the least or greatest number."""
     if name == "sum":
         return 0
     sign = -1 if name == "max" else 1
-    if kind_of(value.dtype) == "f":
+    if kind_of(dtype) == "f":
         return sign * float("inf")
-    bits, is_signed = bits_of(value.dtype), kind_of(value.dtype) == "i"
+    bits, is_signed = bits_of(dtype), kind_of(dtype) == "i"
     if sign < 0:
         return -(1 << (bits - 1)) if is_signed else 0
     return (1 << (bits - 1)) - 1 if is_signed else (1 << bits) - 1
 
 
-def _reduce(name: str, x: ArrayLike, axis: Any, keepdims: bool) -> Value:
-    value = as_value(x)
-    if value.dtype == BOOL:
-        value = from_bool(value, I32)
+def _reduce(name: str, value: Value, axis: Any, keepdims: bool) -> Value:
     axes = normal_axes(axis, value.ndim)
     if not axes:
         return value
@@ -79,7 +88,7 @@ def _multi(name: str, value: Value, axes: tuple[int, ...]) -> Value:
     if kind is None:
         raise bad_type(f"{name} over elements of {value.dtype.name}")
     shape = tuple(n for dim, n in enumerate(value.shape) if dim not in axes)
-    start = constant(_neutral(name, value), value.dtype, shape)
+    start = constant(neutral(name, value.dtype), value.dtype, shape)
     ssa = emit_one(
         "vector.multi_reduction",
         [value.ssa, start.ssa],
@@ -89,43 +98,105 @@ def _multi(name: str, value: Value, axes: tuple[int, ...]) -> Value:
     return Value(ssa, shape, value.dtype)
 
 
-def sum_(
-    x: ArrayLike, axis: Any = None, dtype: DTypeLike = None, *, keepdims: bool = False
+_JOINS = {"sum": add, "max": maximum, "min": minimum}
+"""By reduction, what joins two of its results."""
+
+
+def _over(
+    name: str, value: Value, axis: Any, keepdims: bool, initial: ArrayLike | None, where_: Any
 ) -> Value:
-    """The sum over dimensions, over all if none is said; of the elements as `dtype`, if it is given."""
+    """A reduction of the elements where `where_` holds, joined with `initial`."""
+    if where_ is not None:
+        if name != "sum" and initial is None:
+            raise bad_spec(
+                f"{name} of the elements where a mask holds has no result for none of them",
+                "give it initial=…",
+            )
+        value = select(where_, value, neutral(name, value.dtype))
+    found = _reduce(name, value, axis, keepdims)
+    return found if initial is None else _JOINS[name](found, initial)
+
+
+def sum_(
+    x: ArrayLike,
+    axis: Any = None,
+    dtype: DTypeLike = None,
+    *,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Value:
+    """The sum over dimensions, over all if none is said; of the elements as `dtype`, if it is given.
+
+    `where`: booleans, of which elements; `initial`: what is added to the sum.
+    """
     value = as_value(x) if dtype is None else cast(as_value(x), as_dtype(dtype))
-    return _reduce("sum", value, axis, keepdims)
+    return _over("sum", _counted(value), axis, keepdims, initial, where)
 
 
-def max_(x: ArrayLike, axis: Any = None, *, keepdims: bool = False) -> Value:
-    """The greatest element over dimensions."""
-    return _reduce("max", x, axis, keepdims)
+def max_(
+    x: ArrayLike,
+    axis: Any = None,
+    *,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Value:
+    """The greatest element over dimensions, and of `initial`; with `where`, of the elements where it holds.
+
+    Raises `HloError` HLO0726 for `where` without `initial`.
+    """
+    return _over("max", _counted(as_value(x)), axis, keepdims, initial, where)
 
 
-def min_(x: ArrayLike, axis: Any = None, *, keepdims: bool = False) -> Value:
-    """The least element over dimensions."""
-    return _reduce("min", x, axis, keepdims)
+def min_(
+    x: ArrayLike,
+    axis: Any = None,
+    *,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Value:
+    """The least element over dimensions, as `max_`."""
+    return _over("min", _counted(as_value(x)), axis, keepdims, initial, where)
 
 
-def mean(x: ArrayLike, axis: Any = None, *, keepdims: bool = False) -> Value:
-    """The mean over dimensions."""
+def mean(
+    x: ArrayLike, axis: Any = None, *, keepdims: bool = False, where: ArrayLike | None = None
+) -> Value:
+    """The mean over dimensions; with `where`, of the elements where it holds."""
     value = as_value(x)
+    if kind_of(value.dtype) != "f":
+        value = cast(value, F32)
+    total = sum_(value, axis, keepdims=keepdims, where=where)
+    if where is not None:
+        chosen = broadcast_to(from_bool(_truth(where), I32), value.shape)
+        return total / cast(sum_(chosen, axis, keepdims=keepdims), value.dtype)
     count = 1
     for dim in normal_axes(axis, value.ndim):
         count *= value.shape[dim]
-    if kind_of(value.dtype) != "f":
-        value = cast(value, F32)
-    return sum_(value, axis, keepdims=keepdims) * (1.0 / count)
+    return total * (1.0 / count)
 
 
-def any_(x: ArrayLike, axis: Any = None, *, keepdims: bool = False) -> Value:
-    """Whether any element is true."""
-    return cast_bool(max_(from_bool(_truth(x), I32), axis, keepdims=keepdims))
+def any_(
+    x: ArrayLike, axis: Any = None, *, keepdims: bool = False, where: ArrayLike | None = None
+) -> Value:
+    """Whether any element is true, of those where `where` holds."""
+    value = _truth(x) if where is None else logical_and(_truth(x), where)
+    return cast_bool(max_(from_bool(value, I32), axis, keepdims=keepdims))
 
 
-def all_(x: ArrayLike, axis: Any = None, *, keepdims: bool = False) -> Value:
-    """Whether all elements are true."""
-    return cast_bool(min_(from_bool(_truth(x), I32), axis, keepdims=keepdims))
+def all_(
+    x: ArrayLike, axis: Any = None, *, keepdims: bool = False, where: ArrayLike | None = None
+) -> Value:
+    """Whether all elements are true, of those where `where` holds."""
+    value = _truth(x) if where is None else logical_or(_truth(x), logical_not(where))
+    return cast_bool(min_(from_bool(value, I32), axis, keepdims=keepdims))
+
+
+def _counted(value: Value) -> Value:
+    """Booleans as 0 and 1."""
+    return from_bool(value, I32) if value.dtype == BOOL else value
 
 
 def _truth(x: ArrayLike) -> Value:
@@ -168,7 +239,7 @@ def cumsum(x: ArrayLike, axis: int) -> Value:
     places = iota(I32, value.shape, dim)
     step = 1
     while step < value.shape[dim]:
-        value = value + where(places >= step, roll(value, step, dim), 0)
+        value = value + select(places >= step, roll(value, step, dim), 0)
         step *= 2
     return value
 

@@ -297,21 +297,47 @@ class Value:
 
     flatten = ravel
 
-    def sum(self, axis: Any = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> Value:
+    def sum(
+        self,
+        axis: Any = None,
+        dtype: DTypeLike = None,
+        *,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Value:
         """The sum over dimensions, over all if none is said."""
-        return _reduction("sum_")(self, axis, dtype, keepdims=keepdims)
+        return _reduction("sum_")(
+            self, axis, dtype, keepdims=keepdims, initial=initial, where=where
+        )
 
-    def max(self, axis: Any = None, *, keepdims: bool = False) -> Value:
+    def max(
+        self,
+        axis: Any = None,
+        *,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Value:
         """The greatest element over dimensions."""
-        return _reduction("max_")(self, axis, keepdims=keepdims)
+        return _reduction("max_")(self, axis, keepdims=keepdims, initial=initial, where=where)
 
-    def min(self, axis: Any = None, *, keepdims: bool = False) -> Value:
+    def min(
+        self,
+        axis: Any = None,
+        *,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Value:
         """The least element over dimensions."""
-        return _reduction("min_")(self, axis, keepdims=keepdims)
+        return _reduction("min_")(self, axis, keepdims=keepdims, initial=initial, where=where)
 
-    def mean(self, axis: Any = None, *, keepdims: bool = False) -> Value:
+    def mean(
+        self, axis: Any = None, *, keepdims: bool = False, where: ArrayLike | None = None
+    ) -> Value:
         """The mean over dimensions."""
-        return _reduction("mean")(self, axis, keepdims=keepdims)
+        return _reduction("mean")(self, axis, keepdims=keepdims, where=where)
 
     def argmax(self, axis: int, *, keepdims: bool = False) -> Value:
         """The first place of the greatest element along a dimension."""
@@ -321,13 +347,17 @@ class Value:
         """The first place of the least element along a dimension."""
         return _reduction("argmin")(self, axis, keepdims=keepdims)
 
-    def any(self, axis: Any = None, *, keepdims: bool = False) -> Value:
+    def any(
+        self, axis: Any = None, *, keepdims: bool = False, where: ArrayLike | None = None
+    ) -> Value:
         """Whether any element over dimensions is true."""
-        return _reduction("any_")(self, axis, keepdims=keepdims)
+        return _reduction("any_")(self, axis, keepdims=keepdims, where=where)
 
-    def all(self, axis: Any = None, *, keepdims: bool = False) -> Value:
+    def all(
+        self, axis: Any = None, *, keepdims: bool = False, where: ArrayLike | None = None
+    ) -> Value:
         """Whether all elements over dimensions are true."""
-        return _reduction("all_")(self, axis, keepdims=keepdims)
+        return _reduction("all_")(self, axis, keepdims=keepdims, where=where)
 
 
 def _binary(name: str, lhs: ArrayLike, rhs: ArrayLike) -> Value:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from unit.mosaic.language import authored_elements, authored_grids, cases
+from unit.mosaic.language import authored_elements, authored_grids, authored_programs, cases
 
-FAMILIES = (authored_elements, authored_grids)
+FAMILIES = (authored_elements, authored_grids, authored_programs)
 """Loading them fills `CASES`."""
 CASES = cases.CASES

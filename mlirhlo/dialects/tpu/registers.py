@@ -50,7 +50,9 @@ class RegisterGrid:
     places: Places
     """For each element of the vector: register number times elements a register, plus the place."""
     replicated: tuple[bool, bool]
-    """Whether all sublanes, all lanes hold the same."""
+    """Whether all sublanes of a tile, all lanes of all tiles hold the same."""
+    tiles: int = 1
+    """How many tiles of whole sublanes a register has, one below the other."""
 
     @property
     def count(self) -> int:
@@ -61,14 +63,21 @@ class RegisterGrid:
         """Registers whose first sublane or lane is known, with it everywhere it is replicated to."""
         found: list[Any] = []
         for register in registers:
-            value = register
-            if self.replicated[0]:
-                row = value[:1] if value.ndim == 2 else value[:1, :, :1]
-                value = np.broadcast_to(row, value.shape)
-            if self.replicated[1]:
-                value = np.broadcast_to(value[:, :1], value.shape)
-            found.append(np.array(value))
+            packing = register.shape[2:] or (1,)
+            value = register.reshape(1, SUBLANES, LANES, *packing)
+            found.append(np.array(self.repeated(value).reshape(register.shape)))
         return tuple(found)
+
+    def repeated(self, places: Any) -> Any:
+        """An array of shape (registers, 8, 128, elements a word) with the first sublane of each tile, or
+        the first lane of the first one, wherever they are replicated to."""
+        split = (len(places), self.tiles, SUBLANES // self.tiles, *places.shape[2:])
+        found = places.reshape(split)
+        if self.replicated[0]:
+            found = np.broadcast_to(found[:, :, :1, :, :1], split)
+        if self.replicated[1]:
+            found = np.broadcast_to(found[:, :1, :, :1], split)
+        return found.reshape(places.shape)
 
 
 def explicit_shape(layout: VectorLayout, shape: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -119,4 +128,5 @@ def register_grid(layout: VectorLayout, shape: tuple[int, ...]) -> RegisterGrid 
     size = SUBLANES * LANES * packing
     places = (number * size + place).reshape(shape)
     replicated = (layout.offsets[0] is None, layout.offsets[1] is None)
-    return RegisterGrid(grid, places, replicated)
+    tiles = side if rows >= packing and 0 < side <= SUBLANES else 1
+    return RegisterGrid(grid, places, replicated, tiles)

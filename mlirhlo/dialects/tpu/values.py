@@ -186,14 +186,14 @@ class VectorLayout:
             )
         )
 
-    def tiled_dimensions(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def tiled_dimensions(self, shape: tuple[int, ...]) -> tuple[int, int]:
         """The last two sizes of a vector of `shape`, with those that it has not as one."""
         full = (1, 1, *shape)
         if self.implicit == (-2, -1):
             return (1, 1)
         if self.implicit == (-1,):
             return (full[-1], 1)
-        return (1, full[-1]) if self.implicit == (-2,) else full[-2:]
+        return (1 if self.implicit == (-2,) else full[-2], full[-1])
 
     @property
     def tiles_a_register(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mlirhlo.dialects.tpu.registers import register_grid
@@ -78,4 +79,32 @@ def is_repeated_row(reference: Attribute, layout: VectorLayout, vector: Attribut
         and layout.bits == 32
         and layout.tiling == (SUBLANES, LANES)
         and shape[-2:-1] == (1,)
+    )
+
+
+def stored_layout(
+    reference: Attribute,
+    vector: Attribute,
+    indices: Sequence[SSAValue],
+    have: VectorLayout,
+) -> VectorLayout | None:
+    """The layout a vector that lies in `have` is stored from.
+
+    Where rows lie one after another in memory any sublane may be the first, so that the vector's stays.
+    """
+    found = memory_layout(reference, vector, indices)
+    if found is None or not lies_in_rows(reference) or found.tiling != (SUBLANES, LANES):
+        return found
+    moved = replace(found, offsets=((have.offsets[0] or 0) % SUBLANES, found.offsets[1]))
+    return moved if register_grid(moved, shape_in(vector)) is not None else found
+
+
+def lies_in_rows(reference: Attribute) -> bool:
+    """Whether rows of words, one register wide, follow each other in memory."""
+    layout = tiled_layout_of(reference)
+    return (
+        layout is not None
+        and layout.tiles == ((1, LANES),)
+        and shape_in(reference)[-1] <= LANES
+        and width_in_bits(element_name(reference)) == 32
     )

@@ -75,7 +75,7 @@ STAGES: Sequence[Stage] = (
     Stage("canonicalize-mosaic-2", canonicalize_mosaic),
     Stage("canonicalize-mosaic-simplify", _anywhere(simplify)),
     Stage("tiling-propagation", _anywhere(tiling_propagation)),
-    Stage("infer-vector-layout", _anywhere(infer_vector_layout)),
+    Stage("infer-vector-layout", infer_vector_layout),
     Stage("relayout-insertion", _anywhere(relayout_insertion)),
     Stage("apply-vector-layout", _anywhere(apply_vector_layout)),
     Stage("apply-vector-layout-simplify", _anywhere(simplify)),

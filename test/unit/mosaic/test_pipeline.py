@@ -117,6 +117,15 @@ BODIES = {
             "    %r = vector.broadcast %t : vector<1x300xf32> to VEC"
         ),
     ),
+    "the least of columns, bf16": (
+        "bf16",
+        (
+            "%z = arith.constant dense<0x7F80> : vector<300xbf16>\n"
+            "    %s = vector.multi_reduction <minimumf>, %v, %z [0] : VEC to vector<300xbf16>\n"
+            "    %t = vector.shape_cast %s : vector<300xbf16> to vector<1x300xbf16>\n"
+            "    %r = vector.broadcast %t : vector<1x300xbf16> to VEC"
+        ),
+    ),
     "what stays a vector": ("f32", "%r = arith.subf %v, %v : VEC"),
     "bf16 arithmetic": (
         "bf16",

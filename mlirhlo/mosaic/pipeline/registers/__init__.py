@@ -14,6 +14,7 @@ from xdsl.rewriter import Rewriter
 from mlirhlo.mosaic.attributes import name_of
 from mlirhlo.mosaic.pipeline.building import functions_of, is_vector, replace
 from mlirhlo.mosaic.pipeline.faults import cannot
+from mlirhlo.mosaic.pipeline.layouts import layouts_of
 from mlirhlo.mosaic.pipeline.registers import (
     counts,
     elementwise,
@@ -26,7 +27,7 @@ from mlirhlo.mosaic.pipeline.registers import (
 )
 from mlirhlo.mosaic.pipeline.registers.others import OTHERS
 from mlirhlo.mosaic.pipeline.registers.state import Registers, Rule, layout_out
-from mlirhlo.mosaic.pipeline.vector_layout import is_elementwise, layouts_of
+from mlirhlo.mosaic.pipeline.vector_rules import is_elementwise
 from mlirhlo.mosaic.target.check import refuse
 from mlirhlo.mosaic.target.memory import strides_are_of_rows
 from mlirhlo.mosaic.target.vectors import gathers_stay_in_registers

@@ -22,7 +22,11 @@ from mlirhlo.mosaic.pipeline.building import (
     with_shape,
 )
 from mlirhlo.mosaic.pipeline.faults import cannot
-from mlirhlo.mosaic.pipeline.memory_layout import is_repeated_row, memory_layout
+from mlirhlo.mosaic.pipeline.memory_layout import (
+    is_repeated_row,
+    memory_layout,
+    stored_layout,
+)
 from mlirhlo.mosaic.pipeline.registers.bounds import Bounds, bounds_of
 from mlirhlo.mosaic.pipeline.registers.moving import moved, relaid
 from mlirhlo.mosaic.pipeline.registers.shapes import numbered, part_of
@@ -172,7 +176,7 @@ def store(op: Operation, state: Registers) -> Made:
     """
     base, indices, mask = _operands(op)
     part = part_of(op, state, 0)
-    layout = memory_layout(base.type, part.type, indices)
+    layout = stored_layout(base.type, part.type, indices, part.layout)
     if layout is None:
         raise cannot(op, f"to {base.type} at these indices", "store whole tiles")
     registers = relaid(state, part, layout)

@@ -125,13 +125,7 @@ def table_of(
     free[:, grid.places.reshape(-1)] = is_free[:, wanted]
     shape = (grid.count, SUBLANES, LANES, packing_of(layout))
     table, free = table.reshape(shape), free.reshape(2, *shape)
-    # A replicated dimension is the first sublane, or lane, in all of them.
-    if layout.offsets[0] is None:
-        table = np.broadcast_to(table[:, :1, :, :1], shape)
-        free = np.broadcast_to(free[:, :, :1, :, :1], (2, *shape))
-    if layout.offsets[1] is None:
-        table = np.broadcast_to(table[:, :, :1], shape)
-        free = np.broadcast_to(free[:, :, :, :1], (2, *shape))
+    table, free = grid.repeated(table), np.stack([grid.repeated(one) for one in free])
     return _nearest(table, free, packing_of(parts[0].layout))
 
 
@@ -144,7 +138,9 @@ def _places(state: Registers, parts: Sequence[Part]) -> tuple[Places, Any]:
     for part in parts:
         grid = grid_of(part.layout, part.type, state.op)
         places.append(grid.places.reshape(-1) + begin)
-        free.append(np.broadcast_to(np.array(grid.replicated)[:, None], (2, places[-1].size)))
+        # Other sublanes of one tile hold the same, but not those of others.
+        anywhere = np.array((grid.replicated[0] and grid.tiles == 1, grid.replicated[1]))
+        free.append(np.broadcast_to(anywhere[:, None], (2, places[-1].size)))
         begin += grid.count * _WORDS * packing_of(part.layout)
     return np.concatenate(places), np.concatenate(free, axis=1)
 

@@ -9,10 +9,9 @@ from xdsl.rewriter import Rewriter
 
 from mlirhlo.dialects.tpu.attributes import VectorLayoutAttr
 from mlirhlo.mosaic.pipeline.building import build, insert, is_vector
-from mlirhlo.mosaic.pipeline.registers.moving import relaid
+from mlirhlo.mosaic.pipeline.layouts import layout_of
 from mlirhlo.mosaic.pipeline.registers.shapes import part_of
 from mlirhlo.mosaic.pipeline.registers.state import Registers, grid_of, register_type
-from mlirhlo.mosaic.pipeline.vector_layout import native
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,21 +29,22 @@ def expanded(op: Operation, state: Registers) -> list[SSAValue]:
     operands: list[SSAValue] = []
     for at, value in enumerate(op.operands):
         if is_vector(value.type):
-            operands += relaid(state, part_of(op, state, at), native(value.type))
+            operands += part_of(op, state, at).registers
         else:
             operands.append(value)
     return operands
 
 
-def types_of(types: Sequence[Attribute], op: Operation) -> list[Attribute]:
-    """Types, with those of registers for vectors."""
+def types_of(values: Sequence[SSAValue], op: Operation) -> list[Attribute]:
+    """The types of values, with those of registers for vectors."""
     found: list[Attribute] = []
-    for type_ in types:
-        if is_vector(type_):
-            layout = native(type_)
-            found += [register_type(layout, type_)] * grid_of(layout, type_, op).count
+    for value in values:
+        layout = layout_of(value)
+        if layout is None:
+            found.append(value.type)
         else:
-            found.append(type_)
+            count = grid_of(layout, value.type, op).count
+            found += [register_type(layout, value.type)] * count
     return found
 
 
@@ -62,7 +62,7 @@ def with_regions(op: Operation, state: Registers) -> Operation:
     regions = [op.detach_region(region) for region in list(op.regions)]
     new = type(op).create(
         operands=expanded(op, state),
-        result_types=types_of([result.type for result in op.results], op),
+        result_types=types_of(op.results, op),
         properties=op.properties,
         attributes=op.attributes,
         regions=regions,
@@ -74,11 +74,11 @@ def with_regions(op: Operation, state: Registers) -> Operation:
     values: list[SSAValue] = []
     at = 0
     for result in op.results:
-        count = len(types_of((result.type,), op))
+        count, layout = len(types_of((result,), op)), layout_of(result)
         registers = list(new.results[at : at + count])
         at += count
-        if is_vector(result.type):
-            values.append(state.rolled(registers, result.type, native(result.type)))
+        if layout is not None:
+            values.append(state.rolled(registers, result.type, layout))
         else:
             values += registers
     for result, value in zip(op.results, values, strict=True):
@@ -93,11 +93,11 @@ def _carry(block: Block, state: Registers, op: Operation) -> None:
     first = block.first_op
     assert first is not None
     for argument in list(block.args):
-        if not is_vector(argument.type):
+        type_, layout = argument.type, layout_of(argument)
+        if layout is None:
             continue
-        type_, layout = argument.type, native(argument.type)
         made: list[SSAValue] = []
-        for register in types_of((type_,), op):
+        for register in types_of((argument,), op):
             new = block.insert_arg(register, argument.index)
             new.name_hint = argument.name_hint
             made.append(new)

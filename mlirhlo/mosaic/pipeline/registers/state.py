@@ -26,7 +26,7 @@ from mlirhlo.mosaic.pipeline.building import (
     vector_type,
 )
 from mlirhlo.mosaic.pipeline.faults import cannot
-from mlirhlo.mosaic.pipeline.vector_layout import layouts_of, native
+from mlirhlo.mosaic.pipeline.layouts import layouts_of, native
 from mlirhlo.mosaic.target.tiling import shape_in
 
 MOST = 1 << 14

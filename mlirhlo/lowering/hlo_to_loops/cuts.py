@@ -21,7 +21,9 @@ Region: TypeAlias = "Sequence[tuple[int, int]]"
 """A range of each dimension."""
 
 _MOST_REGIONS = 12
-"""More are not worth the code."""
+"""More are not worth the code, where edges cross."""
+_MOST_PIECES = 64
+"""More are not, along one dimension: choosing takes as much code as the regions have together."""
 
 
 def regions(outputs: Sequence[SSAValue], operands: Sequence[SSAValue]) -> list[Region]:
@@ -42,7 +44,8 @@ def regions(outputs: Sequence[SSAValue], operands: Sequence[SSAValue]) -> list[R
         list(pairwise(sorted(c for c in found if 0 <= c <= size)))
         for found, size in zip(cuts, sizes, strict=True)
     ]
-    if prod(map(len, ranges)) > _MOST_REGIONS:
+    crossed = sum(len(pieces) > 1 for pieces in ranges) > 1
+    if prod(map(len, ranges)) > (_MOST_REGIONS if crossed else _MOST_PIECES):
         return [[(0, size) for size in sizes]]
     return [list(region) for region in product(*ranges)]
 

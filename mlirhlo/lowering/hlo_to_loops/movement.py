@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from xdsl.dialects import arith
+from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from mlirhlo.diagnostics import error
@@ -229,9 +230,8 @@ def _pad(e: Elements, op: PadOp, place: Place) -> Value:
             exact = b.integer(arith.RemSIOp, value, divisor)
             low = b.andi(low, b.cmpi("eq", exact, b.constant(0, value.type)))
             value = b.integer(arith.DivSIOp, value, divisor)
-            moved = _coordinate(e, value)
         here = b.andi(low, b.cmpi("slt", value, b.constant(size, value.type)))
-        inside = here if inside is None else b.andi(inside, here)
+        inside = here if inside is None else _both(e, inside, here)
         source.append(clamped(e, value, size))
     outer = e.at(op.padding_value, ())
     if inside is None:
@@ -244,19 +244,26 @@ def _pad(e: Elements, op: PadOp, place: Place) -> Value:
 
 
 def lane_values(e: Elements, c: Coordinate) -> SSAValue:
-    """A coordinate as one value: of vectors all lanes."""
-    return e.places.vector(c) if e.lanes else e.b.index(c.base)
+    """A coordinate as one value: that of all lanes where it is the same, else a vector of theirs."""
+    return e.b.index(c.base) if c.uniform else e.places.vector(c)
 
 
-def _coordinate(e: Elements, value: SSAValue) -> Coordinate:
-    return Coordinate(0, 0, value) if e.lanes else Coordinate(value)
+def _coordinate(value: SSAValue) -> Coordinate:
+    return Coordinate(value) if value.type == INDEX else Coordinate(0, 0, value)
+
+
+def _both(e: Elements, x: SSAValue, y: SSAValue) -> SSAValue:
+    """Two conditions, of which one may be of all lanes."""
+    if x.type != y.type:
+        x, y = (e.b.broadcast(v, e.lanes) if v.type == i1 else v for v in (x, y))
+    return e.b.andi(x, y)
 
 
 def clamped(e: Elements, value: SSAValue, size: int) -> Coordinate:
     """A coordinate brought into [0, size)."""
     b = e.b
     low = b.integer(arith.MaxSIOp, value, b.constant(0, value.type))
-    return _coordinate(e, b.integer(arith.MinSIOp, low, b.constant(max(size - 1, 0), value.type)))
+    return _coordinate(b.integer(arith.MinSIOp, low, b.constant(max(size - 1, 0), value.type)))
 
 
 @emits("concatenate")
@@ -340,10 +347,10 @@ def _dynamic_update_slice(e: Elements, op: DynamicUpdateSliceOp, place: Place) -
             continue
         first = start_index(e, start, most)
         value = lane_values(e, place[d])
-        local = b.subi(value, e.splat(first))
+        local = b.subi(value, first if value.type == INDEX else e.splat(first))
         low = b.cmpi("sge", local, b.constant(0, local.type))
         here = b.andi(low, b.cmpi("slt", local, b.constant(taken[d], local.type)))
-        inside = here if inside is None else b.andi(inside, here)
+        inside = here if inside is None else _both(e, inside, here)
         source.append(clamped(e, local, taken[d]))
     if inside is None:
         return e.at(update, source)
@@ -394,5 +401,5 @@ def _gather(e: Elements, op: GatherOp, place: Place) -> Value:
             continue
         (x,) = e.at(indices, index_at)
         start = _clamped_start(e.b, x, element, most)
-        source.append(e.places.sum(_coordinate(e, start), inner))
+        source.append(e.places.sum(_coordinate(start), inner))
     return e.at(operand, source)

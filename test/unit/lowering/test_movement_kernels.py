@@ -111,6 +111,14 @@ MOVES = {
     "edges": "f32[9,40] pad(f32[5,30] x, f32[] z), padding=1_3x4_6",
     "edges that crop": "f32[6,28] pad(f32[5,30] x, f32[] z), padding=-1_2x3_-5",
     "edges inside": "f32[12,30] pad(f32[5,30] x, f32[] z), padding=1_2_1x0_0",
+    "edges inside of both": "f32[12,90] pad(f32[5,30] x, f32[] z), padding=1_2_1x1_1_2",
+    "edges inside that crop": "f32[7,61] pad(f32[5,30] x, f32[] z), padding=-1_-1_1x0_2_1",
+    "pieces": "f32[20,21] concatenate("
+    + ", ".join(f"f32[1,21] x{n}" for n in range(20))
+    + "), dimensions={0}",
+    "more pieces than are regions": "s32[70,5] concatenate("
+    + ", ".join(f"s32[1,5] x{n}" for n in range(70))
+    + "), dimensions={0}",
     "nothing but edges": "f32[4,30] pad(f32[5,30] x, f32[] z), padding=-5_4x0_0",
     "backwards": "bf16[7,33] reverse(bf16[7,33] x), dimensions={0,1}",
     "rows of a table": (
@@ -131,6 +139,12 @@ def test_moves(name: str) -> None:
     shapes: list[Any] = [p.shape for p in module.hlo.entry.parameters]
     arguments = [draw(rng, str(s).split("[")[0], s.dimensions) for s in shapes]
     agrees(MOVES[name], arguments)
+
+
+@pytest.mark.parametrize("name", ["edges inside", "more pieces than are regions"])
+def test_lines_are_chosen_whole(name: str) -> None:
+    """A choice that is the same for all lanes gathers nothing."""
+    assert "vector.gather" not in str(loops_of(mlirhlo.parse(MOVES[name])))
 
 
 def test_blocks_through_a_chain() -> None:

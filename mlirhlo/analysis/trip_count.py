@@ -2,6 +2,8 @@
 
     i = init;  while (i < n) i += step        with constants, in integers that do not wrap around
 
+Limit and step may be elements of the state that the body hands on; all of it may stand in calls.
+
 Source: behaviour of XLA's trip count analysis.
 """
 
@@ -10,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from mlirhlo.dialects.hlo.element_types import Kind
 from mlirhlo.dialects.hlo.ops import (
     AddOp,
+    CallOp,
     CompareOp,
     ConstantOp,
     ConvertOp,
@@ -85,13 +88,15 @@ class Counter:
 
 def counter_of(op: WhileOp, computations: Mapping[str, ComputationOp]) -> Counter | None:
     """The counter that alone decides how often the loop runs; None when there is no such."""
-    condition, body = computations[op.condition], computations[op.body]
-    test = condition.root
-    if not isinstance(test, CompareOp) or not isinstance(op.shape, TupleShape):
+    if not isinstance(op.shape, TupleShape):
+        return None
+    loop = _Loop(op, computations)
+    test, inside = loop.made(computations[op.condition].root.output)
+    if not isinstance(test, CompareOp):
         return None
     for at, direction in ((0, test.direction), (1, _FLIPPED[test.direction])):
-        index = _state_index(test.inputs[at])
-        limit = _constant(test.inputs[1 - at])
+        index = loop.state_index(test.inputs[at], inside)
+        limit = loop.fixed(test.inputs[1 - at], inside)
         if index is None or limit is None:
             continue
         shape = op.shape.elements[index]
@@ -99,15 +104,10 @@ def counter_of(op: WhileOp, computations: Mapping[str, ComputationOp]) -> Counte
             return None
         if shape.element_type.kind not in (Kind.SIGNED, Kind.UNSIGNED):
             return None
-        init = _initial(op, index)
-        step = _step(body, index)
+        init, step = loop.initial(index), loop.step(index)
         if init is None or step is None:
-            return None
-        bits = shape.element_type.bits
-        signed = shape.element_type.kind is Kind.SIGNED
-        low = -(1 << (bits - 1)) if signed else 0
-        high = (1 << (bits - 1)) - 1 if signed else (1 << bits) - 1
-        return Counter(index, init, step, limit, direction, low, high)
+            continue
+        return Counter(index, init, step, limit, direction, *_range(shape))
     return None
 
 
@@ -117,46 +117,98 @@ def trip_count(op: WhileOp, computations: Mapping[str, ComputationOp]) -> int | 
     return None if found is None else found.trip_count
 
 
-def _same(value: SSAValue) -> SSAValue:
-    while isinstance(value.owner, CopyOp):
-        value = value.owner.inputs[0]
-    return value
+def _range(shape: ArrayShape) -> tuple[int, int]:
+    """Least and greatest value of a shape of integers."""
+    bits = shape.element_type.bits
+    if shape.element_type.kind is Kind.SIGNED:
+        return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+    return 0, (1 << bits) - 1
 
 
-def _state_index(value: SSAValue) -> int | None:
-    """Place in the state that the value is."""
-    owner = _same(value).owner
-    if isinstance(owner, GetTupleElementOp) and isinstance(owner.operand.owner, ParameterOp):
-        return owner.index
-    return None
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """A call that has been entered, and where that stands; None for what no call is about."""
+
+    call: CallOp
+    outer: _Frame | None
 
 
-def _constant(value: SSAValue) -> int | None:
-    owner = _same(value).owner
-    if isinstance(owner, ConvertOp):
-        owner = owner.inputs[0].owner
-    if not isinstance(owner, ConstantOp) or owner.literal is None or owner.literal.is_elided:
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """Follows values of a loop through copies and calls."""
+
+    op: WhileOp
+    computations: Mapping[str, ComputationOp]
+
+    def made(
+        self, value: SSAValue, frame: _Frame | None = None
+    ) -> tuple[Operation | Block, _Frame | None]:
+        """What makes the value, and in which call."""
+        while True:
+            owner = value.owner
+            if isinstance(owner, CopyOp):
+                value = owner.inputs[0]
+            elif isinstance(owner, CallOp):
+                frame = _Frame(owner, frame)
+                value = self.computations[owner.to_apply].root.output
+            elif isinstance(owner, ParameterOp) and frame is not None:
+                value, frame = frame.call.inputs[owner.parameter_number], frame.outer
+            else:
+                return owner, frame
+
+    def state_index(self, value: SSAValue, frame: _Frame | None) -> int | None:
+        """Place in the state that a value of body or condition is."""
+        owner, frame = self.made(value, frame)
+        if not isinstance(owner, GetTupleElementOp):
+            return None
+        whole, _ = self.made(owner.operand, frame)
+        return owner.index if isinstance(whole, ParameterOp) else None
+
+    def constant(self, value: SSAValue, frame: _Frame | None) -> int | None:
+        """The integer that a scalar is."""
+        owner, frame = self.made(value, frame)
+        if isinstance(owner, ConvertOp) and isinstance(shape := owner.shape, ArrayShape):
+            found = self.constant(owner.inputs[0], frame)
+            if found is None or shape.element_type.kind not in (Kind.SIGNED, Kind.UNSIGNED):
+                return None
+            low, high = _range(shape)
+            return found if low <= found <= high else None
+        if not isinstance(owner, ConstantOp) or owner.literal is None or owner.literal.is_elided:
+            return None
+        if not isinstance(owner.shape, ArrayShape) or owner.shape.dimensions:
+            return None
+        number = owner.literal.item()
+        return number if isinstance(number, int) and not isinstance(number, bool) else None
+
+    def next(self, index: int) -> tuple[SSAValue, _Frame | None] | None:
+        """What the body makes of an element of the state."""
+        root, frame = self.made(self.computations[self.op.body].root.output)
+        return (root.inputs[index], frame) if isinstance(root, TupleOp) else None
+
+    def fixed(self, value: SSAValue, frame: _Frame | None) -> int | None:
+        """The integer that a scalar of body or condition is in every round."""
+        index = self.state_index(value, frame)
+        if index is None:
+            return self.constant(value, frame)
+        after = self.next(index)
+        is_kept = after is not None and self.state_index(*after) == index
+        return self.initial(index) if is_kept else None
+
+    def initial(self, index: int) -> int | None:
+        """The integer that an element of the state starts with."""
+        start, frame = self.made(self.op.inputs[0])
+        return self.constant(start.inputs[index], frame) if isinstance(start, TupleOp) else None
+
+    def step(self, index: int) -> int | None:
+        """What the body adds to an element of the state."""
+        after = self.next(index)
+        if after is None:
+            return None
+        owner, frame = self.made(*after)
+        if isinstance(owner, AddOp | SubtractOp):
+            sides = ((0, 1), (1, 0)) if isinstance(owner, AddOp) else ((0, 1),)
+            for mine, other in sides:
+                step = self.fixed(owner.inputs[other], frame)
+                if self.state_index(owner.inputs[mine], frame) == index and step is not None:
+                    return -step if isinstance(owner, SubtractOp) else step
         return None
-    if not isinstance(owner.shape, ArrayShape) or owner.shape.dimensions:
-        return None
-    number = owner.literal.item()
-    return number if isinstance(number, int) and not isinstance(number, bool) else None
-
-
-def _initial(op: WhileOp, index: int) -> int | None:
-    start = _same(op.inputs[0]).owner
-    return _constant(start.inputs[index]) if isinstance(start, TupleOp) else None
-
-
-def _step(body: ComputationOp, index: int) -> int | None:
-    root = body.root
-    if not isinstance(root, TupleOp):
-        return None
-    owner = _same(root.inputs[index]).owner
-    if isinstance(owner, AddOp | SubtractOp):
-        sides = ((0, 1), (1, 0)) if isinstance(owner, AddOp) else ((0, 1),)
-        for mine, other in sides:
-            step = _constant(owner.inputs[other])
-            if _state_index(owner.inputs[mine]) == index and step is not None:
-                return -step if isinstance(owner, SubtractOp) else step
-    return None

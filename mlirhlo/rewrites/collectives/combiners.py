@@ -9,6 +9,8 @@ from typing import ClassVar
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.attributes.base import integer
+from mlirhlo.dialects.hlo.attributes.sharding import ShardingAttr
+from mlirhlo.dialects.hlo.attributes.sharding_values import Sharding
 from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import OP_CLASSES, Instruction
@@ -46,12 +48,16 @@ class _Combiner(HloPass):
         keys: dict[Hashable, list[Instruction]] = {}
         for op in instructions:
             if op.opcode.name == self.opcode and _is_plain(op):
-                keys.setdefault(key_of(op, around), []).append(op)
+                keys.setdefault(self._key(op, around), []).append(op)
         changed = False
         for members in keys.values():
             if len(members) > 1:
                 changed |= self._join(computation, members)
         return changed
+
+    def _key(self, op: Instruction, around: Surroundings) -> Hashable:
+        """Equal for those that may be joined."""
+        return key_of(op, around), op.properties.get("sharding")
 
     def _join(self, computation: ComputationOp, members: Sequence[Instruction]) -> bool:
         """Members that are as many of their kind away from the parameters do not depend on each other."""
@@ -98,11 +104,16 @@ def _combine(group: Sequence[Instruction]) -> None:
     block = last.parent_block()
     assert block is not None
     shapes = tuple(op.shape for op in group)
-    properties = {k: v for k, v in group[0].properties.items() if k not in ("proto_id", "sharding")}
+    properties = {k: v for k, v in group[0].properties.items() if k != "proto_id"}
+    sharding = group[0].properties.get("sharding")
+    if isinstance(sharding, ShardingAttr):
+        properties["sharding"] = ShardingAttr(Sharding.tuple_of([sharding.data] * len(group)))
     joined = make(last.opcode.name, [op.inputs[0] for op in group], TupleShape(shapes), properties)
     block.insert_op_before(joined, last)
     for index, op in enumerate(group):
         part = make("get-tuple-element", (joined,), op.shape, {"index": integer(index)})
+        if sharding is not None:
+            part.properties["sharding"] = sharding
         block.insert_op_before(part, last)
         op.output.replace_all_uses_with(part.output)
     for op in group:
@@ -144,7 +155,8 @@ class AllReduceCombinerPass(_Combiner):
         %a = f32[8] all-reduce(%x), …   %b = f32[4] all-reduce(%y), …
           =>   %t = (f32[8], f32[4]) all-reduce(%x, %y), …   %a = … index=0   %b = … index=1
 
-    None depends on another; bounded by bytes and by count. Source: XLA's pass of this name.
+    None depends on another; bounded by bytes and by count. Shardings are equal, and kept.
+    Source: XLA's pass of this name.
     """
 
     name = "all-reduce-combiner"
@@ -185,7 +197,7 @@ class ReduceScatterCombinerPass(_Combiner):
 
 @dataclass(frozen=True)
 class CollectivePermuteCombinerPass(_Combiner):
-    """Joins collective-permutes of the same pairs into one of several arrays.
+    """Joins collective-permutes of the same pairs and channel into one of several arrays.
 
     Before and after:
 
@@ -197,3 +209,10 @@ class CollectivePermuteCombinerPass(_Combiner):
 
     name = "collective-permute-combiner"
     opcode: ClassVar[str] = "collective-permute"
+
+    ignore_channel_id: bool = False
+    """Joins those of different channels too; the first of them stands for all. XLA's `xla_ignore_channel_id`."""
+
+    def _key(self, op: Instruction, around: Surroundings) -> Hashable:
+        channel = None if self.ignore_channel_id else op.properties.get("channel_id")
+        return super()._key(op, around), channel

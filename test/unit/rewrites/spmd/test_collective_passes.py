@@ -99,7 +99,7 @@ CASES = {
     ),
     "collective-permute-combiner": (
         """p = f32[8,6] collective-permute(x), channel_id=1, source_target_pairs={{0,1},{1,2},{2,0}}
-        q = f32[8,6] collective-permute(y), channel_id=2, source_target_pairs={{0,1},{1,2},{2,0}}
+        q = f32[8,6] collective-permute(y), channel_id=1, source_target_pairs={{0,1},{1,2},{2,0}}
         ROOT r = (f32[8,6], f32[8,6]) tuple(p, q)""",
         2,
         1,

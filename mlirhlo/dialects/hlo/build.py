@@ -144,6 +144,16 @@ def make(
     return create(OP_CLASSES[opcode], values, type_of(shape), own, name)
 
 
+def wait_for(op: Instruction, others: Sequence[SSAValue]) -> bool:
+    """Makes the instructions of these results control predecessors too; whether any was not yet."""
+    waits = op.control_predecessors
+    more = [value for value in dict.fromkeys(others) if value not in waits]
+    if more:
+        op.operands = [*op.operands, *more]
+        op.properties[CONTROL_PREDECESSORS] = integer(len(waits) + len(more))
+    return bool(more)
+
+
 class _Collector:
     """What CPython's collector cannot know of objects that joined its oldest generation unseen."""
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from mlirhlo.dialects.hlo.attributes.base import integer, integers
+from mlirhlo.dialects.hlo.attributes.base import integers
 from mlirhlo.dialects.hlo.attributes.dimensions import (
     Padding,
     PaddingAttr,
@@ -16,6 +16,7 @@ from mlirhlo.dialects.hlo.attributes.dimensions import (
     SliceAttr,
     SliceDimension,
 )
+from mlirhlo.dialects.hlo.build import wait_for
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.ops import BroadcastOp, ConstantOp, Instruction, ReshapeOp, TransposeOp
@@ -24,7 +25,7 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, compatible
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.algsimp.options import AlgsimpOptions
 from mlirhlo.rewrites.rules import Rewriter
-from mlirhlo.rewrites.tuple_simplifier import hand_sharding_on
+from mlirhlo.rewrites.tuple_simplifier import hand_on
 
 InstructionT = TypeVar("InstructionT", bound=Instruction)
 
@@ -167,7 +168,7 @@ def forward(op: Instruction, rewriter: Rewriter, value: SSAValue) -> None:
     assert isinstance(owner, Instruction)
     if mine is not None and mine != owner.properties.get("frontend_attributes"):
         return
-    if not hand_sharding_on(op, value):
+    if not hand_on(op, value):
         return
     before = _owners(op)
     rewriter.replace_by_value(op, value)
@@ -259,10 +260,7 @@ class Builder:
             for key in ("sharding", "frontend_attributes"):
                 if key in op.properties and key not in last.properties:
                     last.properties[key] = op.properties[key]
-            waits = op.control_predecessors
-            if waits:
-                last.operands = [*last.operands, *waits]
-                last.properties[CONTROL_PREDECESSORS] = integer(len(waits))
+            wait_for(last, op.control_predecessors)
             made = [m for m in self.made if m is not last]
             self.rewriter.replace(op, [*made, last])
         elif op.control_predecessors:

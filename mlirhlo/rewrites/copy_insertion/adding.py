@@ -10,11 +10,10 @@ from xdsl.ir import Operation, SSAValue
 from mlirhlo.analysis.dataflow import ShapeIndex
 from mlirhlo.analysis.proposed_copies import READERS
 from mlirhlo.analysis.single_values import SingleValues
-from mlirhlo.dialects.hlo.attributes.base import integer
-from mlirhlo.dialects.hlo.build import make
+from mlirhlo.dialects.hlo.build import make, wait_for
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import CopyOp, ParameterOp
-from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
+from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.tuple_parts import insert_before, replace_parts, set_operand
 
@@ -49,22 +48,12 @@ def add_copies(
     known = set(kept)
     for copy, other in proposed.waits.items():
         if copy in known and other in known:
-            waiting += _wait(made.get(copy, copy), made.get(other, other))
+            waiting += wait_for(made.get(copy, copy), [made.get(other, other).output])
     if results:
         end = module.entry.terminator
         value, _ = _copied(end.root, results, end)
         set_operand(end, 0, value)
     return max(len(made) + len(results), waiting)
-
-
-def _wait(op: Instruction, other: Instruction) -> bool:
-    """Lets `op` run after another one; whether it did not wait for that before."""
-    waits = op.control_predecessors
-    if other.output in waits:
-        return False
-    op.operands = [*op.operands, other.output]
-    op.properties[CONTROL_PREDECESSORS] = integer(len(waits) + 1)
-    return True
 
 
 def _copied(

@@ -25,7 +25,15 @@ from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter, inherit
 from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
 from mlirhlo.rewrites.while_loop_constant_sinking import sink_value
-from mlirhlo.rewrites.while_loops import Loop, count_calls, keep_elements, part, understood
+from mlirhlo.rewrites.while_loops import (
+    Loop,
+    count_calls,
+    flatten_state,
+    has_nested_state,
+    keep_elements,
+    part,
+    understood,
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +48,7 @@ class SimplifyWhileLoopsPass(HloPass):
     An element that the body only hands on and nobody reads leaves the state; users of the result read
     its initial value. So do elements that nobody reads but to compute each other, and those that are
     always the same constant. Of two elements that start and change alike one stays, and none that is
-    a constant. Loops with side effects in
+    a constant. A state that holds tuples becomes one of their elements. Loops with side effects in
     the condition, control dependencies, or a computation that others call are left alone.
     Source: reference of the passes, "WhileLoopSimplifier".
     """
@@ -52,7 +60,12 @@ class SimplifyWhileLoopsPass(HloPass):
         loops = module.candidates(WhileOp)
         if not loops:
             return False
-        changed = inlined = False
+        changed = _flatten(module)
+        if changed:
+            TupleSimplifierPass().run(module.afresh(), trace)
+            module = module.afresh()
+            loops = module.candidates(WhileOp)
+        inlined = False
         effects = SideEffects.of(module)
         computations = module.by_name()
         calls = module.known(count_calls)
@@ -76,6 +89,22 @@ class SimplifyWhileLoopsPass(HloPass):
             TupleSimplifierPass().run(module.afresh(), trace)
             DcePass().run(module.afresh(), trace)
         return changed
+
+
+def _flatten(module: HloModule) -> bool:
+    """Makes nested states flat, where nobody else calls body or condition; whether there were any."""
+    loops = [op for op in module.candidates(WhileOp) if has_nested_state(op)]
+    computations, calls = module.by_name(), module.known(count_calls) if loops else {}
+    changed = False
+    for op in loops:
+        assert isinstance(op, WhileOp)
+        parts = computations[op.body], computations[op.condition]
+        is_own = all(calls[name] == 1 for name in (op.body, op.condition))
+        marked = (op, parts[0].root, *parts[0].parameters)
+        if is_own and not any("sharding" in m.properties or m.control_predecessors for m in marked):
+            flatten_state(op, *parts)
+            changed = True
+    return changed
 
 
 def _run_once(op: WhileOp) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.build import make
@@ -20,7 +20,9 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
+from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.rules import inherit
+from mlirhlo.rewrites.tuple_parts import insert_before
 
 
 @dataclass(slots=True)
@@ -180,3 +182,73 @@ def keep_elements(loop: Loop, kept: Sequence[int]) -> None:
     new.instruction_name = name
     op.detach()
     op.erase()
+
+
+def has_nested_state(op: Instruction) -> bool:
+    """Whether the state is a tuple that has tuples among its elements."""
+    shape = op.shape
+    return isinstance(shape, TupleShape) and any(isinstance(e, TupleShape) for e in shape.elements)
+
+
+def flatten_state(op: WhileOp, body: ComputationOp, condition: ComputationOp) -> None:
+    """Makes the state one tuple of all arrays and tokens; nobody else may call body and condition.
+
+    What read the state, a parameter or the result, reads tuples that are built of its parts.
+    """
+    block = op.parent
+    assert block is not None
+    start = _flat(op.inputs[0], op)
+    for computation in (body, condition):
+        (old,) = computation.parameters
+        readers = [(use.operation, use.index) for use in old.output.uses]
+        state = retype_parameter(computation, start.shape)
+        place = state.next_op
+        assert place is not None
+        whole = _nested(op.shape, _parts(state.output, place), place)
+        for reader, index in readers:
+            reader.operands[index] = whole
+    end = body.terminator
+    end.operands[0] = _flat(end.root, end).output
+    # Its backend configuration may name elements by their places.
+    properties = {k: v for k, v in op.properties.items() if k != "backend_config"}
+    new = make("while", [start], start.shape, properties)
+    block.insert_op_before(new, op)
+    whole = _nested(op.shape, _parts(new.output, op), op)
+    name = op.instruction_name
+    op.output.replace_all_uses_with(whole)
+    whole.name_hint = None
+    new.instruction_name = name
+    op.detach()
+    op.erase()
+
+
+def _flat(value: SSAValue, place: Operation) -> Instruction:
+    """A tuple of all arrays and tokens in a tuple, before `place`."""
+    leaves: list[SSAValue] = []
+
+    def collect(value: SSAValue) -> None:
+        for element in _parts(value, place):
+            if isinstance(shape_of(element.type), TupleShape):
+                collect(element)
+            else:
+                leaves.append(element)
+
+    collect(value)
+    shape = TupleShape(tuple(shape_of(leaf.type) for leaf in leaves))
+    return insert_before(place, make("tuple", leaves, shape))
+
+
+def _parts(value: SSAValue, place: Operation) -> list[SSAValue]:
+    """The elements of a tuple, read before `place`."""
+    shape = shape_of(value.type)
+    assert isinstance(shape, TupleShape)
+    reads = [part(value, k, element) for k, element in enumerate(shape.elements)]
+    return [insert_before(place, read).output for read in reads]
+
+
+def _nested(shape: Shape, leaves: list[SSAValue], place: Operation) -> SSAValue:
+    """A value of this shape, built before `place` of the first of `leaves`, which it takes away."""
+    if not isinstance(shape, TupleShape):
+        return leaves.pop(0)
+    elements = [_nested(element, leaves, place) for element in shape.elements]
+    return insert_before(place, make("tuple", elements, shape)).output

@@ -11,8 +11,10 @@ ARRAY = f"f32[{SIZE}]"
 class Program:
     """One module; `text` is its HLO."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, nested: bool = False) -> None:
+        """`nested`: the arrays of a loop are a tuple in its state."""
         self.random = random.Random(seed)
+        self.nested = nested
         self.computations: list[str] = []
         self.number = 0
         self.text = self.module()
@@ -76,20 +78,21 @@ class Program:
         """A loop over a counter and some arrays."""
         pick = self.random
         count = pick.randint(1, 3)
-        state = "(" + ", ".join(["s32[]", *[ARRAY] * count]) + ")"
+        arrays = ", ".join([ARRAY] * count)
+        state = f"(s32[], ({arrays}))" if self.nested else f"(s32[], {arrays})"
         body, condition, name = self.name("body"), self.name("condition"), self.name("loop")
         inside = [
             f"  s = {state} parameter(0)",
             "  i = s32[] get-tuple-element(s), index=0",
             "  zero = s32[] constant(0)",
             "  one = s32[] constant(1)",
-            *(f"  e.{k} = {ARRAY} get-tuple-element(s), index={k + 1}" for k in range(count)),
+            *self.elements(state, "s", [f"e.{k}" for k in range(count)]),
             "  next = s32[] add(i, one)",
         ]
         own = [f"e.{k}" for k in range(count)]
         self.instructions(inside, own, pick.randint(0, 4), depth - 1)
         following = [pick.choice(own) for _ in range(count)]
-        inside.append(f"  ROOT r = {state} tuple(next, {', '.join(following)})")
+        inside += self.state("ROOT r", state, "next", following)
         self.computations.append("\n".join([f"{body} {{", *inside, "}"]))
         self.computations.append(
             f"{condition} {{\n  s = {state} parameter(0)\n"
@@ -97,12 +100,34 @@ class Program:
             "  ROOT c = pred[] compare(i, n), direction=LT\n}"
         )
         init = self.name("init")
-        lines.append(f"  {init} = {state} tuple(zero, {', '.join(pick.choices(pool, k=count))})")
+        lines += self.state(init, state, "zero", pick.choices(pool, k=count))
         lines.append(f"  {name} = {state} while({init}), condition={condition}, body={body}")
-        for k in range(count):
-            made = self.name("v")
-            lines.append(f"  {made} = {ARRAY} get-tuple-element({name}), index={k + 1}")
-            pool.append(made)
+        results = [self.name("v") for _ in range(count)]
+        lines += self.elements(state, name, results)
+        pool += results
+
+    def state(self, name: str, shape: str, counter: str, arrays: list[str]) -> list[str]:
+        """The lines that build a loop's state."""
+        whole = ", ".join(arrays)
+        if not self.nested:
+            return [f"  {name} = {shape} tuple({counter}, {whole})"]
+        inner = self.name("inner")
+        return [
+            f"  {inner} = {shape[len('(s32[], ') : -1]} tuple({whole})",
+            f"  {name} = {shape} tuple({counter}, {inner})",
+        ]
+
+    def elements(self, shape: str, state: str, names: list[str]) -> list[str]:
+        """The lines that read the arrays of a loop's state."""
+        lines: list[str] = []
+        source, first = state, 1
+        if self.nested:
+            source, first = self.name("inner"), 0
+            lines.append(
+                f"  {source} = {shape[len('(s32[], ') : -1]} get-tuple-element({state}), index=1"
+            )
+        read = f"get-tuple-element({source}), index="
+        return lines + [f"  {n} = {ARRAY} {read}{first + k}" for k, n in enumerate(names)]
 
     def conditional(self, lines: list[str], pool: list[str], depth: int) -> None:
         """A choice between two ways to make some arrays."""

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, Kind
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.rewrites.float_normalization import FloatNormalizationPass
 
 _OF_BITS = frozenset({"count-leading-zeros", "popcnt", "shift-right-logical"})
 """Opcodes that see the bits that widening adds."""
+
+_OF_SIGNS = frozenset({"shift-right-arithmetic"})
+"""Opcodes that see the sign, which unsigned numbers lose when they are widened."""
 
 _DOC = """Computes in {high} what the target cannot compute in {low}.
 
@@ -25,7 +29,9 @@ class _NarrowIntegers(FloatNormalizationPass):
     """Integers of four bits: sums and products of eight bits end in the same four."""
 
     def _is_wanted(self, op: Instruction) -> bool:
-        return op.opcode.name not in _OF_BITS and super()._is_wanted(op)
+        is_unsigned = PRIMITIVE_TYPES[self.low].kind is Kind.UNSIGNED
+        seen = _OF_BITS | _OF_SIGNS if is_unsigned else _OF_BITS
+        return op.opcode.name not in seen and super()._is_wanted(op)
 
 
 def _pass(
@@ -52,6 +58,9 @@ F8e5m2fnuzNormalizationPass = _pass("f8e5m2fnuz", "f16", FloatNormalizationPass)
 F8e8m0fnuNormalizationPass = _pass("f8e8m0fnu", "f32", FloatNormalizationPass)
 F4e2m1fnNormalizationPass = _pass("f4e2m1fn", "f16", FloatNormalizationPass)
 
-_SEEN = "Counting bits and shifting zeros in from above stay, which would see the bits that widening adds.\n\n"
-S4NormalizationPass = _pass("s4", "s8", _NarrowIntegers, _SEEN)
-U4NormalizationPass = _pass("u4", "u8", _NarrowIntegers, _SEEN)
+_S4 = "Counting bits and shifting zeros in from above stay, which would see the bits that widening adds.\n\n"
+_U4 = (
+    "Counting bits and shifting to the right stay, which would see the bits that widening adds.\n\n"
+)
+S4NormalizationPass = _pass("s4", "s8", _NarrowIntegers, _S4)
+U4NormalizationPass = _pass("u4", "u8", _NarrowIntegers, _U4)

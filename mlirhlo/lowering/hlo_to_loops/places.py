@@ -193,6 +193,10 @@ class Places:
             return b.vector_load(buffer, bases, lanes, self.mask)
         if affine and 1 < distance <= _NEAR and self.mask is None:
             return self._apart(buffer, bases, distance)
+        if affine and -_NEAR <= distance < 0 and self.mask is None:
+            turned = [self._from_the_last(c) for c in place]
+            value = self._read(buffer, turned, sizes)
+            return b.shuffle(value, value, range(lanes - 1, -1, -1))
         offsets: SSAValue | None = None
         if affine:
             steps = b.steps(lanes)
@@ -209,6 +213,10 @@ class Places:
                 offsets = part if offsets is None else b.addi(offsets, part)
         assert offsets is not None
         return b.gather(buffer, bases, offsets, self.mask)
+
+    def _from_the_last(self, c: Coordinate) -> Coordinate:
+        """The same indices, those of the last lane first."""
+        return replace(c, base=self.b.add(c.base, c.stride * (self.lanes - 1)), stride=-c.stride)
 
     def _apart(self, buffer: SSAValue, bases: Sequence[Index], distance: int) -> SSAValue:
         """Elements some way apart, out of vectors of all that is between the first and the last."""

@@ -74,6 +74,9 @@ class _Pointwise:
         self.frame, self.b, self.region, self.numbers = frame, frame.b, region, numbers
         self.work = work
         self.lanes = frame.lanes
+        if region and _FEWEST <= (width := region[-1][1] - region[-1][0]) < frame.lanes:
+            # Without a mask, what is stored is found by a load that follows.
+            self.lanes = width if width.bit_count() == 1 else frame.lanes
         self.streams: dict[int, SSAValue] = {}
         self.far = self.far_operands()
 

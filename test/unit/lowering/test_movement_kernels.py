@@ -83,6 +83,10 @@ def test_elements_some_way_apart(type_: str, step: int) -> None:
     x = draw(rng, type_, (3, 63 * step + 1))
     agrees(text, [x])
     mlirhlo.compile(mlirhlo.parse(text), debug=True)(x)
+    turned = f"{type_}[3,64] reverse(s), dimensions={{1}}"
+    backwards = f"ENTRY e {{ x = {type_}[3,{63 * step + 1}] parameter(0) s = {text.replace(f'{type_}[3,{63 * step + 1}] x', 'x')} ROOT r = {turned} }}"
+    agrees(backwards, [x])
+    mlirhlo.compile(mlirhlo.parse(backwards), debug=True)(x)
     sizes = (5, 70, step)
     text = f"{type_}[5,{step},70] transpose({type_}[5,70,{step}] x), dimensions={{0,2,1}}"
     agrees(text, [draw(rng, type_, sizes)])
@@ -94,6 +98,9 @@ def test_elements_some_way_apart(type_: str, step: int) -> None:
         "f32[3,64] slice(f32[3,190] x), slice={[0:3],[0:190:3]}",
         "f32[2,64] real(c64[2,64] x)",
         "u8[3,64] transpose(u8[64,3] x), dimensions={1,0}",
+        "f32[3,64] reverse(f32[3,64] x), dimensions={1}",
+        "u8[128,3] reverse(u8[128,3] x), dimensions={0}",
+        "c64[64] reverse(c64[64] x), dimensions={0}",
     ],
 )
 def test_what_is_near_is_not_gathered(text: str) -> None:
@@ -121,6 +128,9 @@ MOVES = {
     + "), dimensions={0}",
     "nothing but edges": "f32[4,30] pad(f32[5,30] x, f32[] z), padding=-5_4x0_0",
     "backwards": "bf16[7,33] reverse(bf16[7,33] x), dimensions={0,1}",
+    "points backwards": "f32[70,3] reverse(f32[70,3] x), dimensions={0}",
+    "bytes backwards": "u8[3,200] reverse(u8[3,200] x), dimensions={1}",
+    "parts backwards": "c64[3,40] reverse(c64[3,40] x), dimensions={1}",
     "rows of a table": (
         "f32[6,4,20] gather(f32[9,20] x, s32[6,4] i), offset_dims={2}, collapsed_slice_dims={0}, "
         "start_index_map={0}, index_vector_dim=2, slice_sizes={1,20}"
@@ -139,6 +149,15 @@ def test_moves(name: str) -> None:
     shapes: list[Any] = [p.shape for p in module.hlo.entry.parameters]
     arguments = [draw(rng, str(s).split("[")[0], s.dimensions) for s in shapes]
     agrees(MOVES[name], arguments)
+
+
+def test_short_lines_have_vectors_of_their_length() -> None:
+    """What is stored without a mask is found by the load that follows."""
+    module = mlirhlo.parse("f32[8] sine(f32[8] x)")
+    loops = str(loops_of(module))
+    assert "vector<8xf32>" in loops
+    assert "mask" not in loops
+    agrees("f32[8] sine(f32[8] x)", [draw(np.random.default_rng(0), "f32", (8,))])
 
 
 @pytest.mark.parametrize("name", ["edges inside", "more pieces than are regions"])

@@ -57,6 +57,33 @@ def test_other_processors(target: targets.Target, element: str) -> None:
         )
 
 
+@pytest.mark.parametrize("l2_bytes", [1 << 14, 1 << 16])
+@pytest.mark.parametrize("element", ["f32", "f64", "bf16", "s8", "c64"])
+@pytest.mark.parametrize("sizes", [(33, 300, 70), (130, 257, 33), (7, 513, 100), (40, 140, 600)])
+def test_what_caches_do_not_hold_goes_in_blocks(
+    sizes: tuple[int, int, int], element: str, l2_bytes: int
+) -> None:
+    """Of the depth, rows and columns; what comes after the sums waits for the last block."""
+    rows, depth, columns = sizes
+    kernels = f"{element}[3,3,{depth // 9},{columns}] y"
+    residual = f"""ENTRY e {{
+  x = {element}[{rows},{depth}] parameter(0)
+  y = {element}[{columns},{depth}] parameter(1)
+  z = {element}[{rows},{columns}] parameter(2)
+  d = {element}[{rows},{columns}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}
+  ROOT s = {element}[{rows},{columns}] add(d, z)
+}}
+"""
+    with targets.using(replace(targets.current(), l1_bytes=1 << 12, l2_bytes=l2_bytes)):
+        agrees(dot(element, *sizes))
+        agrees(residual)
+        agrees(
+            f"{element}[1,5,{rows},{columns}] convolution("
+            f"{element}[1,5,{rows},{depth // 9}] x, {kernels}), "
+            "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"
+        )
+
+
 def test_small_matrices_of_a_batch_go_whole() -> None:
     """Their depth in one piece; rows of the next tile, or matrix, are asked for meanwhile."""
     text = (

@@ -1,4 +1,4 @@
-"""How a contraction is cut: tiles for registers, blocks of rows and columns for tasks, of depth for L1.
+"""How a contraction is cut: tiles for registers, blocks of rows and columns for tasks, of depth for L2.
 
 A task makes one block of the result: block by block of the depth, panel by panel of the columns (a panel
 of right factors stays in L1), tile by tile of the rows. All numbers follow from the sizes and the target,
@@ -26,11 +26,9 @@ _LEAST_TILES = 4
 _LEAST_ROWS = 128
 _ROWS_A_PANEL = 16
 """A block of rows has no more for each of the panels that it meets: few use what is packed soon."""
-_PANEL_SHARE = 8 / 3
-"""Of L1, that a block of the depth of a panel may take: what L1 does not hold is asked for ahead, and sums
+_PANEL_SHARE = 0.5
+"""Of L2, that a block of the depth of a panel may take: what L1 does not hold is asked for ahead, and sums
 are written seldom."""
-_FEW_PANELS_SHARE = 1
-"""The same where there are few panels: left factors then come as often."""
 _SMALL_SHARE = 2
 """Panels of so many times L1 are read for each tile of rows: results then come in the order of memory."""
 _RHS_SHARE = 0.4
@@ -38,12 +36,10 @@ _RHS_SHARE = 0.4
 tile of rows where arrays like the result are read too: in the order of memory they come sooner."""
 _SMALL_RHS = 24 << 10
 """Bytes of right factors that are read where they are, however many rows there are."""
-_LHS_SHARE = 0.35
+_LHS_SHARE = 0.5
 """Of L2, that a block of left factors may take."""
 _WAYS_SHARE = 2 / 3
 """Of the ways of L1, that left factors may take which are read where they are."""
-_MANY_PANELS = 16
-"""Panels from which on reading them, not the left factors, is what blocks are made for."""
 _PANEL_COLUMNS = 32
 """Of matrices that were laid out in panels before a loop."""
 _STREAM_BYTES = 8 << 10
@@ -143,8 +139,7 @@ def choose_blocking(c: Contraction, target: Target, *, reads_beside: bool) -> Bl
         outer_step, unit_step = 1, 8 if rows <= 4 else 32
     else:
         row_bytes = vectors * lanes * a.parts * bits // 8
-        share = _PANEL_SHARE if width >= _MANY_PANELS * vectors else _FEW_PANELS_SHARE
-        room = int(target.l1_bytes * share)
+        room = int(target.l2_bytes * _PANEL_SHARE)
         outer_step, unit_step = _depth_step(depth, room, row_bytes, a.tiles, lanes)
     panels = -(-width // vectors)
     wanted = max(1, min(_TASKS, int(ns / _TASK_NS)), min(_MOST_TASKS, int(ns / _LONG_TASK_NS)))

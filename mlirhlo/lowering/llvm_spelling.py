@@ -19,7 +19,7 @@ def symbol(name: str) -> str:
     """A symbol as LLVM writes it after `@`."""
     if name and all(c.isascii() and (c.isalnum() or c in "._$-") for c in name):
         return name if not name[0].isdigit() else f'"{name}"'
-    return '"' + "".join(byte(b) for b in name.encode()) + '"'
+    return bytes_text(name.encode().decode("latin-1"))
 
 
 def float_text(value: float, type_: Attribute) -> str:
@@ -48,7 +48,11 @@ def _as_f32(value: float) -> float:
         return float("inf") if value > 0 else float("-inf")
 
 
-def byte(value: int) -> str:
-    """A byte within quotes."""
-    char = chr(value)
-    return char if 0x20 <= value < 0x7F and char not in '"\\' else f"\\{value:02X}"
+def bytes_text(data: str) -> str:
+    """Bytes, each a character, within quotes."""
+    return f'"{data.translate(_BYTES)}"'
+
+
+_BYTES = {
+    n: chr(n) if 0x20 <= n < 0x7F and chr(n) not in '"\\' else f"\\{n:02X}" for n in range(256)
+}

@@ -41,7 +41,7 @@ from mlirhlo.dialects.llvm import LLVMX86AMXType
 from mlirhlo.dialects.quick import ops_of
 from mlirhlo.lowering.intrinsics import OVERLOADED, mangled
 from mlirhlo.lowering.llvm_instructions import WRITERS
-from mlirhlo.lowering.llvm_spelling import byte, float_text, symbol
+from mlirhlo.lowering.llvm_spelling import bytes_text, float_text, symbol
 
 _FLOATS: Mapping[type[Attribute], str] = {
     BFloat16Type: "bfloat",
@@ -159,8 +159,7 @@ class ModuleText:
         thread = "thread_local " if op.thread_local_ is not None else ""
         value = "zeroinitializer"
         if isinstance(op.value, StringAttr):
-            data = op.value.data.encode("latin-1")
-            value = 'c"' + "".join(byte(b) for b in data) + '"'
+            value = f"c{bytes_text(op.value.data)}"
         elif op.value is not None:
             value = self.constant(op.value, op.global_type)
         align = f", align {op.alignment.value.data}" if op.alignment is not None else ""

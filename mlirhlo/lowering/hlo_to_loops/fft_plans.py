@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import isqrt
 from typing import Any, Protocol
@@ -190,7 +190,7 @@ class Long:
 
 @dataclass(frozen=True, slots=True)
 class Convolved:
-    """A length with a large prime factor, as a convolution."""
+    """A length with a large prime factor, as a convolution: there and back are one loop, of conjugates."""
 
     kind: Kind
     count: int
@@ -208,38 +208,39 @@ class Convolved:
         b = kind.b
         length = convolved(n)
         assert length is not None
-        chirp = kind.tables.of(f"mlirhlo_chirp_{n}", n, partial(_chirp, n))
         factors = kind.tables.of(
-            f"mlirhlo_chirp_{n}_{length}", length, partial(_factors, n, length)
+            f"mlirhlo_chirp_{n}_{length}", 2 * length, partial(_factors, n, length)
         )
-        sign, room = kind.sign, rooms[0]
+        start = rooms[0]
 
         def begin(j: Index, count: int | None) -> None:
             value = source.load(j, width if kind.across else count)
-            room.store(j, times(b, value, self.row(chirp, j, count), sign))
+            start.store(j, times(b, value, self.row(factors, j, count), -kind.sign))
 
         def empty(j: Index, _: int | None) -> None:
             zero = b.constant(0.0, vector_of(f64, kind.lanes))
-            room.store(j, (zero, zero))
+            start.store(j, (zero, zero))
 
         self.each(0, n, begin)
         self.each(n if kind.across else -(-n // kind.lanes) * kind.lanes, length, empty)
-        here = plan(kind, length).run(room, rooms[::-1], None, 1.0)
+        with b.loop(0, 2) as way:
+            here = plan(kind, length).run(start, rooms[::-1], None, 1.0)
+            table = b.mul(b.sub(1, way), length)
 
-        def multiply(k: Index, count: int | None) -> None:
-            value = times(b, here.load(k, count), self.row(factors, k, count), sign)
-            here.store(k, value, count)
+            def multiply(k: Index, count: int | None) -> None:
+                factor = self.row(factors, b.add(table, k), count)
+                real, imaginary = times(b, here.load(k, count), factor, kind.sign)
+                start.store(k, (real, b.negf(imaginary)), count)
 
-        self.each(0, length, multiply)
-        others = [line for line in rooms if line is not here]
-        back = plan(replace(kind, sign=-sign), length).run(here, [*others, here], None, 1.0)
-        there = target or back
+            self.each(0, length, multiply)
+        if target is None and scale == 1.0:
+            return start
+        there = target or start
 
         def end(k: Index, count: int | None) -> None:
-            value = times(b, back.load(k, count), self.row(chirp, k, count), sign)
-            if scale != 1.0:
-                factor = b.constant(scale, value[0].type)
-                value = b.mulf(value[0], factor), b.mulf(value[1], factor)
+            real, imaginary = start.load(k, count)
+            factor = b.constant(scale, real.type)
+            value = b.mulf(real, factor), b.mulf(imaginary, factor)
             there.store(k, value, width if kind.across and target else count)
 
         self.each(0, n, end)
@@ -267,16 +268,16 @@ class Convolved:
         return real, imaginary
 
 
-def _chirp(count: int) -> tuple[Any, Any]:
-    """`root(2 count)^(j^2)`."""
-    return roots(np.arange(count) ** 2, 2 * count)
-
-
 def _factors(count: int, length: int) -> tuple[Any, Any]:
-    """What the transform of a line is multiplied with, and a part of `length` for the way back."""
-    real, imaginary = _chirp(count)
+    """What both transforms of a convolution are multiplied with, each `length` numbers: the last one first.
+
+    Those are the conjugates of `w` of this file's head, and the transform of `w` on both sides of its start,
+    conjugate and divided by the length.
+    """
+    real, imaginary = roots(np.arange(count) ** 2, 2 * count)
     line = np.zeros(length, np.complex128)
     line[:count] = real + 1j * imaginary
+    last = np.conj(line)
     line[length - count + 1 :] = line[count - 1 : 0 : -1]
-    values = np.conj(np.fft.fft(line)) / length
+    values = np.concatenate([last, np.conj(np.fft.fft(line)) / length])
     return values.real, values.imag

@@ -83,8 +83,11 @@ def test_elements_some_way_apart(type_: str, step: int) -> None:
     x = draw(rng, type_, (3, 63 * step + 1))
     agrees(text, [x])
     mlirhlo.compile(mlirhlo.parse(text), debug=True)(x)
-    turned = f"{type_}[3,64] reverse(s), dimensions={{1}}"
-    backwards = f"ENTRY e {{ x = {type_}[3,{63 * step + 1}] parameter(0) s = {text.replace(f'{type_}[3,{63 * step + 1}] x', 'x')} ROOT r = {turned} }}"
+    operand = f"{type_}[3,{63 * step + 1}]"
+    backwards = f"""ENTRY e {{ x = {operand} parameter(0)
+  s = {text.replace(f"{operand} x", "x")}
+  ROOT r = {type_}[3,64] reverse(s), dimensions={{1}} }}
+"""
     agrees(backwards, [x])
     mlirhlo.compile(mlirhlo.parse(backwards), debug=True)(x)
     sizes = (5, 70, step)

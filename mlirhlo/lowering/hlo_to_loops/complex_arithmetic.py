@@ -11,6 +11,7 @@ from typing import TypeAlias
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
+from mlirhlo.lowering.builder import lanes_of
 from mlirhlo.lowering.hlo_to_loops.math_numbers import INFINITY, Numbers
 
 Pair: TypeAlias = "tuple[SSAValue, SSAValue]"
@@ -57,14 +58,35 @@ def unit(n: Numbers, size: SSAValue) -> SSAValue:
 
 def divide(n: Numbers, x: Pair, y: Pair) -> Pair:
     """X / y with scaling; zero divisors and infinities as in C99 Annex G."""
+    return _quotient(n, x, y, unit(n, greater_size(n, *y)))
+
+
+def plain_divide(n: Numbers, x: Pair, y: Pair) -> Pair:
+    """X / y of parts whose squares neither overflow nor vanish."""
+    return _quotient(n, x, y, None)
+
+
+def _quotient(n: Numbers, x: Pair, y: Pair, scale: SSAValue | None) -> Pair:
+    """What is lost to NaN is rare: it is looked at where some lane has it."""
+    k = n.b
+    a, b = x
+    c_, d_ = (v if scale is None else n.mul(v, scale) for v in y)
+    below = n.add(n.mul(c_, c_), n.mul(d_, d_))
+    real = n.div(n.add(n.mul(a, c_), n.mul(b, d_)), below)
+    imag = n.div(n.sub(n.mul(b, c_), n.mul(a, d_)), below)
+    if scale is not None:
+        real, imag = n.mul(real, scale), n.mul(imag, scale)
+    lost = k.andi(n.cmp("uno", real, real), n.cmp("uno", imag, imag))
+    some = k.reduce("or", lost) if lanes_of(lost.type) else lost
+    with k.otherwise(some, (real, imag)) as choice:
+        choice.give(*select(n, lost, _lost(n, x, y, below, (real, imag)), (real, imag)))
+    return choice.results[0], choice.results[1]
+
+
+def _lost(n: Numbers, x: Pair, y: Pair, below: SSAValue, otherwise: Pair) -> Pair:
+    """Quotients by zero, and of what is infinite."""
     k = n.b
     (a, b), (c, d) = x, y
-    scale = unit(n, greater_size(n, c, d))
-    c_, d_ = n.mul(c, scale), n.mul(d, scale)
-    below = n.add(n.mul(c_, c_), n.mul(d_, d_))
-    real = n.mul(n.div(n.add(n.mul(a, c_), n.mul(b, d_)), below), scale)
-    imag = n.mul(n.div(n.sub(n.mul(b, c_), n.mul(a, d_)), below), scale)
-    lost = k.andi(n.cmp("uno", real, real), n.cmp("uno", imag, imag))
     some = k.ori(n.cmp("ord", a, a), n.cmp("ord", b, b))
     zero = k.andi(n.cmp("oeq", below, 0.0), some)
     infinity = n.with_sign(n.c(INFINITY), c)
@@ -84,10 +106,9 @@ def divide(n: Numbers, x: Pair, y: Pair) -> Pair:
 
     from_large = turned(boxed(a), boxed(b), c, d, INFINITY)
     from_small = turned(a, b, boxed(c), boxed(d), 0.0)
-    rest = select(n, small, from_small, (real, imag))
+    rest = select(n, small, from_small, otherwise)
     rest = select(n, large, from_large, rest)
-    rest = select(n, zero, by_zero, rest)
-    return select(n, lost, rest, (real, imag))
+    return select(n, zero, by_zero, rest)
 
 
 def size(n: Numbers, x: Pair) -> SSAValue:

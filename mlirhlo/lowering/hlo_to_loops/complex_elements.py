@@ -61,6 +61,15 @@ def _size(b: FunctionBuilder, operands: Sequence[Value]) -> Value:
     return (rounded(b, arithmetic.plain_size(n, wide)),)
 
 
+def _divide(b: FunctionBuilder, operands: Sequence[Value]) -> Value:
+    """As `_size`."""
+    x, y = ((extended(b, re), extended(b, im)) for re, im in operands)
+    n = Numbers(b, x[0].type)
+    if operands[0][0].type == n.type:
+        return arithmetic.divide(n, x, y)
+    return tuple(rounded(b, part) for part in arithmetic.plain_divide(n, x, y))
+
+
 COMPLEX: Mapping[str, Function] = {
     "add": _by_parts(FunctionBuilder.addf),
     "subtract": _by_parts(FunctionBuilder.subf),
@@ -69,6 +78,7 @@ COMPLEX: Mapping[str, Function] = {
     "maximum": _by_real_part("oge"),
     "minimum": _by_real_part("ole"),
     "abs": _size,
+    "divide": _divide,
     **{name: _in_double(function) for name, function in FUNCTIONS.items()},
 }
 """By opcode: of the elements of the operands; `abs` gives one value."""

@@ -255,7 +255,6 @@ def atan2(n: Numbers, y: Pair, x: Pair) -> Pair:
 
 
 FUNCTIONS: Mapping[str, Function] = {
-    "divide": z.divide,
     "sign": z.sign,
     "sqrt": z.sqrt,
     "rsqrt": z.reciprocal_root,

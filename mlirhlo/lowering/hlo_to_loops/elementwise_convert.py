@@ -170,14 +170,21 @@ def _resized(b: FunctionBuilder, x: SSAValue, before: int, after: int, *, signed
 def _saturated(b: FunctionBuilder, x: SSAValue, target: PrimitiveType) -> SSAValue:
     low = -(1 << (target.bits - 1)) if target.is_signed else 0
     high = low + (1 << target.bits) - 1
-    bits = max(target.bits, 32)
+    if target.bits < 32:
+        # Floats hold both ends. A comparison and a choice are one instruction, which takes NaN to `low`.
+        least, most = (b.constant(float(n), x.type) for n in (low, high))
+        inside = b.select(b.cmpf("ogt", x, least), x, least)
+        inside = b.select(b.cmpf("olt", inside, most), inside, most)
+        number = b.cast(casts.FPToSIOp, inside, IntegerType(32))
+        number = b.select(b.cmpf("ord", x, x), number, b.constant(0, number.type))
+        return b.cast(casts.TruncIOp, number, IntegerType(target.bits))
     above = b.cmpf("oge", x, b.constant(float(high + 1), x.type))
     below = b.cmpf("ole", x, b.constant(float(low - 1 if low > -(1 << 31) else low), x.type))
     ordered = b.cmpf("ord", x, x)
     inside = b.andi(ordered, b.xori(b.ori(above, below), b.constant(True, above.type)))
     safe = b.select(inside, x, b.constant(0.0, x.type))
     cls = casts.FPToSIOp if target.is_signed else casts.FPToUIOp
-    value = _resized(b, b.cast(cls, safe, IntegerType(bits)), bits, target.bits, signed=True)
+    value = b.cast(cls, safe, IntegerType(target.bits))
     result = b.select(above, b.constant(high, value.type), value)
     return b.select(below, b.constant(low, value.type), result)
 

@@ -58,3 +58,37 @@ ENTRY e { x = f32[5] parameter(0)
 }
 """
     agree(text, np.arange(5, dtype=np.float32))
+
+
+@pytest.mark.parametrize(
+    "type_", ["s4", "u4", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"]
+)
+@pytest.mark.parametrize("source", ["f16", "f32", "f64"])
+def test_floats_saturate_into_integers(source: str, type_: str) -> None:
+    """Around both ends, around zero, and NaN, in whole vectors and in the rest of one."""
+    bits = int(type_[1:])
+    low, high = (0, (1 << bits) - 1) if type_[0] == "u" else (-(1 << bits - 1), (1 << bits - 1) - 1)
+    dtype = np.dtype(f"f{int(source[1:]) // 8}")
+    with np.errstate(over="ignore"):
+        ends = np.array([low, high, high + 1, 0, 1, -1], np.float64)
+        wide = np.concatenate([ends + step for step in (-1, -0.75, -0.5, 0, 0.5, 0.75, 1)])
+        x = np.concatenate([wide.astype(dtype), np.nextafter(wide.astype(dtype), dtype.type(0))])
+        rest = np.array([np.nan, -np.nan, np.inf, -np.inf, -0.0, 1e300, -1e300]).astype(dtype)
+    x = np.concatenate([x, rest])
+    agree(f"{type_}[{x.size}] convert({source}[{x.size}] x)", x)
+
+
+@pytest.mark.parametrize(("type_", "dtype"), [("c64", np.float32), ("c128", np.float64)])
+def test_quotients_of_special_complex_numbers(type_: str, dtype: type[np.floating]) -> None:
+    """In c128, quotients below the least normal number round another way than in the interpreter."""
+    info = np.finfo(dtype)
+    some = [0.0, 1.5, np.inf, np.nan]
+    if type_ == "c64":
+        some += [info.max, info.tiny, info.smallest_subnormal]
+    parts = np.array([*some, *(-v for v in some)], dtype)
+    a, b, c, d = (v.ravel() for v in np.meshgrid(parts, parts, parts, parts))
+    wide = np.result_type(dtype, np.complex64)
+    x, y = np.empty(a.size, wide), np.empty(a.size, wide)
+    x.real, x.imag, y.real, y.imag = a, b, c, d
+    agree(f"{type_}[{a.size}] divide({type_}[{a.size}] x, {type_}[{a.size}] y)", x, y)
+    agree(f"{type_}[3] divide({type_}[3] x, {type_}[3] y)", x[:3], y[:3])

@@ -1,7 +1,7 @@
 """fft as loops of this compiler, in double precision.
 
-One dimension after the other; what stands between them is f64. Lines along the last dimension go one
-by one, those along another one by vectors of neighbours; they are shared out to threads. Real
+One dimension after the other; what stands between them is f64. Long lines along the last dimension go
+one by one, short ones and those along another one by vectors; they are shared out to threads. Real
 transforms of even length are complex ones of half of it:
 
     z[j] = x[2j] + i x[2j+1],   X[k] = (Z[k] + Z[h-k]*) / 2 - i root(n)^-k (Z[k] - Z[h-k]*) / 2,   h = n / 2
@@ -21,16 +21,19 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.hlo_to_loops.array_kernel import ArrayKernel
 from mlirhlo.lowering.hlo_to_loops.elements import physical_order
-from mlirhlo.lowering.hlo_to_loops.fft_lines import Line, Memory, times
+from mlirhlo.lowering.hlo_to_loops.fft_lines import Line, Memory, Pair, times
 from mlirhlo.lowering.hlo_to_loops.fft_plans import Kind, Plan, plan, room
 from mlirhlo.lowering.hlo_to_loops.fft_stages import Roots
 from mlirhlo.lowering.hlo_to_loops.helpers import call_helpers
+from mlirhlo.lowering.hlo_to_loops.transposes import turned
 from mlirhlo.lowering.target import current
 
 _PARTS = 16
 """Most parts that are worked on at the same time."""
 _ROOMS_BYTES = 1 << 26
 """Most memory of their rooms, where there is more than one."""
+_SHORT = 64
+"""Lines of fewer numbers go together."""
 _NS = 0.3
 """Of an element and doubling of the length."""
 
@@ -54,6 +57,8 @@ def _room(op: FftOp, lanes: int) -> int | None:
     half = op.fft_type in ("RFFT", "IRFFT") and last % 2 == 0
     rooms = [room(n, lanes, across=True) for n in others]
     rooms.append(room(last // 2 if half else last, lanes, across=False))
+    if last < _SHORT:
+        rooms.append(room(last, lanes, across=True))
     found = [n for n in rooms if n is not None]
     return max(*found, last + 2 * lanes) if len(found) == len(rooms) else None
 
@@ -149,6 +154,9 @@ class _Transforms:
         b, lanes, length = self.b, self.lanes, self.lengths[dim]
         inner = prod(self.sizes[dim + 1 :])
         is_last = dim == len(self.sizes) - 1
+        if is_last and self.goes_together(length, outer):
+            self.together(length, outer, source, target, free)
+            return
         blocks = 1 if is_last else -(-inner // lanes)
         with self.shared(outer * blocks, self.parts) as (part, number):
             at = b.add(free, b.mul(part, 32 * self.room))
@@ -184,6 +192,58 @@ class _Transforms:
         width = b.minimum(b.sub(inner, first), lanes) if inner % lanes else None
         between = [Line(room, 0, lanes) for room in rooms]
         self.stages(length, across=True).run(here, between, there, self.scale(length), width)
+
+    def goes_together(self, length: int, count: int) -> bool:
+        """Whether lines of the last dimension are so short that lanes are for as many of them."""
+        return self.kind in ("FFT", "IFFT") and length < _SHORT and count >= self.lanes
+
+    def together(
+        self,
+        length: int,
+        count: int,
+        source: tuple[Memory, Index],
+        target: tuple[Memory, Index],
+        free: Index,
+    ) -> None:
+        """Lines of the last dimension, as many at once as there are lanes: turned, and turned back.
+
+        The last ones begin where as many are left: some are done twice.
+        """
+        b, lanes = self.b, self.lanes
+        with self.shared(-(-count // lanes), self.parts) as (part, number):
+            at = b.add(free, b.mul(part, 32 * self.room))
+            rooms = [self.planes(b.add(at, 16 * n * self.room), self.room) for n in (0, 1)]
+            between = [Line(room, 0, lanes) for room in rooms]
+            first = b.mul(number, lanes)
+            if count % lanes:
+                first = b.minimum(first, count - lanes)
+            here, there = (
+                [
+                    Line(memory, b.mul(b.add(b.add(b.mul(item, count), first), n), length))
+                    for n in range(lanes)
+                ]
+                for memory, item in (source, target)
+            )
+
+            def enter(j: Index, few: int | None) -> None:
+                rows = [line.load(j, few) for line in here]
+                self.turn(rows, few or lanes, lambda n, value: between[1].store(b.add(j, n), value))
+
+            def leave(j: Index, few: int | None) -> None:
+                rows = [done.load(b.add(j, n)) for n in range(few or lanes)]
+                self.turn(rows, lanes, lambda n, value: there[n].store(j, value, few))
+
+            self.vectors(length, enter)
+            done = self.stages(length, across=True).run(
+                between[1], between, None, self.scale(length)
+            )
+            self.vectors(length, leave)
+
+    def turn(self, rows: Sequence[Pair], count: int, store: Callable[[int, Pair], None]) -> None:
+        """Stores as many columns of a square of complex numbers."""
+        real, imaginary = (turned(self.b, [v[part] for v in rows], count) for part in (0, 1))
+        for n, value in enumerate(zip(real, imaginary, strict=True)):
+            store(n, value)
 
     def stages(self, length: int, *, across: bool = False) -> Plan:
         """A transform of this kernel."""

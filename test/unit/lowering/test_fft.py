@@ -37,6 +37,9 @@ TRANSFORMS = (
     "c64[20,50] fft(f32[20,98] x), fft_type=RFFT, fft_length={98}",
     "f32[20,23] fft(c64[20,12] x), fft_type=IRFFT, fft_length={23}",
     "c128[3,23,29] fft(c128[3,23,29] x), fft_type=IFFT, fft_length={23,29}",
+    "c64[21,13] fft(c64[21,13] x), fft_type=IFFT, fft_length={13}",
+    "c128[3,11,34] fft(c128[3,11,34] x), fft_type=FFT, fft_length={34}",
+    "c64[2,9,47] fft(c64[2,9,47] x), fft_type=FFT, fft_length={9,47}",
     "c64[1] fft(c64[1] x), fft_type=FFT, fft_length={1}",
     "c64[0,8] fft(c64[0,8] x), fft_type=FFT, fft_length={8}",
 )

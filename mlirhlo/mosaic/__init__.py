@@ -1,9 +1,9 @@
 """Kernels: written in Python, read from programs, checked, run.
 
 The names here are Pallas' (`from mlirhlo import mosaic as pl`); `mosaic.tpu` has those of `pltpu`,
-`mosaic.numpy`, `mosaic.lax` and `mosaic.nn` what kernels compute with. Beside the language: `decode` reads the kernel
-out of a `tpu_custom_call`, `interpreter` runs its module, `custom_call` is the meaning that the
-interpreter of HLO takes for the call.
+`mosaic.numpy`, `mosaic.lax`, `mosaic.nn` and `mosaic.random` what kernels compute with. Beside the
+language: `decode` reads the kernel out of a `tpu_custom_call`, `interpreter` runs its module,
+`custom_call` is the meaning that the interpreter of HLO takes for the call.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ _PLACES = {
 }
 """Where each name is; with its own name there, if that is another."""
 
-_MODULES = ("tpu", "numpy", "lax", "nn")
+_MODULES = ("tpu", "numpy", "lax", "nn", "random")
 """Modules that are there under this name, as under `jax`."""
 
 

@@ -46,6 +46,7 @@ from mlirhlo.mosaic.language.specs import (
     PrefetchScalarGridSpec,
     SideEffectType,
 )
+from mlirhlo.mosaic.random import sample_block, to_pallas_key
 
 VMEM = MemorySpace.VMEM
 SMEM = MemorySpace.SMEM
@@ -91,6 +92,7 @@ __all__ = [
     "prng_random_bits",
     "prng_seed",
     "roll",
+    "sample_block",
     "stateful_bernoulli",
     "stateful_bits",
     "stateful_normal",
@@ -98,6 +100,7 @@ __all__ = [
     "stochastic_round",
     "store",
     "sync_copy",
+    "to_pallas_key",
     "touch",
     "trace_value",
     "unpack_elementwise",

@@ -128,9 +128,15 @@ def program_of(
         f"return {', '.join(v.name for v in outs)} : {', '.join(v.type for v in outs)}"
     )
     named = ", ".join(f"{value.name}: {value.type}" for value in arguments)
-    types = ", ".join(tensor(*one) for one in results)
+    # Row-major, as a kernel's arrays are: the result of a transpose would be a turned view of its operand.
+    types = ", ".join(f"{tensor(*one)} {_row_major(one[0])}" for one in results)
     lines = "\n".join(f"    {line}" for line in p.w.lines)
     return f"module @{kernel.name} {{\n  func.func public @main({named}) -> ({types}) {{\n{lines}\n  }}\n}}\n"
+
+
+def _row_major(shape: Sequence[int]) -> str:
+    order = ",".join(map(str, reversed(range(len(shape)))))
+    return f'{{mhlo.layout_mode = "{{{order}}}"}}'
 
 
 def _share(

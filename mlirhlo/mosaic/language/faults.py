@@ -11,7 +11,10 @@ from types import CodeType, FrameType
 
 from mlirhlo.diagnostics import HloError, Place, error
 
-_OWN = str(Path(__file__).parent)
+_OWN = tuple(
+    str(Path(__file__).parents[1] / name)
+    for name in ("language", "lax.py", "nn.py", "numpy.py", "random.py", "tpu.py")
+)
 
 
 def user_frame() -> FrameType | None:

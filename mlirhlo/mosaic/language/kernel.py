@@ -40,8 +40,9 @@ LOG = logging.getLogger(__name__)
 
 PLATFORMS = ("interpreter", "cpu")
 
-INT4, UINT4 = np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4)
-"""The CPU compiler's integers have no sign, and numpy makes these no other ones."""
+_SIGNED = {np.dtype(f"u{n}"): np.dtype(f"i{n}") for n in (1, 2, 4)}
+_SIGNED[np.dtype(ml_dtypes.uint4)] = np.dtype(ml_dtypes.int4)
+"""What the CPU compiler, whose integers have no sign, takes in the place of others without a conversion."""
 
 
 @dataclass(slots=True, eq=False)
@@ -142,7 +143,7 @@ class Kernel:
 
     def _run_compiled(self, executable: Any, arrays: Sequence[Any]) -> Any:
         given = (self._passed(array, at) for at, array in enumerate(arrays))
-        found = executable(*(a.view(INT4) if a.dtype == UINT4 else a for a in given))
+        found = executable(*map(_signed, given))
         held = list(found) if isinstance(found, tuple | list) else [found]
         return self.rebuild(
             [
@@ -376,6 +377,11 @@ class Kernel:
             f"{left} = stablehlo.custom_call @tpu_custom_call({', '.join(passed)}) "
             f"{{{', '.join(attributes)}}} : ({into}) -> {given}"
         )
+
+
+def _signed(array: Any) -> Any:
+    signed = _SIGNED.get(array.dtype)
+    return array if signed is None else array.view(signed)
 
 
 def _passed_as(one: ShapeDtypeStruct) -> tuple[str, tuple[int, ...]]:

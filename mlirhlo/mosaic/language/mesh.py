@@ -1,4 +1,4 @@
-"""`kernel`: a body that runs once on each core of a mesh, with all arrays in HBM."""
+"""`kernel` and `core_map`: a body that runs once on each core of a mesh, with all arrays in HBM."""
 
 # What users pass has no stated type until it is looked at.
 # pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
@@ -6,14 +6,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from mlirhlo.mosaic.language.call import KernelCall, kernel_call
+import numpy as np
+
+from mlirhlo.mosaic.language.call import kernel_call
 from mlirhlo.mosaic.language.faults import bad_spec, misuse
+from mlirhlo.mosaic.language.refs import Ref
 from mlirhlo.mosaic.language.scratch import MemorySpace
-from mlirhlo.mosaic.language.specs import ARBITRARY, CORE_PARALLEL, CompilerParams, CostEstimate
+from mlirhlo.mosaic.language.specs import (
+    ARBITRARY,
+    CORE_PARALLEL,
+    CompilerParams,
+    CostEstimate,
+    ShapeDtypeStruct,
+)
+from mlirhlo.mosaic.language.tree import flatten
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,27 +72,117 @@ def kernel(
             "write mesh=pltpu.create_tensorcore_mesh('core', num_cores=1)",
         )
 
-    def made(function: Callable[..., Any]) -> KernelCall:
-        stated = compiler_params or CompilerParams()
-        # A core-parallel dimension has all cores of the chip, or there is none.
-        semantics = CORE_PARALLEL if mesh.num_cores > 1 else ARBITRARY
-        return kernel_call(
-            function,
-            out_type,
-            grid=((mesh.axis_name, mesh.num_cores),),
-            in_specs=MemorySpace.ANY,
-            out_specs=MemorySpace.ANY,
-            scratch_shapes=scratch_types,
-            compiler_params=replace(stated, dimension_semantics=(semantics,)),
-            interpret=interpret,
-            cost_estimate=cost_estimate,
-            debug=debug,
-            name=name,
-            metadata=metadata,
-            platform=platform,
+    stated = compiler_params or CompilerParams()
+    # A core-parallel dimension has all cores of the chip, or there is none.
+    semantics = CORE_PARALLEL if mesh.num_cores > 1 else ARBITRARY
+    made = partial(
+        kernel_call,
+        out_shape=out_type,
+        grid=((mesh.axis_name, mesh.num_cores),),
+        in_specs=MemorySpace.ANY,
+        out_specs=MemorySpace.ANY,
+        scratch_shapes=scratch_types,
+        compiler_params=replace(stated, dimension_semantics=(semantics,)),
+        interpret=interpret,
+        cost_estimate=cost_estimate,
+        debug=debug,
+        name=name,
+        metadata=metadata,
+        platform=platform,
+    )
+    return made if body is None else made(body)
+
+
+_OUTSIDE: Any = None
+"""Where a reference is that no kernel has at the moment."""
+
+
+class _State(Ref):
+    """An array of `run_state`: numpy's between kernels, the kernel's own reference in one."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value: Any = np.array(value)
+        super().__init__(_OUTSIDE, self.value.shape, self.value.dtype, MemorySpace.ANY.value)
+
+    @contextmanager
+    def within(self, ref: Ref) -> Generator[None]:
+        """Is the reference of a kernel."""
+        self.ssa = ref.ssa
+        try:
+            yield
+        finally:
+            self.ssa = _OUTSIDE
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.value[index] if self.ssa is _OUTSIDE else super().__getitem__(index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if self.ssa is _OUTSIDE:
+            self.value[index] = value
+        else:
+            super().__setitem__(index, value)
+
+
+_RUNNING: ContextVar[tuple[_State, ...] | None] = ContextVar("running", default=None)
+"""The arrays of the innermost `run_state`."""
+
+
+def run_state(function: Callable[[Any], None]) -> Callable[[Any], Any]:
+    """A function of arrays that calls `function` with references to them, and returns what they hold then.
+
+    Arrays, as references, may stand in tuples, lists and dictionaries. Kernels are `core_map` within; between
+    them `ref[index]` reads and writes as numpy does.
+    """
+
+    def run(arrays: Any) -> Any:
+        leaves, rebuild = flatten(arrays)
+        states = tuple(map(_State, leaves))
+        token = _RUNNING.set(states)
+        try:
+            function(rebuild(list(states)))
+        finally:
+            _RUNNING.reset(token)
+        return rebuild([state.value for state in states])
+
+    return run
+
+
+def core_map(
+    mesh: Any, *, scratch_shapes: Any = (), name: str | None = None, **options: Any
+) -> Callable[[Callable[..., None]], None]:
+    """Decorator: the function runs at once on every core of the mesh, on the references of `run_state` that
+    it sees around it, all in HBM, and on scratch of its own.
+
+    `options` are those of `kernel`. Raises `HloError` HLO0720 outside of `run_state`, HLO0726 for another mesh.
+    """
+    states = _RUNNING.get()
+    if states is None:
+        raise misuse(
+            "core_map stands outside of run_state",
+            "write pl.run_state(f)(arrays) with the core_map in f, or pl.kernel(body, out_type, mesh=…)",
         )
 
-    return made if body is None else made(body)
+    def run(body: Callable[..., None]) -> None:
+        def on_references(*refs: Any, **scratch: Any) -> None:
+            with ExitStack() as bound:
+                # Results, which begin as the operands: those are not looked at.
+                for state, ref in zip(states, refs[len(states) :], strict=False):
+                    bound.enter_context(state.within(ref))
+                body(*refs[2 * len(states) :], **scratch)
+
+        types = [ShapeDtypeStruct(state.value.shape, state.value.dtype) for state in states]
+        title = name or getattr(body, "__name__", None)
+        made = kernel(
+            out_type=types, mesh=mesh, scratch_types=scratch_shapes, name=title, **options
+        )
+        aliases = {number: number for number in range(len(states))}
+        found = made(on_references, input_output_aliases=aliases)(*(s.value for s in states))
+        for state, value in zip(states, found, strict=True):
+            state.value = np.array(value)
+
+    return run
 
 
 def _left_out(name: str, instead: str) -> Callable[..., Any]:
@@ -91,9 +194,6 @@ def _left_out(name: str, instead: str) -> Callable[..., Any]:
     return function
 
 
-_STATE = "write pl.kernel(body, out_type, mesh=…), and give it the arrays"
-core_map = _left_out("core_map", _STATE)
-run_state = _left_out("run_state", _STATE)
 Indirect = _left_out(
     "Indirect", "start one copy for each row, at the number that a prefetched array has for it"
 )

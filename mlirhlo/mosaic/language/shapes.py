@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, Signednes
 
 from mlirhlo.mosaic.language.arithmetic import broadcast_to, cast_bool, from_bool, pair
 from mlirhlo.mosaic.language.elements import BOOL, F32, I32, DTypeLike, as_dtype, kind_of, promoted
-from mlirhlo.mosaic.language.faults import bad_index, bad_shape, bad_type
+from mlirhlo.mosaic.language.faults import bad_index, bad_shape, bad_spec, bad_type
 from mlirhlo.mosaic.language.trace import emit_one, int_attr, ints, vector_type
 from mlirhlo.mosaic.language.value import ON_NUMPY, ArrayLike, Value, as_value, constant
 
@@ -345,8 +345,16 @@ def roll(
     return Value(ssa, value.shape, value.dtype)
 
 
-def take_along_axis(x: ArrayLike, indices: ArrayLike, axis: int) -> Value:
-    """Element `indices[i, j]` of each row (`axis` 1) or column (0); indices wrap around."""
+def take_along_axis(x: ArrayLike, indices: ArrayLike, axis: int, mode: str | None = None) -> Value:
+    """Element `indices[i, j]` of each row (`axis` 1) or column (0).
+
+    There are no indices out of bounds, as in `promise_in_bounds`: a TPU wraps them around. Raises `HloError`
+    HLO0726 for other modes.
+    """
+    if mode not in (None, "promise_in_bounds", "wrap"):
+        raise bad_spec(
+            f"take_along_axis with mode={mode!r}", "clip the indices, or mask the result"
+        )
     value, where_ = as_value(x), as_value(indices)
     dim = normal_axis(axis, value.ndim)
     if where_.shape != value.shape:

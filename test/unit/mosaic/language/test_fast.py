@@ -325,3 +325,15 @@ def test_operations_as_the_simulator_has_them(name: str) -> None:
     written = want != np.iinfo(np.int32).min
     assert written.sum() >= x.size
     assert np.array_equal(got[written], want[written])
+
+
+def test_results_are_row_major() -> None:
+    x = np.arange(4 * 8 * 128, dtype=np.float32).reshape(4, 8, 128)
+
+    def turned(x_ref: Any, o_ref: Any) -> None:
+        o_ref[...] = x_ref[...].transpose(1, 0, 2)
+
+    call = pl.kernel_call(turned, pl.ShapeDtypeStruct((8, 4, 128), np.float32), platform="cpu")
+    found = call(x)
+    assert found.flags.c_contiguous
+    np.testing.assert_array_equal(found, x.transpose(1, 0, 2))

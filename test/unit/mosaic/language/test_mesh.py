@@ -45,6 +45,54 @@ def test_every_core_takes_its_rows(cores: int) -> None:
     kernel.check("v5e")
 
 
+@pytest.mark.parametrize("platform", ["interpreter", "cpu"])
+@pytest.mark.parametrize("cores", [1, 2])
+def test_kernels_on_the_state_around_them(cores: int, platform: str) -> None:
+    mesh = pltpu.create_tensorcore_mesh("core", num_cores=cores)
+    rows = 32 // cores
+
+    def program(refs: Any) -> None:
+        x_ref, y_ref = refs["x"], refs["y"]
+
+        @pl.core_map(mesh, scratch_shapes=[pltpu.VMEM((rows, 128), np.float32)], platform=platform)
+        def doubled(buffer: Any) -> None:
+            mine = pl.ds(lax.axis_index("core") * rows, rows)
+            pltpu.sync_copy(x_ref.at[mine], buffer)
+            buffer[...] = 2 * buffer[...]
+            pltpu.sync_copy(buffer, y_ref.at[mine])
+
+        y_ref[0] += 1
+
+        @pl.core_map(mesh, platform=platform)
+        def _() -> None:
+            def body(from_ref: Any, to_ref: Any) -> None:
+                to_ref[...] = from_ref[...] + 1
+
+            block = pl.BlockSpec((8, 128), lambda i: (i, 0))
+            pltpu.emit_pipeline(
+                body,
+                grid=(4,),
+                in_specs=[block],
+                out_specs=[block],
+                core_axis_name="core",
+                dimension_semantics=("parallel",),
+            )(y_ref, x_ref)
+
+    before = X.copy()
+    found = pl.run_state(program)({"x": X, "y": np.zeros_like(X)})
+    want = 2 * X
+    want[0] += 1
+    np.testing.assert_array_equal(found["y"], want)
+    np.testing.assert_array_equal(found["x"], want + 1)
+    np.testing.assert_array_equal(X, before)
+
+
+def test_core_map_is_of_a_state() -> None:
+    with pytest.raises(HloError, match="outside of run_state") as caught:
+        pl.core_map(pltpu.create_tensorcore_mesh("core"))
+    assert caught.value.code == "HLO0720"
+
+
 def test_scratch_in_hbm_is_refused() -> None:
     def copied(x_ref: Any, o_ref: Any, between: Any) -> None:
         pltpu.sync_copy(x_ref, between)
@@ -82,7 +130,7 @@ def test_other_meshes() -> None:
     assert caught.value.code == "HLO0726"
 
 
-@pytest.mark.parametrize("name", [pl.core_map, pl.run_state, pl.Indirect, pltpu.BufferedRef])
+@pytest.mark.parametrize("name", [pl.Indirect, pltpu.BufferedRef])
 def test_what_has_no_place_says_what_to_do(name: Any) -> None:
     with pytest.raises(HloError, match="no place here") as caught:
         name(8)

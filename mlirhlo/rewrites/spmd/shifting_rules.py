@@ -10,6 +10,7 @@ from typing import cast
 from mlirhlo.dialects.hlo import ops
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape
+from mlirhlo.rewrites.spmd.counted_indices import counted
 from mlirhlo.rewrites.spmd.factor_rules import RULES, all_whole, elementwise, rule
 from mlirhlo.rewrites.spmd.factors import Dims, Factors, leaves, sizes_of
 
@@ -154,7 +155,9 @@ def _gather(op: ops.GatherOp) -> Factors:
     sizes, result = sizes_of(op.input_shapes[0]), sizes_of(op.shape)
     operand: list[tuple[int, ...]] = [()] * len(sizes)
     batch: dict[int, tuple[int, ...]] = {}
-    for d, b in zip(op.operand_batching_dims, op.start_indices_batching_dims, strict=True):
+    pairs = [*zip(op.operand_batching_dims, op.start_indices_batching_dims, strict=True)]
+    pairs += [(part.operand_dim, part.indices_dim) for part in counted(op)]
+    for d, b in pairs:
         operand[d] = batch[b] = (found.new(sizes[d]),)
     indices = _index_dims(found, op.input_shapes[1], op.index_vector_dim, batch)
     window = [
@@ -170,7 +173,7 @@ def _gather(op: ops.GatherOp) -> Factors:
             operand[d] = (found.new(sizes[d], found.whole),)
             out[o] = (found.new(result[o], found.whole),)
     for d in op.collapsed_slice_dims:
-        operand[d] = (found.new(sizes[d], found.reduced),)
+        operand[d] = operand[d] or (found.new(sizes[d], found.reduced),)
     rows = [f for d, f in enumerate(indices) if d != op.index_vector_dim]
     places = [o for o in range(len(result)) if o not in op.offset_dims]
     for o, factors in zip(places, rows, strict=True):
@@ -188,7 +191,9 @@ def _scatter(op: ops.ScatterOp) -> Factors:
     updates = sizes_of(op.input_shapes[count + 1])
     operand: list[tuple[int, ...]] = [()] * len(sizes)
     batch: dict[int, tuple[int, ...]] = {}
-    for d, b in zip(op.input_batching_dims, op.scatter_indices_batching_dims, strict=True):
+    pairs = [*zip(op.input_batching_dims, op.scatter_indices_batching_dims, strict=True)]
+    pairs += [(part.operand_dim, part.indices_dim) for part in counted(op)]
+    for d, b in pairs:
         operand[d] = batch[b] = (found.new(sizes[d]),)
     indices = _index_dims(found, op.input_shapes[count], op.index_vector_dim, batch)
     for d, factors in enumerate(indices):
@@ -207,7 +212,8 @@ def _scatter(op: ops.ScatterOp) -> Factors:
             operand[d] = (found.new(sizes[d], found.whole),)
             update[u] = (found.new(updates[u], found.whole),)
     for d in op.inserted_window_dims:
-        operand[d] = (found.new(sizes[d]),)  # updates for other devices' rows are out of bounds
+        # Updates for other devices' rows are out of bounds.
+        operand[d] = operand[d] or (found.new(sizes[d]),)
     rows = [f for d, f in enumerate(indices) if d != op.index_vector_dim]
     places = [u for u in range(len(updates)) if u not in op.update_window_dims]
     for u, factors in zip(places, rows, strict=True):

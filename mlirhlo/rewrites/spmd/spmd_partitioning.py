@@ -18,6 +18,7 @@ from mlirhlo.rewrites.spmd import (
     local_random,
     local_reduce,
 )
+from mlirhlo.rewrites.spmd.counted_indices import count_as_batches
 from mlirhlo.rewrites.spmd.emit import Computations
 from mlirhlo.rewrites.spmd.grid import Grids
 from mlirhlo.rewrites.spmd.local import Windows
@@ -43,7 +44,8 @@ class SpmdPartitioningPass(HloPass):
     For each instruction the cheapest of several ways is taken, by the bytes that devices send to each other and by
     the work they do; what has no way of its own is done on whole arrays and sliced. Resharding is by the cheapest
     collectives: slices, all-gathers, all-to-alls, collective-permutes, reduce-scatters. Computations that are
-    called become one for each call. With `threshold_for_windowed_einsum_mib` large all-gathers before dots and
+    called become one for each call. Gathers and scatters whose indices count along a dimension (`x[arange(n), i]`)
+    have it as a batch. With `threshold_for_windowed_einsum_mib` large all-gathers before dots and
     reduce-scatters behind them become loops that multiply one tile while another is on its way. A module for one
     partition, and one that is partitioned already (its entry's name ends in `_spmd`), stays. Run
     `sharding-propagation` (or `shardy-xla`) before: values without a sharding are put where that costs least, loops'
@@ -79,6 +81,8 @@ class SpmdPartitioningPass(HloPass):
         if count == 1:
             return False
         with paused_gc():
+            if count_as_batches(module):
+                module = module.afresh()
             _partition(module, count, self._windows)
         return True
 

@@ -17,6 +17,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from xdsl.ir import Operation
 
 from mlirhlo.dialects.tpu.attributes import LayoutText, TiledLayoutAttr
 from mlirhlo.dialects.tpu.registers import places_of, register_grid
@@ -37,7 +38,6 @@ from mlirhlo.mosaic.interpreter.registry import Activation, Run, Scope, means
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import MemRefType
-    from xdsl.ir import Operation
 
     from mlirhlo.mosaic.interpreter.registry import Array
 
@@ -131,6 +131,10 @@ def _layout_of(op: Operation, name: str) -> VectorLayout:
     if isinstance(first, LayoutText) and first.data is not None:
         return first.data
     values = op.operands if name == "in_layout" else op.results
+    owner = values[0].owner
+    if name == "in_layout" and isinstance(owner, Operation):
+        if name_of(owner) == "tpu.roll_vectors":
+            return _layout_of(owner, "out_layout")  # Taken apart as it was put together.
     bits = max(1, 32 // max(1, prod(shape_of(_register(op).type)[2:])))
     return VectorLayout(bits, (0, 0), (SUBLANES * (32 // bits), LANES), _implied(values[0].type))
 
@@ -250,13 +254,18 @@ def _by_rows(parts: list[Array], packing: int) -> Array:
 
 @means("tpu.pack_vmsk")
 def pack_vmsk(op: Operation, scope: Scope) -> Run:
-    """Masks of registers whose rows follow one another; `positions` say which part each is."""
+    """Masks of registers whose rows follow one another; `positions` say which part each is, and what is
+    none is false."""
     packing = shape_of(op.results[0].type)[2]
     positions = integers_of(op, "positions") or tuple(range(len(op.operands)))
+    shape = shape_of(op.operands[0].type)
+    count = packing // prod(shape[2:])
+    nothing = np.zeros(shape, np.bool_)
 
     def run(frame: Activation, *sources: Any) -> Any:
         given = dict(zip(positions, sources, strict=True))
-        wide = [given[at].reshape(SUBLANES, LANES, -1) for at in range(len(sources))]
+        parts = [given.get(at, nothing) for at in range(count)]
+        wide = [part.reshape(SUBLANES, LANES, -1) for part in parts]
         return _by_rows(wide, packing)
 
     return run

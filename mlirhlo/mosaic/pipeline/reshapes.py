@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
 from typing import TYPE_CHECKING
 
 from mlirhlo.dialects.tpu.values import LANES, SUBLANES, VectorLayout
@@ -60,14 +59,19 @@ def _folded(
     if lanes == new_lanes or lanes % LANES or new_lanes % LANES:
         return None
     whole = native_tiling(have.bits)
-    folded = min(prod(whole[:1]), max(lanes, new_lanes) // LANES)
-    if LANES not in (lanes, new_lanes) or whole[0] % folded:
+    count = max(lanes, new_lanes) // LANES
+    height = max(whole[0] // count, 1)
+    if LANES not in (lanes, new_lanes) or (height > 1 and height * count != whole[0]):
         return None
-    height = whole[0] // folded
+    # Rows that are folded alone may be ragged: those of other boxes do not follow them.
     narrow, wide = (new_rows, rows) if new_lanes == LANES else (rows, new_rows)
-    if narrow % whole[0] or wide % height or (height == 1 and max(lanes, new_lanes) % register):
+    if rows * lanes != new_rows * new_lanes and (narrow % whole[0] or wide % height):
         return None
-    tiling = (1, LANES * packing) if height < packing else (height, LANES)
+    if height == 1 and (narrow % whole[0] or max(lanes, new_lanes) % register):
+        return None
+    if 1 < height < packing:
+        return None
+    tiling = (1, LANES * packing) if height == 1 else (height, LANES)
     first, second = (tiling, whole) if new_lanes == LANES else (whole, tiling)
     return (
         replace(have, offsets=(0, 0), tiling=first),

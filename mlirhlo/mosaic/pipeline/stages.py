@@ -77,7 +77,7 @@ STAGES: Sequence[Stage] = (
     Stage("tiling-propagation", _anywhere(tiling_propagation)),
     Stage("infer-vector-layout", infer_vector_layout),
     Stage("relayout-insertion", _anywhere(relayout_insertion)),
-    Stage("apply-vector-layout", _anywhere(apply_vector_layout)),
+    Stage("apply-vector-layout", apply_vector_layout),
     Stage("apply-vector-layout-simplify", _anywhere(simplify)),
     Stage("logical-to-physical-device-id", _anywhere(logical_to_physical_device_id)),
     Stage("late-loop-unroll", _anywhere(_unchanged)),

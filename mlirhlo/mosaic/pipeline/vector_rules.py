@@ -96,12 +96,13 @@ def _elementwise(op: Operation, generation: Generation) -> Layouts:
         return _plain(op, generation)
     # Masks lie as the elements they are of.
     numbers = [v for v in vectors if element_name(v.type) != "i1"] or vectors
-    if len({_found(v).bits for v in numbers}) > 1:
+    bits, result = _found(numbers[0]).bits, op.results[0].type
+    widths = {_found(v).bits for v in numbers}
+    if len(widths) > 1 or (element_name(result) != "i1" and native(result).bits != bits):
         return _plain(op, generation)
-    bits = _found(numbers[0]).bits
     layouts = [_found(v) for v in vectors if _found(v).bits == bits]
     concrete = [layout for layout in layouts if layout.offsets != (None, None)]
-    shape = shape_in(op.results[0].type)
+    shape = shape_in(result)
     chosen = (concrete or layouts)[0]
     for layout in concrete[1:]:
         chosen = joined(layout, chosen, shape) or unreplicated(chosen)
@@ -165,14 +166,18 @@ def _both(
 
 def _narrowed(op: Operation, have: VectorLayout, bits: int, generation: Generation) -> Layouts:
     """To tiles of as many rows, of whole registers if a vector is in those as well; or to whole registers
-    where these are wanted."""
+    where these are wanted, from generation 6 on also where they are no more of them."""
     source = replace(have, tiling=native_tiling(have.bits))
     shape = shape_in(op.operands[0].type)
     if bits == 16 and have.tiling[1] == LANES and not have.generalizes(source, shape):
         source = have
-    is_whole = bits != 16 or generation.number >= 6 or _all_want_whole(op.results[0])
-    tiling = native_tiling(bits) if is_whole else source.tiling
-    return [source], [replace(source, bits=bits, tiling=tiling)]
+    tiled = replace(source, bits=bits)
+    whole = replace(tiled, tiling=native_tiling(bits))
+    is_whole = bits != 16 or _all_want_whole(op.results[0])
+    if not is_whole and generation.number >= 6:
+        counts = [grid.count for one in (whole, tiled) if (grid := register_grid(one, shape))]
+        is_whole = counts == sorted(counts)
+    return [source], [whole if is_whole else tiled]
 
 
 def _all_want_whole(value: SSAValue) -> bool:
@@ -391,10 +396,13 @@ def _index(op: Operation, generation: Generation) -> Layouts:
 
 def _transpose(op: Operation, generation: Generation) -> Layouts:
     """Leading dimensions change places with each other as they lie; others in whole registers."""
-    order = integers_of(op, "permutation") or ()
+    order = list(integers_of(op, "permutation") or ())
     rank = len(order)
-    if rank > 2 and order[-2:] == (rank - 2, rank - 1):
-        have = _found(op.operands[0])
+    have = _found(op.operands[0])
+    if rank > 2 and order[-2:] == [rank - 2, rank - 1]:
+        return [have], [have]
+    if rank > 2 and order[-1] == rank - 1 and have.tiling == (SUBLANES, LANES):
+        have = replace(have, offsets=(0, 0))
         return [have], [have]
     return _plain(op, generation)
 

@@ -82,6 +82,22 @@ def spread(before: str, after: str) -> tuple[list[str], str, str]:
     return [before], after, f"%r = vector.broadcast %v0 : vector<{before}> to vector<{after}>"
 
 
+def reshaped(before: str, after: str) -> tuple[list[str], str, str]:
+    return [before], after, f"%r = vector.shape_cast %v0 : vector<{before}> to vector<{after}>"
+
+
+def part(before: str, after: str, begin: str) -> tuple[list[str], str, str]:
+    *sizes, _ = after.split("x")
+    box = f"offsets = [{begin}], sizes = [{', '.join(sizes)}], strides = [1, 1]"
+    types = f"vector<{before}> to vector<{after}>"
+    return [before], after, f"%r = vector.extract_strided_slice %v0 {{{box}}} : {types}"
+
+
+def joined(left: str, right: str, whole: str, dim: int) -> tuple[list[str], str, str]:
+    types = f"vector<{left}>, vector<{right}> -> vector<{whole}>"
+    return [left, right], whole, f"%r = tpu.concatenate %v0, %v1 in {dim} : {types}"
+
+
 KERNELS: dict[str, tuple[list[str], str, str]] = {
     "whole tiles": copied("16x256xf32"),
     "ragged": copied("21x300xf32"),
@@ -135,6 +151,35 @@ KERNELS: dict[str, tuple[list[str], str, str]] = {
         "200x40xf32",
         "%r = tpu.transpose %v0, [1, 0] : vector<40x200xf32> -> vector<200x40xf32>",
     ),
+    "a wide row, bf16": copied("1x300xbf16"),
+    "a few rows, bf16": copied("3x5xbf16"),
+    "rows of ranks": reshaped("12x100xf32", "3x4x100xf32"),
+    "boxes into rows": reshaped("2x4x128xbf16", "2x1x4x128xbf16"),
+    "lanes folded": reshaped("16x256xf32", "32x128xf32"),
+    "lanes as rows": reshaped("100xf32", "100x1xf32"),
+    "the greatest as a row": (
+        ["21x130xf32"],
+        "21xf32",
+        """%z = arith.constant dense<0xFF800000> : vector<21xf32>
+        %r = vector.multi_reduction <maximumf>, %v0, %z [1] : vector<21x130xf32> to vector<21xf32>""",
+    ),
+    "many rows, greatest": (
+        ["72x100xf32"],
+        "72x100xf32",
+        reduction("maximumf", "72x100", 0, "100", "f32", "0xFF800000"),
+    ),
+    "part of rows": part("16x256xf32", "7x256xf32", "2, 0"),
+    "part of rows and lanes": part("32x384xf32", "16x100xf32", "5, 3"),
+    "part of bytes": part("64x128xi8", "32x128xi8", "32, 0"),
+    "joined rows": joined("5x128xf32", "9x128xf32", "14x128xf32", 0),
+    "joined lanes": joined("8x100xf32", "8x60xf32", "8x160xf32", 1),
+    "a mask of bf16": (
+        ["21x130xbf16"],
+        "21x130xbf16",
+        """%z = arith.constant dense<0.0> : vector<21x130xbf16>
+        %m = arith.cmpf ogt, %v0, %z : vector<21x130xbf16>
+        %r = arith.select %m, %v0, %z : vector<21x130xi1>, vector<21x130xbf16>""",
+    ),
     "part of leading ones": (
         ["4x8x128xf32"],
         "8x128xf32",
@@ -176,6 +221,30 @@ def test_the_tpu_compiler_writes_the_same(tmp_path: Path) -> None:
     stage = re.search(r"post-apply-vector-layout +(\d+) +(\d+)", run.stdout)
     assert stage is not None
     assert stage[1] == stage[2] == str(len(KERNELS)), run.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("generation", ["v5e", "v6e"])
+def test_plans_compute_the_same(generation: str) -> None:
+    """The last stage as the first one."""
+    names = {"xf32": np.float32, "xbf16": ml_dtypes.bfloat16, "xi32": np.int32, "xi8": np.int8}
+    for name, (inputs, result, body) in KERNELS.items():
+        types = [
+            (tuple(map(int, shape.removesuffix(end).split("x"))), np.dtype(dtype))
+            for shape in (*inputs, result)
+            for end, dtype in names.items()
+            if shape.endswith(end)
+        ]
+        *given, out = types
+        generator = np.random.default_rng(len(name))
+        values = [generator.integers(-9, 9, shape).astype(dtype) for shape, dtype in given]
+        module = parse_kernel(kernel(inputs, result, body))
+        expected = Kernel(module.clone()).run(values, [out])[0]
+        run_pipeline(module, generation=generation)
+        found = Kernel(module).run(values, [out])[0]
+        np.testing.assert_array_equal(
+            np.asarray(found, np.float64), np.asarray(expected, np.float64), err_msg=name
+        )
 
 
 def body_of(text: str) -> str:

@@ -8,17 +8,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from unit.mosaic.language.authored import CASES
 from unit.mosaic.language.library import LIBRARY_CASES
-from xdsl.dialects.builtin import ModuleOp, VectorType
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, VectorType
 
 from mlirhlo.diagnostics import HloError
+from mlirhlo.dialects.tpu.attributes import VectorLayoutAttr
+from mlirhlo.dialects.tpu.registers import register_grid
+from mlirhlo.dialects.tpu.values import VectorLayout
 from mlirhlo.formats.mosaic import parse_kernel
 from mlirhlo.mosaic.attributes import name_of
 from mlirhlo.mosaic.interpreter import Kernel
 from mlirhlo.mosaic.pipeline import run_pipeline
+from mlirhlo.mosaic.pipeline.building import build, insert
+from mlirhlo.mosaic.pipeline.layouts import layout_of, layouts_of
 
 ALL = CASES | LIBRARY_CASES
 WHOLE = ("tpu.matmul", "tpu.transpose", "tpu.roll_vectors", "tpu.unroll_vectors")
@@ -153,6 +158,85 @@ def test_reshapes(element: str, shape: tuple[int, ...], data: Any) -> None:
     after = data.draw(st.sampled_from(fitting))
     source, result = (f"vector<{'x'.join(map(str, s))}x{element}>" for s in (shape, after))
     checked(element, shape, after, f"%r = vector.shape_cast %v : {source} to {result}")
+
+
+@st.composite
+def layouts(draw: Any, bits: int, shape: tuple[int, ...]) -> VectorLayout:
+    """Any layout of a vector that begins in the first tile, with or without a dimension put back."""
+    packing = 32 // bits
+    rows = draw(st.sampled_from([r for r in (1, 2, 4, 8, 16, 32) if packing <= r <= 8 * packing]))
+    implicit = draw(st.sampled_from([(), (), (-2,), (-1,)]))
+    begin = (draw(st.integers(0, rows - 1)), draw(st.integers(0, 127)))
+    layout = VectorLayout(bits, draw(st.sampled_from([(0, 0), begin])), (rows, 128), implicit)
+    grid = register_grid(layout, shape)
+    assume(grid is not None and grid.count <= 40)
+    return layout
+
+
+@pytest.mark.slow
+@settings(max_examples=30, deadline=None)
+@given(elements, st.tuples(sizes, st.integers(1, 160)), st.data())
+def test_moves_between_any_two_layouts(element: str, shape: tuple[int, int], data: Any) -> None:
+    """What is loaded is laid out anew and again before it is stored."""
+    import ml_dtypes
+
+    dtype = np.dtype(ELEMENTS[element] or ml_dtypes.bfloat16)
+    type_ = f"{shape[0]}x{shape[1]}x{element}"
+    ref = f"memref<{type_}, {VMEM}>"
+    module = parse_kernel(f"""module @k {{
+  func.func @main(%x: {ref}, %y: {ref}) attributes {{tpu.core_type = #tpu.core_type<tc>}} {{
+    %c0 = arith.constant 0 : index
+    %v = vector.load %x[%c0, %c0] : {ref}, vector<{type_}>
+    vector.store %v, %y[%c0, %c0] : {ref}, vector<{type_}>
+    return
+  }}
+}}
+""")
+    run_pipeline(module, stop_after="relayout-insertion")
+    store = next(op for op in module.walk() if name_of(op) == "tpu.vector_store")
+    have, last = layout_of(store.operands[0]), layouts_of(store, "in_layout")[0]
+    bits = 8 * dtype.itemsize
+    chain = [data.draw(layouts(bits, shape)) for _ in range(2)]
+    for layout in (*chain, last):
+        value = store.operands[0]
+        new = build("mosaic_tc.relayout", (value,), (value.type,))
+        new.attributes["in_layout"] = ArrayAttr([VectorLayoutAttr(have)])
+        new.attributes["out_layout"] = ArrayAttr([VectorLayoutAttr(layout)])
+        store.operands[0] = insert(new, store).results[0]
+        have = layout
+    run_pipeline(module, start_after="relayout-insertion")
+    values = (np.arange(shape[0] * shape[1]) % 120).reshape(shape).astype(dtype)
+    found = Kernel(module).run([values], [(shape, dtype)])[0]
+    np.testing.assert_array_equal(np.asarray(found, np.float64), np.asarray(values, np.float64))
+
+
+@pytest.mark.slow
+@settings(max_examples=15, deadline=None)
+@given(elements, st.lists(st.integers(1, 40), min_size=2, max_size=4), st.booleans(), sizes)
+def test_joined_vectors(element: str, parts: list[int], along_lanes: bool, other: int) -> None:
+    """Parts of one vector, next to each other."""
+    dim = int(along_lanes)
+    whole = [other, other]
+    whole[dim] = sum(parts)
+    lines: list[str] = []
+    types: list[str] = []
+    begin = 0
+    for number, size in enumerate(parts):
+        box, at = list(whole), [0, 0]
+        box[dim], at[dim] = size, begin
+        begin += size
+        types.append(f"vector<{box[0]}x{box[1]}x{element}>")
+        lines.append(
+            f"%p{number} = vector.extract_strided_slice %v {{offsets = {at}, sizes = {box}, "
+            f"strides = [1, 1]}} : vector<{whole[0]}x{whole[1]}x{element}> to {types[-1]}"
+        )
+    turned = [*range(1, len(parts)), 0]
+    names = ", ".join(f"%p{at}" for at in turned)
+    result = f"vector<{whole[0]}x{whole[1]}x{element}>"
+    given_types = ", ".join(types[at] for at in turned)
+    lines.append(f"%r = tpu.concatenate {names} in {dim} : {given_types} -> {result}")
+    shape = (whole[0], whole[1])
+    checked(element, shape, shape, "\n    ".join(lines))
 
 
 def test_what_has_no_registers_says_so() -> None:

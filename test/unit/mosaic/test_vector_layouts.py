@@ -99,13 +99,17 @@ def test_casts(name: str, given: tuple[list[str], str, str], operand: str, resul
     assert found == [(operand, result)]
 
 
-def test_narrow_floats_are_whole_registers_where_a_generation_likes_them() -> None:
-    """From generation 6 on, and where a product takes them."""
-    given = cast("truncf", "24x300xf32", "24x300xbf16")
-    results = [
-        layouts_of(laid_out(*given, target), "tpu.truncf")[0][1] for target in ("v5e", "v6e")
-    ]
-    assert results == ["16,{0,0},(8,128)", "16,{0,0},(16,128)"]
+@pytest.mark.parametrize(
+    ("shape", "newer"), [("24x300", "16,{0,0},(16,128)"), ("33x130", "16,{0,0},(8,128)")]
+)
+def test_narrow_floats_in_whole_registers(shape: str, newer: str) -> None:
+    """From generation 6 on, where these are not more than registers of tiles side by side."""
+    given = cast("truncf", f"{shape}xf32", f"{shape}xbf16")
+    found = [layouts_of(laid_out(*given, target), "tpu.truncf")[0][1] for target in ("v5e", "v6e")]
+    assert found == ["16,{0,0},(8,128)", newer]
+
+
+def test_narrow_floats_are_whole_registers_where_a_product_takes_them() -> None:
     product = """%h = arith.truncf %v0 : vector<128x128xf32> to vector<128x128xbf16>
         %z = arith.constant dense<0.0> : vector<128x128xf32>
         %r = tpu.matmul %h, %h, %z {dimension_numbers = #tpu.dot_dimension_numbers<[1], [0], [0], [1],

@@ -1,8 +1,8 @@
 """Vectors become registers: each operation works on values of 8x128 words.
 
 `apply_vector_layout` goes through a function in order. Every operation on vectors has a rule that gives
-the registers of its results; `tpu.matmul` and `tpu.transpose` alone keep working on vectors, of 128
-lanes, put together by `tpu.roll_vectors` and taken apart by `tpu.unroll_vectors`.
+the registers of its results; `tpu.matmul` and `tpu.transpose` alone keep working on vectors, as
+wide as a matrix unit, put together by `tpu.roll_vectors` and taken apart by `tpu.unroll_vectors`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ from mlirhlo.mosaic.target.vectors import gathers_stay_in_registers
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Operation
+
+    from mlirhlo.mosaic.target.generations import Generation
 
 _CASTS = (
     "tpu.extf",
@@ -81,14 +83,14 @@ _MADE = (*_AS_THEY_ARE, "tpu.transpose")
 """Operations on whole vectors that say how these lie."""
 
 
-def apply_vector_layout(module: ModuleOp) -> None:
+def apply_vector_layout(module: ModuleOp, generation: Generation) -> None:
     """Unrolls vectors to registers; the layouts stated on operations go.
 
     Raises `HloError` HLO0741 and HLO0748 for strides and gathers that registers cannot do, HLO0753 for
     what has no form on registers.
     """
     for function in functions_of(module):
-        state = Registers()
+        state = Registers(generation.mxu)
         for op in list(function.walk()):
             if op is not function:
                 refuse(op, strides_are_of_rows, gathers_stay_in_registers)

@@ -23,6 +23,7 @@ from mlirhlo.dialects.tpu.registers import Places
 from mlirhlo.dialects.tpu.values import LANES, SUBLANES, VectorLayout
 from mlirhlo.mosaic.pipeline.building import attribute, element_of, vector_type
 from mlirhlo.mosaic.pipeline.registers.retiling import retiled
+from mlirhlo.mosaic.pipeline.registers.shifting import shifted
 from mlirhlo.mosaic.pipeline.registers.state import (
     Part,
     Registers,
@@ -70,11 +71,20 @@ def relaid(state: Registers, part: Part, layout: VectorLayout) -> list[SSAValue]
     type_ = register_type(layout, bits)
     seen = [state.emit("tpu.bitcast_vreg", (one,), type_) for one in part.registers]
     whole = Part(seen, part.layout, bits)
-    made = retiled(state, whole, layout)
+    made = retiled(state, whole, layout) or shifted(state, whole, layout)
     if made is None:
         # Tiles of other heights have other rows in a word.
         is_repacked = layout.bits < 32 and part.layout.tiling != layout.tiling
-        made = moved(state, [whole], np.arange(size), bits, layout, by_words=not is_repacked)
+        is_cut = is_repacked and part.layout.tiling[0] > layout.tiling[0]
+        made = moved(
+            state,
+            [whole],
+            np.arange(size),
+            bits,
+            layout,
+            by_words=not is_repacked,
+            as_wanted=is_cut,
+        )
         for one in made if is_repacked else ():
             state.emit("tpu.bitcast_vreg", (one,), word_type())
     final = register_type(layout, part.type)
@@ -89,6 +99,7 @@ def moved(
     layout: VectorLayout,
     *,
     by_words: bool = True,
+    as_wanted: bool = False,
 ) -> list[SSAValue]:
     """The registers of a vector of `type_` in `layout`; narrow elements by words, where that is possible.
 
@@ -100,7 +111,7 @@ def moved(
     table = table_of(state, parts, source, type_, layout)
     registers = [register for part in parts for register in part.registers]
     register = register_type(layout, type_)
-    return assemble(state, registers, bits, table, register, by_words=by_words)
+    return assemble(state, registers, bits, table, register, by_words=by_words, as_wanted=as_wanted)
 
 
 def _of_width(state: Registers, part: Part, bits: int) -> Part:
@@ -167,10 +178,12 @@ def assemble(
     type_: Attribute,
     *,
     by_words: bool = True,
+    as_wanted: bool = False,
 ) -> list[SSAValue]:
     """Registers of `type_` by a table of places in `registers`, whose elements have `bits`.
 
-    The table has the shape (registers, 8, 128, elements a word).
+    The table has the shape (registers, 8, 128, elements a word). Narrow elements are unpacked from one
+    register after another, or `as_wanted` by those to be made.
     """
     packing = table.shape[-1]
     old = 32 // bits
@@ -182,10 +195,37 @@ def assemble(
             mover = _Words(state, registers, is_mask)
             return [mover.register(one, type_) for one in whole]
     by_rows = rows_of(table, old)
+    if is_mask and old == 1:
+        masks = [_masks_packed(state, registers, one, type_) for one in by_rows]
+        if all(one is not None for one in masks):
+            return [one for one in masks if one is not None]
     wide: list[Any] = [None] * (len(registers) * old)
-    for at in used_parts(by_rows):
+    wanted = dict.fromkeys(at for one in by_rows for part in one for at in used_parts(part))
+    for at in wanted if as_wanted else sorted(wanted):
         wide[at] = unpacked(state, registers[at // old], at % old)
     return [packed(state, words, type_) for words in parts_of(state, wide, by_rows)]
+
+
+def _masks_packed(
+    state: Registers, registers: Sequence[SSAValue], parts: Any, type_: Attribute
+) -> SSAValue | None:
+    """The mask of narrow elements whose parts are whole masks of words; None for others."""
+    own = np.arange(_WORDS).reshape(SUBLANES, LANES)
+    given: list[SSAValue] = []
+    for part in parts:
+        known = part >= 0
+        number, place = np.divmod(part, _WORDS)
+        if (place != own)[known].any() or np.unique(number[known]).size > 1:
+            return None
+        if known.any():
+            given.append(registers[int(number.max())])
+        elif not given:
+            return None
+    if len(given) < 2 or (parts[: len(given)] < 0).all(axis=(1, 2)).any():
+        return None
+    positions = ", ".join(map(str, range(len(given))))
+    places = {"positions": attribute(f"array<i32: {positions}>")}
+    return state.emit("tpu.pack_vmsk", given, type_, places)
 
 
 def rows_of(table: Any, old: int) -> Any:

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 
 def matmul(op: Operation, state: Registers) -> Made:
-    """acc + lhs · rhs, a column of 128 of the result after another, 128 of the contraction at a time.
+    """acc + lhs · rhs, as many columns of the result after another as a matrix unit has, and as much of the
+    contraction at a time.
 
     lhs is rows by contraction; rhs contraction by columns, or the other way round.
     """
@@ -54,16 +55,17 @@ def matmul(op: Operation, state: Registers) -> Made:
     nothing = [undefined(state, register_type(part.layout, part.type)) for part in sides]
     lhs = _contracted(state, op, lhs, along_lanes=True)
     rhs = _contracted(state, op, rhs, along_lanes=is_flipped)
+    unit = state.mxu
     blocks = [
-        _block(state, op, lhs, (0, deep), height, nothing[0]) for deep in range(-(-depth // LANES))
+        _block(state, op, lhs, (0, deep), height, nothing[0]) for deep in range(-(-depth // unit))
     ]
-    column = vector_type((height, LANES), element_of(acc.type))
+    column = vector_type((height, unit), element_of(acc.type))
     columns: list[list[SSAValue]] = []
-    for wide in range(-(-width // LANES)):
+    for wide in range(-(-width // unit)):
         made: list[SSAValue] = []
         for deep, left in enumerate(blocks):
             at = (wide, deep) if is_flipped else (deep, wide)
-            right = _block(state, op, rhs, at, LANES, nothing[1])
+            right = _block(state, op, rhs, at, unit, nothing[1])
             if made:
                 total = state.rolled(made, column, acc.layout)
             else:
@@ -72,7 +74,12 @@ def matmul(op: Operation, state: Registers) -> Made:
             made = state.of(total, acc.layout)
         columns.append(made)
     grid = grid_of(acc.layout, op.results[0].type, op).shape
-    found = [columns[wide][high] for high in range(grid[0]) for wide in range(grid[1])]
+    side = unit // LANES
+    found = [
+        columns[wide // side][high * side + wide % side]
+        for high in range(grid[0])
+        for wide in range(grid[1])
+    ]
     result = Part(found, acc.layout, op.results[0].type)
     return [relaid(state, result, layout_out(op))]
 
@@ -116,12 +123,16 @@ def _block(
     height: int,
     nothing: SSAValue,
 ) -> SSAValue:
-    """`height` rows and 128 lanes of an operand, rolled; `nothing` where it has no more registers."""
+    """`height` rows and as many lanes as a matrix unit has of an operand, rolled; `nothing` where it has
+    no more registers."""
     each = SUBLANES * packing_of(part.layout)
     grid = grid_of(part.layout, part.type, op).shape
+    side = state.mxu // LANES
     given: list[SSAValue] = []
     for number in range(height // each):
-        row = at[0] * (LANES // each) + number
-        given.append(part.registers[row * grid[1] + at[1]] if row < grid[0] else nothing)
-    block = vector_type((height, LANES), element_of(part.type))
+        row = at[0] * (state.mxu // each) + number
+        for lane in range(at[1] * side, (at[1] + 1) * side):
+            is_there = row < grid[0] and lane < grid[1]
+            given.append(part.registers[row * grid[1] + lane] if is_there else nothing)
+    block = vector_type((height, state.mxu), element_of(part.type))
     return state.rolled(given, block, part.layout)

@@ -50,6 +50,10 @@ _NEUTRAL = {
 """By kind: what combines two, and what changes nothing; of floats and of integers."""
 
 
+_AT_ONCE = 4
+"""Registers that are combined side by side; sums of floats keep their order."""
+
+
 def _plain_kind(kind: str) -> str:
     """`max` of `max`, `maxf` and `maxsi`."""
     return kind.removesuffix("f").removesuffix("si") if kind != "sum" else kind
@@ -82,9 +86,10 @@ def reduce(op: Operation, state: Registers) -> Made:
     suffix = "" if kind == "sum" else "f" if floats else "si"
     made: dict[tuple[int, ...], SSAValue] = {}
     for target in indices_of([1 if flag else size for size, flag in zip(grid, dims, strict=True)]):
-        total: SSAValue | None = None
-        rest: list[SSAValue] = []
-        for inner in indices_of([n if flag else 1 for n, flag in zip(grid, dims, strict=True)]):
+        sums: list[SSAValue] = []
+        count = 1 if combine == "arith.addf" else _AT_ONCE
+        inside = indices_of([n if flag else 1 for n, flag in zip(grid, dims, strict=True)])
+        for number, inner in enumerate(inside):
             at = tuple(a + b for a, b in zip(target, inner, strict=True))
             # Padding is not reduced.
             value = part.registers[flat(at, grid)]
@@ -93,15 +98,18 @@ def reduce(op: Operation, state: Registers) -> Made:
                 bounds = bounds_of(part.layout, part.type, at, op)
                 if not bounds.is_whole:
                     value = state.emit("arith.select", (bounds.mask(state), value, other), type_)
-            if total is None:
-                total = value
-            elif combine == "arith.addf":
-                total = state.emit(combine, (total, value), type_)
+            if number < count:
+                sums.append(value)
             else:
-                rest.append(value)  # Only sums of floats go along with the masks.
-        assert total is not None
-        for value in rest:
-            total = state.emit(combine, (total, value), type_)
+                # In turns, so that one need not wait for the other.
+                at_once = (sums[number % count], value)
+                sums[number % count] = state.emit(combine, at_once, type_)
+        while len(sums) > 1:
+            pairs = [sums[at : at + 2] for at in range(0, len(sums), 2)]
+            sums = [
+                state.emit(combine, pair, type_) if len(pair) > 1 else pair[0] for pair in pairs
+            ]
+        total = sums[0]
         for dim in (1, 0):
             if dims[len(dims) - 2 + dim]:
                 total = _all(state, total, kind + suffix, dim)

@@ -14,6 +14,7 @@ from mlirhlo.mosaic.attributes import attribute_of, integer_of, integers_of, lis
 from mlirhlo.mosaic.pipeline.building import attribute, element_of, is_vector, vector_type
 from mlirhlo.mosaic.pipeline.faults import cannot
 from mlirhlo.mosaic.pipeline.registers.moving import moved, relaid
+from mlirhlo.mosaic.pipeline.registers.shifting import concatenated, lanes_folded, lanes_spread
 from mlirhlo.mosaic.pipeline.registers.state import (
     Part,
     Registers,
@@ -64,6 +65,10 @@ def _move(op: Operation, state: Registers, source: Any) -> Made:
 
 def same(op: Operation, state: Registers) -> Made:
     """`reshape`: elements keep their row-major numbers."""
+    for plan in (lanes_folded, lanes_spread):
+        found = plan(state, part_of(op, state, 0), op.results[0].type, layout_out(op))
+        if found is not None:
+            return [found]
     return _move(op, state, numbered(op.operands[0].type))
 
 
@@ -181,14 +186,17 @@ def _numbers(op: Operation, name: str) -> tuple[int, ...]:
 def concatenate(op: Operation, state: Registers) -> Made:
     """Vectors on end."""
     parts = [part_of(op, state, at) for at in range(len(op.operands))]
+    dim, type_, layout = integer_of(op, "dimension"), op.results[0].type, layout_out(op)
+    made = concatenated(state, parts, dim, type_, layout)
+    if made is not None:
+        return [made]
     numbers: list[Any] = []
     begin = 0
     for part in parts:
         number = numbered(part.type)
         numbers.append(number + begin)
         begin += number.size
-    source = np.concatenate(numbers, axis=integer_of(op, "dimension"))
-    return [moved(state, parts, source, op.results[0].type, layout_out(op))]
+    return [moved(state, parts, np.concatenate(numbers, axis=dim), type_, layout)]
 
 
 def repeat(op: Operation, state: Registers) -> Made:

@@ -36,7 +36,9 @@ MOST = 1 << 14
 class Registers:
     """The registers of the vectors of one function, and a builder of operations before `op`."""
 
-    def __init__(self) -> None:
+    def __init__(self, mxu: int = LANES) -> None:
+        self.mxu = mxu
+        """Rows and columns of a matrix unit."""
         self.known: dict[SSAValue, list[SSAValue]] = {}
         self.op: Operation | None = None
 

@@ -40,6 +40,8 @@ from mlirhlo.lowering.hlo_to_loops.transposes import turned
 
 _PRIMES = (17, 13, 11, 7, 5, 3)
 """Odd lengths of transforms in registers."""
+_NEAR = 1 << 12
+"""Numbers of a table that stands whole."""
 
 
 @functools.cache
@@ -78,13 +80,26 @@ class Roots:
         return self.of(f"mlirhlo_roots_{length}_{rows}_{columns}_{step}", rows * columns, make)
 
     def half(self, length: int, first: Index, lanes: int, count: Index | None) -> Pair:
-        """The powers of `root(length)` from one on, of which half the length and one more are there."""
+        """Powers of `root(length)` from one on that is a multiple of lanes, up to half the length.
+
+        Of a long table, each is the product of a power below `_NEAR` and of one that is a multiple of it.
+        """
         b, size = self.b, length // 2 + 1
-        make = partial(_powers, length, range(1, 2), range(size))
-        parts = self.of(f"mlirhlo_roots_{length}", size, make)
+        is_long = size > _NEAR
+        near = min(size, _NEAR)
+        fine = self.of(
+            f"mlirhlo_roots_{length}", near, partial(_powers, length, range(1, 2), range(near))
+        )
         mask = None if count is None else b.mask(b.index(count), lanes)
-        real, imaginary = (b.vector_load(v, [first], lanes, mask) for v in parts)
-        return real, imaginary
+        place = b.rem(first, near) if is_long else first
+        real, imaginary = (b.vector_load(v, [place], lanes, mask) for v in fine)
+        if not is_long:
+            return real, imaginary
+        far = -(-size // near)
+        make = partial(_powers, length, range(near, near + 1), range(far))
+        coarse = self.of(f"mlirhlo_roots_{length}_far", far, make)
+        group = [b.broadcast(b.load(v, [b.div(first, near)]), lanes) for v in coarse]
+        return times(b, (real, imaginary), (group[0], group[1]), 1)
 
     def of(
         self, name: str, size: int, make: Callable[[], tuple[Any, Any]]

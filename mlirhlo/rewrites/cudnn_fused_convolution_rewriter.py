@@ -85,11 +85,15 @@ def _fuse(
 ) -> None:
     """The call with more operands and other fields in its configuration, for `op`, in the type of `op`.
 
-    `bias`: a number a feature; `everywhere`: one for all of them.
+    `bias`: a number a feature; `everywhere`: one for all of them. Does nothing for a convolution of
+    each feature by itself, which cuDNN has no such call of.
     """
     call = found.call
     labels = call.dim_labels
     assert labels is not None
+    groups = call.feature_group_count
+    if groups > 1 and groups == array(call.inputs[0]).dimensions[labels.input_feature_dimension]:
+        return
     b = Builder(op, rewriter)
     operands = list(call.inputs)
     if len(operands) == 2:
@@ -322,8 +326,8 @@ class CudnnFusedConvolutionRewriterPass(ExpanderPass):
     In order: a constant scale, a bias a feature, a side input of the result's shape with a scale of its own,
     relu; with `runtime_fusion` also relu6, elu and leaky relu. The result of the convolution must be read by
     nothing else. A convolution of s8 gives f32 itself, or s8 where the result is clamped to what s8 holds; one of f32
-    is done in f16 where operands come from f16 and the result becomes f16. Needs: conv-rewriter. Source: XLA:GPU's
-    pass and its dumps.
+    is done in f16 where operands come from f16 and the result becomes f16. Nothing goes
+    into depthwise convolutions. Needs: conv-rewriter. Source: XLA:GPU's pass and its dumps.
     """
 
     name = "cudnn-fused-convolution-rewriter"

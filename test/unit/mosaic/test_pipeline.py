@@ -126,6 +126,23 @@ BODIES = {
             "    %r = vector.broadcast %t : vector<1x300xbf16> to VEC"
         ),
     ),
+    "sums of rows that a loop carries": (
+        "f32",
+        (
+            "%z = arith.constant dense<0.0> : vector<24x1xf32>\n"
+            "    %n = arith.constant dense<0.0> : vector<24xf32>\n"
+            "    %l = arith.constant 0 : i32\n"
+            "    %u = arith.constant 3 : i32\n"
+            "    %s = arith.constant 1 : i32\n"
+            "    %c = scf.for %i = %l to %u step %s iter_args(%a = %z) -> (vector<24x1xf32>) : i32 {\n"
+            "      %t = vector.multi_reduction <add>, %v, %n [1] : VEC to vector<24xf32>\n"
+            "      %w = vector.shape_cast %t : vector<24xf32> to vector<24x1xf32>\n"
+            "      %b = arith.addf %a, %w : vector<24x1xf32>\n"
+            "      scf.yield %b : vector<24x1xf32>\n"
+            "    }\n"
+            "    %r = vector.broadcast %c : vector<24x1xf32> to VEC"
+        ),
+    ),
     "what stays a vector": ("f32", "%r = arith.subf %v, %v : VEC"),
     "bf16 arithmetic": (
         "bf16",

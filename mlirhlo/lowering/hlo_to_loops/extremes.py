@@ -41,31 +41,34 @@ def has_range(x: SSAValue) -> bool:
     return (lanes_of(x.type), bits) in ((16, 32), (8, 64)) and current().has("avx512dq")
 
 
-def of_vectors(b: FunctionBuilder, opcode: str, vectors: Sequence[SSAValue]) -> SSAValue:
-    """Lane by lane the `maximum` or `minimum` of vectors that have the instruction: NaNs are looked for
-    once."""
-    total, *more = vectors
-    if not more:
-        return total
-    if len(more) == 1:
-        return maximum(b, total, *more) if opcode == "maximum" else minimum(b, total, *more)
-    for vector in more:
-        total = _of_numbers(b, total, vector, _HOW[opcode])
+def of_numbers(b: FunctionBuilder, opcode: str, x: SSAValue, y: SSAValue) -> SSAValue:
+    """The `maximum` or `minimum` of vectors that have the instruction; of a number and a NaN the number."""
+    return _of_numbers(b, x, y, _HOW[opcode])
+
+
+def with_nans(b: FunctionBuilder, nans: SSAValue, vectors: Sequence[SSAValue]) -> SSAValue:
+    """A mask, and where a NaN is in one of the vectors: a comparison sees two of them."""
     pairs = zip(vectors[::2], [*vectors[1::2], vectors[-1]], strict=False)
-    nans = functools.reduce(b.ori, [b.cmpf("uno", x, y) for x, y in pairs])
+    return functools.reduce(b.ori, [b.cmpf("uno", x, y) for x, y in pairs], nans)
+
+
+def of_vectors(
+    b: FunctionBuilder, opcode: str, vectors: Sequence[SSAValue], nans: SSAValue
+) -> SSAValue:
+    """Lane by lane the `maximum` or `minimum` of vectors of numbers, and NaN under a mask."""
+    total = functools.reduce(lambda x, y: of_numbers(b, opcode, x, y), vectors)
     return b.select(nans, b.constant(math.nan, total.type), total)
 
 
 def of_lanes(b: FunctionBuilder, opcode: str, vector: SSAValue) -> SSAValue:
-    """The `maximum` or `minimum` of a vector's lanes, in the same way."""
+    """The `maximum` or `minimum` of a vector's lanes, in every lane."""
     lanes = distance = lanes_of(vector.type)
     total = vector
     while distance := distance // 2:
         turned = b.shuffle(total, total, [at ^ distance for at in range(lanes)])
         total = _of_numbers(b, total, turned, _HOW[opcode])
-    number = b.extract(total, 0)
     nan = b.reduce("or", b.cmpf("uno", vector, vector))
-    return b.select(nan, b.constant(math.nan, number.type), number)
+    return b.select(nan, b.constant(math.nan, total.type), total)
 
 
 def _range(b: FunctionBuilder, x: SSAValue, y: SSAValue, how: int) -> SSAValue:

@@ -16,7 +16,7 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.element_types import F32, Kind, PrimitiveType
-from mlirhlo.dialects.hlo.ops import ReduceOp, ReduceWindowOp, TupleOp
+from mlirhlo.dialects.hlo.ops import ConstantOp, ReduceOp, ReduceWindowOp, TupleOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.ops.control_flow import CallOp, ParameterOp
@@ -55,8 +55,8 @@ class Reducer:
         """What every lane and part starts from."""
         if self.opcodes is None:
             return [e.at(v, ()) for v in starts]
-        pairs = zip(self.opcodes, self.work, strict=True)
-        return [_identity(e, opcode, element) for opcode, element in pairs]
+        rows = zip(self.opcodes, self.work, starts, strict=True)
+        return [_nothing(e, opcode, element, start) for opcode, element, start in rows]
 
     def taken(self, b: FunctionBuilder, values: Sequence[Value]) -> list[Value]:
         """Elements in the types it folds in."""
@@ -99,9 +99,10 @@ class Reducer:
         return [convert(e.b, v, source, target) for v, source, target in types]
 
     def vectors_joined(self, e: Elements, vectors: Sequence[Sequence[Value]]) -> Sequence[Value]:
-        """Vectors that were worked on at once in one."""
-        if (opcode := self._extreme_of(vectors[0])) is not None:
-            return [(extremes.of_vectors(e.b, opcode, [v for ((v,),) in vectors]),)]
+        """Vectors that were worked on at once in one; with the first of extremes, where a NaN was met."""
+        if (opcode := self.extreme_of(vectors[0])) is not None:
+            ((_, nans),), *_ = vectors
+            return [(extremes.of_vectors(e.b, opcode, [v[0][0] for v in vectors], nans),)]
         total, *more = vectors
         for values in more:
             total = self.joined(e, total, values)
@@ -111,22 +112,43 @@ class Reducer:
         """Lanes of vectors in one: each with the one half a vector on, then a quarter on, and so forth."""
         return self.rows_joined(e, [values])[0]
 
-    def _extreme_of(self, values: Sequence[Value]) -> str | None:
+    def lanes_everywhere(
+        self, e: Elements, values: Sequence[Value], count: int | None = None
+    ) -> Sequence[Value]:
+        """The same, in every lane: for each `count` neighbours, all lanes unless it is said."""
+        b, lanes = e.b, lanes_of(values[0][0].type)
+        distance = (count or lanes) // 2
+        if count is None and (opcode := self.extreme_of(values)) is not None:
+            return [(extremes.of_lanes(b, opcode, values[0][0]),)]
+        inner = Elements(type(e.places)(b, lanes), e.buffers)
+        while distance:
+            turned = [at ^ distance for at in range(lanes)]
+            values = self.joined(inner, values, _picked(b, values, values, turned))
+            distance //= 2
+        return values
+
+    @property
+    def is_extreme(self) -> bool:
+        """Whether it is the greater or the lesser of floats."""
+        return self.opcodes in (["maximum"], ["minimum"]) and self.work[0].is_float
+
+    def extreme_of(self, values: Sequence[Value]) -> str | None:
         """The one operation where that is the greater or lesser of floats by an instruction for it."""
-        if self.opcodes is None or len(self.opcodes) > 1 or not self.work[0].is_float:
+        if not self.is_extreme or self.opcodes is None:
             return None
         ((value, *_),), (opcode,) = values, self.opcodes
-        return opcode if opcode in ("maximum", "minimum") and extremes.has_range(value) else None
+        return opcode if extremes.has_range(value) else None
 
     def rows_joined(self, e: Elements, rows: Sequence[Sequence[Value]]) -> list[list[Value]]:
         """The same of several rows: two become one vector of halves, as long as there are two, which takes
         a join for both. The last row stands for those that are wanting to a power of two."""
         b = e.b
-        if len(rows) == 1 and (opcode := self._extreme_of(rows[0])) is not None:
-            return [[(extremes.of_lanes(b, opcode, rows[0][0][0]),)]]
         lanes = lanes_of(rows[0][0][0].type)
         if len(rows) > lanes:
             return [self.lanes_joined(e, values) for values in rows]
+        if len(rows) == 1:
+            everywhere = self.lanes_everywhere(e, rows[0])
+            return [[tuple(b.extract(p, 0) for p in v) for v in everywhere]]
         inner = Elements(type(e.places)(b, lanes), e.buffers)
         count, distance = len(rows), lanes // 2
         most = 1 << (count - 1).bit_length()
@@ -139,12 +161,8 @@ class Reducer:
                 for one, other in zip(rows[::2], rows[1::2], strict=True)
             ]
             distance //= 2
-        (values,) = rows
-        while distance:
-            turned = [at ^ distance for at in range(lanes)]
-            values = self.joined(inner, values, _picked(b, values, values, turned))
-            distance //= 2
         each = lanes // most
+        values = self.lanes_everywhere(e, rows[0], each)
         return [
             [tuple(b.extract(p, row * each) for p in v) for v in values] for row in range(count)
         ]
@@ -221,7 +239,8 @@ def _unconverted(value: SSAValue) -> SSAValue:
     return value
 
 
-def _identity(e: Elements, opcode: str, element: PrimitiveType) -> Value:
+def _nothing(e: Elements, opcode: str, element: PrimitiveType, initial: SSAValue) -> Value:
+    """What changes no result that `initial` is part of."""
     type_ = register_type(element)
     if opcode in ("maximum", "minimum"):
         if element.is_float:
@@ -233,12 +252,19 @@ def _identity(e: Elements, opcode: str, element: PrimitiveType) -> Value:
             number = low if opcode == "maximum" else low + (1 << element.bits) - 1
         return (e.constant(number, type_),)
     if opcode == "add" and (element.is_float or element.is_complex):
-        zero = e.constant(-0.0, type_)  # which leaves -0 as it is
+        # -0 leaves -0 as it is; where +0 is part of the sum anyway, it may be so more than once.
+        zero = e.constant(0.0 if _is_zero(initial) else -0.0, type_)
         return (zero, zero) if element.is_complex else (zero,)
     if element.is_complex:
         return (e.constant(1.0, type_), e.constant(0.0, type_))
     number = {"multiply": 1, "and": -1}.get(opcode, 0)
     return (e.constant(number, type_),)
+
+
+def _is_zero(value: SSAValue) -> bool:
+    """Whether a value is the constant +0."""
+    op = value.owner
+    return isinstance(op, ConstantOp) and op.literal is not None and op.literal.is_all(0)
 
 
 def _combined(b: FunctionBuilder, opcode: str, element: PrimitiveType, x: Value, y: Value) -> Value:

@@ -16,13 +16,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import MemRefType, i1
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.shapes import TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.builder import Index, Loop
+from mlirhlo.lowering.hlo_to_loops import extremes
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_register
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import element_type
@@ -84,6 +85,14 @@ def row_kernel(frame: Frame, plan: FoldPlan) -> FuncOp:
     else:
         rows.one_by_one()
     return frame.b.finish()
+
+
+def know(e: Elements, fold: Fold, place: Sequence[Coordinate], results: Sequence[Value]) -> None:
+    """Says what a fold comes to at a place."""
+    if isinstance(shape_of(fold.op.output.type), TupleShape):
+        e.know_parts(fold.op.output, place, results)
+    else:
+        e.know(fold.op.output, place, results[0])
 
 
 class _Rows(FoldRooms):
@@ -170,7 +179,7 @@ class _Rows(FoldRooms):
     ) -> list[Row]:
         """All rounds over rows that are worked on together; what folds come to goes to `totals` from
         `before` on."""
-        b, many = self.b, self.together
+        b, plan, many = self.b, self.plan, self.together
         rows = [self.begin(b.add(first, at)) for at in range(many)]
         if self.are_columns:  # what does not depend on the column is computed once
             rows = [
@@ -194,6 +203,11 @@ class _Rows(FoldRooms):
                     reducer.vectors_joined(row.e, parts[n * each : (n + 1) * each])
                     for n, row in enumerate(rows)
                 ]
+                if many == 1 and not plan.of_rows:
+                    everywhere = reducer.lanes_everywhere(rows[0].e, found[0])
+                    results = reducer.finished(rows[0].e, everywhere, fold.starts)
+                    know(rows[0].e, fold, rows[0].place, results)
+                    continue
                 joined = reducer.rows_joined(rows[0].scalar, found)
                 for number, (row, total) in enumerate(zip(rows, joined, strict=True)):
                     total = reducer.finished(row.scalar, total, fold.starts)
@@ -267,11 +281,8 @@ class _Rows(FoldRooms):
     def know(self, row: Row, fold: Fold, results: Sequence[Value]) -> None:
         """Results of a row's fold, for the rounds to come."""
         spread = [tuple(row.e.splat(p) for p in v) for v in results]
-        for e, values in ((row.scalar, results), (row.e, spread)):
-            if isinstance(shape_of(fold.op.output.type), TupleShape):
-                e.know_parts(fold.op.output, row.place, values)
-            else:
-                e.know(fold.op.output, row.place, values[0])
+        know(row.scalar, fold, row.place, results)
+        know(row.e, fold, row.place, spread)
 
     def store_of_row(self, row: Row) -> None:
         """Results with one element a row."""
@@ -288,11 +299,7 @@ class _Rows(FoldRooms):
         e = Elements(Places(b, lanes), frame.buffers)
         place = (Coordinate(first, 1, None, lanes, (0, self.plan.rows)),)
         for fold, rooms in totals.items():
-            results = self.fetch(fold.reducer.elements, rooms, 0, lanes)
-            if isinstance(shape_of(fold.op.output.type), TupleShape):
-                e.know_parts(fold.op.output, place, results)
-            else:
-                e.know(fold.op.output, place, results[0])
+            know(e, fold, place, self.fetch(fold.reducer.elements, rooms, 0, lanes))
         values = [e.at(frame.outputs[number], place) for number in self.plan.of_rows]
         for number, value in zip(self.plan.of_rows, values, strict=True):
             shape = arrays_in(frame.outputs[number])[0]
@@ -306,8 +313,12 @@ class _Rows(FoldRooms):
             return 1
         if at in self.plan.divides:
             return 1  # a vector with elements that have to be divided is one apart
-        cost, width = self.plan.cost[at], sum(f.width for f in self.plan.folds_of(at))
-        most = 4 if cost <= 6 and width <= 2 else 2 if cost <= 14 and width <= 4 else 1
+        folds = self.plan.folds_of(at)
+        cost, width = self.plan.cost[at], sum(f.width for f in folds)
+        # Extremes are not the only round over a row that has several: two are enough, for shorter code.
+        is_short = self.plan.rounds > 1 and any(f.reducer.is_extreme for f in folds)
+        light = 1 if is_short else 6
+        most = 4 if cost <= light and width <= 2 else 2 if cost <= 14 and width <= 4 else 1
         vectors = max(self.length // self.lanes, 1)
         while most > 1 and (vectors < most or (vectors % most and vectors < 8 * most)):
             most //= 2
@@ -315,8 +326,27 @@ class _Rows(FoldRooms):
 
     def start(self, row: Row, at: int) -> States:
         """What the folds of a round start from, once for each vector that is worked on at once."""
-        states = [f.reducer.start(row.e, f.starts) for f in self.plan.folds_of(at)]
-        return [states] * self.unroll(at)
+        folds = self.plan.folds_of(at)
+        states = [f.reducer.start(row.e, f.starts) for f in folds]
+        first = [
+            s if f.reducer.extreme_of(s) is None else [(*s[0], row.e.constant(False, i1))]
+            for f, s in zip(folds, states, strict=True)
+        ]
+        return [first, *[states] * (self.unroll(at) - 1)]
+
+    def look_for_nans(self, at: int, after: States, each: int) -> States:
+        """States without the elements that `step` leaves in those of extremes: the first of each `each`, a
+        row's, knows where one was a NaN."""
+        found = [list(s) for s in after]
+        for at_fold, fold in enumerate(self.plan.folds_of(at)):
+            if fold.reducer.extreme_of(after[0][at_fold]) is None:
+                continue
+            for first in range(0, len(after), each):
+                values = [s[at_fold][0] for s in after[first : first + each]]
+                nans = extremes.with_nans(self.b, values[0][1], [v[-1] for v in values])
+                for n, (total, *_) in enumerate(values):
+                    found[first + n][at_fold] = [(total,) if n else (total, nans)]
+        return found
 
     def nest(
         self,
@@ -394,7 +424,7 @@ class _Rows(FoldRooms):
                     base = self.b.add(i.base, vector * lanes)
                     place = [*indices, Coordinate(base, 1, None, lanes, self.range)]
                     after.append(self.step(inner[row], rows[row], at, state, place))
-            return after
+            return self.look_for_nans(at, after, each)
 
         return self.carried(scopes, low, high, each * lanes, sets, body)
 
@@ -415,10 +445,11 @@ class _Rows(FoldRooms):
         mask = self.b.mask(self.b.index(self.length - whole), self.lanes)
         last = [*indices, Coordinate(whole, 1, None, self.lanes, self.range)]
         inner = {e: e.scope(Places(self.b, self.lanes, mask)) for e in scopes}
-        return [
+        after = [
             self.step(inner[e], row, at, state, last)
             for e, row, state in zip(scopes, rows, sets, strict=True)
         ]
+        return self.look_for_nans(at, after, 1)
 
     def step(
         self,
@@ -428,7 +459,7 @@ class _Rows(FoldRooms):
         before: Sequence[Sequence[Value]],
         indices: Sequence[Coordinate],
     ) -> Sequence[Sequence[Value]]:
-        """One vector: what the folds carry after it. Stores what the round makes of it."""
+        """One vector: what the folds carry after it, extremes with the element. Stores what the round makes."""
         b, plan, frame = self.b, self.plan, self.frame
         at_dims = dict(zip(plan.kept, row.place, strict=True))
         at_dims |= dict(zip(plan.folded, indices, strict=True))
@@ -439,8 +470,15 @@ class _Rows(FoldRooms):
         after: list[Sequence[Value]] = []
         for fold, state in zip(self.plan.folds_of(at), before, strict=True):
             elements = fold.reducer.taken(b, [e.at(v, place) for v in fold.inputs])
-            more = fold.reducer.combined(e, state, elements)
             mask = e.places.mask
+            if (opcode := fold.reducer.extreme_of(state)) is not None:
+                ((total, *nans),), ((number,),) = state, elements
+                if mask is not None:
+                    number = b.select(mask, number, total)
+                total = extremes.of_numbers(b, opcode, total, number)
+                after.append([(total, *nans, number)])
+                continue
+            more = fold.reducer.combined(e, state, elements)
             if mask is not None:
                 more = [
                     tuple(b.select(mask, p, q) for p, q in zip(v, w, strict=True))

@@ -216,6 +216,35 @@ def test_extremes_know_signs_of_zero_and_numbers_that_are_none(
     assert np.array_equal(found[~small], wanted[~small], equal_nan=True)
 
 
+@pytest.mark.parametrize("start", ["0", "-0"])
+@pytest.mark.parametrize("length", [16, 40, 1030])
+def test_what_is_spread_over_a_row_knows_signs_of_zero_and_numbers_that_are_none(
+    start: str, length: int
+) -> None:
+    """-0 added to +0 is +0, the greater of them too; one NaN makes a row NaN. Nobody asks for elements."""
+    x = np.full((3, length), -0.0, np.float32)
+    x[1, -1], x[2] = np.nan, -3
+    shape = f"f32[3,{length}]"
+    text = text_of(
+        f"""  x = {shape} parameter(0)
+  z = f32[] constant({start})
+  s = f32[3] reduce(x, z), dimensions={{1}}, to_apply=sum
+  m = f32[3] reduce(x, z), dimensions={{1}}, to_apply=most
+  sb = {shape} broadcast(s), dimensions={{0}}
+  mb = {shape} broadcast(m), dimensions={{0}}
+  ROOT r = ({shape}, {shape}) tuple(sb, mb)""",
+        reducer("sum", "f32", "add"),
+        reducer("most", "f32", "maximum"),
+    )
+    for found, last in zip(
+        run(mlirhlo.parse(text), [x], 1, 0), (-3.0 * length, float(start)), strict=True
+    ):
+        wanted = np.empty_like(x)
+        wanted[:] = np.array([[float(start)], [np.nan], [last]])
+        assert np.array_equal(found, wanted, equal_nan=True)
+        assert np.array_equal(np.signbit(found[::2]), np.signbit(wanted[::2]))
+
+
 def test_what_has_an_order_keeps_it() -> None:
     """A reducer that neither commutes nor associates is no row kernel, and folds in order."""
     text = text_of(

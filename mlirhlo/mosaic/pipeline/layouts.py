@@ -17,6 +17,19 @@ if TYPE_CHECKING:
 
 Layout = VectorLayout | None
 
+CASTS = (
+    "tpu.extf",
+    "tpu.truncf",
+    "tpu.sitofp",
+    "tpu.uitofp",
+    "tpu.fptosi",
+    "tpu.fptoui",
+    "arith.extsi",
+    "arith.extui",
+    "arith.trunci",
+)
+"""Operations that give elements another type."""
+
 
 def layouts_of(op: Operation, name: str) -> list[Layout]:
     """The layouts an operation states under `in_layout` or `out_layout`; none without any."""

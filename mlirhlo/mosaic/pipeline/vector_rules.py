@@ -14,6 +14,7 @@ from mlirhlo.dialects.tpu.values import LANES, SUBLANES, VectorLayout
 from mlirhlo.mosaic.attributes import attribute_of, integer_of, integers_of, lists_of, name_of
 from mlirhlo.mosaic.pipeline.building import is_vector, tiled_layout_of
 from mlirhlo.mosaic.pipeline.layouts import (
+    CASTS,
     Layout,
     joined,
     layout_of,
@@ -407,21 +408,10 @@ def _transpose(op: Operation, generation: Generation) -> Layouts:
     return _plain(op, generation)
 
 
-_CASTS = (
-    "tpu.extf",
-    "tpu.truncf",
-    "tpu.sitofp",
-    "tpu.uitofp",
-    "tpu.fptosi",
-    "tpu.fptoui",
-    "arith.extsi",
-    "arith.extui",
-    "arith.trunci",
-)
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(("scf.yield", "scf.condition", "tpu.yield"), _end),
     "arith.constant": _constant,
-    **dict.fromkeys(_CASTS, _cast),
+    **dict.fromkeys(CASTS, _cast),
     "tpu.assume_layout": _assumed,
     "tpu.bitcast": _bitcast,
     "tpu.vector_load": _load,

@@ -14,7 +14,7 @@ from xdsl.rewriter import Rewriter
 from mlirhlo.mosaic.attributes import name_of
 from mlirhlo.mosaic.pipeline.building import functions_of, is_vector, replace
 from mlirhlo.mosaic.pipeline.faults import cannot
-from mlirhlo.mosaic.pipeline.layouts import layouts_of
+from mlirhlo.mosaic.pipeline.layouts import CASTS, layouts_of
 from mlirhlo.mosaic.pipeline.registers import (
     counts,
     elementwise,
@@ -38,20 +38,9 @@ if TYPE_CHECKING:
 
     from mlirhlo.mosaic.target.generations import Generation
 
-_CASTS = (
-    "tpu.extf",
-    "tpu.truncf",
-    "tpu.sitofp",
-    "tpu.uitofp",
-    "tpu.fptosi",
-    "tpu.fptoui",
-    "arith.extsi",
-    "arith.extui",
-    "arith.trunci",
-)
 _RULES: dict[str, Rule] = {
     "arith.constant": elementwise.constant,
-    **dict.fromkeys(_CASTS, elementwise.cast),
+    **dict.fromkeys(CASTS, elementwise.cast),
     "tpu.bitcast": elementwise.bitcast,
     "mosaic_tc.relayout": shapes.relayout,
     "tpu.assume_layout": shapes.assume_layout,

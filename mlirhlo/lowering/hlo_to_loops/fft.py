@@ -1,8 +1,9 @@
 """fft: in double precision, one dimension after the other.
 
 Most have loops of this compiler (`fft_loops.py`). Here are long lines along other dimensions than the
-last, and other layouts, by the loops of `numpy.fft`: a batch is copied into memory of its own, transformed
-back and forth between two halves of it, and copied out; batches go to several threads.
+last, long ones with a large prime factor, and other layouts, by the loops of `numpy.fft`: a batch is
+copied into memory of its own, transformed back and forth between two halves of it, and copied out;
+batches go to several threads.
 """
 
 from __future__ import annotations

@@ -34,6 +34,8 @@ _LONGEST = 1 << 14
 """Numbers of a line that goes in stages: longer ones do not stay in the caches."""
 _MOST = 1 << 24
 """Numbers of a line on its own."""
+_MOST_CONVOLVED = 1 << 17
+"""Numbers of the transforms of a convolution, whose two tables are a part of the program."""
 
 
 class Plan(Protocol):
@@ -90,10 +92,10 @@ def plan(kind: Kind, count: int) -> Plan:
 def convolved(count: int) -> int | None:
     """The length of the transforms of a convolution of `count` numbers, by what their stages read."""
     least = 2 * count - 1
-    if least > _MOST:
+    if least > _MOST_CONVOLVED:
         return None
     power = 1 << (least - 1).bit_length()
-    good = sorted(odd << twos for odd in _ODD for twos in range(25))
+    good = sorted(odd << twos for odd in _ODD for twos in range(18))
     found = [(n, stages) for n in good if least <= n <= power and (stages := radices(n))]
     return min(found, key=lambda v: v[0] * (1 + len(v[1])))[0]
 

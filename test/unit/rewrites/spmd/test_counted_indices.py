@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 from spmd_support import LONG, compare
+from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import GatherOp, ScatterOp
@@ -86,8 +87,8 @@ def inputs(kind: str, size: int = 8) -> list[np.ndarray]:
     return [*found, update] if kind == "scatter" else found
 
 
-def collectives(parts: object) -> list[str]:
-    text = print_module(parts, LONG)  # type: ignore[arg-type]
+def collectives(parts: ModuleOp) -> list[str]:
+    text = print_module(parts, LONG)
     return re.findall(r" (all-\w+|collective-permute|reduce-scatter)\(", text)
 
 

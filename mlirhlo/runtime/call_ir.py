@@ -8,7 +8,8 @@ an array (parameters, then results), then their dimensions:
     2 results         5 its class           8 the string "out"
     9 NumPy's handler of large results' memory, a capsule
     row: dtype, rank, offset of the dimensions in bytes, bytes of the data,
-         of a result 1 + the number of the parameter that it may lie over, else 0
+         of a result 1 + the number of the parameter that it may lie over, else 0,
+         offset of the strides in bytes where the order in memory is not C's, else 0
 
 `run` (`pool_ir.py`) gives `main` an arena. `call` is a METH_FASTCALL|METH_KEYWORDS function whose self is a tuple:
 the descriptor as bytes, the callable for whatever does not fit exactly, and what has to stay alive.
@@ -17,7 +18,7 @@ Layouts of objects: CPython's object.h, tupleobject.h, bytesobject.h; NumPy's nd
 
 from __future__ import annotations
 
-HEAD, ROW = 16, 5
+HEAD, ROW = 16, 6
 """Words in front of the rows; words of a row."""
 
 LARGE = 1 << 12
@@ -25,15 +26,18 @@ LARGE = 1 << 12
 to 16 bytes) and whose pages are not taken from the system anew. Asking for it costs some 200 ns."""
 
 OBJECT_TYPE, VAR_SIZE, TUPLE_ITEMS, BYTES_DATA = 8, 16, 24, 32
-ARRAY_DATA, ARRAY_RANK, ARRAY_DIMS, ARRAY_DTYPE, ARRAY_FLAGS = 16, 24, 32, 56, 64
+ARRAY_DATA, ARRAY_RANK, ARRAY_DIMS, ARRAY_STRIDES, ARRAY_DTYPE, ARRAY_FLAGS = 16, 24, 32, 40, 56, 64
 """Offsets in objects; checked against live ones before `call` is used."""
 
 READ, WRITTEN = 0x101, 0x501
 """Flags of arrays that can be taken as they are: C order, aligned; writable."""
 
+C_ORDER = 0x1
+"""The flag of C order; arrays of another order have their strides compared instead."""
+
 CALL = f"""
 declare i1 @run(ptr, ptr, ptr)
-declare ptr @numpy_empty(i32, ptr, ptr, i32)
+declare ptr @numpy_new(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
 declare ptr @numpy_set_handler(ptr)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
@@ -66,8 +70,13 @@ typed:
   %same_rank = icmp eq i64 %rank, %rank_wanted
   %flags_at = getelementptr i8, ptr %o, i64 {ARRAY_FLAGS}
   %has = load i32, ptr %flags_at
-  %has_wanted = and i32 %has, %flags
-  %good_flags = icmp eq i32 %has_wanted, %flags
+  %strides_offset_at = getelementptr i64, ptr %row, i64 5
+  %strides_offset = load i64, ptr %strides_offset_at
+  %is_c = icmp eq i64 %strides_offset, 0
+  %loose = and i32 %flags, {~C_ORDER & 0xFFFF}
+  %asked = select i1 %is_c, i32 %flags, i32 %loose
+  %has_wanted = and i32 %has, %asked
+  %good_flags = icmp eq i32 %has_wanted, %asked
   %a = and i1 %same_dtype, %same_rank
   %b = and i1 %a, %good_flags
   br i1 %b, label %sizes, label %no
@@ -77,9 +86,12 @@ sizes:
   %offset_at = getelementptr i64, ptr %row, i64 2
   %offset = load i64, ptr %offset_at
   %wanted = getelementptr i8, ptr %d, i64 %offset
+  %strides_at = getelementptr i8, ptr %o, i64 {ARRAY_STRIDES}
+  %strides = load ptr, ptr %strides_at
+  %strides_wanted = getelementptr i8, ptr %d, i64 %strides_offset
   br label %next
 next:
-  %i = phi i64 [ 0, %sizes ], [ %i1, %size ]
+  %i = phi i64 [ 0, %sizes ], [ %i1, %stride_fits ]
   %more = icmp slt i64 %i, %rank
   br i1 %more, label %size, label %yes
 size:
@@ -89,7 +101,21 @@ size:
   %w = load i64, ptr %w_at
   %i1 = add i64 %i, 1
   %same = icmp eq i64 %n, %w
-  br i1 %same, label %next, label %no
+  br i1 %same, label %stride, label %no
+; strides of one element say nothing
+stride:
+  %one = icmp eq i64 %n, 1
+  %free = or i1 %is_c, %one
+  br i1 %free, label %stride_fits, label %stride_asked
+stride_asked:
+  %s_at = getelementptr i64, ptr %strides, i64 %i
+  %s = load i64, ptr %s_at
+  %v_at = getelementptr i64, ptr %strides_wanted, i64 %i
+  %v = load i64, ptr %v_at
+  %same_stride = icmp eq i64 %s, %v
+  br i1 %same_stride, label %stride_fits, label %no
+stride_fits:
+  br label %next
 yes:
   ret i1 true
 no:
@@ -106,6 +132,13 @@ entry:
   %offset_at = getelementptr i64, ptr %row, i64 2
   %offset = load i64, ptr %offset_at
   %dims = getelementptr i8, ptr %d, i64 %offset
+  %strides_offset_at = getelementptr i64, ptr %row, i64 5
+  %strides_offset = load i64, ptr %strides_offset_at
+  %is_c = icmp eq i64 %strides_offset, 0
+  %given = getelementptr i8, ptr %d, i64 %strides_offset
+  %strides = select i1 %is_c, ptr null, ptr %given
+  %type_at = getelementptr i64, ptr %d, i64 7
+  %type = load ptr, ptr %type_at
   %bytes_at = getelementptr i64, ptr %row, i64 3
   %bytes = load i64, ptr %bytes_at
   %handler_at = getelementptr i64, ptr %d, i64 9
@@ -115,7 +148,7 @@ entry:
   %pooled = and i1 %some, %large
   br i1 %pooled, label %pool, label %plain
 plain:
-  %p = call ptr @numpy_empty(i32 %rank, ptr %dims, ptr %dtype, i32 0)
+  %p = call ptr @numpy_new(ptr %type, ptr %dtype, i32 %rank, ptr %dims, ptr %strides, ptr null, i32 0, ptr null)
   ret ptr %p
 pool:
   %old = call ptr @numpy_set_handler(ptr %handler)
@@ -125,7 +158,7 @@ none:
   call void @Py_DecRef(ptr %dtype)
   ret ptr null
 set:
-  %q = call ptr @numpy_empty(i32 %rank, ptr %dims, ptr %dtype, i32 0)
+  %q = call ptr @numpy_new(ptr %type, ptr %dtype, i32 %rank, ptr %dims, ptr %strides, ptr null, i32 0, ptr null)
   %ours = call ptr @numpy_set_handler(ptr %old)
   call void @Py_DecRef(ptr %old)
   %lost = icmp eq ptr %ours, null

@@ -25,12 +25,13 @@ import numpy as np
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.lowering.cpu.steps import Buffer
+from mlirhlo.lowering.hlo_to_loops.elements import physical_order
 from mlirhlo.runtime import call_ir, pool_ir
 from mlirhlo.runtime.cache import object_code
 from mlirhlo.runtime.jit import Library
 
-_EMPTY_SLOT = 184
-"""PyArray_Empty's place in NumPy's C API."""
+_NEW_SLOT = 94
+"""PyArray_NewFromDescr's place in NumPy's C API."""
 _SET_HANDLER_SLOT = 304
 """PyDataMem_SetHandler's."""
 
@@ -39,7 +40,7 @@ _FASTCALL, _KEYWORDS = 0x80, 0x02
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a module takes and gives: buffers in C order."""
+    """What a module takes and gives."""
 
     parameters: Sequence[Buffer]
     results: Sequence[Buffer]
@@ -72,12 +73,26 @@ def descriptor(main: int, signature: Signature) -> bytes:
     for buffer in buffers:
         dimensions = buffer.shape.dimensions
         alias = 0 if buffer.alias is None else 1 + signature.parameters.index(buffer.alias)
+        order = physical_order(buffer.shape)
         words += [id(_dtype(buffer)), len(dimensions), offset + 8 * len(sizes), buffer.size, alias]
         sizes += dimensions
+        is_c = order == tuple(range(len(order)))
+        words.append(0 if is_c else offset + 8 * len(sizes))
+        if not is_c:
+            sizes += _strides(dimensions, order, _dtype(buffer).itemsize)
     return struct.pack(f"{len(words) + len(sizes)}Q", *words, *sizes)
 
 
 _OUT = sys.intern("out")
+
+
+def _strides(dimensions: Sequence[int], order: Sequence[int], bytes_: int) -> list[int]:
+    """Bytes from one index of a dimension to the next; `order` is that of memory, most major first."""
+    strides = [0] * len(order)
+    for dim in reversed(order):
+        strides[dim] = bytes_
+        bytes_ *= dimensions[dim]
+    return strides
 
 
 def _dtype(buffer: Buffer) -> np.dtype[Any]:
@@ -257,7 +272,7 @@ class _Caller:
                 "PyTuple_Type",
             )
         }
-        externals["numpy_empty"] = _numpy_function(_EMPTY_SLOT)
+        externals["numpy_new"] = _numpy_function(_NEW_SLOT)
         externals["numpy_set_handler"] = _numpy_function(_SET_HANDLER_SLOT)
         externals["run"] = _pool().address
         code = object_code(call_ir.CALL)
@@ -305,6 +320,7 @@ def _is_known_layout() -> bool:
     array = np.zeros((3, 5), np.float32)
     pair = (data, array)
     dimensions = (ctypes.c_int64 * 2).from_address(word(array, call_ir.ARRAY_DIMS))
+    strides = (ctypes.c_int64 * 2).from_address(word(array, call_ir.ARRAY_STRIDES))
     flags = word(array, call_ir.ARRAY_FLAGS) & call_ir.WRITTEN
     return (
         ctypes.string_at(id(data) + call_ir.BYTES_DATA, 32) == data
@@ -315,6 +331,7 @@ def _is_known_layout() -> bool:
         and word(array, call_ir.ARRAY_DATA) == array.ctypes.data
         and word(array, call_ir.ARRAY_RANK) & 0xFFFFFFFF == 2
         and tuple(dimensions) == (3, 5)
+        and tuple(strides) == (20, 4)
         and word(array, call_ir.ARRAY_DTYPE) == id(array.dtype)
         and flags == call_ir.WRITTEN
     )

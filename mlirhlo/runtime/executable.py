@@ -143,19 +143,11 @@ class Executable:
         return Memory(parameters, results, constants, plan.arena_size)
 
 
-def _is_c_order(buffer: Buffer) -> bool:
-    return physical_order(buffer.shape) == tuple(range(buffer.shape.rank))
-
-
 def _is_plain(plan: Plan) -> bool:
-    """Whether arrays in C order are all that goes in, and one or a flat tuple of them comes out."""
+    """Whether arrays are all that goes in, and one or a flat tuple of them comes out."""
     result = plan.result_shape
     parts = result.elements if isinstance(result, TupleShape) else (result,)
-    return (
-        not plan.sites
-        and all(isinstance(part, ArrayShape) for part in parts)
-        and all(map(_is_c_order, (*plan.parameters, *plan.results)))
-    )
+    return not plan.sites and all(isinstance(part, ArrayShape) for part in parts)
 
 
 def _signature(plan: Plan) -> Signature:

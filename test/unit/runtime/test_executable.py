@@ -203,6 +203,28 @@ ENTRY e {
     np.testing.assert_array_equal(out[1], X + X)
 
 
+def test_other_layouts_are_called_directly() -> None:
+    """Arrays whose strides are the layout's are taken, made and written as they are."""
+    executable = compiled("""
+ENTRY e {
+  x = f32[3,1,5]{0,2,1} parameter(0)
+  t = f32[5,3,1]{1,0,2} transpose(x), dimensions={2,0,1}
+  y = f32[3,1,5]{0,1,2} negate(x)
+  ROOT r = (f32[5,3,1]{1,0,2}, f32[3,1,5]{0,1,2}) tuple(t, y)
+}
+""")
+    x = np.arange(15, dtype="f4").reshape(5, 3).T[:, None]
+    out = (np.zeros((5, 3, 1), "f4"), np.zeros((1, 5, 3), "f4").transpose(2, 0, 1))
+    for argument, given in ((x, None), (x.copy(), None), (x, out)):
+        results = executable(argument) if given is None else executable(argument, out=given)
+        np.testing.assert_array_equal(results[0], x.transpose(2, 0, 1))
+        np.testing.assert_array_equal(results[1], -x)
+    results = executable(x)
+    if calls._caller() is not None:  # pyright: ignore[reportPrivateUsage]
+        assert all(r.flags.owndata and r.flags.writeable for r in results)
+        assert [r.strides for r in results] == [(12, 4, 60), (4, 12, 12)]
+
+
 def test_arrays_without_elements() -> None:
     empty = np.zeros((0, 3), "f4")
     assert compiled(ADD.replace("2,3", "0,3"))(empty, empty).shape == (0, 3)

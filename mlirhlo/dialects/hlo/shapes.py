@@ -71,7 +71,7 @@ class Layout:
             parts.append("SC" + "".join(split))
         if self.physical_shape is not None:
             parts.append(f"P({self.physical_shape})")
-        if self.metadata_prefix_bytes:
+        if self.metadata_prefix_bytes > 0:
             parts.append(f"M({self.metadata_prefix_bytes})")
         return ":" + "".join(parts) if parts else ""
 
@@ -426,11 +426,11 @@ def _read_layout_parts(cursor: Cursor, layout: Layout) -> Layout:
             tiles.append(_read_tile(cursor))
         layout = replace(layout, tiles=tuple(tiles))
     if _accept_part(cursor, "L"):
-        layout = replace(layout, tail_padding_alignment=_read_closed_integer(cursor))
+        layout = replace(layout, tail_padding_alignment=_read_alignment(cursor))
     if _accept_part(cursor, "#"):
-        layout = replace(layout, index_type=_read_unsigned_type(cursor))
+        layout = replace(layout, index_type=_read_integer_type(cursor))
     if _accept_part(cursor, "*"):
-        layout = replace(layout, pointer_type=_read_unsigned_type(cursor))
+        layout = replace(layout, pointer_type=_read_integer_type(cursor))
     if _accept_part(cursor, "E"):
         layout = replace(layout, element_size_bits=_read_closed_integer(cursor))
     if _accept_part(cursor, "S"):
@@ -440,9 +440,11 @@ def _read_layout_parts(cursor: Cursor, layout: Layout) -> Layout:
         while cursor.accept("("):
             splits.append(_read_split(cursor))
         layout = replace(layout, split_configs=tuple(splits))
+    start = cursor.skip()
     if _accept_part(cursor, "P"):
-        layout = replace(layout, physical_shape=read_shape(cursor, depth=_MAX_NESTING - 8))
-        cursor.expect(")")
+        raise SyntaxProblem(
+            start, "physical shapes are for sparse arrays, which XLA has no more", 1
+        )
     if _accept_part(cursor, "M"):
         layout = replace(layout, metadata_prefix_bytes=_read_closed_integer(cursor))
     return layout
@@ -453,7 +455,12 @@ def _read_tile(cursor: Cursor) -> tuple[int, ...]:
     if cursor.accept(")"):
         return ()
     while True:
-        sizes.append(UNBOUNDED if cursor.accept("*") else cursor.integer("a tile size"))
+        start = cursor.skip()
+        size = UNBOUNDED if cursor.accept("*") else cursor.integer("a tile size")
+        if size < 0 and size != UNBOUNDED:
+            message = f"expects a tile size of at least 0, or '*', found {size}"
+            raise SyntaxProblem(start, message, len(str(size)))
+        sizes.append(size)
         if cursor.accept(")"):
             return tuple(sizes)
         if not cursor.accept(","):
@@ -466,14 +473,22 @@ def _read_closed_integer(cursor: Cursor) -> int:
     return value
 
 
-def _read_unsigned_type(cursor: Cursor) -> PrimitiveType:
+def _read_alignment(cursor: Cursor) -> int:
     start = cursor.skip()
-    word = cursor.word("an unsigned type")
+    value = _read_closed_integer(cursor)
+    if value < 1:
+        message = f"the alignment of the tail padding is at least 1, found {value}"
+        raise SyntaxProblem(start, message, len(str(value)))
+    return value
+
+
+def _read_integer_type(cursor: Cursor) -> PrimitiveType:
+    start = cursor.skip()
+    word = cursor.word("an integer type")
     type_ = PRIMITIVE_TYPES.get(word)
-    if type_ is None or not type_.is_unsigned:
-        raise SyntaxProblem(
-            start, f"index and pointer types are unsigned integers, found {word!r}", len(word)
-        )
+    if type_ is None or not type_.is_integer:
+        message = f"index and pointer types are integers, found {word!r}"
+        raise SyntaxProblem(start, message, len(word))
     cursor.expect(")")
     return type_
 

@@ -1,14 +1,16 @@
 """LLVM assembly of the thread pool that generated code calls.
 
 `mlirhlo_parallel_for(kernel, args, n, most)` cuts 0…n into ranges and calls `kernel(args, begin, end, range)` for
-each: as many ranges as there are threads, four times as many where `most` allows it, never more than `most`. The
-ranges depend on these numbers alone, also when they run one after another: in a nested call, while another thread
-has the pool, and when the system gives fewer threads than asked for. Who is free takes the next one: rounds need not
-take equally long, nor threads be equally fast. So what is computed does not depend on who computes it.
+each: as many ranges as there are threads, four times as many where `most` allows it, then a range for each round if
+they would have few, never more than `most`. The ranges depend on these numbers alone, also when they run one after
+another: in a nested call, while another thread has the pool, and when the system gives fewer threads than asked for.
+Each thread has a queue of neighbouring ranges, the same ones in jobs of equal sizes, so that its caches hold what it
+wrote before; who has none left takes those of others: rounds need not take equally long, nor threads be equally
+fast. So what is computed does not depend on who computes it.
 
 The caller waits for what has been begun, not for workers that the system gave no time meanwhile. An epoch counts
-jobs; the word that says which range is next holds it too, so that who comes too late begins nothing of the next
-job. Who waits spins first and sleeps on a futex then.
+jobs. The word of a queue holds it beside the next range and the end, so that who comes too late, and may have read
+half of the next job, begins nothing. Who waits spins first and sleeps on a futex then.
 """
 
 from __future__ import annotations
@@ -18,8 +20,11 @@ MAX_THREADS = 256
 _RANGES_A_THREAD = 4
 """Where there is enough to do: who is held up has so much less to do at the end."""
 
-_SPINS = 2000
-"""Turns before sleep: some 50 µs."""
+_EVEN_ROUNDS = 4
+"""Rounds that a range has at least where it has several: one more or less is much for it otherwise."""
+
+_SPINS = 4000
+"""Turns before sleep: some 100 µs, which what one thread does between jobs should not take."""
 
 _WAIT, _WAKE = 128, 129
 """futex: FUTEX_WAIT and FUTEX_WAKE within one process."""
@@ -44,7 +49,8 @@ def assembly(futex: int, pause: str) -> str:
 @job_args = internal global ptr null, align 8
 @job_n = internal global i64 0, align 8
 @job_parts = internal global i64 0, align 8
-@job_next = internal global i64 0, align 64
+@job_queues = internal global i64 0, align 8
+@queues = internal global [{MAX_THREADS} x [8 x i64]] zeroinitializer, align 64
 @handles = internal global [{MAX_THREADS} x i64] zeroinitializer, align 64
 
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
@@ -73,27 +79,56 @@ out:
   ret void
 }}
 
-; Ranges of the job of an epoch, as long as there are some that nobody has begun.
-define internal void @help(ptr %kernel, ptr %args, i64 %n, i64 %parts, i32 %epoch) {{
+; Takes a range that nobody has begun: of the queue, else of those after it; -1 if there is none.
+define internal i64 @claim(i64 %queue, i64 %all, i32 %epoch) {{
 entry:
-  %now = zext i32 %epoch to i64
-  ; What was read of the job is its own if the word still holds its epoch after that.
-  fence seq_cst
+  br label %seek
+seek:
+  %tried = phi i64 [ 0, %entry ], [ %tried1, %empty ]
+  %number = phi i64 [ %queue, %entry ], [ %following, %empty ]
+  %some = icmp slt i64 %tried, %all
+  br i1 %some, label %open, label %none
+open:
+  %place = getelementptr [8 x i64], ptr @queues, i64 %number
   br label %look
 look:
-  %word = load atomic i64, ptr @job_next seq_cst, align 8
-  %job = lshr i64 %word, 32
-  %same = icmp eq i64 %job, %now
-  br i1 %same, label %count, label %out
+  %word = load atomic i64, ptr %place seq_cst, align 8
+  %high = lshr i64 %word, 32
+  %job = trunc i64 %high to i32
+  %same = icmp eq i32 %job, %epoch
+  br i1 %same, label %count, label %none
 count:
-  %w = and i64 %word, 4294967295
-  %more = icmp ult i64 %w, %parts
-  br i1 %more, label %claim, label %out
+  %w = and i64 %word, 65535
+  %shifted = lshr i64 %word, 16
+  %end = and i64 %shifted, 65535
+  %more = icmp ult i64 %w, %end
+  br i1 %more, label %claim, label %empty
 claim:
-  %following = add i64 %word, 1
-  %claimed = cmpxchg ptr @job_next, i64 %word, i64 %following seq_cst seq_cst
+  %next = add i64 %word, 1
+  %claimed = cmpxchg ptr %place, i64 %word, i64 %next seq_cst seq_cst
   %mine = extractvalue {{ i64, i1 }} %claimed, 1
-  br i1 %mine, label %range, label %look
+  br i1 %mine, label %found, label %look
+found:
+  ret i64 %w
+empty:
+  %tried1 = add i64 %tried, 1
+  %number1 = add i64 %number, 1
+  %wraps = icmp eq i64 %number1, %all
+  %following = select i1 %wraps, i64 0, i64 %number1
+  br label %seek
+none:
+  ret i64 -1
+}}
+
+; Ranges of the job of an epoch, as long as there are some that nobody has begun.
+define internal void @help(ptr %kernel, ptr %args, i64 %n, i64 %parts, i64 %queue, i64 %all, i32 %epoch) {{
+entry:
+  br label %look
+look:
+  %did = phi i32 [ 0, %entry ], [ %did1, %range ]
+  %w = call i64 @claim(i64 %queue, i64 %all, i32 %epoch)
+  %more = icmp sge i64 %w, 0
+  br i1 %more, label %range, label %done
 range:
   %a = mul i64 %n, %w
   %begin = udiv i64 %a, %parts
@@ -101,9 +136,15 @@ range:
   %b = mul i64 %n, %w1
   %end = udiv i64 %b, %parts
   call void %kernel(ptr %args, i64 %begin, i64 %end, i64 %w)
-  %left = atomicrmw sub ptr @pending, i32 1 seq_cst
-  %last = icmp eq i32 %left, 1
-  br i1 %last, label %finished, label %look
+  %did1 = add i32 %did, 1
+  br label %look
+done:
+  %idle = icmp eq i32 %did, 0
+  br i1 %idle, label %out, label %tell
+tell:
+  %left = atomicrmw sub ptr @pending, i32 %did seq_cst
+  %last = icmp eq i32 %left, %did
+  br i1 %last, label %finished, label %out
 finished:
   %waits = load atomic i32, ptr @caller_sleeps seq_cst, align 4
   %asleep = icmp ne i32 %waits, 0
@@ -141,7 +182,7 @@ out:
   ret i32 %epoch
 }}
 
-; A worker: the epoch it was born in.
+; A worker: the epoch it was born in, and its queue.
 define internal ptr @worker(ptr %word) {{
 entry:
   %signals = alloca [128 x i8], align 16
@@ -149,6 +190,7 @@ entry:
   %m = call i32 @pthread_sigmask(i32 0, ptr %signals, ptr null)
   %wide = ptrtoint ptr %word to i64
   %born = trunc i64 %wide to i32
+  %queue = lshr i64 %wide, 32
   br label %wait
 wait:
   %seen = phi i32 [ %born, %entry ], [ %epoch, %work ]
@@ -161,7 +203,8 @@ work:
   %args = load atomic ptr, ptr @job_args monotonic, align 8
   %n = load atomic i64, ptr @job_n monotonic, align 8
   %parts = load atomic i64, ptr @job_parts monotonic, align 8
-  call void @help(ptr %kernel, ptr %args, i64 %n, i64 %parts, i32 %epoch)
+  %all = load atomic i64, ptr @job_queues monotonic, align 8
+  call void @help(ptr %kernel, ptr %args, i64 %n, i64 %parts, i64 %queue, i64 %all, i32 %epoch)
   br label %wait
 out:
   ret ptr null
@@ -180,7 +223,10 @@ new:
   %number = add i32 %have, 1
   %epoch = load i32, ptr @epoch
   %wide = zext i32 %epoch to i64
-  %word = inttoptr i64 %wide to ptr
+  %queue = zext i32 %number to i64
+  %high = shl i64 %queue, 32
+  %both = or i64 %high, %wide
+  %word = inttoptr i64 %both to ptr
   %at = sext i32 %have to i64
   %handle = getelementptr i64, ptr @handles, i64 %at
   %failed = call i32 @pthread_create(ptr %handle, ptr null, ptr @worker, ptr %word)
@@ -245,7 +291,10 @@ entry:
   %much = icmp sge i64 %most, %several
   %shared = icmp sgt i64 %all, 1
   %cuts = and i1 %much, %shared
-  %wished = select i1 %cuts, i64 %several, i64 %all
+  %uneven = mul i64 %several, {_EVEN_ROUNDS}
+  %single = icmp slt i64 %n, %uneven
+  %some = select i1 %single, i64 %n, i64 %several
+  %wished = select i1 %cuts, i64 %some, i64 %all
   %enough = icmp slt i64 %most, %wished
   %ranges = select i1 %enough, i64 %most, i64 %wished
   %few = icmp slt i64 %n, %ranges
@@ -276,19 +325,30 @@ go:
   %epoch = add i32 %before, 1
   %wide = zext i32 %epoch to i64
   %first = shl i64 %wide, 32
-  %closed = or i64 %first, 4294967295
-  ; Nobody begins anything while the job is written down.
-  store atomic i64 %closed, ptr @job_next seq_cst, align 8
-  fence seq_cst
   store atomic ptr %kernel, ptr @job_kernel monotonic, align 8
   store atomic ptr %args, ptr @job_args monotonic, align 8
   store atomic i64 %n, ptr @job_n monotonic, align 8
   store atomic i64 %parts, ptr @job_parts monotonic, align 8
+  store atomic i64 %all, ptr @job_queues monotonic, align 8
   %all_parts = trunc i64 %parts to i32
-  store atomic i32 %all_parts, ptr @pending seq_cst, align 4
-  store atomic i64 %first, ptr @job_next seq_cst, align 8
+  store atomic i32 %all_parts, ptr @pending release, align 4
+  br label %fill
+fill:
+  %q = phi i64 [ 0, %go ], [ %q1, %fill ]
+  %low = phi i64 [ 0, %go ], [ %end, %fill ]
+  %q1 = add i64 %q, 1
+  %share = mul i64 %parts, %q1
+  %end = udiv i64 %share, %all
+  %place = getelementptr [8 x i64], ptr @queues, i64 %q
+  %high = shl i64 %end, 16
+  %span = or i64 %high, %low
+  %word = or i64 %first, %span
+  store atomic i64 %word, ptr %place release, align 8
+  %filled = icmp eq i64 %q1, %all
+  br i1 %filled, label %call, label %fill
+call:
   call void @publish()
-  call void @help(ptr %kernel, ptr %args, i64 %n, i64 %parts, i32 %epoch)
+  call void @help(ptr %kernel, ptr %args, i64 %n, i64 %parts, i64 0, i64 %all, i32 %epoch)
   call void @await_workers()
   store atomic i32 0, ptr @busy release, align 4
   ret void

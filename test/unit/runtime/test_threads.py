@@ -94,6 +94,38 @@ define void @held_up(ptr %array, i64 %n) {
   ret void
 }
 
+; A range of the first half waits, a while, for its counterpart in the second to begin; each that need not wait
+; longer counts itself. Element 1 + r says that range r began.
+define void @pairs(ptr %args, i64 %begin, i64 %end, i64 %range) {
+entry:
+  %own = add i64 %range, 1
+  %flag = getelementptr i64, ptr %args, i64 %own
+  store atomic i64 1, ptr %flag seq_cst, align 8
+  %later = icmp sge i64 %range, 4
+  br i1 %later, label %count, label %wait
+wait:
+  %turn = phi i64 [ 0, %entry ], [ %turn1, %again ]
+  %other = getelementptr i64, ptr %flag, i64 4
+  %begun = load atomic i64, ptr %other acquire, align 8
+  %met = icmp eq i64 %begun, 1
+  br i1 %met, label %count, label %again
+again:
+  %y = call i32 @sched_yield()
+  %turn1 = add i64 %turn, 1
+  %patient = icmp ult i64 %turn1, 3000000
+  br i1 %patient, label %wait, label %out
+count:
+  %old = atomicrmw add ptr %args, i64 1 seq_cst
+  br label %out
+out:
+  ret void
+}
+
+define void @halves(ptr %array, i64 %n) {
+  call void @mlirhlo_parallel_for(ptr @pairs, ptr %array, i64 %n, i64 256)
+  ret void
+}
+
 define void @nested(ptr %array, i64 %n) {
   call void @mlirhlo_parallel_for(ptr @rows, ptr %array, i64 %n, i64 256)
   ret void
@@ -103,7 +135,7 @@ define void @nested(ptr %array, i64 %n) {
 
 @functools.cache
 def library() -> Library:
-    names = ["flat", "few", "nested", "held_up"]
+    names = ["flat", "few", "nested", "held_up", "halves"]
     return Library([compile_object(KERNELS)], names, threads.externals(KERNELS))
 
 
@@ -116,7 +148,8 @@ def run(name: str, n: int, size: int | None = None) -> np.ndarray[tuple[int], np
 
 
 def expected(n: int, count: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    parts = min(n, 4 * count if count > 1 else 1)
+    several = 4 * count
+    parts = 1 if count == 1 else n if n < 4 * several else several
     ranges = np.zeros(n, np.int64)
     for part in range(parts):
         ranges[n * part // parts : n * (part + 1) // parts] = part
@@ -130,7 +163,7 @@ def count(request: pytest.FixtureRequest) -> Iterator[int]:
     threads.set_thread_count(0)
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 1000])
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 18, 31, 32, 63, 64, 1000])
 def test_ranges(n: int, count: int) -> None:
     np.testing.assert_array_equal(run("flat", n), expected(n, count))
 
@@ -147,6 +180,16 @@ def test_who_is_free_takes_the_next_range() -> None:
     try:
         for _ in range(20):
             assert run("held_up", 8)[0] == 8
+    finally:
+        threads.set_thread_count(0)
+
+
+def test_each_thread_begins_with_neighbours_of_its_own() -> None:
+    """Two threads, eight ranges: what the first four wait for is begun meanwhile."""
+    threads.set_thread_count(2)
+    try:
+        for _ in range(20):
+            assert run("halves", 8, 9)[0] == 8
     finally:
         threads.set_thread_count(0)
 

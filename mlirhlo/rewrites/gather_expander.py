@@ -8,10 +8,11 @@ from math import prod
 from typing import ClassVar
 
 from mlirhlo.dialects.hlo.attributes.base import integers
-from mlirhlo.dialects.hlo.ops import GatherOp, Instruction, TransposeOp
+from mlirhlo.dialects.hlo.ops import GatherOp, Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.rewrites.algsimp.common import Builder, array, sized
 from mlirhlo.rewrites.expander import ExpanderPass
+from mlirhlo.rewrites.gather_simplifier import arrange_slices
 from mlirhlo.rewrites.indexed_loops import S32, Writer, loop, plain, rows_of_indices, shape_at
 from mlirhlo.rewrites.rules import Rewriter, Rule, rule
 
@@ -60,7 +61,7 @@ def _expand(op: GatherOp, rewriter: Rewriter) -> None:
         return
     b = Builder(op, rewriter)
     write = Writer(b.made.append)
-    source, result = array(operand), array(op)
+    source = array(operand)
     rows = rows_of_indices(write, indices, op.index_vector_dim)
     rounds = shape_at(rows).dimensions[0]
     sizes = op.slice_sizes
@@ -84,19 +85,7 @@ def _expand(op: GatherOp, rewriter: Rewriter) -> None:
         return values, table, own("dynamic-update-slice", found, update, *places, shape=found.shape)
 
     *_, found = loop(op, write, rounds, (operand, rows, empty), step)
-    batch = [n for d, n in enumerate(result.dimensions) if d not in op.offset_dims]
-    window = [n for d, n in enumerate(sizes) if d not in op.collapsed_slice_dims]
-    parts = write.reshape(found, (*batch, *window))
-    # Batch dimensions and window dimensions to the places that the result has them at.
-    order = [0] * result.rank
-    at_batch, at_window = 0, len(batch)
-    for dim in range(result.rank):
-        if dim in op.offset_dims:
-            order[dim], at_window = at_window, at_window + 1
-        else:
-            order[dim], at_batch = at_batch, at_batch + 1
-    b.like(TransposeOp, parts, dimensions=integers(tuple(order)))
-    b.done()
+    arrange_slices(op, b, write, found)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 
 from mlirhlo.dialects.hlo.attributes.base import integers
 from mlirhlo.dialects.hlo.attributes.dimensions import Window, WindowAttr, WindowDimension
-from mlirhlo.dialects.hlo.ops import Instruction, MapOp, PadOp, ReduceWindowOp, SliceOp
+from mlirhlo.dialects.hlo.ops import Instruction, MapOp, PadOp, ReduceOp, ReduceWindowOp, SliceOp
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
@@ -49,7 +49,7 @@ def running_reduction(op: ReduceWindowOp, rewriter: Rewriter) -> None:
     sizes = array(x).dimensions
     assert op.window is not None
     found = _scanned(op.window.dimensions, sizes)
-    if found is None or sizes[found[0]] <= base or not _is_identity(op):
+    if found is None or sizes[found[0]] <= base or not starts_with_identity(op):
         return
     dim, forward = found
     b = Builder(op, rewriter)
@@ -120,8 +120,8 @@ def _scanned(window: Sequence[WindowDimension], sizes: Sequence[int]) -> tuple[i
     return None
 
 
-def _is_identity(op: ReduceWindowOp) -> bool:
-    """Whether the initial value, which is taken more than once, makes no difference."""
+def starts_with_identity(op: ReduceOp | ReduceWindowOp) -> bool:
+    """Whether the initial value of a fold of one array makes no difference, however often it is taken."""
     root = called(op, op.to_apply).root
     number = splat_of(op.inputs[1])
     type_ = array(op).element_type

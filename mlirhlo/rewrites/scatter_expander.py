@@ -26,6 +26,7 @@ from mlirhlo.rewrites.indexed_loops import (
     shape_at,
 )
 from mlirhlo.rewrites.rules import Rewriter, Rule, rule
+from mlirhlo.rewrites.scatter_simplifier import updates_by_row
 
 S64 = PRIMITIVE_TYPES["s64"]
 
@@ -55,25 +56,15 @@ def _expand(op: ScatterOp, rewriter: Rewriter) -> None:
     if op.input_batching_dims or not _is_elementwise(computation):
         return
     first = array(updates[0])
-    scatter_dims = [d for d in range(first.rank) if d not in op.update_window_dims]
-    rounds = prod(first.dimensions[d] for d in scatter_dims)
+    rounds = prod(n for d, n in enumerate(first.dimensions) if d not in op.update_window_dims)
     if rounds >= 1 << 31:
         return
     b = Builder(op, rewriter)
     write = Writer(b.made.append)
     rows = rows_of_indices(write, indices, op.index_vector_dim)
     source = array(operands[0])
-    window = [1] * source.rank
-    kept = [d for d in range(source.rank) if d not in op.inserted_window_dims]
-    for dim, update_dim in zip(kept, op.update_window_dims, strict=True):
-        window[dim] = first.dimensions[update_dim]
-    order = (*scatter_dims, *op.update_window_dims)
-    tables: list[SSAValue | Instruction] = []
-    for update in updates:
-        moved: SSAValue | Instruction = update
-        if order != tuple(range(first.rank)):
-            moved = write.transpose(update, order)
-        tables.append(write.reshape(moved, (rounds, *window)))
+    tables = updates_by_row(op, write, updates)
+    window = array(tables[0]).dimensions[1:]
 
     def step(
         own: Writer, number: Instruction, state: Sequence[Instruction]

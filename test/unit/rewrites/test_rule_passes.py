@@ -11,6 +11,7 @@ import pytest
 from unit.rewrites import (
     convolution_group_cases,
     expander_cases,
+    form_cases,
     gpu_cases,
     layout_cases,
     norm_cases,
@@ -43,6 +44,7 @@ BATCH = "f32[4,3] batch-norm-inference(x, s, o, m, v), epsilon=0.1, feature_inde
 
 CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
     **expander_cases.CASES,
+    **form_cases.CASES,
     **gpu_cases.CASES,
     **norm_cases.CASES,
     **convolution_group_cases.CASES,

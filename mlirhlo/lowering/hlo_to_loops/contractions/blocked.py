@@ -45,6 +45,8 @@ from mlirhlo.lowering.target import current
 
 _LINE = 64
 _CHUNK = 16
+_SHARED_NS = 25_000
+"""Packing that takes as long is worth two threads."""
 
 
 def blocked_kernel(
@@ -247,7 +249,7 @@ class BlockedKernel:
         """Rounds of small pieces, some of them at a time."""
         b = self.b
         rounds = min(count, 64)
-        if ns < 30_000 or rounds == 1:
+        if ns < _SHARED_NS or rounds == 1:
             with b.loop(0, count) as at:
                 yield at
             return
@@ -330,9 +332,10 @@ class BlockedKernel:
                 b.vector_store(zero, target, [b.add(start, b.add(b.mul(u, width), at))])
 
     def _task(self, part: Index, task: Index) -> None:
+        """One block of the result; those of the same columns follow each other, which neighbours share."""
         b, q, c = self.b, self.blocking, self.c
-        rest, column_block = self.split(task, self.batch * self.row_blocks, self.column_blocks)
-        batch, row_block = self.split(rest, self.batch, self.row_blocks)
+        rest, row_block = self.split(task, self.batch * self.column_blocks, self.row_blocks)
+        batch, column_block = self.split(rest, self.batch, self.column_blocks)
         places = places_of(b, c, c.batch, batch)
         room = b.add(self.rhs_room.size, b.mul(part, self.round_bytes))
         first_row = b.mul(row_block, q.block_rows)

@@ -24,14 +24,15 @@ from mlirhlo.rewrites.spmd.partitions import partitions_of
 
 _SIMPLIFICATION_CPU = (
     "algsimp{executing-on-cpu=true},simplify-sorts,dce,gather_expander{simple-only=true},"
-    "zero_sized_hlo_elimination,while-loop-invariant-code-motion,tuple-simplifier,"
+    "gather_simplifier,tree_reduction_rewriter,zero_sized_hlo_elimination,while-loop-invariant-code-motion,tuple-simplifier,"
     "while-loop-constant-sinking,simplify-while-loops,dce,reshape-mover,constant_folding,"
     "simplify-conditional"
 )
 _SIMPLIFICATION_GPU = (
-    "zero_sized_hlo_elimination,gather_expander{simple-only=true},scatter_expander{simple-only=true},"
+    "zero_sized_hlo_elimination,gather_simplifier,gather_expander{simple-only=true},"
+    "scatter_simplifier,scatter_expander{simple-only=true},"
     "algsimp,simplify-sorts,tuple-simplifier,while-loop-constant-sinking,simplify-while-loops,"
-    "reshape-mover,constant_folding,simplify-conditional,transpose-folding,cse,dce"
+    "slice-sinker,reshape-mover,constant_folding,simplify-conditional,transpose-folding,cse,dce"
 )
 _SIMPLIFICATION_TPU = (
     "zero_sized_hlo_elimination,algsimp,simplify-sorts,tuple-simplifier,while-loop-constant-sinking,"
@@ -93,22 +94,24 @@ def cpu() -> tuple[PipelinePass, ...]:
         ),
         _named(
             "HLO passes through layout assignment",
-            "dot_decomposer,rng-bit-generator-expander,zero_sized_hlo_elimination",
+            "batched_gather_scatter_normalizer,result_caster,dot_decomposer,operand_upcaster",
+            "rng-bit-generator-expander,zero_sized_hlo_elimination,dynamic-index-splitter",
             "conditional-to-select,map-inline",
             f"topk-decomposer,comparison-expander,{_FACTORS},triangular_solve_expander",
-            "stochastic_convert_decomposer,call-inliner,dot_decomposer",
+            "stochastic_convert_decomposer,call-inliner,batch-dot-simplification,dot_decomposer",
             _FLOATS,
+            "batch-dot-simplification",
             "convolution-group-converter{convert-batch-groups-only=true}",
-            "batchnorm_expander,logistic-expander,reduce-window-rewriter,dynamic_padder",
-            "convolution-canonicalization",
+            "batchnorm_expander,logistic-expander,conditional-canonicalizer,reduce-window-rewriter",
+            "dynamic_padder,convolution-canonicalization",
             _named("simplification", _SIMPLIFICATION_CPU, fix_point=True),
-            "scatter_expander",
+            "scatter_expander,scatter_simplifier",
             _named("post_scatter_expansion_simplification", _SIMPLIFICATION_CPU, fix_point=True),
             "bitcast_dtypes_expander,transpose-folding,cse,optimization_barrier_expander",
             "tuple-simplifier,while-loop-trip-count-annotator,flatten-call-graph",
             "layout-assignment{target=cpu}",
         ),
-        _named("hlo normalization", "broadcast_canonicalizer"),
+        _named("hlo normalization", "reduce-decomposer,broadcast_canonicalizer"),
         _named("dot-library-passes", "dot_decomposer"),
         _named(
             "HLO passes after layout assignment",
@@ -127,17 +130,20 @@ def gpu() -> tuple[PipelinePass, ...]:
     """XLA:GPU, up to copies."""
     return (
         _named(
-            "pre-spmd-partitioner", "flatten-call-graph,call-inliner,zero_sized_hlo_elimination"
+            "pre-spmd-partitioner",
+            "flatten-call-graph,call-inliner,zero_sized_hlo_elimination,conditional-canonicalizer",
         ),
         _PartitionedPass(False, "sharding-removal", "sharding-remover,dce"),
         _PartitionedPass(True, "spmd-partitioner", "shardy-xla,spmd-partitioning", _CLEANUP),
         _named(
             "optimization",
-            "ragged_dot_rewriter,topk-decomposer,dot_decomposer,rng-bit-generator-expander",
-            f"comparison-expander,zero_sized_hlo_elimination,{_FACTORS},call-inliner",
-            "stochastic_convert_decomposer,batchnorm_expander,logistic-expander",
-            "reduce-window-rewriter,dynamic_padder,stable-sort-expander",
+            "ragged_dot_rewriter,batched_gather_scatter_normalizer,topk-decomposer,dot_decomposer",
+            "rng-bit-generator-expander,comparison-expander,zero_sized_hlo_elimination",
+            f"{_FACTORS},dynamic-index-splitter,call-inliner,stochastic_convert_decomposer",
+            "convolution_4d_expander,convolution-pred-expander,batchnorm_expander,logistic-expander",
+            "conditional-canonicalizer,reduce-window-rewriter,dynamic_padder,stable-sort-expander",
             _named("simplification", _SIMPLIFICATION_GPU, fix_point=True),
+            "dot-merger,transpose-folding",
             _named("simplification-2", "convert-mover,algsimp", fix_point=True),
         ),
         _named(
@@ -155,12 +161,14 @@ def gpu() -> tuple[PipelinePass, ...]:
         _named("layout assignment", "flatten-call-graph,layout-assignment"),
         _named(
             "layout normalization",
-            f"{_NORMALIZATION},algsimp{{{_LAID_OUT}}},broadcast_canonicalizer",
+            f"{_NORMALIZATION},algsimp{{{_LAID_OUT}}},broadcast_canonicalizer,scatter_simplifier",
         ),
+        _named("nvptx post-layout_assignment part 1", "dot_dimension_merger"),
         _named(
             "hlo normalization",
             f"algsimp{{{_LAID_OUT}}},bitcast_dtypes_expander,transpose-folding,reshape-decomposer",
-            f"cublas-gemm-rewriter,{_NORMALIZATION},algsimp{{{_LAID_OUT}}},broadcast_canonicalizer",
+            f"reduce-decomposer,cublas-gemm-rewriter,{_NORMALIZATION},algsimp{{{_LAID_OUT}}}",
+            "scatter_simplifier,broadcast_canonicalizer",
             f"reduction-layout-normalizer,algsimp{{{_LAID_OUT}}},cse{{{_LAID_OUT}}}",
             "constant_folding,dce",
         ),
@@ -198,12 +206,18 @@ def tpu() -> tuple[PipelinePass, ...]:
             _CLEANUP,
         ),
         _named(
-            "Before X64 rewriter", "topk-decomposer,batchnorm_expander,call-inliner,dynamic_padder"
+            "Before X64 rewriter",
+            "topk-decomposer,dynamic-index-splitter,batchnorm_expander,call-inliner",
+            "conditional-canonicalizer,dynamic_padder",
         ),
         _named("X64 elimination", "comparison-expander"),
         _named(
             "Phase 1 pre-layout assignment passes",
             "convolution-group-converter{convert-batch-groups-only=true},convolution-group-converter",
+            _named(
+                "convolution folding",
+                "dce,broadcast_canonicalizer,transpose-folding,convert_operand_folding,dce",
+            ),
         ),
         _named("simplification", "map-inline", _SIMPLIFICATION_TPU, fix_point=True),
         _named("hlo-module-dce", "hlo-module-dce"),

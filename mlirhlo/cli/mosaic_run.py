@@ -163,12 +163,18 @@ def _simulate(options: Any, module: ModuleOp, operands: list[Any], results: list
         if options.timeline != "-":
             timeline.write(options.timeline)
     if options.output:
+        import io
+
+        from mlirhlo.formats import write_file
+
         whole = [
             np.stack(parts) if options.devices > 1 else parts[0]
             for parts in zip(*found, strict=True)
         ]
         named: dict[str, Any] = {f"result{n}": array for n, array in enumerate(whole)}
-        np.savez(options.output, allow_pickle=False, **named)
+        buffer = io.BytesIO()
+        np.savez(buffer, allow_pickle=False, **named)
+        write_file(options.output, buffer.getvalue())
     return DONE
 
 

@@ -320,14 +320,13 @@ class Replay:
 
     def _profile(self, module: ModuleOp, inputs: Inputs) -> None:
         """Prints the time of every kernel, and writes it as a Chrome trace."""
-        from pathlib import Path
-
+        from mlirhlo.formats import write_file
         from mlirhlo.runtime.profile import profile
 
         found = profile(module, inputs.per_device[0])
         print(found.table())
         if self.options.profile != "-":
-            Path(self.options.profile).write_text(found.chrome_trace())
+            write_file(self.options.profile, found.chrome_trace().encode())
 
     def compare(self, expected: Value, actual: Value, name: str) -> None:
         """Compares and says so, in XLA's words."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, TypeAlias
 
 from mlirhlo.diagnostics import Place, SourceText, error
+from mlirhlo.formats.files import write_file
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from mlirhlo.formats.proto.literal_pb2 import LiteralProto
     from mlirhlo.formats.sniff import Sniffed
 
-__all__ = ["FORMATS", "Loaded", "Source", "load", "read_file", "to_bytes", "write"]
+__all__ = ["FORMATS", "Loaded", "Source", "load", "read_file", "to_bytes", "write", "write_file"]
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes | IO[bytes]"
 """A path, the content itself, or an open binary file."""
@@ -360,12 +361,3 @@ def write(
     chosen = format or _BY_EXTENSION.get(extension, "hlo")
     data = to_bytes(module, chosen, options=options, container=container, gzip=is_gzip)
     write_file(path, data)
-
-
-def write_file(path: str, data: bytes) -> None:
-    """Writes bytes to a file. Raises `HloError` HLO0503."""
-    try:
-        with open(path, "wb") as file:
-            file.write(data)
-    except OSError as problem:
-        raise error("HLO0503", f"cannot write '{path}': {problem.strerror or problem}") from None

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from mlirhlo.debug.index.folder import DumpedModule, DumpFile
-from mlirhlo.diagnostics import error
+from mlirhlo.formats.files import whole_file
 
 _KINDS = ("before", "after", "stage", "report", "options", "inputs", "thunks", "passes")
 _PACKAGES = (
@@ -49,27 +49,25 @@ def pack(
     """Writes the archive and returns what is in it. Raises `HloError` HLO0503 when it cannot."""
     top = "".join(c if c.isalnum() or c in "._-" else "_" for c in module.label)[:100] or "module"
     members: list[str] = []
-    try:
-        with tarfile.open(path, "w:gz") as archive:
-            for file in packed_files(module, with_passes=with_passes, with_data=with_data):
-                source = os.path.join(module.folder, file.path)
-                relative = (
-                    os.path.relpath(file.path, module.directory) if module.directory else file.path
-                )
-                info = tarfile.TarInfo(f"{top}/{relative}")
-                with open(source, "rb") as opened:
-                    data = opened.read()
-                info.size, info.mtime = len(data), int(file.modified)
-                archive.addfile(info, io.BytesIO(data))
-                members.append(info.name)
-            for name, text in _about(module):
-                info = tarfile.TarInfo(f"{top}/{name}")
-                data = text.encode("utf-8", "replace")
-                info.size = len(data)
-                archive.addfile(info, io.BytesIO(data))
-                members.append(info.name)
-    except OSError as problem:
-        raise error("HLO0503", f"cannot write '{path}': {problem.strerror or problem}") from None
+    name = os.path.basename(path)
+    with whole_file(path) as file, tarfile.open(name, "w:gz", file) as archive:
+        for member in packed_files(module, with_passes=with_passes, with_data=with_data):
+            source = os.path.join(module.folder, member.path)
+            relative = (
+                os.path.relpath(member.path, module.directory) if module.directory else member.path
+            )
+            info = tarfile.TarInfo(f"{top}/{relative}")
+            with open(source, "rb") as opened:
+                data = opened.read()
+            info.size, info.mtime = len(data), int(member.modified)
+            archive.addfile(info, io.BytesIO(data))
+            members.append(info.name)
+        for fact, text in _about(module):
+            info = tarfile.TarInfo(f"{top}/{fact}")
+            data = text.encode("utf-8", "replace")
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+            members.append(info.name)
     return members
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mlirhlo.diagnostics import error
+from mlirhlo.formats.files import write_file
 from mlirhlo.mosaic.timeline.channels import Channel
 from mlirhlo.mosaic.timeline.clock import COPY, SIGNAL, STALL, CoreTime, Event
 from mlirhlo.mosaic.timeline.cost import EUP, LOAD, MXU, STORE, VPU, XLU
@@ -193,7 +194,7 @@ class Timeline:
     def write(self, file: str) -> None:
         """Writes `FILE.json`, a Chrome trace, or `FILE.svg`.
 
-        Raises `HloError` HLO0754 for other names, and for a file that cannot be written.
+        Raises `HloError` HLO0754 for other names, HLO0503 for a file that cannot be written.
         """
         kind = Path(file).suffix
         if kind not in (".json", ".svg"):
@@ -203,14 +204,7 @@ class Timeline:
                 help="name it trace.json (for Perfetto or chrome://tracing) or trace.svg",
             )
         text = self.to_svg() if kind == ".svg" else json.dumps(self.to_chrome_trace())
-        try:
-            Path(file).write_text(text, encoding="utf-8")
-        except OSError as problem:
-            raise error(
-                "HLO0754",
-                f"the timeline cannot be written to {file}: {problem}",
-                help="name a file in a folder that can be written",
-            ) from problem
+        write_file(str(file), text.encode())
 
 
 def covered(spans: Any) -> float:

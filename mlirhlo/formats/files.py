@@ -1,0 +1,56 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import threading
+from collections.abc import Generator
+from typing import IO
+
+from mlirhlo.diagnostics import error
+
+
+@contextlib.contextmanager
+def whole_file(path: str) -> Generator[IO[bytes]]:
+    """A file that takes the place of `path` when the block ends; when it raises, nothing changes.
+
+    Devices, pipes and links, and files in folders that cannot be written, are written in place.
+    Raises `HloError` HLO0503 for what the system refuses.
+    """
+    if "\0" in path:
+        raise error("HLO0503", f"cannot write {path!r}: no name of a file")
+    try:
+        if _is_written_in_place(path):
+            with open(path, "wb") as file:
+                yield file
+            return
+        folder = os.path.dirname(path)
+        part = os.path.join(folder, f".{os.getpid()}-{threading.get_ident()}.part")
+        try:
+            with open(part, "wb") as file:
+                yield file
+            if os.path.exists(path):
+                shutil.copymode(path, part)
+            os.replace(part, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(part)
+            raise
+    except OSError as problem:
+        raise error("HLO0503", f"cannot write '{path}': {problem.strerror or problem}") from None
+
+
+def _is_written_in_place(path: str) -> bool:
+    if not os.access(os.path.dirname(path) or ".", os.W_OK):
+        return True
+    if not os.path.lexists(path):
+        return False
+    return os.path.islink(path) or not os.path.isfile(path) or not os.access(path, os.W_OK)
+
+
+def write_file(path: str, data: bytes) -> None:
+    """Writes bytes to a file, whole or not at all. Raises `HloError` HLO0503."""
+    with whole_file(path) as file:
+        file.write(data)

@@ -112,8 +112,8 @@ class Writer:
         return found
 
 
-def rows_of_indices(write: Writer, indices: SSAValue, vector_dim: int) -> Instruction:
-    """Indices as [rows, components]."""
+def rows_of_indices(write: Writer, indices: SSAValue, vector_dim: int) -> SSAValue | Instruction:
+    """Indices as [rows, components]; themselves where they are."""
     shape = shape_at(indices)
     value: SSAValue | Instruction = indices
     components = 1
@@ -124,7 +124,8 @@ def rows_of_indices(write: Writer, indices: SSAValue, vector_dim: int) -> Instru
         if order != list(range(shape.rank)):
             value = write.transpose(indices, order)
         sizes = [sizes[d] for d in order[:-1]]
-    return write.reshape(value, (prod(sizes), components))
+    wanted = (prod(sizes), components)
+    return value if shape_at(value).dimensions == wanted else write.reshape(value, wanted)
 
 
 def loop(

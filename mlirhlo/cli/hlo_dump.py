@@ -44,7 +44,9 @@ class Options:
     all: bool = flag(
         False, "a", group="find", help="files between passes too; passes: unchanged ones too"
     )
-    limit: int = flag(200, group="find", metavar="N", help="most lines to print; 0 for all")
+    limit: int = flag(
+        200, group="find", metavar="N", least=0, help="most lines to print; 0 for all"
+    )
     with_passes: bool = flag(False, group="pack", help="files between passes too")
     with_data: bool = flag(False, group="pack", help="snapshots too: they hold a run's inputs")
     help: bool = flag(False, "h", group="Help", help="")

@@ -52,7 +52,9 @@ class Options(InputFlags):
     sharding_color: bool = flag(False, group="Graph", help="colours by sharding")
     fusions: bool = flag(True, group="Graph", help="bodies of fusions: --no-fusions, one box each")
     backend_config: bool = flag(False, group="Graph", help="backend_config in the boxes")
-    max_nodes: int = flag(100, group="Graph", metavar="N", help="of paths, else only shortest")
+    max_nodes: int = flag(
+        100, group="Graph", metavar="N", least=1, help="of paths, else only shortest"
+    )
     help: bool = flag(False, "h", group="Help", help="")
     version: bool = flag(False, "v", group="Help", help="")
     debug: bool = flag(False, group="Help", help="Python traceback of an error")

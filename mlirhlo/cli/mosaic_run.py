@@ -38,7 +38,7 @@ class Options:
     inputs: str = flag(
         "", group="Arrays", metavar="FILE.npz", help="operands, by order in the file"
     )
-    seed: int = flag(0, group="Simulator", help="of random operands and of the schedule")
+    seed: int = flag(0, group="Simulator", least=0, help="of random operands and of the schedule")
     checks: bool = flag(
         True, group="Simulator", help="--no-checks: only what stops a kernel anyway"
     )
@@ -49,10 +49,16 @@ class Options:
         help="when copies move bytes",
     )
     devices: int = flag(
-        1, group="Simulator", help="how many; operands then begin with that many shards"
+        1,
+        group="Simulator",
+        least=1,
+        help="how many; operands then begin with that many shards",
     )
     cores: int = flag(
-        1, group="Simulator", help="of each device; the first parallel dimension is split"
+        1,
+        group="Simulator",
+        least=1,
+        help="of each device; the first parallel dimension is split",
     )
     target: str = flag(
         "v5e", group="Simulator", help="the generation whose VMEM and cycles there are"
@@ -107,10 +113,9 @@ def _arrays(options: Any, module: ModuleOp) -> tuple[list[Any], list[ArrayType]]
     results = [parse_type(text) for text in split_commas(options.results)]
     given: list[Any] = []
     if options.inputs:
-        import numpy as np
+        from mlirhlo.formats.arrays import read_npz
 
-        with np.load(options.inputs) as archive:
-            given = [archive[key] for key in archive.files]
+        given = list(read_npz(options.inputs).arrays.values())
     if not results or not (stated or given):
         whole = types_of_arguments(Kernel(module))
         count = len(results) or (len(whole) - len(given or stated) if (given or stated) else 1)
@@ -191,6 +196,12 @@ def _compile(options: Any, module: ModuleOp, operands: list[Any], results: list[
     generations = split_commas(options.compile)
     if not generations:
         raise usage_error("--compile needs a generation", help=", ".join(TOPOLOGIES))
+    for generation in generations:
+        if generation.partition(":")[0] not in TOPOLOGIES:
+            raise usage_error(
+                f"--compile={generation}: no generation of TPUs",
+                help=f"there are {', '.join(TOPOLOGIES)}, and topologies such as v5e:2x2",
+            )
     jobs = [
         Job(
             config,

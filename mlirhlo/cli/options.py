@@ -35,6 +35,8 @@ class Flag:
     choices: tuple[str, ...]
     rare: bool
     """Shown by `--help-all` only."""
+    least: int | None
+    """The smallest number it may be."""
 
 
 def flag(
@@ -45,11 +47,12 @@ def flag(
     metavar: str = "",
     choices: Sequence[str] = (),
     rare: bool = False,
+    least: int | None = None,
 ) -> T:
     """A field of an options class. The default's type says how values are read: bool, int, float,
     str, or a tuple of strings, which collects what several uses and commas give. `None` as default
     is a string that may be missing. `names` are further spellings, without dashes in front."""
-    info = Flag(names, help, group, metavar, tuple(choices), rare)
+    info = Flag(names, help, group, metavar, tuple(choices), rare, least)
     return field(default=default, metadata={"flag": info})
 
 
@@ -163,7 +166,7 @@ def _set(options: Any, member: Field[Any], token: str, value: str | None, rest: 
         so_far: tuple[str, ...] = getattr(options, member.name)
         setattr(options, member.name, so_far + tuple(split_commas(value)))
     elif isinstance(default, int | float):
-        setattr(options, member.name, _number(spelled, value, type(default)))
+        setattr(options, member.name, _number(spelled, value, type(default), info.least))
     else:
         setattr(options, member.name, value)
 
@@ -176,12 +179,19 @@ def _bool(spelled: str, value: str | None) -> bool:
     raise usage_error(f"{spelled}={value}: not true or false")
 
 
-def _number(spelled: str, value: str, kind: type[int] | type[float]) -> int | float:
+def _number(
+    spelled: str, value: str, kind: type[int] | type[float], least: int | None
+) -> int | float:
     try:
-        return kind(value)
+        number = kind(value)
     except ValueError:
         word = "a whole number" if kind is int else "a number"
         raise usage_error(f"{spelled}={value}: not {word}") from None
+    if least is not None and number < least:
+        raise usage_error(f"{spelled}={value}: at least {least} is wanted")
+    if kind is int and abs(number) >= 1 << 63:
+        raise usage_error(f"{spelled}={value}: more than 64 bits hold")
+    return number
 
 
 def split_commas(text: str) -> list[str]:

@@ -28,7 +28,11 @@ class Options:
         help="compare with; '' = only run",
     )
     threads: int = flag(
-        0, group=_TEST, metavar="N", help="of compiled code [OMP_NUM_THREADS, else all]"
+        0,
+        group=_TEST,
+        metavar="N",
+        least=0,
+        help="of compiled code [OMP_NUM_THREADS, else all]",
     )
     passes: tuple[str, ...] = flag(
         (), "p", group=_TEST, metavar="a,b", help="passes on the tested module, not the reference"
@@ -36,7 +40,7 @@ class Options:
     load_pass: tuple[str, ...] = flag(
         (), group=_TEST, metavar="FILE.py", help="passes of your own, for --passes"
     )
-    iterations: int = flag(1, group=_TEST, metavar="N", help="runs, each with new data")
+    iterations: int = flag(1, group=_TEST, metavar="N", least=1, help="runs, each with new data")
     abs_error_bound: float = flag(
         1e-3, "abs_error_bound", group=_TEST, metavar="X", help="absolute"
     )
@@ -56,12 +60,15 @@ class Options:
     isolate_instructions: bool = flag(
         False, "isolate_instructions", group=_TEST, help="each instruction as a module of its own"
     )
-    num_replicas: int = flag(0, "num_replicas", group=_TEST, metavar="N", help="", rare=True)
+    num_replicas: int = flag(
+        0, "num_replicas", group=_TEST, metavar="N", least=0, help="", rare=True
+    )
     num_partitions: int = flag(
         0,
         "num_partitions",
         group=_TEST,
         metavar="N",
+        least=0,
         help="simulated devices [as module and inputs say]",
     )
     input_format: str | None = flag(

@@ -26,6 +26,7 @@ _COLOURS = {
     Severity.NOTE: "\x1b[1;36m",
     Severity.REMARK: "\x1b[1;34m",
 }
+_MEMORY_HELP = "run it on a machine with more memory, or make the shapes smaller"
 _BOLD, _CARET, _RESET = "\x1b[1m", "\x1b[1;32m", "\x1b[0m"
 
 
@@ -75,6 +76,11 @@ def run_tool(tool: str, body: Callable[[Sequence[str]], int], argv: Sequence[str
         return DONE
     except KeyboardInterrupt:
         return 130
+    except MemoryError as problem:
+        if debug:
+            raise
+        report([Diagnostic("HLO0507", str(problem) or "out of memory", help=_MEMORY_HELP)])
+        return INPUT_AT_FAULT
     except OSError as problem:
         if debug or not _is_about_output(problem):
             return _internal(tool, arguments, problem, debug)

@@ -15,7 +15,8 @@ class Options:
     output: str = flag("-", "o", help="where to write", group="Output", metavar="FILE")
     passes: tuple[str, ...] = flag((), "p", help="what to run", metavar="a,b")
     abs_error_bound: float = flag(1e-3, "abs_error_bound", help="bound")
-    iterations: int = flag(1, help="runs")
+    iterations: int = flag(1, help="runs", least=1)
+    seed: int = flag(0, help="any")
     verify: bool = flag(True, help="check")
     debug: bool = flag(False, help="traceback")
     emit: str | None = flag(None, "t", help="format", choices=("hlo", "mlir"))
@@ -109,3 +110,14 @@ def test_help_groups_and_shows_defaults() -> None:
     assert "[0.001]" in text
     assert "reference" not in text
     assert "reference" in help_text(Options, "p", "u", [], everything=True)
+
+
+def test_numbers_have_limits() -> None:
+    assert parse(Options, ["--seed=-1"]).options.seed == -1
+    for wrong, said in (
+        ("--iterations=0", "--iterations=0: at least 1 is wanted"),
+        ("--iterations=-7", "--iterations=-7: at least 1 is wanted"),
+        ("--seed=99999999999999999999", "--seed=99999999999999999999: more than 64 bits hold"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            parse(Options, [wrong])

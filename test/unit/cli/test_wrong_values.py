@@ -1,0 +1,56 @@
+"""Values that no tool can use are told as the user's mistakes, never as ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from mlirhlo.cli import mosaic_run, run_hlo_module
+
+KERNEL = """\
+func.func @main(%x: memref<8x128xf32, #tpu.memory_space<vmem>>) attributes {tpu.core_type = #tpu.core_type<tc>} {
+  return
+}
+"""
+HUGE = "f32[1000000,1000000,1000] broadcast(f32[] x), dimensions={}"
+SMALL = "f32[] negate(f32[] x)"
+
+Main = Callable[[Sequence[str]], int]
+
+
+@pytest.mark.parametrize(
+    ("main", "text", "flag", "code", "said"),
+    [
+        (run_hlo_module.main, HUGE, "--platform=Interpreter", 1, "error[HLO0507]: Unable to"),
+        (run_hlo_module.main, HUGE, "--platform=CPU", 1, "error[HLO0507]: Unable to allocate 3.55"),
+        (run_hlo_module.main, SMALL, "--num_partitions=-1", 2, "at least 0 is wanted"),
+        (run_hlo_module.main, SMALL, f"--num_replicas={1 << 62}", 1, "error[HLO0507]"),
+        (run_hlo_module.main, SMALL, "--iterations=0", 2, "at least 1 is wanted"),
+        (mosaic_run.main, KERNEL, "--seed=-1", 2, "at least 0 is wanted"),
+        (mosaic_run.main, KERNEL, "--devices=0", 2, "at least 1 is wanted"),
+        (
+            mosaic_run.main,
+            KERNEL,
+            "--inputs=missing.npz",
+            1,
+            "error[HLO0503]: cannot read 'missing",
+        ),
+        (mosaic_run.main, KERNEL, "--inputs=/dev/null", 1, "error[HLO0506]: not an npz file"),
+        (mosaic_run.main, KERNEL, "--compile=v99", 2, "--compile=v99: no generation of TPUs"),
+    ],
+)
+def test_value(
+    main: Main,
+    text: str,
+    flag: str,
+    code: int,
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "input"
+    file.write_text(text)
+    assert main(["--platform=Interpreter", flag, str(file)][main is mosaic_run.main :]) == code
+    assert said in capsys.readouterr().err

@@ -5,72 +5,97 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from xdsl.ir import SSAValue
+
+from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.hlo.ops import (
     ConcatenateOp,
     ConvertOp,
     Instruction,
+    PadOp,
     ReshapeOp,
     SliceOp,
     TransposeOp,
 )
-from mlirhlo.rewrites.algsimp.common import Builder, array, element, has_one_user, made_by, typed
+from mlirhlo.rewrites.algsimp.common import (
+    Builder,
+    array,
+    element,
+    has_one_user,
+    is_constant,
+    literal_of,
+    made_by,
+    own_properties,
+    typed,
+)
 from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, rule
 
+_MOVES = (ConcatenateOp, PadOp, ReshapeOp, SliceOp, TransposeOp)
 
-@rule(ReshapeOp, TransposeOp, SliceOp)
+
+def _is_packed(type_: PrimitiveType) -> bool:
+    """Whether several elements share a byte; few targets move those."""
+    return type_.bits < 8 and type_.name != "pred"
+
+
+def _survives(constant: SSAValue, type_: PrimitiveType) -> bool:
+    """Whether a constant is the same after a conversion to `type_` and back."""
+    import numpy as np
+
+    literal = literal_of(constant)
+    if literal is None or element(constant).is_complex is not type_.is_complex:
+        return False
+    with np.errstate(all="ignore"):
+        back = literal.array.astype(type_.dtype).astype(literal.array.dtype)
+    return back.tobytes() == literal.data
+
+
+@rule(*_MOVES)
 def move_of_widening(op: Instruction, rewriter: Rewriter) -> None:
-    """move(convert(x)) => convert(move(x)), to a wider type; reshape, transpose, slice"""
-    convert = made_by(op.inputs[0], ConvertOp)
-    if convert is None or not _widens(convert) or not has_one_user(op.inputs[0]):
-        return
-    if convert.control_predecessors or op.control_predecessors or array(op).is_dynamic:
-        return
-    b = Builder(op, rewriter)
-    properties = {k: v for k, v in op.properties.items() if k not in ("metadata", "sharding")}
-    narrow = typed(array(op), element(convert.operand))
-    b.like(ConvertOp, b(type(op), convert.operand, shape=narrow, **properties))
-    b.done()
-
-
-@rule(ConcatenateOp)
-def concatenate_of_widening(op: ConcatenateOp, rewriter: Rewriter) -> None:
-    """concatenate(convert(x), convert(y)) => convert(concatenate(x, y)), both from one narrower type"""
+    """move(convert(x), …) => convert(move(x, …)), to a wider type; constants that survive it among the operands"""
     converts = [made_by(v, ConvertOp) for v in op.inputs]
-    if not converts or op.control_predecessors or array(op).is_dynamic:
-        return
     found = [c for c in converts if c is not None]
-    if len(found) != len(converts) or any(c.control_predecessors for c in found):
+    if not found or op.control_predecessors or array(op).is_dynamic:
         return
-    types = {element(c.operand) for c in found}
-    if len(types) != 1 or not _widens(found[0]) or not all(map(has_one_user, op.inputs)):
+    narrow, wide = element(found[0].operand), element(op)
+    if narrow.bits >= wide.bits or _is_packed(narrow):
         return
+    for value, convert in zip(op.inputs, converts, strict=True):
+        if convert is None:
+            if not is_constant(value) or not _survives(value, narrow):
+                return
+        elif (
+            element(convert.operand) is not narrow
+            or not has_one_user(value)
+            or convert.control_predecessors
+        ):
+            return
     b = Builder(op, rewriter)
-    properties = {k: v for k, v in op.properties.items() if k not in ("metadata", "sharding")}
-    narrow = typed(array(op), types.pop())
-    operands = [c.operand for c in found]
-    b.like(ConvertOp, b(ConcatenateOp, *operands, shape=narrow, **properties))
+    operands = [
+        convert.operand
+        if convert is not None
+        else b(ConvertOp, value, shape=typed(array(value), narrow)).output
+        for value, convert in zip(op.inputs, converts, strict=True)
+    ]
+    moved = b(type(op), *operands, shape=typed(array(op), narrow), **own_properties(op))
+    b.like(ConvertOp, moved)
     b.done()
 
 
 @rule(ConvertOp)
 def narrowing_of_move(op: ConvertOp, rewriter: Rewriter) -> None:
-    """convert(move(x)) => move(convert(x)), to a narrower type; reshape, transpose"""
-    move = op.operand.owner
-    if not isinstance(move, ReshapeOp | TransposeOp) or not has_one_user(op.operand):
+    """convert(move(x, …)) => move(convert(x), …), to a narrower type"""
+    move, narrow = op.operand.owner, element(op)
+    if not isinstance(move, _MOVES) or not has_one_user(op.operand):
         return
-    if element(op).bits >= element(op.operand).bits or op.control_predecessors:
+    if narrow.bits >= element(op.operand).bits or _is_packed(narrow) or op.control_predecessors:
         return
     if move.control_predecessors or array(op).is_dynamic:
         return
     b = Builder(op, rewriter)
-    properties = {k: v for k, v in move.properties.items() if k not in ("metadata", "sharding")}
-    narrow = b(ConvertOp, move.operand, shape=typed(array(move.operand), element(op)))
-    b.like(type(move), narrow, **properties)
+    operands = [b(ConvertOp, v, shape=typed(array(v), narrow)) for v in move.inputs]
+    b.like(type(move), *operands, **own_properties(move))
     b.done()
-
-
-def _widens(op: ConvertOp) -> bool:
-    return element(op).bits > element(op.operand).bits
 
 
 @dataclass(frozen=True)
@@ -82,13 +107,10 @@ class ConvertMoverPass(RulePass):
         %w = f32[4,8] convert(%x)   %t = f32[8,4] transpose(%w)
           =>   %t = bf16[8,4] transpose(%x)   %w = f32[8,4] convert(%t)
 
-    Every element is converted as before; fewer bytes are moved. Conversions that somebody else reads stay.
-    Source: reference of the passes, "Other simplifiers", `convert-mover`.
+    Every element is converted as before; fewer bytes are moved. Reshapes, transposes, slices, pads and concatenates
+    move data; their constants are converted, and back where that changes none of them. Conversions that somebody
+    else reads stay, and those from or to types of less than a byte. Source: XLA's pass of this name.
     """
 
     name = "convert-mover"
-    rules: ClassVar[tuple[Rule, ...]] = (
-        move_of_widening,
-        concatenate_of_widening,
-        narrowing_of_move,
-    )
+    rules: ClassVar[tuple[Rule, ...]] = (move_of_widening, narrowing_of_move)

@@ -301,14 +301,22 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
             ),
             lines("x: s8[2,3]", "w = s32[2,3] convert(x)", "s32[6] reshape(w)"),
             lines("x: f16[6]", "w = f64[6] convert(x)", "f64[2] slice(w), slice={[1:5:2]}"),
+            lines("x: f32[6]", "w = c64[6] convert(x)", "c64[2] slice(w), slice={[1:5:2]}"),
             lines("x: f32[2,3]", "w = bf16[2,3] convert(x)", "bf16[6] reshape(w)", fires=False),
-        ),
-        "concatenate_of_widening": (
+            lines("x: s4[6]", "w = s32[6] convert(x)", "s32[2,3] reshape(w)", fires=False),
             lines(
                 "x y: u8[2]",
                 "a = u16[2] convert(x)",
                 "b = u16[2] convert(y)",
-                "u16[4] concatenate(a, b), dimensions={0}",
+                "k = u16[3] constant({0, 7, 255})",
+                "u16[7] concatenate(a, k, b), dimensions={0}",
+            ),
+            lines(  # 256 is none of the narrow type's
+                "x: u8[2]",
+                "a = u16[2] convert(x)",
+                "k = u16[1] constant({256})",
+                "u16[3] concatenate(a, k), dimensions={0}",
+                fires=False,
             ),
             lines(
                 "x: u8[2]",
@@ -318,11 +326,43 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
                 "u16[4] concatenate(a, b), dimensions={0}",
                 fires=False,
             ),
+            lines(
+                "x: f16[3]",
+                "w = f32[3] convert(x)",
+                "k = f32[] constant(-2.5)",
+                "f32[6] pad(w, k), padding=1_2",
+            ),
+            lines(  # infinite in the narrow type
+                "x: f16[3]",
+                "w = f32[3] convert(x)",
+                "k = f32[] constant(1e9)",
+                "f32[6] pad(w, k), padding=1_2",
+                fires=False,
+            ),
+            lines(
+                "x: f16[3]",
+                "k: f32[]",
+                "w = f32[3] convert(x)",
+                "f32[6] pad(w, k), padding=1_2",
+                fires=False,
+            ),
         ),
         "narrowing_of_move": (
             lines(
                 "x: f32[2,3]", "t = f32[3,2] transpose(x), dimensions={1,0}", "bf16[3,2] convert(t)"
             ),
+            lines(
+                "x: s32[3]",
+                "k = s32[] constant(1000)",
+                "p = s32[6] pad(x, k), padding=1_2",
+                "s8[6] convert(p)",
+            ),
+            lines(
+                "x y: f32[3]",
+                "c = f32[6] concatenate(x, y), dimensions={0}",
+                "f16[6] convert(c)",
+            ),
+            lines("x: f32[6]", "c = f32[2] slice(x), slice={[1:5:2]}", "f16[2] convert(c)"),
             lines("x: bf16[2,3]", "t = bf16[6] reshape(x)", "f32[6] convert(t)", fires=False),
         ),
     },

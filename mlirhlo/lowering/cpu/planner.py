@@ -17,7 +17,7 @@ from xdsl.ir import Block, SSAValue
 
 from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.diagnostics import HloError, error
-from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
+from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, Kind
 from mlirhlo.dialects.hlo.literal import Literal
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import (
@@ -460,7 +460,8 @@ class _Planner:
     def _conditional(self, op: ConditionalOp, operands: list[Tree], steps: list[Step]) -> Tree:
         result = self._new(op.shape)
         selector, *arguments = operands
-        branch = Branch(cast(Buffer, selector))
+        chosen_by = cast(Buffer, selector)
+        branch = Branch(chosen_by, chosen_by.shape.element_type.kind is Kind.PRED)
         shapes = [shape_of(v.type) for v in op.inputs[1:]]
         for name, argument, have in zip(op.called_computations, arguments, shapes, strict=True):
             inner: list[Step] = []

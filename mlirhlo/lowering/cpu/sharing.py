@@ -250,7 +250,8 @@ def _on_homes(steps: Sequence[Step]) -> list[Step]:
                 found.append(While(_on_homes(step.condition), test, _on_homes(step.body), strands))
             case Branch():
                 (selector,) = _homes([step.selector])
-                found.append(Branch(selector, [_on_homes(b) for b in step.branches]))
+                branches = [_on_homes(b) for b in step.branches]
+                found.append(Branch(selector, step.by_pred, branches))
             case Slice():
                 pass
     return found

@@ -172,6 +172,8 @@ class Branch:
     """
 
     selector: Buffer
+    by_pred: bool
+    """What the selector holds; its buffer may be that of something else by now."""
     branches: list[list[Step]] = field(default_factory=list["list[Step]"])
 
 

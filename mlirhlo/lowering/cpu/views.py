@@ -47,7 +47,8 @@ def read_in_place(
                 inner = [*map(one, step.condition)], [*map(one, step.body)]
                 return While(inner[0], step.test, inner[1], step.strands)
             case Branch():
-                return Branch(step.selector, [[*map(one, branch)] for branch in step.branches])
+                branches = [[*map(one, branch)] for branch in step.branches]
+                return Branch(step.selector, step.by_pred, branches)
             case Kernel() if len(step.writes) == 1:
                 (target,) = step.writes
                 source = step.reads[0] if step.reads else target

@@ -24,12 +24,18 @@ def _types(to: Lowering, values: Sequence[SSAValue]) -> list[Attribute]:
 
 
 def _for(to: Lowering, op: scf.ForOp) -> None:
-    """The test stands at the loop's end, behind one in front for loops that may be empty."""
+    """The test stands at the loop's end, behind one in front for loops that may be empty; a single round is
+    no loop."""
     if op in to.apart:
         lower_apart(to, op)
         return
     lower, upper, step, *initial = (to.values[v] for v in operands_of(op))
     body = op.regions[0].block
+    if _is_single(*(to.known.get(v) for v in (lower, upper, step))):
+        to.values.update(zip(body.args, (lower, *initial), strict=True))
+        to.ops(body)
+        to.values.update(zip(op.results, _yielded(to, op), strict=True))
+        return
     types = [to.convert(a.type) for a in body.args[1:]]
     head = to.add_block([i64, *types])
     known = to.known.get(lower), to.known.get(upper)
@@ -54,6 +60,13 @@ def _for(to: Lowering, op: scf.ForOp) -> None:
     to.leave(after)
     for at, value in zip(read, last if is_run else after.args, strict=True):
         to.values[op.results[at]] = value
+
+
+def _is_single(lower: int | None, upper: int | None, step: int | None) -> bool:
+    """Whether bounds that are known, if they are, make one round."""
+    if lower is None or upper is None or step is None:
+        return False
+    return lower < upper <= lower + step
 
 
 def _yielded(to: Lowering, op: Operation, region: int = 0) -> list[SSAValue]:

@@ -1,0 +1,161 @@
+"""Steps of a plan as code of the loops stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects import arith, memref, scf
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, i8, i32
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from mlirhlo.dialects.quick import create_op
+from mlirhlo.lowering.builder import INDEX, FunctionBuilder, Index, memref_of
+from mlirhlo.lowering.cpu.steps import (
+    Branch,
+    Buffer,
+    Callback,
+    Copy,
+    Kernel,
+    Slice,
+    Step,
+    While,
+)
+
+BYTES = MemRefType(i8, [DYNAMIC_INDEX])
+"""Memory of any size."""
+
+
+class StepCode:
+    """Writes steps into a function."""
+
+    def __init__(self, b: FunctionBuilder, kernels: Mapping[str, FuncOp]) -> None:
+        self.b = b
+        self.kernels = kernels
+        self.bases: dict[Buffer, SSAValue] = {}
+
+    def at(self, source: SSAValue, offset: int, type_: Attribute) -> SSAValue:
+        """Memory as one of a type sees it, from a byte on."""
+        return self.b.emit(
+            memref.ViewOp,
+            [source, self.b.index(offset), *([self.b.index(0)] if type_ == BYTES else [])],
+            type_,
+        )
+
+    def view(self, buffer: Buffer, type_: Attribute) -> SSAValue:
+        """A buffer as a kernel sees it."""
+        base = self.bases[buffer]
+        return base if base.type == type_ else self.at(base, 0, type_)
+
+    def steps(self, steps: Sequence[Step]) -> None:
+        """All of them, in order."""
+        for step in steps:
+            match step:
+                case Kernel():
+                    self.kernel(step)
+                case Callback():
+                    self.callback(step)
+                case Slice():
+                    self.slice(step)
+                case Copy():
+                    self.copy(step)
+                case While():
+                    self.loop(step)
+                case Branch():
+                    self.branch(step)
+
+    def kernel(self, step: Kernel) -> None:
+        """A call."""
+        types = self.kernels[step.name].function_type.inputs.data
+        buffers = [*step.reads, *step.writes]
+        self.b.call(step.name, [self.view(b, t) for b, t in zip(buffers, types, strict=True)])
+
+    def callback(self, step: Callback) -> None:
+        """Only main has any."""
+        raise NotImplementedError
+
+    def slice(self, step: Slice) -> None:
+        """A place, computed where it is reached."""
+        b = self.b
+        place: Index = 0
+        for start, most, unit in step.starts:
+            number: Index
+            if isinstance(start, Buffer):
+                held = b.cast_index(self.scalar(start, i32), INDEX)
+                number = b.integer(arith.MaxSIOp, held, b.index(0))
+                number = b.minimum(number, most)
+            else:
+                number = start
+            place = b.add(place, b.mul(number, unit))
+        base = self.view(step.source, BYTES)
+        self.bases[step.target] = b.emit(memref.ViewOp, [base, b.index(place), b.index(0)], BYTES)
+
+    def copy(self, step: Copy) -> None:
+        """Bytes; none where both ends lie in one place, which callers decide of some."""
+        if not step.source.size:
+            return
+        type_ = MemRefType(i8, [step.source.size])
+        source, target = (self.view(x, type_) for x in (step.source, step.target))
+        b = self.b
+        if step.target.alias is not step.source:
+            b.effect(memref.CopyOp, [source, target])
+            return
+        addresses = [
+            b.emit(memref.ExtractAlignedPointerAsIndexOp, [v], INDEX) for v in (source, target)
+        ]
+        with b.if_(b.cmpi("ne", *addresses)):
+            b.effect(memref.CopyOp, [source, target])
+
+    def scalar(self, buffer: Buffer, type_: Attribute) -> SSAValue:
+        """What a buffer of one element holds."""
+        return self.b.load(self.view(buffer, memref_of(type_)), [])
+
+    def test(self, buffer: Buffer) -> SSAValue:
+        """Whether a buffer of one pred holds true."""
+        return self.b.cmpi("ne", self.scalar(buffer, i8), self.b.constant(0, i8))
+
+    def goes_on(self, step: While) -> SSAValue:
+        """Whether a loop has another round."""
+        return self.test(step.test)
+
+    def _inside(self, steps: Sequence[Step]) -> Block:
+        b = self.b
+        outer, b.block = b.block, Block()
+        self.steps(steps)
+        inner, b.block = b.block, outer
+        return inner
+
+    def loop(self, step: While) -> None:
+        """One round after another."""
+        b = self.b
+        outer, b.block = b.block, Block()
+        self.steps(step.condition)
+        b.effect(scf.ConditionOp, [self.goes_on(step)])
+        before, b.block = b.block, outer
+        after = self._inside(step.body)
+        after.add_op(create_op(scf.YieldOp))
+        b.block.add_op(create_op(scf.WhileOp, regions=[Region(before), Region(after)]))
+
+    def branch(self, step: Branch) -> None:
+        """A chain of tests: branches are few."""
+        self._chain(self.choices(step), step.branches)
+
+    def choices(self, step: Branch) -> list[SSAValue]:
+        """Whether it is a branch's turn; the last one has no test."""
+        if step.by_pred:
+            return [self.test(step.selector)]
+        b, number = self.b, self.scalar(step.selector, i32)
+        return [b.cmpi("eq", number, b.constant(at, i32)) for at in range(len(step.branches) - 1)]
+
+    def _chain(self, tests: Sequence[SSAValue], branches: Sequence[list[Step]]) -> None:
+        if not tests:
+            self.steps(branches[0])
+            return
+        b = self.b
+        then = self._inside(branches[0])
+        then.add_op(create_op(scf.YieldOp))
+        outer, b.block = b.block, Block()
+        self._chain(tests[1:], branches[1:])
+        other, b.block = b.block, outer
+        other.add_op(create_op(scf.YieldOp))
+        b.block.add_op(create_op(scf.IfOp, [tests[0]], regions=[Region(then), Region(other)]))

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 import mlirhlo
-from mlirhlo.dialects.hlo.ops import TupleOp
+from mlirhlo.dialects.hlo.ops import ConvolutionOp, TupleOp
 from mlirhlo.lowering.builder import WORKSPACE
 from mlirhlo.lowering.cpu.compiler import lower
+from mlirhlo.lowering.hlo_to_loops.contractions.convolution import of_convolution
 from mlirhlo.lowering.hlo_to_loops.contractions.kernels import contraction_kernel
 from mlirhlo.lowering.hlo_to_loops.helpers import helpers_of
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output, array
@@ -270,6 +271,61 @@ def test_dilated_inputs_go_by_phases(
         f"f32[2,{out},{out},20] convolution(f32[2,6,6,5] x, f32[{size},{size},5,20] y), "
         f"window={{{window}}}, dim_labels=b01f_01io->b01f"
     )
+
+
+@settings(max_examples=40, deadline=None, phases=(Phase.explicit, Phase.generate))
+@given(st.data())
+def test_inputs_dilated_by_any_number(data: st.DataObject) -> None:
+    """Windows, paddings and dilations of any two dimensions, in any order, of one group or three."""
+    groups = data.draw(st.sampled_from([1, 1, 3]))
+    batch, features, outputs = 2, data.draw(st.integers(1, 5)), data.draw(st.sampled_from([4, 17]))
+    parts: dict[str, list[str]] = {k: [] for k in ("size", "pad", "lhs_dilate", "rhs_dilate")}
+    parts["rhs_reversal"] = []
+    sizes: list[tuple[int, int, int]] = []
+    for _ in range(2):
+        count, base = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 17))
+        size, apart = data.draw(st.integers(1, 18)), data.draw(st.sampled_from([1, 1, 1, 2, 3]))
+        inner, reach = (count - 1) * base + 1, (size - 1) * apart + 1
+        low = data.draw(st.integers(max(-2, 1 - inner), 17))
+        high = data.draw(st.integers(max(-1, reach - inner - low), max(5, reach - inner - low)))
+        values = (size, f"{low}_{high}", base, apart, data.draw(st.integers(0, 1)))
+        for key, value in zip(parts, values, strict=True):
+            parts[key].append(str(value))
+        sizes.append((count, size, inner + low + high - reach + 1))
+    window = " ".join(f"{key}={'x'.join(values)}" for key, values in parts.items())
+    (a, k, m), (b, n, o) = sizes
+    arrays = (
+        {"b": batch, "f": features * groups, "0": a, "1": b},
+        {"i": features, "o": outputs * groups, "0": k, "1": n},
+        {"b": batch, "f": outputs * groups, "0": m, "1": o},
+    )
+    orders = [data.draw(st.permutations(list(array))) for array in arrays]
+    left, right, own = (
+        _shape("f32", [array[d] for d in order], data)
+        for array, order in zip(arrays, orders, strict=True)
+    )
+    labels = ["".join(order) for order in orders]
+    agrees(
+        f"{own} convolution({left} x, {right} y), window={{{window}}}, "
+        f"dim_labels={labels[0]}_{labels[1]}->{labels[2]}, feature_group_count={groups}"
+    )
+
+
+def test_neighbouring_phases_are_one_contraction() -> None:
+    """As many as there are places in a window would take as many packed inputs, and as much code."""
+    module = mlirhlo.parse("""
+ENTRY e {
+  x = f32[2,4,4,32] parameter(0)
+  y = f32[16,16,32,3] parameter(1)
+  ROOT c = f32[2,64,64,3] convolution(x, y), window={size=16x16 pad=15_15x15_15 lhs_dilate=16x16},
+    dim_labels=b01f_01io->b01f
+}
+""")
+    (op,) = (o for o in module.hlo.entry.instructions if isinstance(o, ConvolutionOp))
+    (found,) = of_convolution(op, list(op.inputs))
+    assert found.count(found.rows) == 2 * 4 * 4
+    assert found.count(found.columns) == 16 * 16 * 3
+    assert found.count(found.depth) == 32
 
 
 @pytest.mark.parametrize(

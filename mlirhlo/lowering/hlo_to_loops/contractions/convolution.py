@@ -8,7 +8,7 @@ zeros that packing makes, so that no padded input and no matrix of windows is ev
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from math import gcd, prod
 
@@ -31,8 +31,9 @@ _FEWEST_COLUMNS = 4
 def of_convolution(op: ConvolutionOp, in_memory: Sequence[SSAValue]) -> Sequence[Contraction]:
     """The contractions of a convolution, none when its groups are too small (depthwise ones).
 
-    Where the input is dilated, places of the result that meet the same taps are a contraction of
-    their own: none multiplies the zeros between elements. `in_memory`: as of `of_dot`.
+    Where the input is dilated, places of the result are told apart by the taps that meet elements there:
+    none multiplies the zeros between elements. Neighbouring phases whose taps are neighbours are
+    columns of one contraction, others contractions of their own. `in_memory`: as of `of_dot`.
     """
     right = array(op.inputs[1])
     labels = op.dim_labels
@@ -42,7 +43,8 @@ def of_convolution(op: ConvolutionOp, in_memory: Sequence[SSAValue]) -> Sequence
     outputs = right.dimensions[labels.kernel_output_feature_dimension] // groups
     if groups > 1 and outputs < _FEWEST_COLUMNS:
         return []
-    phases = [_phases(d) for d in window.dimensions]
+    spatial = [array(op.output).dimensions[d] for d in labels.output_spatial_dimensions]
+    phases = [_phases(d, n) for d, n in zip(window.dimensions, spatial, strict=True)]
     if prod(map(len, phases)) > _MOST_PHASES:
         phases = [[None] for _ in phases]
     found = [_contraction(op, window, chosen, in_memory) for chosen in product(*phases)]
@@ -52,10 +54,10 @@ def of_convolution(op: ConvolutionOp, in_memory: Sequence[SSAValue]) -> Sequence
 def _contraction(
     op: ConvolutionOp,
     window: Window,
-    phases: Sequence[int | None],
+    phases: Sequence[_Phases | None],
     in_memory: Sequence[SSAValue],
 ) -> Contraction:
-    """Places of the result of one phase in each dimension, None for all of them."""
+    """Places of the result of some phases in each dimension, None for all of them."""
     lhs, rhs = op.inputs[:2]
     left, right, own = array(lhs), array(rhs), array(op.output)
     labels = op.dim_labels
@@ -77,34 +79,39 @@ def _contraction(
     source, weight, target = ([Index()] * s.rank for s in (left, right, own))
     taps: list[int] = []
     places: list[int] = []
+    shifts: list[int] = []
     for at, (d, phase) in enumerate(zip(window.dimensions, phases, strict=True)):
         here, there = labels.input_spatial_dimensions[at], labels.output_spatial_dimensions[at]
         count = own.dimensions[there]
-        first, step, number = (0, 1, d.size) if phase is None else _taps(d, phase)
-        tap = axis(number)
-        place = axis(count if phase is None else -(-(count - phase) // d.base_dilation))
+        reverse = d.window_reversal
+        where = labels.kernel_spatial_dimensions[at]
+        if phase is None:
+            tap, place = axis(d.size), axis(count)
+            source[here] = _moved(d, tap, place, left.dimensions[here], count)
+            step = -1 if reverse else 1
+            weight[where] = Index(((tap, step),), d.size - 1 if reverse else 0)
+            target[there] = Index(((place, 1),))
+        else:
+            tap, place = axis(phase.taps), axis(phase.places)
+            source[here] = phase.moved(d, tap, place, left.dimensions[here])
+            step = -phase.step if reverse else phase.step
+            first = d.size - 1 - phase.tap if reverse else phase.tap
+            terms, ends = [(tap, step)], [(place, d.base_dilation)]
+            if phase.count > 1:
+                shift = axis(phase.count)
+                shifts.append(shift)
+                terms.append((shift, 1 if reverse else -1))
+                ends.append((shift, 1))
+            weight[where] = Index(tuple(terms), first)
+            target[there] = Index(tuple(ends), phase.first)
         taps.append(tap)
         places.append(place)
-        size = left.dimensions[here]
-        source[here] = (
-            _moved(d, tap, place, size, count)
-            if phase is None
-            else _moved_in_phase(
-                d, (phase, first, step), (tap, number), (place, sizes[place]), size
-            )
-        )
-        reverse = d.window_reversal
-        weight[labels.kernel_spatial_dimensions[at]] = Index(
-            ((tap, -step if reverse else step),), d.size - 1 - first if reverse else first
-        )
-        every = 1 if phase is None else d.base_dilation
-        target[there] = Index(((place, every),), phase or 0)
     of_group = ((group, outputs), (output, 1))
     source[labels.input_feature_dimension] = Index(((feature, 1),))
     source[labels.input_batch_dimension] = Index(((batch, 1),))
     if op.feature_group_count > 1:
-        terms = ((group, sizes[feature]), (feature, 1))
-        source[labels.input_feature_dimension] = Index(terms)
+        features = ((group, sizes[feature]), (feature, 1))
+        source[labels.input_feature_dimension] = Index(features)
     if op.batch_group_count > 1:
         source[labels.input_batch_dimension] = Index(((group, sizes[batch]), (batch, 1)))
     weight[labels.kernel_input_feature_dimension] = Index(((feature, 1),))
@@ -116,7 +123,7 @@ def _contraction(
         sizes,
         (group,),
         (batch, *places),
-        (output,),
+        (*shifts, output),
         (*taps, feature),
         Factor(lhs, left, tuple(source), lhs in in_memory),
         Factor(rhs, right, tuple(weight), rhs in in_memory),
@@ -173,30 +180,59 @@ def _moved(d: WindowDimension, tap: int, place: int, size: int, count: int) -> I
     return Index(terms, -d.padding_low, d.base_dilation, not is_inside)
 
 
-def _phases(d: WindowDimension) -> Sequence[int | None]:
-    """Places of the result, by the remainder that says which taps fall on elements."""
-    return range(d.base_dilation) if d.base_dilation > 1 and d.stride == 1 else [None]
+@dataclass(frozen=True, slots=True)
+class _Phases:
+    """Neighbouring places of the result, and those a base dilation further on each, where it is dilated.
+
+    A phase's first tap is one less than that of the phase before; all else is the same for all.
+    """
+
+    first: int
+    """The first phase: its first place in the result."""
+    places: int
+    """Of one phase."""
+    tap: int
+    """The first phase's first tap that falls on an element."""
+    step: int
+    """From a tap that does to the next."""
+    taps: int
+    """How many do."""
+    offset: int
+    """The element that the first tap of the first place falls on."""
+    count: int = 1
+    """How many phases."""
+
+    @staticmethod
+    def of(d: WindowDimension, phase: int, count: int) -> _Phases:
+        """One phase, of `count` places of all."""
+        places = -(-(count - phase) // d.base_dilation)
+        step = d.base_dilation // gcd(d.window_dilation, d.base_dilation)
+        for tap in range(min(step, d.size)):
+            start = phase + tap * d.window_dilation - d.padding_low
+            if start % d.base_dilation == 0:
+                taps = -(-(d.size - tap) // step)
+                return _Phases(phase, places, tap, step, taps, start // d.base_dilation)
+        return _Phases(phase, places, 0, step, 0, 0)
+
+    def moved(self, d: WindowDimension, tap: int, place: int, size: int) -> Index:
+        """As `_moved`, counting elements: those taps skip what is between."""
+        factor = self.step * d.window_dilation // d.base_dilation
+        last = self.offset + self.places - 1 + (self.taps - 1) * factor
+        terms = ((place, 1), (tap, factor))
+        return Index(terms, self.offset, 1, self.offset < 0 or last >= size)
 
 
-def _taps(d: WindowDimension, phase: int) -> tuple[int, int, int]:
-    """The first tap that falls on an element, the next ones' distance, and how many there are."""
-    step = d.base_dilation // gcd(d.window_dilation, d.base_dilation)
-    for tap in range(min(step, d.size)):
-        if (phase + tap * d.window_dilation - d.padding_low) % d.base_dilation == 0:
-            return tap, step, -(-(d.size - tap) // step)
-    return 0, step, 0
-
-
-def _moved_in_phase(
-    d: WindowDimension,
-    phase: tuple[int, int, int],
-    taps: tuple[int, int],
-    places: tuple[int, int],
-    size: int,
-) -> Index:
-    """As `_moved`, counting elements: those taps skip what is between."""
-    (place_phase, first, step), (tap, number), (place, count) = phase, taps, places
-    factor = step * d.window_dilation // d.base_dilation
-    offset = (place_phase + first * d.window_dilation - d.padding_low) // d.base_dilation
-    last = offset + count - 1 + (number - 1) * factor
-    return Index(((place, 1), (tap, factor)), offset, 1, offset < 0 or last >= size)
+def _phases(d: WindowDimension, count: int) -> Sequence[_Phases | None]:
+    """Places of the result, by the remainder that says which taps fall on elements; None: all at once."""
+    if d.base_dilation == 1 or d.stride != 1:
+        return [None]
+    found: list[_Phases | None] = []
+    for number in range(d.base_dilation):
+        phase, before = _Phases.of(d, number, count), found[-1] if found else None
+        if before is not None:
+            tap = before.tap - before.count if before.taps else 0
+            if replace(before, first=number, tap=tap, count=1) == phase:
+                found[-1] = replace(before, count=before.count + 1)
+                continue
+        found.append(phase)
+    return found

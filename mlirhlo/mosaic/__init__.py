@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         semaphore_signal,
         semaphore_wait,
     )
+    from mlirhlo.mosaic.language.estimate import estimate_cost
     from mlirhlo.mosaic.language.extras import debug_check, debug_print, delay, named_scope
     from mlirhlo.mosaic.language.grid import (
         align_to,
@@ -34,9 +35,19 @@ if TYPE_CHECKING:
         num_programs,
         program_id,
     )
+    from mlirhlo.mosaic.language.helpers import (
+        empty,
+        empty_like,
+        enable_debug_checks,
+        enable_poison_buffers,
+        jit,
+        lower_as_mlir,
+        no_block_spec,
+        strides_from_shape,
+    )
     from mlirhlo.mosaic.language.indexing import Slice, ds, dslice, multiple_of
     from mlirhlo.mosaic.language.kernel import Kernel
-    from mlirhlo.mosaic.language.mesh import Indirect, core_map, kernel, run_state
+    from mlirhlo.mosaic.language.mesh import Indirect, core_map, get_global, kernel, run_state
     from mlirhlo.mosaic.language.refs import masked_load as load
     from mlirhlo.mosaic.language.refs import masked_store as store
     from mlirhlo.mosaic.language.scratch import MemorySpace
@@ -44,6 +55,7 @@ if TYPE_CHECKING:
         _broadcast_to as broadcast_to,  # pyright: ignore[reportPrivateUsage]
     )
     from mlirhlo.mosaic.language.specs import (
+        BlockDim,
         Blocked,
         BlockSpec,
         BoundedSlice,
@@ -57,6 +69,7 @@ if TYPE_CHECKING:
         Squeezed,
         squeezed,
     )
+    from mlirhlo.mosaic.language.value import Value as Array
     from mlirhlo.mosaic.timeline import Timeline
 
     ANY = MemorySpace.ANY
@@ -64,6 +77,8 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "ANY": "scratch:MemorySpace.ANY",
+    "Array": "value:Value",
+    "BlockDim": "specs",
     "BlockSpec": "specs",
     "Blocked": "specs",
     "BoundedSlice": "specs",
@@ -93,13 +108,22 @@ _PLACES = {
     "delay": "extras",
     "ds": "indexing",
     "dslice": "indexing",
+    "empty": "helpers",
+    "empty_like": "helpers",
+    "enable_debug_checks": "helpers",
+    "enable_poison_buffers": "helpers",
+    "estimate_cost": "estimate",
+    "get_global": "mesh",
+    "jit": "helpers",
     "kernel": "mesh",
     "kernel_call": "call",
     "load": "refs:masked_load",
     "loop": "control",
+    "lower_as_mlir": "helpers",
     "multiple_of": "indexing",
     "named_scope": "extras",
     "next_power_of_2": "grid",
+    "no_block_spec": "helpers",
     "num_programs": "grid",
     "pallas_call": "call:kernel_call",
     "program_id": "grid",
@@ -112,13 +136,15 @@ _PLACES = {
     "semaphore_wait": "dma",
     "squeezed": "specs",
     "store": "refs:masked_store",
+    "strides_from_shape": "helpers",
     "when": "control",
     "with_scoped": "control",
 }
 """Where each name is; with its own name there, if that is another."""
 
-_MODULES = ("tpu", "numpy", "lax", "nn", "random")
+_MODULES = ("tpu", "numpy", "lax", "nn", "random", "debug", "scipy", "tree", "tree_util")
 """Modules that are there under this name, as under `jax`."""
+_ALIASES = {"tree_util": "tree"}
 
 
 def __getattr__(name: str) -> Any:
@@ -132,7 +158,7 @@ def __getattr__(name: str) -> Any:
 
         return Timeline
     if name in _MODULES:
-        return import_module(f"{__name__}.{name}")
+        return import_module(f"{__name__}.{_ALIASES.get(name, name)}")
     place = _PLACES.get(name)
     if place is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_elsewhere(name)}")
@@ -150,6 +176,8 @@ def __dir__() -> list[str]:
 __all__ = [
     "ANY",
     "HOST",
+    "Array",
+    "BlockDim",
     "BlockSpec",
     "Blocked",
     "BoundedSlice",
@@ -180,13 +208,22 @@ __all__ = [
     "delay",
     "ds",
     "dslice",
+    "empty",
+    "empty_like",
+    "enable_debug_checks",
+    "enable_poison_buffers",
+    "estimate_cost",
+    "get_global",
+    "jit",
     "kernel",
     "kernel_call",
     "load",
     "loop",
+    "lower_as_mlir",
     "multiple_of",
     "named_scope",
     "next_power_of_2",
+    "no_block_spec",
     "num_programs",
     "pallas_call",
     "program_id",
@@ -199,6 +236,7 @@ __all__ = [
     "semaphore_wait",
     "squeezed",
     "store",
+    "strides_from_shape",
     "when",
     "with_scoped",
 ]
@@ -209,7 +247,7 @@ def _elsewhere(name: str) -> str:
     if name.startswith("_"):
         return ""
     for other in _MODULES:
-        found = import_module(f"{__name__}.{other}")
+        found = import_module(f"{__name__}.{_ALIASES.get(other, other)}")
         if hasattr(found, name):
             return f"; it is in {__name__}.{other}"
     from difflib import get_close_matches

@@ -47,16 +47,13 @@ from mlirhlo.mosaic.language.arithmetic import multiply as mul
 from mlirhlo.mosaic.language.arithmetic import negative as neg
 from mlirhlo.mosaic.language.arithmetic import not_equal as ne
 from mlirhlo.mosaic.language.arithmetic import power as pow
-from mlirhlo.mosaic.language.arithmetic import round_ as round
 from mlirhlo.mosaic.language.arithmetic import subtract as sub
-from mlirhlo.mosaic.language.arithmetic import where as select
 from mlirhlo.mosaic.language.casts import bitcast_convert_type
-from mlirhlo.mosaic.language.control import cond, fori_loop, switch, while_loop
+from mlirhlo.mosaic.language.control import fori_loop, switch, while_loop
 from mlirhlo.mosaic.language.derived import (
     along,
     broadcast,
     broadcast_in_dim,
-    clamp,
     convert_element_type,
     cosh,
     erfc,
@@ -66,30 +63,45 @@ from mlirhlo.mosaic.language.derived import (
     shift_right_arithmetic,
     sinh,
     slice_in_dim,
+    unstack,
 )
 from mlirhlo.mosaic.language.derived import arange as _arange
 from mlirhlo.mosaic.language.derived import lax_pad as pad
 from mlirhlo.mosaic.language.derived import slice_ as slice
 from mlirhlo.mosaic.language.dma import axis_index, axis_size
+from mlirhlo.mosaic.language.elementary import nextafter
 from mlirhlo.mosaic.language.elements import DTypeLike
+from mlirhlo.mosaic.language.helpers import empty
 from mlirhlo.mosaic.language.lacking import lacking
-from mlirhlo.mosaic.language.products import Precision, dot, dot_general
-from mlirhlo.mosaic.language.random import erf_inv
-from mlirhlo.mosaic.language.ranking import top_k
-from mlirhlo.mosaic.language.reductions import all_, any_, argmax, argmin, cumsum, max_, min_, sum_
-from mlirhlo.mosaic.language.shapes import (
-    broadcasted_iota,
+from mlirhlo.mosaic.language.lax_forms import (
+    RoundingMethod,
+    argmax,
+    argmin,
+    batch_matmul,
+    broadcast_like,
+    broadcast_to_rank,
+    clamp,
+    collapse,
     concatenate,
+    cond,
+    cumsum,
+    dot,
     expand_dims,
-    full,
     full_like,
+    index_in_dim,
     reshape,
-    select_n,
+    round,
+    select,
     split,
     squeeze,
     tile,
     transpose,
 )
+from mlirhlo.mosaic.language.products import Precision, dot_general
+from mlirhlo.mosaic.language.random import erf_inv
+from mlirhlo.mosaic.language.ranking import top_k
+from mlirhlo.mosaic.language.reductions import all_, any_, max_, min_, sum_
+from mlirhlo.mosaic.language.shapes import broadcasted_iota, full, select_n, stack
 from mlirhlo.mosaic.language.value import Value
 
 reduce_max, reduce_min, reduce_sum = along(max_), along(min_), along(sum_)
@@ -104,6 +116,7 @@ def iota(dtype: DTypeLike, size: int) -> Value:
 
 __all__ = [
     "Precision",
+    "RoundingMethod",
     "abs",
     "add",
     "argmax",
@@ -111,6 +124,7 @@ __all__ = [
     "atan2",
     "axis_index",
     "axis_size",
+    "batch_matmul",
     "bitcast_convert_type",
     "bitwise_and",
     "bitwise_not",
@@ -118,10 +132,13 @@ __all__ = [
     "bitwise_xor",
     "broadcast",
     "broadcast_in_dim",
+    "broadcast_like",
+    "broadcast_to_rank",
     "broadcasted_iota",
     "ceil",
     "clamp",
     "clz",
+    "collapse",
     "concatenate",
     "cond",
     "convert_element_type",
@@ -131,6 +148,7 @@ __all__ = [
     "div",
     "dot",
     "dot_general",
+    "empty",
     "eq",
     "erf",
     "erf_inv",
@@ -145,6 +163,7 @@ __all__ = [
     "full_like",
     "ge",
     "gt",
+    "index_in_dim",
     "integer_pow",
     "iota",
     "is_finite",
@@ -158,6 +177,7 @@ __all__ = [
     "mul",
     "ne",
     "neg",
+    "nextafter",
     "optimization_barrier",
     "pad",
     "population_count",
@@ -187,6 +207,7 @@ __all__ = [
     "sqrt",
     "square",
     "squeeze",
+    "stack",
     "stop_gradient",
     "sub",
     "switch",
@@ -195,6 +216,7 @@ __all__ = [
     "tile",
     "top_k",
     "transpose",
+    "unstack",
     "while_loop",
 ]
 

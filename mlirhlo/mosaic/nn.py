@@ -19,17 +19,25 @@ from mlirhlo.mosaic.language.arithmetic import (
     maximum,
     minimum,
     rsqrt,
+    sign,
     sqrt,
     square,
     tanh,
-    where,
 )
+from mlirhlo.mosaic.language.arithmetic import where as choose
 from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.derived import identity, logaddexp
 from mlirhlo.mosaic.language.elements import F32, I32, DTypeLike, as_dtype
 from mlirhlo.mosaic.language.faults import bad_shape
 from mlirhlo.mosaic.language.reductions import max_, mean, sum_
-from mlirhlo.mosaic.language.shapes import expand_dims, iota, normal_axis, split, squeeze
+from mlirhlo.mosaic.language.shapes import (
+    expand_dims,
+    full_like,
+    iota,
+    normal_axis,
+    split,
+    squeeze,
+)
 from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value
 
 
@@ -76,7 +84,7 @@ def log_sigmoid(x: ArrayLike) -> Value:
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Value:
     """x, below zero alpha * (exp(x) - 1)"""
     value = as_value(x)
-    return where(value > 0, value, expm1(where(value > 0, 0.0, value)) * alpha)
+    return choose(value > 0, value, expm1(choose(value > 0, 0.0, value)) * alpha)
 
 
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Value:
@@ -93,7 +101,7 @@ def selu(x: ArrayLike) -> Value:
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Value:
     """x, below zero negative_slope * x"""
     value = as_value(x)
-    return where(value >= 0, value, negative_slope * value)
+    return choose(value >= 0, value, negative_slope * value)
 
 
 def hard_tanh(x: ArrayLike) -> Value:
@@ -131,30 +139,55 @@ def glu(x: ArrayLike, axis: int = -1) -> Value:
     return first * logistic(second)
 
 
-def logsumexp(x: ArrayLike, axis: Any = None, *, keepdims: bool = False) -> Value:
-    """log(sum(exp(x))) over dimensions, without overflow"""
-    value = as_value(x)
+def logsumexp(
+    a: ArrayLike,
+    axis: Any = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: ArrayLike | None = None,
+) -> Any:
+    """log(sum(b * exp(a))) over dimensions, without overflow, of the elements where `where` holds; with
+    `return_sign`, of the size of the sum, and its sign.
+    """
+    value = as_value(a)
+    held = value if where is None else choose(where, value, float("-inf"))
     axes = tuple(range(value.ndim)) if axis is None else axis
-    most = max_(value, axes, keepdims=True)
-    most = where(abs_(most) < float("inf"), most, 0.0)
-    found = log(sum_(exp(value - most), axes, keepdims=True)) + most
+    most = max_(held, axes, keepdims=True)
+    most = choose(abs_(most) < float("inf"), most, 0.0)
+    parts = exp(held - most)
+    total = sum_(parts if b is None else parts * b, axes, keepdims=True)
+    found = log(abs_(total) if return_sign else total) + most
+    if return_sign:
+        return (
+            (found, sign(total)) if keepdims else (squeeze(found, axes), squeeze(sign(total), axes))
+        )
     return found if keepdims else squeeze(found, axes)
+
+
+def logmeanexp(
+    x: ArrayLike, axis: Any = None, where: ArrayLike | None = None, keepdims: bool = False
+) -> Value:
+    """log(mean(exp(x))) over dimensions, without overflow"""
+    value = as_value(x)
+    ones = full_like(value, 1.0) if where is None else choose(where, full_like(value, 1.0), 0.0)
+    total: Value = logsumexp(value, axis, where=where, keepdims=keepdims)
+    return total - log(sum_(ones, axis, keepdims=keepdims))
 
 
 def softmax(x: ArrayLike, axis: Any = -1, where: ArrayLike = None) -> Value:
     """exp(x) / sum(exp(x)) over dimensions; of the elements where `where` holds, if it is given"""
-    from mlirhlo.mosaic.language.arithmetic import where as choose
-
     value = as_value(x)
     held = value if where is None else choose(where, value, float("-inf"))
     parts = exp(held - max_(held, axis, keepdims=True))
     return parts / sum_(parts, axis, keepdims=True)
 
 
-def log_softmax(x: ArrayLike, axis: Any = -1) -> Value:
-    """x - logsumexp(x) over dimensions"""
+def log_softmax(x: ArrayLike, axis: Any = -1, where: ArrayLike | None = None) -> Value:
+    """x - logsumexp(x) over dimensions; of the elements where `where` holds, -inf elsewhere"""
     value = as_value(x)
-    shifted = value - max_(value, axis, keepdims=True)
+    held = value if where is None else choose(where, value, float("-inf"))
+    shifted = held - max_(held, axis, keepdims=True)
     return shifted - log(sum_(exp(shifted), axis, keepdims=True))
 
 
@@ -164,16 +197,29 @@ def standardize(
     mean: ArrayLike = None,
     variance: ArrayLike = None,
     epsilon: ArrayLike = 1e-5,
+    where: ArrayLike | None = None,
 ) -> Value:
-    """(x - mean) / sqrt(variance + epsilon) over dimensions"""
+    """(x - mean) / sqrt(variance + epsilon) over dimensions, those of the elements where `where` holds"""
     value = as_value(x)
-    middle = _mean(value, axis) if mean is None else mean
-    spread = _mean(square(value), axis) - square(middle) if variance is None else variance
+    middle = _mean(value, axis, where) if mean is None else mean
+    spread = _mean(square(value), axis, where) - square(middle) if variance is None else variance
     return (value - middle) * rsqrt(spread + epsilon)
 
 
-def _mean(value: Value, axis: Any) -> Value:
-    return mean(value, axis, keepdims=True)
+def _mean(value: Value, axis: Any, where: ArrayLike | None) -> Value:
+    return mean(value, axis, keepdims=True, where=where)
+
+
+def sparse_plus(x: ArrayLike) -> Value:
+    """0 up to -1, (x + 1)² / 4 up to 1, then x"""
+    value = as_value(x)
+    inside = square(value + 1.0) * 0.25
+    return choose(value <= -1.0, 0.0, choose(value >= 1.0, value, inside))
+
+
+def sparse_sigmoid(x: ArrayLike) -> Value:
+    """(x + 1) / 2 between 0 and 1"""
+    return maximum(minimum((as_value(x) + 1.0) * 0.5, 1.0), 0.0)
 
 
 def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike = F32, axis: int = -1) -> Value:
@@ -207,6 +253,7 @@ __all__ = [
     "leaky_relu",
     "log_sigmoid",
     "log_softmax",
+    "logmeanexp",
     "logsumexp",
     "mish",
     "one_hot",
@@ -218,6 +265,8 @@ __all__ = [
     "soft_sign",
     "softmax",
     "softplus",
+    "sparse_plus",
+    "sparse_sigmoid",
     "squareplus",
     "standardize",
     "swish",

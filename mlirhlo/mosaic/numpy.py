@@ -58,10 +58,13 @@ from mlirhlo.mosaic.language.arithmetic import (
     where,
 )
 from mlirhlo.mosaic.language.arithmetic import (
+    population_count as bitwise_count,
+)
+from mlirhlo.mosaic.language.arithmetic import (
     power as pow,
 )
 from mlirhlo.mosaic.language.arithmetic import (
-    round_ as round,
+    round_ as rint,
 )
 from mlirhlo.mosaic.language.derived import (
     arange,
@@ -70,7 +73,6 @@ from mlirhlo.mosaic.language.derived import (
     copysign,
     cosh,
     count_nonzero,
-    hstack,
     hypot,
     isinf,
     issubdtype,
@@ -79,25 +81,93 @@ from mlirhlo.mosaic.language.derived import (
     logical_xor,
     moveaxis,
     nan_to_num,
-    outer,
     pad,
     ptp,
     ravel,
     repeat,
     select,
     sinh,
-    std,
-    tril,
-    triu,
     unstack,
-    var,
-    vstack,
 )
 from mlirhlo.mosaic.language.derived import (
     shape_of as shape,
 )
 from mlirhlo.mosaic.language.einsum import einsum
+from mlirhlo.mosaic.language.elementary import (
+    allclose,
+    append,
+    around,
+    array_equal,
+    degrees,
+    diff,
+    float_power,
+    fmax,
+    fmin,
+    fmod,
+    heaviside,
+    isclose,
+    isin,
+    isneginf,
+    isposinf,
+    ldexp,
+    logaddexp2,
+    modf,
+    nextafter,
+    positive,
+    radians,
+    signbit,
+    sinc,
+)
+from mlirhlo.mosaic.language.elementary import around as round
+from mlirhlo.mosaic.language.elementary import divmod_ as divmod
+from mlirhlo.mosaic.language.helpers import empty, empty_like
+from mlirhlo.mosaic.language.joins import (
+    array_split,
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    block,
+    broadcast_arrays,
+    column_stack,
+    dsplit,
+    dstack,
+    eye,
+    hsplit,
+    hstack,
+    identity,
+    indices,
+    inner,
+    kron,
+    matrix_transpose,
+    matvec,
+    outer,
+    rollaxis,
+    tensordot,
+    trace,
+    trapezoid,
+    tri,
+    tril,
+    triu,
+    vdot,
+    vecdot,
+    vecmat,
+    vsplit,
+    vstack,
+)
 from mlirhlo.mosaic.language.lacking import lacking
+from mlirhlo.mosaic.language.nans import (
+    average,
+    nanargmax,
+    nanargmin,
+    nanmax,
+    nanmean,
+    nanmin,
+    nanstd,
+    nansum,
+    nanvar,
+    std,
+    var,
+)
 from mlirhlo.mosaic.language.products import dot
 from mlirhlo.mosaic.language.reductions import (
     all_ as all,
@@ -142,7 +212,9 @@ from mlirhlo.mosaic.language.shapes import (
     zeros,
     zeros_like,
 )
+from mlirhlo.mosaic.language.value import Value
 
+ndarray = Value
 array = asarray
 matmul = dot
 absolute = abs
@@ -152,26 +224,32 @@ permute_dims = transpose
 concat = concatenate
 amax = max
 amin = min
-rint = round
+rad2deg, deg2rad = degrees, radians
 fabs = abs
 atan2 = arctan2
 bitwise_not = invert
 bitwise_invert = invert
 bitwise_left_shift = left_shift
 bitwise_right_shift = right_shift
+copy = conj = conjugate = real = positive
 newaxis = None
+e = np.e
 inf = np.inf
 nan = np.nan
 pi = np.pi
 
 dtype = np.dtype
 finfo, iinfo = ml_dtypes.finfo, ml_dtypes.iinfo
-floating, integer, number = np.floating, np.integer, np.number
+inexact, floating, integer, number = np.inexact, np.floating, np.integer, np.number
+bool = np.bool_  # noqa: A001  (numpy's name)
+s_, index_exp = np.s_, np.index_exp
+broadcast_shapes = np.broadcast_shapes
 signedinteger, unsignedinteger = np.signedinteger, np.unsignedinteger
 bool_ = np.bool_
 int8, int16, int32 = np.int8, np.int16, np.int32
 uint8, uint16, uint32 = np.uint8, np.uint16, np.uint32
 float32 = np.float32
+float16 = np.float16
 bfloat16 = ml_dtypes.bfloat16
 int4 = ml_dtypes.int4
 uint4 = ml_dtypes.uint4
@@ -184,72 +262,118 @@ __all__ = [
     "absolute",
     "add",
     "all",
+    "allclose",
     "amax",
     "amin",
     "any",
+    "append",
     "arange",
     "arctan2",
     "argmax",
     "argmin",
+    "around",
     "array",
+    "array_equal",
+    "array_split",
     "asarray",
     "astype",
     "atan2",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "average",
     "bfloat16",
     "bitwise_and",
+    "bitwise_count",
     "bitwise_invert",
     "bitwise_left_shift",
     "bitwise_not",
     "bitwise_or",
     "bitwise_right_shift",
     "bitwise_xor",
+    "block",
+    "bool",
     "bool_",
+    "broadcast_arrays",
+    "broadcast_shapes",
     "broadcast_to",
     "ceil",
     "clip",
+    "column_stack",
     "concat",
     "concatenate",
+    "conj",
+    "conjugate",
+    "copy",
     "copysign",
     "cos",
     "cosh",
     "count_nonzero",
     "cumsum",
+    "deg2rad",
+    "degrees",
+    "diff",
     "divide",
+    "divmod",
     "dot",
+    "dsplit",
+    "dstack",
     "dtype",
+    "e",
     "einsum",
+    "empty",
+    "empty_like",
     "equal",
     "exp",
     "exp2",
     "expand_dims",
     "expm1",
+    "eye",
     "fabs",
     "finfo",
     "float8_e4m3b11fnuz",
     "float8_e4m3fn",
     "float8_e5m2",
+    "float16",
     "float32",
+    "float_power",
     "floating",
     "floor",
     "floor_divide",
+    "fmax",
+    "fmin",
+    "fmod",
     "full",
     "full_like",
     "greater",
     "greater_equal",
+    "heaviside",
+    "hsplit",
     "hstack",
     "hypot",
+    "identity",
     "iinfo",
+    "index_exp",
+    "indices",
+    "inexact",
     "inf",
+    "inner",
     "int4",
     "int8",
     "int16",
     "int32",
     "integer",
     "invert",
+    "isclose",
     "isfinite",
+    "isin",
     "isinf",
     "isnan",
+    "isneginf",
+    "isposinf",
     "issubdtype",
+    "kron",
+    "ldexp",
     "left_shift",
     "less",
     "less_equal",
@@ -258,23 +382,37 @@ __all__ = [
     "log2",
     "log10",
     "logaddexp",
+    "logaddexp2",
     "logical_and",
     "logical_not",
     "logical_or",
     "logical_xor",
     "matmul",
+    "matrix_transpose",
+    "matvec",
     "max",
     "maximum",
     "mean",
     "min",
     "minimum",
     "mod",
+    "modf",
     "moveaxis",
     "multiply",
     "nan",
     "nan_to_num",
+    "nanargmax",
+    "nanargmin",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "ndarray",
     "negative",
     "newaxis",
+    "nextafter",
     "not_equal",
     "number",
     "ones",
@@ -283,10 +421,14 @@ __all__ = [
     "pad",
     "permute_dims",
     "pi",
+    "positive",
     "pow",
     "power",
     "ptp",
+    "rad2deg",
+    "radians",
     "ravel",
+    "real",
     "reciprocal",
     "remainder",
     "repeat",
@@ -294,12 +436,16 @@ __all__ = [
     "right_shift",
     "rint",
     "roll",
+    "rollaxis",
     "round",
+    "s_",
     "select",
     "shape",
     "sign",
+    "signbit",
     "signedinteger",
     "sin",
+    "sinc",
     "sinh",
     "split",
     "sqrt",
@@ -313,8 +459,12 @@ __all__ = [
     "take_along_axis",
     "tan",
     "tanh",
+    "tensordot",
     "tile",
+    "trace",
     "transpose",
+    "trapezoid",
+    "tri",
     "tril",
     "triu",
     "true_divide",
@@ -326,6 +476,10 @@ __all__ = [
     "unsignedinteger",
     "unstack",
     "var",
+    "vdot",
+    "vecdot",
+    "vecmat",
+    "vsplit",
     "vstack",
     "where",
     "zeros",

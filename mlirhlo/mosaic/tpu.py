@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from mlirhlo.diagnostics import HloError as LoweringException
+from mlirhlo.mosaic.chips import (
+    ChipVersion,
+    Tiling,
+    TpuInfo,
+    get_tpu_info,
+    get_tpu_info_for_chip,
+    is_tpu_device,
+)
 from mlirhlo.mosaic.interpreter.core import InterpretParams
 from mlirhlo.mosaic.language.casts import bitcast
 from mlirhlo.mosaic.language.derived import einshape
@@ -17,6 +28,9 @@ from mlirhlo.mosaic.language.dma import (
 )
 from mlirhlo.mosaic.language.extras import (
     delay,
+    matmul_acc_lhs,
+    matmul_pop,
+    matmul_push_rhs,
     pack_elementwise,
     prng_random_bits,
     prng_seed,
@@ -25,7 +39,19 @@ from mlirhlo.mosaic.language.extras import (
     trace_value,
     unpack_elementwise,
 )
-from mlirhlo.mosaic.language.mesh import BufferedRef, TensorCoreMesh, create_tensorcore_mesh
+from mlirhlo.mosaic.language.interpret import (
+    force_tpu_interpret_mode,
+    reset_tpu_interpret_mode_state,
+    set_tpu_interpret_mode,
+)
+from mlirhlo.mosaic.language.mesh import (
+    BufferedRef,
+    BufferedRefBase,
+    TensorCoreMesh,
+    core_barrier,
+    create_tensorcore_mesh,
+    run_on_first_core,
+)
 from mlirhlo.mosaic.language.pipeline import emit_pipeline, emit_pipeline_with_allocations
 from mlirhlo.mosaic.language.random import (
     stateful_bernoulli,
@@ -41,6 +67,7 @@ from mlirhlo.mosaic.language.specs import (
     ARBITRARY,
     CORE_PARALLEL,
     PARALLEL,
+    SUBCORE_PARALLEL,
     CompilerParams,
     GridDimensionSemantics,
     PrefetchScalarGridSpec,
@@ -54,45 +81,71 @@ HBM = MemorySpace.HBM
 CMEM = MemorySpace.CMEM
 VMEM_SHARED = MemorySpace.VMEM_SHARED
 SEMAPHORE = MemorySpace.SEMAPHORE
+HOST = MemorySpace.HOST
+
+
+def with_memory_space_constraint(x: Any, memory_space: MemorySpace) -> Any:
+    """x: outside of a TPU arrays are in one memory."""
+    del memory_space
+    return x
+
 
 __all__ = [
     "ARBITRARY",
     "CMEM",
     "CORE_PARALLEL",
     "HBM",
+    "HOST",
     "PARALLEL",
     "SEMAPHORE",
     "SMEM",
+    "SUBCORE_PARALLEL",
     "VMEM",
     "VMEM_SHARED",
     "AsyncCopy",
     "BufferedRef",
+    "BufferedRefBase",
+    "ChipVersion",
     "CompilerParams",
     "DeviceIdType",
     "GridDimensionSemantics",
     "InterpretParams",
+    "LoweringException",
     "MemorySpace",
     "PrefetchScalarGridSpec",
     "SemaphoreType",
     "SideEffectType",
     "TensorCoreMesh",
+    "Tiling",
+    "TpuInfo",
     "async_copy",
     "async_remote_copy",
     "bitcast",
+    "core_barrier",
     "create_tensorcore_mesh",
     "delay",
     "einshape",
     "emit_pipeline",
     "emit_pipeline_with_allocations",
+    "force_tpu_interpret_mode",
     "get_barrier_semaphore",
+    "get_tpu_info",
+    "get_tpu_info_for_chip",
+    "is_tpu_device",
     "load",
     "make_async_copy",
     "make_async_remote_copy",
+    "matmul_acc_lhs",
+    "matmul_pop",
+    "matmul_push_rhs",
     "pack_elementwise",
     "prng_random_bits",
     "prng_seed",
+    "reset_tpu_interpret_mode_state",
     "roll",
+    "run_on_first_core",
     "sample_block",
+    "set_tpu_interpret_mode",
     "stateful_bernoulli",
     "stateful_bits",
     "stateful_normal",
@@ -104,4 +157,5 @@ __all__ = [
     "touch",
     "trace_value",
     "unpack_elementwise",
+    "with_memory_space_constraint",
 ]

@@ -60,7 +60,7 @@ class Checks:
         memory = ref.memory
         assert memory is not None
         core = self._core
-        if not memory.flights and not core.has_peers:
+        if not (memory.flights or core.has_peers) or not core.options.detect_races:
             return
         view = _view(ref, index)
         for flight in memory.flights:
@@ -84,6 +84,8 @@ class Checks:
         the same elements.
         """
         core = self._core
+        if not core.options.detect_races:
+            return
         what = f"{'the way back' if is_write else 'the fetch'} of a block by core {core.number}"
         touch = Touch(view, is_write, core.agent, core.clock[core.agent], op, what)
         for flight in memory.flights:
@@ -114,6 +116,8 @@ class Checks:
 
     def start(self, flight: Flight) -> None:
         """Raises `HloError` HLO0730 for a copy that races with another, or with a core."""
+        if not self._core.options.detect_races:
+            return
         for ref, is_write in ((flight.source, False), (flight.target, True)):
             memory = ref.memory
             if memory is None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mlirhlo.diagnostics import error
 from mlirhlo.mosaic.interpreter.clocks import Memory
-from mlirhlo.mosaic.interpreter.memory import COUNTER, MemRef
+from mlirhlo.mosaic.interpreter.memory import COUNTER, MemRef, allocate
 
 if TYPE_CHECKING:
-    from xdsl.ir import Operation
+    from xdsl.ir import Attribute, Operation
 
     from mlirhlo.mosaic.interpreter.checks import Checks
     from mlirhlo.mosaic.interpreter.registry import Array
@@ -59,13 +60,58 @@ class Options:
     among them. A `core_parallel` dimension has a core for each of its indices, whatever this says."""
     timeline: Timeline | None = None
     """Collects what happens when, in modelled cycles; None for a run that does not count them."""
+    detect_races: bool = True
+    """Whether the checks look for races."""
+    uninitialized_memory: str = "nan"
+    """What memory holds that nobody wrote: `nan`, NaN and the least integer, which no result may come of
+    where there are checks; `zero`, zeros to be used."""
+    grid_point_recorder: Callable[[tuple[int, ...], int], None] | None = None
+    """Is told of every step of the grid, and of the core that takes it."""
+
+    @property
+    def starts_with_zeros(self) -> bool:
+        """Whether memory that nobody wrote may be read."""
+        return self.uninitialized_memory == "zero"
 
 
 @dataclass(frozen=True, slots=True)
 class InterpretParams(Options):
-    """How a kernel is simulated: `Options`, with the checks on."""
+    """How a kernel is simulated: `Options`, with the checks on, and what Pallas' has beside.
+
+    Raises `HloError` HLO0726 for what the simulator does not do.
+    """
 
     checks: bool = True
+    out_of_bounds_reads: str = "raise"
+    """`raise`: an access that leaves its memory is an error."""
+    skip_floating_point_ops: bool = False
+    vector_clock_size: int | None = None
+    """Of no effect: clocks are as long as they have to be."""
+    logging_mode: Any = None
+    """Of no effect: `mosaic-run` and timelines show what happens."""
+    allow_hbm_allocation_in_run_scoped: bool = True
+    """Of no effect: it is allowed."""
+    buffer_bounds: str = "logical"
+    """`logical`: what pads a tile is out of bounds."""
+
+    def __post_init__(self) -> None:
+        for name, known in _KNOWN.items():
+            if (given := getattr(self, name)) not in known:
+                raise error(
+                    "HLO0726",
+                    f"the simulator has no {name}={given!r}",
+                    help=f"one of {', '.join(map(repr, known))}",
+                )
+
+
+_KNOWN: Mapping[str, tuple[Any, ...]] = {
+    "dma_execution_mode": ("on_wait", "eager", "random"),
+    "uninitialized_memory": ("nan", "zero"),
+    "out_of_bounds_reads": ("raise",),
+    "skip_floating_point_ops": (False,),
+    "buffer_bounds": ("logical",),
+}
+"""By option, what it can be."""
 
 
 @dataclass(eq=False)
@@ -112,6 +158,20 @@ class Core:
         """What was done is told to others; what follows is not."""
         self.clock[self.agent] += 1
 
+    def allocated(
+        self,
+        type_: Attribute,
+        op: Operation | None = None,
+        name: str = "",
+        key: Any = None,
+        sizes: Sequence[int] = (),
+    ) -> MemRef:
+        """New memory of a memref type, tracked."""
+        ref = allocate(type_, sizes)
+        if self.options.starts_with_zeros:
+            ref.array[...] = 0
+        return self.tracked(ref, op, name, key)
+
     def tracked(self, ref: MemRef, op: Operation | None, name: str = "", key: Any = None) -> MemRef:
         """A new allocation, as the checks and the other devices see it."""
         if self.checks is None and not self.has_peers:
@@ -122,7 +182,7 @@ class Core:
         memory = Memory(name or "memory of its own", ref.array, self.agent, key, op)
         if op is not None and op.results:
             memory.name = op.results[0].name_hint or f"what {op.name} allocates"
-        if self.checks is not None and not ref.element:
+        if self.checks is not None and not ref.element and not self.options.starts_with_zeros:
             memory.expect_writes()
         if self.world is not None:
             self.world.memories[self.agent, key] = memory

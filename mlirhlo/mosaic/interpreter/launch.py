@@ -28,7 +28,6 @@ from mlirhlo.mosaic.interpreter.code import Function, Functions
 from mlirhlo.mosaic.interpreter.core import Core, Options
 from mlirhlo.mosaic.interpreter.memory import (
     MemRef,
-    allocate,
     dtype_in,
     memory_space,
     semaphore_kind,
@@ -238,7 +237,7 @@ class Kernel:
         arguments = self.op.regions[0].blocks[0].args[len(bounds) :]
         for number, type_ in enumerate(types[count:], count):
             name = arguments[number].name_hint or f"scratch {number - count}"
-            refs.append(core.tracked(allocate(type_), None, name, ("argument", number)))
+            refs.append(core.allocated(type_, None, name, ("argument", number)))
         return Launch(
             core,
             self._functions[self.name] if time is None else self._timed_body(time.chip),
@@ -287,7 +286,7 @@ class Kernel:
                 raise self._unfit(
                     f"operand {number} has {array.ndim} dimensions, its window {len(window.bounds)}"
                 )
-            ref = core.tracked(allocate(type_), None, name, key)
+            ref = core.allocated(type_, None, name, key)
             if ref.array.size != int(np.prod(window.bounds, dtype=int)):
                 raise self._unfit(
                     f"operand {number} is seen as {list(ref.shape)}, its window is "

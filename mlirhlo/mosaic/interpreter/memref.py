@@ -13,7 +13,6 @@ import numpy as np
 from mlirhlo.mosaic.attributes import integers_of
 from mlirhlo.mosaic.interpreter.memory import (
     MemRef,
-    allocate,
     box,
     read_at,
     reshaped,
@@ -54,8 +53,8 @@ def store(op: Operation, scope: Scope) -> Run:
 def alloca(op: Operation, scope: Scope) -> Run:
     """New memory, unwritten; semaphores at zero."""
     type_ = op.results[0].type
-    return lambda frame, *sizes: frame.core.tracked(
-        allocate(type_, [int(size) for size in sizes]), op
+    return lambda frame, *sizes: frame.core.allocated(
+        type_, op, sizes=[int(size) for size in sizes]
     )
 
 

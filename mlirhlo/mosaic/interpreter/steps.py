@@ -83,6 +83,8 @@ class Launch:
             for block in self.blocks:
                 block.begin(core, (*indices, *scalars))
             self.body(core, (*indices, *self.refs))
+            if core.options.grid_point_recorder is not None:
+                core.options.grid_point_recorder(step, core.number)
         for block in self.blocks:
             block.flush(core)
 

@@ -61,7 +61,19 @@ def assume_multiple(op: Operation, scope: Scope) -> Run:
     return run
 
 
-@means("tpu.delay", "tpu.trace_start", "tpu.trace_stop", "tpu.barrier", "tpu.log_buffer")
+@means("tpu.log_buffer")
+def log_buffer(op: Operation, scope: Scope) -> Run:
+    """Writes the tag with what the memory holds."""
+    tag = string_of(op, "tag") or ""
+
+    def run(frame: Activation, ref: MemRef) -> Any:
+        frame.core.options.log(f"{tag}{np.array2string(ref.array)}")
+        return ()
+
+    return run
+
+
+@means("tpu.delay", "tpu.trace_start", "tpu.trace_stop", "tpu.barrier")
 def nothing(op: Operation, scope: Scope) -> Run:
     """Nothing that shows in a result."""
     return lambda frame, *operands: ()

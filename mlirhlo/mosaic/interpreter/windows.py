@@ -163,7 +163,8 @@ class Block:
         whole, mine = self._parts(at)
         is_inside = all(part.stop > part.start for part in whole)
         if self.is_output or buffer[mine].size != buffer.size:
-            buffer[...] = unwritten((), buffer.dtype)
+            fill = 0 if core.options.starts_with_zeros else unwritten((), buffer.dtype)
+            buffer[...] = fill
         if is_inside:
             if not self.is_output:
                 self._tell(core, whole, is_write=False)

@@ -56,6 +56,7 @@ UNARY: dict[str, dict[str, str]] = {
     "floor": {"f": "math.floor"},
     "ceil": {"f": "math.ceil"},
     "round": {"f": "math.roundeven"},
+    "round_away": {"f": "math.round"},
     "trunc": {"f": "math.trunc"},
     "absolute": {"f": "math.absf", "i": "math.absi"},
     "population_count": {"i": "math.ctpop", "u": "math.ctpop"},
@@ -328,12 +329,14 @@ def square(x: ArrayLike) -> Value:
     return multiply(x, x)
 
 
-def reciprocal(x: ArrayLike, *, approx: bool = False) -> Value:
-    """1 / x of f32 elements; `approx` is quicker and right to about 12 bits."""
+def reciprocal(x: ArrayLike, *, approx: bool = False, full_range: bool = True) -> Value:
+    """1 / x of f32 elements; `approx` is quicker and right to about 12 bits, without `full_range` huge and
+    tiny x have no result.
+    """
     value = as_value(x)
     if value.dtype != F32 or not value.shape:
         return true_divide(1.0, value)
-    more = {"approx": flag(approx)}
+    more = {"approx": flag(approx), "full_range": flag(full_range)}
     return Value(emit_one("tpu.reciprocal", [value.ssa], value.type, more), value.shape, F32)
 
 
@@ -372,12 +375,12 @@ def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Value:
     return Value(emit_one("arith.select", [chosen.ssa, a.ssa, b.ssa], a.type), shape, a.dtype)
 
 
-def clip(x: ArrayLike, low: ArrayLike = None, high: ArrayLike = None) -> Value:
-    """x, but not below `low` nor above `high`."""
+def clip(x: ArrayLike, min: ArrayLike = None, max: ArrayLike = None) -> Value:
+    """x, but not below `min` nor above `max`."""
     value = as_value(x)
-    if low is not None:
-        value = maximum(value, low)
-    return value if high is None else minimum(value, high)
+    if min is not None:
+        value = maximum(value, min)
+    return value if max is None else minimum(value, max)
 
 
 def expm1(x: ArrayLike) -> Value:

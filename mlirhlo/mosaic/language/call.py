@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, Block
 
 from mlirhlo.mosaic.language.elements import I32
 from mlirhlo.mosaic.language.faults import bad_spec
+from mlirhlo.mosaic.language.interpret import params_of
 from mlirhlo.mosaic.language.kernel import Kernel
 from mlirhlo.mosaic.language.refs import Ref
 from mlirhlo.mosaic.language.scratch import MemorySpace, Scratch, scratch_of
@@ -86,11 +87,12 @@ class KernelCall:
         types = [ShapeDtypeStruct(leaf.shape[lead:], leaf.dtype) for leaf in leaves]
         kernel = self.lower(*_arranged(trees, types))
         bounds = [np.asarray(bound, np.int32) for bound in self.grid if not _is_static(bound)]
+        options: Any = params_of(self.interpret)
         if self.timeline is None:
-            return kernel(*bounds, *leaves, platform=self.platform, options=self.interpret)
+            return kernel(*bounds, *leaves, platform=self.platform, options=options)
         from mlirhlo.mosaic.timeline import Timeline
 
-        stated = self.interpret or kernel.interpret_params()
+        stated = options or kernel.interpret_params()
         taken = Timeline(self.target or stated.target)
         found = kernel(*bounds, *leaves, options=replace(stated, timeline=taken))
         taken.write(self.timeline)
@@ -424,6 +426,7 @@ def kernel_call(
         out_specs, scratch_shapes = grid_spec.out_specs, grid_spec.scratch_shapes
         if isinstance(grid_spec, PrefetchScalarGridSpec):
             prefetches = grid_spec.num_scalar_prefetch
+    params_of(interpret)  # refuses what it cannot be
     sizes, names = _named_grid(grid)
     inner = getattr(kernel, "func", kernel)
     title = name or str(getattr(inner, "__name__", "kernel"))

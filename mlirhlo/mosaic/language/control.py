@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from mlirhlo.mosaic.language.arithmetic import cast_bool, clip
 from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.elements import BOOL, I32
-from mlirhlo.mosaic.language.faults import bad_carry
+from mlirhlo.mosaic.language.faults import bad_carry, bad_spec
 from mlirhlo.mosaic.language.indexing import scalar
 from mlirhlo.mosaic.language.trace import current, emit, emit_one, into, ints, memref_type
 from mlirhlo.mosaic.language.tree import check_same, flatten
@@ -236,22 +236,32 @@ def while_loop(cond_fun: Body, body_fun: Body, init_val: Any) -> Any:
     return rebuild(_results(op, start))
 
 
-def with_scoped(*shapes: Any, **named: Any) -> Callable[[Body], Callable[..., Any]]:
+def with_scoped(
+    *shapes: Any, collective_axes: Any = (), **named: Any
+) -> Callable[[Body], Callable[..., Any]]:
     """Decorator: the function is given references to memory after its own arguments; see `run_scoped`."""
 
     def decorated(body: Body) -> Callable[..., Any]:
         def run(*given: Any, **more: Any) -> Any:
-            return run_scoped(partial(body, *given, **more), *shapes, **named)
+            bound = partial(body, *given, **more)
+            return run_scoped(bound, *shapes, collective_axes=collective_axes, **named)
 
         return run
 
     return decorated
 
 
-def run_scoped(body: Body, *shapes: Any, **named: Any) -> Any:
+def run_scoped(body: Body, *shapes: Any, collective_axes: Any = (), **named: Any) -> Any:
     """What the function gives for references to memory that is there while it runs: `pltpu.VMEM(…)`,
     `pltpu.SMEM(…)`, `pltpu.SemaphoreType.DMA`, also in tuples, lists and dictionaries.
+
+    Raises `HloError` HLO0726 for `collective_axes`: TensorCores share no memory of a kernel's own.
     """
+    if collective_axes:
+        raise bad_spec(
+            f"memory that the threads of {collective_axes!r} share",
+            "TensorCores share HBM alone: pass an array of it to the call",
+        )
     from mlirhlo.mosaic.language.refs import Ref
     from mlirhlo.mosaic.language.scratch import Scratch, scratch_of
 

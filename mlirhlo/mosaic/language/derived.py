@@ -42,8 +42,8 @@ from mlirhlo.mosaic.language.arithmetic import (
 from mlirhlo.mosaic.language.casts import bitcast_convert_type, cast
 from mlirhlo.mosaic.language.control import fori_loop
 from mlirhlo.mosaic.language.elements import F32, I32, DTypeLike, as_dtype, kind_of
-from mlirhlo.mosaic.language.faults import bad_index, bad_shape, bad_type
-from mlirhlo.mosaic.language.reductions import max_, mean, min_, sum_
+from mlirhlo.mosaic.language.faults import bad_index, bad_shape, bad_spec, bad_type
+from mlirhlo.mosaic.language.reductions import max_, min_, sum_
 from mlirhlo.mosaic.language.shapes import (
     broadcasted_iota,
     concatenate,
@@ -186,21 +186,27 @@ def copysign(x: ArrayLike, y: ArrayLike) -> Value:
     return where(less(bits, 0), negative(size), size)
 
 
-def nan_to_num(x: ArrayLike, nan: float = 0.0) -> Value:
-    """With a number for NaN, and the greatest and least numbers of the type for infinities."""
+def nan_to_num(
+    x: ArrayLike,
+    copy: bool = True,
+    nan: ArrayLike = 0.0,
+    posinf: ArrayLike | None = None,
+    neginf: ArrayLike | None = None,
+) -> Value:
+    """With numbers for NaN and infinities: for those the greatest and least of the type, if none are given."""
+    del copy
     value = as_value(x)
+    if not is_float(value):
+        return value
     most = float(ml_dtypes.finfo(value.dtype).max)
-    return where(isnan(value), nan, minimum(maximum(value, -most), most))
+    high, low = most if posinf is None else posinf, -most if neginf is None else neginf
+    found = where(equal(value, np.inf), high, where(equal(value, -np.inf), low, value))
+    return where(isnan(value), nan, found)
 
 
 def logical_xor(x: ArrayLike, y: ArrayLike) -> Value:
     """Whether one of two is not zero."""
     return bitwise_xor(cast_bool(as_value(x)), cast_bool(as_value(y)))
-
-
-def clamp(low: ArrayLike, x: ArrayLike, high: ArrayLike) -> Value:
-    """x, at least `low` and at most `high`."""
-    return minimum(maximum(x, low), high)
 
 
 def integer_pow(x: ArrayLike, y: int) -> Value:
@@ -230,24 +236,6 @@ def identity(x: Any) -> Any:
 
 
 # Reductions.
-
-
-def var(x: ArrayLike, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Value:
-    """The mean of squared distances from the mean."""
-    value = as_value(x)
-    if not is_float(value):
-        value = cast(value, F32)
-    away = square(value - mean(value, axis, keepdims=True))
-    found = mean(away, axis, keepdims=keepdims)
-    if not ddof:
-        return found
-    count = value.size // max(1, found.size)
-    return found * (count / (count - ddof))
-
-
-def std(x: ArrayLike, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Value:
-    """The square root of `var`."""
-    return sqrt(var(x, axis, ddof=ddof, keepdims=keepdims))
 
 
 def ptp(x: ArrayLike, axis: Any = None, *, keepdims: bool = False) -> Value:
@@ -284,11 +272,16 @@ def arange(start: int, stop: int | None = None, step: int = 1, dtype: DTypeLike 
     return cast(line * step + first, as_dtype(dtype))
 
 
-def moveaxis(x: ArrayLike, source: int, destination: int) -> Value:
-    """With a dimension at another place."""
+def moveaxis(x: ArrayLike, source: Any, destination: Any) -> Value:
+    """With a dimension, or several, at other places."""
     value = as_value(x)
-    order = [*range(value.ndim)]
-    order.insert(normal_axis(destination, value.ndim), order.pop(normal_axis(source, value.ndim)))
+    pair: list[list[int]] = [
+        [normal_axis(dim, value.ndim) for dim in (dims if isinstance(dims, Sequence) else [dims])]
+        for dims in (source, destination)
+    ]
+    order = [dim for dim in range(value.ndim) if dim not in pair[0]]
+    for goal, dim in sorted(zip(pair[1], pair[0], strict=True)):
+        order.insert(goal, dim)
     return transpose(value, order)
 
 
@@ -297,14 +290,10 @@ def ravel(x: ArrayLike) -> Value:
     return reshape(x, (-1,))
 
 
-def outer(x: ArrayLike, y: ArrayLike) -> Value:
-    """Every element of one times every element of the other."""
-    return expand_dims(ravel(x), 1) * expand_dims(ravel(y), 0)
-
-
-def repeat(x: ArrayLike, repeats: int, axis: int) -> Value:
-    """Each part along a dimension so often, one after the other."""
-    value = as_value(x)
+def repeat(x: ArrayLike, repeats: int, axis: int | None = None) -> Value:
+    """Each part along a dimension so often, one after the other; each element for None."""
+    value = as_value(x) if axis is not None else ravel(x)
+    axis = 0 if axis is None else axis
     dim, count = normal_axis(axis, value.ndim), as_index(repeats)
     shape = list(value.shape)
     spread = broadcast_to(
@@ -314,8 +303,15 @@ def repeat(x: ArrayLike, repeats: int, axis: int) -> Value:
     return reshape(spread, shape)
 
 
-def pad(x: ArrayLike, pad_width: Any, constant_values: ArrayLike = 0) -> Value:
-    """With a number around: `pad_width` is (before, after) for each dimension, or for all."""
+def pad(
+    x: ArrayLike, pad_width: Any, mode: str = "constant", *, constant_values: ArrayLike = 0
+) -> Value:
+    """With a number around: `pad_width` is (before, after) for each dimension, or for all.
+
+    Raises `HloError` HLO0721 for negative widths, HLO0726 for other modes.
+    """
+    if mode != "constant":
+        raise bad_spec(f"padding by mode={mode!r}", "concatenate the parts that are to be repeated")
     value = as_value(x)
     widths = np.broadcast_to(np.asarray(pad_width), (value.ndim, 2))
     for dim, (before, after) in enumerate(widths.tolist()):
@@ -337,39 +333,9 @@ def lax_pad(
     """As `jax.lax.pad`, without padding between elements."""
     if any(interior for _, _, interior in padding_config):
         raise bad_shape("padding between elements", "place the parts with concatenate")
-    return pad(operand, [(low, high) for low, high, _ in padding_config], padding_value)
-
-
-def _below(value: Value, k: int) -> Value:
-    if value.ndim < 2:
-        raise bad_shape(f"a triangle of a value of shape {list(value.shape)}", "take a matrix")
-    rows = broadcasted_iota(I32, value.shape, value.ndim - 2)
-    columns = broadcasted_iota(I32, value.shape, value.ndim - 1)
-    return rows + k >= columns
-
-
-def tril(x: ArrayLike, k: int = 0) -> Value:
-    """Zeros above a diagonal of matrices."""
-    value = as_value(x)
-    return where(_below(value, k), value, 0)
-
-
-def triu(x: ArrayLike, k: int = 0) -> Value:
-    """Zeros below a diagonal of matrices."""
-    value = as_value(x)
-    return where(_below(value, k - 1), 0, value)
-
-
-def vstack(arrays: Sequence[ArrayLike]) -> Value:
-    """Put one under the other; vectors are rows."""
-    values = [as_value(one) for one in arrays]
-    return concatenate([one if one.ndim > 1 else reshape(one, (1, -1)) for one in values], 0)
-
-
-def hstack(arrays: Sequence[ArrayLike]) -> Value:
-    """Put side by side."""
-    values = [as_value(one) for one in arrays]
-    return concatenate(values, 0 if values[0].ndim == 1 else 1)
+    return pad(
+        operand, [(low, high) for low, high, _ in padding_config], constant_values=padding_value
+    )
 
 
 def select(
@@ -414,13 +380,21 @@ def slice_(
     return strided_slice(as_value(operand), list(start_indices), sizes)
 
 
-def slice_in_dim(operand: ArrayLike, start_index: int, limit_index: int, axis: int = 0) -> Value:
-    """A part of one dimension."""
+def slice_in_dim(
+    operand: ArrayLike,
+    start_index: int | None,
+    limit_index: int | None,
+    stride: int = 1,
+    axis: int = 0,
+) -> Value:
+    """A part of one dimension; None is its beginning or its end."""
     value = as_value(operand)
     dim = normal_axis(axis, value.ndim)
-    starts, ends = [0] * value.ndim, list(value.shape)
-    starts[dim], ends[dim] = start_index, limit_index
-    return slice_(value, starts, ends)
+    size = value.shape[dim]
+    starts, ends, steps = [0] * value.ndim, list(value.shape), [1] * value.ndim
+    starts[dim], ends[dim], _ = slice(start_index, limit_index).indices(size)
+    steps[dim] = stride
+    return slice_(value, starts, ends, steps)
 
 
 def einshape(equation: str, value: ArrayLike, **sizes: int) -> Value:
@@ -468,9 +442,15 @@ def _groups(side: str) -> list[list[str]]:
 
 
 def scan(
-    f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = None, **_: Any
+    f: Callable[..., Any],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
 ) -> tuple[Any, None]:
     """A loop that carries a value. What `f` is given and gives beside it is None."""
+    del reverse  # of nothing
     if xs is not None or length is None:
         raise bad_index(
             "scan over arrays: values are not indexed by what is known when the kernel runs",
@@ -483,7 +463,7 @@ def scan(
             raise bad_index("a scan gives no array of results", "store them to a reference")
         return after
 
-    return fori_loop(0, length, step, init), None
+    return fori_loop(0, length, step, init, unroll=unroll), None
 
 
 ON_NUMPY.update(
@@ -496,17 +476,10 @@ ON_NUMPY.update(
         np.isinf: isinf,
         np.copysign: copysign,
         np.logical_xor: logical_xor,
-        np.var: var,
-        np.std: std,
         np.ptp: ptp,
         np.count_nonzero: count_nonzero,
         np.moveaxis: moveaxis,
         np.ravel: ravel,
-        np.outer: outer,
         np.repeat: repeat,
-        np.tril: tril,
-        np.triu: triu,
-        np.vstack: vstack,
-        np.hstack: hstack,
     }
 )

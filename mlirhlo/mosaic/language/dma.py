@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from mlirhlo.mosaic.language.choices import with_chosen
@@ -28,6 +29,7 @@ from mlirhlo.mosaic.language.trace import (
     memref_type,
     vector_type,
 )
+from mlirhlo.mosaic.language.tree import flatten
 from mlirhlo.mosaic.language.value import ArrayLike, Value
 
 if TYPE_CHECKING:
@@ -72,8 +74,13 @@ def _is_zero(value: Any) -> bool:
     return not isinstance(value, Value) and value == 0
 
 
-def axis_size(axis: str) -> int:
-    """The size of an axis of the device mesh, or of the mesh of cores that a kernel runs on."""
+def axis_size(axis_name: Any) -> int:
+    """The size of an axis of the device mesh, or of the mesh of cores that a kernel runs on; of several axes
+    together.
+    """
+    if isinstance(axis_name, tuple | list):
+        return prod(axis_size(one) for one in axis_name)
+    axis = axis_name
     trace = current("axis_size")
     cores = trace.grid[trace.names[axis]] if axis in trace.names else None
     if cores is not None:
@@ -84,8 +91,16 @@ def axis_size(axis: str) -> int:
     return mesh[axis]
 
 
-def axis_index(axis: str) -> Value:
-    """Where this device is along an axis of the mesh, or this core along one of cores."""
+def axis_index(axis_name: Any) -> Value:
+    """Where this device is along an axis of the mesh, or this core along one of cores; along several axes
+    together, the last one fastest.
+    """
+    if isinstance(axis_name, tuple | list):
+        found: Any = 0
+        for one in axis_name:
+            found = axis_index(one) if _is_zero(found) else found * axis_size(one) + axis_index(one)
+        return scalar(found)
+    axis = axis_name
     trace = current("axis_index")
     if axis in trace.names:
         return trace.grid_indices[trace.names[axis]]
@@ -210,8 +225,11 @@ def make_async_remote_copy(
     return AsyncCopy(src_ref, dst_ref, recv_sem, send_sem, device)
 
 
-def async_copy(src_ref: Ref, dst_ref: Ref, sem: Ref, *, priority: int = 0) -> AsyncCopy:
-    """`make_async_copy`, begun."""
+def async_copy(
+    src_ref: Ref, dst_ref: Ref, sem: Ref, *, priority: int = 0, add: bool = False
+) -> AsyncCopy:
+    """`make_async_copy`, begun. Raises `HloError` HLO0725 for one that adds: SparseCores alone do."""
+    _replaces(add)
     copy = make_async_copy(src_ref, dst_ref, sem)
     copy.start(priority)
     return copy
@@ -231,13 +249,26 @@ def async_remote_copy(
     return copy
 
 
-def sync_copy(src_ref: Ref, dst_ref: Ref) -> None:
-    """A copy, with its own semaphore, and the wait for it."""
+def _replaces(add: bool) -> None:
+    if add:
+        raise bad_memory(
+            "a copy that adds to its target", "copy to VMEM, and add to the target there"
+        )
+
+
+def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
+    """A copy, with its own semaphore, and the wait for it; of all references in tuples, lists and
+    dictionaries at once. Raises `HloError` HLO0725 for one that adds.
+    """
+    _replaces(add)
+    pairs = list(zip(flatten(src_ref)[0], flatten(dst_ref)[0], strict=True))
 
     def body(sem: Ref) -> None:
-        async_copy(src_ref, dst_ref, sem).wait()
+        for copy in [async_copy(source, target, sem) for source, target in pairs]:
+            copy.wait()
 
-    run_scoped(body, SemaphoreType.DMA)
+    if pairs:
+        run_scoped(body, SemaphoreType.DMA)
 
 
 def semaphore_signal(

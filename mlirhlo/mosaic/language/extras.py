@@ -20,7 +20,7 @@ from mlirhlo.mosaic.language.elements import (
 )
 from mlirhlo.mosaic.language.faults import bad_shape, bad_type
 from mlirhlo.mosaic.language.indexing import scalar
-from mlirhlo.mosaic.language.trace import emit, emit_one, flag, int_attr, text, vector_type
+from mlirhlo.mosaic.language.trace import emit, emit_one, flag, int_attr, ints, text, vector_type
 from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value
 
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
@@ -74,27 +74,48 @@ def unpack_elementwise(
     return Value(ssa, value.shape, dtype)
 
 
-def debug_print(message: str, *values: ArrayLike) -> None:
-    """Writes a message with scalars in the place of its `{}`."""
-    given = [as_value(value) for value in values]
+def debug_print(fmt: str, *args: ArrayLike) -> None:
+    """Writes a message with scalars in the place of its `{}`; without `{}`, before them. One vector may stand
+    at the end, for a last `{}`.
+    """
+    given = [as_value(value) for value in args]
+    holes = len(_PLACEHOLDER.findall(fmt))
+    if len(given) == 1 and given[0].shape:
+        _print_vector(fmt, given[0])
+        return
     for value in given:
         if value.shape:
             raise bad_shape(
-                f"debug_print of a vector of shape {list(value.shape)}",
-                "print one of its elements, or a sum",
+                f"debug_print of a vector of shape {list(value.shape)} beside other values",
+                "print it alone, one of its elements, or a sum",
             )
-    if len(_PLACEHOLDER.findall(message)) != len(given):
-        raise bad_shape(f"{message!r} has not one {{}} for each of {len(given)} values")
+    if holes and holes != len(given):
+        raise bad_shape(f"{fmt!r} has not one {{}} for each of {len(given)} values")
     numbers = iter(range(len(given)))
-    tag = _PLACEHOLDER.sub(lambda _: f"${next(numbers)}", message)
+    tag = _PLACEHOLDER.sub(lambda _: f"${next(numbers)}", fmt)
     if kind := [value for value in given if value.dtype == BOOL]:
         raise bad_type(f"debug_print of {len(kind)} booleans", "print x.astype(np.int32)")
     emit(
         "tpu.log",
         [value.ssa for value in given],
         (),
-        {"tag": text(tag), "formatted": flag(bool(given))},
+        {"tag": text(tag), "formatted": flag(bool(given) and bool(holes))},
     )
+
+
+def _print_vector(fmt: str, value: Value) -> None:
+    if not fmt.endswith("{}") or len(_PLACEHOLDER.findall(fmt)) != 1:
+        raise bad_shape(f"{fmt!r} does not end in its only {{}}, where a vector is printed")
+    from mlirhlo.mosaic.language.control import run_scoped
+    from mlirhlo.mosaic.language.refs import Ref
+    from mlirhlo.mosaic.language.scratch import MemorySpace
+
+    def body(ref: Ref) -> None:
+        ref[...] = value
+        shape = ints(value.shape)
+        emit("tpu.log_buffer", [ref.ssa], (), {"tag": text(fmt[:-2]), "shape": shape})
+
+    run_scoped(body, MemorySpace.VMEM(value.shape, value.dtype))
 
 
 def touch(ref: Any) -> None:
@@ -109,6 +130,35 @@ def delay(nanos: ArrayLike) -> None:
 def trace_value(label: str, value: ArrayLike) -> None:
     """Writes a scalar into the profile."""
     emit("tpu.trace_value", [as_value(value).ssa], (), {"label": text(label)})
+
+
+def matmul_push_rhs(
+    rhs: ArrayLike, staging_register: int, mxu_index: int, *, transpose: bool = False
+) -> None:
+    """Puts the right side of products, 256x256, into a staging register of a matrix unit (from tpu7x on)."""
+    more = {"staging_register": int_attr(staging_register), "transpose": flag(transpose)}
+    more["mxu_index"] = int_attr(mxu_index)
+    emit("tpu.matmul_push_rhs", [as_value(rhs).ssa], (), more)
+
+
+def matmul_acc_lhs(
+    acc_addr: int, lhs: ArrayLike, mxu_index: int, load_staged_rhs: int | None = None
+) -> None:
+    """Multiplies rows of 256 elements by the unit's right side, and adds to its sums from `acc_addr` on;
+    takes the right side out of a staging register before that, if one is given.
+    """
+    more = {"acc": int_attr(acc_addr), "mxu_index": int_attr(mxu_index)}
+    if load_staged_rhs is not None:
+        more["load_staged_rhs"] = int_attr(load_staged_rhs)
+    emit("tpu.matmul_acc_lhs", [as_value(lhs).ssa], (), more)
+
+
+def matmul_pop(acc_addr: int, shape: Sequence[int], dtype: DTypeLike, mxu_index: int) -> Value:
+    """The unit's sums from `acc_addr` on, which are zero after that."""
+    kind, sizes = as_dtype(dtype), tuple(shape)
+    more = {"acc": int_attr(acc_addr), "mxu_index": int_attr(mxu_index)}
+    ssa = emit_one("tpu.matmul_pop", [], vector_type(sizes, kind), more)
+    return Value(ssa, sizes, kind)
 
 
 @contextmanager
@@ -135,6 +185,9 @@ __all__ = [
     "debug_check",
     "debug_print",
     "delay",
+    "matmul_acc_lhs",
+    "matmul_pop",
+    "matmul_push_rhs",
     "named_scope",
     "pack_elementwise",
     "prng_random_bits",

@@ -13,7 +13,17 @@ from mlirhlo.diagnostics import HloError, Place, error
 
 _OWN = tuple(
     str(Path(__file__).parents[1] / name)
-    for name in ("language", "lax.py", "nn.py", "numpy.py", "random.py", "tpu.py")
+    for name in (
+        "debug.py",
+        "language",
+        "lax.py",
+        "nn.py",
+        "numpy.py",
+        "random.py",
+        "scipy",
+        "tpu.py",
+        "tree.py",
+    )
 )
 
 

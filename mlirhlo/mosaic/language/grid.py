@@ -29,7 +29,7 @@ def _dimension(axis: int | str, what: str) -> int:
 
 
 @contextmanager
-def within_grid(indices: Sequence[ArrayLike], sizes: Sequence[int | None]) -> Generator[None]:
+def within_grid(indices: Sequence[ArrayLike], sizes: Sequence[Any]) -> Generator[None]:
     """Within, `program_id` and `num_programs` are of this grid: that of a pipeline in the kernel."""
     trace = current()
     before = trace.grid_indices, trace.grid, trace.names

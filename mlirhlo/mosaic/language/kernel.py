@@ -89,6 +89,8 @@ class Kernel:
         from mlirhlo.mosaic.interpreter import Kernel as Runner
 
         stated = options or self.interpret_params()
+        if stated.vmem_limit_bytes is None:
+            stated = replace(stated, vmem_limit_bytes=self.params.vmem_limit_bytes)
         runner = Runner(self.module, self.params.internal_scratch_in_bytes or 0)
         types = [(one.shape, I32 if one.dtype == BOOL else one.dtype) for one in self.results]
         aliases = {

@@ -13,11 +13,14 @@ prod cumprod reduce_prod: there are no products over dimensions; multiply halves
 cummax cummin cumlogsumexp associative_scan: combine with pltpu.roll by 1, 2, 4, … under a mask
 dynamic_slice dynamic_slice_in_dim dynamic_index_in_dim: values have fixed parts; load ref[pl.ds(start, size)]
 dynamic_update_slice dynamic_update_slice_in_dim: values do not change; store to ref[pl.ds(start, size)]
-take gather: use take_along_axis within a register, a product with nn.one_hot, or one copy for each row
-scatter scatter_add bincount histogram: compare with broadcasted_iota and sum, or count in SMEM
-flip rev: load rows by a loop, or multiply by a permutation
+take gather index_take: use take_along_axis within a register, a product with nn.one_hot, or one copy for each row
+scatter scatter_add bincount histogram searchsorted digitize: compare with broadcasted_iota and sum, or count in SMEM
+flip fliplr flipud rot90 rev: load rows by a loop, or multiply by a permutation
 linalg fft: write it with products and loops
 nonzero unique where_indices: sizes of values are fixed; sum a mask, or write to SMEM
+float64 int64 uint64 double complex64 complex128: no TensorCore has such elements; use those of 32 bits
+acos asin atan arccos arcsin arctan: Mosaic has none; atan2 gives angles
+acosh asinh atanh arccosh arcsinh arctanh cbrt: Mosaic has none; write it with log, exp and sqrt
 map vmap: give the call a grid, or write a loop
 """
 _INSTEAD = {

@@ -16,6 +16,9 @@ from typing import Any
 import numpy as np
 
 from mlirhlo.mosaic.language.call import kernel_call
+from mlirhlo.mosaic.language.control import when
+from mlirhlo.mosaic.language.dma import axis_index, axis_size, semaphore_signal, semaphore_wait
+from mlirhlo.mosaic.language.extras import named_scope
 from mlirhlo.mosaic.language.faults import bad_spec, misuse
 from mlirhlo.mosaic.language.refs import Ref
 from mlirhlo.mosaic.language.scratch import MemorySpace
@@ -42,9 +45,33 @@ class TensorCoreMesh:
         return {self.axis_name: self.num_cores}
 
 
-def create_tensorcore_mesh(axis_name: str, *, num_cores: int = 1) -> TensorCoreMesh:
-    """The mesh of a device's TensorCores: one on v5e and v6e, two on v4 and v5p."""
-    return TensorCoreMesh(axis_name, num_cores)
+def create_tensorcore_mesh(
+    axis_name: str, devices: Any = None, num_cores: int | None = None
+) -> TensorCoreMesh:
+    """The mesh of a device's TensorCores: one on v5e and v6e (and by default), two on v4 and v5p. Pallas
+    looks at `devices` for their number.
+    """
+    del devices
+    return TensorCoreMesh(axis_name, 1 if num_cores is None else num_cores)
+
+
+def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], Any]], Any]:
+    """Decorator: the function runs on the first core along an axis of cores alone."""
+    if axis_size(core_axis_name) == 1:
+        return lambda body: body()
+    return when(axis_index(core_axis_name) == 0)
+
+
+def core_barrier(sem: Ref, *, core_axis_name: str) -> None:
+    """Waits until all cores along an axis are here; `sem` is a regular semaphore of each."""
+    count = axis_size(core_axis_name)
+    if count == 1:
+        return
+    mine = axis_index(core_axis_name)
+    with named_scope("sync_cores"):
+        for core in range(count):
+            when(mine != core)(lambda at=core: semaphore_signal(sem, 1, core_index=at))
+        semaphore_wait(sem, count - 1)
 
 
 def kernel(
@@ -197,7 +224,8 @@ def _left_out(name: str, instead: str) -> Callable[..., Any]:
 Indirect = _left_out(
     "Indirect", "start one copy for each row, at the number that a prefetched array has for it"
 )
-BufferedRef = _left_out(
+get_global = _left_out("get_global", "allocate scratch_shapes, or run_scoped")
+BufferedRef = BufferedRefBase = _left_out(
     "BufferedRef",
     "let emit_pipeline make its buffers, or emit_pipeline_with_allocations share them",
 )

@@ -26,8 +26,8 @@ from mlirhlo.mosaic.language.dma import axis_index, axis_size, make_async_copy
 from mlirhlo.mosaic.language.elements import I32, bits_of
 from mlirhlo.mosaic.language.extras import named_scope
 from mlirhlo.mosaic.language.faults import bad_spec
-from mlirhlo.mosaic.language.grid import within_grid
-from mlirhlo.mosaic.language.indexing import Slice, ds, multiple_of
+from mlirhlo.mosaic.language.grid import num_programs, program_id, within_grid
+from mlirhlo.mosaic.language.indexing import Slice, ds, multiple_of, scalar
 from mlirhlo.mosaic.language.refs import Ref
 from mlirhlo.mosaic.language.scratch import MemorySpace, Scratch, SemaphoreType
 from mlirhlo.mosaic.language.shapes import zeros
@@ -215,10 +215,19 @@ def _stream(ref: Any, spec: Any, is_output: bool) -> _Stream:
     return _Stream(ref, spec, is_output, tuple(sizes), counts_elements, padding, tuple(bounded))
 
 
-def _unflattened(step: Any, grid: Sequence[int]) -> list[Any]:
+def _steps(grid: Sequence[Any]) -> Any:
+    """How many a grid has: a number, where Python knows all sizes."""
+    found: Any = prod(size for size in grid if is_number(size))
+    for size in grid:
+        if not is_number(size):
+            found = size if is_number(found) and found == 1 else found * size
+    return found
+
+
+def _unflattened(step: Any, grid: Sequence[Any]) -> list[Any]:
     indices: list[Any] = []
     for size in reversed(grid):
-        if size == 1:
+        if is_number(size) and size == 1:
             indices.append(0)
             continue
         indices.append(step % size)
@@ -268,9 +277,11 @@ def _either(one: Any, other: Any) -> Any:
 def emit_pipeline(
     body: Callable[..., None],
     *,
-    grid: Sequence[int] | int,
+    grid: Any,
     in_specs: Any = (),
     out_specs: Any = (),
+    tiling: Any = None,
+    core_axis: int | str | None = None,
     core_axis_name: str | None = None,
     dimension_semantics: Sequence[Any] | None = None,
     trace_scopes: bool = True,
@@ -280,12 +291,19 @@ def emit_pipeline(
     `program_id` tells inside. References, as specs, may stand in tuples, lists and dictionaries; those of
     `scratches=` are given to the body after the blocks.
 
-    With `core_axis_name`, the cores of that axis share the first parallel dimension of the grid that they
-    divide. `trace_scopes`: whether profiles and timelines show the phases of a step, as `ep_run_kernel`.
-    `no_pipelining`: every copy is waited for at once, in one buffer, to see whether the pipeline is at fault.
+    The sizes of `grid` may be known when the kernel runs. With `core_axis_name`, the cores of that axis (or of
+    dimension `core_axis` of the kernel's grid) share the first parallel dimension of the grid that they
+    divide. `tiling` says nothing here: HBM has one. `trace_scopes`: whether profiles and timelines show the
+    phases of a step, as `ep_run_kernel`. `no_pipelining`: every copy is waited for at once, in one buffer, to
+    see whether the pipeline is at fault.
     Raises `HloError` HLO0726 for specs that do not fit.
     """
-    sizes = [as_index(size) for size in (grid if isinstance(grid, Sequence) else [grid])]
+    del tiling
+    given_sizes: Any = grid if isinstance(grid, Sequence) else [grid]
+    sizes = [
+        scalar(size, "a size of the grid") if isinstance(size, Value) else as_index(size)
+        for size in given_sizes
+    ]
     ins, outs = flatten(in_specs)[0], flatten(out_specs)[0]
     specs = [*ins, *outs]
     words = _semantics(dimension_semantics, len(sizes))
@@ -301,7 +319,7 @@ def emit_pipeline(
             _stream(ref, spec, at >= len(ins))
             for at, (ref, spec) in enumerate(zip(refs, specs, strict=True))
         ]
-        own, begins = _share(sizes, words, core_axis_name)
+        own, begins = _share(sizes, words, core_axis if core_axis_name is None else core_axis_name)
         buffers = 1 if no_pipelining and allocations is None else 2
 
         def step(*blocks: Ref) -> None:
@@ -313,7 +331,10 @@ def emit_pipeline(
                 if stream.is_partial and not stream.is_output:
                     # What a cut block lacks is read, if only to be dropped.
                     stream.buffers[...] = zeros((buffers, *stream.shape), stream.ref.dtype)
-            (_one_by_one if no_pipelining else _pipeline)(step, own, begins, streams, scope)
+            run_grid = _one_by_one if no_pipelining else _pipeline
+            there = _steps(own) > 0
+            # A grid without steps has no first block to fetch.
+            when(there)(lambda: run_grid(step, own, begins, streams, scope))
 
         if allocations is None:
             run_scoped(scoped, *_allocations(streams, buffers))
@@ -332,15 +353,18 @@ def _semantics(stated: Sequence[Any] | None, rank: int) -> list[str]:
     return words
 
 
-def _share(sizes: list[int], words: Sequence[str], axis: str | None) -> tuple[list[int], list[Any]]:
+def _share(
+    sizes: list[Any], words: Sequence[str], axis: int | str | None
+) -> tuple[list[Any], list[Any]]:
     """The grid of one core, and where it begins in the whole one."""
     begins: list[Any] = [0] * len(sizes)
-    cores = 1 if axis is None else axis_size(axis)
+    by_number = isinstance(axis, int)
+    cores: Any = 1 if axis is None else num_programs(axis) if by_number else axis_size(axis)
     if axis is None or cores == 1:
         return sizes, begins
     for dim, (size, word) in enumerate(zip(sizes, words, strict=True)):
-        if word == "parallel" and size % cores == 0:
-            begins[dim] = axis_index(axis) * (size // cores)
+        if word == "parallel" and is_number(size) and size % cores == 0:
+            begins[dim] = (program_id if by_number else axis_index)(axis) * (size // cores)
             return [*sizes[:dim], size // cores, *sizes[dim + 1 :]], begins
     raise bad_spec(
         f"{cores} cores share no dimension of the grid {sizes}",
@@ -360,7 +384,7 @@ def _allocations(streams: Sequence[_Stream], count: int = 2) -> list[Scratch]:
 def emit_pipeline_with_allocations(
     body: Callable[..., None],
     *,
-    grid: Sequence[int] | int,
+    grid: Any,
     in_specs: Any = (),
     out_specs: Any = (),
 ) -> tuple[Callable[..., None], Callable[..., list[Scratch]]]:
@@ -392,7 +416,7 @@ def _within(begins: Sequence[Any], indices: Sequence[Any]) -> list[Any]:
 
 def _one_by_one(
     body: Callable[..., None],
-    grid: Sequence[int],
+    grid: Sequence[Any],
     begins: Sequence[Any],
     streams: Sequence[_Stream],
     scope: _Scope,
@@ -414,19 +438,17 @@ def _one_by_one(
         copy(now, True)
         return ()
 
-    fori_loop(0, prod(grid), step, ())
+    fori_loop(0, _steps(grid), step, ())
 
 
 def _pipeline(
     body: Callable[..., None],
-    grid: Sequence[int],
+    grid: Sequence[Any],
     begins: Sequence[Any],
     streams: Sequence[_Stream],
     scope: _Scope,
 ) -> None:
-    total = prod(grid)
-    if not total:
-        return
+    total = _steps(grid)
 
     def at(indices: Sequence[Any]) -> list[Any]:
         return _within(begins, indices)

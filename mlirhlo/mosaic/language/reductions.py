@@ -162,10 +162,15 @@ def min_(
 
 
 def mean(
-    x: ArrayLike, axis: Any = None, *, keepdims: bool = False, where: ArrayLike | None = None
+    x: ArrayLike,
+    axis: Any = None,
+    dtype: DTypeLike = None,
+    *,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
 ) -> Value:
-    """The mean over dimensions; with `where`, of the elements where it holds."""
-    value = as_value(x)
+    """The mean over dimensions, of the elements as `dtype`; with `where`, of those where it holds."""
+    value = as_value(x) if dtype is None else cast(as_value(x), as_dtype(dtype))
     if kind_of(value.dtype) != "f":
         value = cast(value, F32)
     total = sum_(value, axis, keepdims=keepdims, where=where)
@@ -204,18 +209,23 @@ def _truth(x: ArrayLike) -> Value:
     return value if value.dtype == BOOL else cast_bool(value)
 
 
-def argmax(x: ArrayLike, axis: int, *, keepdims: bool = False) -> Value:
-    """The first place of the greatest element of f32 vectors along a dimension, as i32."""
+def argmax(x: ArrayLike, axis: int | None = None, *, keepdims: bool = False) -> Value:
+    """The first place of the greatest element of f32 vectors along a dimension, as i32; among all elements in
+    a line for None.
+    """
     return _place("arg_max", x, axis, keepdims)
 
 
-def argmin(x: ArrayLike, axis: int, *, keepdims: bool = False) -> Value:
-    """The first place of the least element of f32 vectors along a dimension, as i32."""
+def argmin(x: ArrayLike, axis: int | None = None, *, keepdims: bool = False) -> Value:
+    """The first place of the least element, as `argmax`."""
     return _place("arg_min", x, axis, keepdims)
 
 
-def _place(kind: str, x: ArrayLike, axis: int, keepdims: bool) -> Value:
+def _place(kind: str, x: ArrayLike, axis: int | None, keepdims: bool) -> Value:
     value = as_value(x)
+    if axis is None:
+        found = _place(kind, reshape(value, (-1,)), 0, False)
+        return broadcast_to(found, (1,) * value.ndim) if keepdims else found
     if value.dtype != F32:
         value = cast(value, F32)
     dim = normal_axis(axis, value.ndim)
@@ -232,14 +242,24 @@ def _place(kind: str, x: ArrayLike, axis: int, keepdims: bool) -> Value:
     return expand_dims(found, dim) if keepdims else found
 
 
-def cumsum(x: ArrayLike, axis: int) -> Value:
-    """The sum up to each element along a dimension, by doubling steps."""
-    value = as_value(x)
+def cumsum(
+    x: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, *, reverse: bool = False
+) -> Value:
+    """The sum up to each element along a dimension, or from each one to the end, by doubling steps; of all
+    elements in a line for None.
+    """
+    value = _counted(as_value(x)) if dtype is None else cast(as_value(x), as_dtype(dtype))
+    if axis is None:
+        line = reshape(value, (1, -1))
+        return reshape(cumsum(line, 1, reverse=reverse), (-1,))
     dim = normal_axis(axis, value.ndim)
-    places = iota(I32, value.shape, dim)
+    if value.ndim == 1:
+        return reshape(cumsum(reshape(value, (1, -1)), 1, reverse=reverse), value.shape)
+    size, places = value.shape[dim], iota(I32, value.shape, dim)
     step = 1
-    while step < value.shape[dim]:
-        value = value + select(places >= step, roll(value, step, dim), 0)
+    while step < size:
+        there = places < size - step if reverse else places >= step
+        value = value + select(there, roll(value, size - step if reverse else step, dim), 0)
         step *= 2
     return value
 

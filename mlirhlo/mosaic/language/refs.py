@@ -98,6 +98,35 @@ class Ref:
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
         store(self, index, value)
 
+    def get(self, idx: Any = ()) -> Value:
+        """As `ref[idx]`; all of it without an index."""
+        return self[idx]
+
+    def set(self, value: ArrayLike, idx: Any = ()) -> None:
+        """As `ref[idx] = value`."""
+        self[idx] = value
+
+    def swap(self, value: ArrayLike, idx: Any = ()) -> Value:
+        """What `ref[idx]` was before it became `value`."""
+        found = self[idx]
+        self[idx] = value
+        return found
+
+    def addupdate(self, value: ArrayLike, idx: Any = ()) -> None:
+        """As `ref[idx] += value`."""
+        self[idx] += value
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise bad_shape("a reference to one element has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        raise bad_index(
+            "Python's for goes over a reference",
+            "write for i in range(ref.shape[0]): ref[i], or fori_loop, or pl.loop",
+        )
+
     def __bool__(self) -> bool:
         return True
 

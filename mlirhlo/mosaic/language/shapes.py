@@ -118,11 +118,11 @@ def transpose(x: ArrayLike, axes: Any = None) -> Value:
     return Value(ssa, shape, value.dtype)
 
 
-def swapaxes(x: ArrayLike, one: int, other: int) -> Value:
+def swapaxes(x: ArrayLike, axis1: int, axis2: int) -> Value:
     """With two dimensions exchanged."""
     value = as_value(x)
     order = [*range(value.ndim)]
-    a, b = normal_axis(one, value.ndim), normal_axis(other, value.ndim)
+    a, b = normal_axis(axis1, value.ndim), normal_axis(axis2, value.ndim)
     order[a], order[b] = b, a
     return transpose(value, order)
 
@@ -199,39 +199,44 @@ def strided_slice(value: Value, offsets: Sequence[int], sizes: Sequence[int]) ->
     return Value(ssa, sizes, value.dtype)
 
 
-def concatenate(arrays: Sequence[ArrayLike], axis: int = 0) -> Value:
-    """One vector after the other along a dimension."""
+def concatenate(
+    arrays: Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeLike = None
+) -> Value:
+    """One vector after the other along a dimension; all elements in a line for None."""
     from mlirhlo.mosaic.language.casts import cast
 
     values = [as_value(array) for array in arrays]
     if not values:
         raise bad_shape("there is nothing to concatenate")
-    dtype = values[0].dtype
-    for value in values[1:]:
-        dtype = promoted(dtype, value.dtype)
+    if axis is None:
+        axis, values = 0, [reshape(value, (-1,)) for value in values]
+    kind = values[0].dtype if dtype is None else as_dtype(dtype)
+    for value in values[1:] if dtype is None else ():
+        kind = promoted(kind, value.dtype)
     dim = normal_axis(axis, values[0].ndim)
     rests = {value.shape[:dim] + value.shape[dim + 1 :] for value in values}
     if len(rests) != 1 or len({value.ndim for value in values}) != 1:
         shapes = ", ".join(str(list(value.shape)) for value in values)
         raise bad_shape(f"shapes {shapes} differ outside of dimension {dim}")
+    values = [cast(value, kind) for value in values]
     if len(values) == 1:
         return values[0]
-    values = [cast(value, dtype) for value in values]
     shape = list(values[0].shape)
     shape[dim] = sum(value.shape[dim] for value in values)
     operands = [value.ssa for value in values]
-    type_ = vector_type(shape, dtype)
+    type_ = vector_type(shape, kind)
     ssa = emit_one("tpu.concatenate", operands, type_, {"dimension": int_attr(dim)})
-    return Value(ssa, shape, dtype)
+    return Value(ssa, shape, kind)
 
 
-def stack(arrays: Sequence[ArrayLike], axis: int = 0) -> Value:
+def stack(arrays: Sequence[ArrayLike], axis: int = 0, dtype: DTypeLike = None) -> Value:
     """Vectors of one shape along a new dimension."""
-    return concatenate([expand_dims(array, axis) for array in arrays], axis)
+    return concatenate([expand_dims(array, axis) for array in arrays], axis, dtype)
 
 
-def split(x: ArrayLike, parts: Any, axis: int = 0) -> list[Value]:
+def split(x: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Value]:
     """Into equal parts, or at positions."""
+    parts = indices_or_sections
     value = as_value(x)
     dim = normal_axis(axis, value.ndim)
     size = value.shape[dim]
@@ -303,19 +308,20 @@ def ones(shape: Any, dtype: DTypeLike = F32) -> Value:
     return full(shape, 1, dtype)
 
 
-def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike = None) -> Value:
-    """A vector of one number, in the shape and type of another or of a reference."""
-    return full(x.shape, fill_value, x.dtype if dtype is None else dtype)
+def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike = None, shape: Any = None) -> Value:
+    """A vector of one number, in the shape and type of another or of a reference, where no others are given."""
+    sizes = x.shape if shape is None else shape
+    return full(sizes, fill_value, x.dtype if dtype is None else dtype)
 
 
-def zeros_like(x: Any, dtype: DTypeLike = None) -> Value:
+def zeros_like(x: Any, dtype: DTypeLike = None, shape: Any = None) -> Value:
     """A vector of zeros, in the shape and type of another or of a reference."""
-    return full_like(x, 0, dtype)
+    return full_like(x, 0, dtype, shape)
 
 
-def ones_like(x: Any, dtype: DTypeLike = None) -> Value:
+def ones_like(x: Any, dtype: DTypeLike = None, shape: Any = None) -> Value:
     """A vector of ones, in the shape and type of another or of a reference."""
-    return full_like(x, 1, dtype)
+    return full_like(x, 1, dtype, shape)
 
 
 def roll(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 from mlirhlo.mosaic.language.elements import DType, DTypeLike, as_dtype
 from mlirhlo.mosaic.language.scratch import MemorySpace
@@ -55,6 +55,10 @@ class BoundedSlice:
     """
 
     block_size: int
+
+
+BlockDim: TypeAlias = int | Blocked | Squeezed | Element | BoundedSlice | None
+"""What a block's shape says of one dimension."""
 
 
 class RevisitMode(Enum):
@@ -148,6 +152,7 @@ class GridDimensionSemantics(Enum):
 
 PARALLEL = GridDimensionSemantics.PARALLEL
 ARBITRARY = GridDimensionSemantics.ARBITRARY
+SUBCORE_PARALLEL = GridDimensionSemantics.SUBCORE_PARALLEL
 CORE_PARALLEL = GridDimensionSemantics.CORE_PARALLEL
 
 
@@ -175,17 +180,29 @@ class CompilerParams:
     has_side_effects: bool | SideEffectType = False
     flags: Mapping[str, bool | int | float] = field(default_factory=dict[str, Any])
     internal_scratch_in_bytes: int | None = None
+    serialization_format: int = 1
+    """That of the body in a `tpu_custom_call`: always 1, the stable form."""
     disable_bounds_checks: bool = False
     disable_semaphore_checks: bool = False
     skip_device_barrier: bool = False
+    allow_collective_id_without_custom_barrier: bool = False
+    """Whether a `collective_id` may stand where no barrier semaphore is asked for; here it always may."""
     shape_invariant_numerics: bool = True
     """Whether a product is summed up in one order, whatever the block."""
+    use_tc_tiling_on_sc: bool | None = None
+    """Of SparseCores, which kernels do not run on here."""
+    needs_layout_passes: bool = True
+    """Whether the compiler chooses layouts: it does for every kernel of this language."""
+    fuse_transposed_lhs_in_matmul: bool = False
+    """Whether a transpose becomes part of the product that reads it; the compiler does what it likes here."""
 
 
 __all__ = [
     "ARBITRARY",
     "CORE_PARALLEL",
     "PARALLEL",
+    "SUBCORE_PARALLEL",
+    "BlockDim",
     "BlockSpec",
     "Blocked",
     "BoundedSlice",

@@ -68,6 +68,11 @@ def current(what: str = "this") -> Trace:
     return found
 
 
+def is_tracing() -> bool:
+    """Whether a kernel is being written."""
+    return getattr(_state, "trace", None) is not None
+
+
 @contextmanager
 def tracing(trace: Trace) -> Generator[Trace]:
     """Within, operations go to `trace`."""

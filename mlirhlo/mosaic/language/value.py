@@ -159,6 +159,12 @@ class Value:
     def __rmod__(self, other: ArrayLike) -> Value:
         return _function("remainder")(other, self)
 
+    def __divmod__(self, other: ArrayLike) -> tuple[Value, Value]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: ArrayLike) -> tuple[Value, Value]:
+        return other // self, other % self
+
     def __pow__(self, other: ArrayLike) -> Value:
         return _function("power")(self, other)
 
@@ -203,6 +209,9 @@ class Value:
 
     def __abs__(self) -> Value:
         return _function("abs_")(self)
+
+    def __round__(self, decimals: int = 0) -> Value:
+        return self.round(decimals)
 
     def __invert__(self) -> Value:
         return _function("invert")(self)
@@ -334,18 +343,67 @@ class Value:
         return _reduction("min_")(self, axis, keepdims=keepdims, initial=initial, where=where)
 
     def mean(
-        self, axis: Any = None, *, keepdims: bool = False, where: ArrayLike | None = None
+        self,
+        axis: Any = None,
+        dtype: DTypeLike = None,
+        *,
+        keepdims: bool = False,
+        where: ArrayLike | None = None,
     ) -> Value:
         """The mean over dimensions."""
-        return _reduction("mean")(self, axis, keepdims=keepdims, where=where)
+        return _reduction("mean")(self, axis, dtype, keepdims=keepdims, where=where)
 
-    def argmax(self, axis: int, *, keepdims: bool = False) -> Value:
+    def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> Value:
         """The first place of the greatest element along a dimension."""
         return _reduction("argmax")(self, axis, keepdims=keepdims)
 
-    def argmin(self, axis: int, *, keepdims: bool = False) -> Value:
+    def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> Value:
         """The first place of the least element along a dimension."""
         return _reduction("argmin")(self, axis, keepdims=keepdims)
+
+    def var(self, axis: Any = None, **options: Any) -> Value:
+        """The mean of squared distances from the mean; options as of `jnp.var`."""
+        return _nans("var")(self, axis, **options)
+
+    def std(self, axis: Any = None, **options: Any) -> Value:
+        """The square root of `var`."""
+        return _nans("std")(self, axis, **options)
+
+    def cumsum(self, axis: int | None = None, dtype: DTypeLike = None) -> Value:
+        """The sum up to each element along a dimension."""
+        return _reduction("cumsum")(self, axis, dtype)
+
+    def clip(self, min: ArrayLike = None, max: ArrayLike = None) -> Value:
+        """The elements, but not below `min` nor above `max`."""
+        return _function("clip")(self, min, max)
+
+    def round(self, decimals: int = 0) -> Value:
+        """The nearest numbers of so many decimals, halves to even ones."""
+        from mlirhlo.mosaic.language.elementary import around
+
+        return around(self, decimals)
+
+    def dot(self, other: ArrayLike, **options: Any) -> Value:
+        """The product of matrices or vectors; options as of `jnp.dot`."""
+        from mlirhlo.mosaic.language.products import dot
+
+        return dot(self, other, **options)
+
+    def repeat(self, repeats: int, axis: int | None = None) -> Value:
+        """Each part along a dimension so often, one after the other."""
+        from mlirhlo.mosaic.language.derived import repeat
+
+        return repeat(self, repeats, axis)
+
+    def view(self, dtype: DTypeLike) -> Value:
+        """The same bits as elements of a type of the same width."""
+        from mlirhlo.mosaic.language.casts import bitcast_convert_type
+
+        return bitcast_convert_type(self, dtype)
+
+    def copy(self) -> Value:
+        """The value: none changes."""
+        return self
 
     def any(
         self, axis: Any = None, *, keepdims: bool = False, where: ArrayLike | None = None
@@ -377,6 +435,13 @@ def _reduction(name: str) -> Callable[..., Value]:
     from mlirhlo.mosaic.language import reductions
 
     found: Callable[..., Value] = getattr(reductions, name)
+    return found
+
+
+def _nans(name: str) -> Callable[..., Value]:
+    from mlirhlo.mosaic.language import nans
+
+    found: Callable[..., Value] = getattr(nans, name)
     return found
 
 

@@ -1,0 +1,85 @@
+"""Small things of Pallas around a kernel: shapes without contents, programs as text, what Pallas switches."""
+
+# What users pass has no stated type until it is looked at.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from mlirhlo.mosaic.language.call import KernelCall
+from mlirhlo.mosaic.language.elements import F32, DTypeLike, as_dtype
+from mlirhlo.mosaic.language.faults import bad_spec
+from mlirhlo.mosaic.language.shapes import full
+from mlirhlo.mosaic.language.specs import BlockSpec
+from mlirhlo.mosaic.language.trace import is_tracing
+from mlirhlo.mosaic.language.tree import flatten
+
+
+def empty(shape: Sequence[int], dtype: DTypeLike = F32) -> Any:
+    """What is to be overwritten: a vector in a kernel, an array outside of one; of zeros here."""
+    sizes = tuple(shape)
+    return full(sizes, 0, dtype) if is_tracing() else np.zeros(sizes, as_dtype(dtype))
+
+
+def empty_like(x: Any) -> Any:
+    """`empty` for each array, or type of one, in a tree."""
+    leaves, rebuild = flatten(x)
+    return rebuild([empty(leaf.shape, leaf.dtype) for leaf in leaves])
+
+
+def strides_from_shape(shape: Sequence[int]) -> tuple[int, ...]:
+    """How far elements lie apart along each dimension, row-major."""
+    sizes = tuple(shape)
+    return tuple(prod(sizes[dim + 1 :]) for dim in range(len(sizes)))
+
+
+def lower_as_mlir(f: Any, *args: Any) -> str:
+    """The StableHLO program that calls a kernel on arrays of these shapes and types.
+
+    Raises `HloError` HLO0726 for what is no `kernel_call`.
+    """
+    if not isinstance(f, KernelCall):
+        raise bad_spec(
+            f"{getattr(f, '__name__', f)!r} is no call of a kernel",
+            "give what pl.pallas_call(…) returned",
+        )
+    return f.lower(*args).to_stablehlo()
+
+
+@contextmanager
+def enable_debug_checks(value: bool = True) -> Generator[None]:
+    """Nothing: `debug_check` always holds a kernel to what it says."""
+    del value
+    yield
+
+
+@contextmanager
+def enable_poison_buffers(value: bool = True) -> Generator[None]:
+    """Nothing: memory that nobody wrote is always poisoned."""
+    del value
+    yield
+
+
+def jit(fun: Any = None, **_: Any) -> Any:
+    """The function itself: Python runs once for each kernel, and a call keeps what it compiled."""
+    return jit if fun is None else fun
+
+
+no_block_spec = BlockSpec()
+
+__all__ = [
+    "empty",
+    "empty_like",
+    "enable_debug_checks",
+    "enable_poison_buffers",
+    "jit",
+    "lower_as_mlir",
+    "no_block_spec",
+    "strides_from_shape",
+]

@@ -1,0 +1,30 @@
+"""Special functions of floats. The names are those of `jax.scipy.special`."""
+
+from __future__ import annotations
+
+from mlirhlo.mosaic.language.arithmetic import erf, log1p
+from mlirhlo.mosaic.language.arithmetic import logistic as expit
+from mlirhlo.mosaic.language.derived import erfc
+from mlirhlo.mosaic.language.elementary import entr, kl_div, logit, rel_entr, xlog1py, xlogy
+from mlirhlo.mosaic.language.lacking import lacking
+from mlirhlo.mosaic.language.random import erf_inv as erfinv
+from mlirhlo.mosaic.nn import log_softmax, logsumexp, softmax
+
+__all__ = [
+    "entr",
+    "erf",
+    "erfc",
+    "erfinv",
+    "expit",
+    "kl_div",
+    "log1p",
+    "log_softmax",
+    "logit",
+    "logsumexp",
+    "rel_entr",
+    "softmax",
+    "xlog1py",
+    "xlogy",
+]
+
+__getattr__ = lacking(__name__, __all__)

@@ -103,6 +103,10 @@ def _write(op: ConditionalOp, names: dict[str, str]) -> None:
             op.operands[number] = whole.output
     if not isinstance(op.shape, TupleShape):
         properties = dict(op.properties)
+        element = part(op.output, 0, op.shape)
+        if (origin := properties.pop("origin", None)) is not None:
+            element.properties["origin"] = origin
         new = make("conditional", op.inputs, TupleShape((op.shape,)), properties)
         new.instruction_name = op.instruction_name
-        Rewriter(op).replace(op, (new, part(new.output, 0, op.shape)))
+        element.operands[0] = new.output
+        Rewriter(op).replace(op, (new, element))

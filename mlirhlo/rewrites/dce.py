@@ -27,6 +27,7 @@ from mlirhlo.dialects.hlo.shapes import TupleShape
 from mlirhlo.dialects.hlo.types import type_of
 from mlirhlo.dialects.quick import erase, owners_of
 from mlirhlo.rewrites.passes import HloPass, Trace
+from mlirhlo.rewrites.tuple_parts import keep_origin
 
 _ALLOW_KEY = "xla_allow_dce_side_effecting_op"
 
@@ -242,6 +243,7 @@ def _drop_unread_fusion_outputs(
     if len(kept) == len(elements) or not kept or not isinstance(root.shape, TupleShape):
         return False
     shape = root.shape
+    keep_origin(site.properties, kept if len(kept) > 1 else kept[0])
     if len(kept) == 1:
         computation.terminator.operands = [elements[kept[0]]]
         new_shape = shape.elements[kept[0]]

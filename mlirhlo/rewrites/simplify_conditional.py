@@ -28,6 +28,7 @@ from mlirhlo.rewrites.computation_deduplicator import same_computation
 from mlirhlo.rewrites.dce import DcePass
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter, inherit
+from mlirhlo.rewrites.tuple_parts import keep_origin
 from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
 from mlirhlo.rewrites.while_loops import count_calls, part, retype_parameter
 
@@ -193,7 +194,9 @@ def _keep_results(
         rewriter.erase_unread(*owners)
     for read in parts:
         read.properties["index"] = integer(kept.index(same[read.index]))
-    new = make("conditional", op.inputs, shape, dict(op.properties))
+    properties = dict(op.properties)
+    keep_origin(properties, kept)
+    new = make("conditional", op.inputs, shape, properties)
     Rewriter(op).replace(op, new)
     return True
 

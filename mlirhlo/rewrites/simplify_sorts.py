@@ -15,6 +15,7 @@ from mlirhlo.dialects.hlo.shapes import TupleShape
 from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.computations import add_computation, called
 from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, rule
+from mlirhlo.rewrites.tuple_parts import keep_origin
 
 
 @rule(SortOp)
@@ -37,6 +38,7 @@ def sort_of_unread_operands(op: SortOp, rewriter: Rewriter) -> None:
     shapes = tuple(op.shape.elements[k] for k in kept)
     properties = {**op.properties, "to_apply": comparator}
     properties.pop("sharding", None)
+    keep_origin(properties, kept if len(kept) > 1 else kept[0])
     shape = shapes[0] if len(kept) == 1 else TupleShape(shapes)
     sort = make("sort", [op.inputs[k] for k in kept], shape, properties, name=op.instruction_name)
     block = op.parent

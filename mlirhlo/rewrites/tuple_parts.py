@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, MutableMapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
+from mlirhlo.dialects.hlo.attributes.annotations import OriginAttr
 from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.ops import TupleOp
@@ -33,6 +35,23 @@ def inherit_from(op: Instruction, value: SSAValue) -> None:
         found = owner.properties.get(key) if isinstance(owner, Instruction) else None
         if found is not None:
             op.properties[key] = found
+
+
+def keep_origin(properties: MutableMapping[str, Attribute], kept: Sequence[int] | int) -> None:
+    """Lets properties tell where some elements of a tuple come from that told it of the tuple; or one element.
+
+    An origin that has no part for each element goes.
+    """
+    attribute = properties.get("origin")
+    if not isinstance(attribute, OriginAttr) or attribute.data.synthetic_call:
+        return
+    tree = attribute.data.tree
+    places = [kept] if isinstance(kept, int) else kept
+    if not isinstance(tree, tuple) or max(places, default=0) >= len(tree):
+        del properties["origin"]
+        return
+    left = tree[kept] if isinstance(kept, int) else tuple(tree[k] for k in kept)
+    properties["origin"] = OriginAttr(replace(attribute.data, tree=left))
 
 
 def replace_parts(

@@ -22,7 +22,7 @@ from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.rules import inherit
-from mlirhlo.rewrites.tuple_parts import insert_before
+from mlirhlo.rewrites.tuple_parts import insert_before, keep_origin
 
 
 @dataclass(slots=True)
@@ -164,6 +164,7 @@ def keep_elements(loop: Loop, kept: Sequence[int]) -> None:
             read.erase()
     # Its backend configuration may name elements by their places.
     properties = {k: v for k, v in op.properties.items() if k != "backend_config"}
+    keep_origin(properties, kept)
     new = make("while", [start], shape, properties, name=op.instruction_name)
     block.insert_op_before(new, op)
     results: list[SSAValue] = []
@@ -210,7 +211,7 @@ def flatten_state(op: WhileOp, body: ComputationOp, condition: ComputationOp) ->
     end = body.terminator
     end.operands[0] = _flat(end.root, end).output
     # Its backend configuration may name elements by their places.
-    properties = {k: v for k, v in op.properties.items() if k != "backend_config"}
+    properties = {k: v for k, v in op.properties.items() if k not in ("backend_config", "origin")}
     new = make("while", [start], start.shape, properties)
     block.insert_op_before(new, op)
     whole = _nested(op.shape, _parts(new.output, op), op)

@@ -53,7 +53,7 @@ class Counter:
     def trip_count(self) -> int | None:
         """Rounds; None when it runs for ever, or until the counter wraps around."""
         init, step, limit = self.init, self.step, self.limit
-        if not self._holds(init):
+        if not _holds(init, self.direction, limit):
             return 0
         if step == 0:
             return None
@@ -74,16 +74,16 @@ class Counter:
                 return None
         return rounds if self.low <= init + rounds * step <= self.high else None
 
-    def _holds(self, value: int) -> bool:
-        limit = self.limit
-        return {
-            "LT": value < limit,
-            "LE": value <= limit,
-            "GT": value > limit,
-            "GE": value >= limit,
-            "EQ": value == limit,
-            "NE": value != limit,
-        }[self.direction]
+
+def _holds(value: int, direction: str, limit: int) -> bool:
+    return {
+        "LT": value < limit,
+        "LE": value <= limit,
+        "GT": value > limit,
+        "GE": value >= limit,
+        "EQ": value == limit,
+        "NE": value != limit,
+    }[direction]
 
 
 def counter_of(op: WhileOp, computations: Mapping[str, ComputationOp]) -> Counter | None:
@@ -115,6 +115,28 @@ def trip_count(op: WhileOp, computations: Mapping[str, ComputationOp]) -> int | 
     """Rounds of a loop; None when its counter does not tell."""
     found = counter_of(op, computations)
     return None if found is None else found.trip_count
+
+
+def runs_at_most_once(op: WhileOp, computations: Mapping[str, ComputationOp]) -> bool:
+    """Whether a loop, if it runs, is known to end after its first round.
+
+    So it does where its counter says so, or where the body sets what the condition asks for to a constant.
+    """
+    count = trip_count(op, computations)
+    if count is not None:
+        return count <= 1
+    loop = _Loop(op, computations)
+    test, inside = loop.made(computations[op.condition].root.output)
+    if not isinstance(test, CompareOp):
+        return False
+    for at, direction in ((0, test.direction), (1, _FLIPPED[test.direction])):
+        index = loop.state_index(test.inputs[at], inside)
+        limit = loop.fixed(test.inputs[1 - at], inside)
+        after = None if index is None else loop.next(index)
+        value = None if after is None else loop.constant(*after)
+        if limit is not None and value is not None:
+            return not _holds(value, direction, limit)
+    return False
 
 
 def _range(shape: ArrayShape) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from mlirhlo.analysis.effects import SideEffects
+from mlirhlo.analysis.trip_count import runs_at_most_once
 from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.module import HloModule
@@ -47,7 +48,7 @@ class WhileLoopInvariantCodeMotionPass(HloPass):
 
     An instruction moves when its operands are elements that the body hands on, constants, or instructions
     that move. Constants, iotas, broadcasts, reshapes and transposes move with a user only. Side effects,
-    random numbers, control dependencies and the condition stay.
+    random numbers, control dependencies and the condition stay, and loops that run at most once.
     Source: reference of the passes, "WhileLoopInvariantCodeMotion".
     """
 
@@ -67,7 +68,7 @@ class WhileLoopInvariantCodeMotionPass(HloPass):
         changed = False
         for op in loops:
             loop = understood(op, computations, calls)
-            if loop is not None:
+            if loop is not None and not runs_at_most_once(loop.op, computations):
                 moving = self._moving(loop, effects)
                 if moving:
                     _hoist(loop, moving)

@@ -27,6 +27,7 @@ _NOTHING = frozenset(
         "tpu.trace_stop",
         "tpu.trace_value",
         "tpu.log",
+        "tpu.log_buffer",
         "tpu.delay",
         "cf.assert",
     }

@@ -80,9 +80,29 @@ def _unpack(w: Writer, op: Operation, values: list[Val]) -> Val:
     return w.convert(w.bits(halves, shape, narrow), wide)
 
 
+_MANTISSAS = {"bf16": 7, "f8E5M2": 2, "f8E4M3FN": 3, "f8E4M3B11FNUZ": 3}
+"""Bits behind the point of narrow floats."""
+
+
+def _stochastic(w: Writer, op: Operation, values: list[Val]) -> Val:
+    """f32 to a narrower float: random bits are added to those that are dropped."""
+    x, noise = values
+    _, narrow = type_of(op.results[0].type)
+    if narrow not in _MANTISSAS:
+        raise has_no_program(op, f"to {narrow}")
+    dropped = (1 << (23 - _MANTISSAS[narrow])) - 1
+    words = w.bits(x, x.shape, "i32")
+    low = w.like("and", noise, w.constant(dropped, "i32", x.shape))
+    moved = w.like("and", w.like("add", words, low), w.constant(~dropped, "i32", x.shape))
+    above = w.constant(0x7F800000, "i32", x.shape)  # the exponent of what is not finite
+    finite = w.compare("NE", w.like("and", words, above), above)
+    return w.convert(w.bits(w.select(finite, moved, words), x.shape, "f32"), narrow)
+
+
 TABLE = {
     "tpu.bitcast": _bitcast,
     "tpu.pack_elementwise": _pack,
+    "tpu.stochastic_convert": _stochastic,
     "tpu.unpack_elementwise": _unpack,
 }
 """By operation, what writes its one result."""

@@ -138,7 +138,16 @@ class Checks:
                     continue
                 if flight.clock.get(touch.agent, -1) < touch.time and overlap(view, touch.view):
                     raise race(touch.op, str(touch), flight.op, doing, memory.name)
-            memory.launch(flight)
+        source, target = flight.source, flight.target
+        if source.memory is not None and source.memory is target.memory:
+            if overlap(root(source), root(target)):
+                what = "the copy's own source"
+                raise race(flight.op, what, flight.op, "copy into it", source.memory.name)
+            source.memory.launch(flight)
+            return
+        for memory in (source.memory, target.memory):
+            if memory is not None:
+                memory.launch(flight)
 
     # Memory nobody wrote.
 
@@ -198,3 +207,19 @@ def mark(ref: MemRef, index: Any) -> None:
         memory.missing -= fresh
         if memory.missing <= 0:
             memory.written = None
+
+
+def copied(target: MemRef, written: Array) -> None:
+    """Notes that elements come from others of which only those that are true in `written` were written."""
+    mark(target, written)
+    memory = target.memory
+    if memory is None or target.written is None or target.parent is not None:
+        return
+    if memory.written is None:
+        whole = target.written if target.written.base is None else target.written.base
+        if whole.dtype != np.bool_ or not whole.all():
+            return  # nobody keeps count of this memory
+        memory.written, memory.missing = whole, 0
+    lost = np.count_nonzero(target.written & ~written)
+    target.written[...] &= written
+    memory.missing += int(lost)

@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mlirhlo.diagnostics import Diagnostic, HloError
 from mlirhlo.mosaic.attributes import (
     attribute_of,
     flag_of,
@@ -21,7 +23,7 @@ from mlirhlo.mosaic.attributes import (
 )
 from mlirhlo.mosaic.interpreter.memory import dtype_in
 from mlirhlo.mosaic.interpreter.numbers import as_unsigned
-from mlirhlo.mosaic.interpreter.problems import fault, unfit
+from mlirhlo.mosaic.interpreter.problems import fault, place_of, unfit
 from mlirhlo.mosaic.interpreter.registry import Activation, Run, Scope, means
 
 if TYPE_CHECKING:
@@ -57,16 +59,45 @@ def for_loop(op: Operation, scope: Scope) -> Run:
 def while_loop(op: Operation, scope: Scope) -> Run:
     """Runs the first region; while its condition holds, the second on what it passes on."""
     before, after = scope.region(op.regions[0]), scope.region(op.regions[1])
+    is_alone = not any(_EFFECTS.search(inner.name) for inner in op.walk() if inner is not op)
 
     def run(frame: Activation, *carried: Any) -> Any:
         values: tuple[Any, ...] = carried
+        rounds = 0
         while True:
             holds, *passed = before(frame, values)
             if not holds:
                 return _results(op, tuple(passed))
-            values = after(frame, tuple(passed))
+            last, values = values, after(frame, tuple(passed))
+            rounds += 1
+            if is_alone and rounds % _PATIENCE == 0 and _same(last, values):
+                raise _endless(op, rounds)
 
     return run
+
+
+_EFFECTS = re.compile(r"store|enqueue|signal|wait|prng|call|delay")
+_PATIENCE = 1 << 14
+"""Rounds after which a loop is looked at that does nothing but change what it carries."""
+
+
+def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    return all(np.array_equal(a, b, equal_nan=False) for a, b in zip(one, other, strict=True))
+
+
+def _endless(op: Operation, rounds: int) -> HloError:
+    condition = op.regions[0].blocks[0].last_op
+    notes = [] if condition is None else [("its condition", place_of(condition))]
+    return HloError(
+        Diagnostic(
+            "HLO0703",
+            f"this loop never ends: after {rounds} rounds its condition holds, and a round changes nothing "
+            "of what it carries",
+            place_of(op),
+            notes,
+            help="let the body bring the condition to its end, or bound the rounds",
+        )
+    )
 
 
 @means("scf.if")

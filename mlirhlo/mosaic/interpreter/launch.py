@@ -298,6 +298,10 @@ class Kernel:
             if core.checks is not None and core.world is not None and core.world.cores > 1:
                 block.home = core.shared(MemRef(array, "hbm"), name, whole).memory
             blocks.append(block)
+        for block in blocks:
+            if not block.is_output:
+                same = (one for one in blocks if one.is_output and one.array is block.array)
+                block.rivals = tuple(same)
         return refs, blocks
 
     def _element(self, type_: Attribute, dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -170,7 +170,7 @@ def sem_wait(op: Operation, scope: Scope) -> Run:
 @means("tpu.sem_read")
 def sem_read(op: Operation, scope: Scope) -> Run:
     """The value of a semaphore."""
-    return lambda frame, semaphore: np.int32(_world(frame).value(semaphore))
+    return lambda frame, semaphore: np.int32(_world(frame).look(frame.core, semaphore))
 
 
 @means("tpu.sem_barrier")

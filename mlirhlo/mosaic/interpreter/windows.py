@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from xdsl.dialects.builtin import MemRefType
 
-from mlirhlo.diagnostics import Place, error
+from mlirhlo.diagnostics import Diagnostic, HloError, Place, error
 from mlirhlo.mosaic.attributes import case_of, integers, lists_of, plain
 from mlirhlo.mosaic.interpreter.memory import MemRef, unwritten
 from mlirhlo.mosaic.interpreter.numbers import width_of
@@ -122,6 +122,8 @@ class Block:
     may_return: bool = False
     home: Memory | None = None
     """The operand's memory, where other cores have to do with it."""
+    rivals: tuple[Block, ...] = ()
+    """Blocks of results that are the same array."""
     _at: tuple[int, ...] | None = field(default=None)
     _left: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])
     _written: dict[tuple[int, ...], Any] = field(default_factory=dict[tuple[int, ...], Any])
@@ -158,6 +160,8 @@ class Block:
         self.flush(core)
         if core.checks is not None:
             self._check(at)
+            if core.options.detect_races:
+                self._check_rivals(at)
         self._at = at
         buffer = self.ref.array.reshape(self.window.bounds)
         whole, mine = self._parts(at)
@@ -208,6 +212,31 @@ class Block:
             )
         if self._at is not None:
             self._left.add(self._at)
+
+    def _check_rivals(self, at: tuple[int, ...]) -> None:
+        """Raises `HloError` HLO0730 where a block is fetched from what the step before writes: the fetch begins
+        before that step does.
+        """
+        whole = self._parts(at)[0]
+        for other in self.rivals:
+            if other.at is None:
+                continue
+            theirs = other._parts(other.at)[0]  # of the same class
+            if all(
+                max(one.start, two.start) < min(one.stop, two.stop)
+                for one, two in zip(whole, theirs, strict=True)
+            ):
+                raise HloError(
+                    Diagnostic(
+                        "HLO0730",
+                        f"a race in {self.name}, which is one array with {other.name}: the fetch of its block at "
+                        f"{list(at)} and the way back of the block at {list(other.at)}, which the step before "
+                        "writes, are not ordered",
+                        self._place(),
+                        [("the block that is written", other._place())],  # of the same class
+                        help="read in each step the block that it writes, or leave out the alias",
+                    )
+                )
 
     def _place(self) -> Place | None:
         """Where the numbers of the block stand."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlirhlo.diagnostics import Diagnostic, HloError
-from mlirhlo.mosaic.interpreter.checks import mark
+from mlirhlo.mosaic.interpreter.checks import copied, mark
 from mlirhlo.mosaic.interpreter.clocks import Clock, Flight, Memory, merge
 from mlirhlo.mosaic.interpreter.memory import MemRef
 from mlirhlo.mosaic.interpreter.numbers import width_of
@@ -66,6 +66,10 @@ class _Wait:
     amount: int
 
 
+_NAMED = 3
+"""How many other semaphores the error of a wait names."""
+
+
 def address(ref: MemRef) -> int:
     """Where a semaphore is."""
     return int(ref.array.__array_interface__["data"][0])
@@ -96,6 +100,8 @@ class World:
         self._turns = [threading.Semaphore(0) for _ in range(count)]
         self._over: set[int] = set()
         self._failure: BaseException | None = None
+        self._takers: dict[int, Operation] = {}
+        self._looks: dict[tuple[int, int], int] = {}
         self.memories: dict[tuple[int, Any], Memory] = {}
         """Of each core, by key."""
 
@@ -147,7 +153,7 @@ class World:
     def _wait(self, core: Core, wait: _Wait) -> None:
         device = core.agent
         while not self._holds(wait):
-            if self._perform_for(wait):
+            if self._perform_for(wait.semaphore):
                 continue
             self._waits[device] = wait
             ready = [
@@ -170,6 +176,13 @@ class World:
         notes: list[Any] = []
         if found is not None and found.signals:
             notes.append(("what it holds was added here", place_of(found.signals[-1].op)))
+        if (taker := self._takers.get(address(wait.semaphore))) is not None:
+            notes.append(("what it held before was taken here", place_of(taker)))
+        notes += [
+            (f"another semaphore holds {other.value}, added here", place_of(other.signals[-1].op))
+            for other in list(self._semaphores.values())[:_NAMED]
+            if other is not found and other.signals
+        ]
         notes += [
             (f"{self._title(agent)} waits for {other.amount} here", place_of(other.op))
             for agent, other in sorted(self._waits.items())
@@ -178,13 +191,38 @@ class World:
         return HloError(
             Diagnostic(
                 "HLO0703",
-                f"this wait never ends: it needs {wait.amount} of a semaphore that holds {value}, and "
+                f"this wait{self._whose(wait)} never ends: it needs {wait.amount} of a semaphore that holds "
+                f"{value}, and "
                 "nothing that is under way will add to it",
                 place_of(wait.op),
                 notes,
-                help="start the copy, or signal the semaphore, before the wait",
+                help="start the copy, or signal the semaphore, before the wait; wait for each once, for as much",
             )
         )
+
+    def _whose(self, wait: _Wait) -> str:
+        """Of which core a wait is, where there are several."""
+        agents = [agent for agent, other in self._waits.items() if other is wait]
+        return f" of {self._title(agents[0])}" if agents and self.count > 1 else ""
+
+    def look(self, core: Core, ref: MemRef) -> int:
+        """What a semaphore holds. Who sees the same again lets others go on: it may wait for them so."""
+        key, value = (core.agent, address(ref)), self.value(ref)
+        if self._looks.get(key) == value and not self._perform_for(ref):
+            others = [
+                at
+                for at in range(self.count)
+                if at != core.agent and at not in self._over and self._can_go_on(at)
+            ]
+            if others:
+                self._turns[self._random.choice(others)].release()
+                self._turns[core.agent].acquire()
+                if self._failure is not None:
+                    raise _Abandoned
+            else:
+                self._perform_any()
+        self._looks[key] = value
+        return value
 
     def _title(self, agent: int) -> str:
         device, core = divmod(agent, self.cores)
@@ -211,6 +249,7 @@ class World:
         if ref.array.size != 1:
             raise fault(f"a wait for {ref.array.size} semaphores at once")
         self._wait(core, _Wait(op, ref, amount))
+        self._takers[address(ref)] = op
         found = self._semaphores.get(address(ref))
         moments: list[Moment] = []
         while amount > 0 and found is not None:
@@ -282,7 +321,7 @@ class World:
             mark(target, ...)
         elif target.written is not None:
             # What nobody wrote stays what nobody wrote.
-            mark(target, np.asarray(source.written))
+            copied(target, np.asarray(source.written))
         clock = {**flight.clock, flight.number: 1}
         end = flight.transfer if flight.transfer is not None else 0.0
         if flight.sent is not None:
@@ -290,8 +329,9 @@ class World:
         if flight.arrived is not None:
             self.signal(flight.arrived, amount_of(flight.arrived, target), clock, flight.op, end)
 
-    def _perform_for(self, wait: _Wait) -> bool:
-        wanted = address(wait.semaphore)
+    def _perform_for(self, semaphore: MemRef) -> bool:
+        """Ends a copy that is under way and adds to a semaphore, if there is one."""
+        wanted = address(semaphore)
         for flight in self._pending:
             if any(
                 ref is not None and address(ref) == wanted for ref in (flight.arrived, flight.sent)

@@ -22,13 +22,13 @@ __all__ = ["CONSTRAINTS", "Constraint", "verify_kernel"]
 
 
 def verify_kernel(module: ModuleOp) -> None:
-    """Checks every operation. Raises `HloError` HLO0730 with the number of the constraint."""
+    """Checks every operation. Raises `HloError` HLO0737 with the number of the constraint."""
     for op in module.walk():
         for constraint in CONSTRAINTS.get(name_of(op), ()):
             problem = constraint.check(op)
             if problem is not None:
                 raise error(
-                    "HLO0730",
+                    "HLO0737",
                     f"{name_of(op)}: {problem} ({constraint.number})",
                     source_place(op),
                     help=constraint.demands,

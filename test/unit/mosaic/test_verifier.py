@@ -198,7 +198,7 @@ def test_a_broken_constraint_is_named(number: str) -> None:
     with pytest.raises(HloError) as caught:
         verify_kernel(read_kernel(kernel(number).encode(), "k.mlir"))
     found = caught.value.diagnostics[0]
-    assert found.code == "HLO0730"
+    assert found.code == "HLO0737"
     assert found.message.endswith(f"({number})"), found.message
     assert found.place is not None
     assert found.place.line > 0

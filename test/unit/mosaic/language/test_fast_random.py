@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -94,3 +95,23 @@ def test_loops_draw_one_after_another() -> None:
         fori_loop(0, 5, step, 0)
 
     same(body, (8, 128))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e5m2", "float8_e4m3fn"])
+def test_rounding_by_chance(dtype: str) -> None:
+    narrow = np.dtype(getattr(ml_dtypes, dtype))
+
+    def kernel(x_ref: Any, o_ref: Any) -> None:
+        pltpu.prng_seed(5)
+        bits = pltpu.prng_random_bits((8, 128))
+        o_ref[...] = pltpu.stochastic_round(x_ref[...], bits, target_dtype=narrow)
+
+    x = np.random.default_rng(0).normal(size=(8, 128)).astype(np.float32)
+    x[0, :4] = 0, -0.0, np.inf, -np.inf
+    made = pl.kernel_call(kernel, pl.ShapeDtypeStruct((8, 128), narrow)).lower(x)
+    checked, fast = made(x), made(x, platform="cpu")
+    assert made.fallbacks == 0
+    np.testing.assert_array_equal(
+        fast.view(f"u{narrow.itemsize}"), checked.view(f"u{narrow.itemsize}")
+    )
+    assert (checked[1:].astype(np.float32) != x[1:].astype(narrow).astype(np.float32)).any()

@@ -11,7 +11,7 @@ import pytest
 
 from mlirhlo import mosaic as pl
 from mlirhlo.diagnostics import HloError
-from mlirhlo.mosaic import kernels
+from mlirhlo.mosaic import kernels, lax
 from mlirhlo.mosaic import numpy as jnp
 from mlirhlo.mosaic import tpu as pltpu
 from mlirhlo.mosaic.interpreter import InterpretParams
@@ -100,6 +100,31 @@ def test_other_parts_of_a_buffer_are_no_race() -> None:
 
     call = pl.kernel_call(body, like(32, 128), in_specs=[ANY], scratch_shapes=[VMEM, DMA])
     assert np.array_equal(call(X), np.where(np.arange(32)[:, None] < 16, X, 0))
+
+
+def test_a_copy_within_one_memory_is_no_race() -> None:
+    def body(x_ref, o_ref, buffer, sem):
+        pltpu.async_copy(x_ref.at[0:8], buffer.at[0], sem).wait()
+        pltpu.async_copy(buffer.at[0], buffer.at[1], sem).wait()
+        o_ref[...] = buffer[1]
+
+    call = pl.kernel_call(
+        body,
+        like(8, 128),
+        in_specs=[ANY],
+        scratch_shapes=[pltpu.VMEM((2, 8, 128), np.float32), DMA],
+    )
+    np.testing.assert_array_equal(call(X), X[:8])
+
+
+def test_a_copy_onto_itself() -> None:
+    def body(x_ref, o_ref, buffer, sem):
+        buffer[...] = x_ref[...]
+        pltpu.async_copy(buffer.at[0:16], buffer.at[8:24], sem).wait()  # copy
+        o_ref[...] = buffer[...]
+
+    error = fault(body, X, scratch_shapes=[VMEM, DMA])
+    check(error, body, "HLO0730", "copy", "copy")
 
 
 def test_two_copies_into_one_buffer() -> None:
@@ -238,6 +263,101 @@ def test_a_wait_that_nothing_ends() -> None:
 
     error = fault(body, X, scratch_shapes=[pltpu.SemaphoreType.REGULAR])
     check(error, body, "HLO0703", "wait", "signal")
+
+
+def test_a_copy_that_is_waited_for_twice() -> None:
+    def body(x_ref, o_ref, buffer, sem):
+        copy = pltpu.async_copy(x_ref, buffer, sem)
+        copy.wait()  # taken
+        o_ref[...] = buffer[...]
+        copy.wait()  # again
+
+    error = fault(body, X, in_specs=[ANY], scratch_shapes=[VMEM, DMA])
+    check(error, body, "HLO0703", "again", "taken")
+
+
+def test_a_wait_at_another_semaphore() -> None:
+    def body(x_ref, o_ref, buffer, sems):
+        pltpu.make_async_copy(x_ref, buffer, sems.at[0]).start()  # copy
+        pltpu.make_async_copy(x_ref, buffer, sems.at[1]).wait()  # wait
+        o_ref[...] = buffer[...]
+
+    error = fault(body, X, in_specs=[ANY], scratch_shapes=[VMEM, DMA((2,))])
+    check(error, body, "HLO0703", "wait", "copy")
+
+
+def test_a_loop_that_stands_still() -> None:
+    def body(x_ref, o_ref):
+        o_ref[0] = lax.while_loop(lambda c: c < 10, lambda c: c * 2, x_ref[0])  # loop
+
+    scalars = pl.BlockSpec(memory_space=pltpu.SMEM)
+    whole = np.zeros(1, np.int32)
+    error = fault(body, whole, in_specs=[scalars], out_specs=scalars, out_shape=whole)
+    check(error, body, "HLO0703", "loop", "loop")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_loop_that_looks_at_a_semaphore_until_others_signal(seed: int) -> None:
+    def body(x_ref, o_ref, sem, copied):
+        there = lax.rem(lax.axis_index("x") + 1, 4)
+        pl.semaphore_signal(sem, 1, device_id=(there,))
+        lax.while_loop(lambda n: pl.semaphore_read(sem) < 1, lambda n: n + 1, 0)
+        pl.semaphore_wait(sem, 1)
+        copy = pltpu.async_copy(x_ref, o_ref, copied)
+        lax.while_loop(lambda n: pl.semaphore_read(copied) < 1, lambda n: n + 1, 0)
+        copy.wait()
+
+    shards = np.stack([X, X + 1, X + 2, X + 3])
+    call = pl.kernel_call(
+        body,
+        like(32, 128),
+        in_specs=[ANY],
+        out_specs=ANY,
+        scratch_shapes=[pltpu.SemaphoreType.REGULAR, DMA],
+        mesh={"x": 4},
+        interpret=InterpretParams(random_seed=seed),
+    )
+    np.testing.assert_array_equal(call(shards), shards)
+
+
+def test_a_copy_of_what_nobody_wrote_over_what_was_written() -> None:
+    def body(x_ref, o_ref, buffer, sem):
+        step = pl.program_id(0)
+        rows = pl.ds(pl.multiple_of(16 * step, 16), 16)
+
+        @pl.when(step == 0)
+        def _():
+            pltpu.sync_copy(x_ref.at[rows], o_ref.at[rows])
+
+        pltpu.async_copy(o_ref.at[rows], buffer, sem).wait()
+        buffer[...] = buffer[...] + 1  # read
+
+    scratch = [pltpu.VMEM((16, 128), np.float32), DMA]
+    error = fault(body, X, grid=(2,), in_specs=[ANY], out_specs=ANY, scratch_shapes=scratch)
+    check(error, body, "HLO0731", "read")
+
+
+def test_an_aliased_block_that_the_step_before_writes() -> None:
+    def body(x_ref, o_ref):
+        o_ref[...] = x_ref[...]
+
+    def call(**more: Any) -> Any:
+        return pl.kernel_call(
+            body,
+            like(32, 128),
+            grid=(4,),
+            in_specs=[pl.BlockSpec((8, 128), lambda i: ((i + 3) % 4, 0))],
+            out_specs=pl.BlockSpec((8, 128), lambda i: (i, 0)),
+            **more,
+        )
+
+    np.testing.assert_array_equal(call()(X), np.roll(X, 8, 0))
+    with pytest.raises(HloError, match=r"HLO0730.*one array with o_ref") as caught:
+        call(input_output_aliases={0: 0})(X)
+    (found,) = caught.value.diagnostics
+    assert found.place is not None
+    assert found.notes[0][1] is not None
+    assert found.notes[0][1].line == found.place.line + 1
 
 
 def test_devices_that_wait_for_each_other() -> None:

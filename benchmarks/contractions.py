@@ -81,10 +81,14 @@ def forms() -> list[Program]:
         turned = _einsum("mk,nk->mn")
         add(f"{sizes} nk", turned, (rows, depth), (columns, depth), gigaflop=flops)
     add("matrix vector", lambda x, y: x @ y, (4096, 4096), (4096,), gigaflop=2e-9 * 4096**2)
-    for batch, n in ((256, 32), (256, 64), (96, 128), (2048, 8)):
+    for batch, n in ((256, 32), (256, 64), (96, 128), (2048, 8), (50_000, 3), (50_000, 4)):
         flops = 2e-9 * batch * n**3
         shape = (batch, n, n)
         add(f"batch {batch} of {n}", _einsum("bij,bjk->bik"), shape, shape, gigaflop=flops)
+    for batch, n in ((50_000, 3), (20_000, 8)):
+        flops = 2e-9 * batch * n**2
+        name, shape = f"batch {batch} of {n} vector", (batch, n, n)
+        add(name, _einsum("bij,bj->bi"), shape, (batch, n), gigaflop=flops)
     heads = (4, 8, 512, 64)
     flops = 2e-9 * 32 * 512 * 512 * 64
     add("scores", _einsum("bhqd,bhkd->bhqk"), heads, heads, gigaflop=flops)

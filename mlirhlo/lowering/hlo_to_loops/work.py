@@ -43,10 +43,13 @@ def estimated_ns(values: Iterable[SSAValue], operands: Container[SSAValue]) -> f
     return total
 
 
+def is_plain(op: Instruction) -> bool:
+    """Whether an element of it is no more than one or two instructions of the processor."""
+    return not op.opcode.elementwise or op.opcode.name in _PLAIN
+
+
 def _cost(op: Instruction) -> float:
-    if op.opcode.elementwise and op.opcode.name not in _PLAIN:
-        return _FUNCTION_NS
-    return _ELEMENT_NS
+    return _ELEMENT_NS if is_plain(op) else _FUNCTION_NS
 
 
 def _points(op: Instruction) -> float:

@@ -36,6 +36,7 @@ from mlirhlo.lowering.hlo_to_loops.contractions.problem import (
     window_step,
     windowed,
 )
+from mlirhlo.lowering.hlo_to_loops.contractions.small import is_small, small_kernel
 from mlirhlo.lowering.hlo_to_loops.contractions.tiles import unit_type
 from mlirhlo.lowering.hlo_to_loops.elements import physical_order, register_type
 from mlirhlo.lowering.hlo_to_loops.helpers import call_helpers
@@ -75,8 +76,11 @@ def blocked_kernel(
             c = merged(window, lanes, depth=False)
         else:
             c = separated(merged(c, lanes), runs_along_depth)
-        if is_inner(c) and len(contractions) == 1:
-            return inner_kernel(function, c, lanes)
+        if len(contractions) == 1:
+            if is_small(plain := replace(c, arithmetic=one_by_one(c.arithmetic)), function, lanes):
+                return small_kernel(function, plain, lanes)
+            if is_inner(c):
+                return inner_kernel(function, c, lanes)
         finisher = Finisher(function, c, lanes)
         blocking = choose_blocking(c, target, reads_beside=finisher.reads_beside)
         kernels.append(BlockedKernel(function, c, blocking, finisher))

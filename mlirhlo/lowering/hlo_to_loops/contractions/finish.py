@@ -136,22 +136,39 @@ class Finisher:
             offset = b.add(before, self._offset_of(places))
             at = b.add(start, b.mul(row, width * parts))
             with b.loop(0, columns, lanes) as j:
-                column = b.add(first_column, j)
                 mask = None if whole else b.mask(b.index(b.sub(columns, j)), lanes)
-                place, _ = of_row.place(-1 if self.column is None else self.column, column, lanes)
                 sums = tuple(
                     b.vector_load(totals, [b.add(at, b.add(b.mul(j, parts), part * lanes))], lanes)
                     for part in range(parts)
                 )
-                value = convert(b, sums, c.arithmetic.total, _element(c.result.value))
-                elements = Elements(Places(b, lanes, mask), self.buffers)
-                elements.know(c.result.value, self._own(place), value)
-                stride = 1 if self.column is None else self.strides[self.column]
-                target = b.add(offset, b.mul(column, stride))
-                # Results may lie over operands: all is read before the first is stored.
-                results = [elements.at(output.value, place) for output in self.outputs]
-                for result, memory in zip(results, self.memories, strict=True):
-                    self._store(memory, target, stride, result, mask)
+                self._finish(of_row, offset, b.add(first_column, j), sums, mask)
+
+    def finish_sums(self, batch: Mapping[int, Index], row: int, column: int, sums: Value) -> None:
+        """Neighbouring sums in registers, `lanes` of them, or with no lanes one."""
+        b, c = self.b, self.c
+        places = {**batch, **places_of(b, c, c.rows, row)}
+        if not self.lanes:
+            places |= dict.fromkeys(c.columns, column)
+            column = 0
+        factor = replace(c.result, is_buffer=False)
+        reader = Reader.of(b, c, factor, c.arithmetic.total, {}, {}).at(places)
+        self._finish(reader, self._offset(places), column, sums, None)
+
+    def _finish(
+        self, of_row: Reader, offset: Index, column: Index, sums: Value, mask: SSAValue | None
+    ) -> None:
+        """Sums of a row from a column on; `offset`: where the row's results are."""
+        b, lanes, c = self.b, self.lanes, self.c
+        place, _ = of_row.place(-1 if self.column is None else self.column, column, lanes)
+        value = convert(b, sums, c.arithmetic.total, _element(c.result.value))
+        elements = Elements(Places(b, lanes, mask), self.buffers)
+        elements.know(c.result.value, self._own(place), value)
+        stride = 1 if self.column is None else self.strides[self.column]
+        target = b.add(offset, b.mul(column, stride))
+        # Results may lie over operands: all is read before the first is stored.
+        results = [elements.at(output.value, place) for output in self.outputs]
+        for result, memory in zip(results, self.memories, strict=True):
+            self._store(memory, target, stride, result, mask)
 
     def _own(self, place: Sequence[Coordinate]) -> Sequence[Coordinate]:
         """A place of the results as one of the instruction's."""
@@ -167,6 +184,11 @@ class Finisher:
         b, lanes = self.b, self.lanes
         element = memory.shape.element_type
         flat = memory.flat
+        if not lanes:
+            for part, x in enumerate(value):
+                stored = x if element.is_complex else to_memory(b, x, element)
+                b.store(stored, flat, [b.add(b.mul(target, len(value)), part)])
+            return
         if stride != 1:
             steps = b.steps(lanes)
             offsets = b.muli(steps, b.constant(stride * len(value), steps.type))

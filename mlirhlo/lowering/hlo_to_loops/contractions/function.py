@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
 
@@ -11,9 +12,13 @@ from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
-from mlirhlo.lowering.builder import FunctionBuilder, memref_of
+from mlirhlo.lowering.builder import FunctionBuilder, Index, memref_of
 from mlirhlo.lowering.hlo_to_loops.contractions.operands import Memory
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output
+
+_MOST_SHARES = 64
+_SHARED_NS = 30_000
+"""Work that is worth threads."""
 
 
 @dataclass(frozen=True)
@@ -40,3 +45,15 @@ class KernelFunction:
         memory = dict(zip(operands, memories, strict=False))
         buffers = {value: m.array for value, m in memory.items()}
         return KernelFunction(b, memory, buffers, outputs, memories[len(operands) :])
+
+
+@contextmanager
+def shares(b: FunctionBuilder, count: int, ns: float) -> Generator[tuple[Index, Index]]:
+    """The first of `count` rounds and the one after the last: of all, or of a share that a thread takes."""
+    parts = min(count, _MOST_SHARES)
+    if parts == 1 or ns < _SHARED_NS:
+        yield 0, count
+        return
+    with b.parallel(parts, work=ns) as part:
+        low = b.div(b.mul(part, count), parts)
+        yield low, b.div(b.mul(b.add(part, 1), count), parts)

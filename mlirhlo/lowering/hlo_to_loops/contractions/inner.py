@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 
 from mlirhlo.lowering.builder import FunctionBuilder, Index, Loop, vector_of
 from mlirhlo.lowering.hlo_to_loops.contractions.finish import Finisher
-from mlirhlo.lowering.hlo_to_loops.contractions.function import KernelFunction
+from mlirhlo.lowering.hlo_to_loops.contractions.function import KernelFunction, shares
 from mlirhlo.lowering.hlo_to_loops.contractions.operands import Reader, places_of
 from mlirhlo.lowering.hlo_to_loops.contractions.packing import runs_along_depth
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction
@@ -51,13 +51,7 @@ def inner_kernel(function: KernelFunction, c: Contraction, lanes: int) -> FuncOp
     ns = 0.1 * count * lanes * c.count(c.rows) * depth + 20 * count
     left = Reader.of(b, c, c.lhs, c.arithmetic.lhs, memory, buffers)
     right = Reader.of(b, c, c.rhs, c.arithmetic.rhs, memory, buffers)
-    rounds = min(count, 64)
-    with b.loop(0, 1) if rounds == 1 or ns < 30_000 else b.parallel(rounds, work=ns) as part:
-        low: Index = 0
-        high: Index = count
-        if not (rounds == 1 or ns < 30_000):
-            low = b.div(b.mul(part, count), rounds)
-            high = b.div(b.mul(b.add(part, 1), count), rounds)
+    with shares(b, count, ns) as (low, high):
         totals = b.scratch([c.count(c.rows) * lanes], register_type(c.arithmetic.total))
         flat = MemRefType(register_type(c.arithmetic.total), [DYNAMIC_INDEX])
         room = b.emit(memref.CastOp, [totals], flat)
@@ -153,13 +147,15 @@ class _Sums:
         x = [r.load(axis, place, self.lanes, count)[0] for r in left]
         y = [r.load(axis, place, self.lanes, count)[0] for r in right]
         pairs = [(u, v) for u in x for v in y]
-        return [self._product(u, v, s) for (u, v), s in zip(pairs, sums, strict=True)]
-
-    def _product(self, x: SSAValue, y: SSAValue, total: SSAValue) -> SSAValue:
-        b = self.b
-        if self.c.arithmetic.total.is_float:
-            return b.fma(x, y, total)
-        return b.addi(total, b.muli(x, y))
+        both = zip(pairs, sums, strict=True)
+        return [plus_product(self.b, self.c, u, v, s) for (u, v), s in both]
 
     def _plus(self, x: SSAValue, y: SSAValue) -> SSAValue:
         return self.b.addf(x, y) if self.c.arithmetic.total.is_float else self.b.addi(x, y)
+
+
+def plus_product(
+    b: FunctionBuilder, c: Contraction, x: SSAValue, y: SSAValue, total: SSAValue
+) -> SSAValue:
+    """`total + x * y` of real numbers, floats rounded once."""
+    return b.fma(x, y, total) if c.arithmetic.total.is_float else b.addi(total, b.muli(x, y))

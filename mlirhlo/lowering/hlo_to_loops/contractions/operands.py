@@ -220,7 +220,7 @@ class Reader:
     ) -> tuple[tuple[Coordinate, ...], SSAValue | None]:
         """Where neighbours along an axis are in the operand, and the lanes that are inside of it."""
         b = self.b
-        divisible = lanes if isinstance(start, SSAValue) or start % lanes == 0 else 1
+        divisible = lanes if isinstance(start, SSAValue) or start % max(lanes, 1) == 0 else 1
         coordinates = dict(self.coordinates)
         coordinates |= self._origins(axis, Coordinate(start, 1, None, divisible), lanes)
         mask = None if self.inside is None else b.broadcast(self.inside, lanes)

@@ -321,12 +321,15 @@ def iota(op: IotaOp, program: Program) -> Run:
 
 @evaluates("shuffle")
 def shuffle(op: ShuffleOp, inputs: Sequence[Any], frame: Frame) -> Value:
-    """Elements rotated towards higher indices, by the mode's shifts or by amounts given as operands.
+    """Elements rotated towards lower indices, by the mode's shifts or by amounts given as operands; or permuted:
+    each is the one at the place that the indices tell along the dimensions, a component each.
 
-    Raises HLO0307 for a mode other than `rotate`.
+    Raises HLO0307 for another mode. Source: XLA's pass that writes shuffles by slices and gathers.
     """
     mode = str(op.mode).lower() if op.mode is not None else ""
-    shifts = [int(number) for number in re.findall(r"-?[0-9]+", mode)]
+    if mode == "permute" and op.indices is not None:
+        return _permuted(np.asarray(inputs[0]), op.dimensions, op.indices.array)
+    shifts = [*op.shifts, *(int(number) for number in re.findall(r"-?[0-9]+", mode))]
     shifts = shifts or [int(amount) for amounts in inputs[1:] for amount in np.ravel(amounts)]
     if len(shifts) == 1:
         shifts *= len(op.dimensions)
@@ -334,6 +337,19 @@ def shuffle(op: ShuffleOp, inputs: Sequence[Any], frame: Frame) -> Value:
         raise error(
             "HLO0307",
             f"shuffle: mode {op.mode} of {len(op.dimensions)} dimensions has no meaning here",
-            help="the mode known is rotate, with one shift a dimension",
+            help="the modes known are rotate, with one shift a dimension, and permute, with indices",
         )
-    return np.roll(inputs[0], shifts, axis=op.dimensions)
+    return np.roll(inputs[0], [-shift for shift in shifts], axis=op.dimensions)
+
+
+def _permuted(x: Array, dimensions: Sequence[int], indices: Array) -> Array:
+    """Elements of `x` at `indices` along dimensions.
+
+    Indices have the rank of `x`, sizes of 1 standing for all, and one more dimension with a component for each of
+    `dimensions`, which one component may do without.
+    """
+    parts = indices if indices.ndim == x.ndim + 1 else indices[..., np.newaxis]
+    places = list(np.indices(x.shape, sparse=True))
+    for component, dim in enumerate(dimensions):
+        places[dim] = parts[..., component].astype(np.int64)
+    return x[tuple(np.broadcast_arrays(*places))]

@@ -390,9 +390,15 @@ DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
     Opcode(
         "shuffle",
         Arity.ANY,
-        (_DIMENSIONS, _a("mode", k.RAW, newer=True)),
+        (
+            _DIMENSIONS,
+            # `mode={rotate={shifts={1}}}`, or as newer XLA says it `mode=rotate, shifts={1}`, `mode=permute, indices=…`.
+            _a("mode", k.RAW_OR_WORD, newer=True),
+            _a("shifts", k.INTEGERS, newer=True),
+            _a("indices", k.LITERAL, newer=True),
+        ),
         newer=True,
-        summary="elements moved along dimensions, as by a rotation",
+        summary="elements moved along dimensions, by a rotation or to places that are told",
     ),
     Opcode(
         "slice",

@@ -61,11 +61,49 @@ def test_ops_that_convert_on_the_way(line: str, shapes: list, inputs: list, want
     assert got.astype(float).tolist() == want
 
 
-def test_shuffle_rotates() -> None:
-    got = one(
-        "f32[4] shuffle(p0), dimensions={0}, mode={rotate={shifts={1}}}", ["f32[4]"], [1, 2, 3, 4]
-    )
-    assert got.tolist() == [4, 1, 2, 3]
+@pytest.mark.parametrize("mode", ["mode={rotate={shifts={1}}}", "mode=rotate, shifts={1}"])
+def test_shuffle_rotates(mode: str) -> None:
+    got = one(f"f32[4] shuffle(p0), dimensions={{0}}, {mode}", ["f32[4]"], [1, 2, 3, 4])
+    assert got.tolist() == [2, 3, 4, 1]
+
+
+def test_shuffle_rotates_dimensions_by_their_own_shifts() -> None:
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    line = "f32[2,3] shuffle(p0), dimensions={1,0}, mode=rotate, shifts={2,-1}"
+    assert one(line, ["f32[2,3]"], x).tolist() == [[5, 3, 4], [2, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rest", "want"),
+    [
+        ("4", "dimensions={0}, mode=permute, indices=s32[4]{0} {3, 1, 0, 2}", [3, 1, 0, 2]),
+        (
+            "3,2",
+            "dimensions={0}, mode=permute, indices=s8[3,1] {{2}, {0}, {1}}",
+            [[4, 5], [0, 1], [2, 3]],
+        ),
+        (
+            "3,2",
+            (
+                "dimensions={1,0}, mode=permute, "
+                "indices=s32[3,2,2] {{{0,2},{1,0}}, {{0,0},{1,2}}, {{0,1},{1,1}}}"
+            ),
+            [[4, 1], [0, 5], [2, 3]],
+        ),
+        (
+            "2,2,2",
+            (
+                "dimensions={0,2}, mode=permute, "
+                "indices=s32[2,1,2,2] {{{{1,1},{1,0}}}, {{{0,1},{0,0}}}}"
+            ),
+            [[[5, 4], [7, 6]], [[1, 0], [3, 2]]],
+        ),
+    ],
+)
+def test_shuffle_permutes(sizes: str, rest: str, want: list) -> None:
+    shape = f"f32[{sizes}]"
+    x = np.arange(np.prod(np.shape(want)), dtype=np.float32).reshape(np.shape(want))
+    assert one(f"{shape} shuffle(p0), {rest}", [shape], x).tolist() == want
 
 
 def test_broadcast_in_any_order() -> None:

@@ -205,9 +205,14 @@ def read_raw_braces(cursor: Cursor) -> RawText:
     return RawText(cursor.json_dictionary())
 
 
+def read_raw_text(cursor: Cursor) -> RawText:
+    """Reads one `{…}` as `read_raw_braces` does, or one word. Raises `SyntaxProblem`."""
+    return read_raw_braces(cursor) if cursor.peek("{") else RawText(cursor.word())
+
+
 @irdl_attr_definition
 class RawTextAttr(TextAttr[RawText]):
     """A `RawText`."""
 
     name = "hlo.raw"
-    read = read_raw_braces
+    read = read_raw_text

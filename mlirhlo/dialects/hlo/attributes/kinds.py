@@ -53,7 +53,7 @@ from mlirhlo.dialects.hlo.attributes.dimensions import (
     WindowAttr,
 )
 from mlirhlo.dialects.hlo.attributes.groups import ReplicaGroupsAttr
-from mlirhlo.dialects.hlo.attributes.header import BooleansAttr, RawTextAttr
+from mlirhlo.dialects.hlo.attributes.header import BooleansAttr, RawTextAttr, read_raw_braces
 from mlirhlo.dialects.hlo.attributes.sharding import Sharding, ShardingAttr, read_sharding
 from mlirhlo.dialects.hlo.literal import LiteralAttr
 from mlirhlo.dialects.hlo.shapes import Shape, read_shape
@@ -283,7 +283,13 @@ STATISTICS = text_kind(StatisticsAttr)
 ORIGIN = text_kind(OriginAttr)
 RESULT_ACCURACY = text_kind(ResultAccuracyAttr)
 BOOLEANS = text_kind(BooleansAttr)
-RAW = text_kind(RawTextAttr)
+RAW = AttrKind(
+    "raw",
+    RawTextAttr,
+    lambda cursor: RawTextAttr(read_raw_braces(cursor)),
+    lambda v: str(cast(RawTextAttr, v).data),
+)
+RAW_OR_WORD = text_kind(RawTextAttr)
 
 DIRECTION = words("comparison direction", "EQ", "NE", "GE", "GT", "LE", "LT")
 COMPARISON_TYPE = words("comparison type", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED")

@@ -6,6 +6,7 @@ from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.attributes.dimensions import Padding, Slice
 from mlirhlo.dialects.hlo.attributes.header import RawText
+from mlirhlo.dialects.hlo.literal import Literal
 from mlirhlo.dialects.hlo.ops.base import (
     Instruction,
     Unary,
@@ -147,10 +148,12 @@ class SetDimensionSizeOp(Unary):
 
 @instruction("shuffle")
 class ShuffleOp(Instruction):
-    """Elements moved along dimensions, as by a rotation."""
+    """Elements moved along dimensions, by a rotation or to places that are told."""
 
     dimensions = ints_property()
     mode = value_property(RawText)
+    shifts = ints_property()
+    indices = value_property(Literal)
 
 
 @instruction("slice")

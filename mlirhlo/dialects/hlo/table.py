@@ -392,7 +392,7 @@ DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
         Arity.ANY,
         (
             _DIMENSIONS,
-            # `mode={rotate={shifts={1}}}`, or as newer XLA says it `mode=rotate, shifts={1}`, `mode=permute, indices=…`.
+            # `mode={rotate={shifts={1}}}`; newer XLA: `mode=rotate, shifts={1}` and `mode=permute, indices=…`.
             _a("mode", k.RAW_OR_WORD, newer=True),
             _a("shifts", k.INTEGERS, newer=True),
             _a("indices", k.LITERAL, newer=True),

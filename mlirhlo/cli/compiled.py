@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mlirhlo.cli.report import usage_error
 from mlirhlo.lowering.observer import SILENT, Observer
 
 if TYPE_CHECKING:
@@ -19,16 +18,6 @@ if TYPE_CHECKING:
 
 CPU = "CPU"
 """The platform's name, as XLA's tools say it."""
-
-
-def use_threads(count: int) -> None:
-    """Sets the threads of compiled code. Raises `UsageError` HLO0502."""
-    from mlirhlo.runtime.threads import set_thread_count
-
-    try:
-        set_thread_count(count)
-    except ValueError:
-        raise usage_error(f"--threads={count}: at least one is needed") from None
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mlirhlo.cli import inputs as files
-from mlirhlo.cli.compiled import CPU, use_threads
+from mlirhlo.cli.compiled import CPU
 from mlirhlo.cli.options import help_text, parse
 from mlirhlo.cli.report import (
     CURRENT_INPUT,
@@ -64,11 +64,11 @@ def _run(argv: Sequence[str]) -> int:
         if options.platform != CPU and getattr(options, name):
             raise usage_error(f"--{name} needs --platform={CPU}")
     if options.threads:
-        use_threads(options.threads)
+        from mlirhlo.runtime.threads import set_thread_count
+
+        set_thread_count(options.threads)
     reference = _reference(options)
     files.check_format(options.input_format)
-    if options.iterations < 1:
-        raise usage_error(f"--iterations={options.iterations}: at least one is needed")
     one_only = [
         name
         for name in ("input_npz", "output_npz", "input_literals_file", "output_literals_file")

@@ -254,7 +254,7 @@ def test_elided_constants_are_refused(tool: Tool) -> None:
         (["--platform=Interpreter", "--input_npz=x", "a", "b"], 2, "goes with one module, 2"),
         (["--platform=Interpreter", "--input_format=hol", "-"], 2, "unknown format 'hol'"),
         (["--platform=Interpreter", "nosuch.hlo"], 1, "cannot read 'nosuch.hlo'"),
-        (["--platform=Interpreter", "--iterations=0", "-"], 2, "at least one is needed"),
+        (["--platform=Interpreter", "--iterations=0", "-"], 2, "at least 1 is wanted"),
     ],
 )
 def test_mistake(argv: list[str], code: int, message: str, tool: Tool) -> None:

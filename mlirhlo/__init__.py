@@ -1,4 +1,4 @@
-"""mlirhlo: read, run, transform, bisect and reduce XLA's HLO, in Python, on xDSL.
+"""mlirhlo: read, check, run, compile and transform XLA's HLO, in Python, on xDSL.
 
     >>> module = mlirhlo.parse("f32[2] add(f32[2] x, f32[2] y)")
     >>> module([1, 2], [3, 4])
@@ -43,7 +43,8 @@ __all__ = [
 class Module:
     """An HLO module: callable, printable, and open to passes.
 
-    Made by `load` and `parse`, or around any `builtin.module` of the hlo dialect.
+    Made by `load` and `parse`, or around any `builtin.module` of the hlo dialect. Raises `HloError`
+    HLO0508 for anything else.
     """
 
     __slots__ = ("_made", "loaded", "op")
@@ -54,6 +55,15 @@ class Module:
     """The file it came from, with the arguments of a snapshot; None for other modules."""
 
     def __init__(self, op: ModuleOp, loaded: Loaded | None = None) -> None:
+        from xdsl.dialects.builtin import ModuleOp
+
+        if not isinstance(op, ModuleOp):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise _wrong_type(
+                "a module",
+                "a builtin.module",
+                op,
+                "mlirhlo.load reads a file, mlirhlo.parse a text",
+            )
         self.op, self.loaded = op, loaded
         self._made: dict[object, ModuleOp] = {}
 
@@ -119,7 +129,7 @@ class Module:
         """
         from mlirhlo.formats import to_bytes
 
-        if format in ("hlo", "txt", "text") and options is None:
+        if options is None and str(format) in ("hlo", "txt", "text"):
             from mlirhlo.formats.hlo_text import PrintOptions
 
             options = PrintOptions(large_constants=True)
@@ -191,6 +201,8 @@ class Module:
         """As a call, with the device's numbers and a hook told of every instruction."""
         from mlirhlo.interp.engine import Interpreter
 
+        if hook is not None and not callable(hook):
+            raise _wrong_type("hook", "a function", hook)
         result = Interpreter(self._for(arguments), hook=hook).run(
             arguments, replica=replica, partition=partition
         )
@@ -208,6 +220,12 @@ class Module:
         from mlirhlo.debug.replay import Inputs, run
         from mlirhlo.interp.device_counts import device_counts
 
+        for one in per_device:
+            if not isinstance(one, list | tuple):
+                raise _wrong_type("on_devices", "lists of arguments, one for each device", one)
+        for number in (replicas, partitions):
+            if not isinstance(number, int) or number < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise _wrong_type("replicas and partitions", "numbers of devices", number)
         counts = device_counts(self.hlo)
         replicas = replicas or counts.replicas
         partitions = partitions or counts.partitions
@@ -231,6 +249,12 @@ class Module:
         from mlirhlo.interp.values import value_of_literal
 
         return value_of_literal(stored)
+
+
+def _wrong_type(what: str, wanted: str, given: object, help: str | None = None) -> Exception:
+    from mlirhlo.diagnostics import wrong_type
+
+    return wrong_type(what, wanted, given, help)
 
 
 def _plain(value: Any) -> Any:
@@ -260,6 +284,8 @@ def parse(text: str, format: str | None = None) -> Module:
     """
     from mlirhlo.formats import load as load_any
 
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise _wrong_type("parse", "a string", text, "mlirhlo.load reads bytes and files")
     return _module(load_any(text.encode("utf-8", "surrogateescape"), format, name="<string>"))
 
 
@@ -302,11 +328,15 @@ def compile(  # noqa: A001  # numba's, torch's and re's word for it
     HLO0440. `options` are XLA's debug options, which go over the flags of
     the environment (`{"xla_dump_to": "dumps"}`). The interpreter never steps in: raises `HloError` HLO0432
     and HLO0435 for what has no code, HLO0437 for an unknown platform, HLO0524 for options that do
-    not fit, HLO0520 and HLO0521 for flags that do not.
+    not fit, HLO0520 and HLO0521 for flags that do not, HLO0508 for arguments of other types.
     """
     from mlirhlo.debug.dump import flags_for
     from mlirhlo.runtime.compiler import compile_module
 
+    if not isinstance(level, int) or not 0 <= level <= 3:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise _wrong_type("level", "a number from 0 to 3", level)
+    if options is not None and not hasattr(options, "items"):
+        raise _wrong_type("options", "a dict of XLA's flags", options)
     made = module if isinstance(module, Module) else load(module)
     flags, program = flags_for(options), made.stablehlo
     return compile_module(
@@ -324,10 +354,14 @@ def register_custom_call(target: str, function: Meaning) -> None:
     """Gives custom calls of `target` a meaning: `function(op, inputs, frame)` returns the result.
 
     `inputs` are numpy arrays in logical order, tuples of them for tuples; the result has to fit
-    `op.shape`. A second registration replaces the first.
+    `op.shape`. A second registration replaces the first. Raises `HloError` HLO0508 for other types.
     """
     from mlirhlo.interp.custom_calls import register_custom_call as register
 
+    if not isinstance(target, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise _wrong_type("target", "the name of custom calls", target)
+    if not callable(function):
+        raise _wrong_type("function", "a function of (op, inputs, frame)", function)
     register(target, function)
 
 

@@ -134,8 +134,20 @@ def error(code: str, message: str, place: Place | None = None, help: str | None 
     return HloError(Diagnostic(code, message, place, help=help))
 
 
+class HloTypeError(HloError, TypeError):
+    """A value of a type, or a kind of value, that cannot be used here."""
+
+
+def wrong_type(what: str, wanted: str, given: object, help: str | None = None) -> HloTypeError:
+    """The error HLO0508: the argument `what` of a Python function wants something else."""
+    got = "None" if given is None else type(given).__name__
+    return HloTypeError(Diagnostic("HLO0508", f"{what}: expects {wanted}, got {got}", help=help))
+
+
 def explain(code: str) -> str:
     """The page of `code`. Raises `HloError` HLO0501 when there is none."""
+    if not isinstance(code, str):  # pyright: ignore[reportUnnecessaryIsInstance]  from outside
+        raise wrong_type("explain", "a code such as 'HLO0102'", code)
     page = resources.files("mlirhlo") / "explain" / f"{code}.md"
     if not (code.startswith("HLO") and code[3:].isdigit() and page.is_file()):
         raise error("HLO0501", f"no error code {code!r}", help="codes look like HLO0102")

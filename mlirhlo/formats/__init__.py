@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, TypeAlias
 
-from mlirhlo.diagnostics import Place, SourceText, error
+from mlirhlo.diagnostics import Place, SourceText, error, wrong_type
 from mlirhlo.formats.files import write_file
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "Loaded", "Source", "load", "read_file", "to_bytes", "write", "write_file"]
 
-Source: TypeAlias = "str | os.PathLike[str] | bytes | IO[bytes]"
+Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]"
 """A path, the content itself, or an open binary file."""
 
 FORMATS: Mapping[str, tuple[str, str | None]] = {
@@ -199,10 +199,7 @@ def _forced(data: bytes, is_gzip: bool, format: str) -> Sniffed:
     """What the user says the data are."""
     from mlirhlo.formats.sniff import Container, Format, Sniffed, sniff_plain
 
-    if format not in FORMATS:
-        raise error(
-            "HLO0502", f"unknown format '{format}'", help=f"formats are {', '.join(FORMATS)}"
-        )
+    _check_format(format)
     format_name, container_name = FORMATS[format]
     kind = Format[format_name]
     if kind not in (Format.PROTO, Format.PROTO_TEXT, Format.PROTO_JSON):
@@ -229,11 +226,16 @@ def _unknown(data: bytes, name: str) -> Exception:
 
 
 def read_file(source: Source) -> tuple[bytes, str]:
-    """Content and name of a file. Raises `HloError` HLO0503 with the nearest name there is."""
-    if isinstance(source, bytes):
-        return source, "<input>"
+    """Content and name of a file. Raises `HloError` HLO0503 with the nearest name there is, and
+    HLO0508 for what is no source."""
+    if isinstance(source, bytes | bytearray | memoryview):
+        return bytes(source), "<input>"
     if not isinstance(source, str | os.PathLike):
-        return source.read(), str(getattr(source, "name", "<input>"))
+        data: object = source.read() if hasattr(source, "read") else source
+        if not isinstance(data, bytes):
+            advice = "open the file with mode 'rb'" if isinstance(data, str) else None
+            raise wrong_type("load", "a path, bytes or an open binary file", source, advice)
+        return data, str(getattr(source, "name", "<input>"))
     path = os.fspath(source)
     try:
         with open(path, "rb") as file:
@@ -242,7 +244,7 @@ def read_file(source: Source) -> tuple[bytes, str]:
         raise error(
             "HLO0503",
             f"cannot read '{path}': {problem.strerror or problem}",
-            help=_nearest_file(path),
+            help="mlirhlo.parse reads a text" if "\n" in path else _nearest_file(path),
         ) from None
     except ValueError as problem:  # a NUL in the name
         raise error("HLO0503", f"cannot read {path!r}: {problem}") from None
@@ -269,6 +271,13 @@ def _nearest_file(path: str) -> str | None:
 # ---------------------------------------------------------------- writing
 
 
+def _check_format(format: object) -> None:
+    if not isinstance(format, str) or format not in FORMATS:
+        raise error(
+            "HLO0502", f"unknown format '{format}'", help=f"formats are {', '.join(FORMATS)}"
+        )
+
+
 def to_bytes(
     module: ModuleOp,
     format: str = "hlo",
@@ -284,10 +293,7 @@ def to_bytes(
     """
     from mlirhlo.formats.sniff import Container, Format
 
-    if format not in FORMATS:
-        raise error(
-            "HLO0502", f"unknown format '{format}'", help=f"formats are {', '.join(FORMATS)}"
-        )
+    _check_format(format)
     format_name, container_name = FORMATS[format]
     kind = Format[format_name]
     if kind not in (Format.MLIR_TEXT, Format.MLIR_BYTECODE) and not holds_hlo(module):
@@ -355,6 +361,8 @@ def write(
 
     Raises `HloError`: HLO0503 when the file cannot be written, and as `to_bytes` does.
     """
+    if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise wrong_type("save", "a path", path)
     path = os.fspath(path)
     is_gzip = path.endswith(".gz")
     extension = os.path.splitext(path.removesuffix(".gz"))[1]

@@ -121,6 +121,8 @@ def _as_array(given: object, type_: PrimitiveType, what: str) -> Array:
         except (BufferError, RuntimeError, TypeError, ValueError):
             pass  # another device, or a type DLPack lacks: `__array__` may still do
     try:
+        if given is None:
+            raise TypeError("None is no number")  # numpy's answer is NaN
         if hasattr(given, "__array__"):
             return np.asarray(cast(Any, given))
         return np.asarray(cast(Any, given), dtype=type_.dtype)
@@ -131,14 +133,16 @@ def _as_array(given: object, type_: PrimitiveType, what: str) -> Array:
 
 
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+_NO_NUMBER = -1
 
 
 def _kind_of(dtype: np.dtype[Any]) -> int:
     """Bool, integer, float, complex as 0 to 3; ml_dtypes' types by their names."""
-    if dtype.kind in _RANK and dtype.kind != "V":
+    if dtype.kind in _RANK:
         return _RANK[dtype.kind]
-    name = dtype.name
-    return 1 if name.startswith(("int", "uint")) else 2
+    if dtype.kind != "V" or dtype.type is np.void:
+        return _NO_NUMBER  # objects, strings, dates, records
+    return 1 if dtype.name.startswith(("int", "uint")) else 2
 
 
 def _converted(array: Array, type_: PrimitiveType, what: str) -> Array:
@@ -146,7 +150,7 @@ def _converted(array: Array, type_: PrimitiveType, what: str) -> Array:
     if array.dtype == dtype:
         return array
     kind, wanted = _kind_of(array.dtype), _kind_of(dtype)
-    if kind == wanted or (kind == 1 and wanted == 1):
+    if kind == wanted:
         with np.errstate(all="ignore"):
             result = array.astype(dtype)
         if wanted != 1 or bool(np.all(result.astype(array.dtype) == array)):

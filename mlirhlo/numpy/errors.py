@@ -13,12 +13,9 @@ import sys
 from types import FrameType
 
 from mlirhlo.diagnostics import Diagnostic, HloError, Place
+from mlirhlo.diagnostics import HloTypeError as HloTypeError
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-
-
-class HloTypeError(HloError, TypeError):
-    """A value of a type, or a kind of value, that cannot be used here."""
 
 
 class HloValueError(HloError, ValueError):

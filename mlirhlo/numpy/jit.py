@@ -15,6 +15,7 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from operator import index
 from typing import TYPE_CHECKING, Any, cast
 
 from mlirhlo.debug.options.jax_era import jax_settings
@@ -195,13 +196,18 @@ class Jitted:
                 f"jit: no platform {platform!r}",
                 help=f"one of {', '.join(PLATFORMS)}",
             )
+        try:
+            self._python = inspect.signature(function)
+        except (TypeError, ValueError):
+            raise problem(
+                HloTypeError, "HLO0623", f"jit: expects a function of Python's, got {function!r}"
+            ) from None
         functools.update_wrapper(self, function)
         self.platform = platform
         self._compiler_options = compiler_options
         self._function = function
         inner = function.func if isinstance(function, functools.partial) else function
         self._name: str = getattr(inner, "__name__", type(inner).__name__)
-        self._python = inspect.signature(function)
         positional = [
             p.name
             for p in self._python.parameters.values()
@@ -391,7 +397,13 @@ def _names(given: str | Sequence[str]) -> tuple[str, ...]:
 
 def _by_number(numbers: int | Sequence[int], names: list[str], what: str) -> set[str]:
     found: set[str] = set()
-    for number in (numbers,) if isinstance(numbers, int) else numbers:
+    try:
+        all_of_them = [index(n) for n in ((numbers,) if isinstance(numbers, int) else numbers)]
+    except TypeError:
+        raise problem(
+            HloTypeError, "HLO0623", f"jit: {what} is a number or several, not {numbers!r}"
+        ) from None
+    for number in all_of_them:
         if not -len(names) <= number < len(names):
             raise problem(
                 HloValueError,

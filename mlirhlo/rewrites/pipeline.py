@@ -16,7 +16,7 @@ from xdsl.utils.arg_spec import ArgSpec
 from xdsl.utils.arg_spec import parse_pipeline as parse_specs
 from xdsl.utils.exceptions import ArgSpecParseError
 
-from mlirhlo.diagnostics import error
+from mlirhlo.diagnostics import error, wrong_type
 from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.module import Facts, HloModule
 from mlirhlo.rewrites.control import PassControl, rewrites
@@ -88,8 +88,11 @@ class PipelineResult:
 def parse_pipeline(text: str) -> tuple[ModulePass, ...]:
     """Passes of `a,b{option=value other=1,2}`.
 
-    Raises `HloError`: HLO0400 for a syntax error, HLO0401 for an unknown pass, HLO0402 for wrong options.
+    Raises `HloError`: HLO0400 for a syntax error, HLO0401 for an unknown pass, HLO0402 for wrong
+    options, HLO0508 for what is no string.
     """
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]  from outside
+        raise wrong_type("passes", "a string", text, 'write "cse,dce{option=value}"')
     known = list_passes()
     try:
         specs = list(parse_specs(text))

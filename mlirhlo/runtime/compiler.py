@@ -106,7 +106,7 @@ def _objects(
 
 def check_platform(platform: str) -> None:
     """Raises `HloError` HLO0437."""
-    if platform.lower() not in PLATFORMS:
+    if str(platform).lower() not in PLATFORMS:
         raise error(
             "HLO0437",
             f"nothing compiles for platform {platform!r}",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable
 from pathlib import Path
 
 import ml_dtypes
@@ -10,7 +12,7 @@ import pytest
 from support import DATA
 
 import mlirhlo
-from mlirhlo.diagnostics import HloError
+from mlirhlo.diagnostics import HloError, explain
 
 ADD = "f32[2] add(f32[2] x, f32[2] y)"
 SNAPSHOT = DATA / "dumps" / "cpu" / "module_0000.jit_mlp.snapshot.1448476478.pb"
@@ -191,3 +193,88 @@ def test_custom_calls_get_a_meaning_from_python() -> None:
     call = 'custom-call(x), custom_call_target="test.twice"'
     module = mlirhlo.parse(f"ENTRY e {{ x = f32[2] parameter(0)  ROOT y = f32[2] {call} }}")
     assert module([1, 2]).tolist() == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda: mlirhlo.load(None),
+            "load: expects a path, bytes or an open binary file, got None",
+        ),
+        (lambda: mlirhlo.load(io.StringIO(ADD)), "open the file with mode 'rb'"),
+        (lambda: mlirhlo.run(3), "load: expects a path, bytes or an open binary file, got int"),
+        (lambda: mlirhlo.compile([ADD]), "load: expects .* got list"),
+        (lambda: mlirhlo.parse(ADD.encode()), "mlirhlo.load reads bytes and files"),
+        (lambda: mlirhlo.opt("m.hlo", "cse"), "expects a builtin.module, got str"),
+        (
+            lambda: mlirhlo.parse(ADD).opt(["cse", "dce"]),
+            'passes: expects a string, got list\nhelp: write "cse',
+        ),
+        (lambda: mlirhlo.parse(ADD).save(None), "save: expects a path, got None"),
+        (
+            lambda: mlirhlo.parse(ADD).run([1, 2], [3, 4], hook=1),
+            "hook: expects a function, got int",
+        ),
+        (
+            lambda: mlirhlo.parse(ADD).on_devices(np.zeros(2), np.zeros(2)),
+            "lists of arguments, one for each",
+        ),
+        (
+            lambda: mlirhlo.parse(ADD).on_devices([[1, 2], [3, 4]], replicas=-1),
+            "numbers of devices",
+        ),
+        (
+            lambda: mlirhlo.compile(mlirhlo.parse(ADD), level=7),
+            "level: expects a number from 0 to 3",
+        ),
+        (
+            lambda: mlirhlo.compile(mlirhlo.parse(ADD), options="xla_dump_to=d"),
+            "a dict of XLA's flags",
+        ),
+        (lambda: mlirhlo.register_custom_call(len, "f"), "target: expects the name"),
+        (lambda: mlirhlo.register_custom_call("f", "g"), "function: expects a function of"),
+        (lambda: explain(102), "explain: expects a code such as 'HLO0102', got int"),
+    ],
+)
+def test_arguments_of_wrong_types(call: Callable[[], object], said: str) -> None:
+    with pytest.raises(HloError, match=said) as caught:
+        call()
+    assert caught.value.code == "HLO0508"
+    assert isinstance(caught.value, TypeError)
+
+
+def test_wrong_names_in_place_of_formats_and_platforms() -> None:
+    module = mlirhlo.parse(ADD)
+    for wrong in (None, 3, {}):
+        with pytest.raises(HloError, match="unknown format"):
+            module.as_text(wrong)
+    with pytest.raises(HloError, match="nothing compiles for platform None"):
+        mlirhlo.compile(module, None)
+    with pytest.raises(HloError, match="parse reads a text"):
+        mlirhlo.load("HloModule m\n\nENTRY e {}")
+
+
+def test_bytes_of_any_kind_are_read() -> None:
+    for source in (bytearray(ADD.encode()), memoryview(ADD.encode()), io.BytesIO(ADD.encode())):
+        assert mlirhlo.load(source)([1, 2], [3, 4]).tolist() == [4, 6]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        np.array([1, None], object),
+        np.array(["a", "b"]),
+        np.array(["2020-01-01", "2020-01-02"], "M8[D]"),
+        np.zeros(2, [("field", "f4")]),
+    ],
+    ids=lambda wrong: str(getattr(wrong, "dtype", wrong)),
+)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_is_no_number_is_no_argument(wrong: object, compiled: bool) -> None:
+    module = mlirhlo.parse("f32[] negate(f32[] x)" if wrong is None else ADD)
+    function = mlirhlo.compile(module) if compiled else module
+    with pytest.raises(HloError, match="parameter 0") as caught:
+        function(*[wrong] * (1 if wrong is None else 2))
+    assert caught.value.code == "HLO0303"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from support import ROOT
 
 from mlirhlo.cli import mosaic_run, run_hlo_module
 
@@ -54,3 +57,13 @@ def test_value(
     file.write_text(text)
     assert main(["--platform=Interpreter", flag, str(file)][main is mosaic_run.main :]) == code
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["--list-passes"], ["-p", "algsimp", "-"]])
+def test_without_docstrings(words: list[str]) -> None:
+    """`python -OO` has no pages of passes, but the passes."""
+    command = [sys.executable, "-OO", "-m", "mlirhlo.cli.hlo_opt", *words]
+    done = subprocess.run(command, input=SMALL, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "negate" in done.stdout or "algsimp" in done.stdout

@@ -79,6 +79,18 @@ def test_structures() -> None:
     assert mlirhlo.jit(lambda *xs, **named: xs[1] + named["a"])(1, 2, a=3).tolist() == 5
 
 
+@pytest.mark.parametrize("wrong", [3, "name", int])
+def test_what_is_no_function(wrong: object) -> None:
+    with pytest.raises(TypeError, match=r"HLO0623.*expects a function of Python's"):
+        mlirhlo.jit(wrong)
+
+
+@pytest.mark.parametrize("wrong", ["0", None, [0.5], {"x": 1}])
+def test_numbers_of_arguments_are_whole(wrong: object) -> None:
+    with pytest.raises(TypeError, match=r"HLO0623.*static_argnums is a number or several"):
+        mlirhlo.jit(lambda x: x, static_argnums=wrong)
+
+
 def test_static_arguments_and_names() -> None:
     calls: list[str] = []
 

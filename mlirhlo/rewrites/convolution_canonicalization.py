@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -40,17 +41,32 @@ def convolution_of_other_order(op: ConvolutionOp, rewriter: Rewriter) -> None:
     given = tuple(range(rank))
     if x_order == w_order == y_order == given:
         return
-    b = Builder(op, rewriter)
-    x, w = op.inputs
     spatial = given[1:-1]
     canonical = ConvolutionDimensionNumbers(
         0, rank - 1, spatial, rank - 2, rank - 1, given[:-2], 0, rank - 1, spatial
     )
+    in_orders(op, rewriter, (x_order, w_order, y_order), canonical)
+
+
+def in_orders(
+    op: ConvolutionOp,
+    rewriter: Rewriter,
+    orders: tuple[Sequence[int], Sequence[int], Sequence[int]],
+    labels: ConvolutionDimensionNumbers,
+) -> None:
+    """A convolution of arrays whose dimensions stand in other `orders`, input, kernel and output: they are
+    transposed. `labels`: what they are there."""
+    b = Builder(op, rewriter)
+    x_order, w_order, y_order = map(tuple, orders)
     kept = {k: v for k, v in op.properties.items() if k not in ("metadata", "sharding", "origin")}
-    kept["dim_labels"] = ConvolutionDimensionNumbersAttr(canonical)
+    kept["dim_labels"] = ConvolutionDimensionNumbersAttr(labels)
     kept.pop("control_predecessors", None)
     shape = sized(array(op), [array(op).dimensions[d] for d in y_order])
-    left, right = b.transpose(x, x_order), b.transpose(w, w_order)
+    given = tuple(range(len(y_order)))
+    left, right = (
+        v if order == given else b.transpose(v, order)
+        for v, order in zip(op.inputs, (x_order, w_order), strict=True)
+    )
     made = b(ConvolutionOp, left, right, shape=shape, **kept)
     back = tuple(y_order.index(d) for d in given)
     b.like(TransposeOp, made, dimensions=integers(back))

@@ -135,6 +135,7 @@ _BUILTIN: Mapping[str, str] = {
     "convolution-canonicalization": (
         "convolution_canonicalization:ConvolutionCanonicalizationPass"
     ),
+    "convolution-features-last": "convolution_features_last:ConvolutionFeaturesLastPass",
     "convolution-group-converter": "convolution_group_converter:ConvolutionGroupConverterPass",
     "reduce-window-rewriter": "reduce_window_rewriter:ReduceWindowRewriterPass",
     "stochastic_convert_decomposer": (

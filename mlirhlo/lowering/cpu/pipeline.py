@@ -22,6 +22,7 @@ from mlirhlo.rewrites.algsimp import AlgebraicSimplifierPass
 from mlirhlo.rewrites.batchnorm_expander import BatchNormExpanderPass
 from mlirhlo.rewrites.call_inliner import CallInlinerPass
 from mlirhlo.rewrites.cloning import clone_module
+from mlirhlo.rewrites.convolution_features_last import ConvolutionFeaturesLastPass
 from mlirhlo.rewrites.cse import CsePass
 from mlirhlo.rewrites.custom_call_expander import CustomCallExpanderPass
 from mlirhlo.rewrites.dce import DcePass
@@ -73,6 +74,7 @@ def passes(*, has_layouts: bool = False) -> tuple[HloPass, ...]:
         TupleSimplifierPass(),
         WhileLoopUnrollerPass(),
         TupleSimplifierPass(),
+        ConvolutionFeaturesLastPass(),
         AlgebraicSimplifierPass(only=rules, executing_on_cpu=True, is_layout_sensitive=has_layouts),
         CsePass(is_layout_sensitive=True),
         DcePass(),

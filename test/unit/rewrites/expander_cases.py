@@ -179,6 +179,36 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
             ),
         )
     },
+    "convolution-features-last": {
+        "space_is_last": (
+            lines(
+                "x: T[2,9,8,7]",
+                "w: T[17,9,3,2]",
+                "T[2,17,4,6] convolution(x, w), window={size=3x2 stride=2x1 pad=1_1x0_0}, "
+                "dim_labels=bf01_oi01->bf01",
+                types=(*WIDE, "s32", "c64"),
+            ),
+            lines(
+                "x: T[3,4,9]",
+                "g: T[3,16,9]",
+                "T[16,4,3] convolution(x, g), window={size=9 pad=1_1}, dim_labels=fb0_io0->fb0",
+                types=WIDE,
+            ),
+            lines(
+                "x: T[4,9,3]",
+                "w: T[9,20,2]",
+                "T[5,4,20] convolution(x, w), window={size=2 pad=0_3 lhs_dilate=2 rhs_dilate=3 "
+                "rhs_reversal=1}, dim_labels=bf0_io0->0bf",
+                types=WIDE,
+            ),
+            lines(
+                "x: T[2,7,16]",
+                "w: T[3,16,16]",
+                "T[2,7,16] convolution(x, w), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f",
+                fires=False,
+            ),
+        )
+    },
     "stochastic_convert_decomposer": {
         "stochastic_convert_to_integers": (
             *(

@@ -17,6 +17,8 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: 2px 12px 2px 0; vertical-align: top; }
 th, td { border-bottom: 1px solid #8883; }
+h1 { overflow-wrap: anywhere; }
+div { scroll-margin-top: 3rem; }
 a { display: inline-block; max-width: 56ch; overflow-wrap: break-word; vertical-align: top; }
 th { font-weight: 600; position: sticky; top: 0; background: Canvas; }
 td.n, th.n { text-align: right; white-space: nowrap; }
@@ -24,6 +26,7 @@ details { margin: .6rem 0; border: 1px solid #8884; border-radius: 8px; padding:
 summary { cursor: pointer; font-weight: 600; }
 .main { background: #f5b94122; } .faint { opacity: .65; }
 .add { color: #1e8e3e; } .gone { color: #d93025; } .alter { color: #c77700; }
+@media (max-width: 50rem) { div { overflow-x: auto; } }
 """
 
 
@@ -34,6 +37,7 @@ def print_report(dump: Dump) -> str:
     return "".join(
         (
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
             f"<title>Dumps</title><style>{_STYLE}</style></head><body>\n",
             f"<h1>Dumps in {_text(dump.folder)}</h1>\n",
@@ -53,7 +57,7 @@ def _modules(dump: Dump) -> Iterator[str]:
     main = dump.main
     if main is not None:
         yield f"<p>Likely the program: <b>{_text(main[0].label)}</b> ({_text(main[1])}).</p>\n"
-    yield "<table><tr><th>module<th>platform"
+    yield "<div><table><tr><th>module<th>platform"
     yield "".join(
         f'<th class="n">{title}'
         for title in ("passes", "instructions", "files", "bytes", "seconds")
@@ -71,11 +75,12 @@ def _modules(dump: Dump) -> Iterator[str]:
         where = f'<span class="faint">{_text(module.directory)}/</span>' if module.directory else ""
         yield f'<tr{mark}><td>{where}<a href="#m{number}">{_text(module.label)}</a><td>{_text(module.platform)}'
         yield "".join(f'<td class="n">{cell}' for cell in cells)
-    yield "</table>\n"
+    yield "</table></div>\n"
 
 
 def _module(number: int, module: DumpedModule) -> Iterator[str]:
-    yield f'<details id="m{number}"><summary>{_text(module.label)}</summary>\n'
+    # Browsers open what a link leads into; the element itself would stay closed.
+    yield f'<details><summary>{_text(module.label)}</summary><div id="m{number}">\n'
     found = list(changes(module))
     if found:
         yield "<h3>What changed when</h3><table><tr><th>step<th>pass<th>pipeline"
@@ -85,7 +90,7 @@ def _module(number: int, module: DumpedModule) -> Iterator[str]:
     yield '<h3>Files</h3><table><tr><th>file<th class="n">bytes<th>what it is'
     for file in module.files:
         yield f'<tr><td>{_link(file.path)}<td class="n">{file.size_bytes}<td>{_text(file.name.meaning)}'
-    yield "</table></details>\n"
+    yield "</table></div></details>\n"
 
 
 def _change(change: PassChange) -> str:
@@ -109,10 +114,10 @@ def _change(change: PassChange) -> str:
 
 def _others(dump: Dump) -> Iterator[str]:
     if dump.others:
-        yield f"<details><summary>{len(dump.others)} other files</summary><table>"
+        yield f"<details><summary>{len(dump.others)} other files</summary><div><table>"
         for file in dump.others:
             yield f'<tr><td>{_link(file.path)}<td class="n">{file.size_bytes}'
-        yield "</table></details>\n"
+        yield "</table></div></details>\n"
 
 
 def _link(path: str, text: str = "") -> str:

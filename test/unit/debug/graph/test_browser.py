@@ -9,6 +9,8 @@ from large_modules import flat_module, layered_module
 from support import CORPUS, DATA, needs_shared
 
 from mlirhlo.debug.graph import GraphOptions, Stage, render
+from mlirhlo.debug.index.folder import read_folder
+from mlirhlo.debug.index.report import print_report
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.formats import load
 from mlirhlo.formats.hlo_text import parse_module
@@ -358,3 +360,42 @@ def test_colours_by_buffer(mlp: Page) -> None:
     assert "parameter" in mlp.text("#legend")
     search(mlp, "reduce_divide_fusion")
     assert "allocation" in mlp.text("#instruction")
+
+
+def narrow(page: Page, width: int) -> None:
+    """A window as wide as a telephone's; 0 for the usual one."""
+    name = "setDeviceMetricsOverride" if width else "clearDeviceMetricsOverride"
+    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False} if width else {}
+    page.driver.execute_cdp_cmd(f"Emulation.{name}", size)
+
+
+FITS = "return document.documentElement.scrollWidth <= innerWidth"
+
+
+def test_a_narrow_window_has_all_of_the_page(staged: Page) -> None:
+    narrow(staged, 390)
+    try:
+        assert staged.run(FITS)
+        staged.click("#help")
+        staged.press("\ue00c")
+        search(staged, "exp.0")
+        assert selected(staged) == "exp.0"
+        assert staged.run("return document.querySelector('#instruction h2').checkVisibility()")
+    finally:
+        narrow(staged, 0)
+
+
+def test_a_report_fits_and_its_links_open_what_they_lead_to(page: Page, tmp_path: Path) -> None:
+    path = tmp_path / "dump.html"
+    path.write_text(print_report(read_folder(str(CPU))))
+    page.driver.get(path.as_uri())
+    narrow(page, 390)
+    try:
+        assert page.run(FITS)
+        shown = "return document.querySelector('details h3').checkVisibility()"
+        assert not page.run(shown)
+        page.click("a[href='#m0']")
+        page.until(shown)
+        assert page.run(FITS)
+    finally:
+        narrow(page, 0)

@@ -25,7 +25,7 @@ from mlirhlo.rewrites.fusion.groups import (
     paths_under,
     readers_in,
 )
-from mlirhlo.rewrites.fusion.spaces import FoldKind, Rows
+from mlirhlo.rewrites.fusion.spaces import FoldKind, Rows, major_to_minor
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,10 @@ class Admission:
 
 _ONLY_AS_OUTPUT = frozenset({"concatenate", "copy", "pad", "reverse", "transpose"})
 """Moves that are computed with others only as the last step: there are fast kernels for that."""
+
+_FEW_COLUMNS = 8
+"""What is computed from sums while they are near goes in vectors of their columns: of fewer, most lanes
+would do nothing."""
 
 
 def admit(group: Group, node: Node, kinds: Kinds) -> Admission | Refusal:
@@ -236,6 +240,7 @@ def _product(
     group: Group, node: Node, paths: tuple[Path, ...], kinds: Kinds
 ) -> Admission | Refusal:
     form = group.form
+    assert node.shape is not None
     if not kinds.products:
         return Refusal("product", f"`{node.opcode}` is a kernel of its own")
     if form.product is not None:
@@ -246,6 +251,14 @@ def _product(
         return Refusal("product", f"it is not read element by element from `{node.opcode}`")
     if len(group.outputs) > 1:
         return Refusal("product", f"the fusion around a `{node.opcode}` has one output")
+    columns = node.shape.dimensions[major_to_minor(node.shape)[-1]] if node.shape.rank else 1
+    if columns < _FEW_COLUMNS:
+        members = (m for m in group.members if m.is_expensive and m.role is Role.ELEMENTWISE)
+        if dear := next(members, None):
+            why = (
+                f"`{dear.opcode}` goes in whole vectors, and `{node.opcode}` has {columns} columns"
+            )
+            return Refusal("product", why)
     return Admission(replace(form, kind=Kind.OUTPUT, product=node), paths)
 
 

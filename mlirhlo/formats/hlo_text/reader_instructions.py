@@ -12,10 +12,10 @@ from mlirhlo.dialects.hlo.attributes.base import integer, string, symbol, symbol
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr, read_literal
 from mlirhlo.dialects.hlo.module import set_source, source_of
 from mlirhlo.dialects.hlo.names import legal_name
-from mlirhlo.dialects.hlo.ops import Instruction
+from mlirhlo.dialects.hlo.ops import GetTupleElementOp, Instruction
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
 from mlirhlo.dialects.hlo.ops.control_flow import ParameterOp
-from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, compatible
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, compatible
 from mlirhlo.dialects.hlo.syntax import SyntaxProblem
 from mlirhlo.dialects.hlo.table import OPCODES
 from mlirhlo.dialects.hlo.types import shape_of, type_of
@@ -327,6 +327,7 @@ class InstructionReader:
             lexer.take()
             if value is None:
                 value = self._missing(scope, token, shape)
+            value = self._element(scope, token.text, value)
             if shape is not None and not compatible(shape, shape_of(value.type)):
                 raise ReadProblem(
                     codes.SHAPES_DIFFER,
@@ -340,6 +341,30 @@ class InstructionReader:
         if shape is not None and scope.creates_parameters:
             return self._new_parameter(scope, f"_{len(scope.parameters)}", shape, start)
         raise expects(lexer, "an instruction name or a nested instruction", token)
+
+    def _element(self, scope: Scope, name: str, value: SSAValue) -> SSAValue:
+        """An element of a tuple, as `%while.7#1` says it; made once for all who read it.
+
+        So dumps say it that leave get-tuple-element instructions out (`xla_dump_compact_gte`).
+        """
+        lexer = self.lexer
+        while lexer.text.startswith("#", lexer.position, lexer.end):
+            start = lexer.position
+            lexer.position += 1
+            index, shape = lexer.integer("an index"), shape_of(value.type)
+            if not isinstance(shape, TupleShape) or not 0 <= index < len(shape.elements):
+                message = f"{name} has no element {index}; it is of shape {shape}"
+                raise ReadProblem(codes.SHAPE, start, message, lexer.position - start)
+            name = f"{name}#{index}"
+            element = scope.values.get("%" + name)
+            if element is None:
+                type_ = type_of(shape.elements[index])
+                properties: dict[str, Attribute] = {"index": integer(index)}
+                op = build.create(GetTupleElementOp, [value], type_, properties, None)
+                self._define(scope, op, None, start)
+                element = scope.values["%" + name] = op.results[0]
+            value = element
+        return value
 
     def _definition(self, name: str, value: SSAValue) -> tuple[tuple[str, int | None], ...]:
         place = source_of(cast(Instruction, value.owner))

@@ -114,7 +114,7 @@ class Options:
     different_random_seeds: bool = flag(
         False, "different_random_seeds", group=_DATA, help="seed = number of the iteration"
     )
-    seed: int = flag(_SEED, group=_DATA, metavar="N", help="of fake data and of rng")
+    seed: int = flag(_SEED, group=_DATA, metavar="N", least=0, help="of fake data and of rng")
     print_literals: bool = flag(
         False, "print_literals", group=_LOOK, help="inputs and results, to stdout"
     )

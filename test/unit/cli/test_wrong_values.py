@@ -31,6 +31,7 @@ Main = Callable[[Sequence[str]], int]
         (run_hlo_module.main, SMALL, "--num_partitions=-1", 2, "at least 0 is wanted"),
         (run_hlo_module.main, SMALL, f"--num_replicas={1 << 62}", 1, "error[HLO0507]"),
         (run_hlo_module.main, SMALL, "--iterations=0", 2, "at least 1 is wanted"),
+        (run_hlo_module.main, SMALL, "--seed=-1", 2, "--seed=-1: at least 0 is wanted"),
         (mosaic_run.main, KERNEL, "--seed=-1", 2, "at least 0 is wanted"),
         (mosaic_run.main, KERNEL, "--devices=0", 2, "at least 1 is wanted"),
         (

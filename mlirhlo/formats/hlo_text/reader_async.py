@@ -117,9 +117,11 @@ def _set_thread(state: ModuleState, name: str, thread: str) -> None:
     """Puts a computation and all it calls on a thread."""
     waiting = [name]
     while waiting:
-        computation = state.by_symbol[waiting.pop()]
-        if computation.thread == thread:
+        name = waiting.pop()
+        if (name, thread) in state.on_threads:
             continue
+        state.on_threads.add((name, thread))
+        computation = state.by_symbol[name]
         computation.properties["execution_thread"] = string(thread)
         for op in computation.instructions:
             waiting += op.called_computations

@@ -299,6 +299,20 @@ def test_short_asynchronous_form() -> None:
     assert {wrapped.thread, module.by_name()["add"].thread} == {"t"}
 
 
+def test_what_a_computation_of_a_thread_calls_is_on_the_thread_too() -> None:
+    outer = (
+        "outer {\n a = f32[4] parameter(0)\n z = f32[] constant(0)\n"
+        ' ROOT r = f32[] reduce(a, z), dimensions={0}, to_apply=add\n}, execution_thread="t"\n'
+    )
+    module = entry(
+        "a = f32[4] parameter(0)",
+        's = ((f32[4]), f32[], s32[]) call-start(a), async_execution_thread="t", to_apply=outer',
+        "ROOT d = f32[] call-done(s)",
+        before=ADD + outer,
+    )
+    assert {module.by_name()[name].thread for name in ("outer", "add")} == {"t"}
+
+
 def test_short_form_of_a_fusion_calls_what_the_fusion_calls() -> None:
     module = entry(
         "a = f32[] parameter(0)",

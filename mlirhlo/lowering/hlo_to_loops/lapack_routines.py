@@ -8,6 +8,7 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
+from mlirhlo.lowering.hlo_to_loops import lapack_small as small
 from mlirhlo.lowering.hlo_to_loops.lapack import Call, routine
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate
 
@@ -23,7 +24,11 @@ def _potrf(c: Call) -> None:
     n, _ = c.size(0)
     with c.each(("x", n * n), ("i", 1)) as (a, info):
         c.read(0, a)
-        c.call("potrf", c.triangle, n, a, n, info)
+        # It has a sixth of them; the library's takes long.
+        if small.is_small(c, n**3 // 8):
+            small.potrf(c, n, a, info)
+        else:
+            c.call("potrf", c.triangle, n, a, n, info)
         c.write(1, a)
         c.write_vector(2, info)
 
@@ -34,7 +39,10 @@ def _getrf(c: Call) -> None:
     m, n = c.size(0)
     with c.each(("x", m * n), ("i", min(m, n)), ("i", 1)) as (a, pivots, info):
         c.read(0, a)
-        c.call("getrf", m, n, a, m, pivots, info)
+        if small.is_small(c, m * n * min(m, n)):
+            small.getrf(c, m, n, a, pivots, info)
+        else:
+            c.call("getrf", m, n, a, m, pivots, info)
         c.write(1, a)
         c.write_vector(2, pivots)
         c.write_vector(3, info)
@@ -142,8 +150,11 @@ def _trsm(c: Call) -> None:
     with c.each(("x", order * order), ("x", m * n)) as (a, x):
         c.read(0, a)
         c.read(1, x)
-        letters = [side, c.triangle, c.letter_of("trans_x", "NTC"), c.letter_of("diag", "NU")]
-        c.call("trsm", *letters, m, n, 1.0, a, order, x, m)
+        letters = (side, c.triangle, c.letter_of("trans_x", "NTC"), c.letter_of("diag", "NU"))
+        if small.is_small(c, order * m * n):
+            small.trsm(c, letters, m, n, a, x)
+        else:
+            c.call("trsm", *letters, m, n, 1.0, a, order, x, m)
         c.write(2, x)
 
 

@@ -85,7 +85,7 @@ def test_without_the_library_python_runs_them(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(routines, "address", none)
     turned = "c64[2,8]{0,1} fft(c64[2,8]{0,1} x), fft_type=FFT, fft_length={8}"
-    for text in (turned, custom_call(*CALLS[2], "f64")):
+    for text in (turned, custom_call(*CALLS[3], "f64")):
         assert len(lower(mlirhlo.parse(text).op).plan.sites) == 1
 
 

@@ -20,6 +20,7 @@ from typing import Any, cast
 
 from mlirhlo.diagnostics import error
 from mlirhlo.lowering import target as targets
+from mlirhlo.runtime.combining import gains_by_combining
 
 LIGHT = "; not to be optimised\n"
 """The first line of assembly that is worth no effort at all."""
@@ -108,8 +109,11 @@ _OPTIONS = {
 second group change no instruction of the kernels there but the order of a few."""
 _NEWEST = 22
 """The last LLVM that is known to have them all."""
+_COMBINING = 22
+"""The first LLVM that can leave out combining."""
 _OPPOSITE = {"true": "false", "false": "true"}
 _OUR_OPTIONS = tuple(f"-{option}={value}" for option, value in _OPTIONS.items())
+_UNCOMBINED = (*_OUR_OPTIONS, "-combiner-disabled=true")
 _DEFAULTS = tuple(f"-{option}={_OPPOSITE[value]}" for option, value in _OPTIONS.items())
 
 
@@ -145,17 +149,18 @@ def _set(options: Sequence[str]) -> None:
 
 
 @contextmanager
-def _compiling() -> Generator[None]:
-    """LLVM without the passes that gain nothing here.
+def _compiling(text: str) -> Generator[None]:
+    """LLVM without the passes that gain nothing for this assembly.
 
     Its options are the whole process's, others get them back as they are by default.
     """
     with _lock:
-        _set(_OUR_OPTIONS)
+        is_plain = _binding().llvm_version_info[0] >= _COMBINING and not gains_by_combining(text)
+        _set(_UNCOMBINED if is_plain else _OUR_OPTIONS)
         try:
             yield
         finally:
-            _set(_DEFAULTS)
+            _set((*_DEFAULTS, "-combiner-disabled=false") if is_plain else _DEFAULTS)
 
 
 def compile_object(text: str, cpu: Cpu | None = None, level: int = 2) -> bytes:
@@ -166,13 +171,13 @@ def compile_object(text: str, cpu: Cpu | None = None, level: int = 2) -> bytes:
     """
     if text.startswith(LIGHT):
         level = 0
-    with _compiling() if level else _lock:
+    with _compiling(text) if level else _lock:
         return cast(bytes, _target_machine(cpu or host(), level).emit_object(_module(text)))
 
 
 def compile_assembly(text: str, cpu: Cpu | None = None, level: int = 2) -> str:
     """The same as assembly to read."""
-    with _compiling():
+    with _compiling(text):
         machine = _target_machine(cpu or host(), level)
         return cast(str, machine.emit_assembly(_module(text)))
 

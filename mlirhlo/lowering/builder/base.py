@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import frexp
 from typing import Any, cast
 
 from xdsl.dialects import arith as xarith
@@ -37,6 +38,8 @@ class BlockBuilder:
         """Where ops go."""
         self._constants: dict[tuple[str, int], SSAValue] = {}
         """By what Python writes, and the identity of their types, which live as long as they do."""
+        self._inverses: dict[SSAValue, float] = {}
+        """Of constants that are powers of two."""
         self._tables: dict[tuple[tuple[float, ...], Attribute], SSAValue] = {}
         self._heads: list[Operation] = []
         """Ops at the head of the function."""
@@ -84,6 +87,8 @@ class BlockBuilder:
             self._heads.append(op)
             (found,) = op.results
             self._constants[key] = found
+            if isinstance(value, float) and frexp(value)[0] == 0.5 and 2**-100 < value < 2**100:
+                self._inverses[found] = 1 / value
         return found
 
     def table(self, numbers: Sequence[float], element: Attribute) -> SSAValue:

@@ -47,7 +47,7 @@ def exp(n: Numbers, x: SSAValue, *, rest: SSAValue | None = None, half: bool = F
         tail, k, _ = _reduced(n, n.at_most(x, highest), rest)
         one = n.c(0.5 if half else 1.0)
         mantissa = n.fma(tail, one, one) if half else n.add(tail, one)
-        return n.scaled(n.select(n.cmp("olt", x, lowest), n.c(0.0), mantissa), k)
+        return n.scaled(n.select(n.cmp("uge", x, lowest), mantissa, n.c(0.0)), k)
     far = n.select(n.cmp("olt", x, 0.0), n.c(0.0), x)  # zero or NaN
     # k - 1 is added to the exponent, and 2 multiplied, so that what is too large overflows; what is
     # less than normal has its exponent raised and goes the rest of the way by a product too.

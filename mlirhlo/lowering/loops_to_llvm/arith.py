@@ -78,6 +78,21 @@ def _plain(cls: type[Operation]) -> Handler:
     return lower
 
 
+def _unsigned(cls: type[Operation], by_power: type[Operation]) -> Handler:
+    """Quotients and remainders; by powers of two they are shifts, and bits kept."""
+
+    def lower(to: Lowering, op: Operation) -> None:
+        (result,) = op.results
+        value, divisor = (to.values[o] for o in operands_of(op))
+        number, made = to.known.get(divisor, 0), cls
+        if number > 0 and number & (number - 1) == 0:
+            shift = number.bit_length() - 1 if by_power is xllvm.LShrOp else number - 1
+            made, divisor = by_power, to.constant(shift)
+        to.values[result] = to.emit(made, (value, divisor), to.convert(result.type))
+
+    return lower
+
+
 def _float(cls: type[Operation]) -> Handler:
     def lower(to: Lowering, op: Operation) -> None:
         (result,) = op.results
@@ -188,9 +203,9 @@ HANDLERS: Mapping[str, Handler] = {
     "arith.muli": _integer(xllvm.MulOp),
     "arith.shli": _integer(xllvm.ShlOp),
     "arith.divsi": _plain(xllvm.SDivOp),
-    "arith.divui": _plain(xllvm.UDivOp),
+    "arith.divui": _unsigned(xllvm.UDivOp, xllvm.LShrOp),
     "arith.remsi": _plain(xllvm.SRemOp),
-    "arith.remui": _plain(xllvm.URemOp),
+    "arith.remui": _unsigned(xllvm.URemOp, xllvm.AndOp),
     "arith.andi": _plain(xllvm.AndOp),
     "arith.ori": _plain(xllvm.OrOp),
     "arith.xori": _plain(xllvm.XOrOp),

@@ -7,16 +7,13 @@ from typing import cast
 
 from xdsl.dialects import func, scf
 from xdsl.dialects import llvm as xllvm
-from xdsl.dialects.builtin import IntegerAttr, i1, i64
+from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects.quick import append, create_op, operands_of
 from mlirhlo.lowering.builder.types import NONEMPTY
-from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering, llvm_call
+from mlirhlo.lowering.loops_to_llvm.convert import LESS, NOT_LESS, Handler, Lowering, llvm_call
 from mlirhlo.lowering.loops_to_llvm.parallel import lower_apart, lower_parallel
-
-_LESS = IntegerAttr(2, i64)
-"""`slt`."""
 
 
 def _types(to: Lowering, values: Sequence[SSAValue]) -> list[Attribute]:
@@ -46,15 +43,16 @@ def _for(to: Lowering, op: scf.ForOp) -> None:
     if is_run:
         to.jump(head, [lower, *initial])
     else:
-        some = to.emit(xllvm.ICmpOp, (lower, upper), i1, {"predicate": _LESS})
-        to.branch(some, head, after, [lower, *initial], [initial[at] for at in read])
+        # The loop's block follows: LLVM would turn a jump to it around.
+        none = to.emit(xllvm.ICmpOp, (lower, upper), i1, {"predicate": NOT_LESS})
+        to.branch(none, after, head, [initial[at] for at in read], [lower, *initial])
     to.enter(head)
     for old, new in zip(body.args, head.args, strict=True):
         to.values[old] = new
     to.ops(body)
     yielded = _yielded(to, op)
     following = to.add(head.args[0], step)
-    again = to.emit(xllvm.ICmpOp, (following, upper), i1, {"predicate": _LESS})
+    again = to.emit(xllvm.ICmpOp, (following, upper), i1, {"predicate": LESS})
     last = [yielded[at] for at in read]
     to.branch(again, head, after, [following, *yielded], () if is_run else last)
     to.leave(after)

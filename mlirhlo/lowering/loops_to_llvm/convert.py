@@ -51,8 +51,8 @@ from mlirhlo.lowering.loops_to_llvm.values import Values
 
 OpT = TypeVar("OpT", bound=Operation)
 
-_LESS = IntegerAttr(2, i64)
-"""`slt`."""
+LESS, NOT_LESS = IntegerAttr(2, i64), IntegerAttr(5, i64)
+"""`slt` and `sge`."""
 _SELDOM = (StringAttr("noinline"), StringAttr("optnone"))
 _C = xllvm.CallingConventionAttr("ccc")
 _PUBLIC, _PRIVATE = xllvm.LinkageAttr("external"), xllvm.LinkageAttr("internal")
@@ -420,12 +420,13 @@ def counted(
     if known[0] is not None and known[1] is not None and known[0] < known[1]:
         to.jump(head, [lower])
     else:
-        some = to.emit(xllvm.ICmpOp, (lower, upper), i1, {"predicate": _LESS})
-        to.branch(some, head, after, [lower])
+        # The loop's block follows: LLVM would turn a jump to it around.
+        none = to.emit(xllvm.ICmpOp, (lower, upper), i1, {"predicate": NOT_LESS})
+        to.branch(none, after, head, (), [lower])
     to.enter(head)
     body(head.args[0])
     following = to.add(head.args[0], step)
-    again = to.emit(xllvm.ICmpOp, (following, upper), i1, {"predicate": _LESS})
+    again = to.emit(xllvm.ICmpOp, (following, upper), i1, {"predicate": LESS})
     to.branch(again, head, after, [following])
     to.leave(after)
 

@@ -151,7 +151,11 @@ class IndexBuilder:
             return self.constant(0)
         base, number = self._sums.get(value, (value, 0))
         properties: dict[str, Attribute] = {"overflowFlags": _NO_FLAGS}
-        base = self._once(xllvm.MulOp, base, self.constant(factor), i64, properties)
+        power = factor.bit_length() - 1
+        if factor == 1 << power:
+            base = self._once(xllvm.ShlOp, base, self.constant(power), i64, properties)
+        else:
+            base = self._once(xllvm.MulOp, base, self.constant(factor), i64, properties)
         return self._plus(base, number * factor)
 
     def offset(self, pointer: SSAValue, elements: SSAValue, element: Attribute) -> SSAValue:

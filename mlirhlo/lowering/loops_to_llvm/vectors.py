@@ -28,11 +28,10 @@ from mlirhlo.dialects.interned import UNIT, integer32, integers32
 from mlirhlo.dialects.quick import operands_of
 from mlirhlo.lowering.builder.types import vector_of
 from mlirhlo.lowering.loops_to_llvm.arith import flags_of, intrinsic
-from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering, no_lowering
+from mlirhlo.lowering.loops_to_llvm.convert import LESS, Handler, Lowering, no_lowering
 from mlirhlo.lowering.loops_to_llvm.indices import POINTER
 from mlirhlo.lowering.loops_to_llvm.memory import access
 
-_LESS = IntegerAttr(2, i64)
 _DYNAMIC = DenseArrayBase.from_list(i32, [xllvm.GEP_USE_SSA_VAL])
 _EXACT = xllvm.FastMathAttr(None)
 _NO_WRAP_FLAGS = IntegerAttr(0, i32)
@@ -205,7 +204,7 @@ def _create_mask(to: Lowering, op: xvector.CreateMaskOp) -> None:
     count = to.truncate(least, i32)
     steps = intrinsic(to, "llvm.stepvector", [], type_)
     to.values[result] = to.emit(
-        xllvm.ICmpOp, [steps, _splat(to, count, type_)], result.type, {"predicate": _LESS}
+        xllvm.ICmpOp, [steps, _splat(to, count, type_)], result.type, {"predicate": LESS}
     )
 
 

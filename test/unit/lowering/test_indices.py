@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.dialects.builtin import ModuleOp, f32, i64
 from xdsl.ir import SSAValue
 
 from mlirhlo.lowering.builder import INDEX, FunctionBuilder, memref_of
@@ -52,9 +52,38 @@ def test_rows_are_found_outside_the_loop_over_their_elements() -> None:
             place = [i, b.add(j, at)]
             b.vector_store(b.vector_load(x, place, 16), x, place)
     _, _, outer, _, inner, *_ = opcodes_of(text_of(b))
-    assert outer == ["phi", "mul", "getelementptr", "br"]
+    assert outer == ["phi", "shl", "getelementptr", "br"]
     accesses = ["getelementptr", "load", "store"] * 2
     assert inner == ["phi", *accesses, "add", "icmp", "br"]
+
+
+@pytest.mark.parametrize(
+    ("number", "opcodes"), [(48, ["mul", "udiv", "urem"]), (32, ["shl", "lshr", "and"])]
+)
+def test_powers_of_two_are_shifts(number: int, opcodes: Sequence[str]) -> None:
+    b = FunctionBuilder("f", [memref_of(i64, 3), INDEX])
+    x, n = b.arguments
+    for at, found in enumerate((b.mul(n, number), b.div(n, number), b.rem(n, number))):
+        b.store(b.cast_index(b.index(found), i64), x, [at])
+    text = text_of(b)
+    found = [opcode for block in opcodes_of(text) for opcode in block]
+    assert [o for o in found if o not in ("br", "getelementptr", "store", "ret")] == opcodes
+    library = Library([compile_object(text)], ["f"])
+    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(library.address("f"))
+    results = np.empty(3, np.int64)
+    for value in (0, 1, number - 1, number, 1000):
+        function(results.ctypes.data, value)
+        assert list(results) == [value * number, value // number, value % number]
+
+
+def test_a_loop_that_may_be_empty_follows_its_test() -> None:
+    """Which jumps away, so that LLVM need not turn it around."""
+    b = FunctionBuilder("f", [memref_of(f32, ROWS), INDEX])
+    x, n = b.arguments
+    with b.loop(0, n) as i:
+        b.store(b.constant(1.0, f32), x, [i])
+    (jump,) = re.findall(r"icmp sge .*\n  br i1 %\w+, label %(\w+), label %(\w+)", text_of(b))
+    assert jump == ("b3", "b2")
 
 
 def test_what_a_loop_that_runs_yields_needs_no_phi_after_it() -> None:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from unit.lowering.kernel_support import agrees
+from unit.lowering.kernel_support import agrees, loops_of
 
 import mlirhlo
+from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.lowering import target
 from mlirhlo.lowering.cpu.compiler import lower
 
@@ -98,3 +99,19 @@ def test_integers(type_: str) -> None:
     shape = f"{type_}[{len(x)}]"
     for opcode in ("divide", "remainder"):
         agrees(f"{shape} {opcode}({shape} x, {shape} y)", [x, y])
+
+
+@pytest.mark.parametrize(("divisor", "is_exact"), [("8", True), ("0.0625", True), ("10", False)])
+@pytest.mark.parametrize("type_", ["f32", "f64"])
+def test_by_powers_of_two_they_are_products(type_: str, divisor: str, is_exact: bool) -> None:
+    text = f"""ENTRY e {{
+  x = {type_}[4096] parameter(0)
+  y = {type_}[] constant({divisor})
+  b = {type_}[4096] broadcast(y), dimensions={{}}
+  ROOT d = {type_}[4096] divide(x, b)
+}}"""
+    module = mlirhlo.parse(text)
+    assert ("arith.divf" in str(loops_of(module))) is not is_exact
+    dtype = PRIMITIVE_TYPES[type_].dtype
+    bits = np.random.default_rng(0).integers(0, 256, 4096 * dtype.itemsize, np.uint8)
+    agrees(text, [bits.view(dtype)], tolerance=0)

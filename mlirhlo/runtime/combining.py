@@ -1,0 +1,43 @@
+"""Which assembly LLVM's combining of neighbouring instructions does nothing for.
+
+It looks at every instruction three times, for a seventh of LLVM's time. The lowering writes what is to come out:
+shifts for products with powers of two (`loops_to_llvm/indices.py`), products for exact quotients
+(`builder/arithmetic.py`), jumps to what does not follow. What it does not write so, such as divisions of integers by
+constants and conversions, is combined.
+"""
+
+from __future__ import annotations
+
+import re
+
+_OPCODES = re.compile(r"^  (?:%\w+ = )?(\w+)", re.MULTILINE)
+_INTRINSICS = re.compile(r"^declare .*@llvm\.([\w.]+)\.\w+\(", re.MULTILINE)
+"""Without the types they are declared for."""
+
+_PLAIN = frozenset(
+    {
+        *("add", "sub", "mul", "and", "or", "xor", "shl", "lshr", "ashr", "icmp", "select"),
+        *("fadd", "fsub", "fmul", "fdiv", "fneg", "fcmp"),
+        *("bitcast", "ptrtoint", "insertelement", "extractelement", "shufflevector"),
+        *("alloca", "getelementptr", "load", "store", "br", "phi", "call", "ret"),
+    }
+)
+"""Instructions that are selected one by one."""
+_PLAIN_CALLS = frozenset(
+    {
+        *("copysign", "fabs", "fma", "prefetch", "smax", "smin", "sqrt", "umax", "umin"),
+        *("vector.reduce.fadd", "vector.reduce.or"),
+        *("x86.avx512.mask.range.ps", "x86.avx512.mask.scalef.ps"),
+    }
+)
+_NARROW = ("half", "bfloat", "x86_amx", "x i8>", "x i16>")
+"""Types that take more than an instruction each."""
+
+
+def gains_by_combining(text: str) -> bool:
+    """Whether combining may gain something for LLVM assembly as `print_llvm` writes it."""
+    return not (
+        _PLAIN.issuperset(_OPCODES.findall(text))
+        and _PLAIN_CALLS.issuperset(_INTRINSICS.findall(text))
+        and not any(narrow in text for narrow in _NARROW)
+    )

@@ -73,7 +73,36 @@ def canonical(
             return None
         if len({cast(ArrayShape, p).dimensions for p in parts}) > 1:
             return None  # arrays of several shapes, as of LAPACK's routines, share no dimensions
+    if all(part is None for _, part in outputs) and _is_canonical(merging, values):
+        results = [value for value, _ in outputs]
+        computation = cast(ComputationOp, cast(Instruction, results[0].owner).parent_op())
+        return Canonical(computation, results, operands)
     return _Rewriter(merging).run(outputs, operands)
+
+
+def _is_canonical(merging: Merging, values: Sequence[SSAValue]) -> bool:
+    """Whether all dimensions stay as they are, and all instructions: none of them is one that may go."""
+    for value in values:
+        for shape in arrays_in(value):
+            layout = shape.layout
+            if shape.dynamic or layout is None or layout != default_layout(shape.rank):
+                return False
+        if merging.groups(value) != _SINGLE[: len(sizes_of(value))]:
+            return False
+    return all(map(_stays, merging.order))
+
+
+def _stays(op: Instruction) -> bool:
+    """Whether an instruction is as its rule would make it, if its dimensions stay."""
+    opcode = op.opcode.name
+    if opcode in ("broadcast", "reduce"):
+        dimensions = cast("tuple[int, ...]", cast(Any, op).dimensions)
+        all_there = opcode == "broadcast" and len(dimensions) == len(sizes_of(op.output))
+        return not all_there and dimensions == tuple(sorted(dimensions))
+    if opcode in _RULES or opcode in SAME_AS_OPERAND or not op.opcode.elementwise:
+        return opcode == "constant"
+    sizes = sizes_of(op.output)
+    return all(sizes_of(v) in ((), sizes) for v in op.inputs)
 
 
 class _Rewriter:
@@ -312,6 +341,10 @@ class _Rewriter:
 
 def _single(sizes: Sequence[int]) -> Groups:
     return [(d,) for d in range(len(sizes))]
+
+
+_SINGLE = tuple((d,) for d in range(64))
+"""Dimensions of which none are one."""
 
 
 def _row_major(shape: ArrayShape) -> ArrayShape:

@@ -120,12 +120,19 @@ class Reducer:
         distance = (count or lanes) // 2
         if count is None and (opcode := self.extreme_of(values)) is not None:
             return [(extremes.of_lanes(b, opcode, values[0][0]),)]
+        if count is None and self.is_sum:
+            return [(b.broadcast(b.reduce("add", values[0][0]), lanes),)]
         inner = Elements(type(e.places)(b, lanes), e.buffers)
         while distance:
             turned = [at ^ distance for at in range(lanes)]
             values = self.joined(inner, values, _picked(b, values, values, turned))
             distance //= 2
         return values
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether it is one sum of floats, whose lanes one op adds: halves first, as `lanes_everywhere` does."""
+        return self.opcodes == ["add"] and self.work[0].is_float
 
     @property
     def is_extreme(self) -> bool:
@@ -146,6 +153,8 @@ class Reducer:
         lanes = lanes_of(rows[0][0][0].type)
         if len(rows) > lanes:
             return [self.lanes_joined(e, values) for values in rows]
+        if len(rows) == 1 and self.is_sum:
+            return [[(b.reduce("add", rows[0][0][0]),)]]
         if len(rows) == 1:
             everywhere = self.lanes_everywhere(e, rows[0])
             return [[tuple(b.extract(p, 0) for p in v) for v in everywhere]]

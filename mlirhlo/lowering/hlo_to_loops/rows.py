@@ -117,6 +117,8 @@ class _Rows(FoldRooms):
             and not any(element_type(frame.outputs[n]).is_complex for n in plan.of_rows)
         )
         """Whether what has one element a row is computed for as many rows as there are lanes."""
+        self.is_far = any(map(frame.is_far, frame.operands))
+        """Whether rows come from memory."""
         self.share()
 
     def share(self) -> None:
@@ -315,10 +317,13 @@ class _Rows(FoldRooms):
             return 1  # a vector with elements that have to be divided is one apart
         folds = self.plan.folds_of(at)
         cost, width = self.plan.cost[at], sum(f.width for f in folds)
-        # Extremes are not the only round over a row that has several: two are enough, for shorter code.
-        is_short = self.plan.rounds > 1 and any(f.reducer.is_extreme for f in folds)
-        light = 1 if is_short else 6
+        # Several rounds over rows that come from memory wait for that: two sums are enough, for shorter code.
+        light = 6
+        if self.plan.rounds > 1 and (self.is_far or any(f.reducer.is_extreme for f in folds)):
+            light = 1
         most = 4 if cost <= light and width <= 2 else 2 if cost <= 14 and width <= 4 else 1
+        if self.is_far and not folds:
+            most = 1
         vectors = max(self.length // self.lanes, 1)
         while most > 1 and (vectors < most or (vectors % most and vectors < 8 * most)):
             most //= 2

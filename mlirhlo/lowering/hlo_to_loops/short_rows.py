@@ -57,33 +57,30 @@ class _ShortRows:
         self.turned_operands = list(dict.fromkeys(v for v, place in reads if place == every))
 
     def build(self) -> None:
-        """Rows along the last of the kept dimensions in vectors, and the rest of them."""
+        """Rows along the last of the kept dimensions in vectors; the last of them begins where all its rows are
+        there, and does some again: no operand lies where results do."""
         b, plan, lanes = self.b, self.plan, self.lanes
         *outer, last = [plan.sizes[d] for d in plan.kept]
-        vectors = last // lanes
+        vectors = -(-last // lanes)
         with b.parallel(prod(outer) * vectors, work=self.frame.work) as number:
             before = self.place(b.div(number, vectors), outer)
-            self.rows(before, b.mul(b.rem(number, vectors), lanes), lanes)
-        if last % lanes:
-            share = self.frame.work * lanes / last
-            with b.parallel(prod(outer), work=share) as number:
-                self.rows(self.place(number, outer), vectors * lanes, last % lanes)
+            first = b.mul(b.rem(number, vectors), lanes)
+            self.rows(before, b.minimum(first, last - lanes) if last % lanes else first)
 
     def place(self, number: Index, sizes: Sequence[int]) -> list[Coordinate]:
         """Of the kept dimensions but the last."""
         return ranged(Places(self.b, 0).unlinear(Coordinate(number), sizes), sizes)
 
-    def rows(self, before: Sequence[Coordinate], first: Index, count: int) -> None:
-        """`count` rows from `first` on."""
+    def rows(self, before: Sequence[Coordinate], first: Index) -> None:
+        """As many rows as there are lanes, from `first` on."""
         b, plan, frame, lanes = self.b, self.plan, self.frame, self.lanes
         row_mask = None if self.length == lanes else b.mask(b.index(self.length), lanes)
-        mask = None if count == lanes else b.mask(b.index(count), lanes)
-        e = Elements(Places(b, lanes, mask), frame.buffers)
+        e = Elements(Places(b, lanes), frame.buffers)
         kept = (*before, Coordinate(first, 1, None, 1, (0, plan.sizes[plan.kept[-1]])))
         for value in self.turned_operands:
             rows = [
                 b.vector_load(frame.buffers[value], self.bases(before, first, n), lanes, row_mask)
-                for n in range(count)
+                for n in range(lanes)
             ]
             for at, vector in enumerate(turned(b, rows, self.length)):
                 found = to_register(b, vector, element_type(value))
@@ -96,7 +93,7 @@ class _ShortRows:
         for (n, _), values in zip(plan.whole, whole, strict=True):
             element = element_type(frame.outputs[n])
             columns = [to_memory(b, v[0], element) for v in values]
-            for at, row in enumerate(turned(b, columns, count)):
+            for at, row in enumerate(turned(b, columns, lanes)):
                 b.vector_store(row, frame.targets[n], self.bases(before, first, at), row_mask)
         for n, result in zip(plan.of_rows, of_rows, strict=True):
             frame.store(n, [c.base for c in kept], result, e.places)

@@ -32,6 +32,27 @@ def evaluate(found: Canonical, inputs: list[Any]) -> Any:
     return mlirhlo.parse(str(mlirhlo.Module(module)))(*inputs)
 
 
+@pytest.mark.parametrize(
+    ("body", "stays"),
+    [
+        ("b = s32[3,4] broadcast(r), dimensions={0}\n  ROOT s = s32[3,4] add(x, b)", True),
+        ("b = s32[3,4] broadcast(r), dimensions={0}\n  ROOT s = s32[3,4]{0,1} add(x, b)", False),
+        ("b = s32[3,4] broadcast(r), dimensions={0}\n  ROOT s = s32[3,4] copy(b)", False),
+        ("b = s32[3,1] reshape(r)\n  ROOT s = s32[3,1] add(b, b)", False),
+        ("ROOT s = s32[3] add(r, r)", True),
+        ("ROOT s = s32[3] broadcast(r), dimensions={0}", False),
+    ],
+)
+def test_what_is_canonical_stays(body: str, stays: bool) -> None:
+    module = mlirhlo.parse(
+        f"HloModule m\n{ADD}ENTRY e {{\n  x = s32[3,4] parameter(0)\n  z = s32[] constant(0)\n"
+        f"  r = s32[3] reduce(x, z), dimensions={{1}}, to_apply=f\n  {body}\n}}\n"
+    )
+    found = canonical_of(module)
+    assert (found.computation is module.hlo.entry) is stays
+    assert (found.outputs[0] is module.hlo.entry.root.output) is stays
+
+
 def physical(array: Any, shape: Any) -> Any:
     return np.ascontiguousarray(array.transpose(physical_order(shape)))
 

@@ -45,6 +45,9 @@ def softmax(type_: str, sizes: str, kept: str, dims: str, folded: str) -> str:
     )
 
 
+WIDE = replace(target.host(), vector_bytes=64, l2_bytes=1 << 20)
+"""Vectors of 16 floats, whatever this processor has."""
+
 LENGTHS = [1, 2, 3, 15, 16, 17, 31, 64, 101, 130, 1027]
 
 
@@ -73,6 +76,42 @@ def test_softmax_of_many_short_rows(type_: str, length: int, rows: int) -> None:
     x = draw(np.random.default_rng(length), type_, (3, rows, length))
     text = softmax(type_, f"3,{rows},{length}", f"3,{rows}", "0,1", "2")
     agrees(text, [x], tolerance=EPSILON[type_])
+
+
+def test_short_rows_that_fill_no_vector_are_no_loop_of_their_own() -> None:
+    """The last vector of rows begins earlier, and does some again."""
+    modules = [mlirhlo.parse(softmax("f32", f"{n},5", f"{n}", "0", "1")) for n in (32, 37)]
+    with target.using(WIDE):
+        loops = [str(loops_of(module)) for module in modules]
+    assert [text.count("scf.parallel") for text in loops] == [1, 1]
+    assert [text.count("vector.maskedload") for text in loops] == [16, 16]
+
+
+def squares(rows: int) -> str:
+    """Rows divided by the sums of their squares."""
+    return text_of(
+        f"""  x = f32[{rows},1024] parameter(0)
+  zero = f32[] constant(0)
+  q = f32[{rows},1024] multiply(x, x)
+  s = f32[{rows}] reduce(q, zero), dimensions={{1}}, to_apply=sum
+  b = f32[{rows},1024] broadcast(s), dimensions={{0}}
+  ROOT r = f32[{rows},1024] multiply(x, b)""",
+        reducer("sum", "f32", "add"),
+    )
+
+
+def test_rows_from_memory_take_shorter_code() -> None:
+    """They are waited for, whatever is done meanwhile."""
+    with target.using(WIDE):
+        near, far = (str(loops_of(mlirhlo.parse(squares(rows)))) for rows in (64, 4096))
+    assert (near.count("vector.load"), far.count("vector.load")) == (4 + 4, 2 + 1)
+
+
+def test_lanes_of_sums_are_added_by_one_op() -> None:
+    with target.using(WIDE):
+        loops = str(loops_of(mlirhlo.parse(squares(64))))
+    assert loops.count("vector.reduction <add>") == 1
+    assert "vector.shuffle" not in loops
 
 
 @pytest.mark.parametrize("type_", ["f32", "f64"])

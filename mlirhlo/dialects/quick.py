@@ -21,6 +21,9 @@ _new = object.__new__
 _NO_VALUES: SSAValues[SSAValue] = SSAValues(())
 _NO_RESULTS: SSAValues[OpResult] = SSAValues(())
 
+# xDSL's says `id(self)` in Python, an object's own does so without a call. Tables by values are everywhere.
+setattr(SSAValue, "__hash__", object.__hash__)  # noqa: B010 - no type checker lets a method be set
+
 
 def create_op(
     cls: type[OpT],

@@ -20,6 +20,9 @@ from mlirhlo.interp.mixed_types import CHANGES_TYPE, KEEPS_TYPE, SECOND
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
 
+_OF_OTHER_TYPES = {*CHANGES_TYPE, "map", "bitcast-convert"} - {"compare"}
+"""Elementwise instructions whose result need not be of their operands' type."""
+
 
 @dataclass(frozen=True)
 class DeclaredTypesPass(HloPass):
@@ -68,9 +71,7 @@ def _data_operands(op: Instruction) -> Sequence[int]:
         if opcode == "scatter":
             return [n for n in range(count) if n != count // 2]
         return (0,)
-    if op.opcode.elementwise and opcode not in {*CHANGES_TYPE, "map", "bitcast-convert"} - {
-        "compare"
-    }:
+    if op.opcode.elementwise and opcode not in _OF_OTHER_TYPES:
         return range(1 if opcode in SECOND else 0, count) if opcode != "clamp" else range(count)
     return ()
 
@@ -93,6 +94,11 @@ def _groups(op: Instruction, data: Sequence[int]) -> list[list[int]]:
 
 def _fits(op: Instruction, data: Sequence[int]) -> bool:
     shapes = op.input_shapes
+    part = op.shape
+    if isinstance(part, ArrayShape):
+        element = part.element_type
+        if all(type(s := shapes[n]) is ArrayShape and s.element_type is element for n in data):
+            return True
     for group, part in zip(_groups(op, data), _parts(op.shape), strict=True):
         types = {_element(shapes[n]) for n in group}
         if op.opcode.name != "compare":

@@ -44,6 +44,8 @@ class DefuserPass(HloPass):
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Takes fusions apart; whether there were any."""
         del trace
+        if not module.candidates(FusionOp):
+            return False
         computations = module.by_name()
         names = NameUniquer(n for op in module.instructions if (n := op.instruction_name))
         changed = False

@@ -54,6 +54,8 @@ class WhileLoopUnrollerPass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Unrolls; whether any loop was."""
+        if not module.candidates(WhileOp):
+            return False
         computations = module.by_name()
         names = NameUniquer(n for op in module.instructions if (n := op.instruction_name))
         changed = False

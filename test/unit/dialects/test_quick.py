@@ -156,3 +156,10 @@ def test_reading_another_value_instead(old: int, new: int) -> None:
     others[old].replace_all_uses_with(others[new])
     assert links(quick, some) == links(slow, others)
     assert all(owners_of(op) == [o.owner for o in op.operands] for op in quick.ops)
+
+
+def test_values_are_found_in_tables_without_a_call() -> None:
+    values = [*Block(arg_types=[f32, f32]).args, *AnyOp.create(result_types=[f32, f32]).results]
+    assert all(type(value).__hash__ is object.__hash__ for value in values)
+    numbers = {value: number for number, value in enumerate(values)}
+    assert [numbers[value] for value in values] == [0, 1, 2, 3]

@@ -150,7 +150,8 @@ def gpu() -> tuple[PipelinePass, ...]:
             "collective-optimizations",
             "all-reduce-simplifier,all-reduce-folder,all-gather-optimizer",
             "all-gather-dynamic-slice-simplifier,all-reduce-reassociate,reduce-scatter-reassociate",
-            "dce,algsimp,reduce-scatter-creator,dce,while-loop-trip-count-annotator",
+            "dce,algsimp,reduce-scatter-creator,all-gather-bcast-reorder",
+            "all-gather-remove-degenerate-dims,dce,while-loop-trip-count-annotator",
         ),
         _named(
             "conv_canonicalization",

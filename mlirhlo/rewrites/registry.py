@@ -15,11 +15,15 @@ from xdsl.passes import ModulePass
 from mlirhlo.diagnostics import error
 
 _BUILTIN: Mapping[str, str] = {
+    "all-gather-bcast-reorder": "collectives.all_gather_moves:AllGatherBroadcastReorderPass",
     "all-gather-combiner": "collectives.combiners:AllGatherCombinerPass",
     "all-gather-dynamic-slice-simplifier": (
         "collectives.simplifiers:AllGatherDynamicSliceSimplifierPass"
     ),
     "all-gather-optimizer": "collectives.simplifiers:AllGatherOptimizerPass",
+    "all-gather-remove-degenerate-dims": (
+        "collectives.all_gather_moves:AllGatherRemoveDegenerateDimsPass"
+    ),
     "all-reduce-combiner": "collectives.combiners:AllReduceCombinerPass",
     "all-reduce-decomposer": "collectives.decomposers:AllReduceDecomposerPass",
     "all-reduce-folder": "collectives.simplifiers:AllReduceFolderPass",

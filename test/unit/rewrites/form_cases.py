@@ -54,6 +54,19 @@ _TWO = (
     "  ROOT r = (T[], T[]) tuple(s, t)\n}\n"
 )
 
+DEVICES = ", replica_count=1, num_partitions=4"
+OWN = (
+    "i = u32[] partition-id()",
+    "k = f32[] convert(i)",
+)
+"""A number that is each device's own."""
+GROUPS = "channel_id=1, replica_groups={{0,2},{3,1}}, use_global_device_ids=true"
+
+
+def _collective(*body: str, fires: bool = True) -> Case:
+    return lines(*OWN, *body, types=ONE_TYPE, header=DEVICES, fires=fires)
+
+
 BOTH_FIRST = "lhs_batch_dims={0,1}, rhs_batch_dims={0,1}"
 INNER = "lhs_contracting_dims={3}, rhs_contracting_dims={2}"
 
@@ -362,6 +375,64 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
                 "w: s8[2,3,4]",
                 "s8[2,4,4] convolution(x, w), window={size=2}, dim_labels=b0f_0io->b0f",
                 types=ONE_TYPE,
+                fires=False,
+            ),
+        )
+    },
+    "all-gather-bcast-reorder": {
+        "gather_of_broadcast": (
+            _collective(
+                "x: f32[3,2]",
+                "kk = f32[3,2] broadcast(k), dimensions={}",
+                "y = f32[3,2] add(x, kk)",
+                "w = f32[2,5,3] broadcast(y), dimensions={2,0}",
+                f"f32[4,5,3] all-gather(w), dimensions={{0}}, {GROUPS}",
+            ),
+            _collective(
+                "x: f32[3]",
+                "kk = f32[3] broadcast(k), dimensions={}",
+                "y = f32[3] add(x, kk)",
+                "w = f32[5,2,3] broadcast(y), dimensions={2}",
+                f"f32[5,4,3] all-gather(w), dimensions={{1}}, {GROUPS}",
+            ),
+            _collective(
+                "w = f32[2,3] broadcast(k), dimensions={}",
+                f"f32[4,3] all-gather(w), dimensions={{0}}, {GROUPS}",
+            ),
+            _collective(  # nothing is sent twice
+                "x: f32[3]",
+                "w = f32[2,3] broadcast(x), dimensions={1}",
+                f"f32[4,3] all-gather(w), dimensions={{0}}, {GROUPS}",
+                fires=False,
+            ),
+            _collective(
+                "x: f32[3]",
+                "w = f32[5,2,3] broadcast(x), dimensions={2}",
+                f"f32[5,4,3] all-gather(w), dimensions={{1}}, {GROUPS}, constrain_layout=true",
+                fires=False,
+            ),
+        )
+    },
+    "all-gather-remove-degenerate-dims": {
+        "gather_of_dimensions_of_one": (
+            _collective(
+                "x: f32[1,2,1,3]",
+                "kk = f32[1,2,1,3] broadcast(k), dimensions={}",
+                "y = f32[1,2,1,3] add(x, kk)",
+                f"f32[1,2,1,6] all-gather(y), dimensions={{3}}, {GROUPS}",
+            ),
+            _collective(
+                "x: f32[1,1]",
+                "kk = f32[1,1] broadcast(k), dimensions={}",
+                "y = f32[1,1] add(x, kk)",
+                f"f32[1,2] all-gather(y), dimensions={{1}}, {GROUPS}",
+            ),
+            _collective(
+                "x: f32[2,3]", f"f32[4,3] all-gather(x), dimensions={{0}}, {GROUPS}", fires=False
+            ),
+            _collective(
+                "x: f32[1,3]",
+                f"f32[2,3] all-gather(x), dimensions={{0}}, {GROUPS}",
                 fires=False,
             ),
         )

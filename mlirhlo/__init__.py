@@ -185,7 +185,7 @@ class Module:
         return self
 
     def __call__(self, *arguments: object) -> Any:
-        """The module's result on one device: a numpy array, or a tuple of them.
+        """The module's result on one device: a numpy array of its own, or a tuple of them.
 
         `arguments`: one for each parameter (or each leaf of tuples): numpy, anything with DLPack
         (`jax.Array`, `torch.Tensor`, …), Python numbers and lists. Without any, those of the
@@ -200,13 +200,14 @@ class Module:
     ) -> Any:
         """As a call, with the device's numbers and a hook told of every instruction."""
         from mlirhlo.interp.engine import Interpreter
+        from mlirhlo.interp.values import for_user
 
         if hook is not None and not callable(hook):
             raise _wrong_type("hook", "a function", hook)
         result = Interpreter(self._for(arguments), hook=hook).run(
             arguments, replica=replica, partition=partition
         )
-        return _plain(result)
+        return for_user(result)
 
     def on_devices(
         self, *per_device: Sequence[object], replicas: int = 0, partitions: int = 0
@@ -219,6 +220,7 @@ class Module:
         """
         from mlirhlo.debug.replay import Inputs, run
         from mlirhlo.interp.device_counts import device_counts
+        from mlirhlo.interp.values import for_user
 
         for one in per_device:
             if not isinstance(one, list | tuple):
@@ -229,7 +231,8 @@ class Module:
         counts = device_counts(self.hlo)
         replicas = replicas or counts.replicas
         partitions = partitions or counts.partitions
-        return [_plain(r) for r in run(self.op, Inputs(per_device, replicas, partitions))]
+        results = run(self.op, Inputs(per_device, replicas, partitions))
+        return list(cast("tuple[Any, ...]", for_user(tuple(results))))
 
     @property
     def arguments(self) -> tuple[tuple[Any, ...], ...]:
@@ -255,14 +258,6 @@ def _wrong_type(what: str, wanted: str, given: object, help: str | None = None) 
     from mlirhlo.diagnostics import wrong_type
 
     return wrong_type(what, wanted, given, help)
-
-
-def _plain(value: Any) -> Any:
-    from mlirhlo.interp.registry import DynamicArray
-
-    if isinstance(value, tuple):
-        return tuple(map(_plain, cast("tuple[Any, ...]", value)))
-    return value.valid if isinstance(value, DynamicArray) else value
 
 
 def load(source: Source, format: str | None = None) -> Module:

@@ -214,6 +214,14 @@ def _forced(data: bytes, is_gzip: bool, format: str) -> Sniffed:
 def _unknown(data: bytes, name: str) -> Exception:
     if not data.strip():
         return error("HLO0200", "the file is empty", Place(name))
+    if len(data) < 1000 and b"\0" not in data and os.path.isfile(data.strip()):
+        shown = os.fsdecode(data.strip())
+        raise error(
+            "HLO0200",
+            f"this is the name of a file, not its content: {shown}",
+            Place(name),
+            help="mlirhlo.load reads files; tools take the name as an argument",
+        )
     first = data[:40].split(b"\n", 1)[0].decode("utf-8", errors="replace")
     shown = "".join(c if c.isprintable() else "·" for c in first)
     return error(

@@ -98,7 +98,7 @@ def _array_from(given: object, shape: ArrayShape, what: str) -> Value:
         given = given.valid
     array = _converted(_as_array(given, shape.element_type, what), shape.element_type, what)
     _check_sizes(array.shape, shape, what)
-    # A view, so that `results_of` sees that the memory is the caller's.
+    # A view, so that `for_user` sees that the memory is the caller's.
     return with_bounds(array, shape) if shape.is_dynamic else array.view()
 
 
@@ -202,15 +202,28 @@ def arrays_of(value: Value) -> list[Array]:
     return found
 
 
+def for_user(value: Value) -> Value:
+    """A value as the user gets it: writable, contiguous arrays, no two sharing memory, nor with
+    inputs or with the module's constants; dynamic ones cut to size."""
+    return _for_user(value, set())
+
+
+def _for_user(value: Value, seen: set[int]) -> Value:
+    if isinstance(value, tuple):
+        return tuple(_for_user(part, seen) for part in cast("tuple[Value, ...]", value))
+    array = value.valid if isinstance(value, DynamicArray) else value
+    if not isinstance(array, np.ndarray):
+        return array
+    array = cast(Array, array)
+    own = array.flags.owndata and array.flags.writeable and array.flags.c_contiguous
+    result = array if own and id(array) not in seen else array.copy()
+    seen.add(id(array))
+    return result
+
+
 def results_of(value: Value) -> list[Array]:
-    """As `arrays_of`, for the user: writable, contiguous, no two sharing memory, nor with inputs."""
-    results: list[Array] = []
-    seen: set[int] = set()
-    for array in arrays_of(value):
-        own = array.flags.owndata and array.flags.writeable and array.flags.c_contiguous
-        results.append(array if own and id(array) not in seen else array.copy())
-        seen.add(id(array))
-    return results
+    """The arrays in a value as the user gets them, tuples flattened, tokens left out."""
+    return arrays_of(for_user(value))
 
 
 def unflatten(parts: Iterator[object], shape: Shape) -> object:

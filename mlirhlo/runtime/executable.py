@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from mlirhlo.diagnostics import HloError, error
+from mlirhlo.diagnostics import HloError, error, wrong_type
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TokenShape, TupleShape
 from mlirhlo.interp.registry import TOKEN, Value
 from mlirhlo.interp.values import describe, unflatten, value_from
@@ -72,6 +72,25 @@ class Executable:
         slow = self._slow.call
         fast = plain.fast(slow) if _is_plain(plan) and checks is None else None
         object.__setattr__(self, "__call__", slow if fast is None else fast)
+
+    def __repr__(self) -> str:
+        parameters = ", ".join(shape.to_string(layout=False) for shape in self._plan.shapes)
+        result = self._plan.result_shape.to_string(layout=False)
+        return f"<mlirhlo.Executable: ({parameters}) -> {result}>"
+
+    def __copy__(self) -> Executable:
+        return self  # as functions are copied
+
+    def __deepcopy__(self, memo: object) -> Executable:
+        return self
+
+    def __reduce__(self) -> str:
+        raise wrong_type(
+            "pickle",
+            "a module",
+            self,
+            "machine code is of this process: pickle the module and compile it again, from the cache",
+        )
 
     def watch(self, watcher: Watcher) -> None:
         """From now on, `watcher` gets the arguments of each run (of one device) before it starts; what

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import io
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 
@@ -278,3 +280,48 @@ def test_what_is_no_number_is_no_argument(wrong: object, compiled: bool) -> None
     with pytest.raises(HloError, match="parameter 0") as caught:
         function(*[wrong] * (1 if wrong is None else 2))
     assert caught.value.code == "HLO0303"
+
+
+SHARED = """HloModule m
+
+ENTRY e {
+  x = f32[4] parameter(0)
+  c = f32[4] constant({1, 2, 3, 4})
+  b = f32[2,2] reshape(x)
+  ROOT t = (f32[4], f32[4], f32[2,2], f32[4]) tuple(x, x, b, c)
+}
+"""
+
+
+@pytest.mark.parametrize("on_devices", [False, True])
+def test_results_are_the_callers_own(on_devices: bool) -> None:
+    module, x = mlirhlo.parse(SHARED), np.zeros(4, np.float32)
+    results = module.on_devices([x], replicas=2) if on_devices else [module(x)]
+    arrays = [array for result in results for array in result]
+    for value, array in enumerate(arrays, 5):
+        array[...] = value
+    assert [set(array.ravel().tolist()) for array in arrays] == [
+        {v} for v in range(5, 5 + len(arrays))
+    ]
+    assert not x.any(), "inputs stay"
+    assert module(x)[3].tolist() == [1, 2, 3, 4], "constants too"
+
+
+def test_modules_are_copied_and_pickled_and_machine_code_is_not() -> None:
+    module = mlirhlo.parse(UNUSED)
+    for other in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+        assert other.opt("dce").as_text() != module.as_text()
+        assert mlirhlo.compile(other)([1, 2])[0].tolist() == [1, 2]
+    executable = mlirhlo.compile(module)
+    assert repr(executable) == "<mlirhlo.Executable: (f32[2]) -> (f32[2], f32[2])>"
+    assert copy.copy(executable) is copy.deepcopy(executable) is executable
+    with pytest.raises(HloError, match="pickle the module") as caught:
+        pickle.dumps(executable)
+    assert caught.value.code == "HLO0508"
+
+
+def test_a_name_of_a_file_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "m.hlo").write_text(ADD)
+    with pytest.raises(HloError, match="this is the name of a file") as caught:
+        mlirhlo.parse(str(tmp_path / "m.hlo"))
+    assert caught.value.code == "HLO0200"

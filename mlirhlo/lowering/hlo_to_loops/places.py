@@ -144,13 +144,15 @@ class Places:
 
     def unlinear(self, index: Coordinate, sizes: Sequence[int]) -> list[Coordinate]:
         """The place that has an index in row-major order."""
+        # Nothing is divided for the outermost dimension, those of one element left aside.
+        ones = next((at for at, size in enumerate(sizes) if size != 1), max(len(sizes) - 1, 0))
         place: list[Coordinate] = []
-        for size in reversed(sizes[1:]):
+        for size in reversed(sizes[ones + 1 :]):
             index, rest = self.divided(index, size)
             place.append(rest)
         if sizes:
             place.append(index)
-        return place[::-1]
+        return [Coordinate(0)] * ones + place[::-1]
 
     def load(
         self, buffer: SSAValue, shape: ArrayShape, place: Sequence[Coordinate]

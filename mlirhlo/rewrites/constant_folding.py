@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from mlirhlo.interp.registry import Value
 
 LARGEST = 45_000_000
-"""Elements of the result, and of all operands, above which nothing is folded."""
 
 _NEVER = frozenset(
     {
@@ -72,7 +71,7 @@ class ConstantFoldingPass(HloPass):
 
     An instruction is folded when every operand is a constant, a broadcast of one or an iota, and one
     at least is a constant. Not folded: side effects, control dependencies, what grows, fusions and
-    composites, results or operands of more than 45 million elements, and what the interpreter cannot do.
+    composites, results or operands of more than `largest` elements, and what the interpreter cannot do.
     Source: reference of the passes, "HloConstantFolding".
     """
 
@@ -80,6 +79,8 @@ class ConstantFoldingPass(HloPass):
 
     aggressive: bool = False
     """Folds loops, and operands none of which is a constant; no limit of size."""
+    largest: int = LARGEST
+    """Elements of the result, and of all operands, above which nothing is folded."""
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Folds; whether anything was."""
@@ -138,7 +139,7 @@ class ConstantFoldingPass(HloPass):
             if not any(_has_constant(value) for value in op.inputs):
                 return False
             operands = sum(_elements(shape) for shape in op.input_shapes)
-            if max(_elements(op.shape), operands) > LARGEST:
+            if max(_elements(op.shape), operands) > self.largest:
                 return False
         return _is_static(op.shape)
 

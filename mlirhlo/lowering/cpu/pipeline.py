@@ -22,6 +22,7 @@ from mlirhlo.rewrites.algsimp import AlgebraicSimplifierPass
 from mlirhlo.rewrites.batchnorm_expander import BatchNormExpanderPass
 from mlirhlo.rewrites.call_inliner import CallInlinerPass
 from mlirhlo.rewrites.cloning import clone_module
+from mlirhlo.rewrites.constant_folding import ConstantFoldingPass
 from mlirhlo.rewrites.convolution_features_last import ConvolutionFeaturesLastPass
 from mlirhlo.rewrites.cse import CsePass
 from mlirhlo.rewrites.custom_call_expander import CustomCallExpanderPass
@@ -49,10 +50,16 @@ _KEEPS_VALUES = frozenset(
         "reduce_of_reshape",
         "reduce_of_same_count",
         "reduce_of_transpose",
+        "reduce_window_of_pad",
+        "reduce_window_that_broadcasts",
     }
 )
 """Rules of `algsimp` that are not exact in general and yet wanted: the order of a sum is the
 kernel's own, x * x is the nearest to pow(x, 2)."""
+
+
+_FOLDED = 4
+"""Elements of all operands of what is known before it runs: scalars, such as a divisor that is no zero."""
 
 
 @functools.cache
@@ -74,6 +81,7 @@ def passes(*, has_layouts: bool = False) -> tuple[HloPass, ...]:
         TupleSimplifierPass(),
         WhileLoopUnrollerPass(),
         TupleSimplifierPass(),
+        ConstantFoldingPass(largest=_FOLDED),
         ConvolutionFeaturesLastPass(),
         AlgebraicSimplifierPass(only=rules, executing_on_cpu=True, is_layout_sensitive=has_layouts),
         CsePass(is_layout_sensitive=True),

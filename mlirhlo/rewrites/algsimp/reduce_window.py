@@ -227,9 +227,21 @@ def _same_number(a: SSAValue, b: SSAValue) -> bool:
 
 @rule(ReduceWindowOp, contract="zeros", reads=(PadOp,))
 def reduce_window_of_pad(op: ReduceWindowOp, rewriter: Rewriter) -> None:
-    """reduce-window(pad(x, init), init) => reduce-window(x, init), the padding the window's"""
+    """reduce-window(pad(x, init), init) => reduce-window(x, init), the edges the window's padding"""
+    _into_window(op, rewriter, dilates=False)
+
+
+@rule(ReduceWindowOp, contract="zeros", reads=(PadOp,))
+def reduce_window_of_dilating_pad(op: ReduceWindowOp, rewriter: Rewriter) -> None:
+    """reduce-window(pad(x, init), init) => reduce-window(x, init), what is between elements the base's dilation"""
+    _into_window(op, rewriter, dilates=True)
+
+
+def _into_window(op: ReduceWindowOp, rewriter: Rewriter, *, dilates: bool) -> None:
     pad = made_by(op.inputs[0], PadOp)
-    if not _single(op) or pad is None or array(pad).is_dynamic:
+    if not _single(op) or pad is None or array(pad).is_dynamic or pad.padding is None:
+        return
+    if any(edge.interior for edge in pad.padding.dimensions) != dilates:
         return
     start = op.inputs[1]
     same = splat_bytes(start) is not None and splat_bytes(pad.padding_value) == splat_bytes(start)
@@ -326,6 +338,7 @@ RULES = (
     running_sum_of_constant,
     reduce_window_of_ones,
     reduce_window_of_pad,
+    reduce_window_of_dilating_pad,
     reduce_window_of_converted_pad,
     reduce_window_of_all,
     reduce_window_that_broadcasts,

@@ -126,7 +126,7 @@ CASES: Mapping[str, tuple[Case, ...]] = {
             fires=False,
         ),
     ),
-    "reduce_window_of_pad": (
+    "reduce_window_of_dilating_pad": (
         lines(
             "x: T[3,4]",
             ZERO,
@@ -134,6 +134,34 @@ CASES: Mapping[str, tuple[Case, ...]] = {
             "T[5,7] reduce-window(p, z), window={size=2x1}, to_apply=f",
             types=(*INTEGERS, *WIDE),
             computations=ADD,
+        ),
+        lines(
+            "x: T[3]",
+            ZERO,
+            "p = T[6] pad(x, z), padding=1_2",
+            "T[5] reduce-window(p, z), window={size=2}, to_apply=f",
+            types=NUMERIC,
+            computations=ADD,
+            fires=False,
+        ),
+    ),
+    "reduce_window_of_pad": (
+        lines(
+            "x: T[3,4]",
+            ZERO,
+            "p = T[6,4] pad(x, z), padding=1_2x0_0",
+            "T[5,4] reduce-window(p, z), window={size=2x1}, to_apply=f",
+            types=(*INTEGERS, *WIDE),
+            computations=ADD,
+        ),
+        lines(
+            "x: T[3,4]",
+            ZERO,
+            "p = T[6,7] pad(x, z), padding=1_2x0_0_1",
+            "T[5,7] reduce-window(p, z), window={size=2x1}, to_apply=f",
+            types=NUMERIC,
+            computations=ADD,
+            fires=False,
         ),
         lines(
             "x: T[3]",

@@ -1,4 +1,4 @@
-"""numpy's functions on the values of a kernel. The names are those of `jax.numpy`."""
+"""numpy's functions on the values of a kernel; on arrays, outside of one. The names are those of `jax.numpy`."""
 
 from __future__ import annotations
 
@@ -121,6 +121,7 @@ from mlirhlo.mosaic.language.elementary import (
 from mlirhlo.mosaic.language.elementary import around as round
 from mlirhlo.mosaic.language.elementary import divmod_ as divmod
 from mlirhlo.mosaic.language.helpers import empty, empty_like
+from mlirhlo.mosaic.language.hosted import hosted
 from mlirhlo.mosaic.language.joins import (
     array_split,
     atleast_1d,
@@ -485,5 +486,8 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+# Around kernels, the same names are numpy's functions on arrays.
+globals().update(hosted(__all__, globals()))
 
 __getattr__ = lacking(__name__, __all__)

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import update_wrapper
 from math import prod
 from typing import Any
 
@@ -71,9 +72,44 @@ def jit(fun: Any = None, **_: Any) -> Any:
     return jit if fun is None else fun
 
 
+class CustomDerivative:
+    """A function whose derivatives are stated: here they are not asked for."""
+
+    def __init__(self, fun: Callable[..., Any], **_: Any) -> None:
+        self._fun = fun
+        update_wrapper(self, fun)
+
+    def __call__(self, *given: Any, **options: Any) -> Any:
+        return self._fun(*given, **options)
+
+    def defvjp(self, *_: Any, **__: Any) -> None:
+        """Nothing."""
+
+    def defjvp(self, rule: Any, **_: Any) -> Any:
+        """The rule."""
+        return rule
+
+
+def custom_vjp(fun: Any = None, nondiff_argnums: Sequence[int] = (), **_: Any) -> Any:
+    """The function; `defvjp` of it does nothing."""
+    del nondiff_argnums
+    return custom_vjp if fun is None else CustomDerivative(fun)
+
+
+custom_jvp = custom_vjp
+
+
+def block_until_ready(x: Any) -> Any:
+    """x: calls are done when they return."""
+    return x
+
+
 no_block_spec = BlockSpec()
 
 __all__ = [
+    "block_until_ready",
+    "custom_jvp",
+    "custom_vjp",
     "empty",
     "empty_like",
     "enable_debug_checks",

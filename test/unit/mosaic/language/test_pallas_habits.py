@@ -43,6 +43,41 @@ def test_jit_around_and_within() -> None:
     np.testing.assert_array_equal(double(X, rows=16), 2 * X)
 
 
+def test_what_stands_around_a_kernel() -> None:
+    """Padding to whole blocks, tables, a derivative's rule: as in the file of a Pallas kernel."""
+
+    @functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
+    def scaled(x: Any, block: int) -> Any:
+        rows = x.shape[0]
+        padded = jnp.pad(x, ((0, -rows % block), (0, 0)))
+        table = jnp.multiply(jnp.arange(block)[:, None], jnp.ones((1, 128)))
+        assert (table.dtype, jnp.zeros((2,)).dtype) == (np.float32, np.float32)
+
+        def kernel(x_ref: Any, t_ref: Any, o_ref: Any) -> None:
+            o_ref[...] = jnp.maximum(x_ref[...], 0) * t_ref[...]
+
+        spec = pl.BlockSpec((block, 128), lambda i: (i, 0))
+        call = pl.pallas_call(
+            kernel,
+            jax.ShapeDtypeStruct(padded.shape, padded.dtype),
+            grid=(padded.shape[0] // block,),
+            in_specs=[spec, pl.BlockSpec((block, 128), lambda i: (0, 0))],
+            out_specs=spec,
+        )
+        return jnp.concatenate([call(padded, table)[:rows], jnp.zeros_like(x[:1])])
+
+    scaled.defvjp(lambda x, block: (scaled(x, block), None), lambda block, _, d: (d,))
+    found = jax.block_until_ready(scaled(X[:20], 8))
+    wanted = np.maximum(X[:20], 0) * (np.arange(20) % 8)[:, None]
+    np.testing.assert_allclose(found, np.concatenate([wanted, 0 * X[:1]]), rtol=1e-6)
+
+
+def test_products_around_a_kernel() -> None:
+    a, b = X[:8].astype(jnp.bfloat16), X[8:16].astype(jnp.bfloat16)
+    found = jnp.einsum("md,nd->mn", a, b, preferred_element_type=jnp.float32, precision="highest")
+    np.testing.assert_allclose(found, a.astype(np.float32) @ b.astype(np.float32).T, rtol=1e-5)
+
+
 def test_methods_of_references() -> None:
     def kernel(x_ref: Any, o_ref: Any) -> None:
         assert len(x_ref) == 32

@@ -128,12 +128,16 @@ def profile(module: ModuleOp, arguments: Sequence[object], runs: int = 5) -> Pro
     outside = externals(text)
     outside[MARK] = ctypes.cast(function, ctypes.c_void_p).value or 0
     executable = Executable(plan, Library([compile_object(text)], [MAIN], outside), MAIN)
-    found: list[tuple[int, list[tuple[str, int, int]], Any]] = []
+    best: tuple[int, list[tuple[str, int, int]], Any] | None = None
     for _ in range(runs):
         events.clear()
+        # Results that are kept would leave the next run memory that the system has yet to give.
         result = executable(*arguments)
-        found.append((sum(end - begin for _, begin, end in events), list(events), result))
-    _, quickest, result = min(found, key=lambda run: run[0])
+        spent = sum(end - begin for _, begin, end in events)
+        if best is None or spent < best[0]:
+            best = (spent, list(events), result)
+    assert best is not None
+    _, quickest, result = best
     measured = limits()
     return Profile(_rows(fused, plan, quickest, measured), quickest, measured, result)
 

@@ -349,7 +349,7 @@ def _permuted(x: Array, dimensions: Sequence[int], indices: Array) -> Array:
     `dimensions`, which one component may do without.
     """
     parts = indices if indices.ndim == x.ndim + 1 else indices[..., np.newaxis]
-    places = list(np.indices(x.shape, sparse=True))
+    places: list[Array] = list(np.indices(x.shape, sparse=True))
     for component, dim in enumerate(dimensions):
         places[dim] = parts[..., component].astype(np.int64)
     return x[tuple(np.broadcast_arrays(*places))]

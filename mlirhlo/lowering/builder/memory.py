@@ -185,7 +185,8 @@ class MemoryBuilder(ArithmeticBuilder):
 
     def is_aligned(self, buffer: SSAValue, size_bytes: int) -> SSAValue:
         """Whether a buffer starts at a multiple of a power of two."""
-        rest = self.until_aligned(buffer, size_bytes)
+        address = self.emit(memref.ExtractAlignedPointerAsIndexOp, [buffer], INDEX)
+        rest = self.andi(address, self.constant(size_bytes - 1, INDEX))
         return self.cmpi("eq", rest, self.constant(0, INDEX))
 
     def gather(

@@ -37,23 +37,25 @@ def quotient(e: Elements, x: SSAValue, divisor: SSAValue) -> SSAValue:
     prepared = e.steady(divisor, lambda: _prepared(b, divisor))
     if prepared is None:
         return b.divf(x, divisor)
-    reciprocal, rest, span, zero = prepared
+    reciprocal, rest, less, span, zero = prepared
     bits = b.bitcast(x, i32)
     magnitude = b.andi(bits, b.constant(0x7FFFFFFF, bits.type))
     off = b.subi(magnitude, b.constant(_LEAST, bits.type))
     outside = b.andi(b.cmpi("uge", off, span), b.cmpi("ne", bits, zero))
     near = b.fma(x, reciprocal, b.mulf(x, rest))
-    exact = b.fma(b.fma(b.negf(near), divisor, x), reciprocal, near)
+    exact = b.fma(b.fma(near, less, x), reciprocal, near)
     with b.otherwise(b.reduce("or", outside), [exact]) as choice:
         choice.give(b.divf(x, divisor))
     return choice.results[0]
 
 
 def _prepared(b: FunctionBuilder, divisor: SSAValue) -> Sequence[SSAValue]:
-    """The reciprocal, what it lacks, the range of dividends' bits, and the bits of a zero that may be divided."""
+    """The reciprocal, what it lacks, the divisor's negative, the range of dividends' bits, and the bits of a zero that
+    may be divided."""
     one = b.constant(1.0, divisor.type)
     reciprocal = b.divf(one, divisor)
-    rest = b.mulf(b.fma(b.negf(divisor), reciprocal, one), reciprocal)
+    less = b.negf(divisor)
+    rest = b.mulf(b.fma(less, reciprocal, one), reciprocal)
     bits = b.bitcast(divisor, i32)
     magnitude = b.andi(bits, b.constant(0x7FFFFFFF, bits.type))
     off = b.subi(magnitude, b.constant(_LEAST_DIVISOR, bits.type))
@@ -62,4 +64,4 @@ def _prepared(b: FunctionBuilder, divisor: SSAValue) -> Sequence[SSAValue]:
     span = b.select(is_usual, b.constant(_DIVIDENDS, bits.type), none)
     # Of zeros, +0 by a positive divisor comes out right; a NaN of all bits is one in any case.
     is_positive = b.andi(is_usual, b.cmpi("sgt", bits, none))
-    return reciprocal, rest, span, b.select(is_positive, none, b.constant(-1, bits.type))
+    return reciprocal, rest, less, span, b.select(is_positive, none, b.constant(-1, bits.type))

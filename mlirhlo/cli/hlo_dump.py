@@ -146,7 +146,7 @@ def _find(arguments: Sequence[str], options: Options) -> int:
     from mlirhlo.debug.index.find import Hit, find, mode_of
 
     *folder, query = arguments or [""]
-    if not query:
+    if not query or (not folder and os.path.isdir(query)):
         raise usage_error("find what?", help="hlo-dump find DIR dot, or model.py:12, or any text")
     dump, _ = _folder(folder, most=1)
     mode = mode_of(query) if options.mode == "auto" else options.mode

@@ -139,6 +139,11 @@ class _View:
             self._near(words)
         else:
             known = ("near", "paths", "list", "info", "text", "extract", "stats", "prompt")
+            if words[0] in known:
+                count = "more" if len(words) == 1 else "other"
+                raise usage_error(
+                    f"'{words[0]}' wants {count} arguments", help="--help shows the commands"
+                )
             near = get_close_matches(words[0], known, n=1)
             hint = f"did you mean '{near[0]}'? " if near else ""
             raise usage_error(

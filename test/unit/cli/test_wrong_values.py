@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support import ROOT
 
-from mlirhlo.cli import mosaic_run, run_hlo_module
+from mlirhlo.cli import hlo_dump, hlo_view, mosaic_run, run_hlo_module
 
 KERNEL = """\
 func.func @main(%x: memref<8x128xf32, #tpu.memory_space<vmem>>) attributes {tpu.core_type = #tpu.core_type<tc>} {
@@ -58,6 +58,27 @@ def test_value(
     file.write_text(text)
     assert main(["--platform=Interpreter", flag, str(file)][main is mosaic_run.main :]) == code
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("list", "'list' wants more arguments"),
+        ("info x y", "'info' wants other arguments"),
+        ("infoo x", "did you mean 'info'?"),
+    ],
+)
+def test_commands_of_hlo_view(
+    words: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "m.hlo").write_text(SMALL)
+    assert hlo_view.main([str(tmp_path / "m.hlo"), *words.split()]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_hlo_dump_asks_what_to_find(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert hlo_dump.main(["find", str(tmp_path)]) == 2
+    assert "find what?" in capsys.readouterr().err
 
 
 @pytest.mark.slow

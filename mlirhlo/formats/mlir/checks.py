@@ -62,7 +62,7 @@ def check_computation(computation: ComputationOp) -> None:
     """Raises `VerifyException` for uses before definitions, wrong properties, names HLO cannot spell."""
     name = computation.computation_name
     if legal_name(name) != name:
-        raise VerifyException(f"@{name} is no name HLO can spell; {legal_name(name)!r} would be")
+        raise VerifyException(f"{name!r} is no name HLO can spell; {legal_name(name)!r} would be")
     seen: set[SSAValue] = set()
     for op in computation.block.ops:
         for operand in op.operands:

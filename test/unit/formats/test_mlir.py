@@ -180,6 +180,12 @@ def test_header_attributes_are_of_their_kind(header: str) -> None:
     assert caught.value.code == "HLO0062"
 
 
+def test_a_name_over_two_lines_is_shown_whole() -> None:
+    text = 'builtin.module { hlo.computation entry @"a\\0Ab" { %x = hlo.parameter 0 : tensor<f32> hlo.return %x } }'
+    with pytest.raises(HloError, match=r"'a\\nb' is no name HLO can spell; 'a_b' would be"):
+        parse_module(text)
+
+
 def test_private_entries_of_a_proto_are_of_their_kind() -> None:
     from mlirhlo.formats import proto
     from mlirhlo.formats.hlo_text import parse_module as parse_hlo

@@ -1,9 +1,9 @@
 """Which assembly LLVM's combining of neighbouring instructions does nothing for.
 
-It looks at every instruction three times, for a seventh of LLVM's time. The lowering writes what is to come out:
-shifts for products with powers of two (`loops_to_llvm/indices.py`), products for exact quotients
-(`builder/arithmetic.py`), jumps to what does not follow. What it does not write so, such as divisions of integers by
-constants and conversions, is combined.
+It looks at every instruction three times. The lowering writes what is to come out: shifts for products with powers of
+two (`loops_to_llvm/indices.py`), products for exact quotients (`builder/arithmetic.py`), jumps to what does not follow.
+What it does not write so, such as divisions of integers by constants and conversions, is combined; so is what the
+processor has instructions for only in other words, such as comparisons of masks, which LLVM cannot select otherwise.
 """
 
 from __future__ import annotations
@@ -13,6 +13,13 @@ import re
 _OPCODES = re.compile(r"^  (?:%\w+ = )?(\w+)", re.MULTILINE)
 _INTRINSICS = re.compile(r"^declare .*@llvm\.([\w.]+)\.\w+\(", re.MULTILINE)
 """Without the types they are declared for."""
+
+_OF_MASKS = re.compile(
+    r"^  (?!%\w+ = (?:and|or|xor|phi|call|select <(?:8|16) x i1> [^,]+, <\d+ x (?!i1)))[^\n]* x i1>"
+    r"|<(?!8 x i1>|16 x i1>)\d+ x i1>",
+    re.MULTILINE,
+)
+"""Masks other than those of whole vectors, or in other places than masks belong."""
 
 _PLAIN = frozenset(
     {
@@ -36,8 +43,9 @@ _NARROW = ("half", "bfloat", "x86_amx", "x i8>", "x i16>")
 
 def gains_by_combining(text: str) -> bool:
     """Whether combining may gain something for LLVM assembly as `print_llvm` writes it."""
-    return not (
-        _PLAIN.issuperset(_OPCODES.findall(text))
-        and _PLAIN_CALLS.issuperset(_INTRINSICS.findall(text))
-        and not any(narrow in text for narrow in _NARROW)
+    return (
+        any(narrow in text for narrow in _NARROW)  # which is found soonest
+        or not _PLAIN_CALLS.issuperset(_INTRINSICS.findall(text))
+        or not _PLAIN.issuperset(_OPCODES.findall(text))
+        or _OF_MASKS.search(text) is not None
     )

@@ -149,13 +149,14 @@ def _set(options: Sequence[str]) -> None:
 
 
 @contextmanager
-def _compiling(text: str) -> Generator[None]:
+def _compiling(text: str, cpu: Cpu) -> Generator[None]:
     """LLVM without the passes that gain nothing for this assembly.
 
     Its options are the whole process's, others get them back as they are by default.
     """
     with _lock:
-        is_plain = _binding().llvm_version_info[0] >= _COMBINING and not gains_by_combining(text)
+        can = _binding().llvm_version_info[0] >= _COMBINING and "+avx512vl" in cpu.features
+        is_plain = can and not gains_by_combining(text)
         _set(_UNCOMBINED if is_plain else _OUR_OPTIONS)
         try:
             yield
@@ -171,14 +172,16 @@ def compile_object(text: str, cpu: Cpu | None = None, level: int = 2) -> bytes:
     """
     if text.startswith(LIGHT):
         level = 0
-    with _compiling(text) if level else _lock:
-        return cast(bytes, _target_machine(cpu or host(), level).emit_object(_module(text)))
+    cpu = cpu or host()
+    with _compiling(text, cpu) if level else _lock:
+        return cast(bytes, _target_machine(cpu, level).emit_object(_module(text)))
 
 
 def compile_assembly(text: str, cpu: Cpu | None = None, level: int = 2) -> str:
     """The same as assembly to read."""
-    with _compiling(text):
-        machine = _target_machine(cpu or host(), level)
+    cpu = cpu or host()
+    with _compiling(text, cpu):
+        machine = _target_machine(cpu, level)
         return cast(str, machine.emit_assembly(_module(text)))
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 import mlirhlo
+from mlirhlo.lowering import target
 from mlirhlo.lowering.cpu.compiler import lower
 from mlirhlo.runtime.combining import gains_by_combining
+from mlirhlo.runtime.jit import compile_object
 
 pytest.importorskip("llvmlite")
 
@@ -57,6 +59,40 @@ b0:
 @pytest.mark.parametrize(("opcode", "gains"), [("shl", False), ("udiv", True), ("srem", True)])
 def test_divisions_by_numbers_are_combined(opcode: str, gains: bool) -> None:
     assert gains_by_combining(PLAIN.replace("OPCODE", opcode)) is gains
+
+
+CHOICE = """{DEFINE}
+  a = pred[64,96] compare(x, y), direction=LT
+  b = pred[64,96] compare(y, z), direction=LT
+  c = pred[64,96] {HOW}
+  ROOT r = f32[64,96] select(c, x, y)"""
+
+
+@pytest.mark.skipif(not target.host().has("avx512vl"), reason="masks are vectors elsewhere")
+@pytest.mark.parametrize(
+    ("how", "gains"), [("xor(a, b)", False), ("compare(a, b), direction=EQ", True)]
+)
+def test_masks_are_not_compared(how: str, gains: bool) -> None:
+    """LLVM has no instruction for that, but what it combines."""
+    define = "y = f32[64,96] parameter(1)\n  z = f32[64,96] parameter(2)"
+    text = text_of("f32", CHOICE.replace("{DEFINE}", define).replace("{HOW}", how))
+    assert gains_by_combining(text) is gains
+    assert compile_object(text)
+
+
+@pytest.mark.parametrize(
+    ("line", "gains"),
+    [
+        ("%v = select <16 x i1> %m, <16 x float> %a, <16 x float> %b", False),
+        ("%v = select <16 x i1> %m, <16 x i1> %a, <16 x i1> %b", True),
+        ("%v = select i1 %m, <16 x i1> %a, <16 x i1> %b", True),
+        ("%v = and <16 x i1> %m, %n", False),
+        ("%v = and <4 x i1> %m, %n", True),
+        ("%v = shufflevector <16 x i1> %m, <16 x i1> %n, <16 x i32> zeroinitializer", True),
+    ],
+)
+def test_masks_where_they_belong(line: str, gains: bool) -> None:
+    assert gains_by_combining(f"define void @f() {{\nb0:\n  {line}\n  ret void\n}}\n") is gains
 
 
 def test_intrinsics_count() -> None:

@@ -35,6 +35,8 @@ from mlirhlo.lowering.loops_to_llvm.effort import ops_inside
 
 _MOST_OPS = 64
 """Of a kernel that is written where it is called."""
+_MOST_IN_LOOP = 4096
+"""Of all that are written into a loop: LLVM's time grows faster than functions do."""
 
 
 def is_inlined(kernel: FuncOp) -> bool:
@@ -103,6 +105,9 @@ def registers_of(
     """
     found = Registers(outer=outer)
     in_memory: set[Buffer] = set()
+    written = sum(len(ops_inside(kernels[name])) for name in _inlined([loop], kernels))
+    if written > _MOST_IN_LOOP:
+        return None
 
     def note(buffer: Buffer, type_: Attribute | None) -> None:
         if type_ is None or found.types.setdefault(buffer, type_) != type_:
@@ -172,6 +177,12 @@ def all_steps(steps: Sequence[Step]) -> Iterator[Step]:
         elif isinstance(step, Branch):
             for branch in step.branches:
                 yield from all_steps(branch)
+
+
+def _inlined(steps: Sequence[Step], kernels: Mapping[str, FuncOp]) -> list[str]:
+    """The kernels that are written where steps call them, each as often."""
+    names = Counter(step.name for step in all_steps(steps) if isinstance(step, Kernel))
+    return [n for name, count in names.items() if is_inlined(kernels[name]) for n in [name] * count]
 
 
 def _written(steps: Sequence[Step]) -> Iterator[Buffer]:

@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mlirhlo
+from mlirhlo.lowering.cpu import registers
+from mlirhlo.lowering.cpu.compiler import lower
 
 TYPES = ("s32", "s64", "u8", "f32", "pred", "c64")
 LENGTH = 20
@@ -175,6 +177,19 @@ def test_loops_of_scalars(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_loops_of_scalars_inside_their_buffers(seed: int) -> None:
     agrees(seed, debug=True)
+
+
+@pytest.mark.parametrize(("most", "functions"), [(4096, 1), (8, 0)])
+def test_large_loops_stay_in_main(
+    most: int, functions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registers, "_MOST_IN_LOOP", most)
+    module = mlirhlo.parse("""HloModule count
+cond { i = s32[] parameter(0) n = s32[] constant(9) ROOT c = pred[] compare(i, n), direction=LT }
+body { i = s32[] parameter(0) k = s32[] constant(2) ROOT j = s32[] add(i, k) }
+ENTRY e { i = s32[] parameter(0) ROOT w = s32[] while(i), condition=cond, body=body }
+""")
+    assert str(lower(module.op).loops).count("func.func @loop_") == functions
 
 
 def agrees(seed: int, *, debug: bool) -> None:

@@ -86,19 +86,20 @@ def test_the_simulator_can_be_asked_for() -> None:
 
 
 def test_what_only_the_simulator_has_is_said(caplog: pytest.LogCaptureFixture) -> None:
-    def rounded(x_ref: Any, o_ref: Any) -> None:
-        bits = pltpu.prng_random_bits((8, 128))
-        o_ref[...] = pltpu.stochastic_round(x_ref[...], bits, target_dtype=ml_dtypes.bfloat16)
+    def by_hand(x_ref: Any, w_ref: Any, o_ref: Any) -> None:
+        pltpu.matmul_push_rhs(w_ref[...], 0, 0)
+        pltpu.matmul_acc_lhs(0, x_ref[...], 0, load_staged_rhs=0)
+        o_ref[...] = pltpu.matmul_pop(0, (16, 256), np.float32, 0)
 
-    x = np.ones((8, 128), np.float32)
-    struct = pl.ShapeDtypeStruct(x.shape, np.dtype(ml_dtypes.bfloat16))
-    module = mlirhlo.parse(pl.kernel_call(rounded, struct).lower(x).to_stablehlo())
+    x, w = (np.ones((rows, 256), ml_dtypes.bfloat16) for rows in (16, 256))
+    struct = pl.ShapeDtypeStruct(x.shape, np.float32)
+    module = mlirhlo.parse(pl.kernel_call(by_hand, struct).lower(x, w).to_stablehlo())
     with caplog.at_level(logging.WARNING):
         mlirhlo.compile(module)
     said = [record.getMessage() for record in caplog.records if "HLO0738" in record.getMessage()]
     assert len(said) == 1
-    assert "%rounded" in said[0]
-    assert "tpu.stochastic_convert" in said[0]
+    assert "%by_hand" in said[0]
+    assert "tpu.matmul_push_rhs" in said[0]
 
 
 def test_messages_stay_with_the_simulator(capfd: pytest.CaptureFixture[str]) -> None:

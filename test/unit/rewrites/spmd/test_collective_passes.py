@@ -144,6 +144,20 @@ CASES = {
         1,
         "all-gather",
     ),
+    "all-gather-bcast-reorder": (
+        f"""b = f32[5,8,6] broadcast(x), dimensions={{1,2}}
+        ROOT r = f32[5,32,6] all-gather(b), {ALL}, dimensions={{1}}""",
+        1,
+        1,
+        "all-gather",
+    ),
+    "all-gather-remove-degenerate-dims": (
+        f"""b = f32[8,1,6] reshape(x)
+        ROOT r = f32[32,1,6] all-gather(b), {ALL}, dimensions={{0}}""",
+        1,
+        1,
+        "all-gather",
+    ),
     "all-reduce-simplifier": (
         """p = f32[8,6] all-reduce(x), channel_id=1, replica_groups={{0},{1},{2},{3}}, use_global_device_ids=true, to_apply=add
         ROOT r = f32[8,6] negate(p)""",
@@ -203,6 +217,8 @@ STAY = {
         ROOT r = f32[2,6] dynamic-slice(p, two, none), dynamic_slice_sizes={{2,6}}""",
     "all-gather-optimizer": f"""p = f32[32,6] all-gather(x), {ALL}, dimensions={{0}}
         ROOT r = f32[32,6] add(p, p)""",
+    "all-gather-bcast-reorder": f"ROOT p = f32[32,6] all-gather(x), {ALL}, dimensions={{0}}",
+    "all-gather-remove-degenerate-dims": f"ROOT p = f32[32,6] all-gather(x), {ALL}, dimensions={{0}}",
     "all-reduce-simplifier": f"ROOT p = f32[8,6] all-reduce(x), {PAIRS}, to_apply=add",
     "all-reduce-folder": f"""p = f32[8,6] all-reduce(x), {PAIRS}, to_apply=add
         ROOT r = f32[8,6] all-reduce(p), {PAIRS}, to_apply=add""",

@@ -189,15 +189,15 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
                 types=(*WIDE, "s32", "c64"),
             ),
             lines(
-                "x: T[3,4,9]",
+                "x: T[3,128,9]",
                 "g: T[3,16,9]",
-                "T[16,4,3] convolution(x, g), window={size=9 pad=1_1}, dim_labels=fb0_io0->fb0",
+                "T[16,128,3] convolution(x, g), window={size=9 pad=1_1}, dim_labels=fb0_io0->fb0",
                 types=WIDE,
             ),
             lines(
-                "x: T[4,9,3]",
+                "x: T[16,9,3]",
                 "w: T[9,20,2]",
-                "T[5,4,20] convolution(x, w), window={size=2 pad=0_3 lhs_dilate=2 rhs_dilate=3 "
+                "T[5,16,20] convolution(x, w), window={size=2 pad=0_3 lhs_dilate=2 rhs_dilate=3 "
                 "rhs_reversal=1}, dim_labels=bf0_io0->0bf",
                 types=WIDE,
             ),

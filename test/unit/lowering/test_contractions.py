@@ -311,6 +311,15 @@ def test_inputs_dilated_by_any_number(data: st.DataObject) -> None:
     )
 
 
+def test_windows_along_a_line_of_rows_in_two_axes() -> None:
+    """Found as such only after axes were put in order: lines are copied for rows of one axis."""
+    agrees(
+        "f32[2,8,8,51]{2,1,3,0} convolution(f32[2,3,2,12]{1,3,0,2} x, f32[12,51,4,12]{2,0,1,3} y), "
+        "window={size=12x12 pad=11_5x12_0 lhs_dilate=1x6 rhs_reversal=0x1}, "
+        "dim_labels=b01f_1oi0->b01f, feature_group_count=3"
+    )
+
+
 def test_neighbouring_phases_are_one_contraction() -> None:
     """As many as there are places in a window would take as many packed inputs, and as much code."""
     module = mlirhlo.parse("""

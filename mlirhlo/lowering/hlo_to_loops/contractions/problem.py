@@ -201,10 +201,10 @@ def merged(c: Contraction, lanes: int, *, depth: bool = True) -> Contraction:
 def window_step(c: Contraction) -> int:
     """Elements from a row to the next in a left operand whose rows' stretches of memory overlap; else 0.
 
-    That is a window that moves along the innermost dimension: neighbouring rows and the inner depth
+    That is a window that moves along the innermost dimension: the rows, one axis, and the inner depth
     move through it, and nothing else does.
     """
-    if not c.lhs.is_buffer or not c.rows or not c.depth or c.sizes[c.depth[-1]] == 0:
+    if not c.lhs.is_buffer or len(c.rows) != 1 or not c.depth or c.sizes[c.depth[-1]] == 0:
         return 0
     row, inner = c.rows[-1], c.depth[-1]
     order = [d for d in physical_order(c.lhs.shape) if c.lhs.shape.dimensions[d] != 1]

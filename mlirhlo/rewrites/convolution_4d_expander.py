@@ -75,7 +75,7 @@ def convolution_of_four_dimensions(op: ConvolutionOp, rewriter: Rewriter) -> Non
 
 @dataclass(frozen=True)
 class Convolution4DExpanderPass(RulePass):
-    """Takes spatial dimensions of size 1 out of convolutions that have four, which libraries do not know.
+    """Takes spatial dimensions of size 1 out of convolutions of four, which libraries do not know.
 
     Before and after:
 

@@ -80,7 +80,7 @@ def _is_plain(shape: ArrayShape) -> bool:
 
 @dataclass(frozen=True)
 class ConvolutionFeaturesLastPass(RulePass):
-    """Puts space in front of the last dimension of convolutions' arrays, where they have work enough for that.
+    """Puts space before the last dimension of convolutions' arrays, where they have work enough.
 
     Before and after:
 

@@ -93,7 +93,7 @@ def gather_in_other_form(op: GatherOp, rewriter: Rewriter) -> None:
 
 @dataclass(frozen=True)
 class GatherSimplifierPass(RulePass):
-    """Brings gathers into one form: a row of indices a slice, in which all dimensions of the operand stay.
+    """Brings gathers into one form: a row of indices a slice, which has all dimensions of the operand.
 
     Before and after:
 

@@ -82,7 +82,7 @@ class OperandUpcasterPass(RulePass):
 
 @dataclass(frozen=True)
 class ResultCasterPass(RulePass):
-    """Computes dots and convolutions in the type of their operands, and converts to a narrower one after.
+    """Computes dots and convolutions in their operands' type, and converts to a narrower one after.
 
     Before and after:
 

@@ -73,7 +73,7 @@ def reduce_in_other_layout(op: ReduceOp, rewriter: Rewriter) -> None:
 
 @dataclass(frozen=True)
 class ReduceDecomposerPass(RulePass):
-    """Lets reductions leave the dimensions that remain in the order of memory that they have, and copies after.
+    """Lets reductions leave dimensions in the order of memory that they have, and copies after.
 
     Before and after:
 

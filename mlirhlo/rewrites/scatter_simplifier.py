@@ -76,7 +76,7 @@ def scatter_in_other_form(op: ScatterOp, rewriter: Rewriter) -> None:
 
 @dataclass(frozen=True)
 class ScatterSimplifierPass(RulePass):
-    """Brings scatters into one form: a row of indices a window, which has all dimensions of the operand.
+    """Brings scatters into one form: a row of indices a window with all dimensions of the operand.
 
     Before and after:
 

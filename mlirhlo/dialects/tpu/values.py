@@ -10,6 +10,8 @@ from typing import Self
 _LAYOUT = re.compile(r"(\d+),\{(\*|\d+),(\*|\d+)\},\((\d+),(\d+)\)((?:,-2,-1)|(?:,-1)|(?:,-2)|)\Z")
 SUBLANES, LANES = 8, 128
 """Rows and columns of a vector register; each entry has 32 bits."""
+SCRATCH = (SUBLANES * 9, LANES)
+"""Rows and lanes of words of the memory that the compiler moves registers through."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from mlirhlo.mosaic.pipeline.building import (
     replace,
     vector_type,
 )
-from mlirhlo.mosaic.pipeline.matmul import plain_product
+from mlirhlo.mosaic.pipeline.matmul import plain_product, turned_product
 from mlirhlo.mosaic.pipeline.widening import widen
 from mlirhlo.mosaic.target.tiling import shape_in
 
@@ -145,6 +145,14 @@ def _is_neutral(acc: SSAValue, kind: str) -> bool:
     return stated[stated.find("<") + 1 : stated.find(">")] in _NEUTRAL.get(kind, ())
 
 
+def pre_canon_optimization(module: ModuleOp) -> None:
+    """Products take their right side as it lies, where it would be transposed for them."""
+    for function in functions_of(module):
+        for op in list(function.walk()):
+            if name_of(op) == "tpu.matmul":
+                turned_product(op)
+
+
 def canonicalize_mosaic(module: ModuleOp, generation: Generation) -> None:
     """What a generation has not becomes what it has: narrow elements are computed wide, broadcasts
     that add dimensions are a reshape and one of equal rank, and products are of matrices."""
@@ -154,6 +162,8 @@ def canonicalize_mosaic(module: ModuleOp, generation: Generation) -> None:
                 continue
             if name_of(op) == "vector.broadcast" and is_vector(op.operands[0].type):
                 _equal_rank(op)
+            elif name_of(op) == "arith.select" and _is_mask(op.results[0]):
+                _choose_masks(op)
             elif name_of(op) in ("tpu.matmul", "vector.contract"):
                 plain_product(op)
             elif name_of(op) == "tpu.reshape":
@@ -202,6 +212,27 @@ def _steps(wanted: tuple[int, ...]) -> list[tuple[int, ...]]:
                 found[after] = [*found[now], move]
                 ready.append(after)
     return found[wanted]
+
+
+def _is_mask(value: SSAValue) -> bool:
+    return is_vector(value.type) and str(element_of(value.type)) == "i1"
+
+
+def _choose_masks(op: Operation) -> None:
+    """`select m, a, b => (m & a) | (~m & b)`, of masks."""
+    mask, first, second = op.operands
+    type_ = op.results[0].type
+    if mask.type != type_:
+        return
+
+    def emit(name: str, *operands: SSAValue) -> SSAValue:
+        return insert(build(name, operands, (type_,), None, op), op).results[0]
+
+    stated = {"value": attribute(f"dense<true> : {type_}")}
+    everywhere = insert(build("arith.constant", (), (type_,), stated, op), op).results[0]
+    other = emit("arith.xori", mask, everywhere)
+    sides = emit("arith.andi", mask, first), emit("arith.andi", other, second)
+    replace(op, [emit("arith.ori", *sides)])
 
 
 def _equal_rank(op: Operation) -> None:

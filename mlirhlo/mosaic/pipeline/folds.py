@@ -5,14 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
+import numpy as np
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IntegerAttr,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects.stablehlo.elements import DenseAttr
-from mlirhlo.mosaic.attributes import attribute_of, integer_of, name_of
-from mlirhlo.mosaic.pipeline.building import attribute, build, constant, insert, is_vector, replace
+from mlirhlo.dialects.tpu.attributes import RoundingModeAttr
+from mlirhlo.mosaic.attributes import attribute_of, integer_of, integers_of, name_of
+from mlirhlo.mosaic.pipeline.building import (
+    attribute,
+    build,
+    constant,
+    element_of,
+    insert,
+    is_vector,
+    replace,
+    vector_type,
+    with_shape,
+)
+from mlirhlo.mosaic.pipeline.constants import one_value
+from mlirhlo.mosaic.pipeline.vector_rules import lists_of_numbers
 from mlirhlo.mosaic.target.divisible import constant_of
 from mlirhlo.mosaic.target.tiling import element_name, shape_in, width_in_bits
+from mlirhlo.mosaic.target.views import squeezed_dimensions
 
 RESHAPES = ("vector.shape_cast", "tpu.reshape")
 
@@ -158,10 +178,41 @@ def _fold_index(op: Operation) -> SSAValue | None:
 
 
 def _fold_slice(op: Operation) -> SSAValue | None:
-    """A slice at the beginning that has the type of its source is the source."""
+    """A slice at the beginning that has the type of its source is the source; known sizes are stated."""
     source, *rest = op.operands
-    is_whole = source.type == op.results[0].type and all(constant_of(at) == 0 for at in rest)
-    return source if is_whole else None
+    if source.type == op.results[0].type and all(constant_of(at) == 0 for at in rest):
+        return source
+    type_ = op.results[0].type
+    shape = shape_in(type_)
+    rank = len(shape)
+    known = iter([_number(size) for size in rest[rank:]])
+    sizes = [next(known) if size == DYNAMIC_INDEX else size for size in shape]
+    if len(rest) == rank or None in sizes:
+        return None
+    whole = with_shape(type_, [size for size in sizes if size is not None])
+    segments = attribute(f"array<i32: 1, {rank}, 0>")
+    stated = {"operandSegmentSizes": segments}
+    new = insert(build(name_of(op), op.operands[: 1 + rank], (whole,), stated, op), op)
+    return insert(build("memref.cast", new.results, (type_,)), op).results[0]
+
+
+def _fold_squeeze(op: Operation) -> SSAValue | None:
+    """`squeeze (cast x) => cast (squeeze x)`"""
+    source, type_ = op.operands[0].owner, op.results[0].type
+    if not isinstance(source, Operation) or name_of(source) != "memref.cast":
+        return None
+    gone = squeezed_dimensions(shape_in(source.results[0].type), shape_in(type_))
+    if gone is None:
+        return None
+    shape = shape_in(source.operands[0].type)
+    whole = with_shape(type_, [size for dim, size in enumerate(shape) if dim not in gone])
+    new = insert(build(name_of(op), source.operands, (whole,), None, op), op)
+    return insert(build("memref.cast", new.results, (type_,)), op).results[0]
+
+
+def _fold_multiple(op: Operation) -> SSAValue | None:
+    """What is said of a number that is known is known."""
+    return op.operands[0] if _is_constant(op.operands[0]) else None
 
 
 def _fold_unsigned(op: Operation) -> SSAValue | None:
@@ -199,15 +250,38 @@ def _number(value: SSAValue) -> int | None:
     return int(text) if text.lstrip("-").isdigit() else None
 
 
-_UNIT = {"arith.addi": 0, "arith.subi": 0, "arith.muli": 1, "arith.divsi": 1, "arith.ori": 0}
-"""What changes nothing on the right."""
+_UNITS: Mapping[str, float] = {
+    **dict.fromkeys(("arith.addi", "arith.subi", "arith.ori", "arith.xori"), 0),
+    **dict.fromkeys(("arith.shli", "arith.shrsi", "arith.shrui"), 0),
+    **dict.fromkeys(("arith.muli", "arith.divsi", "arith.divui"), 1),
+    **dict.fromkeys(("arith.mulf", "arith.divf"), 1.0),
+    "arith.andi": -1,
+    "arith.subf": 0.0,
+}
+"""What changes nothing on the right. A float's zero is the positive one: others change signs of zero."""
+_SINKS = {"arith.muli": 0, "arith.andi": 0}
+"""What leaves nothing else on the right."""
+_EXTREMA = ("maximumf", "minimumf", "maxsi", "minsi", "maxui", "minui")
+_SAME = frozenset(f"arith.{name}" for name in (*_EXTREMA, "andi", "ori"))
+"""Operations that give a value of itself and itself."""
 
 
 def _fold_unit(op: Operation) -> SSAValue | None:
-    """`x + 0 => x`, `x * 1 => x`, `x / 1 => x`."""
-    if _number(op.operands[1]) == _UNIT[name_of(op)]:
-        return op.operands[0]
-    return None
+    """`x + 0 => x`, `x * 1 => x`, `x * 0 => 0`, `max(x, x) => x`."""
+    left, right = op.operands
+    if left is right and name_of(op) in _SAME:
+        return left
+    if name_of(op) not in _UNITS:
+        return None
+    number, unit = one_value(right), _UNITS[name_of(op)]
+    if number is None:
+        return None
+    if element_name(right.type) == "i1":
+        unit = abs(unit)
+    is_negative_zero = number == 0 and bool(np.signbit(np.float64(number)))
+    if number == unit and not is_negative_zero:
+        return left
+    return right if number == _SINKS.get(name_of(op)) else None
 
 
 _SIGN = {"arith.addi": 1, "arith.subi": -1}
@@ -229,9 +303,30 @@ def _fold_sums(op: Operation) -> SSAValue | None:
     return insert(new, op).results[0]
 
 
+CHOSEN: Mapping[int, str] = {
+    2: "arith.minsi",
+    3: "arith.minsi",
+    4: "arith.maxsi",
+    5: "arith.maxsi",
+    6: "arith.minui",
+    8: "arith.maxui",
+}
+"""What a choice by a comparison of what is chosen from is, by the predicate's number."""
+
+
 def _fold_choice(op: Operation) -> SSAValue | None:
-    """`select m, x, x => x`"""
-    return op.operands[1] if op.operands[1] is op.operands[2] else None
+    """`select m, x, x => x`, `select (x > y), x, y => max(x, y)`; of integers."""
+    mask, first, second = op.operands
+    if first is second:
+        return first
+    compared = mask.owner
+    if not isinstance(compared, Operation) or name_of(compared) != "arith.cmpi":
+        return None
+    name = CHOSEN.get(integer_of(compared, "predicate"))
+    pair = tuple(compared.operands)
+    if name is None or (first, second) != pair:
+        return None
+    return insert(build(name, pair, (first.type,), None, op), op).results[0]
 
 
 def _fold_twice(op: Operation) -> SSAValue | None:
@@ -259,6 +354,64 @@ def _fold_extract(op: Operation) -> SSAValue | None:
     return insert(new, op).results[0]
 
 
+def _fold_part(op: Operation) -> SSAValue | None:
+    """A part that lies in one piece is extracted: `x[3:4, :] => shape_cast (extract x[3])`."""
+    source = op.operands[0].owner
+    if isinstance(source, Operation):
+        found = _spread(op, source)
+        if found is not None:
+            return found
+    shape, result = shape_in(op.operands[0].type), op.results[0].type
+    offsets, sizes, strides = (
+        lists_of_numbers(op, name) for name in ("offsets", "sizes", "strides")
+    )
+    if len(sizes) != len(shape) or any(step != 1 for step in strides):
+        return None
+    count = len(sizes)
+    while count and sizes[count - 1] == shape[count - 1]:
+        count -= 1
+    if count in (0, len(shape)) or any(size != 1 for size in sizes[:count]):
+        return None
+    while count < len(sizes) - 1 and sizes[count] == 1:
+        count += 1
+    places = {"static_position": attribute(f"array<i64: {', '.join(map(str, offsets[:count]))}>")}
+    inner = vector_type(shape[count:], element_of(result))
+    one = insert(build("vector.extract", op.operands, (inner,), places, op), op)
+    return insert(build("vector.shape_cast", one.results, (result,), None, op), op).results[0]
+
+
+def _fold_product(op: Operation) -> SSAValue | None:
+    """`matmul(a, b, 0) + x => matmul(a, b, x)`"""
+    source = op.operands[0].owner
+    if not isinstance(source, Operation) or name_of(source) != "tpu.matmul":
+        return None
+    if one_value(source.operands[2]) != 0 or len(list(source.results[0].uses)) > 1:
+        return None
+    stated = {**source.properties, **source.attributes}
+    operands = (*source.operands[:2], op.operands[1])
+    return insert(build("tpu.matmul", operands, (op.results[0].type,), stated, op), op).results[0]
+
+
+def _fold_stride(op: Operation) -> SSAValue | None:
+    """A load of rows one after another has no stride."""
+    if set(integers_of(op, "strides") or (0,)) != {1}:
+        return None
+    segments = attribute(f"array<i32: 1, {len(op.operands) - 1}, 0>")
+    stated = {"strides": attribute("array<i32>"), "operandSegmentSizes": segments}
+    new = build("tpu.vector_load", op.operands, (op.results[0].type,), stated, op)
+    return insert(new, op).results[0]
+
+
+def _fold_rounding(op: Operation) -> SSAValue | None:
+    """`fptosi (roundeven x)` rounds to nearest even itself."""
+    source = op.operands[0].owner
+    if not isinstance(source, Operation) or name_of(source) != "math.roundeven":
+        return None
+    stated = {"rounding_mode": RoundingModeAttr("to_nearest_even")}
+    new = build(name_of(op), source.operands, (op.results[0].type,), stated, op)
+    return insert(new, op).results[0]
+
+
 def _each(*folds: Callable[[Operation], SSAValue | None]) -> Callable[[Operation], SSAValue | None]:
     """The first fold that finds something."""
 
@@ -268,28 +421,24 @@ def _each(*folds: Callable[[Operation], SSAValue | None]) -> Callable[[Operation
     return fold
 
 
-_COMMUTES = (
-    "arith.addf",
-    "arith.mulf",
-    "arith.andi",
-    "arith.maximumf",
-    "arith.minimumf",
-    "arith.maxsi",
-    "arith.minsi",
-)
+_COMMUTES = ("arith.mulf", *(f"arith.{name}" for name in (*_EXTREMA, "andi", "ori", "muli")))
 FOLDS: Mapping[str, Callable[[Operation], SSAValue | None]] = {
-    **dict.fromkeys(_COMMUTES, _fold_swapped),
+    **dict.fromkeys({*_UNITS, *_SAME}, _fold_unit),
+    **dict.fromkeys(_COMMUTES, _each(_fold_swapped, _fold_unit)),
+    "arith.addf": _each(_fold_swapped, _fold_product),
     "arith.cmpi": _fold_condition,
-    "arith.addi": _each(_fold_swapped, _fold_unit, _fold_sums),
+    "arith.addi": _each(_fold_swapped, _fold_unit, _fold_sums, _fold_product),
     "arith.subi": _each(_fold_unit, _fold_sums),
-    "arith.muli": _each(_fold_swapped, _fold_unit),
-    "arith.divsi": _fold_unit,
     "arith.select": _fold_choice,
-    "arith.ori": _each(_fold_swapped, _fold_unit),
-    "arith.xori": _each(_fold_swapped, _fold_twice),
+    "arith.xori": _each(_fold_swapped, _fold_unit, _fold_twice),
+    "tpu.fptosi": _fold_rounding,
+    "tpu.strided_load": _fold_stride,
+    "vector.extract_strided_slice": _fold_part,
     "vector.extract": _fold_extract,
     "arith.index_cast": _fold_index,
+    "tpu.assume_multiple": _fold_multiple,
     "tpu.memref_slice": _fold_slice,
+    "tpu.memref_squeeze": _fold_squeeze,
     "arith.sitofp": _fold_unsigned,
     "arith.uitofp": _fold_unsigned,
     "vector.broadcast": _fold_broadcast,

@@ -5,7 +5,10 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from mlirhlo.mosaic.attributes import attribute_of, case_of, name_of
+from xdsl.ir import Operation
+from xdsl.rewriter import Rewriter
+
+from mlirhlo.mosaic.attributes import attribute_of, case_of, integers_of, name_of
 from mlirhlo.mosaic.interpreter.products import indexing_maps
 from mlirhlo.mosaic.interpreter.tpu_matmul import maps_of
 from mlirhlo.mosaic.pipeline.building import (
@@ -21,7 +24,7 @@ from mlirhlo.mosaic.target.tiling import shape_in
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from xdsl.ir import Attribute, Operation, SSAValue
+    from xdsl.ir import Attribute, SSAValue
 
 _PLAIN = "#tpu.dot_dimension_numbers<[1], [0], [0], [1], [0, 0, 1, 1], [], []>"
 _FLIPPED = "#tpu.dot_dimension_numbers<[1], [1], [0], [0], [0, 0, 1, 0], [], []>"
@@ -52,6 +55,11 @@ def plain_product(op: Operation) -> None:
     lhs, rhs, acc = op.operands
     sizes = dict(zip((*left, *right), (*shape_in(lhs.type), *shape_in(rhs.type)), strict=True))
     count = prod(sizes[loop] for loop in batch)
+    if is_matmul and is_plain and out == (*rows, *columns):
+        # Only the left side lies the other way.
+        op.operands[0] = _ordered(op, lhs, left, (*rows, *contracted))
+        op.properties["dimension_numbers"] = attribute(_FLIPPED if is_flipped else _PLAIN)
+        return
     lhs = _shaped(op, lhs, left, (batch, rows, contracted), sizes)
     rhs = _shaped(op, rhs, right, (batch, *wanted), sizes)
     acc = _shaped(op, acc, out, (batch, rows, columns), sizes)
@@ -75,6 +83,20 @@ def plain_product(op: Operation) -> None:
     grouped = [*batch, *rows, *columns]
     result = _reshaped(op, result, [sizes[loop] for loop in grouped])
     replace(op, [_ordered(op, result, grouped, list(out))])
+
+
+def turned_product(op: Operation) -> None:
+    """`matmul(a, transpose b) => matmul(a, b)` that contracts the last dimension of both."""
+    turn = op.operands[1].owner
+    numbers = attribute_of(op, "dimension_numbers")
+    if not isinstance(turn, Operation) or name_of(turn) != "tpu.transpose":
+        return
+    if integers_of(turn, "permutation") != (1, 0) or numbers != attribute(_PLAIN):
+        return
+    op.operands[1] = turn.operands[0]
+    op.properties["dimension_numbers"] = attribute(_FLIPPED)
+    if turn.results[0].first_use is None:
+        Rewriter.erase_op(turn)
 
 
 def _one(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from xdsl.ir import BlockArgument
 
 from mlirhlo.dialects.tpu.values import LANES, TiledLayout
-from mlirhlo.mosaic.attributes import attribute_of, integers_of, name_of
+from mlirhlo.mosaic.attributes import attribute_of, name_of
 from mlirhlo.mosaic.pipeline.building import (
     build,
     functions_of,
@@ -84,12 +84,10 @@ def inferred_layout(type_: Attribute) -> TiledLayout | None:
 
 
 def _mark_whole(function: Operation) -> None:
-    """Marks references that no grid moves and that are not in a core's own memory."""
+    """Marks references that no grid moves, as they are not in a core's own memory."""
     if attribute_of(function, "tpu.main") is None:
         return
     arguments = function.regions[0].blocks[0].args
-    if integers_of(function, "iteration_bounds"):
-        return
     found = [
         at
         for at, a in enumerate(arguments)

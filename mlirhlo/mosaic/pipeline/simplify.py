@@ -31,6 +31,7 @@ _PURE = frozenset(
         "vector.bitcast",
         "vector.contract",
         "memref.dim",
+        "memref.cast",
         "tpu.reshape",
         "tpu.transpose",
         "tpu.iota",
@@ -81,9 +82,10 @@ LOADS = frozenset({"vector.load", "tpu.vector_load", "tpu.load", "memref.load"})
 
 
 def simplify(module: ModuleOp) -> None:
-    """Folds, merges and removes until nothing changes.
+    """Folds and removes until nothing changes, then merges what is equal.
 
-    Constants that are there go to the front before those that folds make, as in MLIR's driver.
+    Constants that are there go to the front before those that folds make, as in MLIR's driver. What
+    merging makes foldable stays, as with the compiler.
     """
     for function in functions_of(module):
         _hoist_constants(function)
@@ -92,8 +94,7 @@ def simplify(module: ModuleOp) -> None:
             changed = _fold_all(function)
             changed |= simplify_control(function)
             changed |= _remove_dead(function)
-            # What is dead is gone before others are found to be equal to it.
-            changed = changed or _merge(function.regions[0].blocks[0], {})
+        _merge(function.regions[0].blocks[0], {})
         _remove_empty_else(function)
         _hoist_constants(function)
 
@@ -135,9 +136,8 @@ def _key(op: Operation) -> object:
     )
 
 
-def _merge(block: Block, known: dict[object, Operation]) -> bool:
+def _merge(block: Block, known: dict[object, Operation]) -> None:
     """Uses the first of equal operations, also in the regions under it; loads between two writes."""
-    changed = False
     inner, loaded = dict(known), dict[object, Operation]()
     for op in list(block.ops):
         is_load = name_of(op) in LOADS
@@ -146,13 +146,11 @@ def _merge(block: Block, known: dict[object, Operation]) -> bool:
             first = table.setdefault(_key(op), op)
             if first is not op:
                 replace(op, first.results)
-                changed = True
             continue
         loaded.clear()
         for region in op.regions:
             for nested in region.blocks:
-                changed |= _merge(nested, inner)
-    return changed
+                _merge(nested, inner)
 
 
 def _remove_dead(function: Operation) -> bool:

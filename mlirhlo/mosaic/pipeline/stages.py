@@ -15,7 +15,11 @@ from xdsl.dialects.builtin import UnitAttr
 from mlirhlo.diagnostics import Diagnostic, HloError, error
 from mlirhlo.dialects.tpu.attributes import CoreTypeAttr
 from mlirhlo.mosaic.pipeline.building import functions_of
-from mlirhlo.mosaic.pipeline.canonical import canonicalize_mosaic, canonicalize_operations
+from mlirhlo.mosaic.pipeline.canonical import (
+    canonicalize_mosaic,
+    canonicalize_operations,
+    pre_canon_optimization,
+)
 from mlirhlo.mosaic.pipeline.devices import logical_to_physical_device_id
 from mlirhlo.mosaic.pipeline.memory_spaces import (
     canonicalize_memory_space,
@@ -69,7 +73,7 @@ STAGES: Sequence[Stage] = (
     Stage("infer-memref-layout", _anywhere(infer_memref_layout)),
     Stage("infer-memref-layout-simplify", _anywhere(simplify)),
     Stage("canonicalize-operations", _anywhere(canonicalize_operations)),
-    Stage("pre-canon-optimization", _anywhere(_unchanged)),
+    Stage("pre-canon-optimization", _anywhere(pre_canon_optimization)),
     Stage("canonicalize-mosaic", canonicalize_mosaic),
     Stage("post-canon-optimization", _anywhere(_unchanged)),
     Stage("canonicalize-mosaic-2", canonicalize_mosaic),

@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
 
-from mlirhlo.mosaic.attributes import integer_of, name_of
+from mlirhlo.dialects.stablehlo.elements import array_of
+from mlirhlo.mosaic.attributes import attribute_of, integer_of, name_of
+from mlirhlo.mosaic.target.divisible import constant_of
 from mlirhlo.mosaic.target.rules import ELEMENTS, LOWERING, Question, Refusal, refuses
 from mlirhlo.mosaic.target.tiling import element_name
 
 if TYPE_CHECKING:
-    from xdsl.ir import Attribute
+    from collections.abc import Sequence
+
+    from xdsl.ir import Attribute, SSAValue
 
 _VECTORS = """
 arith.addf arith.subf arith.mulf arith.divf arith.negf: f32 bf16
@@ -115,6 +119,25 @@ def approximations(op: Operation, question: Question) -> Refusal | None:
 
 
 _FOLDED = ("arith.maxnumf", "arith.minnumf")
+_DECIDED = {"arith.muli": (0, 1), "arith.addi": (0,)}
+"""Constants that leave nothing to compute, on either side."""
+
+
+def _number(value: SSAValue) -> int | None:
+    """The integer that a constant is everywhere, or that is broadcast."""
+    owner = value.owner
+    if not isinstance(owner, Operation):
+        return None
+    if name_of(owner) == "vector.broadcast":
+        return _number(owner.operands[0])
+    stated = attribute_of(owner, "value") if name_of(owner) == "arith.constant" else None
+    if stated is None or not element_name(value.type).startswith("i"):
+        return None
+    if not _is_vector(value.type):
+        return constant_of(value)
+    numbers = array_of(stated).reshape(-1)
+    same = numbers.size and (numbers == numbers[0]).all()
+    return int(numbers[0]) if same else None
 
 
 @refuses(*VECTORS)
@@ -123,14 +146,28 @@ def elements_of_vectors(op: Operation, question: Question) -> Refusal | None:
     type_, name = op.operands[0].type, name_of(op)
     if not _is_vector(type_):
         return None
-    # The extremum of a value and itself is folded away.
+    # The extremum of a value and itself is folded away, and so is what a constant decides.
     if name in _FOLDED and op.operands[0] is op.operands[1]:
+        return None
+    if any(_number(value) in _DECIDED.get(name, ()) for value in op.operands):
         return None
     return element_problem(op, element_name(type_), VECTORS[name], question)
 
 
 _EXTREMA = {"2": "minsi", "3": "minsi", "4": "maxsi", "5": "maxsi", "6": "minui", "8": "maxui"}
 """What a selection by a comparison of the selected values is folded to, by the predicate's number."""
+
+
+def _are_same(pair: Sequence[SSAValue], other: Sequence[SSAValue]) -> bool:
+    """Whether two pairs have the same values, or equal constants, in either order."""
+    orders = (tuple(pair), tuple(reversed(pair)))
+    return any(
+        all(
+            a is b or (a.type == b.type and _number(a) is not None and _number(a) == _number(b))
+            for a, b in zip(one, other, strict=True)
+        )
+        for one in orders
+    )
 
 
 @refuses("arith.select")
@@ -140,7 +177,7 @@ def selections_become_extrema(op: Operation, question: Question) -> Refusal | No
     chosen = op.operands[1:]
     if not isinstance(comparison, Operation) or name_of(comparison) != "arith.cmpi":
         return None
-    if {id(v) for v in comparison.operands} != {id(v) for v in chosen} or chosen[0] is chosen[1]:
+    if not _are_same(comparison.operands, chosen) or chosen[0] is chosen[1]:
         return None
     folded = _EXTREMA.get(str(integer_of(comparison, "predicate")))
     element = element_name(op.results[0].type)

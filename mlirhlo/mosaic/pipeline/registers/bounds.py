@@ -68,7 +68,7 @@ class Bounds:
         """Whether a word has elements that are none of the vector's."""
         packing = packing_of(self.layout)
         if self.is_row:
-            return packing > 1 and self.varies_by_lane
+            return any(end % (LANES * packing) for end in self.lanes) and packing > 1
         return any(end % packing for end in self.rows)
 
     @property
@@ -121,12 +121,14 @@ class Bounds:
         return found
 
     def _row_mask(self, state: Registers) -> SSAValue:
-        """Counts of all elements of a register, compared with both ends."""
-        packing = packing_of(self.layout)
+        """Counts of all elements of a register, or of its words, compared with both ends."""
+        packing, lanes = packing_of(self.layout), self.lanes
+        if not self.varies_by_element:
+            packing, lanes = 1, (lanes[0] // packing, lanes[1] // packing)
         # Elements narrower than halves of words are counted as such, in several parts.
         wide = min(packing, 2)
         type_ = typed(IntegerType(32 // wide), wide)
-        ends = [state.splat(str(end), type_) for end in self.lanes]
+        ends = [state.splat(str(end), type_) for end in lanes]
         order = "0, 1" if wide == 1 else "0, 2, 1"
         dims = {"dimensions": attribute(f"array<i32: {order}>")}
         counts = [state.emit("tpu.iota", (), type_, dims)]

@@ -13,17 +13,17 @@ whole words do, else they are unpacked to words first and packed last.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mlirhlo.dialects.tpu.attributes import PackFormatAttr
-from mlirhlo.dialects.tpu.registers import Places
+from mlirhlo.dialects.tpu.registers import Places, register_grid
 from mlirhlo.dialects.tpu.values import LANES, SUBLANES, VectorLayout
 from mlirhlo.mosaic.pipeline.building import attribute, element_of, vector_type
 from mlirhlo.mosaic.pipeline.registers.retiling import retiled
-from mlirhlo.mosaic.pipeline.registers.shifting import shifted
+from mlirhlo.mosaic.pipeline.registers.shifting import as_words, shifted
 from mlirhlo.mosaic.pipeline.registers.state import (
     Part,
     Registers,
@@ -71,24 +71,44 @@ def relaid(state: Registers, part: Part, layout: VectorLayout) -> list[SSAValue]
     type_ = register_type(layout, bits)
     seen = [state.emit("tpu.bitcast_vreg", (one,), type_) for one in part.registers]
     whole = Part(seen, part.layout, bits)
-    made = retiled(state, whole, layout) or shifted(state, whole, layout)
+    made = _planned(state, whole, layout)
     if made is None:
-        # Tiles of other heights have other rows in a word.
-        is_repacked = layout.bits < 32 and part.layout.tiling != layout.tiling
-        is_cut = is_repacked and part.layout.tiling[0] > layout.tiling[0]
-        made = moved(
-            state,
-            [whole],
-            np.arange(size),
-            bits,
-            layout,
-            by_words=not is_repacked,
-            as_wanted=is_cut,
-        )
-        for one in made if is_repacked else ():
-            state.emit("tpu.bitcast_vreg", (one,), word_type())
+        made = moved(state, [whole], np.arange(size), bits, layout)
     final = register_type(layout, part.type)
     return [state.emit("tpu.bitcast_vreg", (one,), final) for one in made]
+
+
+def _planned(state: Registers, part: Part, layout: VectorLayout) -> list[SSAValue] | None:
+    """The registers of integers in another layout by the compiler's plans: tiles first, then rows, then
+    lanes; None where it has none that we know."""
+    before = part.layout
+    if before.tiling == layout.tiling or layout.bits == 32:
+        plain = retiled(state, part, layout) or shifted(state, part, layout)
+        if plain is not None or before.tiling == layout.tiling:
+            return plain
+    between = layout
+    if None not in (*before.offsets, *layout.offsets):
+        rows = (layout.offsets[0] or 0) - (before.offsets[0] or 0)
+        # Whole small tiles are put where they belong at once.
+        top = before.offsets[0] if rows % before.tiling[0] else layout.offsets[0]
+        between = replace(layout, offsets=(top, before.offsets[1]))
+    begins = zip(between.offsets, (layout.tiling[0], layout.lanes_a_register), strict=True)
+    if any(at is not None and at >= size for at, size in begins):
+        # It begins beyond a smaller tile.
+        return None
+    made = retiled(state, part, between)
+    if made is None and layout.bits < 32:
+        # Tiles of other heights have other rows in a word.
+        is_cut = before.tiling[0] > layout.tiling[0]
+        numbers = np.arange(np.prod(shape_in(part.type), dtype=int))
+        if register_grid(between, shape_in(part.type)) is None:
+            return None
+        made = moved(state, [part], numbers, part.type, between, by_words=False, as_wanted=is_cut)
+    if made is None:
+        return None
+    if between != layout:
+        return shifted(state, Part(made, between, part.type), layout)
+    return as_words(state, made) if layout.tiling[0] > 1 else made
 
 
 def moved(
@@ -132,7 +152,7 @@ def table_of(
     table = np.full(grid.count * size, -1, np.int64)
     wanted = np.asarray(source, np.int64).reshape(-1)
     table[grid.places.reshape(-1)] = places[wanted]
-    free = np.zeros((2, grid.count * size), np.bool_)
+    free = np.zeros((2, grid.count * size), np.int64)
     free[:, grid.places.reshape(-1)] = is_free[:, wanted]
     shape = (grid.count, SUBLANES, LANES, packing_of(layout))
     table, free = table.reshape(shape), free.reshape(2, *shape)
@@ -141,7 +161,8 @@ def table_of(
 
 
 def _places(state: Registers, parts: Sequence[Part]) -> tuple[Places, Any]:
-    """The places of all elements of the parts, and whether their sublane, and lane, may be any."""
+    """The places of all elements of the parts, of how many sublanes theirs may be any, and whether their
+    lane may."""
     places: list[Places] = []
     free: list[Any] = []
     begin = 0
@@ -150,7 +171,8 @@ def _places(state: Registers, parts: Sequence[Part]) -> tuple[Places, Any]:
         grid = grid_of(part.layout, part.type, state.op)
         places.append(grid.places.reshape(-1) + begin)
         # Other sublanes of one tile hold the same, but not those of others.
-        anywhere = np.array((grid.replicated[0] and grid.tiles == 1, grid.replicated[1]))
+        height = SUBLANES // grid.tiles if grid.replicated[0] else 0
+        anywhere = np.array((height, grid.replicated[1]))
         free.append(np.broadcast_to(anywhere[:, None], (2, places[-1].size)))
         begin += grid.count * _WORDS * packing_of(part.layout)
     return np.concatenate(places), np.concatenate(free, axis=1)
@@ -163,8 +185,13 @@ def _nearest(table: Any, free: Any, old: int) -> Any:
     number, place = np.divmod(table, _WORDS * old)
     row, rest = np.divmod(place, LANES * old)
     column, inner = np.divmod(rest, old)
+    tall = np.maximum(free[0], 1)
+    top = row // tall * tall
     if old == packing:
-        row, inner = np.where(free[0], sublane, row), np.where(free[0], sub, inner)
+        row, inner = np.where(free[0], top + sublane % tall, row), np.where(free[0], sub, inner)
+    elif old == 1:
+        # A row of words becomes one of a register's several times as many rows.
+        row = np.where(free[0], top + (sublane * packing + sub) % tall, row)
     column = np.where(free[1], lane, column)
     nearest = ((number * SUBLANES + row) * LANES + column) * old + inner
     return np.where(table < 0, -1, nearest)

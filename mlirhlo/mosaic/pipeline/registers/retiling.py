@@ -5,19 +5,29 @@ Source: what it writes for vectors in tiles of fewer rows, and for rows that are
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+from mlirhlo.dialects.tpu.attributes import PackFormatAttr
 from mlirhlo.dialects.tpu.registers import explicit_shape
-from mlirhlo.dialects.tpu.values import LANES, SUBLANES
+from mlirhlo.dialects.tpu.values import LANES, SCRATCH, SUBLANES
 from mlirhlo.mosaic.pipeline.building import attribute
-from mlirhlo.mosaic.pipeline.registers.state import Part, Registers, flat, grid_of
+from mlirhlo.mosaic.pipeline.registers.shifting import picked
+from mlirhlo.mosaic.pipeline.registers.state import (
+    Part,
+    Registers,
+    flat,
+    grid_of,
+    packing_of,
+    word_type,
+)
 from mlirhlo.mosaic.target.tiling import shape_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from xdsl.ir import SSAValue
+    from xdsl.ir import Attribute, SSAValue
 
     from mlirhlo.dialects.tpu.values import VectorLayout
 
@@ -25,14 +35,27 @@ if TYPE_CHECKING:
 def retiled(state: Registers, part: Part, layout: VectorLayout) -> list[SSAValue] | None:
     """The registers of words in `layout`; None where there is no plan for it."""
     before, shape = part.layout, explicit_shape(layout, shape_in(part.type))
-    if layout.bits != 32 or shape is None or before.implicit != layout.implicit:
+    if shape is None or before.implicit != layout.implicit:
         return None
-    if before.tiling == (1, LANES) and before.offsets == (0, 0):
+    if (0, 0) == before.offsets == layout.offsets and _is_taller(before, layout):
+        return _more_rows(state, part, layout)
+    packing = packing_of(layout)
+    if packing > 1 and (0, 0) == before.offsets == layout.offsets:
+        single = (1, LANES * packing)
+        is_whole = layout.tiling[1] == LANES and layout.tiling[0] % packing == 0
+        if before.tiling == single and is_whole and shape[-2] == 1:
+            return _packed_rows_everywhere(state, part, layout)
+        is_whole = before.tiling[1] == LANES and before.tiling[0] % packing == 0
+        if layout.tiling == single and is_whole and shape[-2] == 1:
+            return _single_rows(state, part, layout)
+    if packing == 1 and before.tiling == (1, LANES) and before.offsets == (0, 0):
         is_row = layout.tiling == (SUBLANES, LANES) and layout.offsets == (None, 0)
         return _rows_everywhere(state, part, layout) if is_row and shape[-2] == 1 else None
     rows, fewer = before.tiling[0], layout.tiling[0]
     starts = tuple(start or 0 for start in before.offsets)
-    if fewer < rows and rows % fewer == 0 and (0, 0) == starts == layout.offsets:
+    is_part = packing == 1 or (rows < SUBLANES * packing and fewer % packing == 0)
+    fits = starts == (0, 0) or starts[0] + shape[-2] <= fewer
+    if is_part and fewer < rows and rows % fewer == 0 and fits and starts == layout.offsets:
         return _fewer_rows(state, part, layout)
     return None
 
@@ -52,6 +75,154 @@ def _rows_everywhere(state: Registers, part: Part, layout: VectorLayout) -> list
         }
         found.append(state.emit("tpu.gather", (source,), source.type, places))
     return found
+
+
+def _packed_rows_everywhere(state: Registers, part: Part, layout: VectorLayout) -> list[SSAValue]:
+    """128 narrow elements each of single rows, in all rows of a tile."""
+    assert state.op is not None
+    grid = grid_of(layout, part.type, state.op).shape
+    old = grid_of(part.layout, part.type, state.op).shape
+    tiles = layout.tiles_a_register
+    height = SUBLANES // tiles
+    known: dict[tuple[int, int], SSAValue] = {}
+    found: list[SSAValue] = []
+    for *lead, _, wide in product(*map(range, grid)):
+        number, row = divmod(wide * tiles, SUBLANES)
+        source, at = divmod(number, packing_of(layout))
+        at_register = flat((*lead, 0, source), old)
+        if (at_register, at) not in known:
+            known[at_register, at] = _spread(state, part.registers[at_register], at)
+        rows = [row + tile for tile in range(tiles) for _ in range(height)]
+        found.append(_taken(state, known[at_register, at], rows))
+    return found
+
+
+def _spread(state: Registers, register: SSAValue, part: int) -> SSAValue:
+    """Eight packed rows of a register, each in all rows of its own sublane."""
+    packing = shape_in(register.type)[-1]
+    words = _unpacked(state, register, part, "compressed")
+    return _repacked(state, [words] * packing, register.type, "interleaved")
+
+
+def _taken(state: Registers, register: SSAValue, rows: Sequence[int]) -> SSAValue:
+    """The register with those sublanes."""
+    if list(rows) == list(range(SUBLANES)):
+        return register
+    places = {
+        "indices": attribute(f"array<i32: {', '.join(map(str, rows))}>"),
+        "dimension": attribute("0 : i32"),
+    }
+    return state.emit("tpu.gather", (register,), register.type, places)
+
+
+def _unpacked(state: Registers, register: SSAValue, part: int, kind: str) -> SSAValue:
+    stated = {"index": attribute(f"{part} : i32"), "pack_format": PackFormatAttr(kind)}
+    return state.emit("tpu.unpack_subelements", (register,), word_type(), stated)
+
+
+def _repacked(state: Registers, words: Sequence[SSAValue], type_: Attribute, kind: str) -> SSAValue:
+    places = ", ".join(map(str, range(len(words))))
+    stated = {"pack_format": PackFormatAttr(kind), "positions": attribute(f"array<i32: {places}>")}
+    return state.emit("tpu.pack_subelements", words, type_, stated)
+
+
+def _single_rows(state: Registers, part: Part, layout: VectorLayout) -> list[SSAValue]:
+    """A row in tiles, as single rows: its tiles are made sublanes first, whose upper halves go."""
+    assert state.op is not None
+    packing = packing_of(layout)
+    low = replace(part.layout, tiling=(packing, LANES))
+    rows = list(part.registers)
+    if part.layout != low:
+        rows = _fewer_rows(state, part, low)
+    type_ = rows[0].type
+    grid = grid_of(layout, part.type, state.op).shape
+    old = grid_of(low, part.type, state.op).shape
+    found: list[SSAValue] = []
+    for *lead, _, wide in product(*map(range, grid)):
+        last = min((wide + 1) * packing, old[-1])
+        given = [rows[flat((*lead, 0, at), old)] for at in range(wide * packing, last)]
+        made = _heads(state, given, type_)
+        # The compiler goes there and back once more.
+        again = [_spread(state, made, at) for at in range(len(given))]
+        for one in again:
+            state.emit("tpu.bitcast_vreg", (one,), word_type())
+        found.append(_heads(state, again, type_))
+    return found
+
+
+def _heads(state: Registers, given: Sequence[SSAValue], type_: Attribute) -> SSAValue:
+    """The first row of every sublane, one after another."""
+    words = [_unpacked(state, one, 0, "interleaved") for one in given]
+    return _repacked(state, words, type_, "compressed")
+
+
+def _is_taller(before: VectorLayout, layout: VectorLayout) -> bool:
+    """Whether tiles of whole sublanes have several times the rows afterwards, of narrow elements less
+    than a register."""
+    rows, more, packing = before.tiling[0], layout.tiling[0], packing_of(layout)
+    is_whole = rows % packing == 0 and before.tiling[1] == layout.tiling[1] == LANES
+    is_part = packing == 1 or more < SUBLANES * packing
+    return is_whole and is_part and more > rows and more % rows == 0
+
+
+def _more_rows(state: Registers, part: Part, layout: VectorLayout) -> list[SSAValue]:
+    """Tiles of more rows, by way of memory.
+
+    Registers of one column of tiles go there sublane by sublane in turns, so that the rows of a taller
+    tile lie next to each other; as many columns at a time as there is room for.
+    """
+    assert state.op is not None
+    old = grid_of(part.layout, part.type, state.op).shape
+    new = grid_of(layout, part.type, state.op).shape
+    factor = layout.tiling[0] // part.layout.tiling[0]
+    height, tiles = part.layout.tiling[0] // packing_of(layout), layout.tiles_a_register
+    # Sublanes a whole register apart would meet in one bank.
+    step = factor + (factor == SUBLANES)
+    places = [
+        (tile * height + row) * step + number
+        for tile in range(tiles)
+        for number in range(factor)
+        for row in range(height)
+    ]
+    taken = {
+        "sublane_mask": attribute(f"array<i1: {', '.join(['true'] * SUBLANES)}>"),
+        "sublane_offsets": attribute(f"array<i32: {', '.join(map(str, places))}>"),
+    }
+    given = {
+        "sublane_mask": taken["sublane_mask"],
+        "sublane_stride": attribute(f"{step} : i32"),
+        "operandSegmentSizes": attribute("array<i32: 1, 1, 2, 0>"),
+    }
+    memory = f"memref<{SCRATCH[0]}x{SCRATCH[1]}xi32, #tpu.tiled<(8,128),[1,1]>, "
+    view = state.emit(
+        "tpu.internal_scratch", (), attribute(memory + "#tpu.memory_space<vmem, tc>>")
+    )
+    lane = state.index(0)
+    type_ = part.registers[0].type
+    found: dict[tuple[int, ...], SSAValue] = {}
+    there: dict[tuple[int, ...], SSAValue] = {}
+    begin = 0
+
+    def load() -> None:
+        for at, first in there.items():
+            words = state.emit("tpu.shuffled_load", (view, first, lane), word_type(), taken)
+            found[at] = state.emit("tpu.bitcast_vreg", (words,), type_)
+        there.clear()
+
+    for *lead, high, wide in product(*map(range, (*new[:-1], old[-1]))):
+        if begin + step * SUBLANES > SCRATCH[0]:
+            load()
+            begin = 0
+        for column in range(wide * factor, min((wide + 1) * factor, new[-1])):
+            first = begin + (column - wide * factor) * tiles * height * step
+            there[(*lead, high, column)] = state.index(first)
+        for number in range(min(factor, old[-2] - high * factor)):
+            source = part.registers[flat((*lead, high * factor + number, wide), old)]
+            words = state.emit("tpu.bitcast_vreg", (source,), word_type())
+            state.effect("tpu.store", (words, view, state.index(begin + number), lane), given)
+        begin += step * SUBLANES
+    load()
+    return [found[at] for at in product(*map(range, new))]
 
 
 def _fewer_rows(state: Registers, part: Part, layout: VectorLayout) -> list[SSAValue]:
@@ -91,7 +262,5 @@ def _picked(state: Registers, given: Sequence[SSAValue], begin: int, height: int
     left = _picked(state, given[:middle], begin, height)
     right = _picked(state, given[middle:], after, height)
     if begin < after:
-        mask = state.box((begin, after), (0, LANES))
-        return state.emit("arith.select", (mask, left, right), left.type)
-    mask = state.box((after, begin), (0, LANES))
-    return state.emit("arith.select", (mask, right, left), left.type)
+        return picked(state, state.box((begin, after), (0, LANES)), left, right)
+    return picked(state, state.box((after, begin), (0, LANES)), right, left)

@@ -9,17 +9,21 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+from mlirhlo.dialects.tpu.attributes import PackFormatAttr
 from mlirhlo.dialects.tpu.registers import explicit_shape
 from mlirhlo.dialects.tpu.values import LANES, SUBLANES
 from mlirhlo.mosaic.pipeline.building import attribute, element_of
 from mlirhlo.mosaic.pipeline.layouts import native_tiling
+from mlirhlo.mosaic.pipeline.registers.bounds import Bounds
 from mlirhlo.mosaic.pipeline.registers.state import (
     Part,
     Registers,
     flat,
     grid_of,
     indices_of,
+    integer_type,
     packing_of,
+    typed,
     word_type,
 )
 from mlirhlo.mosaic.target.tiling import shape_in
@@ -44,10 +48,11 @@ def shifted(state: Registers, part: Part, layout: VectorLayout) -> list[SSAValue
     if None in (*before.offsets, *layout.offsets):
         return None
     if before.offsets[0] != layout.offsets[0]:
-        amount = (layout.offsets[0] or 0) - (before.offsets[0] or 0)
-        if layout.tiling != native_tiling(layout.bits) or amount % packing_of(layout):
+        if layout.tiling[1] != LANES or layout.tiling[0] % packing_of(layout):
             return None
         part = _rows(state, part, layout.offsets[0] or 0)
+        if before.offsets[1] == layout.offsets[1]:
+            return as_words(state, part.registers)
     if before.offsets[1] != layout.offsets[1]:
         if layout.tiling[1] != LANES or layout.tiling[0] % packing_of(layout):
             return None
@@ -65,24 +70,27 @@ def _sides(state: Registers, part: Part, layout: VectorLayout) -> tuple[tuple[in
 
 
 def _rows(state: Registers, part: Part, begin: int) -> Part:
-    """The same vector with its first row at `begin`, by whole sublanes.
+    """The same vector with its first row at `begin`.
 
-    A register takes its upper sublanes from the one before it, or itself, and its lower ones from the
-    next.
+    A register takes the upper rows of its tiles from the one before it, or itself, and the lower ones from
+    the next.
     """
-    start, packing = part.layout.offsets[0] or 0, packing_of(part.layout)
-    height = SUBLANES * packing
+    start, height = part.layout.offsets[0] or 0, part.layout.tiling[0]
     amount = (begin - start) % height
     layout = replace(part.layout, offsets=(begin, part.layout.offsets[1]))
     old, new = _sides(state, part, layout)
     shape = explicit_shape(layout, shape_in(part.type))
     assert shape is not None
     type_ = part.registers[0].type
+    # What leaves a tile below comes in again above.
+    back = (SUBLANES - height // packing_of(layout)) % SUBLANES
+    width = layout.lanes_a_register
+    end = (layout.offsets[1] or 0) + shape[-1]
 
-    def turned(at: tuple[int, ...]) -> SSAValue:
-        """A register with its rows turned."""
+    def turned(at: tuple[int, ...], rows: range) -> SSAValue:
+        """A register turned, for some of its rows."""
         same = state.emit("tpu.bitcast_vreg", (part.registers[flat(at, old)],), type_)
-        return state.turned(same, amount // packing, 0)
+        return _rows_turned(state, same, amount, rows)
 
     found: list[SSAValue] = []
     for *lead, high, wide in indices_of(new):
@@ -90,23 +98,58 @@ def _rows(state: Registers, part: Part, begin: int) -> Part:
         upper = high - 1 if begin > start else high
         made: SSAValue | None = None
         if first < amount:
-            made = state.turned(turned((*lead, upper, wide)), 0, 0)
+            rows = range(max(first, 0), min(amount, last))
+            made = state.turned(turned((*lead, upper, wide), rows), back, 0)
         if last > amount:
-            lower = turned((*lead, upper + 1, wide))
-            made = lower if made is None else _above(state, amount // packing, made, lower)
+            rows = range(max(first, amount), min(height, last))
+            lower = turned((*lead, upper + 1, wide), rows)
+            lanes = min(-(-(end - wide * width) // LANES) * LANES, width)
+            made = lower if made is None else _above(state, layout, (amount, lanes), made, lower)
         assert made is not None
         found.append(state.emit("tpu.bitcast_vreg", (made,), type_))
     return Part(found, layout, part.type)
 
 
-def _above(state: Registers, sublanes: int, first: SSAValue, second: SSAValue) -> SSAValue:
-    """The upper sublanes of one register and the lower ones of another."""
-    return picked(state, state.box((0, sublanes), (0, LANES)), first, second)
+def _rows_turned(state: Registers, register: SSAValue, amount: int, rows: range) -> SSAValue:
+    """A register of which those rows are wanted, turned by an amount of rows, which may be part of a
+    word's: then some of its elements go up in the word, and others down into the next."""
+    shape = shape_in(register.type)
+    packing = shape[2] if len(shape) == 3 else 1
+    whole, up = divmod(amount, packing)
+    if not up:
+        return state.turned(register, whole, 0)
+    bits = 32 // packing
+    ways = (
+        ("arith.shrui", packing - up, whole + 1, any(row % packing < up for row in rows)),
+        ("arith.shli", up, whole, any(row % packing >= up for row in rows)),
+    )
+    found: list[SSAValue] = []
+    for name, elements, sublanes, is_wanted in ways:
+        if is_wanted:
+            words = state.emit("tpu.bitcast_vreg", (register,), word_type())
+            by = state.splat(str(elements * bits), word_type())
+            words = state.emit(name, (words, by), word_type())
+            one = state.emit("tpu.bitcast_vreg", (words,), register.type)
+            found.append(state.turned(one, sublanes, 0))
+    return found[0] if len(found) == 1 else state.emit("arith.ori", found, register.type)
+
+
+def _above(
+    state: Registers,
+    layout: VectorLayout,
+    bounds: tuple[int, int],
+    first: SSAValue,
+    second: SSAValue,
+) -> SSAValue:
+    """The upper rows of the tiles of one register, up to some lane, and the lower ones of another."""
+    rows, lanes = bounds
+    mask = Bounds(layout, (0, rows), (0, lanes)).mask(state)
+    return picked(state, mask, first, second)
 
 
 def picked(state: Registers, mask: SSAValue, first: SSAValue, second: SSAValue) -> SSAValue:
-    """The words of one register where a mask is true, those of another elsewhere."""
-    if len(shape_in(first.type)) == 2:
+    """One register where a mask, which may be of words, is true, and another elsewhere."""
+    if shape_in(mask.type) == shape_in(first.type):
         return state.emit("arith.select", (mask, first, second), first.type)
     pair = [state.emit("tpu.bitcast_vreg", (one,), word_type()) for one in (first, second)]
     words = state.emit("arith.select", (mask, *pair), word_type())
@@ -122,7 +165,7 @@ def concatenated(
     """
     assert state.op is not None
     tiling, rank = native_tiling(layout.bits), len(shape_in(type_))
-    axis, packing = dim - (rank - 2), packing_of(layout)
+    axis = dim - (rank - 2)
     if layout.tiling != tiling or layout.implicit or str(element_of(type_)) == "i1":
         return None
     if axis < 0 or layout.offsets[axis] != 0:
@@ -136,8 +179,6 @@ def concatenated(
         offsets[axis] = offset
         if part.layout != replace(layout, offsets=(offsets[0], offsets[1])):
             return None
-        if axis == 0 and offset % packing:
-            return None
         grid = grid_of(part.layout, part.type, state.op).shape
         for at, register in zip(indices_of(grid), part.registers, strict=True):
             later.append(((*at[:dim], at[dim] + number, *at[dim + 1 :]), offset, register))
@@ -146,8 +187,11 @@ def concatenated(
         if at not in made:
             made[at] = register
             continue
-        box = ((0, offset // packing), (0, LANES)) if axis == 0 else ((0, SUBLANES), (0, offset))
-        made[at] = picked(state, state.box(*box), made[at], register)
+        if axis == 0:
+            made[at] = _above(state, layout, (offset, LANES), made[at], register)
+        else:
+            mask = state.box((0, SUBLANES), (0, offset))
+            made[at] = picked(state, mask, made[at], register)
     return [made[at] for at in indices_of(grid_of(layout, type_, state.op).shape)]
 
 
@@ -163,20 +207,23 @@ def lanes_folded(
     is_split = narrow[-1] > wide[-1]
     small, whole = (before, layout) if is_split else (layout, before)
     lanes = sorted((narrow[-1], wide[-1]))
-    height = small.tiling[0]
+    height, packing = small.tiling[0], packing_of(layout)
     if (
-        (before.bits, layout.bits) != (32, 32)
+        before.bits != layout.bits
         or (before.implicit, layout.implicit) != ((), ())
         or (before.offsets, layout.offsets) != ((0, 0), (0, 0))
-        or (whole.tiling, small.tiling[1]) != (_WHOLE, LANES)
-        or lanes != [LANES, LANES * (SUBLANES // height)]
-        or height in (1, SUBLANES)
+        or (whole.tiling, small.tiling[1]) != (native_tiling(layout.bits), LANES)
+        or lanes != [LANES, LANES * (SUBLANES * packing // height)]
+        or height in (1, SUBLANES * packing)
+        or height % packing
     ):
         return None
     few, many = sorted((narrow[-2], wide[-2]))
-    if narrow[:-2] != wide[:-2] and (many % SUBLANES or few % height):
+    if narrow[:-2] != wide[:-2] and (many % whole.tiling[0] or few % height):
         return None
-    count = SUBLANES // height
+    count = SUBLANES * packing // height
+    if packing > 1:
+        return [_halves_folded(state, one, count, is_split=is_split) for one in part.registers]
     rows = [tile * height + row for row in range(height) for tile in range(count)]
     if not is_split:
         rows = [row * count + tile for tile in range(count) for row in range(height)]
@@ -184,6 +231,31 @@ def lanes_folded(
     return [
         state.emit("tpu.sublane_shuffle", (one, one), one.type, pattern) for one in part.registers
     ]
+
+
+def _halves_folded(state: Registers, register: SSAValue, count: int, *, is_split: bool) -> SSAValue:
+    """Tiles of packed rows: the upper and the lower half of all rows become every other one, or the other
+    way round, until there are `count` times as many rows."""
+    formats = [PackFormatAttr(name) for name in ("compressed", "interleaved")]
+    if not is_split:
+        formats.reverse()
+    final = register.type
+    packing = shape_in(final)[-1]
+    whole = typed(integer_type(32 // packing), packing)
+    half = typed(integer_type(64 // packing), packing // 2)
+    found = state.emit("tpu.bitcast_vreg", (register,), whole)
+    for _ in range(count.bit_length() - 1):
+        parts: list[SSAValue] = []
+        for number in range(2):
+            stated = {
+                "index": attribute(f"{number} : i32"),
+                "integer_extended": attribute("false"),
+                "pack_format": formats[0],
+            }
+            parts.append(state.emit("tpu.unpack_subelements", (found,), half, stated))
+        places = {"pack_format": formats[1], "positions": attribute("array<i32: 0, 1>")}
+        found = state.emit("tpu.pack_subelements", parts, whole, places)
+    return state.emit("tpu.bitcast_vreg", (found,), final)
 
 
 def lanes_spread(
@@ -279,8 +351,14 @@ def _columns(state: Registers, part: Part, begin: int) -> Part:
             sides.append(chosen(side, *halves))
         made = chosen("both", *sides)
         assert made is not None
-        found.append(state.cast(made, inner))
-    return Part(found, layout, part.type)
+        found.append(made)
+    return Part([state.cast(one, inner) for one in found], layout, part.type)
+
+
+def as_words(state: Registers, registers: Sequence[SSAValue]) -> list[SSAValue]:
+    """The same registers, by way of words, as the compiler has them before it moves lanes."""
+    words = [state.cast(one, word_type()) for one in registers]
+    return [state.cast(one, old.type) for one, old in zip(words, registers, strict=True)]
 
 
 def _other_dimensions(state: Registers, part: Part, layout: VectorLayout) -> list[SSAValue] | None:

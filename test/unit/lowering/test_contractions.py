@@ -121,6 +121,7 @@ def agrees(text: str, seed: int = 0) -> None:
 
 
 MATRICES = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+TURNED = "lhs_contracting_dims={0}, rhs_contracting_dims={0}"
 TYPES = ("f32", "f64", "c64", "c128", "s32", "s64", "u8", "s8", "u16", "pred", "f16", "bf16")
 
 
@@ -133,6 +134,14 @@ def dot(element: str, rows: int, depth: int, columns: int) -> str:
 @pytest.mark.parametrize("sizes", [(5, 7, 3), (1, 50, 40), (67, 130, 70)])
 def test_dots_of_every_type(element: str, sizes: tuple[int, int, int]) -> None:
     agrees(dot(element, *sizes))
+
+
+@pytest.mark.parametrize("element", ["f32", "f64", "s32"])
+@pytest.mark.parametrize("rows", [2052, 6588])
+def test_blocks_of_turned_rows_are_whole_tiles(element: str, rows: int) -> None:
+    """What is packed in whole vectors is a multiple of both: rows of tiles that are none were left out."""
+    shapes = f"{element}[40,{rows}] x, {element}[40,100] y"
+    agrees(f"{element}[{rows},100] dot({shapes}), {TURNED}")
 
 
 @pytest.mark.parametrize("element", ["f32", "c64", "s32", "bf16", "s8"])
@@ -284,7 +293,7 @@ def test_inputs_dilated_by_any_number(data: st.DataObject) -> None:
     sizes: list[tuple[int, int, int]] = []
     for _ in range(2):
         count, base = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 17))
-        size, apart = data.draw(st.integers(base, 18)), 1  # every phase has a tap
+        size, apart = data.draw(st.integers(1, 18)), data.draw(st.sampled_from([1, 1, 1, 2, 3]))
         inner, reach = (count - 1) * base + 1, (size - 1) * apart + 1
         low = data.draw(st.integers(max(-2, 1 - inner), 17))
         high = data.draw(st.integers(max(-1, reach - inner - low), max(5, reach - inner - low)))

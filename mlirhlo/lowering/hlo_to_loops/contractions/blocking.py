@@ -8,7 +8,7 @@ never from the number of threads, so that results do not either.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, lcm
 
 from mlirhlo.lowering.hlo_to_loops.contractions.packing import Depth, runs_along_depth
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction, Factor, window_step
@@ -158,7 +158,9 @@ def choose_blocking(c: Contraction, target: Target, *, reads_beside: bool) -> Bl
     in_order = reads_beside and not in_blocks
     small = _RHS_SHARE * target.l2_bytes if in_order else _SMALL_SHARE * target.l1_bytes
     if lhs_packed == "depth":
-        block_rows = -(-block_rows // lanes) * lanes
+        # Whole vectors are packed, and all blocks but the last are whole tiles.
+        unit = lanes if block_rows >= rows else lcm(lanes, height)
+        block_rows = -(-block_rows // unit) * unit
     return Blocking(
         target,
         lanes,

@@ -17,6 +17,8 @@ from mlirhlo.mosaic.language.tree import flatten
 
 _OF_TPUS = ("precision", "preferred_element_type")
 """Options of products that numpy has not."""
+_OF_TYPES = ("issubdtype",)
+"""What looks at no value; numpy does not know all element types."""
 
 
 def hosted(names: Sequence[str], found: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
@@ -24,7 +26,10 @@ def hosted(names: Sequence[str], found: Mapping[str, Any]) -> dict[str, Callable
     return {
         name: _hosted(found[name], getattr(np, name))
         for name in names
-        if hasattr(np, name) and callable(found[name]) and not isinstance(found[name], type)
+        if hasattr(np, name)
+        and name not in _OF_TYPES
+        and callable(found[name])
+        and not isinstance(found[name], type)
     }
 
 

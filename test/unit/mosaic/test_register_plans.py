@@ -200,6 +200,15 @@ KERNELS: dict[str, tuple[list[str], str, str]] = {
     ),
 }
 
+SIMPLIFIED_FURTHER = {
+    "rows one after another",
+    "a row of any rank, bf16",
+    "a row, bf16",
+    "joined lanes, bf16",
+}
+"""Kernels planned as the compiler does, of which it folds more after that: shuffled loads in order, and words
+that are taken apart and put together again; of the last it has two moves the other way round."""
+
 
 def array_of(shape: str) -> str:
     *sizes, element = shape.split("x")
@@ -209,7 +218,7 @@ def array_of(shape: str) -> str:
 @pytest.mark.oracle
 @pytest.mark.slow
 def test_the_tpu_compiler_writes_the_same(tmp_path: Path) -> None:
-    """For every kernel here, from `apply-vector-layout` on."""
+    """For every kernel here, from `apply-vector-layout` on; for some in that stage."""
     file = tmp_path / "kernels.jsonl"
     with file.open("w") as out:
         for name, (inputs, result, body) in KERNELS.items():
@@ -229,8 +238,11 @@ def test_the_tpu_compiler_writes_the_same(tmp_path: Path) -> None:
     if run.returncode == 77:
         pytest.skip("jax and libtpu are not installed")
     assert run.returncode == 0, run.stderr[-2000:]
-    others = [line for line in run.stdout.splitlines() if re.match(r"k\d+_.*: post-", line)]
-    assert not others
+    others = re.findall(r"^k(\d+)_.*: (post-\S+)", run.stdout, re.MULTILINE)
+    names = list(KERNELS)
+    assert {names[int(at)]: stage for at, stage in others} == dict.fromkeys(
+        SIMPLIFIED_FURTHER, "post-apply-vector-layout-simplify"
+    )
     stage = re.search(r"post-apply-vector-layout +(\d+) +(\d+)", run.stdout)
     assert stage is not None
     assert stage[1] == stage[2] == str(len(KERNELS)), run.stdout

@@ -48,7 +48,9 @@ def forms() -> list[Program]:
             values = (rng.standard_normal(s, np.float32) / 8 for s in shapes)
             return [v.astype(dtype) for v in values]
 
-        found.append(Program(name, function, draw, 0.0, gigaflop, peak, tolerance))
+        found.append(
+            Program(name, function, draw, gigaflop=gigaflop, peak=peak, tolerance=tolerance)
+        )
 
     def product(dtype: Any) -> Callable[..., Any]:
         wide = jnp.int32 if np.dtype(dtype).kind == "i" else None
@@ -146,15 +148,13 @@ def main() -> None:
 
 def work(only: Sequence[str], threads: int, rounds: int) -> None:
     """Measures in this process and prints a table."""
-    from cpu import HEAD, line, measure, share
+    from cpu import HEAD, line, measure
 
-    from mlirhlo.runtime.limits import limits
     from mlirhlo.runtime.threads import set_thread_count
 
     if threads == 1:
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     set_thread_count(threads)
-    limit = limits()
     print(HEAD)
     ratios: list[float] = []
     for program in forms():
@@ -162,7 +162,7 @@ def work(only: Sequence[str], threads: int, rounds: int) -> None:
             continue
         row = measure(program, rounds, threads)
         ratios.append(row["donated"])
-        print(line({**row, **share(program, row["donated_s"], limit)}), flush=True)
+        print(line(row), flush=True)
     print(f"geometric mean donated: {statistics.geometric_mean(ratios):.2f}")
 
 

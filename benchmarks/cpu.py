@@ -8,8 +8,13 @@
 "fresh" is XLA ÷ ours as users call both; "donated" is with the results' memory given to both (`out=` here,
 `donate_argnums` there). Medians of rounds in which each runs once; on one thread of processor time, else
 of the clock on the wall. "spread" is the distance of ours' quartiles over the median. Then what is
-achieved with memory given, as a share of what this machine was measured to do: a triad of streams, or
-independent fused multiply-adds. "compile" is processor time, cold, and XLA's over it. Needs jax.
+achieved with memory given, and the share of the machine's limit that this is. The limit is measured in
+turns with the row: the quickest of some kernels that stream as many bytes in and out of memory, or a
+kernel of independent sums of products in registers, as long as the row's products would take by it.
+"possible" is XLA ÷ that limit, fresh and donated: what a program that does nothing but what it must would
+reach on this machine, so that nobody's ratio can be larger. It is left empty where functions of elements
+or their order take as long as memory or products do. "compile" is processor time, cold, and XLA's over it.
+Needs jax.
 "iree" is IREE ÷ ours, fresh, where `iree-base-compiler` and `iree-base-runtime` are installed; a dash
 where it does not take the program or is too slow to wait for, a `!` where its results differ.
 """
@@ -35,7 +40,7 @@ if TYPE_CHECKING:
 
 HEAD = (
     f"{'':26}{'ours ms':>9}{'fresh x':>9}{'donated x':>10}{'spread':>8}"
-    f"{'iree x':>8}{'rate':>12}{'of limit':>9}{'compile s':>10}{'x':>7}"
+    f"{'iree x':>8}{'rate':>12}{'of limit':>9}{'possible x':>15}{'compile s':>10}{'x':>7}"
 )
 SAMPLE_S = 2e-3
 """A sample repeats short programs for as long."""
@@ -100,7 +105,8 @@ def work(only: Sequence[str], threads: int, rounds: int, file: Path | None) -> N
     set_thread_count(threads)
     limit = limits()
     print(
-        f"{threads} threads; this machine: {limit['GB/s']:.1f} GB/s, {limit['f32']:.0f} GFLOP/s of f32"
+        f"{threads} threads; this machine at first: {limit['GB/s']:.1f} GB/s in a triad of streams, "
+        f"{limit['f32']:.0f} GFLOP/s of f32"
     )
     print(HEAD)
     rows: list[dict[str, Any]] = []
@@ -112,7 +118,7 @@ def work(only: Sequence[str], threads: int, rounds: int, file: Path | None) -> N
         except HloError as problem:
             print(f"{program.name:26}{type(problem).__name__}: {str(problem).splitlines()[0]}")
             continue
-        rows.append({"threads": threads, **row, **share(program, row["donated_s"], limit)})
+        rows.append({"threads": threads, **row})
         print(line(rows[-1]), flush=True)
     for key in ("fresh", "donated", "iree"):
         ratios = [row[key] for row in rows if row[key]]
@@ -127,26 +133,49 @@ def line(row: dict[str, Any]) -> str:
     """A row as it is printed."""
     rate = f"{row['rate']:8.1f} {row['unit']}" if row["unit"] else ""
     part = f"{row['share']:9.0%}" if row["share"] else f"{'':9}"
+    possible = ""
+    if row["possible fresh"]:
+        possible = f"{row['possible fresh']:.2f} /{row['possible donated']:6.2f}"
     iree = (
         f"{row['iree']:7.2f}{'' if row['iree_right'] else '!':1}" if row["iree"] else f"{'-':>7} "
     )
     wrong = "" if row["right"] else "  DIFFERS"
     return (
         f"{row['name']:26}{row['fresh_s'] * 1e3:9.3f}{row['fresh']:9.2f}{row['donated']:10.2f}"
-        f"{row['spread']:8.0%}{iree}{rate:>12}{part}{row['compile_s']:10.2f}{row['compile']:7.2f}{wrong}"
+        f"{row['spread']:8.0%}{iree}{rate:>12}{part}{possible:>15}{row['compile_s']:10.2f}{row['compile']:7.2f}{wrong}"
     )
 
 
-def share(program: Program, seconds: float, limit: dict[str, float]) -> dict[str, Any]:
-    """What was achieved, and which part of the limit that is."""
-    if program.gigabytes:
-        rate = program.gigabytes / seconds
-        return {"rate": rate, "unit": "GB/s", "share": rate / limit["GB/s"]}
+def limit_of(program: Program) -> tuple[list[Callable[[], None]], float]:
+    """Kernels whose quickest is as fast as this machine, and how many times its time the program needs."""
+    from mlirhlo.runtime.limits import products, streams
+
+    if program.read or program.written:
+        return streams(program.read, program.written), 1.0
     if program.gigaflop:
-        rate = program.gigaflop / seconds
-        peak = limit.get(program.peak)
-        return {"rate": rate, "unit": "GF/s", "share": rate / peak if peak else None}
-    return {"rate": None, "unit": None, "share": None}
+        try:
+            run, gigaflop = products(program.peak)
+        except KeyError:  # no instructions for it
+            return [], 0.0
+        return [run], program.gigaflop / gigaflop
+    return [], 0.0
+
+
+def share(program: Program, medians: dict[str, float], limit_s: float) -> dict[str, Any]:
+    """What was achieved with memory given, which part of the limit that is, and XLA ÷ the limit."""
+    seconds, moved = medians["ours donated"], 1e-9 * (program.read + program.written)
+    amount, unit = (moved, "GB/s") if moved else (program.gigaflop, "GF/s")
+    bounds = limit_s and not program.computes
+    return {
+        "rate": amount / seconds if amount else None,
+        "unit": unit if amount else None,
+        "limit_s": limit_s or None,
+        "share": limit_s / seconds if limit_s else None,
+        **{
+            f"possible {key}": medians[f"xla {key}"] / limit_s if bounds else None
+            for key in ("fresh", "donated")
+        },
+    }
 
 
 def measure(program: Program, rounds: int, threads: int) -> dict[str, Any]:
@@ -191,6 +220,9 @@ def measure(program: Program, rounds: int, threads: int) -> dict[str, Any]:
     if iree is not None:
         iree_right = agree(tuple(iree_peer.outputs(iree[0])), wanted, program.tolerance)
         runs["iree"] = iree[0]
+    limiting, turns = limit_of(program)
+    limits = {f"limit {number}": run for number, run in enumerate(limiting)}
+    runs |= limits
     clock = time.perf_counter if threads > 1 else time.process_time
     repeats: dict[str, int] = {}
     for key, run in runs.items():
@@ -204,6 +236,7 @@ def measure(program: Program, rounds: int, threads: int) -> dict[str, Any]:
             settle()
             times[key].append(timed(run, repeats[key], clock))
     medians = {key: statistics.median(values) for key, values in times.items()}
+    limit_s = min((medians[key] for key in limits), default=0.0) * turns
     low, _, high = statistics.quantiles(times["ours fresh"], n=4)
     return {
         "name": program.name,
@@ -218,6 +251,7 @@ def measure(program: Program, rounds: int, threads: int) -> dict[str, Any]:
         "iree": medians["iree"] / medians["ours fresh"] if "iree" in medians else None,
         "iree_right": iree_right,
         "iree_compile": iree[1] / compile_s if iree is not None else None,
+        **share(program, medians, limit_s),
     }
 
 

@@ -1,7 +1,7 @@
 """What `cpu.py` measures: programs in jax, their inputs, and what they cost.
 
-A program is a name, a function of arrays, its inputs, and the bytes it has to move or the operations it
-has to do, which is what the share of the machine's limit refers to.
+A program is a name, a function of arrays, its inputs, and the bytes it has to move or the products it has
+to sum, which is what the share of the machine's limit refers to.
 """
 
 from __future__ import annotations
@@ -25,12 +25,15 @@ class Program:
     name: str
     function: Callable[..., Any]
     inputs: Callable[[np.random.Generator], Sequence[Array]]
-    gigabytes: float = 0.0
-    """Read and written at least, in 1e9 bytes; 0 when operations bound it."""
+    read: int = 0
+    written: int = 0
+    """Bytes that have to come from and go to memory; both 0 where products bound it."""
     gigaflop: float = 0.0
-    """Operations, in 1e9; 0 when memory bounds it."""
+    """Operations of the products that are needed, in 1e9; 0 where memory bounds it."""
     peak: str = "f32"
-    """Whose peak bounds the operations: `f32`, `bf16` or `s8`."""
+    """Whose peak bounds the products: `f32`, `bf16` or `s8`."""
+    computes: bool = False
+    """Whether functions of elements, or their order, take as long: no limit is known then."""
     tolerance: float = 1e-4
     """Largest difference from XLA's result, relative to its largest element."""
 
@@ -47,10 +50,8 @@ def _add(
     name: str,
     function: Callable[..., Any],
     *inputs: Array | tuple[int, ...],
-    gigabytes: float = 0.0,
-    gigaflop: float = 0.0,
-    peak: str = "f32",
     tolerance: float = 1e-4,
+    **costs: Any,
 ) -> None:
     """Inputs are arrays, functions of a generator, or shapes of standard normal f32."""
 
@@ -64,7 +65,7 @@ def _add(
             for i in inputs
         ]
 
-    _PROGRAMS.append(Program(name, function, draw, gigabytes, gigaflop, peak, tolerance))
+    _PROGRAMS.append(Program(name, function, draw, tolerance=tolerance, **costs))
 
 
 def _integers(
@@ -83,7 +84,7 @@ def _weights(*shape: int, dtype: Any = np.float32) -> Callable[[np.random.Genera
 N = 1 << 24
 _SQUARE = (4096, 4096)
 _ROWS = (8192, 1024)
-_MATRIX_GB = 4e-9 * N
+_MATRIX = 4 * N
 
 
 def layer_norm(x: Array, gamma: Array, beta: Array) -> Array:
@@ -102,23 +103,38 @@ def _chain(x: Array, y: Array) -> Array:
     return jnp.maximum(x * 2.0 + y, 0.0) * 0.5 - x * y + 1.0
 
 
-_add("elementwise chain", _chain, (N,), (N,), gigabytes=3 * _MATRIX_GB)
-_add("tanh chain", lambda x: jnp.tanh(x * 0.5) * x + 1.0, (N,), gigabytes=2 * _MATRIX_GB)
+_add("elementwise chain", _chain, (N,), (N,), read=2 * _MATRIX, written=_MATRIX)
+_add(
+    "tanh chain",
+    lambda x: jnp.tanh(x * 0.5) * x + 1.0,
+    (N,),
+    read=_MATRIX,
+    written=_MATRIX,
+    computes=True,
+)
 _add(
     "reduce_sum(x+y*z)",
     lambda x, y, z: jnp.sum(x + y * z),
     _SQUARE,
     _SQUARE,
     _SQUARE,
-    gigabytes=3 * _MATRIX_GB,
+    read=3 * _MATRIX,
     tolerance=1e-3,
 )
-_add("column sum", lambda x: jnp.sum(x, 0), _SQUARE, gigabytes=_MATRIX_GB)
-_add("row sum", lambda x: jnp.sum(x, 1), _SQUARE, gigabytes=_MATRIX_GB)
-_add("argmax", lambda x: jnp.argmax(x, -1), _SQUARE, gigabytes=_MATRIX_GB, tolerance=0)
-_add("softmax", lambda x: jax.nn.softmax(x, -1), _SQUARE, gigabytes=2 * _MATRIX_GB)
-_add("layer norm", layer_norm, _ROWS, (1024,), (1024,), gigabytes=_MATRIX_GB)
-_add("rms norm", rms_norm, _ROWS, (1024,), gigabytes=_MATRIX_GB)
+_add("column sum", lambda x: jnp.sum(x, 0), _SQUARE, read=_MATRIX)
+_add("row sum", lambda x: jnp.sum(x, 1), _SQUARE, read=_MATRIX)
+_add("argmax", lambda x: jnp.argmax(x, -1), _SQUARE, read=_MATRIX, tolerance=0)
+_add(
+    "softmax",
+    lambda x: jax.nn.softmax(x, -1),
+    _SQUARE,
+    read=_MATRIX,
+    written=_MATRIX,
+    computes=True,
+)
+_NORM = {"read": _MATRIX // 2, "written": _MATRIX // 2}
+_add("layer norm", layer_norm, _ROWS, (1024,), (1024,), **_NORM)
+_add("rms norm", rms_norm, _ROWS, (1024,), **_NORM)
 
 
 def cross_entropy(logits: Array, labels: Array) -> Array:
@@ -127,16 +143,17 @@ def cross_entropy(logits: Array, labels: Array) -> Array:
     return jnp.mean(jax.nn.logsumexp(logits, -1) - picked)
 
 
-_add("cross-entropy", cross_entropy, _ROWS, _integers(1024, 8192), gigabytes=_MATRIX_GB / 2)
+_add("cross-entropy", cross_entropy, _ROWS, _integers(1024, 8192), read=_MATRIX // 2, computes=True)
 
 # Moving elements
 
-_add("transpose", lambda x: x.T, _SQUARE, gigabytes=2 * _MATRIX_GB, tolerance=0)
+_add("transpose", lambda x: x.T, _SQUARE, read=_MATRIX, written=_MATRIX, tolerance=0)
 _add(
     "transpose 0213",
     lambda x: x.transpose(0, 2, 1, 3),
     (8, 512, 16, 64),
-    gigabytes=2 * 4e-9 * 8 * 512 * 1024,
+    read=4 * 8 * 512 * 1024,
+    written=4 * 8 * 512 * 1024,
     tolerance=0,
 )
 
@@ -146,13 +163,21 @@ def _pieces(x: Array, y: Array) -> Array:
     return jnp.pad(both, ((1, 1), (3, 5)))[1:, 2:]
 
 
-_add("concatenate pad slice", _pieces, (4096, 1024), (4096, 1024), gigabytes=4e-9 * 4096 * 5000)
+_add(
+    "concatenate pad slice",
+    _pieces,
+    (4096, 1024),
+    (4096, 1024),
+    read=4 * 4096 * 2024,
+    written=4 * 4097 * 3030,
+)
 _add(
     "gather (embedding)",
     lambda table, ids: table[ids],
     (50_000, 512),
     _integers(50_000, 8192),
-    gigabytes=2 * 4e-9 * 8192 * 512,
+    read=4 * 8192 * 512,
+    written=4 * 8192 * 512,
     tolerance=0,
 )
 _add(
@@ -161,17 +186,27 @@ _add(
     (50_000, 512),
     _integers(50_000, 8192),
     (8192, 512),
-    gigabytes=4e-9 * 512 * (2 * 50_000 + 2 * 8192),
+    read=4 * 512 * (50_000 + 8192),
+    written=4 * 512 * 50_000,
 )
-_add("sort 1M", jnp.sort, (1 << 20,), gigabytes=8e-9 * (1 << 20), tolerance=0)
-_add("sort rows", lambda x: jnp.sort(x, -1), (4096, 256), gigabytes=8e-9 * (1 << 20), tolerance=0)
-_add("top-k", lambda x: lax.top_k(x, 16), (1024, 4096), gigabytes=4e-9 * (1 << 22), tolerance=0)
-_add("cumsum", lambda x: jnp.cumsum(x, -1), (1024, 4096), gigabytes=8e-9 * (1 << 22))
+_SORT = {"read": 4 << 20, "written": 4 << 20, "computes": True}
+_add("sort 1M", jnp.sort, (1 << 20,), **_SORT, tolerance=0)
+_add("sort rows", lambda x: jnp.sort(x, -1), (4096, 256), **_SORT, tolerance=0)
+_add(
+    "top-k",
+    lambda x: lax.top_k(x, 16),
+    (1024, 4096),
+    read=4 << 22,
+    computes=True,
+    tolerance=0,
+)
+_add("cumsum", lambda x: jnp.cumsum(x, -1), (1024, 4096), read=4 << 22, written=4 << 22)
 _add(
     "threefry normal",
     lambda seed: jax.random.normal(jax.random.wrap_key_data(seed, impl="threefry2x32"), (1 << 22,)),
     _integers(1 << 31, 2, dtype="uint32"),
-    gigabytes=4e-9 * (1 << 22),
+    written=4 << 22,
+    computes=True,
 )
 
 # Products
@@ -258,7 +293,9 @@ def attention(q: Array, k: Array, v: Array) -> Array:
 
 
 _QKV = (4, 8, 512, 64)
-_add("attention", attention, _QKV, _QKV, _QKV, gigaflop=4e-9 * 4 * 8 * 512 * 512 * 64)
+_add(
+    "attention", attention, _QKV, _QKV, _QKV, gigaflop=4e-9 * 4 * 8 * 512 * 512 * 64, computes=True
+)
 
 
 def _mlp_loss(parameters: Any, x: Array, labels: Array) -> Array:
@@ -288,7 +325,8 @@ _add(
     (16,),
     (256, 784),
     _integers(16, 256),
-    gigaflop=6e-9 * 256 * (784 * 512 + 512 * 512 + 512 * 16),
+    # The inputs have no gradient.
+    gigaflop=2e-9 * 256 * (2 * 784 * 512 + 3 * 512 * 512 + 3 * 512 * 16),
 )
 
 

@@ -30,6 +30,7 @@ from mlirhlo.lowering.hlo_to_loops.rows import are_narrow_columns, row_kernel
 from mlirhlo.lowering.hlo_to_loops.scans import scan_kernel, scan_of
 from mlirhlo.lowering.hlo_to_loops.short_rows import are_short_rows, short_row_kernel
 from mlirhlo.lowering.hlo_to_loops.transposes import transpose_kernel, turned_reads
+from mlirhlo.lowering.hlo_to_loops.words import in_words
 from mlirhlo.rewrites.custom_call_expander import is_overwritten
 
 Computations: TypeAlias = "Mapping[str, ComputationOp]"
@@ -65,6 +66,7 @@ def build_kernel(name: str, op: Instruction, computations: Computations) -> Func
     if isinstance(op, CustomCallOp) and is_overwritten(op):
         shape = cast(ArrayShape, op.shape)
         return FunctionBuilder(name, [buffer_type(shape)]).finish()  # memory as it is
+    op, computations = in_words(op, computations)
     builder = _BUILDERS.get(op.opcode.name)
     if builder is not None:
         return builder(name, op)

@@ -1,0 +1,103 @@
+"""Complex numbers of 64 bits that an instruction only moves are moved whole, as words.
+
+    c64[300,1000] transpose(c64[1000,300] x)   =>   u64[300,1000] transpose(u64[1000,300] x)
+
+Parts that are loaded one by one take two gathers, and twice the shuffles of a transpose. Buffers are
+views of memory: they are to callers what they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias, cast
+
+from xdsl.ir import Attribute, Block, SSAValue
+
+from mlirhlo.dialects.hlo import build
+from mlirhlo.dialects.hlo.attributes.base import integer
+from mlirhlo.dialects.hlo.element_types import C64, U64
+from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
+from mlirhlo.dialects.hlo.ops import ComputationOp, ConstantOp
+from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+from mlirhlo.dialects.hlo.types import shape_of, type_of
+from mlirhlo.dialects.quick import module_of
+
+Computations: TypeAlias = "Mapping[str, ComputationOp]"
+
+_MOVES = frozenset(
+    {"bitcast", "broadcast", "concatenate", "constant", "copy", "dynamic-slice", "fusion", "gather"}
+    | {"dynamic-update-slice", "get-tuple-element", "pad", "parameter", "reshape", "reverse"}
+    | {"scatter", "select", "slice", "transpose", "tuple"}
+)
+"""Instructions that leave elements what they are, if the computations they call do."""
+
+
+def in_words(op: Instruction, computations: Computations) -> tuple[Instruction, Computations]:
+    """An instruction, and the computations it calls, with u64 for c64 where that is only moved; else the same."""
+    if not any(_has_complex(v) for v in (*op.inputs, op.output)):
+        return op, computations
+    called = [computations[name] for name in op.called_computations]
+    every = [op, *(inner for computation in called for inner in computation.instructions)]
+    if not _only_move(every) or any(inner.called_computations for inner in every[1:]):
+        return op, computations
+    block = Block()
+    values: dict[SSAValue, SSAValue] = {}
+    for number, value in enumerate(dict.fromkeys(op.inputs)):
+        shape = _word_shape(shape_of(value.type))
+        parameter = build.make("parameter", [], shape, {"parameter_number": integer(number)})
+        build.append(block, parameter)
+        values[value] = parameter.output
+    new = _copy(op, values)
+    build.append(block, new)
+    copies = [_copy_computation(c) for c in called]
+    # In a module, where it finds the computations it calls.
+    module_of([*copies, build.close("words", block, new.output)])
+    return new, {c.computation_name: c for c in copies}
+
+
+def _has_complex(value: SSAValue) -> bool:
+    shape = shape_of(value.type)
+    parts = shape.elements if isinstance(shape, TupleShape) else (shape,)
+    return any(isinstance(p, ArrayShape) and p.element_type is C64 for p in parts)
+
+
+def _only_move(instructions: Iterable[Instruction]) -> bool:
+    """Whether those that read or write c64 all move it, and no tuple holds tuples."""
+    for op in instructions:
+        shape = op.shape
+        if isinstance(shape, TupleShape):
+            if any(isinstance(part, TupleShape) for part in shape.elements):
+                return False
+        if any(_has_complex(v) for v in (*op.inputs, op.output)) and op.opcode.name not in _MOVES:
+            return False
+    return True
+
+
+def _word_shape(shape: Shape) -> Shape:
+    if isinstance(shape, TupleShape):
+        return TupleShape(tuple(map(_word_shape, shape.elements)))
+    if not isinstance(shape, ArrayShape) or shape.element_type is not C64:
+        return shape
+    return ArrayShape(U64, shape.dimensions, shape.dynamic, shape.layout)
+
+
+def _copy(op: Instruction, values: Mapping[SSAValue, SSAValue]) -> Instruction:
+    properties: dict[str, Attribute] = dict(op.properties)
+    properties.pop(CONTROL_PREDECESSORS, None)  # its last operands, which do not come along
+    shape = _word_shape(op.shape)
+    if isinstance(op, ConstantOp) and shape is not op.shape and op.literal is not None:
+        words = op.literal.array.view("uint64")
+        properties["literal"] = LiteralAttr(Literal.from_array(cast(ArrayShape, shape), words))
+    operands = [values[v] for v in op.inputs]
+    return build.create(type(op), operands, type_of(shape), properties, op.instruction_name)
+
+
+def _copy_computation(computation: ComputationOp) -> ComputationOp:
+    block = Block()
+    values: dict[SSAValue, SSAValue] = {}
+    for op in computation.instructions:
+        new: Any = _copy(op, values)
+        build.append(block, new)
+        values[op.output] = new.output
+    return build.close(computation.computation_name, block, values[computation.root.output])

@@ -17,6 +17,7 @@ from mlirhlo.diagnostics import error
 _BUILTIN: Mapping[str, str] = {
     "all-gather-bcast-reorder": "collectives.all_gather_moves:AllGatherBroadcastReorderPass",
     "all-gather-combiner": "collectives.combiners:AllGatherCombinerPass",
+    "all-gather-cse": "collectives.all_gather_cse:AllGatherCsePass",
     "all-gather-dynamic-slice-simplifier": (
         "collectives.simplifiers:AllGatherDynamicSliceSimplifierPass"
     ),
@@ -25,12 +26,18 @@ _BUILTIN: Mapping[str, str] = {
         "collectives.all_gather_moves:AllGatherRemoveDegenerateDimsPass"
     ),
     "all-reduce-combiner": "collectives.combiners:AllReduceCombinerPass",
+    "all-reduce-contiguous": "collectives.contiguous:AllReduceContiguousPass",
     "all-reduce-decomposer": "collectives.decomposers:AllReduceDecomposerPass",
     "all-reduce-folder": "collectives.simplifiers:AllReduceFolderPass",
+    "all-reduce-promotion": "collectives.promotion:AllReducePromotionPass",
     "all-reduce-reassociate": "collectives.reassociate:AllReduceReassociatePass",
     "all-reduce-simplifier": "collectives.simplifiers:AllReduceSimplifierPass",
     "all_gather_decomposer": "collectives.decomposers:AllGatherDecomposerPass",
     "all_to_all_decomposer": "collectives.decomposers:AllToAllDecomposerPass",
+    "async-collective-creator": "collectives.asynchronous:AsyncCollectiveCreatorPass",
+    "convert-async-collectives-to-sync": (
+        "collectives.asynchronous:ConvertAsyncCollectivesToSyncPass"
+    ),
     "collective-permute-combiner": "collectives.combiners:CollectivePermuteCombinerPass",
     "reduce-scatter-combiner": "collectives.combiners:ReduceScatterCombinerPass",
     "reduce-scatter-creator": "collectives.simplifiers:ReduceScatterCreatorPass",
@@ -65,6 +72,7 @@ _BUILTIN: Mapping[str, str] = {
     "eigh_expander": "eigh_expander:EighExpanderPass",
     "qr_expander": "qr_expander:QrExpanderPass",
     "triangular_solve_expander": "triangular_solve_expander:TriangularSolveExpanderPass",
+    "rng-expander": "rng_expander:RngExpanderPass",
     "rng-bit-generator-expander": "rng_bit_generator_expander:RngBitGeneratorExpanderPass",
     "hlo-verifier": "hlo_verifier:HloVerifierPass",
     "optimization_barrier_expander": (
@@ -105,15 +113,30 @@ _BUILTIN: Mapping[str, str] = {
     "convert_operand_folding": "convert_operand_folding:ConvertOperandFoldingPass",
     "convolution-pred-expander": "convolution_pred_expander:ConvolutionPredExpanderPass",
     "convolution_4d_expander": "convolution_4d_expander:Convolution4DExpanderPass",
+    "AssumeGatherIndicesInBoundRewriteToCopy": (
+        "despecializer:AssumeGatherIndicesInBoundRewriteToCopyPass"
+    ),
+    "ReduceWindowToReduceAndBroadcast": "despecializer:ReduceWindowToReduceAndBroadcastPass",
+    "control-dep-remover": "schedules:ControlDepRemoverPass",
+    "despecializer": "despecializer:DespecializerPass",
     "dot-merger": "dot_merger:DotMergerPass",
     "dot_dimension_merger": "dot_dimension_merger:DotDimensionMergerPass",
+    "dynamic-dimension-simplifier": ("dynamic_dimension_simplifier:DynamicDimensionSimplifierPass"),
     "dynamic-index-splitter": "dynamic_index_splitter:DynamicIndexSplitterPass",
+    "element-type-converter": "element_type_converter:ElementTypeConverterPass",
+    "fusion_constant_sinking": "fusion_constant_sinking:FusionConstantSinkingPass",
     "gather_simplifier": "gather_simplifier:GatherSimplifierPass",
+    "hlo-descheduler": "schedules:HloDeschedulerPass",
+    "hlo-trivial-scheduler": "schedules:HloTrivialSchedulerPass",
+    "instruction-hoister": "schedules:InstructionHoisterPass",
     "operand_upcaster": "operand_upcaster:OperandUpcasterPass",
     "reduce-decomposer": "reduce_decomposer:ReduceDecomposerPass",
     "result_caster": "operand_upcaster:ResultCasterPass",
+    "root-instruction-sinker": "root_instruction_sinker:RootInstructionSinkerPass",
     "scatter_simplifier": "scatter_simplifier:ScatterSimplifierPass",
+    "select_and_scatter_expander": "select_and_scatter_expander:SelectAndScatterExpanderPass",
     "slice-sinker": "slice_sinker:SliceSinkerPass",
+    "sub-byte-size-setter": "despecializer:SubByteSizeSetterPass",
     "tree_reduction_rewriter": "tree_reduction_rewriter:TreeReductionRewriterPass",
     "algsimp": "algsimp:AlgebraicSimplifierPass",
     "call-inliner": "call_inliner:CallInlinerPass",
@@ -171,7 +194,11 @@ _BUILTIN: Mapping[str, str] = {
 }
 """Pass name to `module:class` in this package; of a room above it the module's whole name."""
 
-ALIASES: Mapping[str, str] = {"norm-rewriter": "cudnn-norm-rewriter"}
+ALIASES: Mapping[str, str] = {
+    "control-dep-rewriter": "control-dep-remover",
+    "hlo-computation-deduplicator": "computation-deduplicator",
+    "norm-rewriter": "cudnn-norm-rewriter",
+}
 """Names of XLA's that users may write for passes that have another one here."""
 
 

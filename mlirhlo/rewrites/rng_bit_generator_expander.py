@@ -68,7 +68,7 @@ def _sizes(op: Instruction) -> int | None:
 
 def _expand(op: RngBitGeneratorOp, rewriter: Rewriter, algorithm: str) -> None:
     state, data = op.input_shapes[0], _data(op)
-    generate = _threefry if algorithm == "rng_three_fry" else _philox
+    generate = _threefry if algorithm == "rng_three_fry" else philox
 
     def build(graph: Graph) -> Value:
         given = graph.parameter(state)
@@ -158,7 +158,8 @@ def _threefry_rounds(words: _Words, keys: _Words) -> _Words:
 # ---------------------------------------------------------------- Philox
 
 
-def _philox(graph: Graph, state: Value, key: Value, data: ArrayShape) -> tuple[Value, Value]:
+def philox(graph: Graph, state: Value, key: Value, data: ArrayShape) -> tuple[Value, Value]:
+    """The counter after it and random bits for `data`; of three numbers in `state` the key is the first."""
     is_long = state.sizes[0] >= 3
     counter = state.slice((1, 3)) if is_long else state.reverse(0)
     is_wide = data.element_type.bits == 64

@@ -14,6 +14,7 @@ from unit.rewrites import (
     form_cases,
     gpu_cases,
     layout_cases,
+    listed_cases,
     norm_cases,
 )
 from unit.rewrites.algsimp_data_cases import ADD, LESS, LESS_OF_TWO
@@ -49,6 +50,7 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
     **norm_cases.CASES,
     **convolution_group_cases.CASES,
     **layout_cases.CASES,
+    **listed_cases.CASES,
     "batchnorm_expander": {
         "batch_norm_inference": (
             lines(

@@ -1,0 +1,60 @@
+"""Passes over collectives that are no lists of rules leave programs of several devices computing the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mlirhlo.analysis.verifier import verify_module
+from mlirhlo.formats.hlo_text import parse_module
+from mlirhlo.interp import run_spmd
+from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
+
+PROGRAM = """HloModule m, replica_count=4
+
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+
+ENTRY e {
+  x = f32[8] parameter(0)
+  i = u32[] replica-id()
+  k = f32[] convert(i)
+  b = f32[8] broadcast(k), dimensions={}
+  y = f32[8] multiply(x, b)
+  r = f32[8] all-reduce(y), replica_groups={{0,1},{2,3}}, to_apply=add
+  g = f32[16] all-gather(r), replica_groups={{0,2},{1,3}}, dimensions={0}
+  p = f32[16] collective-permute(g), source_target_pairs={{0,1},{1,2},{2,3}}
+  s = f32[4] reduce-scatter(p), replica_groups={{0,1,2,3}}, dimensions={0}, to_apply=add
+  t = f32[4] all-to-all(s), replica_groups={{3,2,1,0}}, dimensions={0}
+  u = (f32[4], f32[8]) all-reduce(t, y), replica_groups={{0,1,2,3}}, to_apply=add
+  o = f32[8] opt-barrier(x)
+  v = f32[32] all-gather(x), replica_groups={{0,1,2,3}}, dimensions={0}
+  w = f32[32] all-gather(o), replica_groups={{0,1,2,3}}, dimensions={0}
+  n = f32[32] negate(w)
+  ROOT z = ((f32[4], f32[8]), f32[32], f32[32]) tuple(u, v, n)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        "all-gather-cse",
+        "async-collective-creator",
+        "async-collective-creator,hlo-trivial-scheduler,convert-async-collectives-to-sync",
+        "async-collective-creator{opcodes=all-to-all,all-gather},hlo-trivial-scheduler",
+        "all-reduce-contiguous,async-collective-creator",
+    ],
+)
+def test_devices_get_the_same(pipeline: str) -> None:
+    arguments = [[np.arange(8, dtype=np.float32) + 10 * n] for n in range(4)]
+    before, after = parse_module(PROGRAM), parse_module(PROGRAM)
+    assert run_pipeline(after, parse_pipeline(pipeline)).changed
+    assert verify_module(after) == []
+    want, got = run_spmd(before, arguments), run_spmd(after, arguments, check=True)
+    for a, b in zip(want, got, strict=True):
+        for x, y in zip(a, b, strict=True):
+            np.testing.assert_array_equal(np.asarray(x), np.asarray(y))

@@ -45,12 +45,11 @@ if TYPE_CHECKING:
         enable_poison_buffers,
         jit,
         lower_as_mlir,
-        no_block_spec,
         strides_from_shape,
     )
     from mlirhlo.mosaic.language.indexing import Slice, ds, dslice, multiple_of
     from mlirhlo.mosaic.language.kernel import Kernel
-    from mlirhlo.mosaic.language.mesh import Indirect, core_map, get_global, kernel, run_state
+    from mlirhlo.mosaic.language.mesh import Indirect, core_map, get_global, kernel
     from mlirhlo.mosaic.language.refs import masked_load as load
     from mlirhlo.mosaic.language.refs import masked_store as store
     from mlirhlo.mosaic.language.scratch import MemorySpace
@@ -70,8 +69,10 @@ if TYPE_CHECKING:
         RevisitMode,
         ShapeDtypeStruct,
         Squeezed,
+        no_block_spec,
         squeezed,
     )
+    from mlirhlo.mosaic.language.state import empty_ref, freeze, new_ref, run_state
     from mlirhlo.mosaic.language.value import Value as Array
     from mlirhlo.mosaic.timeline import Timeline
 
@@ -116,9 +117,11 @@ _PLACES = {
     "dslice": "indexing",
     "empty": "helpers",
     "empty_like": "helpers",
+    "empty_ref": "state",
     "enable_debug_checks": "helpers",
     "enable_poison_buffers": "helpers",
     "estimate_cost": "estimate",
+    "freeze": "state",
     "get_global": "mesh",
     "jit": "helpers",
     "kernel": "mesh",
@@ -128,14 +131,15 @@ _PLACES = {
     "lower_as_mlir": "helpers",
     "multiple_of": "indexing",
     "named_scope": "extras",
+    "new_ref": "state",
     "next_power_of_2": "grid",
-    "no_block_spec": "helpers",
+    "no_block_spec": "specs",
     "num_programs": "grid",
     "pallas_call": "call:kernel_call",
     "program_id": "grid",
     "reciprocal": "arithmetic",
     "run_scoped": "control",
-    "run_state": "mesh",
+    "run_state": "state",
     "select_ref": "choices",
     "semaphore_read": "dma",
     "semaphore_signal": "dma",
@@ -219,9 +223,11 @@ __all__ = [
     "dslice",
     "empty",
     "empty_like",
+    "empty_ref",
     "enable_debug_checks",
     "enable_poison_buffers",
     "estimate_cost",
+    "freeze",
     "get_global",
     "jit",
     "kernel",
@@ -231,6 +237,7 @@ __all__ = [
     "lower_as_mlir",
     "multiple_of",
     "named_scope",
+    "new_ref",
     "next_power_of_2",
     "no_block_spec",
     "num_programs",

@@ -14,6 +14,7 @@ from mlirhlo.mosaic.chips import (
     is_tpu_device,
 )
 from mlirhlo.mosaic.interpreter.core import InterpretParams
+from mlirhlo.mosaic.language.buffers import BufferedRef, BufferedRefBase, BufferType
 from mlirhlo.mosaic.language.casts import bitcast
 from mlirhlo.mosaic.language.derived import einshape
 from mlirhlo.mosaic.language.dma import (
@@ -45,8 +46,6 @@ from mlirhlo.mosaic.language.interpret import (
     set_tpu_interpret_mode,
 )
 from mlirhlo.mosaic.language.mesh import (
-    BufferedRef,
-    BufferedRefBase,
     TensorCoreMesh,
     core_barrier,
     create_tensorcore_mesh,
@@ -103,6 +102,7 @@ __all__ = [
     "VMEM",
     "VMEM_SHARED",
     "AsyncCopy",
+    "BufferType",
     "BufferedRef",
     "BufferedRefBase",
     "ChipVersion",

@@ -129,7 +129,12 @@ class KernelCall:
         scalars = sum(len(tree[0]) for tree in prefetched)
         outs = self.out_shape if isinstance(self.out_shape, tuple | list) else [self.out_shape]
         trees = [*trees, *(flatten(out) for out in outs)]
-        names = _leaf_names(_parameter_names(self.function), trees)
+        own: Any = self.scratch_shapes
+        listed: Any = own if isinstance(own, tuple | list) else [own[key] for key in sorted(own)]
+        named = _parameter_names(self.function)
+        if isinstance(own, Mapping):
+            named = [*named[: len(trees)], *sorted(own)]
+        names = _leaf_names(named, [*trees, *(flatten(one) for one in listed)])
         operands = self._operands(inputs, results, grid, scalars, names)
         scratch, rebuild_scratch = flatten(self.scratch_shapes)
         scratches = [scratch_of(shape) for shape in scratch]

@@ -17,7 +17,6 @@ from mlirhlo.mosaic.language.call import KernelCall
 from mlirhlo.mosaic.language.elements import F32, DTypeLike, as_dtype
 from mlirhlo.mosaic.language.faults import bad_spec
 from mlirhlo.mosaic.language.shapes import full
-from mlirhlo.mosaic.language.specs import BlockSpec
 from mlirhlo.mosaic.language.trace import is_tracing
 from mlirhlo.mosaic.language.tree import flatten
 
@@ -104,8 +103,6 @@ def block_until_ready(x: Any) -> Any:
     return x
 
 
-no_block_spec = BlockSpec()
-
 __all__ = [
     "block_until_ready",
     "custom_jvp",
@@ -116,6 +113,5 @@ __all__ = [
     "enable_poison_buffers",
     "jit",
     "lower_as_mlir",
-    "no_block_spec",
     "strides_from_shape",
 ]

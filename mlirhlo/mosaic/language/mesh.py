@@ -6,16 +6,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from contextlib import ExitStack, contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from mlirhlo.mosaic.language.call import kernel_call
 from mlirhlo.mosaic.language.control import when
 from mlirhlo.mosaic.language.dma import axis_index, axis_size, semaphore_signal, semaphore_wait
 from mlirhlo.mosaic.language.extras import named_scope
@@ -27,9 +22,8 @@ from mlirhlo.mosaic.language.specs import (
     CORE_PARALLEL,
     CompilerParams,
     CostEstimate,
-    ShapeDtypeStruct,
 )
-from mlirhlo.mosaic.language.tree import flatten
+from mlirhlo.mosaic.language.state import on_references, running
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +84,8 @@ def kernel(
 ) -> Any:
     """A call whose body runs on every core of the mesh: `lax.axis_index(axis)` says on which.
 
-    It sees all arrays whole, in HBM: inputs, results, scratch; blocks of them move by copies and
-    `emit_pipeline`. Without `body` it is a decorator. Raises `HloError` HLO0726 for another mesh.
+    It sees all arrays whole, in HBM: inputs, results, those of `new_ref` around it, scratch; blocks of them
+    move by copies and `emit_pipeline`. Without `body` it is a decorator. Raises `HloError` HLO0726 for another mesh.
     """
     if not isinstance(mesh, TensorCoreMesh):
         raise bad_spec(
@@ -103,7 +97,7 @@ def kernel(
     # A core-parallel dimension has all cores of the chip, or there is none.
     semantics = CORE_PARALLEL if mesh.num_cores > 1 else ARBITRARY
     made = partial(
-        kernel_call,
+        on_references,
         out_shape=out_type,
         grid=((mesh.axis_name, mesh.num_cores),),
         in_specs=MemorySpace.ANY,
@@ -120,94 +114,23 @@ def kernel(
     return made if body is None else made(body)
 
 
-_OUTSIDE: Any = None
-"""Where a reference is that no kernel has at the moment."""
-
-
-class _State(Ref):
-    """An array of `run_state`: numpy's between kernels, the kernel's own reference in one."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value: Any = np.array(value)
-        super().__init__(_OUTSIDE, self.value.shape, self.value.dtype, MemorySpace.ANY.value)
-
-    @contextmanager
-    def within(self, ref: Ref) -> Generator[None]:
-        """Is the reference of a kernel."""
-        self.ssa = ref.ssa
-        try:
-            yield
-        finally:
-            self.ssa = _OUTSIDE
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.value[index] if self.ssa is _OUTSIDE else super().__getitem__(index)
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        if self.ssa is _OUTSIDE:
-            self.value[index] = value
-        else:
-            super().__setitem__(index, value)
-
-
-_RUNNING: ContextVar[tuple[_State, ...] | None] = ContextVar("running", default=None)
-"""The arrays of the innermost `run_state`."""
-
-
-def run_state(function: Callable[[Any], None]) -> Callable[[Any], Any]:
-    """A function of arrays that calls `function` with references to them, and returns what they hold then.
-
-    Arrays, as references, may stand in tuples, lists and dictionaries. Kernels are `core_map` within; between
-    them `ref[index]` reads and writes as numpy does.
-    """
-
-    def run(arrays: Any) -> Any:
-        leaves, rebuild = flatten(arrays)
-        states = tuple(map(_State, leaves))
-        token = _RUNNING.set(states)
-        try:
-            function(rebuild(list(states)))
-        finally:
-            _RUNNING.reset(token)
-        return rebuild([state.value for state in states])
-
-    return run
-
-
 def core_map(
     mesh: Any, *, scratch_shapes: Any = (), name: str | None = None, **options: Any
 ) -> Callable[[Callable[..., None]], None]:
-    """Decorator: the function runs at once on every core of the mesh, on the references of `run_state` that
-    it sees around it, all in HBM, and on scratch of its own.
+    """Decorator: the function runs at once on every core of the mesh, on the references of `run_state` or
+    `new_ref` that it sees around it, all in HBM, and on scratch of its own.
 
-    `options` are those of `kernel`. Raises `HloError` HLO0720 outside of `run_state`, HLO0726 for another mesh.
+    `options` are those of `kernel`. Raises `HloError` HLO0720 where there are no references, HLO0726 for another
+    mesh.
     """
-    states = _RUNNING.get()
-    if states is None:
-        raise misuse(
-            "core_map stands outside of run_state",
-            "write pl.run_state(f)(arrays) with the core_map in f, or pl.kernel(body, out_type, mesh=…)",
-        )
 
     def run(body: Callable[..., None]) -> None:
-        def on_references(*refs: Any, **scratch: Any) -> None:
-            with ExitStack() as bound:
-                # Results, which begin as the operands: those are not looked at.
-                for state, ref in zip(states, refs[len(states) :], strict=False):
-                    bound.enter_context(state.within(ref))
-                body(*refs[2 * len(states) :], **scratch)
-
-        types = [ShapeDtypeStruct(state.value.shape, state.value.dtype) for state in states]
-        title = name or getattr(body, "__name__", None)
-        made = kernel(
-            out_type=types, mesh=mesh, scratch_types=scratch_shapes, name=title, **options
-        )
-        aliases = {number: number for number in range(len(states))}
-        found = made(on_references, input_output_aliases=aliases)(*(s.value for s in states))
-        for state, value in zip(states, found, strict=True):
-            state.value = np.array(value)
+        if not running(body):
+            raise misuse(
+                "core_map has no references around it",
+                "make them with pl.new_ref(array), or by pl.run_state(f)(arrays) around the core_map",
+            )
+        kernel(body, mesh=mesh, scratch_types=scratch_shapes, name=name, **options)()
 
     return run
 
@@ -222,10 +145,7 @@ def _left_out(name: str, instead: str) -> Callable[..., Any]:
 
 
 Indirect = _left_out(
-    "Indirect", "start one copy for each row, at the number that a prefetched array has for it"
+    "Indirect",
+    "SparseCores alone have it; start one copy for each row, at the number that a prefetched array has for it",
 )
 get_global = _left_out("get_global", "allocate scratch_shapes, or run_scoped")
-BufferedRef = BufferedRefBase = _left_out(
-    "BufferedRef",
-    "let emit_pipeline make its buffers, or emit_pipeline_with_allocations share them",
-)

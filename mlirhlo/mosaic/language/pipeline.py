@@ -1,8 +1,9 @@
 """`emit_pipeline`: a loop over blocks within a kernel, with copies beside the work.
 
-Each array has two buffers. While the body works on one, the next block is copied into the other, and
-the block before it out of it. A block that stays is not copied again. Of a block that reaches over an end of
-the array, what is there is copied; of a bounded slice, as much as its index map says.
+Each array has two buffers, or as many as its `pipeline_mode` says. While the body works on one, blocks that come
+next are copied into the others, and the block before it out of its own. A block that stays is not copied again, and
+one that is the whole array is copied once. Of a block that reaches over an end of the array, what is there is
+copied; of a bounded slice, as much as its index map says.
 """
 
 # What users pass has no stated type until it is looked at.
@@ -11,208 +12,29 @@ the array, what is there is copied; of a bounded slice, as much as its index map
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import partial
-from itertools import product
 from math import prod
 from operator import index as as_index
 from typing import Any, TypeAlias
 
-from mlirhlo.mosaic.language.arithmetic import maximum, minimum, where
-from mlirhlo.mosaic.language.control import fori_loop, run_scoped, when
-from mlirhlo.mosaic.language.dma import axis_index, axis_size, make_async_copy
-from mlirhlo.mosaic.language.elements import I32, bits_of
+from mlirhlo.mosaic.language.arithmetic import where
+from mlirhlo.mosaic.language.blocks import Blocks, both, differs, either
+from mlirhlo.mosaic.language.buffers import BufferedRef
+from mlirhlo.mosaic.language.control import fori_loop, run_scoped, when, while_loop
+from mlirhlo.mosaic.language.dma import axis_index, axis_size
+from mlirhlo.mosaic.language.elements import I32
 from mlirhlo.mosaic.language.extras import named_scope
 from mlirhlo.mosaic.language.faults import bad_spec
 from mlirhlo.mosaic.language.grid import num_programs, program_id, within_grid
-from mlirhlo.mosaic.language.indexing import Slice, ds, multiple_of, scalar
+from mlirhlo.mosaic.language.indexing import scalar
 from mlirhlo.mosaic.language.refs import Ref
-from mlirhlo.mosaic.language.scratch import MemorySpace, Scratch, SemaphoreType
-from mlirhlo.mosaic.language.shapes import zeros
-from mlirhlo.mosaic.language.specs import Blocked, BlockSpec, BoundedSlice, Element, Squeezed
+from mlirhlo.mosaic.language.specs import no_block_spec
 from mlirhlo.mosaic.language.tree import flatten
 from mlirhlo.mosaic.language.value import Value, as_value, is_number
-from mlirhlo.mosaic.target.memory import tiles_of_indices
 
 _Scope: TypeAlias = "Callable[[str], AbstractContextManager[None]]"
-
-
-@dataclass(slots=True, eq=False)
-class _Stream:
-    """One array that goes through the pipeline."""
-
-    ref: Ref
-    spec: BlockSpec
-    is_output: bool
-    sizes: tuple[int | None, ...]
-    """Of the block; None for dimensions that the body does not see."""
-    counts_elements: bool
-    padding: Mapping[int, tuple[int, int]]
-    """By dimension, what the array is thought to have in front and behind."""
-    bounded: tuple[int, ...]
-    """Dimensions whose index map gives a slice."""
-    buffers: Any = None
-    semaphores: Any = None
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """What the body sees."""
-        return tuple(size for size in self.sizes if size is not None)
-
-    @property
-    def ragged(self) -> list[int]:
-        """Dimensions whose last block the end of the array cuts."""
-        return [
-            dim
-            for dim, size in enumerate(self.sizes)
-            if size is not None
-            and not self.counts_elements
-            and dim not in self.bounded
-            and self.ref.shape[dim] % size
-        ]
-
-    @property
-    def is_partial(self) -> bool:
-        """Whether a copy may fill a part of a buffer."""
-        return bool(self.ragged or self.padding or self.bounded)
-
-    def block(self, indices: Sequence[Any]) -> tuple[Any, ...]:
-        """The block's numbers at a step: one a dimension, then the sizes of bounded slices."""
-        if self.spec.index_map is None:
-            return (0,) * len(self.sizes)
-        found = self.spec.index_map(*indices)
-        items = list(found) if isinstance(found, tuple | list) else [found]
-        if len(items) != len(self.sizes):
-            raise bad_spec(
-                f"an index map gives {len(items)} numbers for a block of {len(self.sizes)}"
-            )
-        counts: list[Any] = []
-        for dim, item in enumerate(items):
-            if isinstance(item, Slice) != (dim in self.bounded):
-                raise bad_spec(
-                    f"an index map gives {item!r} for dimension {dim}, which is {self._said(dim)}",
-                    "a BoundedSlice takes pl.ds(start, size), other dimensions one number",
-                )
-            if isinstance(item, Slice):
-                items[dim] = item.start
-                counts.append(item.size)
-        return (*items, *counts)
-
-    def _said(self, dim: int) -> Any:
-        block = self.spec.block_shape
-        return self.sizes[dim] if block is None else block[dim]
-
-    def _span(self, numbers: Sequence[Any], dim: int) -> tuple[Any, Any, Any] | None:
-        """Where a block begins in the array and in the buffer along a dimension, and how much of it is
-        there; None where that is the same at every step.
-        """
-        size, total = self.sizes[dim], self.ref.shape[dim]
-        if dim in self.bounded:
-            count = numbers[len(self.sizes) + self.bounded.index(dim)]
-            return numbers[dim], 0, self._tiled(count, dim)
-        if dim not in self.padding or size is None:
-            return None
-        start = numbers[dim] - self.padding[dim][0]
-        begin = _most(start, 0)
-        count = _least(start + size, total) - begin
-        parts = (begin, begin - start, count)
-        first, mine, count = (self._tiled(part, dim) for part in parts)
-        return first, mine, count
-
-    def _tiled(self, number: Any, dim: int) -> Any:
-        """A number with the promise that it is a multiple of the tile, where that has to be so."""
-        tile = tiles_of_indices(self.ref.shape, bits_of(self.ref.dtype)).get(dim, 1)
-        return multiple_of(number, tile) if isinstance(number, Value) and tile > 1 else number
-
-    def part(self, numbers: Sequence[Any], cut: frozenset[int]) -> tuple[Ref, tuple[Any, ...]]:
-        """Where the block is in the array, and what of the buffer it fills; dimensions that are `cut`
-        have what is left of the array.
-        """
-        index: list[Any] = []
-        mine: list[Any] = []
-        for dim, size in enumerate(self.sizes):
-            number = numbers[dim]
-            if size is None:
-                index.append(number)
-                continue
-            span = self._span(numbers, dim)
-            if span is not None:
-                start, at, count = span
-                index.append(ds(start, count))
-                mine.append(ds(at, count))
-                continue
-            there = self.ref.shape[dim] % size if dim in cut else size
-            index.append(ds(number if self.counts_elements else number * size, there))
-            mine.append(ds(0, there))
-        return self.ref.at[tuple(index)], tuple(mine)
-
-    def start(self, numbers: Sequence[Any], slot: Any) -> None:
-        """Starts the copy of a block into its buffer, or out of it."""
-        self._each(numbers, slot, lambda copy: copy.start())
-
-    def wait(self, numbers: Sequence[Any], slot: Any) -> None:
-        """Waits for that copy."""
-        self._each(numbers, slot, lambda copy: copy.wait())
-
-    def _each(self, numbers: Sequence[Any], slot: Any, do: Callable[[Any], None]) -> None:
-        """The copy of the size that the block has at a step: whole, or cut in some dimensions."""
-        ragged = self.ragged
-        for flags in product((False, True), repeat=len(ragged)):
-            is_this: Any = True
-            for dim, is_cut in zip(ragged, flags, strict=True):
-                size = self.sizes[dim]
-                assert size is not None
-                last = self.ref.shape[dim] // size
-                at_end = numbers[dim] == last if is_cut else numbers[dim] < last
-                is_this = _both(is_this, bool(at_end) if is_number(numbers[dim]) else at_end)
-            for dim in (*self.padding, *self.bounded):
-                # Nothing is copied of a block that lies in the padding, or of no elements.
-                span = self._span(numbers, dim)
-                is_this = _both(is_this, True if span is None else _is_positive(span[2]))
-            cut = frozenset(dim for dim, is_cut in zip(ragged, flags, strict=True) if is_cut)
-            when(is_this)(lambda c=cut: do(self._copy(numbers, slot, c)))
-
-    def _copy(self, numbers: Sequence[Any], slot: Any, cut: frozenset[int]) -> Any:
-        array, mine = self.part(numbers, cut)
-        is_part = bool(cut or self.padding or self.bounded)
-        buffer = self.buffers.at[(slot, *mine)] if is_part else self.buffers.at[slot]
-        source, target = (buffer, array) if self.is_output else (array, buffer)
-        return make_async_copy(source, target, self.semaphores.at[slot])
-
-
-def _stream(ref: Any, spec: Any, is_output: bool) -> _Stream:
-    if not isinstance(ref, Ref) or not isinstance(spec, BlockSpec):
-        raise bad_spec("emit_pipeline takes references and one BlockSpec for each")
-    block = ref.shape if spec.block_shape is None else spec.block_shape
-    if len(block) != ref.ndim:
-        raise bad_spec(f"a block of {len(block)} dimensions for an array of {ref.ndim}")
-    sizes: list[int | None] = []
-    padding: dict[int, tuple[int, int]] = {}
-    bounded: list[int] = []
-    for dim, (size, total) in enumerate(zip(block, ref.shape, strict=True)):
-        if isinstance(size, Squeezed | None):
-            sizes.append(None)
-            continue
-        if isinstance(size, BoundedSlice):
-            bounded.append(dim)
-        if isinstance(size, Element) and any(size.padding):
-            padding[dim] = size.padding
-        sized = isinstance(size, Blocked | Element | BoundedSlice)
-        number = as_index(size.block_size if sized else size)
-        if number > total + sum(padding.get(dim, ())):
-            raise bad_spec(
-                f"a block of {number} in dimension {dim}, of size {total}",
-                "a block is no larger than its array",
-            )
-        sizes.append(number)
-    if bounded and spec.index_map is None:
-        raise bad_spec(
-            "a BoundedSlice has no index map", "give one that returns pl.ds(start, size)"
-        )
-    counts_elements = any(isinstance(size, Element) for size in block)
-    return _Stream(ref, spec, is_output, tuple(sizes), counts_elements, padding, tuple(bounded))
 
 
 def _steps(grid: Sequence[Any]) -> Any:
@@ -225,6 +47,8 @@ def _steps(grid: Sequence[Any]) -> Any:
 
 
 def _unflattened(step: Any, grid: Sequence[Any]) -> list[Any]:
+    if is_number(step) and not all(map(is_number, grid)):
+        step = as_value(step, I32)
     indices: list[Any] = []
     for size in reversed(grid):
         if is_number(size) and size == 1:
@@ -233,45 +57,6 @@ def _unflattened(step: Any, grid: Sequence[Any]) -> list[Any]:
         indices.append(step % size)
         step = step // size
     return indices[::-1]
-
-
-def _differs(one: Sequence[Any], other: Sequence[Any]) -> Any:
-    """Whether two blocks are different ones: a boolean of Python where it can tell."""
-    found: Any = False
-    for a, b in zip(one, other, strict=True):
-        if is_number(a) and is_number(b):
-            found = True if a != b else found
-        elif found is not True:
-            found = (as_value(a) != b) if found is False else found | (as_value(a) != b)
-    return found
-
-
-def _both(one: Any, other: Any) -> Any:
-    if is_number(one):
-        return other if one else False
-    if is_number(other):
-        return one if other else False
-    return one & other
-
-
-def _most(one: Any, other: Any) -> Any:
-    return max(one, other) if is_number(one) and is_number(other) else maximum(one, other)
-
-
-def _least(one: Any, other: Any) -> Any:
-    return min(one, other) if is_number(one) and is_number(other) else minimum(one, other)
-
-
-def _is_positive(count: Any) -> Any:
-    return bool(count > 0) if is_number(count) else count > 0
-
-
-def _either(one: Any, other: Any) -> Any:
-    if is_number(one):
-        return True if one else other
-    if is_number(other):
-        return True if other else one
-    return one | other
 
 
 def emit_pipeline(
@@ -289,12 +74,16 @@ def emit_pipeline(
 ) -> Callable[..., None]:
     """A function of references in HBM that runs `body` on their blocks for every step of the grid, of which
     `program_id` tells inside. References, as specs, may stand in tuples, lists and dictionaries; those of
-    `scratches=` are given to the body after the blocks.
+    `scratches=` are given to the body after the blocks, and `body_prologue=` is called before it.
+
+    Blocks are in VMEM, or in the memory space of their spec; an array that is there already is not copied, and of
+    one with `no_block_spec` the body gets None. `allocations=` are buffers that the caller has: `BufferedRef`s,
+    or what `emit_pipeline_with_allocations` makes; they have the specs.
 
     The sizes of `grid` may be known when the kernel runs. With `core_axis_name`, the cores of that axis (or of
-    dimension `core_axis` of the kernel's grid) share the first parallel dimension of the grid that they
-    divide. `tiling` says nothing here: HBM has one. `trace_scopes`: whether profiles and timelines show the
-    phases of a step, as `ep_run_kernel`. `no_pipelining`: every copy is waited for at once, in one buffer, to
+    dimension `core_axis` of the kernel's grid) share a parallel dimension of the grid: the first that they divide,
+    else the longest. `tiling` says nothing here: HBM has one. `trace_scopes`: whether profiles and timelines show
+    the phases of a step, as `ep_run_kernel`. `no_pipelining`: every copy is waited for at once, in one buffer, to
     see whether the pipeline is at fault.
     Raises `HloError` HLO0726 for specs that do not fit.
     """
@@ -304,46 +93,76 @@ def emit_pipeline(
         scalar(size, "a size of the grid") if isinstance(size, Value) else as_index(size)
         for size in given_sizes
     ]
+    if any(is_number(size) and size < 1 for size in sizes):
+        raise bad_spec(f"a pipeline over the grid {sizes}", "each of its sizes is one or more")
     ins, outs = flatten(in_specs)[0], flatten(out_specs)[0]
     specs = [*ins, *outs]
     words = _semantics(dimension_semantics, len(sizes))
     scope: _Scope = named_scope if trace_scopes else _no_scope
 
     def run(
-        *given: Any, allocations: Sequence[Ref] | None = None, scratches: Sequence[Any] = ()
+        *given: Any,
+        allocations: Any = None,
+        scratches: Sequence[Any] = (),
+        body_prologue: Callable[[], None] | None = None,
     ) -> None:
         refs, arranged = flatten(given)
-        if len(refs) != len(specs):
-            raise bad_spec(f"{len(refs)} references for {len(specs)} specs")
+        if allocations is None:
+            made = _buffers(refs, specs, len(ins), sizes, 1 if no_pipelining else None)
+            run_scoped(
+                lambda own: run(
+                    *given, allocations=own, scratches=scratches, body_prologue=body_prologue
+                ),
+                made,
+            )
+            return
+        buffered = _listed(allocations)
+        if len(buffered) != len(refs):
+            raise bad_spec(f"{len(buffered)} allocations for {len(refs)} references")
         streams = [
-            _stream(ref, spec, at >= len(ins))
-            for at, (ref, spec) in enumerate(zip(refs, specs, strict=True))
+            None if one is None else _Stream(Blocks.of(ref, one.spec), one)
+            for ref, one in zip(refs, buffered, strict=True)
         ]
         own, begins = _share(sizes, words, core_axis if core_axis_name is None else core_axis_name)
-        buffers = 1 if no_pipelining and allocations is None else 2
 
-        def step(*blocks: Ref) -> None:
+        def step(*blocks: Ref | None) -> None:
+            if body_prologue is not None:
+                body_prologue()
             body(*arranged(list(blocks)), *scratches)
 
-        def scoped(*made: Ref) -> None:
-            for at, stream in enumerate(streams):
-                stream.buffers, stream.semaphores = made[2 * at], made[2 * at + 1]
-                if stream.is_partial and not stream.is_output:
-                    # What a cut block lacks is read, if only to be dropped.
-                    stream.buffers[...] = zeros((buffers, *stream.shape), stream.ref.dtype)
-            run_grid = _one_by_one if no_pipelining else _pipeline
-            there = _steps(own) > 0
-            # A grid without steps has no first block to fetch.
-            when(there)(lambda: run_grid(step, own, begins, streams, scope))
-
-        if allocations is None:
-            run_scoped(scoped, *_allocations(streams, buffers))
-        elif len(allocations) != 2 * len(streams):
-            raise bad_spec(f"{len(allocations)} allocations for {len(streams)} references")
-        else:
-            scoped(*allocations)
+        pipeline = _Pipeline(step, own, begins, streams, scope)
+        # A grid without steps has no first block to fetch.
+        there = _steps(own) > 0
+        when(there)(pipeline.run_one_by_one if no_pipelining else pipeline.run)
 
     return run
+
+
+def _buffers(
+    refs: Sequence[Any], specs: Sequence[Any], inputs: int, grid: Sequence[Any], count: int | None
+) -> list[BufferedRef | None]:
+    """What a pipeline needs for each array; with a `count`, that number of buffers."""
+    if len(refs) != len(specs):
+        raise bad_spec(f"{len(refs)} references for {len(specs)} specs")
+    return [
+        None if spec is no_block_spec else BufferedRef.of(ref, spec, at >= inputs, grid, count)
+        for at, (ref, spec) in enumerate(zip(refs, specs, strict=True))
+    ]
+
+
+def _listed(allocations: Any) -> list[BufferedRef | None]:
+    found: list[BufferedRef | None] = []
+    for one in allocations:
+        if isinstance(one, tuple | list):
+            found += _listed(one)
+        elif one is None or isinstance(one, BufferedRef):
+            found.append(one)
+        else:
+            raise bad_spec(
+                f"{one!r} is no allocation of a pipeline",
+                "give pltpu.BufferedRef, or what make_allocations returned",
+            )
+    return found
 
 
 def _semantics(stated: Sequence[Any] | None, rank: int) -> list[str]:
@@ -362,23 +181,24 @@ def _share(
     cores: Any = 1 if axis is None else num_programs(axis) if by_number else axis_size(axis)
     if axis is None or cores == 1:
         return sizes, begins
-    for dim, (size, word) in enumerate(zip(sizes, words, strict=True)):
-        if word == "parallel" and is_number(size) and size % cores == 0:
-            begins[dim] = (program_id if by_number else axis_index)(axis) * (size // cores)
-            return [*sizes[:dim], size // cores, *sizes[dim + 1 :]], begins
-    raise bad_spec(
-        f"{cores} cores share no dimension of the grid {sizes}",
-        "make one parallel in dimension_semantics that they divide",
-    )
-
-
-def _allocations(streams: Sequence[_Stream], count: int = 2) -> list[Scratch]:
-    """Buffers and their semaphores for each."""
-    made: list[Scratch] = []
-    for stream in streams:
-        made.append(MemorySpace.VMEM((count, *stream.shape), stream.ref.dtype))
-        made.append(SemaphoreType.DMA((count,)))
-    return made
+    parallel = [dim for dim, word in enumerate(words) if word == "parallel"]
+    known = [dim for dim in parallel if is_number(sizes[dim])]
+    even = [dim for dim in known if sizes[dim] % cores == 0]
+    if not parallel or (not known and len(parallel) > 1):
+        raise bad_spec(
+            f"{cores} cores share no dimension of the grid {sizes}",
+            "make one parallel in dimension_semantics",
+        )
+    dim = even[0] if even else max(known, key=lambda dim: sizes[dim]) if known else parallel[0]
+    core = (program_id if by_number else axis_index)(axis)
+    each, more = sizes[dim] // cores, sizes[dim] % cores
+    if is_number(more) and more == 0:
+        own, begins[dim] = each, core * each
+    else:
+        # The first cores have a step more.
+        own = where(core < more, each + 1, each)
+        begins[dim] = where(core < more, core * (each + 1), core * each + more)
+    return [*sizes[:dim], own, *sizes[dim + 1 :]], begins
 
 
 def emit_pipeline_with_allocations(
@@ -387,15 +207,15 @@ def emit_pipeline_with_allocations(
     grid: Any,
     in_specs: Any = (),
     out_specs: Any = (),
-) -> tuple[Callable[..., None], Callable[..., list[Scratch]]]:
+) -> tuple[Callable[..., None], Callable[..., Sequence[BufferedRef | None]]]:
     """`emit_pipeline`, and a function of the references that gives the memory it needs, for `run_scoped`:
     pipelines that run one after the other share it by `pipeline(*refs, allocations=…)`.
     """
-    specs = [*flatten(in_specs)[0], *flatten(out_specs)[0]]
+    ins, outs = flatten(in_specs)[0], flatten(out_specs)[0]
+    sizes: Any = grid if isinstance(grid, Sequence) else [grid]
 
-    def make_allocations(*refs: Any) -> list[Scratch]:
-        pairs = zip(flatten(refs)[0], specs, strict=True)
-        return _allocations([_stream(ref, spec, False) for ref, spec in pairs])
+    def make_allocations(*refs: Any) -> Sequence[BufferedRef | None]:
+        return _buffers(flatten(refs)[0], [*ins, *outs], len(ins), sizes, None)
 
     pipeline = emit_pipeline(body, grid=grid, in_specs=in_specs, out_specs=out_specs)
     return pipeline, make_allocations
@@ -406,132 +226,276 @@ def _no_scope(_: str) -> Generator[None]:
     yield
 
 
-def _within(begins: Sequence[Any], indices: Sequence[Any]) -> list[Any]:
-    """Where a step of this core is in the whole grid."""
-    return [
-        index if is_number(begin) and begin == 0 else begin + index
-        for begin, index in zip(begins, indices, strict=True)
-    ]
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stream:
+    """An array that goes through a pipeline.
+
+    What the loop carries of it: the buffer of this step's block; with more than two buffers, or with lookahead,
+    also how many hold a block; with lookahead the step up to which blocks were fetched.
+    """
+
+    blocks: Blocks
+    buffered: BufferedRef
+
+    @property
+    def count(self) -> int:
+        """Of buffers."""
+        return self.buffered.buffer_count
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether as many blocks are fetched as buffers are free, however many steps ahead."""
+        return self.buffered.use_lookahead and self.buffered.is_input
+
+    def begin(self) -> list[Any]:
+        """What the loop starts with."""
+        if not self.buffered.moves:
+            return []
+        slot = [0] if self.count > 1 else []
+        counted = self.buffered.is_input and (self.count > 2 or self.looks_ahead)
+        return [*slot, *([1] if counted else []), *([0] if self.looks_ahead else [])]
+
+    def slot(self, carried: Sequence[Any]) -> Any:
+        """The buffer of this step's block."""
+        return carried[0] if self.count > 1 else 0
+
+    def free(self, carried: Sequence[Any]) -> Any:
+        """The buffer for the next block that is fetched."""
+        if self.count == 1:
+            return 0
+        if len(carried) == 1:
+            return _other(carried[0])
+        after = carried[0] + carried[1]
+        return where(after >= self.count, after - self.count, after)
+
+    def moved(self, carried: Sequence[Any], moves: Any) -> list[Any]:
+        """What is carried to the next step, which has another block where it `moves`."""
+        if not carried:
+            return []
+        now = list(carried)
+        if self.count > 1:
+            after = _other(now[0])
+            if self.count > 2:
+                after = where(now[0] == self.count - 1, 0, now[0] + 1)
+            now[0] = (
+                (after if moves else now[0]) if is_number(moves) else where(moves, after, now[0])
+            )
+        at = 1 if self.count > 1 else 0
+        if len(now) > at:
+            now[at] = now[at] - _counted(moves)
+        return now
 
 
-def _one_by_one(
-    body: Callable[..., None],
-    grid: Sequence[Any],
-    begins: Sequence[Any],
-    streams: Sequence[_Stream],
-    scope: _Scope,
-) -> None:
-    """Blocks in, the body, blocks out, at every step."""
-
-    def copy(now: Sequence[Any], is_output: bool) -> None:
-        for stream in streams:
-            if stream.is_output == is_output:
-                here = stream.block(now)
-                stream.start(here, 0)
-                stream.wait(here, 0)
-
-    def step(number: Any, _: Any) -> Any:
-        now = _within(begins, _unflattened(number, grid))
-        copy(now, False)
-        with within_grid(now, grid), scope("ep_run_kernel"):
-            body(*(stream.buffers.at[0] for stream in streams))
-        copy(now, True)
-        return ()
-
-    fori_loop(0, _steps(grid), step, ())
+def _other(slot: Any) -> Any:
+    return 1 - slot
 
 
-def _pipeline(
-    body: Callable[..., None],
-    grid: Sequence[Any],
-    begins: Sequence[Any],
-    streams: Sequence[_Stream],
-    scope: _Scope,
-) -> None:
-    total = _steps(grid)
+def _counted(condition: Any) -> Any:
+    return int(condition) if is_number(condition) else as_value(condition).astype(I32)
 
-    def at(indices: Sequence[Any]) -> list[Any]:
-        return _within(begins, indices)
 
-    def phase(name: str, condition: Any, do: Callable[[], None]) -> None:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pipeline:
+    body: Callable[..., None]
+    grid: Sequence[Any]
+    begins: Sequence[Any]
+    """Where the grid of this core begins in the whole one."""
+    streams: Sequence[_Stream | None]
+    scope: _Scope
+
+    @property
+    def present(self) -> list[_Stream]:
+        """Arrays of which the body sees something."""
+        return [stream for stream in self.streams if stream is not None]
+
+    def at(self, step: Any) -> list[Any]:
+        """Where a step of this core is in the whole grid."""
+        indices = [0] * len(self.grid) if is_number(step) and step == 0 else None
+        return [
+            index if is_number(begin) and begin == 0 else begin + index
+            for begin, index in zip(
+                self.begins, indices or _unflattened(step, self.grid), strict=True
+            )
+        ]
+
+    def phase(self, name: str, condition: Any, do: Callable[[], None]) -> None:
         """Something that is done at some steps."""
 
         def scoped() -> None:
-            with scope(name):
+            with self.scope(name):
                 do()
 
         when(condition)(scoped)
 
-    first = at([0] * len(grid))
-    with scope("ep_initialize_0"):
-        for stream in streams:
-            if not stream.is_output:
-                stream.start(stream.block(first), 0)
+    def call(self, now: Sequence[Any], slots: Sequence[Any]) -> None:
+        """The body, on this step's blocks."""
+        seen: list[Ref | None] = []
+        for stream, slot in zip(self.streams, slots, strict=True):
+            if stream is None:
+                seen.append(None)
+            elif stream.buffered.is_buffered:
+                seen.append(stream.buffered.at_slot(slot))
+            else:
+                seen.append(stream.blocks.view(stream.blocks.numbers(now)))
+        with within_grid(now, self.grid), self.scope("ep_run_kernel"):
+            self.body(*seen)
 
-    def step(number: Any, carried: Any) -> Any:
-        # Of each stream: the buffer of this step's block; of outputs also how many went out.
-        now = at(_unflattened(number, grid))
-        after = at(_unflattened(number + 1, grid))
-        before = at(_unflattened(number - 1, grid))
-        is_first, is_last = number == 0, number == total - 1
-        changes: list[Any] = []
-        for stream, (slot, gone, left) in zip(streams, carried, strict=True):
-            here = stream.block(now)
-            moves = _both(number < total - 1, _differs(stream.block(after), here))
-            is_new = _either(is_first, _differs(stream.block(before), here))
-            changes.append(moves)
-            if stream.is_output:
-                # The buffer is free once the copy from it, two blocks ago, is done.
-                older = left[0] if left else here
-                is_held = _both(is_new, gone > 1)
-                phase("ep_wait_out", is_held, partial(stream.wait, older, slot))
+    def whole(self, is_out: bool) -> None:
+        """Copies arrays that are one block, before the first step or after the last."""
+        for stream in self.present:
+            buffered, blocks = stream.buffered, stream.blocks
+            goes = buffered.is_output if is_out else buffered.is_input
+            if buffered.is_trivial_windowing and buffered.is_buffered and goes:
+                buffered.copy(blocks, blocks.numbers(self.at(0)), 0, is_out).now()
+
+    def run_one_by_one(self) -> None:
+        """Blocks in, the body, blocks out, at every step."""
+
+        def copy(now: Sequence[Any], is_out: bool) -> None:
+            for stream in self.present:
+                buffered, blocks = stream.buffered, stream.blocks
+                goes = buffered.is_output if is_out else buffered.is_input
+                if buffered.is_buffered and goes:
+                    buffered.copy(blocks, blocks.numbers(now), 0, is_out).now()
+
+        def step(number: Any, _: Any) -> Any:
+            now = self.at(number)
+            copy(now, False)
+            self.call(now, [0] * len(self.streams))
+            copy(now, True)
+            return ()
+
+        fori_loop(0, _steps(self.grid), step, ())
+
+    def run(self) -> None:
+        """Blocks in and out beside the body."""
+        self.whole(False)
+        total = _steps(self.grid)
+        start = [[] if one is None else one.begin() for one in self.streams]
+        self.initialize(start, total)
+
+        def step(number: Any, carried: Any) -> Any:
+            now = self.at(number)
+            is_first, is_last = number == 0, number == total - 1
+            moves: list[Any] = []
+            news: list[Any] = []
+            for stream, state in zip(self.streams, carried, strict=True):
+                if stream is None or not stream.buffered.moves:
+                    moves.append(False)
+                    news.append(False)
+                    continue
+                here = stream.blocks.numbers(now)
+                after = stream.blocks.numbers(self.at(number + 1))
+                before = stream.blocks.numbers(self.at(number - 1))
+                moves.append(both(number < total - 1, differs(after, here)))
+                news.append(differs(before, here))
+                is_new = either(is_first, news[-1])
+                if stream.buffered.is_input_output:
+                    # The buffer of the block before is the one that the next block is fetched into.
+                    self.wait_out(stream, state, number, news[-1])
+                if stream.buffered.is_input:
+                    self.fetch(stream, state, number, total, is_new)
+                    arrived = stream.buffered.copy(stream.blocks, here, stream.slot(state), False)
+                    self.phase("ep_wait_in", is_new, arrived.wait)
+            slots = [
+                None if one is None else one.slot(state)
+                for one, state in zip(self.streams, carried, strict=True)
+            ]
+            self.call(now, slots)
+            results: list[Any] = []
+            for stream, state, change, new in zip(self.streams, carried, moves, news, strict=True):
+                if stream is None:
+                    results.append([])
+                    continue
+                if stream.buffered.moves and stream.buffered.is_output:
+                    here = stream.blocks.numbers(now)
+                    leaving = stream.buffered.copy(stream.blocks, here, stream.slot(state), True)
+                    do = leaving.start if stream.count > 1 else leaving.now
+                    self.phase("ep_copy_out", either(is_last, change), do)
+                    if not stream.buffered.is_input:
+                        self.wait_out(stream, state, number, new)
+                results.append(stream.moved(state, change))
+            return results
+
+        carried: Any = [[as_value(item, I32) for item in state] for state in start]
+        done: Any = fori_loop(0, total, step, carried)
+        with self.scope("ep_finalize"):
+            for stream, state in zip(self.streams, done, strict=True):
+                if stream is None or not (stream.buffered.moves and stream.buffered.is_output):
+                    continue
+                if stream.count > 1:
+                    last = stream.blocks.numbers(self.at(total - 1))
+                    stream.buffered.copy(stream.blocks, last, stream.slot(state), True).wait()
+        self.whole(True)
+
+    def initialize(self, start: list[list[Any]], total: Any) -> None:
+        """Fetches the blocks of the first steps, and counts them."""
+        for stream, state in zip(self.streams, start, strict=True):
+            if stream is None or not (stream.buffered.moves and stream.buffered.is_input):
                 continue
-            phase("ep_copy_in", moves, partial(stream.start, stream.block(after), 1 - slot))
-            phase("ep_wait_in", is_new, partial(stream.wait, here, slot))
-        buffers = (s.buffers.at[slot] for s, (slot, _, _) in zip(streams, carried, strict=True))
-        with within_grid(now, grid), scope("ep_run_kernel"):
-            body(*buffers)
-        results: list[Any] = []
-        for stream, (slot, gone, left), moves in zip(streams, carried, changes, strict=True):
-            leaves = _either(is_last, moves)
-            if stream.is_output:
-                here = stream.block(now)
-                phase("ep_copy_out", leaves, partial(stream.start, here, slot))
-                gone = _counted(gone, leaves)
-                left = _gone_on(left, here, leaves)
-            results.append((_turned(slot, moves), gone, left))
-        return results
+            if stream.count == 1 and not stream.looks_ahead:
+                continue
+            before = stream.blocks.numbers(self.at(0))
+            with self.scope("ep_initialize_0"):
+                stream.buffered.copy(stream.blocks, before, 0, False).start()
+            for step in range(1, 1 if stream.looks_ahead else stream.count - 1):
+                if is_number(total) and step >= total:
+                    break
+                numbers = stream.blocks.numbers(self.at(step))
+                is_there = step < total if is_number(total) else as_value(step, I32) < total
+                is_other = both(is_there, differs(numbers, before))
+                coming = stream.buffered.copy(stream.blocks, numbers, stream.free(state), False)
+                self.phase(f"ep_initialize_{step}", is_other, coming.start)
+                state[1] = state[1] + _counted(is_other)
+                before = numbers
 
-    def _counted(gone: Any, leaves: Any) -> Any:
-        return gone + (int(leaves) if is_number(leaves) else as_value(leaves).astype(I32))
+    def fetch(
+        self, stream: _Stream, state: list[Any], number: Any, total: Any, is_new: Any
+    ) -> None:
+        """Starts the copies of blocks for which buffers are free."""
+        blocks, count = stream.blocks, stream.count
 
-    def _turned(slot: Any, moves: Any) -> Any:
-        return (1 - slot if moves else slot) if is_number(moves) else where(moves, 1 - slot, slot)
+        def start(step: Any) -> None:
+            stream.buffered.copy(
+                blocks, blocks.numbers(self.at(step)), stream.free(state), False
+            ).start()
 
-    def _gone_on(left: Any, here: Sequence[Any], leaves: Any) -> Any:
-        """The last two blocks that went out, where their sizes may differ."""
-        if not left or leaves is False:
-            return left
-        _, newer = left
-        given = [as_value(item, I32) for item in here]
-        if leaves is True:
-            return newer, given
-        pairs = [(newer, left[0]), (given, newer)]
-        return tuple(
-            [where(leaves, a, b) for a, b in zip(now, before, strict=True)] for now, before in pairs
-        )
+        if stream.looks_ahead:
+            self.fetch_ahead(stream, state, total)
+            return
+        if count == 1:
+            self.phase("ep_copy_in", is_new, lambda: start(number))
+            return
+        ahead = number + (count - 1)
+        other = differs(blocks.numbers(self.at(ahead)), blocks.numbers(self.at(ahead - 1)))
+        is_other = both(ahead < total, other)
+        self.phase("ep_copy_in", is_other, lambda: start(ahead))
+        if count > 2:
+            state[1] = state[1] + _counted(is_other)
 
-    def _none_left(stream: _Stream) -> Any:
-        zeros = [as_value(0, I32) for _ in (*stream.sizes, *stream.bounded)]
-        return (zeros, zeros) if stream.is_output and stream.is_partial else ()
+    def fetch_ahead(self, stream: _Stream, state: list[Any], total: Any) -> None:
+        """As many blocks as there are free buffers, as far ahead as they are."""
+        *slot, held, reached = state
 
-    start = [(as_value(0, I32), as_value(0, I32), _none_left(one)) for one in streams]
-    done: list[tuple[Value, Value, Any]] = fori_loop(0, total, step, start)
-    last = at([size - 1 for size in grid])
-    with scope("ep_finalize"):
-        for stream, (slot, gone, left) in zip(streams, done, strict=True):
-            if stream.is_output:
-                here = stream.block(last)
-                older = left[0] if left else here
-                when(gone > 1)(lambda s=stream, h=older, at=slot: s.wait(h, 1 - at))
-                stream.wait(here, slot)
+        def is_room(carried: Any) -> Any:
+            held, reached = carried
+            return (held < stream.count) & (reached + 1 < total)
+
+        def further(carried: Any) -> Any:
+            held, reached = carried
+            numbers = stream.blocks.numbers(self.at(reached + 1))
+            is_other = differs(numbers, stream.blocks.numbers(self.at(reached)))
+            free = stream.free([*slot, held]) if slot else 0
+            coming = stream.buffered.copy(stream.blocks, numbers, free, False)
+            self.phase("ep_copy_in", is_other, coming.start)
+            return held + _counted(is_other), reached + 1
+
+        state[-2:] = while_loop(is_room, further, (held, reached))
+
+    def wait_out(self, stream: _Stream, state: Sequence[Any], number: Any, is_new: Any) -> None:
+        """Waits until the block before this one is in its array."""
+        if stream.count == 1:
+            return
+        gone = stream.blocks.numbers(self.at(number - 1))
+        copy = stream.buffered.copy(stream.blocks, gone, _other(stream.slot(state)), True)
+        self.phase("ep_wait_out", both(number > 0, is_new), copy.wait)

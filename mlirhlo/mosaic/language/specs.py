@@ -108,6 +108,10 @@ class BlockSpec:
         object.__setattr__(self, "pipeline_mode", pipeline_mode)
 
 
+no_block_spec = BlockSpec()
+"""For an array that is not cut: a call's kernel sees all of it; in `emit_pipeline` its body sees nothing of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class GridSpec:
     """The grid, blocks and scratch of a call."""
@@ -217,5 +221,6 @@ __all__ = [
     "ShapeDtypeStruct",
     "SideEffectType",
     "Squeezed",
+    "no_block_spec",
     "squeezed",
 ]

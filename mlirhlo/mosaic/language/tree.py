@@ -12,6 +12,20 @@ from typing import Any
 from mlirhlo.mosaic.language.faults import bad_carry
 
 
+class Node:
+    """Something with values in it, which a tree has in its place."""
+
+    __slots__ = ()
+
+    def parts(self) -> list[Any]:
+        """The values."""
+        raise NotImplementedError
+
+    def with_parts(self, parts: list[Any]) -> Any:
+        """The same with others in their places."""
+        raise NotImplementedError
+
+
 def flatten(tree: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
     """The leaves in order, and what puts others in their places."""
     leaves: list[Any] = []
@@ -37,6 +51,9 @@ def _walk(tree: Any, leaves: list[Any]) -> Callable[[Any], Any]:
             return lambda values: cls(*[part(values) for part in made])
         kind: Any = type(items)
         return lambda values: kind([part(values) for part in made])
+    if isinstance(tree, Node):
+        inner = _walk(tree.parts(), leaves)
+        return lambda values: tree.with_parts(inner(values))
     leaves.append(tree)
     return next
 
@@ -48,6 +65,8 @@ def structure(tree: Any) -> Any:
     if isinstance(tree, tuple | list):
         items: Any = tree
         return (type(items).__name__, [structure(item) for item in items])
+    if isinstance(tree, Node):
+        return (type(tree).__name__, structure(tree.parts()))
     return None if tree is None else "leaf"
 
 

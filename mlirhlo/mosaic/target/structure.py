@@ -110,8 +110,9 @@ def constants_are_splats(op: Operation, question: Question) -> Refusal | None:
     """A vector constant has one value."""
     value = attribute_of(op, "value")
     if isinstance(value, DenseAttr):
-        array = value.array()
-        is_splat = array.size == 0 or bool((array == array.flat[0]).all())
+        array = value.array().reshape(-1)
+        # By bits: NaN is no number's equal, and 0 is -0's.
+        is_splat = array.tobytes() == array[:1].tobytes() * array.size
     else:
         is_splat = not isinstance(value, DenseIntOrFPElementsAttr) or value.is_splat()
     if not is_splat:

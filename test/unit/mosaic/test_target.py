@@ -195,6 +195,22 @@ CASES = {
 }
 
 
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_a_constant_of_nans_has_one_value(generation: str) -> None:
+    """NaN is no number's equal, but the bits are; 0 and -0 are equal, and two constants."""
+    nans = kernel(f"%r = arith.constant dense<0x7FC00000> : {V}{KEEP}", REF)
+    check_target(parse_kernel(nans), generation).require()
+    zeros = "[0.0, -0.0]" + ", [0.0, 0.0]" * 7
+    narrow = V.replace("128", "2")
+    two = kernel(
+        f"%r = arith.constant dense<[{zeros}]> : {narrow}\n"
+        f"    vector.store %r, %x0[%c0, %c0] : {REF}, {narrow}",
+        REF,
+    )
+    with pytest.raises(HloError, match="one value everywhere"):
+        check_target(parse_kernel(two), generation).require()
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_rule_refuses_at_the_line(name: str) -> None:
     code, text = CASES[name]

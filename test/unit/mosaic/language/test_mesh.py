@@ -87,9 +87,72 @@ def test_kernels_on_the_state_around_them(cores: int, platform: str) -> None:
     np.testing.assert_array_equal(X, before)
 
 
+def test_references_around_kernels() -> None:
+    """As JAX has them: made, used by the kernels that stand among them, frozen."""
+    mesh = pltpu.create_tensorcore_mesh("core")
+    x_ref, y_ref = pl.new_ref(X), pl.empty_ref(pl.ShapeDtypeStruct(X.shape, X.dtype))
+    rows = pl.BlockSpec((8, 128), lambda i: (i, 0))
+
+    def add(x: Any, y: Any) -> None:
+        y[...] = x[...] + 1
+
+    @pl.core_map(mesh)
+    def first() -> None:
+        pltpu.emit_pipeline(add, grid=(4,), in_specs=[rows], out_specs=[rows])(x_ref, y_ref)
+
+    y_ref[0] = 5
+    np.testing.assert_array_equal(y_ref[1:], X[1:] + 1)
+
+    def swap(z: Any, o: Any, buffer: Any) -> None:
+        pltpu.sync_copy(y_ref, o)
+        pltpu.sync_copy(z, buffer)
+        pltpu.sync_copy(buffer, y_ref)
+
+    scratch = [pltpu.VMEM(X.shape, X.dtype)]
+    old = pl.kernel(swap, pl.ShapeDtypeStruct(X.shape, X.dtype), mesh=mesh, scratch_types=scratch)(
+        3 * X
+    )
+    assert old[0, 0] == 5
+    np.testing.assert_array_equal(old[1:], X[1:] + 1)
+    pl.kernel(lambda: pltpu.sync_copy(y_ref, x_ref), mesh=mesh, platform="cpu")()
+    np.testing.assert_array_equal(pl.freeze(x_ref), 3 * X)
+    for wrong in (lambda: x_ref[0], lambda: pl.freeze(X)):
+        with pytest.raises(HloError, match="freeze") as caught:
+            wrong()
+        assert caught.value.code == "HLO0720"
+
+
+COUNTS = pl.new_ref(np.zeros((8, 128), np.int32))
+
+
+def test_a_reference_of_the_module_in_a_function_of_the_kernel() -> None:
+    @pl.core_map(pltpu.create_tensorcore_mesh("core"))
+    def counted() -> None:
+        def scoped(buffer: Any) -> None:
+            pltpu.sync_copy(COUNTS, buffer)
+            buffer[...] += 1
+            pltpu.sync_copy(buffer, COUNTS)
+
+        pl.run_scoped(scoped, pltpu.VMEM((8, 128), np.int32))
+
+    assert (COUNTS[...] == 1).all()
+    with pytest.raises(HloError, match="never waited for") as caught:
+
+        @pl.core_map(pltpu.create_tensorcore_mesh("core"))
+        def forgets() -> None:
+            pl.run_scoped(
+                lambda buffer, sem: pltpu.async_copy(COUNTS, buffer, sem) and None,
+                pltpu.VMEM((8, 128), np.int32),
+                pltpu.SemaphoreType.DMA,
+            )
+
+    assert caught.value.diagnostics[0].notes
+    assert "state.py" not in str(caught.value)
+
+
 def test_core_map_is_of_a_state() -> None:
-    with pytest.raises(HloError, match="outside of run_state") as caught:
-        pl.core_map(pltpu.create_tensorcore_mesh("core"))
+    with pytest.raises(HloError, match="no references around it") as caught:
+        pl.core_map(pltpu.create_tensorcore_mesh("core"))(lambda: None)
     assert caught.value.code == "HLO0720"
 
 
@@ -130,7 +193,7 @@ def test_other_meshes() -> None:
     assert caught.value.code == "HLO0726"
 
 
-@pytest.mark.parametrize("name", [pl.Indirect, pltpu.BufferedRef])
+@pytest.mark.parametrize("name", [pl.Indirect, pl.get_global])
 def test_what_has_no_place_says_what_to_do(name: Any) -> None:
     with pytest.raises(HloError, match="no place here") as caught:
         name(8)

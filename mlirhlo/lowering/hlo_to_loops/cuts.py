@@ -1,4 +1,4 @@
-"""Where concatenates and pads have their edges, along the dimensions of what is computed from them.
+"""Regions of results between the edges of the concatenates and pads that they are computed from.
 
 Between edges every element comes from one operand: a kernel that walks these regions one by one copies
 blocks instead of choosing for each element.
@@ -9,96 +9,58 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise, product
 from math import prod
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
 from mlirhlo.lowering.hlo_to_loops.merging import sizes_of
+from mlirhlo.rewrites.fusion.edges import MOST_REGIONS, Edges
 
-Place: TypeAlias = "tuple[tuple[int, int] | None, ...]"
-"""For each dimension the dimension of the results that it runs along, and what is added to its index."""
-Region: TypeAlias = "Sequence[tuple[int, int]]"
+Range: TypeAlias = "tuple[int, int]"
+Region: TypeAlias = "Sequence[Range]"
 """A range of each dimension."""
 
-_MOST_REGIONS = 12
-"""More are not worth the code, where edges cross."""
 _MOST_PIECES = 64
 """More are not, along one dimension: choosing takes as much code as the regions have together."""
 
 
-def regions(outputs: Sequence[SSAValue], operands: Sequence[SSAValue]) -> list[Region]:
-    """The regions of results of one shape; all of it where there are too many."""
+def regions(
+    outputs: Sequence[SSAValue], operands: Sequence[SSAValue], lanes: int, along: int = -1
+) -> list[Region]:
+    """The regions of results of one shape, vectors of which go along one dimension.
+
+    Where there are too many, edges of other dimensions are left to tests, which are the same for all lanes
+    of a vector; all of it is one region where there are too many still.
+    """
     sizes = sizes_of(outputs[0])
-    cuts: list[set[int]] = [{0, size} for size in sizes]
-    ends = set(operands)
-    whole: Place = tuple((d, 0) for d in range(len(sizes)))
-    seen: set[tuple[SSAValue, Place]] = set()
-    stack = [(v, whole) for v in outputs]
-    while stack:
-        value, place = stack.pop()
-        if (value, place) in seen or value in ends:
-            continue
-        seen.add((value, place))
-        stack += _operands(value, place, cuts)
+    cuts = Edges.of(outputs, set(operands)).cuts
     ranges = [
         list(pairwise(sorted(c for c in found if 0 <= c <= size)))
         for found, size in zip(cuts, sizes, strict=True)
     ]
-    crossed = sum(len(pieces) > 1 for pieces in ranges) > 1
-    if prod(map(len, ranges)) > (_MOST_REGIONS if crossed else _MOST_PIECES):
-        return [[(0, size) for size in sizes]]
+    if ranges:
+        ranges[along] = _whole_vectors(ranges[along], lanes)
+    if not _are_few(ranges):
+        pieces = ranges[along]
+        ranges = [[(0, size)] for size in sizes]
+        if len(pieces) <= _MOST_PIECES:
+            ranges[along] = pieces
     return [list(region) for region in product(*ranges)]
 
 
-def _operands(value: SSAValue, place: Place, cuts: list[set[int]]) -> list[tuple[SSAValue, Place]]:
-    """Operands of an instruction and their places; adds its edges."""
-    op: Any = value.owner
-    name = op.opcode.name
+def _are_few(ranges: Sequence[Sequence[Range]]) -> bool:
+    crossed = sum(len(pieces) > 1 for pieces in ranges) > 1
+    return prod(map(len, ranges)) <= (MOST_REGIONS if crossed else _MOST_PIECES)
 
-    def cut(d: int, index: int) -> None:
-        if (along := place[d]) is not None:
-            cuts[along[0]].add(index - along[1])
 
-    def moved(d: int, by: int) -> tuple[int, int] | None:
-        along = place[d]
-        return None if along is None else (along[0], along[1] + by)
-
-    if name == "broadcast":
-        pairs = zip(cast("tuple[int, ...]", op.dimensions), sizes_of(op.operand), strict=True)
-        return [(op.operand, tuple(place[d] if n != 1 else None for d, n in pairs))]
-    if name == "transpose":
-        source: list[tuple[int, int] | None] = [None] * len(place)
-        for at, d in enumerate(cast("tuple[int, ...]", op.dimensions)):
-            source[d] = place[at]
-        return [(op.operand, tuple(source))]
-    if name == "slice":
-        parts = op.slices.dimensions
-        return [
-            (
-                op.operand,
-                tuple(moved(d, p.start) if p.stride == 1 else None for d, p in enumerate(parts)),
-            )
-        ]
-    if name == "concatenate":
-        (along,) = cast("tuple[int, ...]", op.dimensions)
-        found: list[tuple[SSAValue, Place]] = []
-        start = 0
-        for operand in op.inputs:
-            cut(along, start)
-            found.append((operand, (*place[:along], moved(along, -start), *place[along + 1 :])))
-            start += sizes_of(operand)[along]
-        return found
-    if name == "pad":
-        inner: list[tuple[int, int] | None] = []
-        edges = zip(op.padding.dimensions, sizes_of(op.operand), strict=True)
-        for d, (edge, size) in enumerate(edges):
-            if edge.interior:
-                inner.append(None)
-                continue
-            cut(d, edge.low)
-            cut(d, edge.low + size)
-            inner.append(moved(d, -edge.low))
-        return [(op.operand, tuple(inner))]
-    if op.opcode.elementwise or name == "copy":
-        return [(v, place if sizes_of(v) else ()) for v in op.inputs]
-    return [(v, (None,) * len(sizes_of(v))) for v in op.inputs]
+def _whole_vectors(pieces: list[Range], lanes: int) -> list[Range]:
+    """The first and the last piece take a vector where they are shorter and their neighbour is long."""
+    if len(pieces) < 2:
+        return pieces
+    (low, first), *_ = pieces
+    *_, (last, high) = pieces
+    if first - low < lanes <= (pieces[1][1] - first) // 2:
+        pieces = [(low, low + lanes), (low + lanes, pieces[1][1]), *pieces[2:]]
+    if high - last < lanes <= (last - pieces[-2][0]) // 2:
+        pieces = [*pieces[:-2], (pieces[-2][0], high - lanes), (high - lanes, high)]
+    return pieces

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 from xdsl.dialects import arith
@@ -39,7 +40,7 @@ from mlirhlo.lowering.hlo_to_loops.elements import (
     register_type,
 )
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import bits_in_memory, convert, same_bits
-from mlirhlo.lowering.hlo_to_loops.places import Coordinate
+from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 
 
 def array(value: SSAValue) -> ArrayShape:
@@ -205,11 +206,13 @@ def splat_constant(e: Elements, number: Any, element: PrimitiveType) -> Value:
 
 @emits("pad")
 def _pad(e: Elements, op: PadOp, place: Place) -> Value:
+    """The operand's element where there is one; of neighbours the lanes that are inside are read."""
     b, places = e.b, e.places
     sizes = array(op.operand).dimensions
     padding = op.padding
     assert padding is not None
     inside: SSAValue | None = None
+    lanes: SSAValue | None = None
     source: list[Coordinate] = []
     for c, size, edge in zip(place, sizes, padding.dimensions, strict=True):
         moved = places.shifted(c, -edge.low) if edge.low else c
@@ -223,6 +226,11 @@ def _pad(e: Elements, op: PadOp, place: Place) -> Value:
                 continue
             if moved.within[1] <= 0 or moved.within[0] >= size:
                 return e.at(op.padding_value, ())
+        if step == 1 and _are_neighbours(moved):
+            here = _inside(e, moved, size)
+            lanes = here if lanes is None else b.andi(lanes, here)
+            source.append(_cut(moved, size))
+            continue
         value = lane_values(e, moved)
         low = b.cmpi("sge", value, b.constant(0, value.type))
         if step > 1:
@@ -234,13 +242,45 @@ def _pad(e: Elements, op: PadOp, place: Place) -> Value:
         inside = here if inside is None else _both(e, inside, here)
         source.append(clamped(e, value, size))
     outer = e.at(op.padding_value, ())
-    if inside is None:
-        return e.at(op.operand, source)
     if 0 in sizes:
         return outer
-    return tuple(
-        b.select(inside, x, y) for x, y in zip(e.at(op.operand, source), outer, strict=True)
-    )
+    found = _at_some(e, op.operand, source, lanes)
+    if lanes is not None:
+        inside = lanes if inside is None else _both(e, inside, lanes)
+    if inside is None:
+        return found
+    return tuple(b.select(inside, x, y) for x, y in zip(found, outer, strict=True))
+
+
+def _are_neighbours(c: Coordinate) -> bool:
+    """Whether lanes have indices one after the other, wherever they begin."""
+    return c.lanes is None and c.stride == 1
+
+
+def _inside(e: Elements, c: Coordinate, size: int) -> SSAValue:
+    """A mask of the neighbours whose index is in [0, size): in 32 bits where that is enough."""
+    b = e.b
+    wide = S32 if c.within is not None and max(*map(abs, c.within), size) < 1 << 31 else S64
+    type_ = register_type(wide)
+    first = b.broadcast(b.cast_index(b.index(c.base), type_), e.lanes)
+    value = b.addi(first, b.cast_index(b.steps(e.lanes), type_))
+    # Unsigned, what is below zero is above all sizes.
+    return b.cmpi("ult", value, b.constant(size, value.type))
+
+
+def _cut(c: Coordinate, size: int) -> Coordinate:
+    """What `_inside` leaves of a coordinate."""
+    low, high = c.within or (0, size)
+    return replace(c, within=(max(low, 0), min(high, size)))
+
+
+def _at_some(e: Elements, value: SSAValue, place: list[Coordinate], mask: SSAValue | None) -> Value:
+    """An element in the lanes of a mask alone: elsewhere it is any number, and nothing is read."""
+    if mask is None:
+        return e.at(value, place)
+    if e.places.mask is not None:
+        mask = e.b.andi(e.places.mask, mask)
+    return e.scope(Places(e.b, e.lanes, mask)).at(value, place)
 
 
 def lane_values(e: Elements, c: Coordinate) -> SSAValue:
@@ -268,7 +308,7 @@ def clamped(e: Elements, value: SSAValue, size: int) -> Coordinate:
 
 @emits("concatenate")
 def _concatenate(e: Elements, op: ConcatenateOp, place: Place) -> Value:
-    """Picked by where the index falls; operands are read at clamped places."""
+    """Picked by where the index falls; operands are read at clamped places, neighbours under a mask."""
     (d,) = op.dimensions
     b = e.b
     operands = [o for o in op.inputs if array(o).dimensions[d]]
@@ -284,13 +324,18 @@ def _concatenate(e: Elements, op: ConcatenateOp, place: Place) -> Value:
     for operand in reversed(operands):
         size = array(operand).dimensions[d]
         start -= size
-        local = b.subi(value, b.constant(start, value.type))
-        inner = [*place[:d], clamped(e, local, size), *place[d + 1 :]]
-        part = e.at(operand, inner)
+        if _are_neighbours(place[d]):
+            moved = e.places.shifted(place[d], -start)
+            here = _inside(e, moved, size)
+            inner = [*place[:d], _cut(moved, size), *place[d + 1 :]]
+            part = _at_some(e, operand, inner, here)
+        else:
+            local = b.subi(value, b.constant(start, value.type))
+            part = e.at(operand, [*place[:d], clamped(e, local, size), *place[d + 1 :]])
+            here = b.cmpi("slt", value, b.constant(start + size, value.type))
         if result is None:
             result = part
         else:
-            here = b.cmpi("slt", value, b.constant(start + size, value.type))
             result = tuple(b.select(here, x, y) for x, y in zip(part, result, strict=True))
     assert result is not None
     return result

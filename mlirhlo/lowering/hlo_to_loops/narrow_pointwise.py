@@ -42,7 +42,7 @@ def is_narrow(frame: Frame) -> bool:
 def narrow_kernel(frame: Frame) -> FuncOp:
     """The kernel of results that are narrow."""
     share_places(frame)
-    found = regions(frame.outputs, frame.operands)
+    found = regions(frame.outputs, frame.operands, frame.lanes, -2)
     for region in dict.fromkeys(tuple(r[:-1]) for r in found):
         share = prod(high - low for low, high in region) / prod(sizes_of(frame.outputs[0])[:-1])
         _rows(frame, region, frame.work * share)

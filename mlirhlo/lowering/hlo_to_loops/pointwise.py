@@ -46,7 +46,7 @@ def pointwise_kernel(frame: Frame) -> FuncOp:
         share_places(frame)
     for numbers in groups.values():
         outputs = [frame.outputs[n] for n in numbers]
-        found = regions(outputs, frame.operands)
+        found = regions(outputs, frame.operands, frame.lanes)
         for region in found:
             share = prod(high - low for low, high in region) / prod(sizes_of(outputs[0]))
             _Pointwise(frame, region, numbers, frame.work * share).build()

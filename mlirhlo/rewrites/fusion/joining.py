@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 from typing import cast
 
 from mlirhlo.dialects.hlo.ops import ConcatenateOp, GatherOp
 from mlirhlo.rewrites.fusion import cost
+from mlirhlo.rewrites.fusion.edges import MOST_REGIONS, Edges
 from mlirhlo.rewrites.fusion.graph import FREE, Node, Role
 from mlirhlo.rewrites.fusion.groups import (
     AFTER,
@@ -65,6 +67,15 @@ class Admission:
 
 _ONLY_AS_OUTPUT = frozenset({"concatenate", "copy", "pad", "reverse", "transpose"})
 """Moves that are computed with others only as the last step: there are fast kernels for that."""
+
+_MOST_PIECES = 8
+"""Pieces along the last dimension that edges cut a loop into."""
+_SHORTEST_LINE = 64
+"""Elements of lines with edges: without edges, short lines are walked as one."""
+_MOST_PARTS = 3
+"""Operands of a concatenate of which all elements are read, where there are too many edges to cut at."""
+_CHEAP_CHAIN = 0.1
+"""Nanoseconds for an element that are as good as none."""
 
 _FEW_COLUMNS = 8
 """What is computed from sums while they are near goes in vectors of their columns: of fewer, most lanes
@@ -269,8 +280,33 @@ def _move(group: Group, node: Node, paths: tuple[Path, ...], kinds: Kinds) -> Ad
     if form.kind not in (Kind.LOOP, Kind.UPDATE):
         return Refusal("move", f"a {form.kind.value} fusion reads its arrays where they are walked")
     if node.opcode in _ONLY_AS_OUTPUT and not kinds.moves and not _numbers_places(group, node):
-        return Refusal("move", f"`{node.opcode}` is an output always")
+        if form.kind is not Kind.LOOP or node.opcode not in ("concatenate", "pad"):
+            return Refusal("move", f"`{node.opcode}` is an output always")
+        if not _has_few_edges(group, node):
+            return Refusal("edges", f"with `{node.opcode}` a loop would have too many edges")
     return Admission(replace(form, is_simple=False), paths)
+
+
+def _has_few_edges(group: Group, node: Node) -> bool:
+    """Whether loops over what the group writes can be cut where a concatenate or pad has its edges."""
+    if not group.outputs[0].space[0] or any(
+        major_to_minor(n.shape) != tuple(range(n.shape.rank))
+        for n in (*group.outputs, node)
+        if n.shape is not None
+    ):
+        return False
+    members = {member.op.output for member in (*group.members, node)}
+    ends = {v for member in (*group.members, node) for v in member.op.inputs} - members
+    edges = Edges.of([output.op.output for output in group.outputs], ends)
+    pieces = [len(cuts) - 1 for cuts in edges.cuts]
+    cut = max((d for d, count in enumerate(pieces) if count > 1), default=0)
+    sizes = cast("tuple[int, ...]", group.outputs[0].space[0])
+    if not edges.all_known or pieces[-1] > _MOST_PIECES or prod(sizes[cut:]) < _SHORTEST_LINE:
+        return False
+    # Elsewhere all parts are computed, and one is chosen.
+    return prod(pieces) <= MOST_REGIONS or (
+        len(node.operands) <= _MOST_PARTS and node.chain < _CHEAP_CHAIN
+    )
 
 
 def _numbers_places(group: Group, node: Node) -> bool:

@@ -1,7 +1,8 @@
 """Kernels of rows that are no longer than a vector: as many rows at once as a vector has lanes.
 
 The rows are turned in registers, so that every lane has a row of its own; folds go through the vectors
-one after the other, nothing is saved, and results are turned back.
+one after the other, nothing is saved, and results are turned back. Rows of a power of two are read several
+in a vector.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from mlirhlo.lowering.hlo_to_loops.fold_plan import Fold, FoldPlan
 from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places, ranged
 from mlirhlo.lowering.hlo_to_loops.symbols import reads_of
-from mlirhlo.lowering.hlo_to_loops.transposes import turned
+from mlirhlo.lowering.hlo_to_loops.transposes import columns_of, rows_of, turned
 
 _MOST = 16
 """Elements of a row, and lanes."""
@@ -50,6 +51,9 @@ class _ShortRows:
         self.frame, self.plan, self.b = frame, plan, frame.b
         self.lanes = min(frame.lanes, _MOST)
         self.length = plan.row
+        self.is_dense = self.length.bit_count() == 1 and self.length < self.lanes
+        """Whether several rows fill a vector."""
+        self.rows_in_vector = self.lanes // self.length if self.is_dense else 1
         every = tuple(range(len(plan.sizes)))
         whole = [v for f in plan.folds for v in f.inputs]
         whole += [frame.outputs[n] for n, _ in plan.whole]
@@ -74,15 +78,17 @@ class _ShortRows:
     def rows(self, before: Sequence[Coordinate], first: Index) -> None:
         """As many rows as there are lanes, from `first` on."""
         b, plan, frame, lanes = self.b, self.plan, self.frame, self.lanes
-        row_mask = None if self.length == lanes else b.mask(b.index(self.length), lanes)
+        is_whole = self.is_dense or self.length == lanes
+        row_mask = None if is_whole else b.mask(b.index(self.length), lanes)
         e = Elements(Places(b, lanes), frame.buffers)
         kept = (*before, Coordinate(first, 1, None, 1, (0, plan.sizes[plan.kept[-1]])))
         for value in self.turned_operands:
             rows = [
                 b.vector_load(frame.buffers[value], self.bases(before, first, n), lanes, row_mask)
-                for n in range(lanes)
+                for n in range(0, lanes, self.rows_in_vector)
             ]
-            for at, vector in enumerate(turned(b, rows, self.length)):
+            columns = columns_of(b, rows) if self.is_dense else turned(b, rows, self.length)
+            for at, vector in enumerate(columns):
                 found = to_register(b, vector, element_type(value))
                 e.know(value, self.whole(kept, at), (found,))
         for fold in plan.folds:
@@ -93,7 +99,8 @@ class _ShortRows:
         for (n, _), values in zip(plan.whole, whole, strict=True):
             element = element_type(frame.outputs[n])
             columns = [to_memory(b, v[0], element) for v in values]
-            for at, row in enumerate(turned(b, columns, lanes)):
+            rows = rows_of(b, columns) if self.is_dense else turned(b, columns, lanes)
+            for at, row in zip(range(0, lanes, self.rows_in_vector), rows, strict=True):
                 b.vector_store(row, frame.targets[n], self.bases(before, first, at), row_mask)
         for n, result in zip(plan.of_rows, of_rows, strict=True):
             frame.store(n, [c.base for c in kept], result, e.places)

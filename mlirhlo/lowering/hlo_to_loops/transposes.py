@@ -171,18 +171,10 @@ class _Transpose:
 def turned(b: FunctionBuilder, rows: Sequence[SSAValue], count: int) -> list[SSAValue]:
     """The first `count` columns of a square, of which `rows` are the first rows.
 
-    Each stage swaps the off-diagonal parts of blocks of two rows; elements of fewer than 32 bits
-    are wider meanwhile, as processors shuffle those best.
+    Each stage swaps the off-diagonal parts of blocks of two rows.
     """
-    type_: Any = element_of(rows[0].type)
     lanes = lanes_of(rows[0].type)
-    bits = cast(int, type_.bitwidth)
-    narrow = bits < 32
-    values = list(rows)
-    if narrow:
-        if not isinstance(type_, IntegerType):
-            values = [b.bitcast(v, IntegerType(bits)) for v in values]
-        values = [b.cast(casts.ExtUIOp, v, IntegerType(32)) for v in values]
+    values = _shuffled_well(b, rows)
     values += [values[-1]] * (lanes - len(values))
     distance = 1
     while distance < lanes:
@@ -196,8 +188,59 @@ def turned(b: FunctionBuilder, rows: Sequence[SSAValue], count: int) -> list[SSA
                 after[n + distance] = b.shuffle(*pair, high)
         values = after
         distance *= 2
-    values = values[:count]
-    if narrow:
+    return _as_before(b, values[:count], element_of(rows[0].type))
+
+
+def columns_of(b: FunctionBuilder, vectors: Sequence[SSAValue]) -> list[SSAValue]:
+    """The columns of a matrix that stands in as many vectors as it has columns, a power of two, row after
+    row: what is even and what is odd, and again of those."""
+
+    def apart(values: Sequence[SSAValue]) -> list[SSAValue]:
+        if len(values) == 1:
+            return list(values)
+        lanes = lanes_of(values[0].type)
+        columns = list(values)
+        pairs = list(zip(values[::2], values[1::2], strict=True))
+        for odd in (0, 1):
+            picked = range(odd, 2 * lanes, 2)
+            columns[odd::2] = apart([b.shuffle(x, y, picked) for x, y in pairs])
+        return columns
+
+    return _as_before(b, apart(_shuffled_well(b, vectors)), element_of(vectors[0].type))
+
+
+def rows_of(b: FunctionBuilder, columns: Sequence[SSAValue]) -> list[SSAValue]:
+    """The other way."""
+
+    def together(values: Sequence[SSAValue]) -> list[SSAValue]:
+        if len(values) == 1:
+            return list(values)
+        lanes = lanes_of(values[0].type)
+        order = [n // 2 + lanes * (n % 2) for n in range(2 * lanes)]
+        return [
+            b.shuffle(even, odd, half)
+            for even, odd in zip(together(values[::2]), together(values[1::2]), strict=True)
+            for half in (order[:lanes], order[lanes:])
+        ]
+
+    return _as_before(b, together(_shuffled_well(b, columns)), element_of(columns[0].type))
+
+
+def _shuffled_well(b: FunctionBuilder, values: Sequence[SSAValue]) -> list[SSAValue]:
+    """Elements of fewer than 32 bits in wider ones, as processors shuffle those best."""
+    type_: Any = element_of(values[0].type)
+    bits = cast(int, type_.bitwidth)
+    if bits >= 32:
+        return list(values)
+    if not isinstance(type_, IntegerType):
+        values = [b.bitcast(v, IntegerType(bits)) for v in values]
+    return [b.cast(casts.ExtUIOp, v, IntegerType(32)) for v in values]
+
+
+def _as_before(b: FunctionBuilder, values: list[SSAValue], type_: Any) -> list[SSAValue]:
+    """What `_shuffled_well` made wider, in elements of its type again."""
+    bits = cast(int, type_.bitwidth)
+    if bits < 32:
         values = [b.cast(casts.TruncIOp, v, IntegerType(bits)) for v in values]
         if not isinstance(type_, IntegerType):
             values = [b.bitcast(v, type_) for v in values]

@@ -69,8 +69,8 @@ def test_dear_results_of_rows(type_: str, length: int) -> None:
 
 
 @pytest.mark.parametrize("type_", ["f32", "f64", "bf16"])
-@pytest.mark.parametrize("length", [1, 2, 7, 8, 10, 16])
-@pytest.mark.parametrize("rows", [16, 40])
+@pytest.mark.parametrize("length", [1, 2, 4, 7, 8, 10, 16])
+@pytest.mark.parametrize("rows", [16, 41])
 def test_softmax_of_many_short_rows(type_: str, length: int, rows: int) -> None:
     """Rows that go in the lanes of vectors."""
     x = draw(np.random.default_rng(length), type_, (3, rows, length))
@@ -85,6 +85,17 @@ def test_short_rows_that_fill_no_vector_are_no_loop_of_their_own() -> None:
         loops = [str(loops_of(module)) for module in modules]
     assert [text.count("scf.parallel") for text in loops] == [1, 1]
     assert [text.count("vector.maskedload") for text in loops] == [16, 16]
+
+
+@pytest.mark.parametrize("length", [2, 4, 8])
+def test_several_short_rows_in_a_vector(length: int) -> None:
+    """As many vectors are read and written as the rows fill."""
+    module = mlirhlo.parse(softmax("f32", f"32,{length}", "32", "0", "1"))
+    with target.using(WIDE):
+        loops = str(loops_of(module))
+    assert "vector.masked" not in loops
+    # And the rows' own result.
+    assert (loops.count("vector.load"), loops.count("vector.store")) == (length, length + 1)
 
 
 def squares(rows: int) -> str:

@@ -404,6 +404,29 @@ def test_what_comes_after_a_dot(element: str, sizes: tuple[int, int, int]) -> No
     agrees(text)
 
 
+def test_what_is_read_beside_a_tile_is_asked_for_row_by_row() -> None:
+    """Into the second cache, in the loop over the rows of the tile above, where results are stored."""
+    module = mlirhlo.parse("""ENTRY e {
+  x = f32[640,64] parameter(0)
+  y = f32[64,256] parameter(1)
+  residual = f32[640,256] parameter(2)
+  d = f32[640,256] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = f32[640,256] add(d, residual)
+}
+""")
+    entry = module.hlo.entry
+    root = entry.root.output
+    kernel = contraction_kernel(
+        "kernel", [Output(root, array(root))], [p.output for p in entry.parameters]
+    )
+    assert kernel is not None
+    asked = [op for op in kernel.walk() if op.name == "memref.prefetch"]
+    assert all("localityHint = 2" in str(op) for op in asked)
+    (rows,) = {op.parent for op in asked}
+    assert rows is not None
+    assert any("vector.store" in str(op) for op in rows.ops)
+
+
 @pytest.mark.parametrize("then", ["1,40", "40,1", "1,40,1"])
 def test_dimensions_of_one_element_come_and_go_after_a_dot(then: str) -> None:
     agrees(

@@ -370,10 +370,6 @@ class Block:
                 totals_at, b.add(b.mul(row, self.totals_stride), b.mul(column, k.parts))
             )
         first, width = self._columns(panel)
-        if not k.direct and not k.keeps_block:
-            # Of the rows below: a tile alone may take less time than memory.
-            below = b.add(b.add(self.first_row, row), rows)
-            k.finisher.prefetch(self.places, below, rows, first, q.columns)
         tile.call(
             b,
             (self.lhs, b.add(lhs_at, b.mul(row, self.row_stride))),
@@ -398,4 +394,6 @@ class Block:
                 self.totals,
                 totals_at,
                 k.block_width,
+                # Of the tile below: a tile alone may take less time than memory.
+                (rows, q.columns),
             )

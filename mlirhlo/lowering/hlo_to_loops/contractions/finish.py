@@ -93,21 +93,14 @@ class Finisher:
         type_ = MemRefType(cast(Any, flat.type).element_type, [DYNAMIC_INDEX])
         return b.emit(memref.CastOp, [flat], type_), start, stride
 
-    def prefetch(
-        self, batch: Mapping[int, Index], first_row: Index, rows: int, column: Index, columns: int
-    ) -> None:
-        """Asks for the places of a tile's results, and for what is read at the same places."""
-        b, c = self.b, self.c
-        if not self.is_contiguous or c.arithmetic.parts > 1:
-            return
-        start = self._offset(batch)
-        for row in range(rows):
-            places = places_of(b, c, c.rows, b.add(first_row, row))
-            offset = b.add(b.add(start, self._offset_of(places)), column)
-            for memory in (*self.results_and_like,):
-                step = max(1, LINE_BYTES // memory.shape.element_type.byte_size)
-                for at in range(0, columns, step):
-                    b.prefetch(memory.flat, [b.add(offset, at)])
+    def _ask_for(self, offset: Index, columns: int) -> None:
+        """Of a row of a tile, the places of results and what is read at the same places, into the second
+        cache: what goes by until it is the tile's turn is more than the first holds."""
+        b = self.b
+        for memory in self.results_and_like:
+            step = max(1, LINE_BYTES // memory.shape.element_type.byte_size)
+            for at in range(0, columns, step):
+                b.prefetch(memory.flat, [b.add(offset, at)], locality=2)
 
     def finish(
         self,
@@ -119,10 +112,12 @@ class Finisher:
         totals: SSAValue,
         start: Index,
         width: int,
+        below: tuple[int, int] | None = None,
     ) -> None:
         """A block of sums: `totals[start + row * width * parts + column]`.
 
-        Of complex ones, vectors of real and of imaginary parts take turns.
+        Of complex ones, vectors of real and of imaginary parts take turns. `below`: so many rows below each,
+        so many columns are asked for, a row at a time: a core can wait for few lines at once.
         """
         b, lanes, c = self.b, self.lanes, self.c
         parts = c.arithmetic.parts
@@ -135,6 +130,10 @@ class Finisher:
             of_row = reader.at(places)
             offset = b.add(before, self._offset_of(places))
             at = b.add(start, b.mul(row, width * parts))
+            if below is not None and self.is_contiguous and parts == 1:
+                further = places_of(b, c, c.rows, b.add(b.add(first_row, row), below[0]))
+                further_at = b.add(before, self._offset_of(further))
+                self._ask_for(b.add(further_at, first_column), below[1])
             with b.loop(0, columns, lanes) as j:
                 mask = None if whole else b.mask(b.index(b.sub(columns, j)), lanes)
                 sums = tuple(

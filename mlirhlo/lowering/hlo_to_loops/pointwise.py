@@ -14,6 +14,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from mlirhlo.lowering.builder import Index
+from mlirhlo.lowering.hlo_to_loops.asking import GatheredLines
 from mlirhlo.lowering.hlo_to_loops.cuts import Region, regions
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
@@ -229,10 +230,13 @@ class _Pointwise:
 
     def vectors(self, e: Elements, place: Sequence[Coordinate], low: Index, high: Index) -> None:
         """Whole vectors."""
+        gathered = GatheredLines.of(self.frame, self.numbers, place, self.region)
         with self.b.loop(low, high, self.lanes) as i:
             for value, distance in self.far:
                 ahead = self.b.add(i, distance)
                 self.frame.prefetch(value, [*[c.base for c in place], ahead])
+            if gathered is not None:
+                gathered.ask_for(self.along(i))
             self.element(e.scope(), [*place, self.along(i)])
 
     def rest(self, e: Elements, place: Sequence[Coordinate], low: int, high: int) -> None:

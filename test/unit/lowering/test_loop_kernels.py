@@ -218,8 +218,9 @@ def test_layouts_are_followed() -> None:
     assert np.array_equal(actual, x + y)
 
 
-def asks_ahead(module: mlirhlo.Module, *, equal_nan: bool) -> None:
-    """Whether the kernel of the whole module asks for memory ahead, where L2 is tiny, and computes the same."""
+def asks_ahead(module: mlirhlo.Module, *, equal_nan: bool) -> str:
+    """Whether the kernel of the whole module asks for memory ahead, where L2 is tiny, and computes the same;
+    the kernel."""
     rng = np.random.default_rng(3)
     arguments = [draw(rng, p.shape) for p in module.hlo.entry.parameters]
     with np.errstate(all="ignore"):
@@ -230,6 +231,7 @@ def asks_ahead(module: mlirhlo.Module, *, equal_nan: bool) -> None:
         actual = run(module, arguments, expected)
     assert "memref.prefetch" in str(kernel)
     assert np.array_equal(actual, expected, equal_nan=equal_nan)
+    return str(kernel)
 
 
 @pytest.mark.parametrize("element", ["f32", "bf16", "pred", "c64", "s4"])
@@ -240,6 +242,43 @@ def test_operands_that_no_cache_holds_are_asked_for(element: str, sizes: str) ->
     opcode = "xor" if element in ("pred", "s4") else "add"
     module = mlirhlo.parse(f"{type_} {opcode}({type_} x, {type_} y)")
     asks_ahead(module, equal_nan=opcode == "add")
+
+
+GATHERED = """ENTRY e {{
+  x = {element}[9,{line}] parameter(0)
+  i = s32[{numbers}] parameter(1)
+  y = {result} parameter(2)
+  g = {result} gather(x, i), offset_dims={{{last}}}, collapsed_slice_dims={{0}}, start_index_map={{0}},
+    index_vector_dim={last}, slice_sizes={{1,{line}}}
+  ROOT r = {result} {opcode}(g, y)
+}}
+"""
+
+
+def gathered(element: str, numbers: str, line: int) -> mlirhlo.Module:
+    """Lines of an array by numbers that fall outside of it too."""
+    opcode, last = "xor" if element in ("pred", "s8") else "add", numbers.count(",") + 1
+    result = f"{element}[{numbers},{line}]"
+    return mlirhlo.parse(GATHERED.format(**locals()))
+
+
+@pytest.mark.parametrize("element", ["f32", "bf16", "pred", "c64", "s8"])
+@pytest.mark.parametrize(("numbers", "line"), [("40", 256), ("3", 300), ("4,7", 270), ("2", 1000)])
+def test_gathered_lines_are_asked_for(element: str, numbers: str, line: int) -> None:
+    """Some lines ahead, the last one again at the end."""
+    kernel = asks_ahead(gathered(element, numbers, line), equal_nan=True)
+    assert "localityHint = 2" in kernel  # the other operand goes into the first cache
+
+
+def test_short_gathered_lines_are_not_asked_for() -> None:
+    with target.using(replace(target.current(), l2_bytes=64)):
+        kernels = []
+        for line in (63, 64):
+            entry = gathered("f32", "40", line).hlo.entry
+            (g,) = (op for op in entry.instructions if op.opcode.name == "gather")
+            operands = [p.output for p in entry.parameters]
+            kernels.append(str(computed("k", outputs_of(g.output), operands)))
+    assert ["memref.prefetch" in kernel for kernel in kernels] == [False, True]
 
 
 @pytest.mark.parametrize("element", ["f32", "bf16", "pred", "c64"])

@@ -23,7 +23,7 @@ from mlirhlo.lowering.hlo_to_loops.contractions.blocking import (
 )
 from mlirhlo.lowering.hlo_to_loops.contractions.finish import Finisher
 from mlirhlo.lowering.hlo_to_loops.contractions.function import KernelFunction
-from mlirhlo.lowering.hlo_to_loops.contractions.inner import FEW_ROWS, inner_kernel, is_inner
+from mlirhlo.lowering.hlo_to_loops.contractions.inner import FEW_ROWS, inner_kernel, inner_of
 from mlirhlo.lowering.hlo_to_loops.contractions.operands import Reader, places_of
 from mlirhlo.lowering.hlo_to_loops.contractions.packing import Packer, Span, runs_along_depth
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import (
@@ -79,8 +79,8 @@ def blocked_kernel(
         if len(contractions) == 1:
             if is_small(plain := replace(c, arithmetic=one_by_one(c.arithmetic)), function, lanes):
                 return small_kernel(function, plain, lanes)
-            if is_inner(c):
-                return inner_kernel(function, c, lanes)
+            if (inner := inner_of(c, lanes)) is not None:
+                return inner_kernel(function, inner, lanes)
         finisher = Finisher(function, c, lanes)
         blocking = choose_blocking(c, target, reads_beside=finisher.reads_beside)
         kernels.append(BlockedKernel(function, c, blocking, finisher))

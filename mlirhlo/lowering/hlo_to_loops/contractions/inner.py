@@ -1,10 +1,11 @@
 """Contractions of few rows whose right operand's memory runs along the depth: matrix times vector,
-vector times vector. Lanes go along the depth, nothing is packed, and lanes are added in the end.
+vector times vector. Lanes go along the depth, the right operand is not packed, and lanes are added in the end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 from xdsl.dialects import arith as xarith
@@ -13,22 +14,35 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
-from mlirhlo.lowering.builder import FunctionBuilder, Index, Loop, vector_of
+from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.lowering.builder import FunctionBuilder, Index, Loop, memref_of, vector_of
 from mlirhlo.lowering.hlo_to_loops.contractions.finish import Finisher
 from mlirhlo.lowering.hlo_to_loops.contractions.function import KernelFunction, shares
 from mlirhlo.lowering.hlo_to_loops.contractions.operands import Reader, places_of
 from mlirhlo.lowering.hlo_to_loops.contractions.packing import runs_along_depth
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction
-from mlirhlo.lowering.hlo_to_loops.elements import register_type
+from mlirhlo.lowering.hlo_to_loops.elements import memory_type, register_type
 
 FEW_ROWS = 4
 """Rows that are not worth packing the right operand for."""
 _SUMS = 8
 """Vectors of sums at a time."""
+_LONG = 4
+"""Vectors along the depth that are worth adding lanes for, where tiles would be mostly empty."""
 
 
-def is_inner(c: Contraction) -> bool:
-    """Whether these kernels are the right ones for it."""
+def inner_of(c: Contraction, lanes: int) -> Contraction | None:
+    """The contraction, or `swapped` if it has few columns, where these kernels are the right ones for it."""
+    if _is_inner(c) and runs_along_depth(c.lhs, c):
+        return c
+    turned = c.swapped()
+    is_few = 1 < c.count(c.columns) <= FEW_ROWS < c.count(c.rows)
+    if is_few and _is_inner(turned) and len(c.rows) == 1 and not c.batch:
+        return turned if c.sizes[c.depth[0]] >= _LONG * lanes else None
+    return None
+
+
+def _is_inner(c: Contraction) -> bool:
     a = c.arithmetic
     return (
         c.count(c.rows) <= FEW_ROWS
@@ -37,12 +51,11 @@ def is_inner(c: Contraction) -> bool:
         and a.parts == 1
         and a.group == 1
         and runs_along_depth(c.rhs, c)
-        and runs_along_depth(c.lhs, c)
     )
 
 
 def inner_kernel(function: KernelFunction, c: Contraction, lanes: int) -> FuncOp:
-    """The function, filled and finished, of a contraction that `is_inner`."""
+    """The function, filled and finished, of what `inner_of` gives."""
     b, memory, buffers = function.b, function.memory, function.buffers
     finisher = Finisher(function, c, lanes)
     blocks = -(-c.count(c.columns) // lanes)
@@ -51,6 +64,8 @@ def inner_kernel(function: KernelFunction, c: Contraction, lanes: int) -> FuncOp
     ns = 0.1 * count * lanes * c.count(c.rows) * depth + 20 * count
     left = Reader.of(b, c, c.lhs, c.arithmetic.lhs, memory, buffers)
     right = Reader.of(b, c, c.rhs, c.arithmetic.rhs, memory, buffers)
+    if not runs_along_depth(c.lhs, c):
+        left = _along_depth(b, c, left, lanes)
     with shares(b, count, ns) as (low, high):
         totals = b.scratch([c.count(c.rows) * lanes], register_type(c.arithmetic.total))
         flat = MemRefType(register_type(c.arithmetic.total), [DYNAMIC_INDEX])
@@ -63,6 +78,30 @@ def inner_kernel(function: KernelFunction, c: Contraction, lanes: int) -> FuncOp
             _Sums(b, c, left.at(batch), right.at(batch), lanes, room).block(first, width)
             finisher.finish(batch, 0, c.count(c.rows), first, width, room, 0, lanes)
     return b.finish()
+
+
+def _along_depth(b: FunctionBuilder, c: Contraction, left: Reader, lanes: int) -> Reader:
+    """A copy of the left operand's few rows, one after the other."""
+    (row,), (axis,), rows = c.rows, c.depth, c.count(c.rows)
+    size, element = c.sizes[axis], c.arithmetic.lhs
+    room = b.workspace(rows * size * element.byte_size)
+    flat = b.emit(memref.ViewOp, [room, b.index(0)], memref_of(memory_type(element), rows * size))
+    for number in range(rows):
+        source = left.at({row: number})
+
+        def copy(place: Index, count: int | None, of: Reader = source, at: int = number) -> None:
+            (value,) = of.load(axis, place, lanes, count)
+            mask = None if count is None else b.mask(b.index(count), lanes)
+            b.vector_store(value, flat, [b.add(place, at * size)], mask)
+
+        rest = size % lanes
+        with b.loop(0, size - rest, lanes) as place:
+            copy(place, None)
+        if rest:
+            copy(size - rest, rest)
+    factor = replace(c.lhs, shape=ArrayShape(element, (rows * size,)), is_buffer=True)
+    strides = {row: size, axis: 1}
+    return replace(left, factor=factor, base=0, strides=strides, flat=flat, array=None)
 
 
 class _Sums:

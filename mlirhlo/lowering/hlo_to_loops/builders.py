@@ -8,6 +8,7 @@ from mlirhlo.lowering.hlo_to_loops import (
     linear_algebra,
     random_bits,
     scatter,
+    select_and_scatter,
     sort,
     stochastic_convert,
     topk,
@@ -19,4 +20,4 @@ from mlirhlo.lowering.hlo_to_loops.kernels import build_kernel, kernel_key
 __all__ = ["build_kernel", "kernel_key"]
 
 del contractions, fft, lapack_routines, linear_algebra, random_bits, scatter, sort
-del stochastic_convert, topk, updates
+del select_and_scatter, stochastic_convert, topk, updates

@@ -1,4 +1,4 @@
-"""scatter and select-and-scatter: updates combined in, one after the other.
+"""scatter: updates combined in, one after the other.
 
 Updates of one place combine in row-major order of the updates, by any computation. A window is left out
 when it does not lie inside the array as a whole.
@@ -16,22 +16,17 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from xdsl.dialects.builtin import i1
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.ops.data_movement import ScatterOp
-from mlirhlo.dialects.hlo.ops.reduction import SelectAndScatterOp
 from mlirhlo.lowering.builder import INDEX, Index
 from mlirhlo.lowering.hlo_to_loops.array_kernel import ArrayKernel, is_minor
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
-from mlirhlo.lowering.hlo_to_loops.elements import Value
-from mlirhlo.lowering.hlo_to_loops.folding import fold
 from mlirhlo.lowering.hlo_to_loops.folds import callee
 from mlirhlo.lowering.hlo_to_loops.kernels import builds
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import lanes_for
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
-from mlirhlo.lowering.hlo_to_loops.windows import WindowPlaces, inside
 
 _UPDATE_NS = 1.5
 """Time an update takes, about."""
@@ -188,57 +183,3 @@ class _Scatter:
         values = e.inline(self.combine, [*old, *new])
         for number, value in enumerate(values):
             self.k.write(first_result + number, target, value, lanes, mask)
-
-
-@builds("select-and-scatter")
-def select_and_scatter(name: str, op: Any) -> FuncOp:
-    """Values of the source combined in where the selected element of each window lies.
-
-    The first element of a window stays selected until `select(selected, other)` is false.
-    """
-    assert isinstance(op, SelectAndScatterOp)
-    k = ArrayKernel(name, op)
-    b = k.b
-    operand, source, _ = k.operands
-    window = op.window
-    assert window is not None
-    places = Places(b, 0)
-    initial = k.read(2, (), places)
-    with k.nest(operand.dimensions) as place:
-        k.write(3, place, initial)
-    if 0 in operand.dimensions or 0 in source.dimensions:
-        return k.finish()
-    select, combine = callee(op, op.select), callee(op, op.scatter)
-    rank = operand.rank
-
-    def choose(
-        e: Elements, position: Sequence[Coordinate], values: Sequence[Value]
-    ) -> Sequence[Value]:
-        """Goes on with the element at a position of the window, or with the one before."""
-        ((chosen,), *where, value) = values
-        found = inside(e, [w.at(e, p) for w, p in zip(windows, position, strict=True)])
-        there = found.place
-        other = k.read(0, there, places)
-        (keeps,) = e.inline(select, [value, other])
-        stays = b.andi(chosen, keeps[0])
-        if found.mask is not None:
-            stays = b.ori(stays, b.xori(found.mask, true))
-        return [
-            (b.select(stays, chosen, true),),
-            *((b.select(stays, w, b.index(c.base)),) for (w,), c in zip(where, there, strict=True)),
-            tuple(b.select(stays, x, y) for x, y in zip(value, other, strict=True)),
-        ]
-
-    true, false = b.constant(True, i1), b.constant(False, i1)
-    with k.nest(source.dimensions) as at:
-        start = [(false,), *[(b.constant(0, INDEX),)] * rank, initial]
-        e = Elements(places, {})
-        rows = zip(at, window.dimensions, operand.dimensions, strict=True)
-        windows = [WindowPlaces.of(e, *row) for row in rows]
-        found = fold(e, [w.positions for w in windows], start, choose)
-        ((chosen,), *where, _) = found
-        with b.if_(chosen):
-            target = [Coordinate(w) for (w,) in where]
-            values = [k.read(3, target, places), k.read(1, at, places)]
-            k.write(3, target, Elements(places, {}).inline(combine, values)[0])
-    return k.finish()

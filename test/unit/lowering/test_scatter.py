@@ -7,6 +7,7 @@ import pytest
 
 import mlirhlo
 from mlirhlo.interp.fake_data import make_fake_arguments
+from mlirhlo.lowering.cpu.compiler import lower
 
 pytest.importorskip("llvmlite")
 
@@ -166,6 +167,11 @@ ENTRY e {
         ("7,9", "3,4", "size=3x3 stride=2x2"),
         ("5,5", "5,5", "size=3x3 pad=1_1x1_1"),
         ("4,8", "0,4", "size=8x2 stride=2x2"),
+        ("3,9,40", "3,4,40", "size=1x3x1 stride=1x2x1"),
+        ("12,33", "3,33", "size=4x1 stride=4x1"),
+        ("2,6,12", "2,3,12", "size=1x2x1 stride=1x2x1"),
+        ("2,7,9,16", "2,4,5,16", "size=1x3x3x1 stride=1x2x2x1 pad=0_0x1_1x1_1x0_0"),
+        ("2,8,8,17", "2,8,8,17", "size=1x2x2x1 pad=0_0x0_1x1_0x0_0"),
     ],
 )
 def test_select_and_scatter(type_: str, size: str, source: str, window: str) -> None:
@@ -182,3 +188,29 @@ ENTRY e {{
 }}
 """
     agree(text, *make_fake_arguments(mlirhlo.parse(text).op, seed=4))
+
+
+@pytest.mark.parametrize(
+    ("size", "source", "window", "together"),
+    [
+        ("8,40", "4,40", "size=2x1 stride=2x1", True),
+        ("8,40", "8,20", "size=1x2 stride=1x2", False),
+        ("8,3", "4,3", "size=2x1 stride=2x1", False),
+    ],
+)
+def test_windows_beside_each_other_go_together(
+    size: str, source: str, window: str, together: bool
+) -> None:
+    text = f"""HloModule m
+{ADD.replace("T[]", "f32[]")}
+ge {{ x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT r = pred[] compare(x, y), direction=GE }}
+ENTRY e {{
+  x = f32[{size}] parameter(0)
+  s = f32[{source}] parameter(1)
+  z = f32[] parameter(2)
+  ROOT r = f32[{size}] select-and-scatter(x, s, z), window={{{window}}}, select=ge, scatter=add
+}}
+"""
+    assert ("vector.store" in str(lower(mlirhlo.parse(text).op).loops)) == together

@@ -21,10 +21,17 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.lowering.builder import INDEX, FunctionBuilder, Index
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import Value, buffer_type, physical_order
+from mlirhlo.lowering.hlo_to_loops.kernel_frame import LINE_BYTES, are_far
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import store
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 
 _MOST_PARTS = 16
+_PART_BYTES = 1 << 16
+"""Of a large array that is copied, at once."""
+_PARTS_AHEAD = 16
+"""What part of that lies between what is asked for and what is copied."""
+_BYTES_A_NS = 15
+"""That are copied, about."""
 
 
 class ArrayKernel:
@@ -80,19 +87,7 @@ class ArrayKernel:
 
     def flat(self, number: int) -> SSAValue:
         """An argument as one dimension, in the order of memory."""
-        source = self.arguments[number]
-        type_ = cast("MemRefType[Attribute]", source.type)
-        count = prod(type_.get_shape())
-        statics = {"static_offsets": 0, "static_sizes": count, "static_strides": 1}
-        return self.b.emit(
-            memref.ReinterpretCastOp,
-            [source],
-            MemRefType(type_.element_type, [count]),
-            {
-                **{key: DenseArrayBase.from_list(i64, [n]) for key, n in statics.items()},
-                "operandSegmentSizes": DenseArrayBase.from_list(i32, [1, 0, 0, 0]),
-            },
-        )
+        return flat(self.b, self.arguments[number])
 
     @contextmanager
     def nest(self, sizes: Sequence[int]) -> Generator[list[Coordinate]]:
@@ -143,8 +138,54 @@ def start_as(b: FunctionBuilder, operand: int, result: int) -> None:
     addresses = [
         b.emit(memref.ExtractAlignedPointerAsIndexOp, [v], INDEX) for v in (source, target)
     ]
-    with b.if_(b.cmpi("ne", *addresses)):
+
+    def at_once() -> None:
         b.effect(memref.CopyOp, [source, target])
+
+    type_ = cast("MemRefType[Any]", source.type)
+    bytes_ = prod(type_.get_shape()) * type_.element_type.size
+    with b.if_(b.cmpi("ne", *addresses)):
+        if not are_far(bytes_):
+            at_once()
+            return
+        with b.if_(b.is_aligned(target, LINE_BYTES), at_once):
+            _copy_in_parts(b, source, target)
+
+
+def _copy_in_parts(b: FunctionBuilder, source: SSAValue, target: SSAValue) -> None:
+    """In parallel, past the caches; the target begins with a line."""
+    size = cast("MemRefType[Any]", source.type).element_type.size
+    source, target = flat(b, source), flat(b, target)
+    (count,) = cast("MemRefType[Any]", source.type).get_shape()
+    lanes, part = LINE_BYTES // size, _PART_BYTES // size
+
+    def vectors(low: Index, high: Index) -> None:
+        with b.loop(low, high, lanes) as i:
+            b.prefetch(source, [b.add(i, part // _PARTS_AHEAD)], locality=0)
+            b.vector_store(b.vector_load(source, [i], lanes), target, [i], streaming=True)
+
+    with b.parallel(count // part, work=count * size / _BYTES_A_NS) as number:
+        low = b.mul(number, part)
+        vectors(low, b.add(low, part))
+    vectors(count - count % part, count - count % lanes)
+    with b.loop(count - count % lanes, count) as i:
+        b.store(b.load(source, [i]), target, [i])
+
+
+def flat(b: FunctionBuilder, source: SSAValue) -> SSAValue:
+    """A buffer as one dimension, in the order of memory."""
+    type_ = cast("MemRefType[Attribute]", source.type)
+    count = prod(type_.get_shape())
+    statics = {"static_offsets": 0, "static_sizes": count, "static_strides": 1}
+    return b.emit(
+        memref.ReinterpretCastOp,
+        [source],
+        MemRefType(type_.element_type, [count]),
+        {
+            **{key: DenseArrayBase.from_list(i64, [n]) for key, n in statics.items()},
+            "operandSegmentSizes": DenseArrayBase.from_list(i32, [1, 0, 0, 0]),
+        },
+    )
 
 
 def _array(shape: Shape, op: Instruction) -> ArrayShape:

@@ -22,7 +22,7 @@ from mlirhlo.lowering.hlo_to_loops.work import estimated_ns
 from mlirhlo.lowering.target import current
 
 _VECTOR_BITS = 512
-_LINE = 64
+LINE_BYTES = 64
 """Bytes of a cache line."""
 _STREAMED = 8
 """Results of so many times the second cache go past the caches: what reads them finds them gone anyway,
@@ -51,6 +51,11 @@ _Stored: TypeAlias = tuple[SSAValue, SSAValue, Sequence[Index]]
 """A vector, the buffer it goes to, and where."""
 
 
+def are_far(bytes_: int) -> bool:
+    """Whether an array of so many bytes is too big for the caches."""
+    return bytes_ >= _STREAMED * current().l2_bytes
+
+
 class Frame:
     """A kernel under construction: `name(operands…, outputs…)`."""
 
@@ -76,28 +81,28 @@ class Frame:
         """For results too big for the caches, whether they may be written past them: a value of the
         current block, for `store`. Vectors start at index `first` of the last dimension."""
         return {
-            number: self.b.is_aligned(self.targets[number], _LINE)
+            number: self.b.is_aligned(self.targets[number], LINE_BYTES)
             for number in numbers
             if self.is_streamed(number)
-            and first * self.byte_size(self.outputs[number]) % _LINE == 0
+            and first * self.byte_size(self.outputs[number]) % LINE_BYTES == 0
         }
 
     def is_streamed(self, number: int) -> bool:
         """Whether a result is too big for the caches, and has whole lines along its last dimension."""
         shape = arrays_in(self.outputs[number])[0]
         last = shape.dimensions[-1] if shape.rank > 1 else 0
-        whole_lines = last * shape.element_type.byte_size % _LINE == 0
+        whole_lines = last * shape.element_type.byte_size % LINE_BYTES == 0
         return self.is_far(self.outputs[number]) and whole_lines
 
     def is_far(self, value: SSAValue) -> bool:
         """Whether an array is too big for the caches."""
-        return arrays_in(value)[0].byte_size >= _STREAMED * current().l2_bytes
+        return are_far(arrays_in(value)[0].byte_size)
 
     def lead(self, number: int) -> tuple[SSAValue, dict[int, SSAValue]]:
         """Elements of a result in front of its first whole line, and `streams` for vectors from there."""
         bytes_ = self.byte_size(self.outputs[number])
         target = self.targets[number]
-        lead = self.b.div(self.b.until_aligned(target, _LINE), bytes_)
+        lead = self.b.div(self.b.until_aligned(target, LINE_BYTES), bytes_)
         return self.b.index(lead), {number: self.b.is_aligned(target, bytes_)}
 
     def store(
@@ -112,7 +117,7 @@ class Frame:
         shape = arrays_in(self.outputs[number])[0]
         target = self.targets[number]
         element = shape.element_type
-        line = places.lanes * element.byte_size == _LINE and not element.is_complex
+        line = places.lanes * element.byte_size == LINE_BYTES and not element.is_complex
         if stream is None or places.mask is not None or not line:
             store(self.b, target, indices, value, shape, places.lanes, places.mask)
             return

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import mlirhlo
 from mlirhlo.interp.fake_data import make_fake_arguments
+from mlirhlo.lowering import target
 from mlirhlo.lowering.cpu.compiler import lower
 
 pytest.importorskip("llvmlite")
@@ -131,6 +134,26 @@ def test_columns_go_to_several_threads() -> None:
         agree(text, *arguments)
     finally:
         set_thread_count(0)
+
+
+@pytest.mark.parametrize("type_", ["f32", "bf16", "s8", "s4", "pred", "c64", "f64"])
+@pytest.mark.parametrize("sizes", ["300,700", "133,1023", "3,5"])
+def test_what_no_cache_holds_is_copied_in_parts(type_: str, sizes: str) -> None:
+    """Past the caches where the result begins with a line, as it does not when memory is given."""
+    last = sizes.partition(",")[2]
+    types = (f"{type_}[{sizes}]", "s32[40,1]", f"{type_}[40,{last}]")
+    module = mlirhlo.parse(entry(*types, ROWS, "last", type_))
+    arguments = list(make_fake_arguments(module.op, seed=1))
+    expected = np.asarray(module(*arguments))
+    with target.using(replace(target.current(), l2_bytes=1)):
+        loops = str(lower(module.op).loops)
+        executable = mlirhlo.compile(module, cached=False)
+        checked = mlirhlo.compile(module, cached=False, debug=True)
+    assert "nontemporal" in loops
+    assert "memref.copy" in loops
+    room = np.zeros(expected.size + 1, expected.dtype)[1:].reshape(expected.shape)
+    for actual in (executable(*arguments), checked(*arguments), executable(*arguments, out=room)):
+        np.testing.assert_array_equal(actual, expected)
 
 
 def test_several_arrays() -> None:

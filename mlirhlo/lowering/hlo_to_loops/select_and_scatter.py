@@ -114,7 +114,7 @@ def _lanes(k: ArrayKernel, op: SelectAndScatterOp) -> int:
 
 def _is_apart(d: Any) -> bool:
     """Whether each element along a dimension is a window of its own."""
-    return d.size == d.stride == 1 and d.padding_low == d.padding_high == 0
+    return bool(d.size == d.stride == 1 and d.padding_low == d.padding_high == 0)
 
 
 def _by_vectors(k: ArrayKernel, op: SelectAndScatterOp, lanes: int) -> FuncOp:

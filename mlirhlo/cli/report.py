@@ -10,6 +10,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
@@ -117,8 +118,35 @@ def _are_one_file(one: TextIO, other: TextIO) -> bool:
 def _internal(tool: str, arguments: Sequence[str], problem: Exception, debug: bool) -> int:
     if debug:
         raise problem
+    if (place := _place_in_loaded_pass(problem)) is not None:
+        _report_loaded_pass(tool, arguments, problem, place)
+        return INPUT_AT_FAULT
     _report_internal(tool, arguments, problem)
     return INTERNAL
+
+
+def _place_in_loaded_pass(problem: Exception) -> str | None:
+    """Where in a file of `--load-pass` something went wrong; None where it was in none."""
+    import traceback
+
+    from mlirhlo.rewrites.registry import LOADED
+
+    for frame, line in reversed(list(traceback.walk_tb(problem.__traceback__))):
+        if str(frame.f_globals.get("__name__", "")).startswith(LOADED):
+            return f"{frame.f_code.co_filename}:{line}"
+    return None
+
+
+def _report_loaded_pass(
+    tool: str, arguments: Sequence[str], problem: Exception, place: str
+) -> None:
+    said = str(problem).split("\n", 1)[0][:300]
+    message = f"{place}: the pass raised {type(problem).__name__}" + (f": {said}" if said else "")
+    advice = "--debug shows the traceback"
+    with suppress(OSError):
+        path = _write_reproducer(tool, arguments, problem)
+        advice += f"; {path} has it too, and the module"
+    report([Diagnostic("HLO0415", message, help=advice)])
 
 
 def _is_about_output(problem: OSError) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -202,6 +203,10 @@ ALIASES: Mapping[str, str] = {
 """Names of XLA's that users may write for passes that have another one here."""
 
 
+LOADED = "mlirhlo_pass_"
+"""How the names of modules begin that `load_pass_file` imported."""
+
+
 @dataclass(frozen=True, slots=True)
 class PassInfo:
     """One pass that can be asked for."""
@@ -259,7 +264,7 @@ def load_pass_file(path: str) -> tuple[str, ...]:
     Raises `HloError` HLO0405 when the file cannot be read or run, or defines no pass.
     """
     file = Path(path)
-    spec = importlib.util.spec_from_file_location(f"mlirhlo_pass_{file.stem}", file)
+    spec = importlib.util.spec_from_file_location(f"{LOADED}{file.stem}", file)
     if spec is None or spec.loader is None or not file.is_file():
         raise error("HLO0405", f"cannot load passes from {path!r}: no Python file there")
     module = importlib.util.module_from_spec(spec)
@@ -269,7 +274,9 @@ def load_pass_file(path: str) -> tuple[str, ...]:
     except Exception as problem:
         where = _last_line_in(problem, file)
         raise error(
-            "HLO0405", f"{path}{where}: the pass file raised {type(problem).__name__}: {problem}"
+            "HLO0405",
+            f"{path}{where}: the pass file raised {type(problem).__name__}: {problem}",
+            help=_near(problem),
         ) from problem
     names: list[str] = []
     for value in vars(module).values():
@@ -288,6 +295,20 @@ def load_pass_file(path: str) -> tuple[str, ...]:
             help="a pass is a subclass of HloPass with a `name`",
         )
     return tuple(names)
+
+
+def _near(problem: BaseException) -> str | None:
+    """The nearest names to one that could not be imported."""
+    import difflib
+
+    wanted = re.match(r"cannot import name '(\w+)'", str(problem))
+    if not isinstance(problem, ImportError) or wanted is None or problem.name not in sys.modules:
+        return None
+    names = [name for name in vars(sys.modules[problem.name]) if not name.startswith("_")]
+    start = wanted[1].removesuffix("Op")
+    near = [n for n in names if start and n.startswith(start)]
+    near = near or difflib.get_close_matches(wanted[1], names, n=3)
+    return f"{problem.name} has {', '.join(sorted(near))}" if near else None
 
 
 def _last_line_in(problem: BaseException, file: Path) -> str:

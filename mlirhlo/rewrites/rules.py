@@ -28,6 +28,7 @@ from xdsl.rewriter import InsertPoint
 from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.analysis.shape_inference import infer
 from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.attributes.base import attribute_of
 from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.module import HloModule, set_source, source_of
 from mlirhlo.dialects.hlo.ops import ComputationOp, ParameterOp
@@ -105,16 +106,24 @@ class Rewriter(PatternRewriter):
         cls: type[InstructionT],
         *operands: SSAValue | Instruction,
         shape: Shape | None = None,
-        **properties: Attribute,
+        **properties: Attribute | int | str | Sequence[int],
     ) -> InstructionT:
         """A new detached instruction; its shape is inferred where XLA infers one.
 
-        Raises `ConstraintError` when the operands do not fit.
+        Properties are attributes or, where they are bools, integers, strings (of computations their names) or lists
+        of integers, just those. Raises `ConstraintError` when the operands do not fit, `TypeError` for other
+        properties.
         """
         values = [v.output if isinstance(v, Instruction) else v for v in operands]
+        own = {
+            key: value
+            if isinstance(value, Attribute)
+            else attribute_of(value, is_computation=key in cls.calling_keys)
+            for key, value in properties.items()
+        }
         if shape is None:
-            shape = infer(cls.opcode.name, [shape_of(v.type) for v in values], properties, {})
-        return cast(InstructionT, make(cls.opcode.name, values, shape, properties))
+            shape = infer(cls.opcode.name, [shape_of(v.type) for v in values], own, {})
+        return cast(InstructionT, make(cls.opcode.name, values, shape, own))
 
     def replace(
         self,

@@ -114,7 +114,7 @@ def _give(op: Instruction, new: Instruction) -> None:
 
 @dataclass(frozen=True)
 class ConvertAsyncCollectivesToSyncPass(HloPass):
-    """Joins the start and the done of a collective between which a schedule has put no work.
+    """Joins start and done of a collective where a schedule has put no work between.
 
     Before and after, in a schedule:
 

@@ -300,21 +300,44 @@ def test_a_pass_that_breaks_the_module_is_named(tool: Tool, tmp_path: Path) -> N
 
 
 def test_our_own_faults_leave_a_reproducer(tool: Tool, tmp_path: Path) -> None:
-    file = pass_file(tmp_path / "crash.py", "my-crash", 'raise KeyError("oh")')
+    # What the pass leaves is found only by us, who do not expect it.
+    body = 'module.entry.parameters[0].properties["parameter_number"] = "0"; return True'
+    file = pass_file(tmp_path / "crash.py", "my-crash", body)
     argv = [f"--load-pass={file}", "-p", "my-crash"]
     ran = tool("hlo_opt", *argv, stdin=UNUSED)
     assert ran.code == 3
-    assert "error[HLO0901]: hlo-opt failed at crash.py:" in ran.err
+    assert "error[HLO0901]: hlo-opt failed at base.py:" in ran.err
     assert "Traceback" not in ran.err
     found = re.search(r"\S+\.reproducer\.txt", ran.err)
     assert found is not None
     text = Path(found[0]).read_text()
     assert "// command: hlo-opt --load-pass=" in text
-    assert "KeyError: 'oh'" in text
+    assert "AttributeError: 'str' object" in text
     assert tool("hlo_opt", found[0], "-p", "dce").code == 0, "the reproducer is a module"
     Path(found[0]).unlink()
-    with pytest.raises(KeyError):
+    with pytest.raises(AttributeError):
         tool("hlo_opt", "-p", "my-crash", "--debug", stdin=UNUSED)
+
+
+def test_faults_of_a_loaded_pass_are_its_own(tool: Tool, tmp_path: Path) -> None:
+    file = pass_file(tmp_path / "theirs.py", "their-crash", 'raise KeyError("oh")')
+    ran = tool("hlo_opt", f"--load-pass={file}", "-p", "their-crash", stdin=UNUSED)
+    assert ran.code == 1
+    assert re.search(
+        r"error\[HLO0415\]: \S+theirs\.py:\d+: the pass raised KeyError: 'oh'", ran.err
+    )
+    found = re.search(r"\S+\.reproducer\.txt", ran.err)
+    assert found is not None
+    assert "KeyError: 'oh'" in Path(found[0]).read_text()
+    Path(found[0]).unlink()
+
+
+def test_names_that_a_pass_file_cannot_import(tool: Tool, tmp_path: Path) -> None:
+    file = tmp_path / "names.py"
+    file.write_text("from mlirhlo.dialects.hlo.ops import ExpOp\n")
+    ran = tool("hlo_opt", f"--load-pass={file}", stdin=UNUSED)
+    assert ran.code == 1
+    assert "help: mlirhlo.dialects.hlo.ops has ExponentialMinusOneOp, ExponentialOp" in ran.err
 
 
 def test_explain(tool: Tool) -> None:

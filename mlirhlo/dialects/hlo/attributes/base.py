@@ -108,6 +108,29 @@ def str_of(attribute: Attribute | None, default: str = "") -> str:
     return default if attribute is None else cast(StringAttr, attribute).data
 
 
+def attribute_of(value: object, *, is_computation: bool = False) -> Attribute:
+    """The attribute of a bool, an integer, a string or several integers; an attribute as it is.
+
+    With `is_computation` a string is a computation's name. Raises `TypeError` for anything else.
+    """
+    match value:
+        case Attribute():
+            return value
+        case bool():
+            return boolean(value)
+        case int():
+            return integer(value)
+        case str():
+            return symbol(value) if is_computation else string(value)
+        case tuple() | list() if all(type(n) is int for n in cast("list[object]", value)):
+            return integers(tuple(cast("list[int]", value)))
+        case _:
+            raise TypeError(
+                "a property is a bool, an integer, a string, integers or an attribute, "
+                f"not {type(value).__name__}"
+            )
+
+
 @lru_cache(maxsize=1 << 14)
 def symbol(name: str) -> SymbolRefAttr:
     """A reference to a computation, interned."""

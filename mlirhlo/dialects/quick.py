@@ -13,7 +13,18 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp, StringAttr
-from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues, Use
+from xdsl.ir import (
+    Attribute,
+    Block,
+    BlockArgument,
+    Operation,
+    OpResult,
+    Region,
+    SSAValue,
+    SSAValues,
+    Use,
+)
+from xdsl.irdl import IRDLOperation
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -21,8 +32,9 @@ _new = object.__new__
 _NO_VALUES: SSAValues[SSAValue] = SSAValues(())
 _NO_RESULTS: SSAValues[OpResult] = SSAValues(())
 
-# xDSL's says `id(self)` in Python, an object's own does so without a call. Tables by values are everywhere.
-setattr(SSAValue, "__hash__", object.__hash__)  # noqa: B010 - no type checker lets a method be set
+# xDSL's say `id(self)` in Python, an object's own does so without a call. Tables by values are everywhere.
+for _node in (SSAValue, Operation, IRDLOperation, Block, Region):
+    setattr(_node, "__hash__", object.__hash__)  # noqa: B010 - no type checker lets a method be set
 
 
 def create_op(
@@ -78,16 +90,64 @@ def create_op(
     op.attributes = {} if attributes is None else attributes
     op.location = UNKNOWN_LOC
     if successors:
-        op._successors = ()
-        op._successor_uses = ()
-        op.successors = successors
+        op._successors = tuple(successors)
+        op._successor_uses = tuple([_use(op, n, block) for n, block in enumerate(successors)])
     else:
         op._successors = ()
         op._successor_uses = ()
-    op.regions = ()
+    op.regions = tuple(regions)
     for region in regions:
-        op.add_region(region)
+        region.parent = op
     return op
+
+
+def _use(op: Operation, index: int, used: Block) -> Use:
+    """A new use."""
+    use = _new(Use)
+    use._operation = op
+    use._index = index
+    use._prev_use = None
+    use._next_use = first = used.first_use
+    if first is not None:
+        first._prev_use = use
+    used.first_use = use
+    return use
+
+
+def new_block(types: Sequence[Attribute] = ()) -> Block:
+    """A detached, empty block with arguments of these types."""
+    block = _new(Block)
+    block._first_op = block._last_op = None
+    arguments: list[BlockArgument] = []
+    for index, type_ in enumerate(types):
+        argument = _new(BlockArgument)
+        argument._type = type_
+        argument.block = block
+        argument.index = index
+        argument.location = UNKNOWN_LOC
+        arguments.append(argument)
+    block._args = tuple(arguments)
+    return block
+
+
+def add_block(region: Region, block: Block) -> None:
+    """Puts a new, detached block at the end of a region."""
+    block.parent = region
+    last = region._last_block
+    if last is None:
+        region._first_block = block
+    else:
+        last._next_block = block
+        block._prev_block = last
+    region._last_block = block
+
+
+def region_of(*blocks: Block) -> Region:
+    """A region of new, detached blocks."""
+    region = _new(Region)
+    for block in blocks:
+        add_block(region, block)
+    return region
 
 
 def module_of(
@@ -96,12 +156,12 @@ def module_of(
     name: StringAttr | None = None,
 ) -> ModuleOp:
     """A module of new, detached ops; takes ownership of the dictionary."""
-    block = Block()
+    block = new_block()
     for op in ops:
         append(block, op)
     properties: dict[str, Attribute] = {} if name is None else {"sym_name": name}
     return create_op(
-        ModuleOp, properties=properties, regions=[Region(block)], attributes=attributes
+        ModuleOp, properties=properties, regions=[region_of(block)], attributes=attributes
     )
 
 
@@ -113,6 +173,16 @@ def operands_of(op: Operation) -> SSAValues[SSAValue]:
 def owners_of(op: Operation) -> list[Operation | Block]:
     """What makes each operand."""
     return [value.op if type(value) is OpResult else value.owner for value in op._operands]
+
+
+def jumps_to(block: Block) -> list[tuple[Operation, int]]:
+    """The ops that a block is a successor of, and which of them it is; the last that came to be first."""
+    found: list[tuple[Operation, int]] = []
+    use = block.first_use
+    while use is not None:
+        found.append((use._operation, use._index))
+        use = use._next_use
+    return found
 
 
 def readers_of(value: SSAValue) -> list[Operation]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.build import append, close, create
 from mlirhlo.dialects.hlo.module import HloModule, set_source, source_of
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp, ReturnOp
-from mlirhlo.dialects.quick import module_of, operands_of
+from mlirhlo.dialects.quick import module_of, new_block, operands_of
 
 
 def clone_instruction(
@@ -33,7 +33,7 @@ def clone_computation(
 ) -> ComputationOp:
     """A copy called `name`; its instructions are called `old.suffix`, as XLA's clones are."""
     values: dict[SSAValue, SSAValue] = {}
-    block = Block()
+    block = new_block()
     for op in computation.instructions:
         old = op.instruction_name
         copy = clone_instruction(op, values, f"{old}.{suffix}" if old else None)
@@ -53,7 +53,7 @@ def copy_computation(computation: ComputationOp, *, keep_ids: bool = False) -> C
     `keep_ids`: its instructions have the ids of a proto that the others have.
     """
     values: dict[SSAValue, SSAValue] = {}
-    block = Block()
+    block = new_block()
     for op in computation.instructions:
         copy = clone_instruction(op, values, op.instruction_name)
         if keep_ids and "proto_id" in op.properties:

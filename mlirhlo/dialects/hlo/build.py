@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeVar
 
 from xdsl.dialects.builtin import UNKNOWN_LOC
-from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues, Use
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue, SSAValues, Use
 
 from mlirhlo.dialects.hlo.attributes.base import integer, string
 from mlirhlo.dialects.hlo.ops import OP_CLASSES, ComputationOp, ReturnOp
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.shapes import Shape
 from mlirhlo.dialects.hlo.types import type_of
+from mlirhlo.dialects.quick import region_of
 
 InstructionT = TypeVar("InstructionT", bound=Instruction)
 OpT = TypeVar("OpT", bound=Operation)
@@ -100,7 +101,7 @@ def close(
     ending._operand_uses = (use,)
     append(block, ending)
     computation = _plain(ComputationOp, {"sym_name": string(name), **(properties or {})})
-    region = Region(block)
+    region = region_of(block)
     region.parent = computation
     computation.regions = (region,)
     return computation
@@ -181,16 +182,21 @@ class _Collector:
             gc.unfreeze()
 
 
-@contextmanager
-def paused_gc() -> Generator[None]:
+def paused_gc() -> AbstractContextManager[None]:
     """Keeps the garbage collector off while many ops are created; they all stay alive anyway.
 
     Before that, garbage is looked for where there may be a quarter more objects than were alive the
     last time, which is when CPython would.
     """
-    if not gc.isenabled():
-        yield
-        return
+    return _paused_gc() if gc.isenabled() else _PAUSED
+
+
+_PAUSED = nullcontext()
+"""Each pass asks for a pause within that of its compilation."""
+
+
+@contextmanager
+def _paused_gc() -> Generator[None]:
     if _Collector.made > max(_Collector.LEAST, _Collector.alive // 4):
         _Collector.look_through()
     gc.disable()

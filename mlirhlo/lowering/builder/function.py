@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     i8,
 )
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects.interned import (
     UNIT,
@@ -25,7 +25,7 @@ from mlirhlo.dialects.interned import (
     string,
     symbol_ref,
 )
-from mlirhlo.dialects.quick import append, create_op, prepend
+from mlirhlo.dialects.quick import append, create_op, new_block, prepend, region_of
 from mlirhlo.lowering.builder.memory import MemoryBuilder
 from mlirhlo.lowering.builder.types import (
     IN_PLACE,
@@ -78,7 +78,7 @@ class FunctionBuilder(MemoryBuilder):
         public: bool = True,
         argument_attributes: Sequence[dict[str, Attribute]] = (),
     ) -> None:
-        super().__init__(Block(arg_types=argument_types))
+        super().__init__(new_block(argument_types))
         self.name = name
         self.arguments: Sequence[SSAValue] = self._body.args
         self._results = result_types
@@ -106,7 +106,7 @@ class FunctionBuilder(MemoryBuilder):
             (),
             (),
             properties,
-            regions=[Region(self._body)],
+            regions=[region_of(self._body)],
             attributes=self._attributes,
         )
 
@@ -152,7 +152,7 @@ class FunctionBuilder(MemoryBuilder):
         nothing has to be asked in front of it.
         """
         types = [v.type for v in initial]
-        body = Block(arg_types=[INDEX, *types])
+        body = new_block([INDEX, *types])
         operands = [self.index(lower), self.index(upper), self.index(step), *initial]
         loop = Loop(body.args[0], body.args[1:])
         outer, self.block = self.block, body
@@ -160,7 +160,7 @@ class FunctionBuilder(MemoryBuilder):
         append(self.block, create_op(scf.YieldOp, loop._next))  # pyright: ignore[reportPrivateUsage]
         self.block = outer
         attributes: dict[str, Attribute] = {NONEMPTY: UNIT} if nonempty else {}
-        regions = [Region(body)]
+        regions = [region_of(body)]
         op = create_op(scf.ForOp, operands, types, regions=regions, attributes=attributes)
         append(outer, op)
         loop.results = op.results
@@ -173,7 +173,7 @@ class FunctionBuilder(MemoryBuilder):
         done by the calling thread, and more of it by no more threads than it feeds; without a
         number by all there are. Inside another parallel loop it is an ordinary one.
         """
-        body = Block(arg_types=[INDEX])
+        body = new_block([INDEX])
         operands = [self.index(0), self.index(count), self.index(1)]
         outer, self.block = self.block, body
         scratch, self._scratch = self._scratch, []
@@ -192,7 +192,7 @@ class FunctionBuilder(MemoryBuilder):
                 operands,
                 (),
                 properties,
-                regions=[Region(body)],
+                regions=[region_of(body)],
                 attributes=attributes,
             ),
         )
@@ -202,7 +202,7 @@ class FunctionBuilder(MemoryBuilder):
         self, condition: SSAValue, otherwise: Callable[[], None] | None = None
     ) -> Generator[None]:
         """`if (condition) { … } else { otherwise() }`."""
-        body, other = Block(), Block()
+        body, other = new_block(), new_block()
         outer, self.block = self.block, body
         yield
         append(self.block, create_op(scf.YieldOp))
@@ -211,21 +211,21 @@ class FunctionBuilder(MemoryBuilder):
             otherwise()
             append(self.block, create_op(scf.YieldOp))
         self.block = outer
-        regions = [Region(body), Region() if otherwise is None else Region(other)]
+        regions = [region_of(body), region_of() if otherwise is None else region_of(other)]
         append(outer, create_op(scf.IfOp, [condition], regions=regions))
 
     @contextmanager
     def otherwise(self, condition: SSAValue, values: Sequence[SSAValue]) -> Generator[Choice]:
         """Other `values` where the condition holds: `choice.give(…)` inside, `choice.results` after."""
         choice = Choice()
-        then, other = Block(), Block()
+        then, other = new_block(), new_block()
         outer, self.block = self.block, then
         yield choice
         append(self.block, create_op(scf.YieldOp, choice._given))  # pyright: ignore[reportPrivateUsage]
         self.block = outer
         append(other, create_op(scf.YieldOp, values))
         types = [v.type for v in values]
-        op = create_op(scf.IfOp, [condition], types, regions=[Region(then), Region(other)])
+        op = create_op(scf.IfOp, [condition], types, regions=[region_of(then), region_of(other)])
         append(outer, op)
         choice.results = op.results
 

@@ -31,13 +31,13 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects import llvm
 from mlirhlo.dialects.amx import TileType
 from mlirhlo.dialects.interned import dictionary, integer64, integers32, string, symbol_ref
-from mlirhlo.dialects.quick import append, create_op, module_of, ops_of
+from mlirhlo.dialects.quick import append, create_op, module_of, ops_of, region_of
 from mlirhlo.lowering.builder import SELDOM
 from mlirhlo.lowering.loops_to_llvm.effort import (
     NO_FUNCTIONS,
@@ -169,7 +169,7 @@ def _global(op: Operation) -> Operation:
         properties["value"] = StringAttr(value.data.data.decode("latin-1"))
     elif not isinstance(value, UnitAttr):
         properties["value"] = value
-    return create_op(xllvm.GlobalOp, properties=properties, regions=[Region()])
+    return create_op(xllvm.GlobalOp, properties=properties, regions=[region_of()])
 
 
 class Lowering(IndexBuilder):
@@ -266,7 +266,7 @@ class Lowering(IndexBuilder):
         if self.body.blocks:
             self.remove_unread()
             properties["passthrough"] = self.passthrough[self.is_seldom]
-            self.entry.add_op(create_op(xllvm.BrOp, successors=[self.body.blocks[1]]))
+            append(self.entry, create_op(xllvm.BrOp, successors=[self.first]))
         return create_op(xllvm.FuncOp, properties=properties, regions=[self.body])
 
     def declare(self, name: str, inputs: Sequence[Attribute]) -> None:

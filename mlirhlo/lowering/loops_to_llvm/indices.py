@@ -20,12 +20,19 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects import llvm
 from mlirhlo.dialects.interned import integer
-from mlirhlo.dialects.quick import append, create_op, insert_before_last
+from mlirhlo.dialects.quick import (
+    add_block,
+    append,
+    create_op,
+    insert_before_last,
+    new_block,
+    region_of,
+)
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -38,9 +45,11 @@ class IndexBuilder:
     """Appends ops to the current block of a function whose control flow is structured."""
 
     def __init__(self) -> None:
-        self.body = Region()
+        self.body = region_of()
         self.entry: Block
         """Holds constants and allocas, in front of all others."""
+        self.first: Block
+        """Where the entry jumps to."""
         self.block: Block
         """Where ops go."""
         self.known: dict[SSAValue, int] = {}
@@ -63,15 +72,15 @@ class IndexBuilder:
 
     def begin(self, inputs: Sequence[Attribute]) -> Sequence[SSAValue]:
         """Starts a function with a body; its arguments."""
-        self.entry = Block(arg_types=inputs)
-        self.body.add_block(self.entry)
-        self.block = self.add_block()
+        self.entry = new_block(inputs)
+        add_block(self.body, self.entry)
+        self.block = self.first = self.add_block()
         return self.entry.args
 
     def add_block(self, types: Sequence[Attribute] = ()) -> Block:
         """A new block at the end of the function; the current one stays."""
-        block = Block(arg_types=types)
-        self.body.add_block(block)
+        block = new_block(types)
+        add_block(self.body, block)
         return block
 
     def enter(self, block: Block) -> None:

@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from mlirhlo.dialects.interned import integer64, symbol_ref
-from mlirhlo.dialects.quick import create_op, operands_of
+from mlirhlo.dialects.quick import append, create_op, operands_of
 from mlirhlo.lowering.loops_to_llvm.convert import (
     Lowering,
     counted,
@@ -71,7 +71,7 @@ def lower_parallel(to: Lowering, op: scf.ParallelOp) -> None:
         address = to.offset(args, to.constant(place), i8)
         to.emit(xllvm.StoreOp, [value, address], None, _access(value.type))
     entry = create_op(xllvm.AddressOfOp, (), [POINTER], {"global_name": symbol_ref(task)})
-    to.entry.add_op(entry)
+    append(to.entry, entry)
     work = parallel_work(op)
     most = _UNBOUNDED if work is None else max(2, work // _THREAD_NS)
     count = _rounds(to, lower, upper, stride)
@@ -87,7 +87,7 @@ def lower_apart(to: Lowering, op: scf.ForOp | scf.ParallelOp) -> None:
     inner = _inner(to, name)
     _know(to, inner, outside, captured, inner.begin(types))
     inner.handlers[op.name](inner, op)
-    inner.block.add_op(create_op(xllvm.ReturnOp))
+    append(inner.block, create_op(xllvm.ReturnOp))
     to.top[name] = inner.end(types, _attributes(to, captured))
     llvm_call(to, name, [to.values[v] for v in captured])
 
@@ -179,7 +179,7 @@ def _task_function(
         _nest(inner, op, 1)
 
     counted(inner, begin, end, inner.constant(1), body)
-    inner.block.add_op(create_op(xllvm.ReturnOp))
+    append(inner.block, create_op(xllvm.ReturnOp))
     return inner.end(inputs)
 
 

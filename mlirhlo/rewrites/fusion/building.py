@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects.hlo.attributes.base import integer, string, symbol
 from mlirhlo.dialects.hlo.build import append, close, create, make
@@ -15,7 +15,7 @@ from mlirhlo.dialects.hlo.ops import ComputationOp, FusionOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
 from mlirhlo.dialects.hlo.types import type_of
-from mlirhlo.dialects.quick import detach, erase, insert_before, read_instead
+from mlirhlo.dialects.quick import detach, erase, insert_before, new_block, read_instead
 from mlirhlo.rewrites.fusion.graph import Node
 from mlirhlo.rewrites.fusion.groups import HLO_KINDS, Group
 from mlirhlo.rewrites.rules import inherit
@@ -101,7 +101,7 @@ def _computation(
     name: str, group: Group, inputs: Sequence[Node], outputs: Sequence[Node]
 ) -> tuple[ComputationOp, Shape]:
     """The fused computation and the shape of its root."""
-    block = Block()
+    block = new_block()
     inner: dict[Node, SSAValue] = {}
     for number, node in enumerate(inputs):
         parameter = make(

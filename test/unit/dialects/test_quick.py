@@ -6,24 +6,28 @@ import pytest
 from xdsl.dialects import arith, cf, scf
 from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr, f32
 from xdsl.dialects.test import TestOp as AnyOp
-from xdsl.ir import Block, Operation, OpResult, Region
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region
 
 from mlirhlo.dialects.quick import (
+    add_block,
     append,
     create_op,
     detach,
     erase,
     insert_before,
+    jumps_to,
     module_of,
+    new_block,
     ops_of,
     owners_of,
     prepend,
     read_instead,
     readers_of,
+    region_of,
 )
 
 
-def fields(op: Operation) -> dict[str, object]:
+def fields(op: Operation | Block | BlockArgument | Region) -> dict[str, object]:
     """Every field an op carries, those that hold identities as what they hold."""
     names = {slot for cls in type(op).__mro__ for slot in getattr(cls, "__slots__", ())}
     names |= set(getattr(op, "__dict__", {}))
@@ -112,6 +116,42 @@ def test_successors_are_uses_of_blocks() -> None:
     assert [use.operation for use in target.uses] == [jump]
 
 
+def test_successors_of_several_are_those_of_create() -> None:
+    first, second = Block(), Block()
+    quick = create_op(AnyOp, successors=[first, second, first])
+    slow = AnyOp.create(successors=[first, second, first])
+    assert set(fields(quick)) == set(fields(slow))
+    assert list(quick.successors) == list(slow.successors)
+    assert [u.index for u in quick.successor_uses] == [u.index for u in slow.successor_uses]
+    wanted = [(slow, 2), (slow, 0), (quick, 2), (quick, 0)]
+    assert [(use.operation, use.index) for use in first.uses] == jumps_to(first) == wanted
+    quick.successors = []
+    assert jumps_to(first) == wanted[:2]
+    assert jumps_to(second) == [(slow, 1)]
+
+
+@pytest.mark.parametrize("count", range(4))
+def test_blocks_and_regions_are_as_their_own_constructors_make_them(count: int) -> None:
+    types = [f32, IndexType(), f32][:count]
+    quick, slow = new_block(types), Block(arg_types=types)
+    assert set(fields(quick)) == set(fields(slow))
+    for one, other in zip(quick.args, slow.args, strict=True):
+        assert set(fields(one)) == set(fields(other))
+        assert (one.type, one.index, one.location) == (other.type, other.index, other.location)
+        assert (one.block, one.first_use, one.name_hint) == (quick, None, None)
+    assert (quick.first_op, quick.last_op, quick.parent) == (None, None, None)
+    blocks = [new_block() for _ in range(count)]
+    region, wanted = region_of(*blocks), Region([Block() for _ in range(count)])
+    assert set(fields(region)) == set(fields(wanted))
+    last = new_block(types)
+    add_block(region, last)
+    there = [*blocks, last]
+    assert list(region.blocks) == there
+    assert [block.prev_block for block in there] == [None, *there[:-1]]
+    assert [block.next_block for block in there] == [*there[1:], None]
+    assert all(block.parent is region for block in there)
+
+
 def links(block: Block, values: list[OpResult]) -> tuple[object, ...]:
     """All that moving and erasing change, with ops as their places in `block`."""
     place = {op: number for number, op in enumerate(block.ops)}
@@ -163,3 +203,5 @@ def test_values_are_found_in_tables_without_a_call() -> None:
     assert all(type(value).__hash__ is object.__hash__ for value in values)
     numbers = {value: number for number, value in enumerate(values)}
     assert [numbers[value] for value in values] == [0, 1, 2, 3]
+    others = (AnyOp.create(), Block(), Region())
+    assert all(type(other).__hash__ is object.__hash__ for other in others)

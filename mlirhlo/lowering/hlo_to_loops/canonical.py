@@ -11,12 +11,13 @@ a row is the last dimension, and equal kernels in other shapes are equal.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias, cast
 
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects.hlo import build
 from mlirhlo.dialects.hlo.attributes.base import integer, integers
@@ -28,12 +29,13 @@ from mlirhlo.dialects.hlo.attributes.dimensions import (
     SliceAttr,
     SliceDimension,
 )
+from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, default_layout
 from mlirhlo.dialects.hlo.types import shape_of, type_of
-from mlirhlo.dialects.quick import module_of
+from mlirhlo.dialects.quick import module_of, new_block
 from mlirhlo.lowering.hlo_to_loops.merging import (
     SAME_AS_OPERAND,
     Merging,
@@ -108,7 +110,7 @@ def _stays(op: Instruction) -> bool:
 class _Rewriter:
     def __init__(self, merging: Merging) -> None:
         self.merging = merging
-        self.block = Block()
+        self.block = new_block()
         self.new: dict[SSAValue, SSAValue] = {}
         self.have: dict[SSAValue, Groups] = {}
         """Dimensions of new values that are not as `merging` says."""
@@ -155,6 +157,8 @@ class _Rewriter:
 
     def arrange(self, value: SSAValue, have: Groups, want: Groups) -> SSAValue:
         """The dimensions `have` in the order `want`; only those of one element may differ."""
+        if tuple(have) == tuple(want):
+            return value
         shape = arrays_in(value)[0]
         sizes = dict(zip(have, shape.dimensions, strict=True))
         both = [g for g in have if g in want]
@@ -348,16 +352,21 @@ _SINGLE = tuple((d,) for d in range(64))
 
 
 def _row_major(shape: ArrayShape) -> ArrayShape:
-    return ArrayShape(shape.element_type, shape.dimensions, (), default_layout(shape.rank))
+    return _in_order(shape.element_type.name, shape.dimensions)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _in_order(element_type: str, sizes: tuple[int, ...]) -> ArrayShape:
+    """One object for each shape, which knows its type then."""
+    return ArrayShape(PRIMITIVE_TYPES[element_type], sizes, (), default_layout(len(sizes)))
 
 
 def _shape(value: SSAValue, groups: Groups) -> Any:
     """The shape of a value whose dimensions are groups of its own."""
     shapes = arrays_in(value)
-    sizes = tuple(prod(shapes[0].dimensions[d] for d in g) for g in groups)
-    arrays = tuple(
-        ArrayShape(s.element_type, sizes, (), default_layout(len(sizes))) for s in shapes
-    )
+    first = shapes[0].dimensions
+    sizes = tuple([first[g[0]] if len(g) == 1 else prod([first[d] for d in g]) for g in groups])
+    arrays = tuple([_in_order(s.element_type.name, sizes) for s in shapes])
     return TupleShape(arrays) if isinstance(shape_of(value.type), TupleShape) else arrays[0]
 
 

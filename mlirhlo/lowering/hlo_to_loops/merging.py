@@ -93,6 +93,8 @@ class Merging:
         self.order: list[Instruction] = []
         """Instructions, operands first."""
         self._axes: dict[SSAValue, tuple[int, ...]] = {}
+        self._groups: dict[SSAValue, tuple[tuple[int, ...], ...]] = {}
+        """What was asked for, when all is known."""
         self._parent: dict[Boundary, Boundary] = {}
         self._cut: set[Boundary] = set()
         outputs = list(outputs)
@@ -102,17 +104,20 @@ class Merging:
         for output in outputs[1:]:
             # Outputs that could share their loops do.
             if arrays_in(output)[0].dimensions == arrays_in(outputs[0])[0].dimensions:
-                self._relate(output, outputs[0], {d: d for d in self.axes(output)})
+                self._relate_same(output, outputs[0])
 
     def groups(self, value: SSAValue) -> tuple[tuple[int, ...], ...]:
         """Axes of a value, those that become one together."""
-        groups: list[tuple[int, ...]] = []
-        for at, axis in enumerate(self.axes(value)):
-            if at and self._find((value, at - 1)) not in self._cut:
-                groups[-1] = (*groups[-1], axis)
-            else:
-                groups.append((axis,))
-        return tuple(groups)
+        found = self._groups.get(value)
+        if found is None:
+            groups: list[tuple[int, ...]] = []
+            for at, axis in enumerate(self.axes(value)):
+                if at and self._find((value, at - 1)) not in self._cut:
+                    groups[-1] = (*groups[-1], axis)
+                else:
+                    groups.append((axis,))
+            found = self._groups[value] = tuple(groups)
+        return found
 
     def axes(self, value: SSAValue) -> tuple[int, ...]:
         """`axes_of`, remembered."""
@@ -166,6 +171,15 @@ class Merging:
         self._one_side(result, operand, come_from)
         self._one_side(operand, result, leads_to)
 
+    def _relate_same(self, one: SSAValue, other: SSAValue) -> None:
+        """Dimensions of the same number are the same."""
+        axes = self.axes(one)
+        if axes == self.axes(other):
+            for at in range(len(axes) - 1):
+                self._tie((one, at), (other, at))
+        else:
+            self._relate(one, other, {d: d for d in axes})
+
     def _one_side(self, here: SSAValue, there: SSAValue, to: Mapping[int, int]) -> None:
         axes = self.axes(here)
         if len(axes) < 2:
@@ -193,7 +207,7 @@ class Merging:
         elif op.opcode.elementwise or op.opcode.name in SAME_AS_OPERAND:
             for operand in operands:
                 if sizes_of(operand):
-                    self._relate(result, operand, {d: d for d in range(len(sizes_of(result)))})
+                    self._relate_same(result, operand)
         else:
             for value in (result, *operands):
                 self.cut_all(value)
@@ -218,17 +232,17 @@ class Merging:
         rank = len(sizes_of(inputs[0]))
         kept = [d for d in range(rank) if d not in op.dimensions]
         for operand in inputs[1:]:
-            self._relate(inputs[0], operand, {d: d for d in range(rank)})
+            self._relate_same(inputs[0], operand)
         self._relate(op.output, inputs[0], dict(enumerate(kept)))
 
     def _part(self, op: Any) -> None:
-        self._relate(op.output, op.operand, {d: d for d in range(len(sizes_of(op.output)))})
+        self._relate_same(op.output, op.operand)
 
     def _iota(self, op: Any) -> None:
         self._cut_around(op.output, [op.iota_dimension], [op.iota_dimension])
 
     def _reverse(self, op: Any) -> None:
-        self._relate(op.output, op.operand, {d: d for d in range(len(sizes_of(op.output)))})
+        self._relate_same(op.output, op.operand)
         self._cut_around(op.output, op.dimensions, op.dimensions)
 
     def _slice(self, op: Any) -> None:

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from xdsl.passes import ModulePass
 
@@ -30,6 +30,8 @@ from mlirhlo.rewrites.registry import ALIASES
 
 if TYPE_CHECKING:
     from mlirhlo.rewrites.rules import RulePass
+
+PassT = TypeVar("PassT", bound=ModulePass)
 
 _ENTRY = re.compile(r"@(?P<id>\d+)|(?:(?P<pipeline>[^@/:]+)/)?(?P<name>[^@/:]+)(?::(?P<run>\d+))?")
 
@@ -143,7 +145,7 @@ class PassControl:
     false_change_is_error: bool = False
     """`--xla_unsupported_crash_on_hlo_pass_noop_change`."""
 
-    def fuelled(self, pass_: ModulePass) -> ModulePass:
+    def fuelled(self, pass_: PassT) -> PassT:
         """The pass with no more rewrites than are left to it.
 
         Raises `HloError` HLO0409 for a pass that does not count its rewrites.
@@ -159,7 +161,7 @@ class PassControl:
             )
         counting = cast("RulePass", pass_)
         limit = left if counting.fuel is None else min(left, counting.fuel)
-        return dataclasses.replace(counting, fuel=limit)
+        return cast(PassT, dataclasses.replace(counting, fuel=limit))
 
     def spent(self, name: str, before: int, trace: Trace) -> None:
         """Takes off what a pass did since its count of rewrites was `before`."""

@@ -53,10 +53,7 @@ class DefaultLayoutsPass(HloPass):
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Changes the types; whether any was another."""
         del trace
-        if module.is_scheduled or any(isinstance(op, BitcastOp) for op in module.instructions):
-            return False
-        types = {id(op.output.type): op.output.type for op in module.instructions}
-        if all(_default(type_) == type_ for type_ in types.values()):
+        if module.is_scheduled or not has_layouts(module) or module.candidates(BitcastOp):
             return False
         before = _written(module)
         result = module.program_layout.result
@@ -67,6 +64,16 @@ class DefaultLayoutsPass(HloPass):
                 _give(computation, _with_layouts(result, computation.root.shape))
         # Results that are transposed last may have been given back what they had.
         return _written(module) != before
+
+
+def has_layouts(module: HloModule) -> bool:
+    """Whether any array has its dimensions in another order than the default."""
+    return any(
+        leaf.layout is not None and leaf.layout.minor_to_major != tuple(range(leaf.rank))[::-1]
+        for type_ in module.known(HloModule.result_types)
+        for _, leaf in leaves(shape_of(type_))
+        if isinstance(leaf, ArrayShape)
+    )
 
 
 def _written(module: HloModule) -> list[tuple[type[Instruction], Attribute, tuple[int, ...]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -55,8 +56,8 @@ class History:
     """By pass, with its options: `changes` when it last found nothing to do."""
     facts: Facts = field(default_factory=dict[Any, Any])
     """What passes asked since the last change."""
-    kept: dict[Any, Any] = field(default_factory=dict[Any, Any])
-    """What passes keep for their next run; they see to it that it is still true then."""
+    kept: dict[Any, Any] | None = field(default_factory=dict[Any, Any])
+    """What passes keep for their next run; they see to it that it is still true then. None = nothing."""
 
     def is_idle(self, pass_: ModulePass) -> bool:
         """Whether the module is still as it was when the pass found nothing to do."""
@@ -173,7 +174,8 @@ def _run_all(
     for watcher in instrumentation:
         watcher.started(name, passes, module)
     for pass_ in passes:
-        if isinstance(pass_, PipelinePass):
+        is_pipeline = _is_pipeline(type(pass_))
+        if is_pipeline:
             control.filter.entered()
         elif not control.filter.admits(pass_.name):
             continue
@@ -183,13 +185,19 @@ def _run_all(
         changed = False
         if not spare or not history.is_idle(pass_):
             changed = _run_one(module, pass_, instrumentation, context, result)
-            if not isinstance(pass_, PipelinePass):
+            if not is_pipeline:
                 history.ran(pass_, changed)
         seconds = time.perf_counter() - start
         result.changed |= changed
         result.seconds.append((pass_.name, seconds))
         for watcher in instrumentation:
             watcher.after(pass_, module, changed, seconds)
+
+
+@functools.cache
+def _is_pipeline(kind: type[ModulePass]) -> bool:
+    """Asked three times a pass: of abstract classes, `isinstance` takes longer than many a pass."""
+    return issubclass(kind, PipelinePass)
 
 
 def _run_one(
@@ -201,7 +209,8 @@ def _run_one(
 ) -> bool:
     """Whether the pass changed anything; whether it says so truthfully is checked where asked for."""
     control = result.control
-    if isinstance(pass_, PipelinePass):
+    if _is_pipeline(type(pass_)):
+        assert isinstance(pass_, PipelinePass)
         return pass_.run_watched(module, instrumentation, context, result)
     if not isinstance(pass_, HloPass):
         pass_.apply(context or Context(), module)
@@ -209,11 +218,9 @@ def _run_one(
     checked = control.silent_change_is_error or control.false_change_is_error
     before = _fingerprint(module) if checked else ""
     done = rewrites(pass_.name, result.trace) if control.fuel else 0
-    fuelled = control.fuelled(pass_)
-    assert isinstance(fuelled, HloPass)
     with paused_gc():
         view = HloModule(module, result.history.facts, result.history.kept)
-        changed = fuelled.run(view, result.trace)
+        changed = control.fuelled(pass_).run(view, result.trace)
     control.spent(pass_.name, done, result.trace)
     if checked:
         differs = _fingerprint(module) != before

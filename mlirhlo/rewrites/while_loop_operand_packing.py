@@ -8,7 +8,7 @@ from math import prod
 from mlirhlo.dialects.hlo.attributes.base import integers
 from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import DotOp, GetTupleElementOp, ParameterOp
+from mlirhlo.dialects.hlo.ops import DotOp, GetTupleElementOp, ParameterOp, WhileOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.rewrites.algsimp.common import sized
 from mlirhlo.rewrites.passes import HloPass, Trace
@@ -47,10 +47,13 @@ class WhileLoopOperandPackingPass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Lays out; whether anything was."""
+        loops = module.candidates(WhileOp)
+        if not loops:
+            return False
         computations = module.by_name()
         calls = count_calls(module)
         changed = False
-        for op in tuple(module.instructions):
+        for op in loops:
             loop = understood(op, computations, calls)
             if loop is None:
                 continue

@@ -293,13 +293,17 @@ class HloModule:
         """The `candidates` that may call computations."""
         return self.candidates(*_calling_classes())
 
-    def result_shapes(self) -> frozenset[Shape]:
-        """Shapes of all instructions; ask it through `known`."""
-        # Few types are many values': each is looked at once.
+    def result_types(self) -> list[Attribute]:
+        """Types of all instructions, each object once; ask it through `known`."""
         listed = self.known(Listing.of).instructions
         results = chain.from_iterable(map(attrgetter("results"), listed))
         types: list[Attribute] = list(map(attrgetter("_type"), results))
-        return frozenset(map(shape_of, dict(zip(map(id, types), types, strict=True)).values()))
+        return list(dict(zip(map(id, types), types, strict=True)).values())
+
+    def result_shapes(self) -> frozenset[Shape]:
+        """Shapes of all instructions; ask it through `known`."""
+        # Few types are many values': each is looked at once.
+        return frozenset(map(shape_of, self.known(HloModule.result_types)))
 
     def fused_computations(self) -> frozenset[str]:
         """Names of the computations that fusions run, where it is asked through `known`, as the module was."""

@@ -103,6 +103,10 @@ class ArrayShape:
     )
     _text: list[str] = field(default_factory=list[str], init=False, repr=False, compare=False)
 
+    def __hash__(self) -> int:
+        # By what mostly differs: that of a dataclass asks its layout and element type for theirs.
+        return hash((self.element_type.name, self.dimensions))
+
     @property
     def rank(self) -> int:
         """Number of dimensions."""

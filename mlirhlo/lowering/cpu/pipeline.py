@@ -15,8 +15,6 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.shapes import ArrayShape, leaves
-from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.mosaic.kernel_expander import MosaicKernelExpanderPass
 from mlirhlo.rewrites.algsimp import AlgebraicSimplifierPass
 from mlirhlo.rewrites.batchnorm_expander import BatchNormExpanderPass
@@ -28,12 +26,12 @@ from mlirhlo.rewrites.cse import CsePass
 from mlirhlo.rewrites.custom_call_expander import CustomCallExpanderPass
 from mlirhlo.rewrites.dce import DcePass
 from mlirhlo.rewrites.declared_types import DeclaredTypesPass
-from mlirhlo.rewrites.default_layouts import DefaultLayoutsPass
+from mlirhlo.rewrites.default_layouts import DefaultLayoutsPass, has_layouts
 from mlirhlo.rewrites.defuser import DefuserPass
 from mlirhlo.rewrites.dynamic_padder import DynamicPadderPass
 from mlirhlo.rewrites.fusion import FusionPass
 from mlirhlo.rewrites.passes import HloPass, Trace
-from mlirhlo.rewrites.pipeline import Instrumentation, run_pipeline
+from mlirhlo.rewrites.pipeline import History, Instrumentation, run_pipeline
 from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
 from mlirhlo.rewrites.while_loop_operand_packing import WhileLoopOperandPackingPass
 from mlirhlo.rewrites.while_loop_trip_count_annotator import WhileLoopTripCountAnnotatorPass
@@ -114,17 +112,11 @@ def optimize_in_place(
     trace: Trace | None = None,
 ) -> None:
     """What `optimize` does, to the module itself."""
-    DefaultLayoutsPass().run(HloModule(module), Trace())
-    chosen = passes(has_layouts=has_layouts(HloModule(module)))
-    run_pipeline(module, [p for p in chosen if wanted(p.name)], watchers, name=NAME, trace=trace)
-
-
-def has_layouts(module: HloModule) -> bool:
-    """Whether any array has its dimensions in another order than the default."""
-    types = {id(op.output.type): op.output.type for op in module.instructions}.values()
-    return any(
-        leaf.layout is not None and leaf.layout.minor_to_major != tuple(range(leaf.rank))[::-1]
-        for type_ in types
-        for _, leaf in leaves(shape_of(type_))
-        if isinstance(leaf, ArrayShape)
-    )
+    history = History(kept=None)  # none that keeps anything comes again
+    view = HloModule(module, history.facts)
+    if laid_out := has_layouts(view):
+        DefaultLayoutsPass().run(view, Trace())
+        history.facts.clear()
+        laid_out = has_layouts(view)
+    chosen = [p for p in passes(has_layouts=laid_out) if wanted(p.name)]
+    run_pipeline(module, chosen, watchers, name=NAME, trace=trace, history=history)

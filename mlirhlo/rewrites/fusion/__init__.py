@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from mlirhlo.analysis.call_graph import call_graph_of
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import AsyncStartOp, ComputationOp
+from mlirhlo.dialects.hlo.ops import AsyncStartOp, ComputationOp, FusionOp
 from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.rewrites.defuser import drop_uncalled
 from mlirhlo.rewrites.fusion.building import Builder
@@ -64,6 +64,8 @@ class FusionPass(HloPass):
         builder = Builder(module)
         changed = False
         fuel = self.fuel
+        # Where nothing is fused yet, it is not asked what little there may be left to fuse.
+        is_fused = bool(module.candidates(FusionOp))
 
         def planner_of(computation: ComputationOp) -> Planner:
             return Planner(
@@ -77,7 +79,7 @@ class FusionPass(HloPass):
 
         for computation in module.known(running):
             roles: Roles = {}
-            if trace.remarks is None:
+            if is_fused and trace.remarks is None:
                 met = meeting(computation, roles, moves=self.moves, siblings=self.multi_output)
                 if _is_small_part(met, computation):
                     nodes = graph_of(computation, moves=self.moves, among=met, roles=roles)

@@ -56,7 +56,8 @@ def _flag_words(given: Attribute) -> str:
 def _two(opcode: str) -> Writer:
     def write(f: FunctionText, op: Operation) -> str:
         lhs, rhs = operands_of(op)
-        return f"{opcode} {_flags(f, op)}{f.typed(lhs)}, {f.ref(rhs)}"
+        other = f.names.get(rhs) or f.ref(rhs)
+        return f"{opcode} {_flags(f, op) if op.properties else ''}{f.typed(lhs)}, {other}"
 
     return write
 
@@ -118,13 +119,14 @@ def _store(f: FunctionText, op: Operation) -> str:
 
 
 def _gep(f: FunctionText, op: Operation) -> str:
-    element = f.printer.type(op.properties["elem_type"])
+    properties = op.properties
+    element = f.printer.type(properties["elem_type"])
     pointer, *values = map(f.typed, operands_of(op))
-    indices = ints(op.properties["rawConstantIndices"])
+    indices = ints(properties["rawConstantIndices"])
     if len(indices) > len(values):
         rest = iter(values)
         values = [next(rest) if c == GEP_USE_SSA_VAL else f"i32 {c}" for c in indices]
-    inbounds = "inbounds " if "inbounds" in op.properties else ""
+    inbounds = "inbounds " if "inbounds" in properties else ""
     return f"getelementptr {inbounds}{', '.join([element, pointer, *values])}"
 
 

@@ -38,7 +38,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.attributes.base import ints
 from mlirhlo.dialects.llvm import LLVMX86AMXType
-from mlirhlo.dialects.quick import ops_of
+from mlirhlo.dialects.quick import jumps_to, operands_of, ops_of
 from mlirhlo.lowering.intrinsics import OVERLOADED, mangled
 from mlirhlo.lowering.llvm_instructions import WRITERS
 from mlirhlo.lowering.llvm_spelling import bytes_text, float_text, symbol
@@ -229,8 +229,9 @@ class FunctionText:
     def __init__(self, printer: ModuleText, op: FuncOp) -> None:
         self.printer = printer
         self.op = op
-        self.names: dict[int, str] = {}
-        """Of values, by identity."""
+        self.names: dict[SSAValue, str] = {}
+        self.words: dict[SSAValue, str] = {}
+        """Names after their types."""
         self.blocks: dict[Block, str] = {}
         self.lines: list[str] = []
         self.count = 0
@@ -249,7 +250,7 @@ class FunctionText:
                 words += _argument_attributes(given[at].data)
             if blocks:
                 argument = blocks[0].args[at]
-                self.names[id(argument)] = f"%a{at}"
+                self.names[argument] = f"%a{at}"
                 words.append(f"%a{at}")
             arguments.append(" ".join(words))
         if not blocks:
@@ -263,13 +264,12 @@ class FunctionText:
             self.blocks[block] = f"b{at}"
             if at:
                 for argument in block.args:
-                    self.names[id(argument)] = self.fresh()
+                    self.names[argument] = self.fresh()
         for at, block in enumerate(blocks):
             self.lines.append(f"b{at}:")
-            if at:
+            if at and block.args:
                 self.phis(block)
-            for inner in ops_of(block):
-                self.instruction(inner)
+            self.instructions(block)
         body = "\n".join(self.lines)
         head = f"define {linkage}{result} @{symbol(name)}({', '.join(arguments)}){group}"
         return f"{head} {{\n{body}\n}}"
@@ -280,20 +280,24 @@ class FunctionText:
 
     def ref(self, value: SSAValue) -> str:
         """How a value is written as an operand, without its type."""
-        text = self.names.get(id(value))
+        text = self.names.get(value)
         if text is None:
             assert type(value) is OpResult
             owner = value.op
             # Only phis read what a later line defines.
             text = self.inline(owner) if owner.name in _INLINE else self.fresh()
-            self.names[id(value)] = text
+            self.names[value] = text
         return text
 
     def typed(self, value: SSAValue) -> str:
         """A value after its type."""
-        type_ = value.type
-        spelled = self.printer.types.get(id(type_)) or self.printer.type(type_)
-        return f"{spelled} {self.names.get(id(value)) or self.ref(value)}"
+        text = self.words.get(value)
+        if text is None:
+            type_ = value.type
+            spelled = self.printer.types.get(id(type_)) or self.printer.type(type_)
+            name = self.names.get(value) or self.ref(value)
+            text = self.words[value] = f"{spelled} {name}"
+        return text
 
     def inline(self, op: Operation) -> str:
         """Constants and addresses have no line of their own."""
@@ -312,33 +316,42 @@ class FunctionText:
         raise _refused(op)
 
     def phis(self, block: Block) -> None:
-        if not block.args:
-            return
-        incoming: list[tuple[str, Sequence[SSAValue]]] = []
-        for use in block.uses:
-            jump = use.operation
+        sources: list[str] = []
+        passed: list[Sequence[SSAValue]] = []
+        for jump, index in jumps_to(block):
             source = jump.parent
             assert source is not None
-            incoming.append((self.blocks[source], _passed(jump, use.index)))
-        for at, argument in enumerate(block.args):
-            pairs = ", ".join(f"[ {self.ref(v[at])}, %{source} ]" for source, v in incoming)
+            sources.append(self.blocks[source])
+            passed.append(_passed(jump, index))
+        names = self.names
+        for argument, *values in zip(block.args, *passed, strict=True):
+            pairs = ", ".join(
+                [
+                    f"[ {names.get(value) or self.ref(value)}, %{source} ]"
+                    for value, source in zip(values, sources, strict=True)
+                ]
+            )
             type_ = self.printer.type(argument.type)
-            self.lines.append(f"  {self.names[id(argument)]} = phi {type_} {pairs}")
+            self.lines.append(f"  {names[argument]} = phi {type_} {pairs}")
 
-    def instruction(self, op: Operation) -> None:
-        write = WRITERS.get(op.name)
-        if write is None:
-            if op.name in _INLINE:
-                return
-            raise _refused(op)
-        text = write(self, op)
-        for result in op.results:
-            # A forward reference of a phi may have named it already.
-            name = self.names.get(id(result))
-            if name is None:
-                name = self.names[id(result)] = self.fresh()
-            text = f"{name} = {text}"
-        self.lines.append(f"  {text}")
+    def instructions(self, block: Block) -> None:
+        """Those of a block after its phis."""
+        names, lines = self.names, self.lines
+        for op in ops_of(block):
+            write = WRITERS.get(op.name)
+            if write is None:
+                if op.name in _INLINE:
+                    continue
+                raise _refused(op)
+            text = write(self, op)
+            for result in op.results:
+                # A forward reference of a phi may have named it already.
+                name = names.get(result)
+                if name is None:
+                    self.count += 1  # `fresh`, without a call
+                    name = names[result] = f"%v{self.count}"
+                text = f"{name} = {text}"
+            lines.append(f"  {text}")
 
     def call(self, name: str, op: Operation, operands: Sequence[SSAValue], flags: str = "") -> str:
         """A call of an intrinsic, which is declared on the way."""
@@ -384,8 +397,9 @@ def _function_attributes(op: FuncOp) -> str:
 
 def _passed(jump: Operation, index: int) -> Sequence[SSAValue]:
     """The operands a jump passes to its successor number `index`."""
+    operands = tuple(operands_of(jump))
     if jump.name == "llvm.br":
-        return jump.operands
+        return operands
     sizes = ints(jump.properties["operandSegmentSizes"])
     start = sizes[0] + sum(sizes[1 : 1 + index])
-    return jump.operands[start : start + sizes[1 + index]]
+    return operands[start : start + sizes[1 + index]]

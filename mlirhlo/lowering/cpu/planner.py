@@ -119,6 +119,8 @@ class _Planner:
         self.orders: dict[ComputationOp, Sequence[Instruction]] = {}
         self.names: dict[object, list[str]] = {}
         """Kernels by what they compute."""
+        self.alone: dict[object, tuple[Instruction, list[str]] | None] = {}
+        """The only kernel there is so far of a class and shape, of which nobody asked yet what it computes."""
         self.buffers: list[Buffer] = []
         self.constants: list[Buffer] = []
         self.literals: dict[SSAValue, Tree] = {}
@@ -370,8 +372,7 @@ class _Planner:
         result = self._new(op.shape)
         reads = [leaf for v in op.inputs for leaf in leaves(trees[v])]
         writes = list(leaves(result))
-        key = kernel_key(op, self.computations)
-        names = self.names.setdefault(key, [])  # which hashes the key once
+        names = self._names(op)
         if names:
             (name,) = names
         else:
@@ -393,6 +394,18 @@ class _Planner:
             writes.append(self._workspace(room.value.data))
         steps.append(Kernel(name, reads, writes))
         return result
+
+    def _names(self, op: Instruction) -> list[str]:
+        """The kernel that computes what an instruction does, if there is one already: to be filled in."""
+        # Most kernels of small modules are the only ones of their shape: what they compute is not described.
+        outline, mine = (type(op), op.shape), list[str]()
+        if outline not in self.alone:
+            self.alone[outline] = op, mine
+            return mine
+        if (first := self.alone[outline]) is not None:
+            self.alone[outline] = None
+            self.names[kernel_key(first[0], self.computations)] = first[1]
+        return self.names.setdefault(kernel_key(op, self.computations), mine)
 
     def _workspace(self, size_bytes: int) -> Buffer:
         shape = ArrayShape(PRIMITIVE_TYPES["u8"], (size_bytes,))

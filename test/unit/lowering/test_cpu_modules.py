@@ -119,6 +119,28 @@ ENTRY e {
     assert same(compiled(module)(x), x**4)
 
 
+def test_a_kernel_is_shared_with_the_first_of_several_of_its_shape() -> None:
+    module = mlirhlo.parse("""HloModule shared
+f { p = f32[9] parameter(0)
+  ROOT r = f32[9] multiply(p, p) }
+g { p = f32[9] parameter(0)
+  ROOT r = f32[9] add(p, p) }
+h { p = f32[9] parameter(0)
+  ROOT r = f32[9] multiply(p, p) }
+ENTRY e {
+  x = f32[9] parameter(0)
+  a = f32[9] fusion(x), kind=kLoop, calls=f
+  b = f32[9] fusion(a), kind=kLoop, calls=g
+  c = f32[9] fusion(b), kind=kLoop, calls=h
+  ROOT d = f32[9] fusion(c), kind=kLoop, calls=g
+}
+""")
+    lowered = lower(module.op, wanted=lambda name: name not in ("defuser", "fusion"))
+    assert len(lowered.plan.kernels) == 2
+    x = np.arange(9, dtype="f4")
+    assert same(compiled(module)(x), module(x))
+
+
 def test_temporaries_share_memory() -> None:
     lines = ["  x0 = f32[1024] parameter(0)"]
     for n in range(20):  # the barriers keep it from being one kernel

@@ -10,12 +10,13 @@ from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.build import create
 from mlirhlo.dialects.hlo.element_types import Kind, PrimitiveType
-from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.module import HloModule, Listing, holder
 from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops import ConvertOp, GetTupleElementOp, TupleOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of, type_of
+from mlirhlo.dialects.quick import operands_of
 from mlirhlo.interp.mixed_types import CHANGES_TYPE, KEEPS_TYPE, SECOND
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
@@ -42,19 +43,33 @@ class DeclaredTypesPass(HloPass):
         del trace
         names: NameUniquer | None = None
         changed = False
-        for computation in module.computations:
-            for op in tuple(computation.instructions):
-                data = _data_operands(op)
-                if not data or _fits(op, data):
-                    continue
-                if names is None:
-                    names = NameUniquer(
-                        n for other in module.instructions if (n := other.instruction_name)
-                    )
-                _split(op, data, names)
-                computation.properties.pop("storage_order", None)
-                changed = True
+        for op in _of_several_types(module):
+            data = _data_operands(op)
+            if not data or _fits(op, data):
+                continue
+            if names is None:
+                names = NameUniquer(
+                    n for other in module.instructions if (n := other.instruction_name)
+                )
+            holder(op).properties.pop("storage_order", None)
+            _split(op, data, names)
+            changed = True
         return changed
+
+
+def _of_several_types(module: HloModule) -> list[Instruction]:
+    """Instructions whose operands and result are not all arrays of one element type."""
+    names: dict[int, str] = {}
+    for type_ in module.known(HloModule.result_types):
+        element = _element(shape_of(type_))
+        names[id(type_)] = "" if element is None else element.name
+    found: list[Instruction] = []
+    for op in module.known(Listing.of).instructions:
+        if operands := operands_of(op):
+            there = {names[id(value.type)] for value in (*operands, *op.results)}
+            if len(there) > 1 or "" in there:
+                found.append(op)
+    return found
 
 
 def _data_operands(op: Instruction) -> Sequence[int]:

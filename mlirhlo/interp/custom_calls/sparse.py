@@ -133,9 +133,11 @@ for _vendor in ("cu", "hip"):
 
 @computes("cpu_csr_sparse_dense_ffi")
 def csr_times_dense(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
-    """A CSR matrix times a vector or a matrix."""
-    shape = (len(inputs[2]) - 1, inputs[3].shape[0])
-    return _results(op, np.matmul(_matrix("csr", inputs, shape), widened(inputs[3])))
+    """A CSR matrix times a vector or a matrix; where rows begin stands before the columns here."""
+    values, begins, columns, other = inputs
+    shape = (len(begins) - 1, other.shape[0])
+    matrix = _matrix("csr", (values, columns, begins), shape)
+    return _results(op, np.matmul(matrix, widened(other)))
 
 
 @computes("cusolver_csrlsvqr_ffi", "hipsolver_csrlsvqr_ffi")

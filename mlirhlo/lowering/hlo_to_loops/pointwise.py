@@ -6,24 +6,26 @@ front of it. The first dimensions, or pieces of the only one, run in parallel.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from math import gcd, prod
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
-from mlirhlo.lowering.builder import Index
+from mlirhlo.lowering.builder import INDEX, Index
 from mlirhlo.lowering.hlo_to_loops.asking import GatheredLines
 from mlirhlo.lowering.hlo_to_loops.cuts import Region, regions
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
-from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
-from mlirhlo.lowering.hlo_to_loops.merging import sizes_of
+from mlirhlo.lowering.hlo_to_loops.kernel_frame import LINE_BYTES, Frame
+from mlirhlo.lowering.hlo_to_loops.merging import arrays_in, sizes_of
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 from mlirhlo.lowering.hlo_to_loops.symbols import reads_of
 
 _FEWEST = 4
 """A shorter last dimension is not worth a vector."""
+_LEAST_LED = 32
+"""Vectors of a line of results that is worth a start at a line of the caches."""
 _ROUNDS = 64
 """Rounds that are enough to give every thread its share."""
 _SMALL_BYTES = 1 << 18
@@ -80,6 +82,21 @@ class _Pointwise:
             self.lanes = width if width.bit_count() == 1 else frame.lanes
         self.streams: dict[int, SSAValue] = {}
         self.far = self.far_operands()
+        self.is_led = self._is_led()
+
+    def _is_led(self) -> bool:
+        """Whether the only result is one that no cache holds, whose lines begin anywhere in those of the
+        caches."""
+        frame, (number, *others) = self.frame, self.numbers
+        output = frame.outputs[number]
+        return (
+            not others
+            and len(self.region) > 1
+            and frame.is_far(output)
+            and not frame.is_streamed(number)
+            and self.lanes * frame.byte_size(output) == LINE_BYTES
+            and not arrays_in(output)[0].element_type.is_complex
+        )
 
     def far_operands(self) -> Sequence[tuple[SSAValue, int]]:
         """Operands read at the results' own places, too big for the caches, and how many elements ahead
@@ -200,6 +217,10 @@ class _Pointwise:
         low = self.region[-1][0]
         return Coordinate(index, 1, None, gcd(low, self.lanes), self.region[-1])
 
+    def anywhere(self, index: Index) -> Coordinate:
+        """Neighbours along the last dimension, from any index on."""
+        return Coordinate(index, 1, None, 1, self.region[-1])
+
     def pieces(self, first: int, last: int) -> None:
         """The only dimension."""
         b, frame = self.b, self.frame
@@ -223,27 +244,60 @@ class _Pointwise:
             with self.b.loop(low, high) as i:
                 self.element(e.scope(), [*place, Coordinate(i, 0, None, 1, (low, high))])
             return
+        if self.is_led and high - low >= _LEAST_LED * self.lanes:
+            self.led(e, place, low, high)
+            return
         whole = high - (high - low) % self.lanes
         if low < whole:
             self.vectors(e, place, low, whole)
         self.rest(e, place, whole, high)
 
-    def vectors(self, e: Elements, place: Sequence[Coordinate], low: Index, high: Index) -> None:
+    def led(self, e: Elements, place: Sequence[Coordinate], low: int, high: int) -> None:
+        """The last dimension where it begins anywhere in a line of the caches: whole ones go past them,
+        what is in front of the first and behind the last does not."""
+        b, (number,), lanes = self.b, self.numbers, self.lanes
+        before, streams = self.frame.lead(number)
+        at: Index = low
+        sizes = sizes_of(self.frame.outputs[number])
+        for d, c in enumerate(place):
+            at = b.add(at, b.mul(c.base, prod(sizes[d + 1 :])))
+        lead = b.andi(b.index(b.sub(before, at)), b.constant(lanes - 1, INDEX))
+        first = b.add(low, lead)
+        rest = b.rem(b.sub(high, first), lanes)
+        self.part(e, [*place, self.anywhere(low)], lead)
+        self.streams = streams
+        self.vectors(e, place, first, b.sub(high, rest), self.anywhere)
+        self.streams = {}
+        self.part(e, [*place, self.anywhere(b.sub(high, rest))], rest)
+
+    def vectors(
+        self,
+        e: Elements,
+        place: Sequence[Coordinate],
+        low: Index,
+        high: Index,
+        along: Callable[[Index], Coordinate] | None = None,
+    ) -> None:
         """Whole vectors."""
         gathered = GatheredLines.of(self.frame, self.numbers, place, self.region)
         with self.b.loop(low, high, self.lanes) as i:
+            here = (along or self.along)(i)
             for value, distance in self.far:
                 ahead = self.b.add(i, distance)
                 self.frame.prefetch(value, [*[c.base for c in place], ahead])
             if gathered is not None:
-                gathered.ask_for(self.along(i))
-            self.element(e.scope(), [*place, self.along(i)])
+                gathered.ask_for(here)
+            self.element(e.scope(), [*place, here])
 
     def rest(self, e: Elements, place: Sequence[Coordinate], low: int, high: int) -> None:
         """Less than a vector."""
         if low < high:
-            mask = self.b.mask(self.b.index(high - low), self.lanes)
-            self.element(e.scope(Places(self.b, self.lanes, mask)), [*place, self.along(low)])
+            self.part(e, [*place, self.along(low)], high - low)
+
+    def part(self, e: Elements, place: Sequence[Coordinate], count: Index) -> None:
+        """The first elements of a vector."""
+        mask = self.b.mask(self.b.index(count), self.lanes)
+        self.element(e.scope(Places(self.b, self.lanes, mask)), place)
 
     def element(self, e: Elements, place: Sequence[Coordinate]) -> None:
         """An element of each result, or a vector of them; all are computed before any is stored."""

@@ -193,6 +193,12 @@ STREAMED = {
     "turned": "f32[64,48] transpose(f32[48,64] x), dimensions={1,0}",
     "turned, with edges": "f32[2,70,64] transpose(f32[2,64,70] x), dimensions={0,2,1}",
     "narrow": "bf16[4,64] add(bf16[4,64] x, bf16[4,64] y)",
+    # Lines that begin anywhere in those of the caches.
+    "odd": "f32[5,1023] slice(f32[6,1100] x), slice={[1:6],[7:1030]}",
+    "odd, with edges": "s32[5,1607] concatenate(s32[5,1060] x, s32[5,547] y), dimensions={1}",
+    "odd, padded": "f32[2,3,601] pad(f32[2,3,590] x, f32[] y), padding=0_0x0_0x4_7",
+    "odd, turned": "f32[5,6,601] transpose(f32[6,5,601] x), dimensions={1,0,2}",
+    "odd, spread": "f32[3,5,700] broadcast(f32[3,700] x), dimensions={0,2}",
 }
 
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import re
 
-_OPCODES = re.compile(r"^  (?:%\w+ = )?(\w+)", re.MULTILINE)
-_INTRINSICS = re.compile(r"^declare .*@llvm\.([\w.]+)\.\w+\(", re.MULTILINE)
+_OPCODES = re.compile(r"\n  (?:%\w+ = )?(\w+)")
+_INTRINSICS = re.compile(r"\ndeclare .*@llvm\.([\w.]+)\.\w+\(")
 """Without the types they are declared for."""
 
-_OF_MASKS = re.compile(
-    r"^  (?!%\w+ = (?:and|or|xor|phi|call|select <(?:8|16) x i1> [^,]+, <\d+ x (?!i1)))[^\n]* x i1>"
-    r"|<(?!8 x i1>|16 x i1>)\d+ x i1>",
-    re.MULTILINE,
+_MASK = " x i1>"
+_WHOLE_MASKS = re.compile(
+    r"(?!  )|  %\w+ = (?:(?:and|or|xor|phi|call) |select <(?:8|16) x i1> [^,]+, <\d+ x (?!i1))"
 )
-"""Masks other than those of whole vectors, or in other places than masks belong."""
+"""Lines in which masks of whole vectors belong: of these, and those that are no instructions."""
+_OTHER_MASKS = re.compile(r"<(?!8 x i1>|16 x i1>)\d+ x i1>")
 
 _PLAIN = frozenset(
     {
@@ -45,7 +45,18 @@ def gains_by_combining(text: str) -> bool:
     """Whether combining may gain something for LLVM assembly as `print_llvm` writes it."""
     return (
         any(narrow in text for narrow in _NARROW)  # which is found soonest
-        or not _PLAIN_CALLS.issuperset(_INTRINSICS.findall(text))
+        or not _PLAIN_CALLS.issuperset(_INTRINSICS.findall(text, text.find("\ndeclare ")))
         or not _PLAIN.issuperset(_OPCODES.findall(text))
-        or _OF_MASKS.search(text) is not None
+        or _has_odd_masks(text)
     )
+
+
+def _has_odd_masks(text: str) -> bool:
+    """Whether there are masks other than those of whole vectors, or in other places than masks belong."""
+    end = 0
+    while (at := text.find(_MASK, end)) >= 0:
+        start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+        end = end if end >= 0 else len(text)
+        if not _WHOLE_MASKS.match(text, start, end) or _OTHER_MASKS.search(text, start, end):
+            return True
+    return False

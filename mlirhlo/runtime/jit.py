@@ -107,14 +107,32 @@ _OPTIONS = {
 }
 """What LLVM leaves out: four tenths of its time, for code that is no slower (`benchmarks/cpu.py`). The passes of the
 second group change no instruction of the kernels there but the order of a few."""
+_OF_PLAIN = {
+    "combiner-disabled": "true",
+    "disable-copyprop": "true",  # it saves a move here and there
+    "disable-x86-domain-reassignment": "true",
+    "x86-machine-combiner": "false",  # it reorders the sums of some addresses
+    "x86-tile-ra": "false",
+}
+"""What finds next to nothing in assembly that gains nothing by combining."""
 _NEWEST = 22
 """The last LLVM that is known to have them all."""
 _COMBINING = 22
 """The first LLVM that can leave out combining."""
 _OPPOSITE = {"true": "false", "false": "true"}
-_OUR_OPTIONS = tuple(f"-{option}={value}" for option, value in _OPTIONS.items())
-_UNCOMBINED = (*_OUR_OPTIONS, "-combiner-disabled=true")
-_DEFAULTS = tuple(f"-{option}={_OPPOSITE[value]}" for option, value in _OPTIONS.items())
+
+
+def _spelled(options: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"-{option}={value}" for option, value in options.items())
+
+
+def _defaults(options: Mapping[str, str]) -> tuple[str, ...]:
+    return _spelled({option: _OPPOSITE[value] for option, value in options.items()})
+
+
+_OF_ALL = _spelled(_OPTIONS), _defaults(_OPTIONS)
+_OF_ALL_PLAIN = _spelled(_OPTIONS | _OF_PLAIN), _defaults(_OPTIONS | _OF_PLAIN)
+"""For this assembly, and afterwards."""
 
 
 @functools.cache
@@ -157,11 +175,12 @@ def _compiling(text: str, cpu: Cpu) -> Generator[None]:
     with _lock:
         can = _binding().llvm_version_info[0] >= _COMBINING and "+avx512vl" in cpu.features
         is_plain = can and not gains_by_combining(text)
-        _set(_UNCOMBINED if is_plain else _OUR_OPTIONS)
+        ours, defaults = _OF_ALL_PLAIN if is_plain else _OF_ALL
+        _set(ours)
         try:
             yield
         finally:
-            _set((*_DEFAULTS, "-combiner-disabled=false") if is_plain else _DEFAULTS)
+            _set(defaults)
 
 
 def compile_object(text: str, cpu: Cpu | None = None, level: int = 2) -> bytes:

@@ -82,14 +82,14 @@ before = plain()
 ours = jit.compile_assembly(text)
 assert plain() == before, "the options have stayed"
 assert ours != before, "this loop tells nothing"
-for options in (jit._OUR_OPTIONS, jit._DEFAULTS):
+for options in (*jit._OF_ALL, *jit._OF_ALL_PLAIN):
     path = jit._options_file(options)
     if path is not None:
         number = int(path.rpartition("/")[2])
         os.dup2(os.open(os.devnull, os.O_RDONLY), number)
 assert jit.compile_assembly(text) == ours, "without the file"
 assert plain() == before
-for options in (jit._OUR_OPTIONS, jit._DEFAULTS):
+for options in (*jit._OF_ALL, *jit._OF_ALL_PLAIN):
     if path is not None:
         os.close(int(jit._options_file(options).rpartition("/")[2]))
 assert jit.compile_assembly(text) == ours, "with the file closed"

@@ -168,9 +168,14 @@ class Packer:
                 return
             with b.loop(0, vectors) as v:
                 moved = b.mul(v, lanes)
-                place, left = b.add(first, moved), b.sub(count, moved)
+                # A vector may lie beyond the last place as a whole: it reads that one, too.
+                last = b.integer(xarith.MaxSIOp, b.index(b.sub(count, 1)), b.index(0))
+                places = [
+                    b.add(first, b.integer(xarith.MinSIOp, b.index(b.add(moved, lane)), last))
+                    for lane in range(lanes)
+                ]
                 at = b.add(start, moved)
-                self._turned(reader, before, target, at, axis, place, left, stride, span)
+                self._turned(reader, before, target, at, axis, places, stride, span)
 
         self._around(span, whole, self.reader)
 
@@ -234,18 +239,13 @@ class Packer:
         target: SSAValue,
         start: Index,
         axis: int,
-        first: Index,
-        count: Index,
+        places: Sequence[Index],
         stride: int,
         span: Span,
     ) -> None:
-        """Squares of units, read along the depth."""
+        """Squares of units of these places, read along the depth."""
         b, lanes = self.b, self.lanes
-        last = b.integer(xarith.MaxSIOp, b.index(b.sub(count, 1)), b.index(0))
-        rows = [
-            reader.at({axis: b.add(first, b.integer(xarith.MinSIOp, b.index(lane), last))})
-            for lane in range(lanes)
-        ]
+        rows = [reader.at({axis: place}) for place in places]
         with b.loop(0, span.unit_count, lanes) as u:
             square = [self._along(row, b.add(span.unit, u))[0] for row in rows]
             at = b.add(start, b.mul(b.add(before, u), stride))

@@ -68,9 +68,9 @@ class Checks:
                 continue
             doing = "write" if is_write else "read"
             if flight.target.memory is memory and overlap(view, root(flight.target)):
-                raise race(flight.op, "the copy that writes there", op, doing, memory.name)
+                raise race(flight, "the copy that writes there", op, doing, memory.name)
             if is_write and flight.source.memory is memory and overlap(view, root(flight.source)):
-                raise race(flight.op, "the copy that reads there", op, doing, memory.name)
+                raise race(flight, "the copy that reads there", op, doing, memory.name)
         if core.has_peers:
             doing = "write" if is_write else "read"
             self._touch(
@@ -97,7 +97,7 @@ class Checks:
                     and ref.memory is memory
                     and overlap(view, root(ref))
                 ):
-                    raise race(flight.op, "the copy there", op, what, memory.name)
+                    raise race(flight, "the copy there", op, what, memory.name)
         self._touch(memory, touch, what)
 
     def _touch(self, memory: Memory, touch: Touch, doing: str) -> None:
@@ -128,11 +128,9 @@ class Checks:
                 if other.number in flight.clock:
                     continue
                 if other.target.memory is memory and overlap(view, root(other.target)):
-                    raise race(
-                        other.op, "the copy that writes there", flight.op, doing, memory.name
-                    )
+                    raise race(other, "the copy that writes there", flight.op, doing, memory.name)
                 if is_write and other.source.memory is memory and overlap(view, root(other.source)):
-                    raise race(other.op, "the copy that reads there", flight.op, doing, memory.name)
+                    raise race(other, "the copy that reads there", flight.op, doing, memory.name)
             for touch in memory.touches.values():
                 if not is_write and not touch.is_write:
                     continue
@@ -158,11 +156,13 @@ class Checks:
         raise HloError(
             Diagnostic(
                 "HLO0731",
-                f"{len(places)} of {part.size} elements read from {memory.name} were never written, "
-                f"the first at {[int(i) for i in places[0]]} of what is read",
+                f"{len(places)} of {part.size} elements read from {memory.name} were never written"
+                f"{memory.since}, the first at {[int(i) for i in places[0]]} of what is read",
                 place_of(op),
                 notes,
-                help="write it first (an accumulator: in the first step of the grid), or wait for "
+                help="write it in each of them, or call the dimension arbitrary"
+                if memory.since
+                else "write it first (an accumulator: in the first step of the grid), or wait for "
                 "the copy that fills it",
             )
         )

@@ -52,6 +52,8 @@ class Flight:
     is_done: bool = False
     transfer: Transfer | None = None
     """Its modelled time."""
+    waits: list[Operation] = field(default_factory=list["Operation"])
+    """Who took what its end adds to a semaphore, while another copy might have added it."""
 
     @property
     def ends(self) -> tuple[Any, Any]:
@@ -90,6 +92,8 @@ class Memory:
     written: Array | None = None
     """Which elements somebody wrote; None once all are."""
     missing: int = 0
+    since: str = ""
+    """When somebody should have, if not at any time."""
     flights: list[Flight] = field(default_factory=list["Flight"])
     """Copies from or to it that its core has not seen done."""
     touches: dict[Any, Touch] = field(default_factory=dict["Any", "Touch"])
@@ -149,15 +153,30 @@ def overlap(one: Array, other: Array) -> bool:
         return True
 
 
-def race(first: Operation, what: str, second: Operation, doing: str, name: str) -> HloError:
+def race(
+    first: Operation | Flight, what: str, second: Operation, doing: str, name: str
+) -> HloError:
     """HLO0730, with the places of both."""
+    waits: list[Operation] = []
+    if isinstance(first, Flight):
+        waits = first.waits
+        first = first.op
+    help_ = "wait for the copy's semaphore between them"
+    if waits:
+        help_ = "give each copy a semaphore of its own, or wait for all of them before"
     return HloError(
         Diagnostic(
             "HLO0730",
             f"a race in {name}: {doing if doing.startswith('the ') else f'this {doing}'} and {what} are "
             "not ordered",
             place_of(second),
-            [(what, place_of(first))],
-            help="wait for the copy's semaphore between them",
+            [
+                (what, place_of(first)),
+                *(
+                    ("this wait may be for another copy that shares the semaphore", place_of(wait))
+                    for wait in waits[:1]
+                ),
+            ],
+            help=help_,
         )
     )

@@ -245,6 +245,7 @@ class Kernel:
             blocks,
             self.prefetches,
             self.semantics,
+            refs[count:],
         )
 
     def _timed_body(self, chip: Chip) -> Function:

@@ -16,6 +16,7 @@ from mlirhlo.mosaic.interpreter.windows import Block
 from mlirhlo.mosaic.timeline.pipeline import Pipeline
 
 if TYPE_CHECKING:
+    from mlirhlo.mosaic.interpreter.memory import MemRef
     from mlirhlo.mosaic.timeline.clock import CoreTime
 
 CORES = "core_parallel"
@@ -69,6 +70,8 @@ class Launch:
     blocks: list[Block]
     prefetches: int
     semantics: tuple[str, ...]
+    scratch: Sequence[MemRef]
+    """Memory of the call's own, among the references."""
 
     def steps(self) -> None:
         """Every step that is this core's, the last dimension fastest; parallel ones in the seed's order."""
@@ -78,6 +81,7 @@ class Launch:
             return
         scalars = tuple(self.refs[: self.prefetches])
         for step in self._grid():
+            self._turn(core.step, step)
             core.step = step
             indices = tuple(np.int32(at) for at in step)
             for block in self.blocks:
@@ -87,6 +91,18 @@ class Launch:
                 core.options.grid_point_recorder(step, core.number)
         for block in self.blocks:
             block.flush(core)
+
+    def _turn(self, before: tuple[int, ...], step: tuple[int, ...]) -> None:
+        """Another step of the parallel dimensions knows nothing of scratch: it may be the first of a core."""
+        words = self.semantics
+        count = next((at for at, word in enumerate(words) if word == "arbitrary"), len(words))
+        if self.core.checks is None or not before or before[:count] == step[:count]:
+            return
+        for ref in self.scratch:
+            memory = ref.memory
+            if memory is not None and ref.written is not None:
+                memory.forget_writes(ref.written)
+                memory.since = " in this step of the parallel dimensions"
 
     def _timed_steps(self, time: CoreTime) -> None:
         """The same with the copies of the compiler's pipeline: results of the step before go back,

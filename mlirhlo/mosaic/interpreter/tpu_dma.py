@@ -51,10 +51,16 @@ def _elsewhere(
     at = here.device if device is None else int(device) - first
     if not 0 <= at < world.devices:
         last = first + world.devices - 1
-        raise unfit(op, f"device {at + first} is none of those that run: {first} to {last}")
+        raise fault(
+            f"device {at + first} is none of those that run: {first} to {last}",
+            "take the remainder by the number of devices, lax.rem(id, lax.axis_size(axis))",
+        )
     number = here.number if core is None else int(core)
     if not 0 <= number < world.cores:
-        raise unfit(op, f"core {number} is none of those that run: {world.cores} of each device")
+        raise fault(
+            f"core {number} is none of those that run: {world.cores} of each device",
+            "InterpretParams(num_cores_or_threads=…) says how many run, a core_parallel dimension too",
+        )
     found = at * world.cores + number
     return None if found == here.agent else found
 

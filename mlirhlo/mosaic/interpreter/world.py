@@ -45,6 +45,10 @@ class _Signal:
     op: Operation
     moment: Moment
     """When it arrives, where time is modelled."""
+    flight: Flight | None = None
+    """The copy whose end it is."""
+    whole: int = 0
+    """What it was when nothing of it was taken."""
 
 
 @dataclass(slots=True, eq=False)
@@ -53,6 +57,10 @@ class _Semaphore:
 
     ref: MemRef
     signals: deque[_Signal] = field(default_factory=deque[_Signal])
+    unsure: list[_Signal] = field(default_factory=list[_Signal])
+    """Ends of copies that were taken while others were under way: who took them may have had those."""
+    largest: int = 0
+    """The most that one of these added."""
 
     @property
     def value(self) -> int:
@@ -95,6 +103,8 @@ class World:
         self._random = random.Random(options.random_seed)
         self._semaphores: dict[int, _Semaphore] = {}
         self._pending: list[Flight] = []
+        self._coming: dict[int, int] = {}
+        """What those will add to each semaphore."""
         self._next = count
         self._waits: dict[int, _Wait] = {}
         self._turns = [threading.Semaphore(0) for _ in range(count)]
@@ -236,11 +246,17 @@ class World:
         return found.value if found is not None else 0
 
     def signal(
-        self, ref: MemRef, amount: int, clock: Clock, op: Operation, moment: Moment = 0.0
+        self,
+        ref: MemRef,
+        amount: int,
+        clock: Clock,
+        op: Operation,
+        moment: Moment = 0.0,
+        flight: Flight | None = None,
     ) -> None:
-        """Adds to a semaphore."""
+        """Adds to a semaphore; with a `flight`, the end of a copy."""
         found = self._semaphores.setdefault(address(ref), _Semaphore(ref))
-        found.signals.append(_Signal(amount, clock, op, moment))
+        found.signals.append(_Signal(amount, clock, op, moment, flight, amount))
 
     def take(self, core: Core, ref: MemRef, amount: int, op: Operation) -> None:
         """Waits until a semaphore holds as much, and takes it; what was done before the signals is
@@ -255,18 +271,52 @@ class World:
         while amount > 0 and found is not None:
             signal = found.signals[0]
             moments.append(signal.moment)
-            merge(core.clock, signal.clock)
+            if signal.flight is None:
+                merge(core.clock, signal.clock)
+            elif not (found.unsure and found.unsure[-1] is signal):
+                found.unsure.append(signal)
+                found.largest = max(found.largest, signal.whole)
+                signal.flight.waits.append(op)
             taken = min(amount, signal.amount)
             signal.amount -= taken
             amount -= taken
             if not signal.amount:
                 found.signals.popleft()
-        if found is not None and not found.signals:
-            del self._semaphores[address(ref)]
+        if found is not None:
+            self._settle(core, found)
+            if not found.signals and not found.unsure:
+                del self._semaphores[address(ref)]
         if core.time is not None:
             name = ref.memory.name if ref.memory is not None else "a semaphore"
             core.time.wait(moments, f"wait for {name}", op)
         self._forget(core)
+
+    def _settle(self, core: Core, semaphore: _Semaphore) -> None:
+        """Merges the clocks of copies that are done for sure: those that add more than what is still to be
+        taken of the semaphore. Copies end in any order.
+        """
+        if not semaphore.unsure:
+            return
+        rest = semaphore.value + self._coming.get(address(semaphore.ref), 0)
+        if rest >= semaphore.largest > 0:
+            return
+        unsure: list[_Signal] = []
+        for signal in semaphore.unsure:
+            if signal.whole > rest or not rest:
+                merge(core.clock, signal.clock)
+                if signal.flight is not None:
+                    signal.flight.waits.clear()
+            else:
+                unsure.append(signal)
+        semaphore.unsure = unsure
+        semaphore.largest = max((signal.whole for signal in unsure), default=0)
+
+    def _count(self, flight: Flight, sign: int) -> None:
+        """Counts what a copy under way will add to semaphores, and what it added."""
+        for semaphore, moved in ((flight.sent, flight.source), (flight.arrived, flight.target)):
+            if semaphore is not None:
+                at = address(semaphore)
+                self._coming[at] = self._coming.get(at, 0) + sign * amount_of(semaphore, moved)
 
     def _forget(self, core: Core) -> None:
         """Copies that all who use their memories have seen done are no news."""
@@ -311,6 +361,7 @@ class World:
             self._perform(flight)
         else:
             self._pending.append(flight)
+            self._count(flight, 1)
 
     def _perform(self, flight: Flight) -> None:
         flight.is_done = True
@@ -325,9 +376,11 @@ class World:
         clock = {**flight.clock, flight.number: 1}
         end = flight.transfer if flight.transfer is not None else 0.0
         if flight.sent is not None:
-            self.signal(flight.sent, amount_of(flight.sent, source), dict(clock), flight.op, end)
+            amount = amount_of(flight.sent, source)
+            self.signal(flight.sent, amount, dict(clock), flight.op, end, flight)
         if flight.arrived is not None:
-            self.signal(flight.arrived, amount_of(flight.arrived, target), clock, flight.op, end)
+            amount = amount_of(flight.arrived, target)
+            self.signal(flight.arrived, amount, clock, flight.op, end, flight)
 
     def _perform_for(self, semaphore: MemRef) -> bool:
         """Ends a copy that is under way and adds to a semaphore, if there is one."""
@@ -337,6 +390,7 @@ class World:
                 ref is not None and address(ref) == wanted for ref in (flight.arrived, flight.sent)
             ):
                 self._pending.remove(flight)
+                self._count(flight, -1)
                 self._perform(flight)
                 return True
         return False
@@ -344,7 +398,9 @@ class World:
     def _perform_any(self) -> bool:
         if not self._pending:
             return False
-        self._perform(self._pending.pop(self._random.randrange(len(self._pending))))
+        flight = self._pending.pop(self._random.randrange(len(self._pending)))
+        self._count(flight, -1)
+        self._perform(flight)
         return True
 
     # The end.

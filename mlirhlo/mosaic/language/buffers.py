@@ -224,6 +224,13 @@ class BufferedRef(BufferedRefBase):
         (one,) = part or (ds(0, sizes[0]),)
         return window.at[ds(slot * sizes[0] + one.start, one.size)]
 
+    def name_after(self, ref: Ref) -> None:
+        """Calls memory that nobody has named after the array, for messages."""
+        name = ref.ssa.name_hint
+        for part, what in zip(self.parts(), ("blocks", "copies", "copies"), strict=False):
+            if name is not None and isinstance(part, Ref) and part.ssa.name_hint is None:
+                part.ssa.name_hint = f"{name}_{what}"
+
     def copy(self, blocks: Blocks, numbers: Sequence[Any], slot: Any, is_out: bool) -> _Copies:
         """The copy of a block into its buffer, or out of it."""
         return _Copies(self, blocks, numbers, slot, is_out)

@@ -40,6 +40,7 @@ from mlirhlo.mosaic.language.trace import (
     int_attr,
     ints,
     memref_type,
+    parameter_names,
     place_of_function,
     tracing,
     vector_type,
@@ -131,7 +132,7 @@ class KernelCall:
         trees = [*trees, *(flatten(out) for out in outs)]
         own: Any = self.scratch_shapes
         listed: Any = own if isinstance(own, tuple | list) else [own[key] for key in sorted(own)]
-        named = _parameter_names(self.function)
+        named = parameter_names(self.function)
         if isinstance(own, Mapping):
             named = [*named[: len(trees)], *sorted(own)]
         names = _leaf_names(named, [*trees, *(flatten(one) for one in listed)])
@@ -326,15 +327,6 @@ def _leaf_names(names: Sequence[str], trees: Sequence[_Tree]) -> list[str]:
 
 def _is_static(bound: Any) -> bool:
     return not isinstance(bound, np.ndarray)
-
-
-def _parameter_names(kernel: Callable[..., Any]) -> list[str]:
-    try:
-        parameters = inspect.signature(kernel).parameters.values()
-    except (TypeError, ValueError):
-        return []
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [parameter.name for parameter in parameters if parameter.kind in kinds]
 
 
 def _check_arity(kernel: Callable[..., Any], count: int, named: Mapping[str, Any]) -> None:

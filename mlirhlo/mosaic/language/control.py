@@ -17,7 +17,15 @@ from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.elements import BOOL, I32
 from mlirhlo.mosaic.language.faults import bad_carry, bad_spec
 from mlirhlo.mosaic.language.indexing import scalar
-from mlirhlo.mosaic.language.trace import current, emit, emit_one, into, ints, memref_type
+from mlirhlo.mosaic.language.trace import (
+    current,
+    emit,
+    emit_one,
+    into,
+    ints,
+    memref_type,
+    parameter_names,
+)
 from mlirhlo.mosaic.language.tree import check_same, flatten
 from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value, is_number
 
@@ -266,12 +274,13 @@ def run_scoped(body: Body, *shapes: Any, collective_axes: Any = (), **named: Any
     from mlirhlo.mosaic.language.scratch import Scratch, scratch_of
 
     block = Block()
+    titles = [*parameter_names(body), *[None] * len(shapes)]
 
-    def allocated(tree: Any) -> Any:
+    def allocated(tree: Any, name: str | None) -> Any:
         leaves, rebuild = flatten(tree)
-        return rebuild([allocated_one(leaf) for leaf in leaves])
+        return rebuild([allocated_one(leaf, name) for leaf in leaves])
 
-    def allocated_one(shape: Any) -> Ref:
+    def allocated_one(shape: Any, name: str | None) -> Ref:
         what: Scratch = scratch_of(shape)
         type_ = memref_type(what.shape, what.element, what.space)
         if what.semaphore:
@@ -279,12 +288,13 @@ def run_scoped(body: Body, *shapes: Any, collective_axes: Any = (), **named: Any
         else:
             segments = {"operandSegmentSizes": ints([0, 0], 32)}
             ssa = emit_one("memref.alloca", [], type_, segments)
+        ssa.name_hint = name
         return Ref(ssa, what.shape, what.dtype, what.space, semaphore=what.semaphore)
 
     with into(block):
         result = body(
-            *(allocated(shape) for shape in shapes),
-            **{name: allocated(shape) for name, shape in named.items()},
+            *(allocated(shape, name) for shape, name in zip(shapes, titles, strict=False)),
+            **{name: allocated(shape, name) for name, shape in named.items()},
         )
         leaves, rebuild = flatten(result)
         values = _carried(leaves)

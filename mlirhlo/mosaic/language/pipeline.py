@@ -110,10 +110,10 @@ def emit_pipeline(
         if allocations is None:
             made = _buffers(refs, specs, len(ins), sizes, 1 if no_pipelining else None)
             run_scoped(
-                lambda own: run(
+                lambda *own: run(
                     *given, allocations=own, scratches=scratches, body_prologue=body_prologue
                 ),
-                made,
+                *made,
             )
             return
         buffered = _listed(allocations)
@@ -123,6 +123,9 @@ def emit_pipeline(
             None if one is None else _Stream(Blocks.of(ref, one.spec), one)
             for ref, one in zip(refs, buffered, strict=True)
         ]
+        for ref, one in zip(refs, buffered, strict=True):
+            if one is not None:
+                one.name_after(ref)
         own, begins = _share(sizes, words, core_axis if core_axis_name is None else core_axis_name)
 
         def step(*blocks: Ref | None) -> None:
@@ -375,26 +378,31 @@ class _Pipeline:
         self.initialize(start, total)
 
         def step(number: Any, carried: Any) -> Any:
-            now = self.at(number)
+            now, next_, last = self.at(number), self.at(number + 1), self.at(number - 1)
             is_first, is_last = number == 0, number == total - 1
+            has_next = number < total - 1
             moves: list[Any] = []
-            news: list[Any] = []
+            left: list[Any] = []
+            heres: list[Any] = []
             for stream, state in zip(self.streams, carried, strict=True):
                 if stream is None or not stream.buffered.moves:
                     moves.append(False)
-                    news.append(False)
+                    left.append(())
+                    heres.append(())
                     continue
-                here = stream.blocks.numbers(now)
-                after = stream.blocks.numbers(self.at(number + 1))
-                before = stream.blocks.numbers(self.at(number - 1))
-                moves.append(both(number < total - 1, differs(after, here)))
-                news.append(differs(before, here))
-                is_new = either(is_first, news[-1])
+                here, after, before = (stream.blocks.numbers(at) for at in (now, next_, last))
+                heres.append(here)
+                moves.append(both(has_next, differs(after, here)))
+                is_other = differs(before, here)
+                is_new = either(is_first, is_other)
+                left.append(
+                    (both(number > 0, is_other), before) if stream.buffered.is_output else ()
+                )
                 if stream.buffered.is_input_output:
                     # The buffer of the block before is the one that the next block is fetched into.
-                    self.wait_out(stream, state, number, news[-1])
+                    self.wait_out(stream, state, *left[-1])
                 if stream.buffered.is_input:
-                    self.fetch(stream, state, number, total, is_new)
+                    self.fetch(stream, state, number, total, (is_new, here), (moves[-1], after))
                     arrived = stream.buffered.copy(stream.blocks, here, stream.slot(state), False)
                     self.phase("ep_wait_in", is_new, arrived.wait)
             slots = [
@@ -403,17 +411,18 @@ class _Pipeline:
             ]
             self.call(now, slots)
             results: list[Any] = []
-            for stream, state, change, new in zip(self.streams, carried, moves, news, strict=True):
+            for stream, state, change, here, before in zip(
+                self.streams, carried, moves, heres, left, strict=True
+            ):
                 if stream is None:
                     results.append([])
                     continue
                 if stream.buffered.moves and stream.buffered.is_output:
-                    here = stream.blocks.numbers(now)
                     leaving = stream.buffered.copy(stream.blocks, here, stream.slot(state), True)
                     do = leaving.start if stream.count > 1 else leaving.now
                     self.phase("ep_copy_out", either(is_last, change), do)
                     if not stream.buffered.is_input:
-                        self.wait_out(stream, state, number, new)
+                        self.wait_out(stream, state, *before)
                 results.append(stream.moved(state, change))
             return results
 
@@ -450,26 +459,29 @@ class _Pipeline:
                 before = numbers
 
     def fetch(
-        self, stream: _Stream, state: list[Any], number: Any, total: Any, is_new: Any
+        self,
+        stream: _Stream,
+        state: list[Any],
+        number: Any,
+        total: Any,
+        here: tuple[Any, Any],
+        after: tuple[Any, Any],
     ) -> None:
-        """Starts the copies of blocks for which buffers are free."""
+        """Starts the copies of blocks for which buffers are free; `here` and `after` are whether this
+        step and the next one have another block than the step before, and which.
+        """
         blocks, count = stream.blocks, stream.count
-
-        def start(step: Any) -> None:
-            stream.buffered.copy(
-                blocks, blocks.numbers(self.at(step)), stream.free(state), False
-            ).start()
-
         if stream.looks_ahead:
             self.fetch_ahead(stream, state, total)
             return
-        if count == 1:
-            self.phase("ep_copy_in", is_new, lambda: start(number))
-            return
-        ahead = number + (count - 1)
-        other = differs(blocks.numbers(self.at(ahead)), blocks.numbers(self.at(ahead - 1)))
-        is_other = both(ahead < total, other)
-        self.phase("ep_copy_in", is_other, lambda: start(ahead))
+        is_other, numbers = here if count == 1 else after
+        if count > 2:
+            ahead = number + (count - 1)
+            numbers = blocks.numbers(self.at(ahead))
+            other = differs(numbers, blocks.numbers(self.at(ahead - 1)))
+            is_other = both(ahead < total, other)
+        coming = stream.buffered.copy(blocks, numbers, stream.free(state), False)
+        self.phase("ep_copy_in", is_other, coming.start)
         if count > 2:
             state[1] = state[1] + _counted(is_other)
 
@@ -492,10 +504,11 @@ class _Pipeline:
 
         state[-2:] = while_loop(is_room, further, (held, reached))
 
-    def wait_out(self, stream: _Stream, state: Sequence[Any], number: Any, is_new: Any) -> None:
+    def wait_out(
+        self, stream: _Stream, state: Sequence[Any], has_left: Any, gone: Sequence[Any]
+    ) -> None:
         """Waits until the block before this one is in its array."""
-        if stream.count == 1:
-            return
-        gone = stream.blocks.numbers(self.at(number - 1))
-        copy = stream.buffered.copy(stream.blocks, gone, _other(stream.slot(state)), True)
-        self.phase("ep_wait_out", both(number > 0, is_new), copy.wait)
+        if stream.count > 1:
+            slot = _other(stream.slot(state))
+            copy = stream.buffered.copy(stream.blocks, gone, slot, True)
+            self.phase("ep_wait_out", has_left, copy.wait)

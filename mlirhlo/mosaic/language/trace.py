@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -102,6 +103,16 @@ def place_now() -> Attribute | None:
         return None
     line, column, _ = span_of(frame.f_code, frame.f_lasti)
     return file_loc(frame.f_code.co_filename, line, column)
+
+
+def parameter_names(function: Callable[..., Any]) -> list[str]:
+    """What a function calls what it is given in order; nothing where Python does not know."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [parameter.name for parameter in parameters if parameter.kind in kinds]
 
 
 def place_of_function(function: Any) -> Attribute | None:

@@ -132,7 +132,8 @@ def _allocations(kernel: Operation) -> Iterator[Use]:
     for number, op in enumerate(
         op for op in kernel.walk() if name_of(op) in ("memref.alloca", "tpu.sem_alloc")
     ):
-        yield from _use(f"allocation {number}", op.results[0].type, 1)
+        named = op.results[0].name_hint
+        yield from _use(named or f"allocation {number}", op.results[0].type, 1)
 
 
 def over_budget(use: MemoryUse, generation: Generation, limit: int) -> Iterator[Refusal]:

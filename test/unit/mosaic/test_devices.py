@@ -112,7 +112,7 @@ def test_what_is_wrong_on_one_device_stops_all() -> None:
     module = mlirhlo.parse(call.lower(pl.ShapeDtypeStruct((8, 128), F32)).to_stablehlo())
     with pytest.raises(HloError, match="device 4") as caught:
         run_spmd(module.hlo.op, [[shard] for shard in X], machine=Machine(partitions=COUNT))
-    assert caught.value.code == "HLO0701"
+    assert caught.value.code == "HLO0702"
 
 
 @pytest.mark.oracle

@@ -286,6 +286,93 @@ def test_a_wait_at_another_semaphore() -> None:
     check(error, body, "HLO0703", "wait", "copy")
 
 
+@pytest.mark.parametrize("mode", ["on_wait", "eager", "random"])
+def test_copies_that_share_a_semaphore_end_in_any_order(mode: str) -> None:
+    """A wait for one of two of a size tells which of them nobody; the larger of two is told."""
+
+    def body(x_ref, o_ref, buffer, sem):
+        one = pltpu.async_copy(x_ref.at[0:8], buffer.at[0:8], sem)  # copy
+        two = pltpu.async_copy(x_ref.at[8:16], buffer.at[8:16], sem)
+        one.wait()  # wait
+        o_ref[0:8] = buffer[0:8]  # read
+        two.wait()
+        o_ref[8:32] = x_ref[8:32]
+
+    call: dict[str, Any] = {
+        "scratch_shapes": [VMEM, DMA],
+        "interpret": InterpretParams(dma_execution_mode=mode),
+    }
+    error = fault(body, X, **call)
+    check(error, body, "HLO0730", "read", "copy")
+    assert error.diagnostics[0].notes[1][0].startswith("this wait may be for another copy")
+    assert "semaphore of its own" in str(error.diagnostics[0].help)
+
+    def right(x_ref, o_ref, buffer, sem):
+        one = pltpu.async_copy(x_ref.at[0:16], buffer.at[0:16], sem)
+        two = pltpu.async_copy(x_ref.at[16:24], buffer.at[16:24], sem)
+        one.wait()
+        o_ref[0:16] = buffer[0:16]
+        two.wait()
+        three = pltpu.async_copy(x_ref.at[24:32], buffer.at[24:32], sem)
+        three.wait()
+        o_ref[16:32] = buffer[16:32]
+
+    assert np.array_equal(pl.kernel_call(right, X, **call)(X), X)
+
+
+def test_scratch_of_another_parallel_step() -> None:
+    def body(x_ref, o_ref, sums):
+        @pl.when(pl.program_id(0) + pl.program_id(1) == 0)
+        def _():
+            sums[...] = x_ref[...] * 0.0
+
+        sums[...] += x_ref[...]  # sum
+        o_ref[...] = sums[...]
+
+    rows = pl.BlockSpec((8, 128), lambda i, j: (2 * i + j, 0))
+    call: dict[str, Any] = {
+        "grid": (2, 2),
+        "in_specs": [rows],
+        "out_specs": rows,
+        "scratch_shapes": [pltpu.VMEM((8, 128), np.float32)],
+    }
+    params = pltpu.CompilerParams(dimension_semantics=("parallel", "arbitrary"))
+    error = fault(body, X, **call, compiler_params=params)
+    check(error, body, "HLO0731", "sum")
+    assert "in this step of the parallel dimensions" in error.diagnostics[0].message
+    pl.kernel_call(body, X, **call)(X)
+
+
+def test_a_copy_to_a_device_that_is_none() -> None:
+    def body(x_ref, o_ref, sems):
+        other = lax.axis_index("x") + 1
+        pltpu.make_async_remote_copy(x_ref, o_ref, sems.at[0], sems.at[1], other).start()  # copy
+
+    error = fault(
+        body,
+        np.stack([X, X]),
+        mesh={"x": 2},
+        in_specs=[ANY],
+        out_specs=ANY,
+        out_shape=X,
+        scratch_shapes=[DMA((2,))],
+    )
+    check(error, body, "HLO0702", "copy")
+    assert "lax.rem" in str(error.diagnostics[0].help)
+
+
+def test_what_is_allocated_has_its_parameters_name() -> None:
+    def body(x_ref, o_ref):
+        def scoped(kept):
+            o_ref[...] = kept[...]  # read
+
+        pl.run_scoped(scoped, VMEM)
+
+    error = fault(body, X)
+    check(error, body, "HLO0731", "read")
+    assert "read from kept" in error.diagnostics[0].message
+
+
 def test_a_loop_that_stands_still() -> None:
     def body(x_ref, o_ref):
         o_ref[0] = lax.while_loop(lambda c: c < 10, lambda c: c * 2, x_ref[0])  # loop

@@ -56,18 +56,31 @@ def of_vectors(
     b: FunctionBuilder, opcode: str, vectors: Sequence[SSAValue], nans: SSAValue
 ) -> SSAValue:
     """Lane by lane the `maximum` or `minimum` of vectors of numbers, and NaN under a mask."""
-    total = functools.reduce(lambda x, y: of_numbers(b, opcode, x, y), vectors)
-    return b.select(nans, b.constant(math.nan, total.type), total)
+    return _or_nan(b, nans, _joined(b, opcode, vectors))
 
 
-def of_lanes(b: FunctionBuilder, opcode: str, vector: SSAValue) -> SSAValue:
-    """The `maximum` or `minimum` of a vector's lanes, in every lane."""
+def of_lanes(
+    b: FunctionBuilder, opcode: str, vectors: Sequence[SSAValue], nans: SSAValue | None = None
+) -> SSAValue:
+    """The `maximum` or `minimum` of all lanes of vectors, in every lane.
+
+    `nans`: a mask with a lane where a NaN was met, of vectors of numbers; without it, NaNs are looked for.
+    """
+    vector = total = _joined(b, opcode, vectors)
     lanes = distance = lanes_of(vector.type)
-    total = vector
     while distance := distance // 2:
         turned = b.shuffle(total, total, [at ^ distance for at in range(lanes)])
         total = _of_numbers(b, total, turned, _HOW[opcode])
-    nan = b.reduce("or", b.cmpf("uno", vector, vector))
+    if nans is None:
+        nans = b.cmpf("uno", vector, vector)
+    return _or_nan(b, b.reduce("or", nans), total)
+
+
+def _joined(b: FunctionBuilder, opcode: str, vectors: Sequence[SSAValue]) -> SSAValue:
+    return functools.reduce(lambda x, y: of_numbers(b, opcode, x, y), vectors)
+
+
+def _or_nan(b: FunctionBuilder, nan: SSAValue, total: SSAValue) -> SSAValue:
     return b.select(nan, b.constant(math.nan, total.type), total)
 
 

@@ -108,6 +108,15 @@ class Reducer:
             total = self.joined(e, total, values)
         return total
 
+    def vectors_everywhere(
+        self, e: Elements, vectors: Sequence[Sequence[Value]]
+    ) -> Sequence[Value]:
+        """The same, and lanes in one, in every lane."""
+        if (opcode := self.extreme_of(vectors[0])) is not None:
+            ((_, nans),), *_ = vectors
+            return [(extremes.of_lanes(e.b, opcode, [v[0][0] for v in vectors], nans),)]
+        return self.lanes_everywhere(e, self.vectors_joined(e, vectors))
+
     def lanes_joined(self, e: Elements, values: Sequence[Value]) -> list[Value]:
         """Lanes of vectors in one: each with the one half a vector on, then a quarter on, and so forth."""
         return self.rows_joined(e, [values])[0]
@@ -119,7 +128,7 @@ class Reducer:
         b, lanes = e.b, lanes_of(values[0][0].type)
         distance = (count or lanes) // 2
         if count is None and (opcode := self.extreme_of(values)) is not None:
-            return [(extremes.of_lanes(b, opcode, values[0][0]),)]
+            return [(extremes.of_lanes(b, opcode, [values[0][0]]),)]
         if count is None and self.is_sum:
             return [(b.broadcast(b.reduce("add", values[0][0]), lanes),)]
         inner = Elements(type(e.places)(b, lanes), e.buffers)

@@ -201,15 +201,15 @@ class _Rows(FoldRooms):
             each = len(sets) // many
             for at_fold, fold in enumerate(self.plan.folds_of(at)):
                 reducer, parts = fold.reducer, [s[at_fold] for s in sets]
+                if many == 1 and not plan.of_rows:
+                    everywhere = reducer.vectors_everywhere(rows[0].e, parts)
+                    results = reducer.finished(rows[0].e, everywhere, fold.starts)
+                    know(rows[0].e, fold, rows[0].place, results)
+                    continue
                 found = [
                     reducer.vectors_joined(row.e, parts[n * each : (n + 1) * each])
                     for n, row in enumerate(rows)
                 ]
-                if many == 1 and not plan.of_rows:
-                    everywhere = reducer.lanes_everywhere(rows[0].e, found[0])
-                    results = reducer.finished(rows[0].e, everywhere, fold.starts)
-                    know(rows[0].e, fold, rows[0].place, results)
-                    continue
                 joined = reducer.rows_joined(rows[0].scalar, found)
                 for number, (row, total) in enumerate(zip(rows, joined, strict=True)):
                     total = reducer.finished(row.scalar, total, fold.starts)

@@ -266,6 +266,31 @@ def test_extremes_know_signs_of_zero_and_numbers_that_are_none(
     assert np.array_equal(found[~small], wanted[~small], equal_nan=True)
 
 
+@pytest.mark.parametrize("type_", ["f32", "f64"])
+@pytest.mark.parametrize(("word", "start"), [("maximum", "-inf"), ("minimum", "inf")])
+@pytest.mark.parametrize("length", [16, 40, 128, 1000])
+def test_extremes_are_the_same_along_their_rows(
+    type_: str, word: str, start: str, length: int
+) -> None:
+    """Where a row goes on with its extreme: NaN everywhere for a NaN anywhere, zeros with their signs."""
+    rng = np.random.default_rng(length)
+    x = rng.standard_normal((length + 2, length)).astype(PRIMITIVE_TYPES[type_].dtype)
+    np.fill_diagonal(x, np.nan)
+    x[length:] = -0.0
+    x[length, rng.integers(length)] = 0.0
+    body = f"""  x = {type_}[{length + 2},{length}] parameter(0)
+  i = {type_}[] constant({start})
+  r = {type_}[{length + 2}] reduce(x, i), dimensions={{1}}, to_apply=best
+  b = {type_}[{length + 2},{length}] broadcast(r), dimensions={{0}}
+  ROOT d = {type_}[{length + 2},{length}] subtract(x, b)"""
+    (found,) = run(mlirhlo.parse(text_of(body, reducer("best", type_, word))), [x], 1, 0)
+    assert np.isnan(found[:length]).all()
+    zeros = np.array([[0.0 if word == "maximum" else -0.0], [-0.0]], x.dtype)
+    wanted = x[length:] - zeros
+    assert np.array_equal(found[length:], wanted)
+    assert np.array_equal(np.signbit(found[length:]), np.signbit(wanted))
+
+
 @pytest.mark.parametrize("start", ["0", "-0"])
 @pytest.mark.parametrize("length", [16, 40, 1030])
 def test_what_is_spread_over_a_row_knows_signs_of_zero_and_numbers_that_are_none(

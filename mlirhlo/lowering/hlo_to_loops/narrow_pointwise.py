@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from math import gcd, prod
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
 
-from mlirhlo.lowering.builder import FunctionBuilder, Index, lanes_of
+from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.hlo_to_loops.cuts import Region, regions
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import to_memory
@@ -21,6 +20,7 @@ from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
 from mlirhlo.lowering.hlo_to_loops.merging import sizes_of
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 from mlirhlo.lowering.hlo_to_loops.pointwise import share_places
+from mlirhlo.lowering.hlo_to_loops.transposes import side_by_side
 
 _MOST = 4
 """Columns."""
@@ -95,19 +95,3 @@ def _block(frame: Frame, e: Elements, rows: Sequence[Coordinate], count: int | N
             if left > 0:
                 mask = b.mask(b.index(left), lanes) if left < lanes else None
                 b.vector_store(vector, frame.targets[number], [*base, at * lanes], mask)
-
-
-def side_by_side(b: FunctionBuilder, columns: Sequence[SSAValue]) -> list[SSAValue]:
-    """The rows of a matrix one after the other in as many vectors as it has columns."""
-    lanes, width = lanes_of(columns[0].type), len(columns)
-    vectors: list[SSAValue] = []
-    for first in range(0, width * lanes, lanes):
-        vector = columns[0]
-        for at, column in enumerate(columns[1:], start=1):
-            picked: list[int] = []
-            for lane in range(lanes):
-                row, own = divmod(first + lane, width)
-                picked.append(lanes + row if own == at else row if at == 1 else lane)
-            vector = b.shuffle(vector, column, picked)
-        vectors.append(vector)
-    return vectors

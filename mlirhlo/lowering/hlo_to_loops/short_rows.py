@@ -1,8 +1,8 @@
 """Kernels of rows that are no longer than a vector: as many rows at once as a vector has lanes.
 
 The rows are turned in registers, so that every lane has a row of its own; folds go through the vectors
-one after the other, nothing is saved, and results are turned back. Rows of a power of two are read several
-in a vector.
+one after the other, nothing is saved, and results are turned back. Rows of a few elements are read
+several in a vector.
 """
 
 from __future__ import annotations
@@ -51,14 +51,19 @@ class _ShortRows:
         self.frame, self.plan, self.b = frame, plan, frame.b
         self.lanes = min(frame.lanes, _MOST)
         self.length = plan.row
-        self.is_dense = self.length.bit_count() == 1 and self.length < self.lanes
-        """Whether several rows fill a vector."""
-        self.rows_in_vector = self.lanes // self.length if self.is_dense else 1
-        every = tuple(range(len(plan.sizes)))
+        self.is_dense = _is_dense(self.length, self.lanes)
+        """Whether vectors hold row after row."""
+        last = len(plan.sizes) - 1
         whole = [v for f in plan.folds for v in f.inputs]
         whole += [frame.outputs[n] for n, _ in plan.whole]
-        reads = reads_of(whole, frame.operands)
-        self.turned_operands = list(dict.fromkeys(v for v, place in reads if place == every))
+        self.turned_reads = list(
+            dict.fromkeys(
+                (v, place)
+                for v, place in reads_of(whole, frame.operands)
+                if place[-2:] == (last - 1, last) and all(0 <= d < last - 1 for d in place[:-2])
+            )
+        )
+        """Operands whose rows the results have, in that order; others dimensions are any."""
 
     def build(self) -> None:
         """Rows along the last of the kept dimensions in vectors; the last of them begins where all its rows are
@@ -82,15 +87,16 @@ class _ShortRows:
         row_mask = None if is_whole else b.mask(b.index(self.length), lanes)
         e = Elements(Places(b, lanes), frame.buffers)
         kept = (*before, Coordinate(first, 1, None, 1, (0, plan.sizes[plan.kept[-1]])))
-        for value in self.turned_operands:
+        for value, read in self.turned_reads:
+            around = [kept[d] for d in read[:-2]]
             rows = [
-                b.vector_load(frame.buffers[value], self.bases(before, first, n), lanes, row_mask)
-                for n in range(0, lanes, self.rows_in_vector)
+                b.vector_load(frame.buffers[value], place, lanes, row_mask)
+                for place in self.vectors(around, first)
             ]
             columns = columns_of(b, rows) if self.is_dense else turned(b, rows, self.length)
             for at, vector in enumerate(columns):
                 found = to_register(b, vector, element_type(value))
-                e.know(value, self.whole(kept, at), (found,))
+                e.know(value, [*around, kept[-1], Coordinate(at)], (found,))
         for fold in plan.folds:
             self.fold(e, fold, kept)
         places = [self.whole(kept, at) for at in range(self.length)]
@@ -100,8 +106,8 @@ class _ShortRows:
             element = element_type(frame.outputs[n])
             columns = [to_memory(b, v[0], element) for v in values]
             rows = rows_of(b, columns) if self.is_dense else turned(b, columns, lanes)
-            for at, row in zip(range(0, lanes, self.rows_in_vector), rows, strict=True):
-                b.vector_store(row, frame.targets[n], self.bases(before, first, at), row_mask)
+            for place, row in zip(self.vectors(before, first), rows, strict=True):
+                b.vector_store(row, frame.targets[n], place, row_mask)
         for n, result in zip(plan.of_rows, of_rows, strict=True):
             frame.store(n, [c.base for c in kept], result, e.places)
 
@@ -123,6 +129,20 @@ class _ShortRows:
         """The place of element `at` of every row; a row is the last dimension."""
         return [*kept, Coordinate(at)]
 
-    def bases(self, before: Sequence[Coordinate], first: Index, at: int) -> list[Index]:
-        """Indices of the beginning of a row."""
-        return [*(c.base for c in before), self.b.add(first, at), 0]
+    def vectors(self, before: Sequence[Coordinate], first: Index) -> list[list[Index]]:
+        """Where the vectors of as many rows begin as there are lanes: one row each, or all that they hold."""
+        base = [c.base for c in before]
+        if self.is_dense:
+            return [[*base, first, n * self.lanes] for n in range(self.length)]
+        return [[*base, self.b.add(first, n), 0] for n in range(self.lanes)]
+
+
+def _is_dense(length: int, lanes: int) -> bool:
+    """Whether rows are read and written one after the other in whole vectors: where that takes no more
+    shuffles than turning a square."""
+
+    def shuffles(count: int) -> int:
+        # Those that pick have an order of their own each.
+        return 2 * count * (count - 1) if count % 2 else count + 2 * shuffles(count // 2)
+
+    return length < lanes and shuffles(length) <= lanes * (lanes.bit_length() - 1)

@@ -192,18 +192,31 @@ def turned(b: FunctionBuilder, rows: Sequence[SSAValue], count: int) -> list[SSA
 
 
 def columns_of(b: FunctionBuilder, vectors: Sequence[SSAValue]) -> list[SSAValue]:
-    """The columns of a matrix that stands in as many vectors as it has columns, a power of two, row after
-    row: what is even and what is odd, and again of those."""
+    """The columns of a matrix that stands in as many vectors as it has columns, row after row.
+
+    Of an even number what is even and what is odd, and again of those; else one lane after the other is picked.
+    """
+    lanes = lanes_of(vectors[0].type)
+
+    def picked(values: Sequence[SSAValue], column: int) -> SSAValue:
+        value, count = values[0], len(values)
+        for at, vector in enumerate(values[1:], start=1):
+            where = [divmod(row * count + column, lanes) for row in range(lanes)]
+            order = [
+                lanes + lane if source == at else lane if at == 1 else row
+                for row, (source, lane) in enumerate(where)
+            ]
+            value = b.shuffle(value, vector, order)
+        return value
 
     def apart(values: Sequence[SSAValue]) -> list[SSAValue]:
-        if len(values) == 1:
-            return list(values)
-        lanes = lanes_of(values[0].type)
+        if len(values) % 2:
+            return [picked(values, column) for column in range(len(values))]
         columns = list(values)
         pairs = list(zip(values[::2], values[1::2], strict=True))
         for odd in (0, 1):
-            picked = range(odd, 2 * lanes, 2)
-            columns[odd::2] = apart([b.shuffle(x, y, picked) for x, y in pairs])
+            order = range(odd, 2 * lanes, 2)
+            columns[odd::2] = apart([b.shuffle(x, y, order) for x, y in pairs])
         return columns
 
     return _as_before(b, apart(_shuffled_well(b, vectors)), element_of(vectors[0].type))
@@ -211,11 +224,11 @@ def columns_of(b: FunctionBuilder, vectors: Sequence[SSAValue]) -> list[SSAValue
 
 def rows_of(b: FunctionBuilder, columns: Sequence[SSAValue]) -> list[SSAValue]:
     """The other way."""
+    lanes = lanes_of(columns[0].type)
 
     def together(values: Sequence[SSAValue]) -> list[SSAValue]:
-        if len(values) == 1:
-            return list(values)
-        lanes = lanes_of(values[0].type)
+        if len(values) % 2:
+            return side_by_side(b, values)
         order = [n // 2 + lanes * (n % 2) for n in range(2 * lanes)]
         return [
             b.shuffle(even, odd, half)
@@ -224,6 +237,22 @@ def rows_of(b: FunctionBuilder, columns: Sequence[SSAValue]) -> list[SSAValue]:
         ]
 
     return _as_before(b, together(_shuffled_well(b, columns)), element_of(columns[0].type))
+
+
+def side_by_side(b: FunctionBuilder, columns: Sequence[SSAValue]) -> list[SSAValue]:
+    """The rows of a matrix one after the other in as many vectors as it has columns."""
+    lanes, width = lanes_of(columns[0].type), len(columns)
+    vectors: list[SSAValue] = []
+    for first in range(0, width * lanes, lanes):
+        vector = columns[0]
+        for at, column in enumerate(columns[1:], start=1):
+            picked: list[int] = []
+            for lane in range(lanes):
+                row, own = divmod(first + lane, width)
+                picked.append(lanes + row if own == at else row if at == 1 else lane)
+            vector = b.shuffle(vector, column, picked)
+        vectors.append(vector)
+    return vectors
 
 
 def _shuffled_well(b: FunctionBuilder, values: Sequence[SSAValue]) -> list[SSAValue]:

@@ -69,7 +69,7 @@ def test_dear_results_of_rows(type_: str, length: int) -> None:
 
 
 @pytest.mark.parametrize("type_", ["f32", "f64", "bf16"])
-@pytest.mark.parametrize("length", [1, 2, 4, 7, 8, 10, 16])
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16])
 @pytest.mark.parametrize("rows", [16, 41])
 def test_softmax_of_many_short_rows(type_: str, length: int, rows: int) -> None:
     """Rows that go in the lanes of vectors."""
@@ -80,14 +80,14 @@ def test_softmax_of_many_short_rows(type_: str, length: int, rows: int) -> None:
 
 def test_short_rows_that_fill_no_vector_are_no_loop_of_their_own() -> None:
     """The last vector of rows begins earlier, and does some again."""
-    modules = [mlirhlo.parse(softmax("f32", f"{n},5", f"{n}", "0", "1")) for n in (32, 37)]
+    modules = [mlirhlo.parse(softmax("f32", f"{n},7", f"{n}", "0", "1")) for n in (32, 37)]
     with target.using(WIDE):
         loops = [str(loops_of(module)) for module in modules]
     assert [text.count("scf.parallel") for text in loops] == [1, 1]
     assert [text.count("vector.maskedload") for text in loops] == [16, 16]
 
 
-@pytest.mark.parametrize("length", [2, 4, 8])
+@pytest.mark.parametrize("length", [2, 3, 5, 6, 8])
 def test_several_short_rows_in_a_vector(length: int) -> None:
     """As many vectors are read and written as the rows fill."""
     module = mlirhlo.parse(softmax("f32", f"32,{length}", "32", "0", "1"))
@@ -96,6 +96,28 @@ def test_several_short_rows_in_a_vector(length: int) -> None:
     assert "vector.masked" not in loops
     # And the rows' own result.
     assert (loops.count("vector.load"), loops.count("vector.store")) == (length, length + 1)
+
+
+@pytest.mark.parametrize("length", [1, 3, 8, 10, 16])
+@pytest.mark.parametrize("type_", ["f32", "bf16", "u8"])
+def test_distances_of_points(type_: str, length: int) -> None:
+    """Short rows of an operand that other rows are compared with: none is gathered."""
+    sizes = f"7,40,{length}"
+    text = text_of(
+        f"""  x = {type_}[7,{length}] parameter(0)
+  y = {type_}[40,{length}] parameter(1)
+  zero = {type_}[] constant(0)
+  xs = {type_}[{sizes}] broadcast(x), dimensions={{0,2}}
+  ys = {type_}[{sizes}] broadcast(y), dimensions={{1,2}}
+  d = {type_}[{sizes}] subtract(xs, ys)
+  q = {type_}[{sizes}] multiply(d, d)
+  ROOT r = {type_}[7,40] reduce(q, zero), dimensions={{2}}, to_apply=sum""",
+        reducer("sum", type_, "add"),
+    )
+    assert length == 1 or "vector.gather" not in str(loops_of(mlirhlo.parse(text)))
+    rng = np.random.default_rng(length)
+    x, y = (draw(rng, type_, (n, length)) for n in (7, 40))
+    agrees(text, [x, y], tolerance=EPSILON.get(type_, 0.0))
 
 
 def squares(rows: int) -> str:

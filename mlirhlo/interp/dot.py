@@ -252,13 +252,14 @@ def scaled_dot(op: ScaledDotOp, program: Program) -> Run:
 
     def run(inputs: Sequence[Any], frame: Frame) -> Array:
         lhs, lhs_scale, rhs, rhs_scale = (value.astype(dtype) for value in inputs)
-        left, right = _scaled(lhs, lhs_scale), _scaled(rhs, rhs_scale)
+        left, right = scaled(lhs, lhs_scale), scaled(rhs, rhs_scale)
         return rounded(dot_general(left, right, dims, dtype), result)
 
     return run
 
 
-def _scaled(array: Array, scale: Array) -> Array:
+def scaled(array: Array, scale: Array) -> Array:
+    """Each number times the scale of its block; a scale without dimensions is that of all."""
     if scale.ndim == 0:
         return np.asarray(array * scale)
     for dim, size in enumerate(array.shape):

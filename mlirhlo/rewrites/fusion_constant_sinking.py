@@ -28,7 +28,8 @@ class FusionConstantSinkingPass(HloPass):
         %f { %p, %q = f32[] parameter(1), … }   %c = f32[] constant(2)   %r = f32[4] fusion(%x, %c), calls=%f
           =>   %f { %p, %c = f32[] constant(2), … }   %r = f32[4] fusion(%x), calls=%f
 
-    Loop and output fusions keep one operand at least, and so do the fusions in them that read the constant.
+    Loop and output fusions keep one operand at least, and so do the fusions in them that read the constant. The
+    frontend attribute `FUSE_LIMIT` keeps a constant outside; custom fusions take those with `MUST_FUSE`.
     Source: XLA's pass of this name.
     """
 
@@ -46,15 +47,23 @@ class FusionConstantSinkingPass(HloPass):
                 if not isinstance(op, FusionOp):
                     continue
                 callee = computations[op.calls]
-                if op.kind in ("kLoop", "kOutput"):
-                    count, callee = _sink(op, callee)
-                    computations[callee.computation_name] = callee
-                    moved += count
+                count, callee = _sink(op, callee)
+                computations[callee.computation_name] = callee
+                moved += count
                 if callee not in seen:
                     seen.add(callee)
                     stack.append(callee)
         trace.rule_counts[self.name, "fusion_constant_sinking"] += moved
         return moved > 0
+
+
+def _may_sink(constant: ConstantOp, op: FusionOp) -> bool:
+    """Loop and output fusions take scalars but those marked as a limit, custom ones those that must be fused."""
+    attributes = constant.frontend_attributes
+    marks = {key for key, _ in attributes.entries} if attributes is not None else set[str]()
+    if not is_array(constant) or array(constant).rank or "FUSE_LIMIT" in marks:
+        return False
+    return op.kind in ("kLoop", "kOutput") or (op.kind == "kCustom" and "MUST_FUSE" in marks)
 
 
 def _sink(op: FusionOp, callee: ComputationOp) -> tuple[int, ComputationOp]:
@@ -64,8 +73,7 @@ def _sink(op: FusionOp, callee: ComputationOp) -> tuple[int, ComputationOp]:
         number: value.owner
         for number, value in enumerate(op.inputs)
         if isinstance(value.owner, ConstantOp)
-        and is_array(value.owner)
-        and not array(value.owner).rank
+        and _may_sink(value.owner, op)
         and not any(
             isinstance(user, FusionOp) and len(user.inputs) == 1
             for user in readers_of(parameters[number].output)

@@ -1,4 +1,4 @@
-"""Matrix products that XLA:GPU hands to cuBLAS: `__cublas$gemm`, `__cublas$lt$matmul`, `…$f8`, `…groupedMatmul`.
+"""Matrix products of XLA:GPU by cuBLAS: `__cublas$gemm`, `__cublas$lt$matmul`, `…$f8`, `…$mx`, `…groupedMatmul`.
 
 Result = activation(alpha * a b + beta * c + bias), summed in the accumulator's type and rounded
 once. Operands: a, b, c when beta is not 0, scales (f8), bias (epilogues that add one).
@@ -23,6 +23,7 @@ from mlirhlo.interp.dot import (
     dot_general,
     ragged_dot_general,
     rounded,
+    scaled,
 )
 from mlirhlo.interp.numerics import work_dtype
 from mlirhlo.interp.registry import Array, Frame, Value
@@ -141,6 +142,33 @@ def gemm(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
         )
     values += map(zeros, parts[len(values) :])
     return tuple(values) if isinstance(op.shape, TupleShape) else values[0]
+
+
+@computes("__cublas$lt$matmul$mx")
+def scaled_gemm(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
+    """`(result[, workspace])` of lhs, rhs and the scales of their blocks: a scaled-dot. Raises HLO0355."""
+    config = config_of(op, "gemm_backend_config")
+    if (
+        len(inputs) != 4
+        or config.get("beta")
+        or str(config.get("epilogue", "DEFAULT")) != "DEFAULT"
+    ):
+        raise unfit(op, "only lhs, rhs and their scales, without beta and epilogue, are known")
+    dims = dimensions_of(config.get("dot_dimension_numbers", {}))
+    parts = op.shape.elements if isinstance(op.shape, TupleShape) else (op.shape,)
+    result = cast(ArrayShape, parts[0])
+    dtype = np.result_type(np.float32, work_dtype(result.element_type))
+    lhs, rhs, *scales = (value.astype(dtype) for value in inputs)
+    for x, scale in zip((lhs, rhs), scales, strict=True):
+        if x.ndim != scale.ndim or any(
+            n % max(m, 1) for n, m in zip(x.shape, scale.shape, strict=True)
+        ):
+            raise unfit(op, f"scales of {scale.shape} are not those of blocks of {x.shape}")
+    total: Any = dot_general(scaled(lhs, scales[0]), scaled(rhs, scales[1]), dims, dtype)
+    total = total * dtype.type(config.get("alpha_real", 1))
+    made = rounded(total.reshape(result.dimensions), result.element_type)
+    values: tuple[Value, ...] = (made, *map(zeros, parts[1:]))
+    return values if isinstance(op.shape, TupleShape) else made
 
 
 @computes("__cublas$lt$groupedMatmul")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mlirhlo
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.formats.hlo_text import parse_module
@@ -509,3 +510,44 @@ ENTRY e {
     got = run_module(parse_module(text), [np.arange(4, dtype=np.float32), np.int32(3)], check=True)
     assert got[0].tolist() == [0, -1, -2]
     assert got[1] == 3
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_scaled_products(batch: bool) -> None:
+    """`__cublas$lt$matmul$mx` is a scaled-dot."""
+    rng = np.random.default_rng(3)
+    lead, dims = ((2,), '["0"]') if batch else ((), "[]")
+    rank = len(lead) + 1
+    lhs, rhs = (rng.normal(size=(*lead, *s)).astype("f4") for s in ((3, 8), (5, 8)))
+    scales = [2.0 ** rng.integers(-3, 3, (*lead, *s)).astype("f4") for s in ((3, 2), (5, 4))]
+    given = [lhs, rhs, *scales]
+
+    def shape(array: Any) -> str:
+        return f"f32[{','.join(map(str, array.shape))}]"
+
+    result = f"f32[{','.join(map(str, (*lead, 3, 5)))}]"
+    config = (
+        '{"gemm_backend_config":{"alpha_real":1,"beta":0,"scale_mode":2,"dot_dimension_numbers":'
+        f'{{"lhs_contracting_dimensions":["{rank}"],"rhs_contracting_dimensions":["{rank}"],'
+        f'"lhs_batch_dimensions":{dims},"rhs_batch_dimensions":{dims}}}}}}}'
+    )
+    operands = ", ".join(f"{shape(a)} {name}" for a, name in zip(given, "abst", strict=True))
+    module = mlirhlo.parse(
+        f"({result}, s8[96]) custom-call({operands}), "
+        f'custom_call_target="__cublas$lt$matmul$mx", backend_config={config}'
+    )
+    found = module(*given)[0]
+    wide = [
+        np.repeat(s, a.shape[-1] // s.shape[-1], -1) for a, s in zip(given, scales, strict=False)
+    ]
+    want = (lhs * wide[0]) @ np.swapaxes(rhs * wide[1], -1, -2)
+    np.testing.assert_allclose(np.asarray(found), want, atol=1e-4)
+
+
+def test_scales_that_do_not_fit_are_told() -> None:
+    module = mlirhlo.parse(
+        "f32[3,5] custom-call(f32[3,8] a, f32[5,8] b, f32[3,3] s, f32[5,4] t), "
+        'custom_call_target="__cublas$lt$matmul$mx"'
+    )
+    with pytest.raises(HloError, match="HLO0355"):
+        module(*(np.ones(s, "f4") for s in ((3, 8), (5, 8), (3, 3), (5, 4))))

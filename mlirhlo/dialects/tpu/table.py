@@ -170,8 +170,8 @@ _VECTORS = [
     ),
     row(
         "tpu.pack_vmsk",
-        "low, high -> result",
-        " {low}, {high}{dict} : {:low}, {:high} -> {:result}",
+        "*sources -> result",
+        " {sources}{dict} : {:sources} -> {:result}",
         "positions?",
     ),
     row(

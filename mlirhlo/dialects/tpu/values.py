@@ -171,13 +171,16 @@ class VectorLayout:
             return False
         if self.tiling == other.tiling:
             return True
-        # Of different tiles each dimension has one, or is replicated in larger ones.
+        # Of different tiles each dimension has one, or is replicated in larger ones, of narrow
+        # elements with the other one.
         slices = (
             (self.tiling[0], other.tiling[0]),
             (self.lanes_a_register, other.lanes_a_register),
         )
+        of_words = self.bits == 32 or self.offsets == (None, None)
         return self.tiling[1] == other.tiling[1] == LANES and all(
-            (own is None and sizes[0] % sizes[1] == 0) or (at is not None and at + size <= least)
+            (own is None and of_words and sizes[0] % sizes[1] == 0)
+            or (at is not None and at + size <= least)
             for own, at, size, least, sizes in zip(
                 self.offsets,
                 other.offsets,

@@ -276,7 +276,21 @@ def sort(op: Operation, scope: Scope) -> Run:
     return run
 
 
-@means("tpu.assume_layout", "tpu.relayout", "mosaic_tc.relayout", "tpu.mask_cast")
+@means("tpu.assume_layout", "tpu.relayout", "mosaic_tc.relayout")
 def same(op: Operation, scope: Scope) -> Run:
     """The same elements; where they stand in registers does not show."""
     return lambda frame, a: a
+
+
+@means("tpu.mask_cast")
+def mask_cast(op: Operation, scope: Scope) -> Run:
+    """The mask of a register of other elements: one of words is that of all elements of each."""
+    before, after = shape_of(op.operands[0].type), shape_of(op.results[0].type)
+    old, new = (shape[2] if len(shape) == 3 else 1 for shape in (before, after))
+
+    def run(frame: Activation, a: Any) -> Any:
+        parts = a.reshape(*before[:2], old)
+        parts = np.repeat(parts, new // old, axis=2) if new >= old else parts[..., :: old // new]
+        return parts.reshape(after)
+
+    return run

@@ -1,21 +1,21 @@
-"""Loops and branches between stages: what a loop only hands on, and branches that are decided."""
+"""Loops and branches between stages: what a loop only hands on, and branches that say less than they could."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from mlirhlo.mosaic.attributes import name_of
+from mlirhlo.mosaic.pipeline.branches import inline, simplify_branch
 from mlirhlo.mosaic.pipeline.building import insert, replace
-from mlirhlo.mosaic.pipeline.constants import one_value
 from mlirhlo.mosaic.target.divisible import constant_of
 
 if TYPE_CHECKING:
-    from xdsl.ir import Block, Operation
+    from xdsl.ir import Operation
 
 
 def simplify_control(function: Operation) -> bool:
     """Whether anything changed: loops carry only what changes, those of one known step are their body,
-    decided branches are what they do."""
+    branches are as `branches` has them."""
     changed = False
     for op in list(function.walk()):
         if op.parent is None:
@@ -23,7 +23,7 @@ def simplify_control(function: Operation) -> bool:
         if name_of(op) == "scf.for":
             changed |= _run_once(op) or _drop_unchanged(op)
         elif name_of(op) == "scf.if":
-            changed |= _decide(op)
+            changed |= simplify_branch(op)
     return changed
 
 
@@ -41,19 +41,8 @@ def _run_once(loop: Operation) -> bool:
     block = loop.regions[0].blocks[0]
     for argument, value in zip(block.args, (loop.operands[0], *loop.operands[3:]), strict=True):
         argument.replace_all_uses_with(value)
-    _inline(loop, block)
+    inline(loop, block)
     return True
-
-
-def _inline(op: Operation, block: Block) -> None:
-    """Puts the operations of a region before the one that has it, which goes."""
-    last = block.last_op
-    assert last is not None
-    for inner in list(block.ops):
-        if inner is not last:
-            block.detach_op(inner)
-            insert(inner, op)
-    replace(op, list(last.operands))
 
 
 def _drop_unchanged(loop: Operation) -> bool:
@@ -90,17 +79,4 @@ def _drop_unchanged(loop: Operation) -> bool:
             found[at].name_hint = result.name_hint
     # What was handed on has no uses any more.
     replace(loop, [found.get(at, loop.operands[3 + at]) for at in range(count)])
-    return True
-
-
-def _decide(branch: Operation) -> bool:
-    """A branch on a constant is the operations of one side."""
-    condition = one_value(branch.operands[0])
-    if condition is None:
-        return False
-    region = branch.regions[0 if condition else 1]
-    if not region.blocks:
-        replace(branch, [])
-        return True
-    _inline(branch, region.blocks[0])
     return True

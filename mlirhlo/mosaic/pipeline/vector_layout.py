@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ArrayAttr
@@ -16,7 +17,7 @@ from mlirhlo.mosaic.pipeline.vector_rules import rule_of
 from mlirhlo.mosaic.target.check import refuse
 from mlirhlo.mosaic.target.memory import indices_are_aligned, vectors_are_in_vmem
 from mlirhlo.mosaic.target.structure import nowhere
-from mlirhlo.mosaic.target.tiling import shape_in
+from mlirhlo.mosaic.target.tiling import element_name, shape_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -172,9 +173,18 @@ def relayout_insertion(module: ModuleOp) -> None:
                 want = wanted[at] if at < len(wanted) else have
                 if have is None or want is None or have == want:
                     continue
-                new = build("mosaic_tc.relayout", (operand,), (operand.type,), None, op)
-                new.results[0].name_hint = operand.name_hint
-                new.attributes["in_layout"] = ArrayAttr([VectorLayoutAttr(have)])
-                new.attributes["out_layout"] = ArrayAttr([VectorLayoutAttr(want)])
-                insert(new, op)
-                op.operands[at] = new.results[0]
+                if element_name(operand.type) == "i1" and have.bits != want.bits:
+                    # Masks get another width first.
+                    between = replace(want, offsets=have.offsets)
+                    operand, have = _relayout(op, operand, have, between), between
+                if have != want:
+                    operand = _relayout(op, operand, have, want)
+                op.operands[at] = operand
+
+
+def _relayout(op: Operation, value: SSAValue, have: Layout, want: Layout) -> SSAValue:
+    """The value as it lies after a new operation before `op`."""
+    new = build("mosaic_tc.relayout", (value,), (value.type,), None, op)
+    new.results[0].name_hint = value.name_hint
+    _state(new, [have], [want])
+    return insert(new, op).results[0]

@@ -309,7 +309,11 @@ def _extract(op: Operation, generation: Generation) -> Layouts:
         return [have], [None]
     if len(shape_in(result)) > 1:
         return [have], [have]
-    return _plain(op, generation)
+    row = (integers_of(op, "static_position") or ())[-1:]
+    if have.implicit or not row:
+        return _plain(op, generation)
+    top = None if have.offsets[0] is None else (have.offsets[0] + row[0]) % have.tiling[0]
+    return [have], [replace(have, offsets=(top, have.offsets[1]), implicit=(-2,))]
 
 
 def _slice(op: Operation, generation: Generation) -> Layouts:

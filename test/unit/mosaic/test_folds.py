@@ -277,3 +277,61 @@ def test_tiles_grow_by_way_of_memory(before: str, after: str) -> None:
     assert "tpu.shuffled_load" in text
     found = Kernel(module).run([given], [(shapes[1], dtype)])[0]
     np.testing.assert_array_equal(np.asarray(found), given.reshape(shapes[1]))
+
+
+def branches(body: str) -> str:
+    """A kernel of branches on `%c` and `%d`, a number's signs, that add 1, … to a tile."""
+    add = "%N = arith.constant dense<N.0> : VEC %v = vector.load REF %s = arith.addf %v, %N : VEC"
+    body = re.sub(r"ADD(\d)", lambda one: f"{add.replace('N', one[1])} vector.store %s, REF", body)
+    tile = f"memref<8x128xf32, {VMEM}>"
+    text = f"""module @k {{ func.func @main(
+      %m: memref<1xi32, #tpu.memory_space<smem>>, %x: {tile}, %y: {tile}
+    ) attributes {{tpu.core_type = #tpu.core_type<tc>}} {{
+        %c0 = arith.constant 0 : index %z = arith.constant 0 : i32 %true = arith.constant true
+        %n = memref.load %m[%c0] : memref<1xi32, #tpu.memory_space<smem>>
+        %c = arith.cmpi sgt, %n, %z : i32 %d = arith.cmpi slt, %n, %z : i32
+        %first = vector.load %x[%c0, %c0] : {tile}, VEC vector.store %first, REF
+        {body}
+        return }} }}"""
+    ref = f"%y[%c0, %c0] : {tile}, VEC"
+    return text.replace("REF", ref).replace("VEC", "vector<8x128xf32>")
+
+
+@pytest.mark.parametrize(
+    ("body", "left"),
+    [
+        ("scf.if %c { ADD1 } scf.if %c { ADD2 }", "if add add end"),
+        ("scf.if %c { ADD1 } else { ADD3 } scf.if %c { ADD2 }", "if add add else add end"),
+        ("%e = arith.xori %c, %true : i1 scf.if %e { ADD1 }", "if else add end"),
+        (
+            "scf.if %c { ADD1 } %e = arith.xori %c, %true : i1 scf.if %e { ADD2 }",
+            "if add else add end",
+        ),
+        ("scf.if %c { ADD1 } scf.if %d { ADD2 }", "if add end if add end"),
+        ("scf.if %c { scf.if %d { ADD1 } }", "if add end"),
+        ("scf.if %c { scf.if %d { ADD1 } } else { ADD2 }", "if if add end else add end"),
+        (
+            """%a = scf.if %c -> f32 { %o = arith.constant 1.0 : f32 scf.yield %o : f32 }
+            else { %o = arith.constant 2.0 : f32 scf.yield %o : f32 }
+            %b = scf.if %c -> f32 { %o = arith.addf %a, %a : f32 scf.yield %o : f32 }
+            else { scf.yield %a : f32 }
+            %v = vector.broadcast %b : f32 to VEC vector.store %v, REF""",
+            "if else end",
+        ),
+    ],
+)
+def test_branches_on_one_condition_are_one(body: str, left: str) -> None:
+    """Right after one another; `if not c` is `if c` the other way round; all of a branch is one on both."""
+    module = parse_kernel(branches(body))
+    before = Kernel(module.clone())
+    run_pipeline(module, stop_after=SIMPLE)
+    text = print_kernel(module)
+    short = {"scf.if": "if", "} else {": "else", "arith.addf": "add"}
+    words = re.findall(r"scf\.if|\} else \{|\}$|arith\.addf", text, re.MULTILINE)
+    assert " ".join(short.get(word, "end") for word in words[:-2]) == left, text
+    tile = np.ones((8, 128), np.float32)
+    for number in (-1, 0, 1):
+        inputs = [np.array([number], np.int32), tile]
+        kinds = [(tile.shape, tile.dtype)]
+        (want,), (found,) = (one.run(inputs, kinds) for one in (before, Kernel(module)))
+        np.testing.assert_array_equal(found, want)

@@ -151,6 +151,67 @@ KERNELS: dict[str, tuple[list[str], str, str]] = {
         "200x40xf32",
         "%r = tpu.transpose %v0, [1, 0] : vector<40x200xf32> -> vector<200x40xf32>",
     ),
+    "a row transposed": (
+        ["1x128xf32"],
+        "128x1xf32",
+        "%r = tpu.transpose %v0, [1, 0] : vector<1x128xf32> -> vector<128x1xf32>",
+    ),
+    "transposed, bf16": (
+        ["40x384xbf16"],
+        "384x40xbf16",
+        "%r = tpu.transpose %v0, [1, 0] : vector<40x384xbf16> -> vector<384x40xbf16>",
+    ),
+    "a row in all rows, bf16": spread("1x384xbf16", "32x384xbf16"),
+    "a row in all rows, i8": spread("1x128xi8", "32x128xi8"),
+    "one of the rows in all rows, bf16": (
+        ["16x256xbf16"],
+        "16x256xbf16",
+        """%e = vector.extract %v0[9] : vector<256xbf16> from vector<16x256xbf16>
+        %s = vector.shape_cast %e : vector<256xbf16> to vector<1x256xbf16>
+        %r = vector.broadcast %s : vector<1x256xbf16> to vector<16x256xbf16>""",
+    ),
+    "a row of a computed vector": (
+        ["16x128xf32"],
+        "1x128xf32",
+        """%t = arith.addf %v0, %v0 : vector<16x128xf32>
+        %e = vector.extract %t[9] : vector<128xf32> from vector<16x128xf32>
+        %r = vector.shape_cast %e : vector<128xf32> to vector<1x128xf32>""",
+    ),
+    "a row chosen against, bf16": (
+        ["16x128xbf16", "1x128xbf16"],
+        "16x128xbf16",
+        """%b = vector.broadcast %v1 : vector<1x128xbf16> to vector<16x128xbf16>
+        %z = arith.constant dense<0.0> : vector<16x128xbf16>
+        %m = arith.cmpf ogt, %v0, %z : vector<16x128xbf16>
+        %r = arith.select %m, %b, %v0 : vector<16x128xi1>, vector<16x128xbf16>""",
+    ),
+    "counted rows chosen, bf16": (
+        ["32x256xbf16"],
+        "32x256xbf16",
+        """%n = tpu.iota {dimensions = array<i32: 0>} : vector<32x256xi32>
+        %k = arith.constant dense<7> : vector<32x256xi32>
+        %m = arith.cmpi slt, %n, %k : vector<32x256xi32>
+        %z = arith.constant dense<0.0> : vector<32x256xbf16>
+        %r = arith.select %m, %v0, %z : vector<32x256xi1>, vector<32x256xbf16>""",
+    ),
+    "rows in turns": joined("8x1x128xf32", "8x1x128xf32", "8x2x128xf32", 1),
+    "words put together": (
+        ["16x128xf32", "16x128xf32"],
+        "16x128xi32",
+        """%r = tpu.pack_elementwise %v0, %v1 {target_type = bf16}
+        : vector<16x128xf32>, vector<16x128xf32> -> vector<16x128xi32>""",
+    ),
+    "words taken apart": (
+        ["16x128xi32"],
+        "16x128xf32",
+        """%r = tpu.unpack_elementwise %v0, 1 {source_type = bf16}
+        : vector<16x128xi32> -> vector<16x128xf32>""",
+    ),
+    "bytes of halves": (
+        ["32x256xi16"],
+        "64x256xi8",
+        "%r = tpu.bitcast %v0 : vector<32x256xi16> -> vector<64x256xi8>",
+    ),
     "a wide row, bf16": copied("1x300xbf16"),
     "a few rows, bf16": copied("3x5xbf16"),
     "rows of ranks": reshaped("12x100xf32", "3x4x100xf32"),
@@ -252,7 +313,8 @@ def test_the_tpu_compiler_writes_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize("generation", ["v5e", "v6e"])
 def test_plans_compute_the_same(generation: str) -> None:
     """The last stage as the first one."""
-    names = {"xf32": np.float32, "xbf16": ml_dtypes.bfloat16, "xi32": np.int32, "xi8": np.int8}
+    names = {"xf32": np.float32, "xbf16": ml_dtypes.bfloat16, "xi32": np.int32}
+    names |= {"xi16": np.int16, "xi8": np.int8}
     for name, (inputs, result, body) in KERNELS.items():
         types = [
             (tuple(map(int, shape.removesuffix(end).split("x"))), np.dtype(dtype))

@@ -256,3 +256,47 @@ def test_what_has_no_registers_says_so() -> None:
     assert first.code == "HLO0753"
     assert first.help is not None
     assert first.place is not None
+
+
+def test_rows_that_differ_are_no_replicated_ones() -> None:
+    """A loop that carries a splat which is none from the second round on; the TPU compiler says so too."""
+    tile = f"memref<8x128xf32, {VMEM}>"
+    module = parse_kernel(f"""module @k {{
+      func.func @main(%x: {tile}, %y: {tile}) attributes {{tpu.core_type = #tpu.core_type<tc>}} {{
+        %c0 = arith.constant 0 : index
+        %a = arith.constant 0 : i32 %b = arith.constant 3 : i32 %s = arith.constant 1 : i32
+        %z = arith.constant dense<0.0> : vector<8x128xf32>
+        %v = vector.load %x[%c0, %c0] : {tile}, vector<8x128xf32>
+        %r:3 = scf.for %i = %a to %b step %s iter_args(%p = %z, %q = %z, %t = %v)
+            -> (vector<8x128xf32>, vector<8x128xf32>, vector<8x128xf32>) : i32 {{
+          scf.yield %q, %t, %p : vector<8x128xf32>, vector<8x128xf32>, vector<8x128xf32>
+        }}
+        vector.store %r#0, %y[%c0, %c0] : {tile}, vector<8x128xf32>
+        return }} }}""")
+    run_pipeline(module, stop_after="relayout-insertion")
+    with pytest.raises(HloError, match="rows differ and are wanted as one") as problem:
+        run_pipeline(module, start_after="relayout-insertion")
+    assert problem.value.diagnostics[0].code == "HLO0753"
+
+
+def test_masks_of_words_are_cast_to_those_of_halves() -> None:
+    """Each element of a word has the word's."""
+    kernel = Kernel(
+        parse_kernel(f"""module @k {{ func.func @main(
+          %x: memref<8x128xf32, {VMEM}>, %y: memref<8x128xi32, {VMEM}>
+        ) attributes {{tpu.core_type = #tpu.core_type<tc>}} {{
+          %c0 = arith.constant 0 : index
+          %v = vector.load %x[%c0, %c0] : memref<8x128xf32, {VMEM}>, vector<8x128xf32>
+          %z = arith.constant dense<0.0> : vector<8x128xf32>
+          %m = arith.cmpf ogt, %v, %z : vector<8x128xf32>
+          %n = tpu.mask_cast %m : vector<8x128xi1> -> vector<8x128x2xi1>
+          %a = arith.constant dense<3> : vector<8x128x2xi16>
+          %b = arith.constant dense<5> : vector<8x128x2xi16>
+          %s = arith.select %n, %a, %b : vector<8x128x2xi1>, vector<8x128x2xi16>
+          %w = tpu.bitcast_vreg %s : vector<8x128x2xi16> -> vector<8x128xi32>
+          vector.store %w, %y[%c0, %c0] : memref<8x128xi32, {VMEM}>, vector<8x128xi32>
+          return }} }}""")
+    )
+    x = np.random.default_rng(0).normal(size=(8, 128)).astype(np.float32)
+    (found,) = kernel.run([x], [((8, 128), np.dtype(np.int32))])
+    np.testing.assert_array_equal(found, np.where(x > 0, 0x30003, 0x50005))

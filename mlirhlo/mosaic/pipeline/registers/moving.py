@@ -128,7 +128,7 @@ def moved(
     """
     bits = parts[0].layout.bits
     parts = [part if part.layout.bits == bits else _of_width(state, part, bits) for part in parts]
-    table = table_of(state, parts, source, type_, layout)
+    table = table_of(state, parts, source, type_, layout, by_words=by_words)
     registers = [register for part in parts for register in part.registers]
     register = register_type(layout, type_)
     return assemble(state, registers, bits, table, register, by_words=by_words, as_wanted=as_wanted)
@@ -142,7 +142,13 @@ def _of_width(state: Registers, part: Part, bits: int) -> Part:
 
 
 def table_of(
-    state: Registers, parts: Sequence[Part], source: Any, type_: Attribute, layout: VectorLayout
+    state: Registers,
+    parts: Sequence[Part],
+    source: Any,
+    type_: Attribute,
+    layout: VectorLayout,
+    *,
+    by_words: bool = True,
 ) -> Any:
     """The table of a move."""
     assert state.op is not None
@@ -157,7 +163,7 @@ def table_of(
     shape = (grid.count, SUBLANES, LANES, packing_of(layout))
     table, free = table.reshape(shape), free.reshape(2, *shape)
     table, free = grid.repeated(table), np.stack([grid.repeated(one) for one in free])
-    return _nearest(table, free, packing_of(parts[0].layout))
+    return _nearest(table, free, packing_of(parts[0].layout), by_words=by_words)
 
 
 def _places(state: Registers, parts: Sequence[Part]) -> tuple[Places, Any]:
@@ -178,7 +184,7 @@ def _places(state: Registers, parts: Sequence[Part]) -> tuple[Places, Any]:
     return np.concatenate(places), np.concatenate(free, axis=1)
 
 
-def _nearest(table: Any, free: Any, old: int) -> Any:
+def _nearest(table: Any, free: Any, old: int, *, by_words: bool) -> Any:
     """The table with sublanes and lanes that may be any those of the places to be made."""
     packing = table.shape[-1]
     _, sublane, lane, sub = np.indices(table.shape, sparse=True)
@@ -187,11 +193,15 @@ def _nearest(table: Any, free: Any, old: int) -> Any:
     column, inner = np.divmod(rest, old)
     tall = np.maximum(free[0], 1)
     top = row // tall * tall
-    if old == packing:
+    if old == packing and by_words:
         row, inner = np.where(free[0], top + sublane % tall, row), np.where(free[0], sub, inner)
     elif old == 1:
         # A row of words becomes one of a register's several times as many rows.
         row = np.where(free[0], top + (sublane * packing + sub) % tall, row)
+    else:
+        # One of several times as many rows becomes a row of words.
+        one = top * old + (sublane * packing + sub) % np.minimum(tall * old, SUBLANES)
+        row, inner = np.where(free[0], one // old, row), np.where(free[0], one % old, inner)
     column = np.where(free[1], lane, column)
     nearest = ((number * SUBLANES + row) * LANES + column) * old + inner
     return np.where(table < 0, -1, nearest)
@@ -230,7 +240,11 @@ def assemble(
     wanted = dict.fromkeys(at for one in by_rows for part in one for at in used_parts(part))
     for at in wanted if as_wanted else sorted(wanted):
         wide[at] = unpacked(state, registers[at // old], at % old)
-    return [packed(state, words, type_) for words in parts_of(state, wide, by_rows)]
+    made: dict[bytes, SSAValue] = {}
+    for words, part in zip(parts_of(state, wide, by_rows), by_rows, strict=True):
+        if part.tobytes() not in made:  # rows that are all the same are packed once
+            made[part.tobytes()] = packed(state, words, type_)
+    return [made[part.tobytes()] for part in by_rows]
 
 
 def _masks_packed(
@@ -248,7 +262,7 @@ def _masks_packed(
             given.append(registers[int(number.max())])
         elif not given:
             return None
-    if len(given) < 2 or (parts[: len(given)] < 0).all(axis=(1, 2)).any():
+    if not given or (parts[: len(given)] < 0).all(axis=(1, 2)).any():
         return None
     positions = ", ".join(map(str, range(len(given))))
     places = {"positions": attribute(f"array<i32: {positions}>")}
@@ -320,6 +334,15 @@ def unpacked(state: Registers, register: SSAValue, part: int) -> SSAValue:
             "pack_format": PackFormatAttr("compressed"),
         },
     )
+
+
+def interleaved(state: Registers, sources: Sequence[SSAValue], type_: Attribute) -> SSAValue:
+    """The register whose words hold the low bits of one word of each source, the first one's lowest."""
+    places = {
+        "pack_format": PackFormatAttr("interleaved"),
+        "positions": attribute(f"array<i32: {', '.join(map(str, range(len(sources))))}>"),
+    }
+    return state.emit("tpu.pack_subelements", sources, type_, places)
 
 
 def packed(state: Registers, parts: Sequence[SSAValue | None], type_: Attribute) -> SSAValue:

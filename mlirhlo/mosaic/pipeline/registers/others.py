@@ -1,4 +1,5 @@
-"""What is neither moved nor computed element by element: random bits, rounding by them, logs."""
+"""What is neither moved nor computed element by element: random bits, rounding by them, words put together,
+logs."""
 
 from __future__ import annotations
 
@@ -6,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import i32
 
-from mlirhlo.mosaic.attributes import name_of
-from mlirhlo.mosaic.pipeline.building import element_of, is_vector, vector_type
+from mlirhlo.dialects.tpu.attributes import PackFormatAttr
+from mlirhlo.mosaic.attributes import attribute_of, integer_of, name_of
+from mlirhlo.mosaic.pipeline.building import attribute, element_of, is_vector, vector_type
 from mlirhlo.mosaic.pipeline.registers.elementwise import attributes_of
-from mlirhlo.mosaic.pipeline.registers.moving import moved
+from mlirhlo.mosaic.pipeline.registers.moving import interleaved, moved
 from mlirhlo.mosaic.pipeline.registers.shapes import numbered, part_of
 from mlirhlo.mosaic.pipeline.registers.state import (
     Part,
@@ -18,9 +20,10 @@ from mlirhlo.mosaic.pipeline.registers.state import (
     grid_of,
     layout_out,
     register_type,
+    typed,
     word_type,
 )
-from mlirhlo.mosaic.target.tiling import shape_in
+from mlirhlo.mosaic.target.tiling import shape_in, width_in_bits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,6 +54,35 @@ def _rounded(op: Operation, state: Registers) -> Made:
     return [moved(state, [part], numbered(words), result, layout_out(op))]
 
 
+def _side_by_side(op: Operation, state: Registers) -> Made:
+    """The narrow elements of a word come from registers of their own."""
+    element = attribute_of(op, "target_type")
+    assert element is not None
+    sources = [state.operand(at)[0] for at in range(len(op.operands))]
+    narrow = typed(element, len(sources))
+    words = zip(*sources, strict=True)
+    return [[state.words(interleaved(state, parts, narrow)) for parts in words]]
+
+
+def _one_of_word(op: Operation, state: Registers) -> Made:
+    """The narrow element at one place of each word."""
+    element, result = attribute_of(op, "source_type"), op.results[0].type
+    assert element is not None
+    narrow, register = (
+        typed(element, 32 // width_in_bits(str(element))),
+        typed(element_of(result), 1),
+    )
+    places = {
+        "index": attribute(f"{integer_of(op, 'index')} : i32"),
+        "pack_format": PackFormatAttr("interleaved"),
+    }
+    made = [
+        state.emit("tpu.unpack_subelements", (state.cast(words, narrow),), register, places)
+        for words in state.operand(0)[0]
+    ]
+    return [made]
+
+
 def _told(op: Operation, state: Registers) -> Made:
     """What is logged is the vector, put together again."""
     operands: list[SSAValue] = []
@@ -67,6 +99,8 @@ def _told(op: Operation, state: Registers) -> Made:
 OTHERS: dict[str, Rule] = {
     "tpu.prng_random_bits": _random_bits,
     "tpu.stochastic_convert": _rounded,
+    "tpu.pack_elementwise": _side_by_side,
+    "tpu.unpack_elementwise": _one_of_word,
     "tpu.log": _told,
     "tpu.trace_value": _told,
 }

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 def retiled(state: Registers, part: Part, layout: VectorLayout) -> list[SSAValue] | None:
     """The registers of words in `layout`; None where there is no plan for it."""
     before, shape = part.layout, explicit_shape(layout, shape_in(part.type))
+    if before.implicit == (-2,) and before.tiling[0] == 1 and not layout.implicit:
+        # Single rows are the same vectors one dimension lower.
+        before = replace(before, implicit=())
+        part = replace(part, layout=before)
     if shape is None or before.implicit != layout.implicit:
         return None
     if (0, 0) == before.offsets == layout.offsets and _is_taller(before, layout):
@@ -48,8 +52,11 @@ def retiled(state: Registers, part: Part, layout: VectorLayout) -> list[SSAValue
         is_whole = before.tiling[1] == LANES and before.tiling[0] % packing == 0
         if layout.tiling == single and is_whole and shape[-2] == 1:
             return _single_rows(state, part, layout)
+    if packing > 1 and shape[-2] == 1 and _is_row_of_columns(before, layout):
+        return _columns_apart(state, part, layout)
     if packing == 1 and before.tiling == (1, LANES) and before.offsets == (0, 0):
-        is_row = layout.tiling == (SUBLANES, LANES) and layout.offsets == (None, 0)
+        is_whole = layout.tiling == (SUBLANES, LANES)
+        is_row = is_whole and layout.offsets[0] != 0 and layout.offsets[1] == 0
         return _rows_everywhere(state, part, layout) if is_row and shape[-2] == 1 else None
     rows, fewer = before.tiling[0], layout.tiling[0]
     starts = tuple(start or 0 for start in before.offsets)
@@ -74,6 +81,32 @@ def _rows_everywhere(state: Registers, part: Part, layout: VectorLayout) -> list
             "dimension": attribute("0 : i32"),
         }
         found.append(state.emit("tpu.gather", (source,), source.type, places))
+    return found
+
+
+def _is_row_of_columns(before: VectorLayout, layout: VectorLayout) -> bool:
+    """Whether a row lies in tiles of whole sublanes first, and then in whole registers at the same place."""
+    packing = packing_of(layout)
+    starts = before.offsets == layout.offsets and (layout.offsets[0] or 0) < before.tiling[0]
+    is_whole = before.tiling[0] % packing == 0 and before.tiling[1] == LANES == layout.tiling[1]
+    is_taller = before.tiling[0] < layout.tiling[0] == SUBLANES * packing
+    return (
+        starts and layout.offsets[1] == 0 and None not in layout.offsets and is_whole and is_taller
+    )
+
+
+def _columns_apart(state: Registers, part: Part, layout: VectorLayout) -> list[SSAValue]:
+    """The tiles of a row, each in a register of its own: the first as it lies, others in all sublanes."""
+    assert state.op is not None
+    grid = grid_of(layout, part.type, state.op).shape
+    old = grid_of(part.layout, part.type, state.op).shape
+    tiles = part.layout.tiles_a_register
+    found: list[SSAValue] = []
+    for *lead, _, wide in product(*map(range, grid)):
+        number, tile = divmod(wide, tiles)
+        source = part.registers[flat((*lead, 0, number), old)]
+        sublane = tile * (SUBLANES // tiles) + (layout.offsets[0] or 0) // packing_of(layout)
+        found.append(_taken(state, source, [sublane] * SUBLANES) if tile else source)
     return found
 
 
@@ -161,7 +194,8 @@ def _is_taller(before: VectorLayout, layout: VectorLayout) -> bool:
     than a register."""
     rows, more, packing = before.tiling[0], layout.tiling[0], packing_of(layout)
     is_whole = rows % packing == 0 and before.tiling[1] == layout.tiling[1] == LANES
-    is_part = packing == 1 or more < SUBLANES * packing
+    # Whole registers of narrow elements are packed from tiles of eight rows.
+    is_part = packing == 1 or more < SUBLANES * packing or rows > SUBLANES
     return is_whole and is_part and more > rows and more % rows == 0
 
 

@@ -9,11 +9,12 @@ import numpy as np
 from xdsl.dialects.builtin import i32
 
 from mlirhlo.dialects.tpu.attributes import VectorLayoutAttr
-from mlirhlo.dialects.tpu.values import LANES, SUBLANES, VectorLayout
+from mlirhlo.dialects.tpu.values import LANES, SUBLANES
 from mlirhlo.mosaic.attributes import attribute_of, integer_of, integers_of, lists_of
 from mlirhlo.mosaic.pipeline.building import attribute, element_of, is_vector, vector_type
 from mlirhlo.mosaic.pipeline.faults import cannot
-from mlirhlo.mosaic.pipeline.registers.moving import moved, relaid
+from mlirhlo.mosaic.pipeline.layouts import native
+from mlirhlo.mosaic.pipeline.registers.moving import interleaved, moved, relaid
 from mlirhlo.mosaic.pipeline.registers.shifting import concatenated, lanes_folded, lanes_spread
 from mlirhlo.mosaic.pipeline.registers.state import (
     Part,
@@ -21,6 +22,7 @@ from mlirhlo.mosaic.pipeline.registers.state import (
     flat,
     grid_of,
     indices_of,
+    integer_type,
     is_float,
     layout_out,
     packing_of,
@@ -73,8 +75,20 @@ def same(op: Operation, state: Registers) -> Made:
 
 
 def relayout(op: Operation, state: Registers) -> Made:
-    """The same vector in another layout."""
-    return [relaid(state, part_of(op, state, 0), layout_out(op))]
+    """The same vector in another layout; what differs along a dimension never lies as one of it."""
+    part, wanted = part_of(op, state, 0), layout_out(op)
+    sizes = wanted.tiled_dimensions(shape_in(part.type))
+    for along, size, have, want in zip(
+        ("rows", "lanes"), sizes, part.layout.offsets, wanted.offsets, strict=True
+    ):
+        if size > 1 and have is not None and want is None:
+            raise cannot(
+                op,
+                f"its {along} differ and are wanted as one that stands for all",
+                "a loop carries the value: begin it with loaded values, or compute it from what the "
+                "round makes of another carried value",
+            )
+    return [relaid(state, part, wanted)]
 
 
 def assume_layout(op: Operation, state: Registers) -> Made:
@@ -125,13 +139,33 @@ def _lanes_alike(state: Registers, part: Part) -> Part:
 
 
 def _rows_alike(state: Registers, part: Part) -> Part:
-    """The same vector of words with its one row in all sublanes."""
+    """The same vector in whole registers with its one row in all sublanes; elements fill their words first."""
     layout = part.layout
-    if layout.bits != 32 or layout.tiles_a_register > 1:
+    is_mask = str(element_of(part.type)) == "i1"
+    if layout.tiles_a_register > 1 or (is_mask and layout.bits < 32):
         return part
-    rows = [layout.offsets[0] or 0] * SUBLANES
-    made = [_rows(state, register, rows) for register in part.registers]
+    sublane, place = divmod(layout.offsets[0] or 0, packing_of(layout))
+    made = [
+        _rows(state, _words_alike(state, register, layout.bits, place), [sublane] * SUBLANES)
+        for register in part.registers
+    ]
     return Part(made, replace(layout, offsets=(None, layout.offsets[1])), part.type)
+
+
+def _words_alike(state: Registers, register: SSAValue, bits: int, place: int) -> SSAValue:
+    """The register with the element at a place of each word in all places of it."""
+    if bits == 32:
+        return register
+    word = word_type()
+    low = state.emit("tpu.bitcast_vreg", (register,), word)
+    low = state.emit("arith.shrui", (low, state.splat(str(place * bits), word)), word)
+    if bits == 16:
+        whole = interleaved(state, [low, low], typed(integer_type(bits), 2))
+        return state.cast(whole, register.type)
+    low = state.emit("arith.andi", (low, state.splat(str((1 << bits) - 1), word)), word)
+    ones = sum(1 << at for at in range(0, 32, bits))
+    low = state.emit("arith.muli", (low, state.splat(str(ones), word)), word)
+    return state.cast(low, register.type)
 
 
 def _rows(state: Registers, register: SSAValue, rows: Sequence[int]) -> SSAValue:
@@ -213,20 +247,20 @@ def transpose(op: Operation, state: Registers) -> Made:
     shape = shape_in(source)
     part = part_of(op, state, 0)
     final = layout_out(op)
-    is_narrow = shape[order[-1]] == 1 or shape[-1] == 1
-    if order[-1] == rank - 1 or is_narrow:
+    if order[-1] == rank - 1:
         return [moved(state, [part], numbered(source).transpose(order), result, final)]
     # The dimension that shall be last stands beside the last one, and they change places.
     last = order[-1]
     beside = [*(dim for dim in range(rank - 1) if dim != last), last, rank - 1]
-    words = VectorLayout(32, (0, 0), (SUBLANES, LANES))
-    type_ = vector_type(
-        [shape[dim] for dim in beside], element_of(source) if part.layout.bits == 32 else i32
-    )
-    if str(element_of(type_)) == "i1":
+    element = element_of(source)
+    if str(element) == "i1":
         raise cannot(op, "of a mask", "transpose what it is computed from")
+    squares = native(source, 16 if part.layout.bits == 16 else 32)
+    type_ = vector_type(
+        [shape[dim] for dim in beside], element if squares.bits == part.layout.bits else i32
+    )
     numbers = numbered(source).transpose(beside)
-    part = Part(moved(state, [part], numbers, type_, words), words, type_)
+    part = Part(moved(state, [part], numbers, type_, squares), squares, type_)
     made = _squares(op, state, part)
     now = [*beside[:-2], rank - 1, last]
     numbers = numbered(made.type).transpose([now.index(dim) for dim in order])
@@ -234,30 +268,33 @@ def transpose(op: Operation, state: Registers) -> Made:
 
 
 def _squares(op: Operation, state: Registers, part: Part) -> Part:
-    """The last two dimensions of a vector of words, transposed square by square."""
+    """The last two dimensions of a vector in whole registers, transposed square by square: of narrow elements
+    as many squares side by side at once as a word has elements."""
     shape, layout = shape_in(part.type), part.layout
     rows, lanes = shape[-2:]
     element = element_of(part.type)
     result = vector_type((*shape[:-2], lanes, rows), element)
     old, new = grid_of(layout, part.type, op).shape, grid_of(layout, result, op).shape
-    whole = vector_type((LANES, LANES), element)
-    a_side = LANES // SUBLANES
+    a_side, packing = LANES // layout.tiling[0], packing_of(layout)
     found: dict[tuple[int, ...], SSAValue] = {}
     for *lead, high in indices_of((*shape[:-2], -(-rows // LANES))):
-        for wide in range(old[-1]):
-            rows_of = range(high * a_side, (high + 1) * a_side)
-            nothing = state.splat("0.0" if is_float(element) else "0", typed(element, 1))
+        rows_of = range(high * a_side, (high + 1) * a_side)
+        for wide in range(0, old[-1], packing):
+            tiles = range(wide, min(wide + packing, old[-1]))
+            nothing = state.splat("0.0" if is_float(element) else "0", typed(element, packing))
             given = [
-                part.registers[flat((*lead, at, wide), old)] if at < old[-2] else nothing
+                part.registers[flat((*lead, at, tile), old)] if at < old[-2] else nothing
                 for at in rows_of
+                for tile in tiles
             ]
-            square = state.rolled(given, whole, layout)
+            sizes = (LANES, len(tiles) * LANES)
+            square = state.rolled(given, vector_type(sizes, element), layout)
             turn = {
                 "permutation": attribute("array<i64: 1, 0>"),
                 "out_layout": VectorLayoutAttr(layout),
             }
-            turned_square = state.emit("tpu.transpose", (square,), whole, turn)
-            for at, register in enumerate(state.unrolled(turned_square, layout, stated=False)):
+            turned = state.emit("tpu.transpose", (square,), vector_type(sizes[::-1], element), turn)
+            for at, register in enumerate(state.unrolled(turned, layout, stated=False)):
                 found[(*lead, wide * a_side + at, high)] = register
     return Part([found[index] for index in indices_of(new)], layout, result)
 

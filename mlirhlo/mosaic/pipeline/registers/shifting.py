@@ -120,7 +120,12 @@ def _rows_turned(state: Registers, register: SSAValue, amount: int, rows: range)
         return state.turned(register, whole, 0)
     bits = 32 // packing
     ways = (
-        ("arith.shrui", packing - up, whole + 1, any(row % packing < up for row in rows)),
+        (
+            "arith.shrui",
+            packing - up,
+            (whole + 1) % SUBLANES,
+            any(row % packing < up for row in rows),
+        ),
         ("arith.shli", up, whole, any(row % packing >= up for row in rows)),
     )
     found: list[SSAValue] = []

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 KEEPS_TYPE = frozenset(
     {
-        "broadcast", "concatenate", "dynamic-slice", "dynamic-update-slice", "gather", "pad",
-        "reduce", "reduce-window", "reshape", "reverse", "scatter", "select-and-scatter", "slice",
-        "transpose",
+        "broadcast", "concatenate", "dynamic-reshape", "dynamic-slice", "dynamic-update-slice",
+        "gather", "pad", "reduce", "reduce-window", "reshape", "reverse", "scatter",
+        "select-and-scatter", "slice", "transpose",
     }
 )  # fmt: skip
 CHANGES_TYPE = frozenset(
@@ -32,6 +32,13 @@ CHANGES_TYPE = frozenset(
         "stochastic-convert",
     }
 )  # fmt: skip
+INFERS_TYPE = frozenset(
+    {
+        "batch-norm-grad", "batch-norm-inference", "batch-norm-training", "fft", "map", "scan", "sort",
+        "topk", "triangular-solve",
+    }
+)  # fmt: skip
+"""The types of their results follow from operands and callees by rules of their own."""
 SECOND = frozenset({"clamp", "select"})
 """Their first operand is not the data."""
 
@@ -39,6 +46,8 @@ SECOND = frozenset({"clamp", "select"})
 def with_declared_types(op: Instruction, run: Run) -> Run:
     """`run`, its result converted to the declared types where the operands have others."""
     opcode = op.opcode.name
+    if opcode in INFERS_TYPE:
+        return _converted(run, [leaf for _, leaf in leaves(op.shape)])
     if opcode not in KEEPS_TYPE and (not op.opcode.elementwise or opcode in CHANGES_TYPE):
         return run
     data = op.input_shapes[1:] if opcode in SECOND else op.input_shapes
@@ -49,7 +58,10 @@ def with_declared_types(op: Instruction, run: Run) -> Run:
     uniform = _are_uniform(op, data) and not op.called_computations
     if uniform and all(map(_same_type, data, declared)):
         return run
+    return _converted(run, declared)
 
+
+def _converted(run: Run, declared: Sequence[Shape]) -> Run:
     def converted(inputs: Sequence[Any], frame: Frame) -> Value:
         return _as_declared(cast(Value, run(inputs, frame)), declared)
 

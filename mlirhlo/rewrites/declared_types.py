@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.ir import SSAValue
 
+from mlirhlo.analysis.shape_inference import ConstraintError, infer
+from mlirhlo.dialects.hlo.attributes.header import ProgramLayout
 from mlirhlo.dialects.hlo.build import create
 from mlirhlo.dialects.hlo.element_types import Kind, PrimitiveType
 from mlirhlo.dialects.hlo.module import HloModule, Listing, holder
@@ -17,12 +19,14 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.dialects.quick import operands_of
-from mlirhlo.interp.mixed_types import CHANGES_TYPE, KEEPS_TYPE, SECOND
+from mlirhlo.interp.mixed_types import CHANGES_TYPE, INFERS_TYPE, KEEPS_TYPE, SECOND
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
 
 _OF_OTHER_TYPES = {*CHANGES_TYPE, "map", "bitcast-convert"} - {"compare"}
 """Elementwise instructions whose result need not be of their operands' type."""
+_TOGETHER = ("batch-norm-", "triangular-solve")
+"""How opcodes of `INFERS_TYPE` begin whose operands have to be of one type."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,8 @@ class DeclaredTypesPass(HloPass):
     Before:  `%s = bf16[8] select(%p, f32[8] %x, bf16[8] %y)`
     After:   `%c = f32[8] convert(%y)   %s.1 = f32[8] select(%p, %x, %c)   %s = bf16[8] convert(%s.1)`
 
-    The work is done in the operands' type, of several the widest. Keeps: results, bit for bit.
+    The work is done in the operands' type, of several the widest; a sort, say, works in the types that shape
+    inference gives. Keeps: results, bit for bit.
     Source: modules that XLA:TPU has optimised.
     """
 
@@ -45,14 +50,17 @@ class DeclaredTypesPass(HloPass):
         changed = False
         for op in _of_several_types(module):
             data = _data_operands(op)
-            if not data or _fits(op, data):
+            if not _infers(op) and (not data or _fits(op, data)):
+                continue
+            callees = _callees(op, module)
+            if _infers(op) and _is_as_inferred(op, data, callees):
                 continue
             if names is None:
                 names = NameUniquer(
                     n for other in module.instructions if (n := other.instruction_name)
                 )
             holder(op).properties.pop("storage_order", None)
-            _split(op, data, names)
+            _split(op, data, names, callees)
             changed = True
         return changed
 
@@ -86,6 +94,8 @@ def _data_operands(op: Instruction) -> Sequence[int]:
         if opcode == "scatter":
             return [n for n in range(count) if n != count // 2]
         return (0,)
+    if opcode.startswith(_TOGETHER):
+        return range(count)
     if op.opcode.elementwise and opcode not in _OF_OTHER_TYPES:
         return range(1 if opcode in SECOND else 0, count) if opcode != "clamp" else range(count)
     return ()
@@ -99,10 +109,45 @@ def _parts(shape: Shape) -> Sequence[Shape]:
     return shape.elements if isinstance(shape, TupleShape) else (shape,)
 
 
+def _infers(op: Instruction) -> bool:
+    return op.opcode.name in INFERS_TYPE
+
+
+def _callees(op: Instruction, module: HloModule) -> Mapping[str, ProgramLayout]:
+    """Signatures of what an instruction calls."""
+    if not op.called_computations:
+        return {}
+    found = module.by_name()
+    return {
+        name: ProgramLayout(tuple(p.shape for p in found[name].parameters), found[name].root.shape)
+        for name in op.called_computations
+    }
+
+
+def _inferred(
+    op: Instruction, operands: Sequence[Shape], callees: Mapping[str, ProgramLayout]
+) -> list[PrimitiveType | None]:
+    """Element types of the parts of the result, of such operands."""
+    shape = infer(op.opcode.name, operands, op.properties, callees)
+    return [_element(part) for part in _parts(shape)]
+
+
+def _is_as_inferred(
+    op: Instruction, data: Sequence[int], callees: Mapping[str, ProgramLayout]
+) -> bool:
+    shapes = op.input_shapes
+    try:
+        wanted = _inferred(op, shapes, callees)
+    except ConstraintError:
+        return True  # nothing is known of what no verifier lets pass
+    of_operands = {_element(shapes[n]) for n in data}
+    return len(of_operands) <= 1 and wanted == [_element(part) for part in _parts(op.shape)]
+
+
 def _groups(op: Instruction, data: Sequence[int]) -> list[list[int]]:
     """Operands that have to be of one type: of several arrays, those of each."""
     arrays = len(_parts(op.shape))
-    if arrays == 1:
+    if arrays == 1 or _infers(op):
         return [list(data)]
     return [list(data[n::arrays]) for n in range(arrays)]
 
@@ -128,7 +173,12 @@ def _widest(types: Sequence[PrimitiveType]) -> PrimitiveType:
     return max(types, key=lambda t: (t.kind not in order, t.kind is not Kind.PRED, t.bits))
 
 
-def _split(op: Instruction, data: Sequence[int], names: NameUniquer) -> None:
+def _split(
+    op: Instruction,
+    data: Sequence[int],
+    names: NameUniquer,
+    callees: Mapping[str, ProgramLayout],
+) -> None:
     block = op.parent
     assert block is not None
     shapes = op.input_shapes
@@ -136,7 +186,9 @@ def _split(op: Instruction, data: Sequence[int], names: NameUniquer) -> None:
     work: list[PrimitiveType | None] = []
     for group in _groups(op, data):
         known = [t for n in group if (t := _element(shapes[n])) is not None]
-        wide = _widest(known) if op.opcode.elementwise else known[0]
+        if not known:
+            continue
+        wide = _widest(known) if op.opcode.elementwise or _infers(op) else known[0]
         for n in group:
             shape = shapes[n]
             if isinstance(shape, ArrayShape) and shape.element_type is not wide:
@@ -148,6 +200,8 @@ def _split(op: Instruction, data: Sequence[int], names: NameUniquer) -> None:
     name = op.instruction_name
     if op.opcode.name == "compare":
         work = [_element(op.shape)]
+    if _infers(op):
+        work = _inferred(op, [shape_of(value.type) for value in operands], callees)
     made = [_with_type(s, t) for s, t in zip(_parts(op.shape), work, strict=True)]
     is_tuple = isinstance(op.shape, TupleShape)
     shape = TupleShape(tuple(made)) if is_tuple else made[0]

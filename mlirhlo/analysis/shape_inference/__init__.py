@@ -108,8 +108,8 @@ def check_declared(
 _EXACT = frozenset(
     {
         "add-dependency", "after-all", "async-done", "async-update", "call", "conditional",
-        "copy-done", "domain", "get-tuple-element", "opt-barrier", "outfeed", "recv-done", "send",
-        "send-done", "tuple", "while",
+        "copy-done", "domain", "fusion", "get-tuple-element", "opt-barrier", "outfeed", "recv-done",
+        "send", "send-done", "tuple", "while",
     }
 )  # fmt: skip
 """Opcodes that pass values through: no change of precision hides in them."""

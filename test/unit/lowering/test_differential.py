@@ -6,12 +6,13 @@ The generators are those of `test/unit/interp/test_differential.py`, which holds
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given
-from strategies.choices import examples, strategy_of
+from strategies.choices import Choices, examples, strategy_of
 from strategies.every import elementwise
 from strategies.instructions import GENERATORS, Case, batches
 from strategies.running import build, difference, leaves
@@ -74,6 +75,46 @@ def test_instructions(opcode: str) -> None:
     def compare(cases: list[Case]) -> None:
         problems = wrong(cases)
         assert not problems, "\n".join(problems)
+
+    compare()
+
+
+PRECISIONS = ("f32", "f64", "bf16", "f16")
+
+
+def in_other_precision(c: Choices, opcode: str) -> Case:
+    """An instruction whose result, or a part of it, is declared in another floating-point type."""
+    case = GENERATORS[opcode](c, opcode)
+    found = list(re.finditer("|".join(PRECISIONS), case.shape))
+    if not found:
+        return case
+    at = c.pick(found)
+    case.line = case.line[: at.start()] + c.pick(PRECISIONS) + case.line[at.end() :]
+    case.scaled = 2.0**-7
+    return case
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("opcode", [o for o in BY_SHAPE if o != "custom-call"])
+def test_declared_precision(opcode: str) -> None:
+    """What the verifier lets pass has a meaning: results have the types that are declared."""
+
+    @examples(8)
+    @given(strategy_of(lambda c: in_other_precision(c, opcode)))
+    def compare(case: Case) -> None:
+        text, inputs = build([case])
+        try:
+            module = mlirhlo.parse(text)
+        except HloError:
+            return
+        if module.problems():
+            return
+        expected = module(*inputs)
+        got = mlirhlo.compile(module, cached=False, debug=True)(*inputs)
+        for shape, mine, other in zip(leaves(case), got, expected, strict=True):
+            assert mine.dtype == other.dtype == shape.element_type.dtype, text
+            problem = difference(case, shape, np.asarray(mine), np.asarray(other))
+            assert problem is None, text + str(problem)
 
     compare()
 

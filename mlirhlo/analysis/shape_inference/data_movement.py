@@ -321,7 +321,9 @@ def transpose(given: Given) -> Shape:
     layout = x.layout
     if layout is not None:
         place = {d: i for i, d in enumerate(numbers)}
-        layout = replace(layout, minor_to_major=tuple(place[d] for d in layout.minor_to_major))
+        # A number that is no dimension stays: the verifier says so of the operand.
+        order = tuple(place.get(d, d) for d in layout.minor_to_major)
+        layout = replace(layout, minor_to_major=order)
     return ArrayShape(
         x.element_type,
         tuple(x.dimensions[d] for d in numbers),

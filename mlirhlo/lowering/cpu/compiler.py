@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
+from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.build import paused_gc
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.shapes import UNBOUNDED, ArrayShape, leaves
 from mlirhlo.lowering.checking import add_checks
 from mlirhlo.lowering.cpu.emit import MAIN, emit_module
 from mlirhlo.lowering.cpu.pipeline import optimize_in_place
@@ -56,6 +59,7 @@ def lower(
         # What observers see first is what passes change: a dump prints what is unchanged once.
         fused = clone_module(module)
         observer.given(fused)
+        _check_sizes(fused)
         values: Values = []
         optimize_in_place(fused, observer.passes(), wanted)
         plan = plan_module(fused, values)
@@ -67,3 +71,15 @@ def lower(
         text = print_llvm(llvm)
         observer.assembled(UNIT, text)
         return Stages(fused, plan, loops, llvm, text, sites)
+
+
+def _check_sizes(module: ModuleOp) -> None:
+    """Raises `HloError` HLO0435 for arrays of which not even a bound is known."""
+    for shape in HloModule(module).result_shapes():
+        for _, part in leaves(shape):
+            if isinstance(part, ArrayShape) and UNBOUNDED in part.dimensions:
+                raise error(
+                    "HLO0435",
+                    f"{part} is unbounded: only known sizes have code for the CPU",
+                    help="give the parameters their sizes, or run the module on the interpreter",
+                )

@@ -59,6 +59,7 @@ def test_compile_takes_files_and_stablehlo(tmp_path: Path) -> None:
     [
         ("f32[2] negate(f32[2] x)", "tpu", "HLO0437"),
         ("f32[2] constant({...})", "CPU", "HLO0301"),
+        ("f32[2] slice(f32[?] x), slice={[0:2]}", "cpu", "HLO0435"),
     ],
 )
 def test_what_has_no_code(text: str, platform: str, code: str) -> None:

@@ -12,6 +12,7 @@ from mlirhlo import mosaic as pl
 from mlirhlo.diagnostics import HloError
 from mlirhlo.mosaic import numpy as jnp
 from mlirhlo.mosaic import tpu as pltpu
+from mlirhlo.mosaic import tpu_compiler
 
 HBM = pl.BlockSpec(memory_space=pl.ANY)
 SMEM = pl.BlockSpec(memory_space=pltpu.SMEM)
@@ -24,7 +25,11 @@ def numbers(*shape: int) -> Any:
 
 def both(call: Any, *arrays: Any) -> Any:
     """The result, which is the same on the simulator in each of its ways and in machine code."""
-    kernel = call.lower(*arrays)
+    return same(call.lower(*arrays), *arrays)
+
+
+def same(kernel: Any, *arrays: Any) -> Any:
+    """`both` of a lowered kernel."""
     found = kernel(*arrays)
     for mode in ("eager", "random"):
         options: Any = pl.InterpretParams(dma_execution_mode=mode)
@@ -37,11 +42,8 @@ def both(call: Any, *arrays: Any) -> Any:
 BLOCKS = [[2] * 5, [0, 0, 2, 3, 3, 3, 1, 7, 6, 6], [3, 3, 7, 6], [0, 1, 2, 3, 4]]
 
 
-@pytest.mark.parametrize("looks_ahead", [False, True])
-@pytest.mark.parametrize("count", [1, 2, 3, 4])
-@pytest.mark.parametrize("blocks", BLOCKS, ids=str)
-def test_any_number_of_buffers(blocks: list[int], count: int, looks_ahead: bool) -> None:
-    x = numbers(64, 128)
+def gathered(steps: int, count: int, looks_ahead: bool) -> Any:
+    """A kernel that adds one to blocks by their numbers."""
 
     def kernel(x_hbm: Any, places: Any, o_hbm: Any) -> None:
         def body(x_ref: Any, o_ref: Any) -> None:
@@ -49,14 +51,31 @@ def test_any_number_of_buffers(blocks: list[int], count: int, looks_ahead: bool)
 
         mode = pl.Buffered(count, use_lookahead=looks_ahead)
         taken = pl.BlockSpec((8, 128), lambda i: (places[i], 0), pipeline_mode=mode)
-        grid = (len(blocks),)
-        pltpu.emit_pipeline(body, grid=grid, in_specs=[taken], out_specs=[ROWS])(x_hbm, o_hbm)
+        pltpu.emit_pipeline(body, grid=(steps,), in_specs=[taken], out_specs=[ROWS])(x_hbm, o_hbm)
 
-    shape = pl.ShapeDtypeStruct((8 * len(blocks), 128), np.int32)
+    shape = pl.ShapeDtypeStruct((8 * steps, 128), np.int32)
     call = pl.pallas_call(kernel, shape, in_specs=[HBM, SMEM], out_specs=HBM)
-    found = both(call, x, np.array(blocks, np.int32))
+    return call.lower(numbers(64, 128), numbers(steps))
+
+
+@pytest.mark.parametrize("looks_ahead", [False, True])
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+@pytest.mark.parametrize("blocks", BLOCKS, ids=str)
+def test_any_number_of_buffers(blocks: list[int], count: int, looks_ahead: bool) -> None:
+    x, kernel = numbers(64, 128), gathered(len(blocks), count, looks_ahead)
+    found = same(kernel, x, np.array(blocks, np.int32))
     np.testing.assert_array_equal(found, x.reshape(8, 8, 128)[blocks].reshape(-1, 128) + 1)
-    assert f"memref<{count}x8x128xi32" in call.lower(x, np.zeros(len(blocks), np.int32)).as_text()
+    assert f"memref<{count}x8x128xi32" in kernel.as_text()
+
+
+@pytest.mark.oracle
+@pytest.mark.slow
+def test_the_tpu_compiler_takes_any_number_of_buffers() -> None:
+    if not tpu_compiler.is_available():
+        pytest.skip("jax and libtpu are not installed")
+    kernels = [gathered(5, count, ahead) for count in (1, 2, 3, 4) for ahead in (False, True)]
+    verdicts = tpu_compiler.compile_all([kernel.job("v5e") for kernel in kernels])
+    assert [verdict.message for verdict in verdicts if not verdict.is_accepted] == []
 
 
 @pytest.mark.parametrize("count", [1, 2])

@@ -271,6 +271,12 @@ class HloModule:
         for computation in self.computations:
             yield from computation.instructions
 
+    def instruction_names(self) -> list[str]:
+        """Names of all instructions that have one, as the module is now."""
+        blocks = map(ops_of, [computation.block for computation in self.computations])
+        results = chain.from_iterable(map(attrgetter("results"), chain.from_iterable(blocks)))
+        return list(filter(None, map(attrgetter("_name"), results)))
+
     def instructions_of(self, *kinds: type[Instruction]) -> list[Instruction]:
         """The instructions of exactly these classes, of all computations; the quick way to find them."""
         wanted = frozenset(kinds)

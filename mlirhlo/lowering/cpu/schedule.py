@@ -21,7 +21,9 @@ def in_order(
 ) -> Sequence[Instruction]:
     """The instructions as they run."""
     given = list(computation.instructions)
-    if is_scheduled or len(given) < 4 or not all(_is_movable(op, effects) for op in given):
+    if is_scheduled or len(given) < 4 or sum(bool(op.inputs) for op in given) < 2:
+        return given
+    if not all(_is_movable(op, effects) for op in given):
         return given
     root = computation.root
     sizes = {op: made_bytes(op) for op in given}

@@ -83,7 +83,8 @@ class Elements:
         self.lanes = places.lanes
         self.buffers = buffers
         """Memrefs of the values that stand in memory."""
-        self._known: dict[tuple[SSAValue, Place], Value] = {}
+        self._known: dict[SSAValue, dict[Place, Value]] = {}
+        """By the value first: hashing places takes long, and most values are at none here."""
         self._parts: dict[tuple[SSAValue, Place], Sequence[Value]] = {}
         self._once: dict[tuple[Hashable, Place], SSAValue] = {}
         self._steady: dict[SSAValue, Sequence[SSAValue]] = {}
@@ -93,9 +94,9 @@ class Elements:
 
     def at(self, value: SSAValue, place: Sequence[Coordinate]) -> Value:
         """The element of `value` at `place`. Raises `HloError` HLO0432 for an opcode without one."""
-        key = (value, tuple(place))
-        found = self._find(key)
-        if found is None and (outer := self._stays(key[1])) is not None:
+        at = tuple(place)
+        found = self._find(value, at)
+        if found is None and (outer := self._stays(at)) is not None:
             # What is the same in every round is computed in front of the loop.
             here, self.b.block = self.b.block, outer._block
             found = outer.at(value, place)
@@ -103,7 +104,7 @@ class Elements:
         elif found is None:
             buffer = self.buffers.get(value)
             if buffer is not None:
-                found = self.places.load(buffer, cast(ArrayShape, shape_of(value.type)), key[1])
+                found = self.places.load(buffer, cast(ArrayShape, shape_of(value.type)), at)
             else:
                 op = cast(Instruction, value.owner)
                 emitter = self._emitters.get(op.opcode.name)
@@ -111,8 +112,8 @@ class Elements:
                     raise error(
                         "HLO0432", f"`{op.opcode.name}` has no lowering to a loop over elements"
                     )
-                found = emitter(self, op, key[1])
-            self._known[key] = found
+                found = emitter(self, op, at)
+            self._known.setdefault(value, {})[at] = found
         return found
 
     def parts(self, value: SSAValue, place: Sequence[Coordinate]) -> Sequence[Value]:
@@ -136,10 +137,11 @@ class Elements:
             found = self._parts[key] = emitter(self, op, key[1])
         return found
 
-    def _find(self, key: tuple[SSAValue, Place]) -> Value | None:
+    def _find(self, value: SSAValue, place: Place) -> Value | None:
         scope: Elements | None = self
         while scope is not None:
-            if (found := scope._known.get(key)) is not None:
+            places = scope._known.get(value)
+            if places is not None and (found := places.get(place)) is not None:
                 return found
             scope = scope._outer
         return None
@@ -230,7 +232,7 @@ class Elements:
 
     def know(self, value: SSAValue, place: Sequence[Coordinate], element: Value) -> None:
         """Says what the element of `value` at `place` is."""
-        self._known[value, tuple(place)] = element
+        self._known.setdefault(value, {})[tuple(place)] = element
 
     def know_parts(
         self, value: SSAValue, place: Sequence[Coordinate], elements: Sequence[Value]
@@ -251,7 +253,7 @@ class Elements:
         # The same computation is inlined many times, with other arguments each.
         inner = Elements(self.places, self.buffers)
         for parameter, value in zip(computation.parameters, arguments, strict=True):
-            inner._known[parameter.output, ()] = value
+            inner._known[parameter.output] = {(): value}
         root = computation.root
         parts = root.inputs if isinstance(root, TupleOp) else (root.output,)
         return tuple(inner.at(part, ()) for part in parts)

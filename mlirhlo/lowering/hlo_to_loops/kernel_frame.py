@@ -201,11 +201,13 @@ def vector_lanes(values: Iterable[SSAValue]) -> int:
         op = value.owner
         moves = isinstance(op, Instruction) and op.opcode.name in _MOVES
         for shape in arrays_in(value):
-            if shape.dimensions:
-                widest = max(widest, _bits(shape.element_type, moves=moves))
+            if shape.dimensions and (bits := _bits(shape.element_type, moves=moves)) > widest:
+                widest = bits
     return _VECTOR_BITS // widest
 
 
 def _bits(element: PrimitiveType, *, moves: bool) -> int:
+    if element.bits == 32:  # no complex number, and no narrow one
+        return 32
     bits = element.real.bits
     return max(bits, 32) if (element.is_float or element.is_complex) and not moves else bits

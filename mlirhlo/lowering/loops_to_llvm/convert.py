@@ -284,14 +284,15 @@ class Lowering(IndexBuilder):
         """Lowers the ops of a block in order into the current one; not its last unless `ends`."""
         handlers = self.handlers
         for op in ops_of(block)[: None if ends else -1]:
-            name = op.name
-            if name.startswith("arith.") and (
-                name == "arith.constant" or op.results[0].first_use is None
-            ):
-                continue
-            handler = handlers.get(name)
+            handler = handlers.get(name := op.name)
             if handler is None:
+                if name == "arith.constant":
+                    continue  # made when it is read
                 raise no_lowering(op)
+            if name[:6] == "arith.":
+                (result,) = op.results
+                if result.first_use is None:
+                    continue
             handler(self, op)
 
     def call(self, name: str, operands: Sequence[SSAValue]) -> bool:

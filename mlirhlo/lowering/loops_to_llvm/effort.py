@@ -28,15 +28,20 @@ _LOOPS = frozenset({"scf.for", "scf.while", "scf.parallel"})
 
 def ops_inside(op: Operation) -> list[Operation]:
     """All ops inside, outer ones first."""
-    found = _ops_in(op)
+    found: list[Operation] = []
+    _put_inner(op, found)
     for inner in found:  # which grows meanwhile
         if inner.regions:
-            found += _ops_in(inner)
+            _put_inner(inner, found)
     return found
 
 
-def _ops_in(op: Operation) -> list[Operation]:
-    return [inner for region in op.regions for block in region.blocks for inner in ops_of(block)]
+def _put_inner(op: Operation, found: list[Operation]) -> None:
+    for region in op.regions:
+        block = region.first_block
+        while block is not None:
+            found += ops_of(block)
+            block = block.next_block
 
 
 def parallel_work(op: scf.ParallelOp) -> int | None:

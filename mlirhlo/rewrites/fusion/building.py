@@ -38,7 +38,7 @@ class Builder:
     @cached_property
     def instructions(self) -> NameUniquer:
         """Names of the instructions, read when the first one is made."""
-        return NameUniquer(name for op in self.module.instructions if (name := op.instruction_name))
+        return NameUniquer(self.module.instruction_names())
 
     def build(self, computation: ComputationOp, groups: Sequence[Group]) -> bool:
         """Replaces groups of several instructions by fusions; whether there are any.

@@ -36,6 +36,9 @@ BEFORE = frozenset(
 """Opcodes on operands that packing computes, beside elementwise ones."""
 
 
+_CONTRACTIONS = frozenset({DotOp, ConvolutionOp})
+
+
 @builds("dot", "convolution")
 def _kernel(name: str, op: Instruction) -> FuncOp:
     outputs = [Output(op.output, array(op.output))]
@@ -63,7 +66,7 @@ def contraction_kernel(
     """
     values = [o.value for o in outputs]
     made = [v.owner for v in values_between(values, operands)]
-    if not any(isinstance(op, DotOp | ConvolutionOp) for op in made):
+    if not any(type(op) in _CONTRACTIONS for op in made):
         return None
     kernel = _kernel_of(name, outputs, operands)
     if kernel is None:

@@ -1,9 +1,10 @@
-"""Complex numbers of 64 bits that an instruction only moves are moved whole, as words.
+"""Complex numbers of 64 bits and bf16 that an instruction only moves are moved whole, as words.
 
     c64[300,1000] transpose(c64[1000,300] x)   =>   u64[300,1000] transpose(u64[1000,300] x)
 
-Parts that are loaded one by one take two gathers, and twice the shuffles of a transpose. Buffers are
-views of memory: they are to callers what they were.
+Parts that are loaded one by one take two gathers, and twice the shuffles of a transpose. A single bf16 is
+loaded by LLVM 22 as an f32 that is rounded, which loses subnormals. Buffers are views of memory: they are
+to callers what they were.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from mlirhlo.dialects.hlo import build
 from mlirhlo.dialects.hlo.attributes.base import integer
-from mlirhlo.dialects.hlo.element_types import C64, U64
+from mlirhlo.dialects.hlo.element_types import BF16, C64, U16, U64, PrimitiveType
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.ops import ComputationOp, ConstantOp
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
@@ -25,6 +26,7 @@ from mlirhlo.dialects.quick import module_of
 
 Computations: TypeAlias = "Mapping[str, ComputationOp]"
 
+_WORDS: Mapping[PrimitiveType, PrimitiveType] = {C64: U64, BF16: U16}
 _MOVES = frozenset(
     {"bitcast", "broadcast", "concatenate", "constant", "copy", "dynamic-slice", "fusion", "gather"}
     | {"dynamic-update-slice", "get-tuple-element", "pad", "parameter", "reshape", "reverse"}
@@ -34,8 +36,8 @@ _MOVES = frozenset(
 
 
 def in_words(op: Instruction, computations: Computations) -> tuple[Instruction, Computations]:
-    """An instruction, and the computations it calls, with u64 for c64 where that is only moved; else the same."""
-    if not any(_has_complex(v) for v in (*op.inputs, op.output)):
+    """An instruction, and the computations it calls, with words for numbers that are only moved; else the same."""
+    if not any(_has_numbers(v) for v in (*op.inputs, op.output)):
         return op, computations
     called = [computations[name] for name in op.called_computations]
     every = [op, *(inner for computation in called for inner in computation.instructions)]
@@ -56,20 +58,21 @@ def in_words(op: Instruction, computations: Computations) -> tuple[Instruction, 
     return new, {c.computation_name: c for c in copies}
 
 
-def _has_complex(value: SSAValue) -> bool:
+def _has_numbers(value: SSAValue) -> bool:
+    """Whether there are words for its elements, or for those of a part."""
     shape = shape_of(value.type)
     parts = shape.elements if isinstance(shape, TupleShape) else (shape,)
-    return any(isinstance(p, ArrayShape) and p.element_type is C64 for p in parts)
+    return any(isinstance(p, ArrayShape) and p.element_type in _WORDS for p in parts)
 
 
 def _only_move(instructions: Iterable[Instruction]) -> bool:
-    """Whether those that read or write c64 all move it, and no tuple holds tuples."""
+    """Whether those that read or write such numbers all move them, and no tuple holds tuples."""
     for op in instructions:
         shape = op.shape
         if isinstance(shape, TupleShape):
             if any(isinstance(part, TupleShape) for part in shape.elements):
                 return False
-        if any(_has_complex(v) for v in (*op.inputs, op.output)) and op.opcode.name not in _MOVES:
+        if op.opcode.name not in _MOVES and any(_has_numbers(v) for v in (*op.inputs, op.output)):
             return False
     return True
 
@@ -77,9 +80,9 @@ def _only_move(instructions: Iterable[Instruction]) -> bool:
 def _word_shape(shape: Shape) -> Shape:
     if isinstance(shape, TupleShape):
         return TupleShape(tuple(map(_word_shape, shape.elements)))
-    if not isinstance(shape, ArrayShape) or shape.element_type is not C64:
+    if not isinstance(shape, ArrayShape) or shape.element_type not in _WORDS:
         return shape
-    return ArrayShape(U64, shape.dimensions, shape.dynamic, shape.layout)
+    return ArrayShape(_WORDS[shape.element_type], shape.dimensions, shape.dynamic, shape.layout)
 
 
 def _copy(op: Instruction, values: Mapping[SSAValue, SSAValue]) -> Instruction:
@@ -87,8 +90,9 @@ def _copy(op: Instruction, values: Mapping[SSAValue, SSAValue]) -> Instruction:
     properties.pop(CONTROL_PREDECESSORS, None)  # its last operands, which do not come along
     shape = _word_shape(op.shape)
     if isinstance(op, ConstantOp) and shape is not op.shape and op.literal is not None:
-        words = op.literal.array.view("uint64")
-        properties["literal"] = LiteralAttr(Literal.from_array(cast(ArrayShape, shape), words))
+        made = cast(ArrayShape, shape)
+        words = op.literal.array.view(made.element_type.dtype)
+        properties["literal"] = LiteralAttr(Literal.from_array(made, words))
     operands = [values[v] for v in op.inputs]
     return build.create(type(op), operands, type_of(shape), properties, op.instruction_name)
 

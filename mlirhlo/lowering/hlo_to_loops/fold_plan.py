@@ -83,7 +83,7 @@ class FoldPlan:
     """Of these, in instructions for a row."""
     saved: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     """Values to save, and the rounds that compute them."""
-    loaded: list[set[SSAValue]] = field(default_factory=list[set[SSAValue]])
+    loaded: list[list[SSAValue]] = field(default_factory=list[list[SSAValue]])
     """For each round, the saved values it reads."""
     cost: list[float] = field(default_factory=list[float])
     """For each round, that of one element."""
@@ -178,7 +178,7 @@ class _Planner:
             for fold in plan.folds:
                 if fold.round == number:
                     roots += self.fold_inputs[fold.op]
-            loaded: set[SSAValue] = set()
+            loaded: list[SSAValue] = []
             seen: set[Node] = set()
             cost = 1.0
             stack = list(roots)
@@ -197,7 +197,7 @@ class _Planner:
                 dear = node.cost > (2 if node.value in stored else _MOST_AGAIN)
                 if before < number and dear and node.place == self.all:
                     plan.saved[node.value] = before
-                    loaded.add(node.value)
+                    loaded.append(node.value)
                     cost += 1
                     continue
                 cost += node.cost - sum(n.cost for n in node.inputs)

@@ -483,3 +483,29 @@ def test_pieces_of_columns_leave_no_rows_over() -> None:
         agrees(text, [draw(np.random.default_rng(0), "f32", (rows, 40))], tolerance=1e-4)
         loops.append(str(loops_of(mlirhlo.parse(text))).count("scf.for"))
     assert loops[0] < loops[1]
+
+
+def test_a_program_has_one_text() -> None:
+    """Saved values of a row are read in one order, wherever in memory the compiler's objects lie."""
+    text = text_of(
+        """  x = f32[64,700] parameter(0)
+  y = f32[64,700] parameter(1)
+  zero = f32[] constant(0)
+  p = f32[64,700] exponential(x)
+  q = f32[64,700] tanh(y)
+  u = f32[64,700] logistic(y)
+  pq = f32[64,700] add(p, q)
+  pqu = f32[64,700] add(pq, u)
+  s = f32[64] reduce(pqu, zero), dimensions={1}, to_apply=sum
+  b = f32[64,700] broadcast(s), dimensions={0}
+  d = f32[64,700] divide(p, b)
+  g = f32[64,700] multiply(q, d)
+  ROOT r = f32[64,700] add(g, u)""",
+        reducer("sum", "f32", "add"),
+    )
+    elsewhere: list[object] = []
+    texts: set[str] = set()
+    for number in range(24):
+        texts.add(str(loops_of(mlirhlo.parse(text))))
+        elsewhere.append([object() for _ in range(37 * number)])
+    assert len(texts) == 1

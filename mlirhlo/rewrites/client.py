@@ -14,15 +14,17 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
-from xdsl.ir import Block
+from xdsl.ir import Block, SSAValue
 
 from mlirhlo.dialects.hlo.attributes.base import boolean, integer, integers, string
 from mlirhlo.dialects.hlo.build import append
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, PrimitiveType
+from mlirhlo.dialects.hlo.ops import ParameterOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
 from mlirhlo.rewrites.algsimp.common import paddings, slices
-from mlirhlo.rewrites.computations import add_computation, binary_computation
+from mlirhlo.rewrites.cloning import clone_instruction
+from mlirhlo.rewrites.computations import add_computation, binary_computation, called
 from mlirhlo.rewrites.indexed_loops import PRED, S32, Writer, loop, plain, shape_at
 
 Number: TypeAlias = "int | float | complex"
@@ -336,6 +338,21 @@ class Graph:
         return self.make(
             "get-tuple-element", value, shape=shape.elements[index], index=integer(index)
         )
+
+    def inline(self, computation: str, *operands: Value) -> Value:
+        """What a computation of the module makes of its arguments."""
+        callee = called(self.home, computation)
+        values: dict[SSAValue, SSAValue] = {}
+        for op in callee.instructions:
+            if isinstance(op, ParameterOp):
+                values[op.output] = operands[op.parameter_number].op.output
+                continue
+            copy = clone_instruction(op, values)
+            self.write.emit(copy)
+            values[op.output] = copy.output
+        root = values[callee.terminator.root].owner
+        assert isinstance(root, Instruction)
+        return Value(self, root)
 
     def sort(self, values: Sequence[Value], dim: int) -> list[Value]:
         """All ordered by the first, ascending; equal ones keep their order."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import SymbolRefAttr
 
-from mlirhlo.dialects.hlo.attributes.base import integer, integers, symbol
+from mlirhlo.dialects.hlo.attributes.base import integer, integers
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.ops import (
     ConcatenateOp,
@@ -26,7 +26,6 @@ from mlirhlo.rewrites.expander import Callees, ExpanderPass
 from mlirhlo.rewrites.rules import Rewriter, Rule, rule
 
 _S32 = PRIMITIVE_TYPES["s32"]
-_PRED = PRIMITIVE_TYPES["pred"]
 
 
 @rule(SelectAndScatterOp)
@@ -84,10 +83,8 @@ def _selection(op: SelectAndScatterOp, rewriter: Rewriter, rank: int) -> SymbolR
         types = (type_, *([_S32] * rank))
         left = [graph.parameter(ArrayShape(t, ())) for t in types]
         right = [graph.parameter(ArrayShape(t, ())) for t in types]
-        chosen = graph.make(
-            "call", left[0], right[0], shape=ArrayShape(_PRED, ()), to_apply=symbol(op.select)
-        )
-        is_left = chosen & left[1].compare("NE", -1) | right[1].compare("EQ", -1)
+        selected = left[1].compare("NE", -1) & graph.inline(op.select, left[0], right[0])
+        is_left = selected | right[1].compare("EQ", -1)
         root = graph.tuple(*(is_left.select(a, c) for a, c in zip(left, right, strict=True)))
         made[key] = add_computation(op, f"{op.select}.reduce_window", block, root.op)
     return made[key]

@@ -38,10 +38,19 @@ def convert_to_same_type(op: ConvertOp, rewriter: Rewriter) -> None:
 
 
 def holds(wide: PrimitiveType, narrow: PrimitiveType) -> bool:
-    """Whether every value of `narrow` is one of `wide`, told apart from all others."""
+    """Whether every value of `narrow` is one of `wide`, told apart from all others.
+
+    Source: XLA's `CastPreservesValues`. An integer of n bits, without its sign's, needs a significand of n.
+    """
     import ml_dtypes
 
     finfo: Any = ml_dtypes.finfo
+    if narrow.name == "pred" or wide.name == "pred":
+        return narrow.name == "pred"
+    if wide.is_float and narrow.is_integer:
+        values = narrow.bits - narrow.is_signed
+        info = finfo(wide.dtype)
+        return wide.name != "f8e8m0fnu" and int(info.nmant) + 1 >= values < int(info.maxexp)
     if wide.is_float and narrow.is_float:
         if narrow.name == "f8e8m0fnu":
             return wide.name in ("f8e8m0fnu", "bf16", "f32", "f64")
@@ -57,8 +66,6 @@ def holds(wide: PrimitiveType, narrow: PrimitiveType) -> bool:
         )
     if wide.is_complex and narrow.is_complex:
         return wide.bits >= narrow.bits
-    if narrow.name == "pred":
-        return wide.is_integer and wide.bits > 1
     if not (wide.is_integer and narrow.is_integer):
         return False
     if wide.is_signed == narrow.is_signed:

@@ -292,6 +292,13 @@ def erase(op: Operation) -> None:
     op._operand_uses = ()
 
 
+def replace(old: SSAValue, new: SSAValue) -> None:
+    """As `read_instead`; a `new` without a name takes that of `old`, whole, while xDSL takes `_12` off it."""
+    read_instead(old, new)
+    if new._name is None:
+        new._name = old._name
+
+
 def read_instead(old: SSAValue, new: SSAValue) -> None:
     """Lets all who read `old` read `new`; unlike xDSL's method it hands no name on."""
     if old is new:

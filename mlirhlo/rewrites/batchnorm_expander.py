@@ -24,7 +24,7 @@ from mlirhlo.dialects.hlo.ops import (
     SubtractOp,
     TupleOp,
 )
-from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.shapes import ArrayShape, leaves
 from mlirhlo.rewrites.algsimp.common import Builder, array
 from mlirhlo.rewrites.computations import binary_computation
 from mlirhlo.rewrites.expander import ExpanderPass
@@ -105,9 +105,17 @@ class _Parts:
         self.b.done()
 
 
+def _is_of_one_type(op: _Normalisation) -> bool:
+    """Whether no value is rounded where it is handed over."""
+    shapes = (*op.input_shapes, *(leaf for _, leaf in leaves(op.shape)))
+    return len({s.element_type for s in shapes if isinstance(s, ArrayShape)}) == 1
+
+
 @rule(BatchNormInferenceOp, contract="rounding", needs=("rewrite_inference",))
 def batch_norm_inference(op: BatchNormInferenceOp, rewriter: Rewriter) -> None:
     """batch-norm-inference(x, …) => (x - mean) * rsqrt(variance + epsilon) * scale + offset"""
+    if not _is_of_one_type(op):
+        return
     parts = _Parts(op, rewriter)
     _, scale, offset, mean, variance = op.inputs
     parts.done(parts.normalised(mean, variance, scale, offset))
@@ -116,6 +124,8 @@ def batch_norm_inference(op: BatchNormInferenceOp, rewriter: Rewriter) -> None:
 @rule(BatchNormTrainingOp, contract="rounding", needs=("rewrite_training",))
 def batch_norm_training(op: BatchNormTrainingOp, rewriter: Rewriter) -> None:
     """batch-norm-training(x, …) => inference, mean = sum(x) / n, variance = sum(x * x) / n - mean²"""
+    if not _is_of_one_type(op):
+        return
     parts = _Parts(op, rewriter)
     on = parts.b.on
     count = parts.count()
@@ -129,6 +139,8 @@ def batch_norm_training(op: BatchNormTrainingOp, rewriter: Rewriter) -> None:
 @rule(BatchNormGradOp, contract="rounding", needs=("rewrite_grad",))
 def batch_norm_grad(op: BatchNormGradOp, rewriter: Rewriter) -> None:
     """batch-norm-grad(x, scale, mean, variance, dy) => the gradients of x, scale and offset by two sums"""
+    if not _is_of_one_type(op):
+        return
     parts = _Parts(op, rewriter)
     on, spread = parts.b.on, parts.spread
     _, scale, mean, variance, grad = op.inputs
@@ -156,6 +168,7 @@ class BatchNormExpanderPass(ExpanderPass):
           =>   %n = f32[2,3] add(multiply(subtract(%x, …), …), …)
 
     The variance of training is that of one pass over the operand, as XLA's: rounding may make it negative.
+    Normalisations with values of several types stay: `declared-types` gives them one.
     Source: reference of the passes, "BatchNormExpander".
     """
 

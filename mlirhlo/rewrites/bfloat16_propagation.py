@@ -42,6 +42,7 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of, type_of
+from mlirhlo.dialects.quick import read_instead
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
 
@@ -421,8 +422,5 @@ def _drop_if_same(op: Instruction) -> None:
     """Takes a conversion away that gives what it is given."""
     if op.parent is None or op.shape != op.input_shapes[0] or op.control_predecessors:
         return
-    value = op.inputs[0]
-    name = value._name  # pyright: ignore[reportPrivateUsage]
-    op.output.replace_all_uses_with(value)
-    value._name = name  # pyright: ignore[reportPrivateUsage]
+    read_instead(op.output, op.inputs[0])
     op.parent.erase_op(op)

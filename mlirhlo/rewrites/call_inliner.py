@@ -12,6 +12,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops import AsyncStartOp, CallOp, ComputationOp, Instruction, ParameterOp
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
+from mlirhlo.dialects.quick import replace
 from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.dce import DcePass, call_sites, callers_first
 from mlirhlo.rewrites.passes import HloPass, Trace
@@ -81,7 +82,7 @@ class CallInlinerPass(HloPass):
 def _inline(call: CallOp, callee: ComputationOp, names: NameUniquer) -> None:
     root = insert_body(call, callee, call.inputs, names)
     # Control successors of the call read its result as an operand, so they move to the root.
-    call.output.replace_all_uses_with(root)
+    replace(call.output, root)
     call.detach()
     call.erase()
 

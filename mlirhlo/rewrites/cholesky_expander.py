@@ -58,9 +58,7 @@ def _factor(graph: Graph, a: Value) -> Value:
                 factor,
                 panel.slice_minor((size, n - start), (0, size)),
                 shape=plain(a.type, (*batch, n - end, size)),
-                left_side=boolean(False),
                 lower=boolean(True),
-                unit_diagonal=boolean(False),
                 transpose_a=string("ADJOINT"),
             )
             found = found.update_minor(below, [end, start])

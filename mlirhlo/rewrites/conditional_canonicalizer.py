@@ -10,7 +10,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops import ComputationOp, ConditionalOp
 from mlirhlo.dialects.hlo.shapes import TupleShape
-from mlirhlo.dialects.quick import insert_before
+from mlirhlo.dialects.quick import insert_before, read_instead
 from mlirhlo.rewrites.cloning import clone_computation
 from mlirhlo.rewrites.computations import rename_callees
 from mlirhlo.rewrites.passes import HloPass, Trace
@@ -80,9 +80,7 @@ def _take_and_give_tuples(branch: ComputationOp) -> None:
     if not isinstance(shape := parameter.shape, TupleShape):
         new = retype_parameter(branch, TupleShape((shape,)))
         element = part(new.output, 0, shape)
-        name = new.instruction_name
-        new.output.replace_all_uses_with(element.output)
-        new.instruction_name, element.instruction_name = name, None
+        read_instead(new.output, element.output)
         element.operands[0] = new.output
         after = new.next_op
         assert after is not None

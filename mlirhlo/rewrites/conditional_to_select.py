@@ -16,6 +16,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import ComputationOp, ConditionalOp, ParameterOp, SelectOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.dialects.quick import read_instead
 from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.dce import DcePass
 from mlirhlo.rewrites.passes import HloPass, Trace
@@ -109,7 +110,7 @@ def _select(op: ConditionalOp, branches: list[ComputationOp]) -> list[Conditiona
         chosen = insert_before(op, select).output
     assert isinstance(chosen.owner, SelectOp)
     chosen.owner.instruction_name = op.instruction_name
-    op.output.replace_all_uses_with(chosen)
+    read_instead(op.output, chosen)
     op.detach()
     op.erase()
     return inner

@@ -32,7 +32,6 @@ from mlirhlo.dialects.hlo.ops import (
     TransposeOp,
 )
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
-from mlirhlo.interp.custom_calls.gpu_gemm import config_of
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
@@ -48,7 +47,7 @@ from mlirhlo.rewrites.algsimp.common import (
 )
 from mlirhlo.rewrites.cublas_calls import call_of, config_of_dot, is_product, uses
 from mlirhlo.rewrites.expander import out_of_order
-from mlirhlo.rewrites.gpu_calls import F8, GEMM_CONFIG, config_text, with_config
+from mlirhlo.rewrites.gpu_calls import F8, GEMM_CONFIG, config_of, config_text, with_config
 from mlirhlo.rewrites.gpu_calls import element as element_of
 from mlirhlo.rewrites.rules import Rewriter, rule
 

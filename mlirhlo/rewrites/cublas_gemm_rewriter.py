@@ -31,7 +31,6 @@ from mlirhlo.dialects.hlo.ops import (
     TransposeOp,
 )
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
-from mlirhlo.interp.custom_calls.gpu_gemm import config_of
 from mlirhlo.rewrites.algsimp.common import array, element, is_all, made_by, sized, splat_of
 from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.computations import module_of
@@ -43,6 +42,7 @@ from mlirhlo.rewrites.gpu_calls import (
     GEMM,
     GEMM_CONFIG,
     LT,
+    config_of,
     make_call,
     number,
     put,

@@ -30,7 +30,6 @@ from mlirhlo.dialects.hlo.ops import (
     TransposeOp,
 )
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
-from mlirhlo.interp.custom_calls.gpu_gemm import config_of
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
@@ -46,7 +45,7 @@ from mlirhlo.rewrites.algsimp.common import (
 from mlirhlo.rewrites.conv_rewriter import FORWARD, FUSED
 from mlirhlo.rewrites.cublas_calls import uses
 from mlirhlo.rewrites.expander import ExpanderPass
-from mlirhlo.rewrites.gpu_calls import CONV_CONFIG, number, with_config
+from mlirhlo.rewrites.gpu_calls import CONV_CONFIG, config_of, number, with_config
 from mlirhlo.rewrites.rules import Rewriter, Rule, rule
 
 

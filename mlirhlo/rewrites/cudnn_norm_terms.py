@@ -27,11 +27,10 @@ from mlirhlo.dialects.hlo.ops import (
     SubtractOp,
     TransposeOp,
 )
-from mlirhlo.interp.custom_calls.gpu_gemm import config_of
 from mlirhlo.rewrites.algsimp.common import array, splat_of
 from mlirhlo.rewrites.cudnn_norm_calls import NORM, Rows
 from mlirhlo.rewrites.cudnn_norm_matching import Spread, look, near, operands_of, sum_of
-from mlirhlo.rewrites.gpu_calls import NORM_CONFIG
+from mlirhlo.rewrites.gpu_calls import NORM_CONFIG, config_of
 from mlirhlo.rewrites.rules import Rewriter
 
 MOST_STEPS = 400

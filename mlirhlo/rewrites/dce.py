@@ -25,7 +25,7 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.shapes import TupleShape
 from mlirhlo.dialects.hlo.types import type_of
-from mlirhlo.dialects.quick import erase, owners_of
+from mlirhlo.dialects.quick import erase, owners_of, replace
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.tuple_parts import keep_origin
 
@@ -249,7 +249,7 @@ def _drop_unread_fusion_outputs(
         new_shape = shape.elements[kept[0]]
         site.output._type = type_of(new_shape)  # pyright: ignore[reportPrivateUsage]
         for user in users:
-            user.results[0].replace_all_uses_with(site.output)
+            replace(user.results[0], site.output)
             user.detach()
             user.erase()
     else:

@@ -18,7 +18,7 @@ from mlirhlo.dialects.hlo.ops import ConvertOp, GetTupleElementOp, TupleOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of, type_of
-from mlirhlo.dialects.quick import operands_of
+from mlirhlo.dialects.quick import operands_of, replace
 from mlirhlo.interp.mixed_types import CHANGES_TYPE, INFERS_TYPE, KEEPS_TYPE, SECOND
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
@@ -209,7 +209,7 @@ def _split(
         copy = create(type(op), operands, type_of(op.shape), dict(op.properties), name)
         inherit(copy, op)
         block.insert_op_before(copy, op)
-        op.output.replace_all_uses_with(copy.output)
+        replace(op.output, copy.output)
         block.erase_op(op)
         return
     inner = create(
@@ -218,7 +218,7 @@ def _split(
     inherit(inner, op)
     block.insert_op_before(inner, op)
     result = _as_declared(inner, op, made, names) if is_tuple else _last(inner, op, name)
-    op.output.replace_all_uses_with(result)
+    replace(op.output, result)
     block.erase_op(op)
 
 

@@ -125,16 +125,15 @@ def _restore_operands(op: CustomCallOp) -> None:
     for number, (value, shape) in enumerate(zip(op.inputs, wanted, strict=False)):
         type_ = type_of(shape)
         if isinstance(shape, ArrayShape) and type_ != value.type:
-            copy = insert_before(op, create(CopyOp, [value], type_, {}))
-            op.operands[number] = copy.output
+            op.operands[number] = _moved(value, type_, op)
 
 
 def _copy_for_readers(op: Instruction) -> None:
     """Lets the users of `op` read it in the default layout."""
     type_ = _default(op.output.type)
-    if type_ == op.output.type:
+    readers = [use for use in op.output.uses if not isinstance(use.operation, CopyOp)]
+    if type_ == op.output.type or not readers:
         return
-    readers = tuple(op.output.uses)
     copy = create(CopyOp, [op.output], type_, {})
     block = op.parent
     assert block is not None
@@ -161,14 +160,18 @@ def _as(value: SSAValue, shape: Shape, before: Operation) -> SSAValue:
     }
 
     def part(index: tuple[int, ...], old: SSAValue) -> SSAValue:
-        type_ = type_of(wanted[index])
-        if isinstance(old.owner, TransposeOp) and old.has_one_use():
-            # It moves elements anyway, and may find them where they have to be.
-            old._type = type_
-            return old
-        return insert_before(before, create(CopyOp, [old], type_, {})).output
+        return _moved(old, type_of(wanted[index]), before)
 
     return replace_parts(value, wanted, before, part)
+
+
+def _moved(value: SSAValue, type_: Attribute, before: Operation) -> SSAValue:
+    """The array in another layout, for one reader."""
+    if isinstance(value.owner, CopyOp | TransposeOp) and value.has_one_use():
+        # It moves elements anyway, and may put them where they have to be.
+        value._type = type_
+        return value
+    return insert_before(before, create(CopyOp, [value], type_, {})).output
 
 
 def _with_layouts(wanted: Shape, have: Shape) -> Shape:

@@ -16,6 +16,7 @@ from mlirhlo.dialects.hlo.ops import (
     TupleOp,
 )
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
+from mlirhlo.dialects.quick import replace
 from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.dce import called_from_entry, callers_first
 from mlirhlo.rewrites.passes import HloPass, Trace
@@ -87,12 +88,12 @@ def defuse(fusion: FusionOp, body: ComputationOp, names: NameUniquer) -> list[In
         block.insert_op_before(copy, fusion)
         made.append(copy)
     if root.output in values:
-        fusion.output.replace_all_uses_with(values[root.output])
+        replace(fusion.output, values[root.output])
     else:
         assert parts is not None
         for user in [use.operation for use in fusion.output.uses]:
             assert isinstance(user, GetTupleElementOp)
-            user.output.replace_all_uses_with(parts[user.index])
+            replace(user.output, parts[user.index])
             user.detach()
             user.erase()
     fusion.detach()

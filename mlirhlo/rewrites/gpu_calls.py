@@ -12,13 +12,18 @@ from mlirhlo.dialects.hlo.attributes.base import integer, string
 from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.ops import CustomCallOp, GetTupleElementOp, Instruction
 from mlirhlo.dialects.hlo.shapes import Shape
-from mlirhlo.interp.custom_calls.gpu_gemm import config_of
+from mlirhlo.interp.custom_calls import gpu_gemm
 from mlirhlo.rewrites.rules import Rewriter
 
 GEMM, LT, F8 = "__cublas$gemm", "__cublas$lt$matmul", "__cublas$lt$matmul$f8"
 GEMM_CONFIG, CONV_CONFIG = "gemm_backend_config", "cudnn_conv_backend_config"
 NORM_CONFIG = "cudnn_norm_backend_config"
 
+_LEFT_OUT: Mapping[str, Mapping[str, Any]] = {
+    GEMM_CONFIG: {"alpha_real": 1, "alpha_imag": 0, "beta": 0, "epilogue": "DEFAULT"},
+    CONV_CONFIG: {"activation_mode": "kNone", "conv_result_scale": 1, "side_input_scale": 1},
+}
+"""What the calls mean when fields of their configuration are not there."""
 _AROUND = {"operation_queue_id": "0"}
 _AFTER: Mapping[str, Any] = {
     "force_earliest_schedule": False,
@@ -32,6 +37,11 @@ def number(value: float) -> float:
     return int(value) if float(value).is_integer() else value
 
 
+def config_of(op: CustomCallOp, key: str) -> Mapping[str, Any]:
+    """The part `key` of a call's configuration, with the fields that it leaves out."""
+    return {**_LEFT_OUT.get(key, {}), **gpu_gemm.config_of(op, key)}
+
+
 def config_text(key: str, config: Mapping[str, Any]) -> str:
     """The `backend_config` around the part `key`."""
     return json.dumps({**_AROUND, key: dict(config), **_AFTER}, separators=(",", ":"))
@@ -40,7 +50,7 @@ def config_text(key: str, config: Mapping[str, Any]) -> str:
 def with_config(op: Instruction, key: str, **fields: object) -> dict[str, Attribute]:
     """The properties of a call with some fields of its configuration set."""
     assert isinstance(op, CustomCallOp)
-    config = {**config_of(op, key), **fields}
+    config = {**gpu_gemm.config_of(op, key), **fields}
     return {**op.properties, "backend_config": string(config_text(key, config))}
 
 

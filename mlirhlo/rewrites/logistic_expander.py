@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mlirhlo.dialects.hlo.ops import AddOp, DivideOp, ExponentialOp, LogisticOp, NegateOp
-from mlirhlo.rewrites.algsimp.common import Builder, array
+from mlirhlo.rewrites.algsimp.common import Builder, array, element
 from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, rule
 
 
 @rule(LogisticOp, contract="rounding")
 def logistic_function(op: LogisticOp, rewriter: Rewriter) -> None:
     """logistic(x) => 1 / (1 + exp(-x))"""
+    if element(op).bits < 16:
+        return
     b = Builder(op, rewriter)
     one = b.splat(array(op), 1)
     power = b.like(ExponentialOp, b.like(NegateOp, op.inputs[0]))
@@ -28,6 +30,7 @@ class LogisticExpanderPass(RulePass):
 
         %l = f32[4] logistic(%x)      =>   %l = f32[4] divide(%one, add(%one, exponential(negate(%x))))
 
+    Floats of less than 16 bits stay: they lack the negatives, or the infinity, that this counts on.
     Source: reference of the passes, "Other expanders".
     """
 

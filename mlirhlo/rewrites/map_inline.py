@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from mlirhlo.dialects.hlo.ops import ConstantOp, Instruction, MapOp, ParameterOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.rewrites.algsimp.common import Builder, array, typed
+from mlirhlo.rewrites.algsimp.mapping import keeps_types
 from mlirhlo.rewrites.computations import called
 from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, rule
 
@@ -20,7 +21,7 @@ def map_of_elementwise_instructions(op: MapOp, rewriter: Rewriter) -> None:
     computation = called(op, op.to_apply)
     shape = array(op)
     body = tuple(computation.instructions)
-    if shape.is_dynamic or not all(map(_is_elementwise, body)):
+    if shape.is_dynamic or not all(map(_is_elementwise, body)) or not keeps_types(op, computation):
         return
     b = Builder(op, rewriter)
     values: dict[SSAValue, SSAValue] = {}

@@ -35,7 +35,14 @@ from mlirhlo.dialects.hlo.ops import ComputationOp, ParameterOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import Shape
 from mlirhlo.dialects.hlo.types import shape_of
-from mlirhlo.dialects.quick import erase, insert_before, owners_of, read_instead, readers_of
+from mlirhlo.dialects.quick import (
+    erase,
+    insert_before,
+    owners_of,
+    read_instead,
+    readers_of,
+    replace,
+)
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.settled import Settled
 from mlirhlo.rewrites.worklist import Worklist, ops_of_kinds
@@ -159,9 +166,7 @@ class Rewriter(PatternRewriter):
                 old.erase(safe_erase)
             elif old is not value:
                 readers = readers_of(old)
-                read_instead(old, value)
-                if value.name_hint is None and value not in made:
-                    value.name_hint = old.name_hint
+                (read_instead if value in made else replace)(old, value)
                 for reader in readers:
                     self.handle_operation_modification(reader)
         self.erase(op, safe_erase)

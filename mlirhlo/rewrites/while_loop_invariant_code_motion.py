@@ -13,6 +13,7 @@ from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import GetTupleElementOp, Instruction, ParameterOp, WhileOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+from mlirhlo.dialects.quick import read_instead, replace
 from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
@@ -156,9 +157,7 @@ def _hoist(loop: Loop, moving: list[Instruction]) -> None:
         element = make("get-tuple-element", [parameter.output], inner.shape, properties)
         inherit(element, inner)
         body_block.insert_op_before(element, inner)
-        name = inner.instruction_name
-        inner.output.replace_all_uses_with(element.output)
-        element.instruction_name = name
+        replace(inner.output, element.output)
         handed.append(element.output)
     for inner in reversed(moving):
         inner.detach()
@@ -166,9 +165,7 @@ def _hoist(loop: Loop, moving: list[Instruction]) -> None:
     root = make("tuple", [*loop.root.inputs, *handed], shape, name=loop.root.instruction_name)
     inherit(root, loop.root)
     body_block.insert_op_before(root, loop.root)
-    name = loop.root.instruction_name
-    loop.root.output.replace_all_uses_with(root.output)
-    root.instruction_name = name
+    read_instead(loop.root.output, root.output)
     loop.root.detach()
     loop.root.erase()
     new = make("while", [start], shape, dict(op.properties))
@@ -180,9 +177,7 @@ def _hoist(loop: Loop, moving: list[Instruction]) -> None:
         results.append(element)
     whole = make("tuple", results, old)
     block.insert_op_before(whole, op)
-    name = op.instruction_name
-    op.output.replace_all_uses_with(whole.output)
-    whole.instruction_name = None
-    new.instruction_name = name
+    read_instead(op.output, whole.output)
+    new.instruction_name = op.instruction_name
     op.detach()
     op.erase()

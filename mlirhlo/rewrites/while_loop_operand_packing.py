@@ -10,6 +10,7 @@ from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import DotOp, GetTupleElementOp, ParameterOp, WhileOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.quick import replace
 from mlirhlo.rewrites.algsimp.common import sized
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
@@ -112,9 +113,7 @@ class WhileLoopOperandPackingPass(HloPass):
         for op in (reshaped, transposed, packed, product, result):
             inherit(op, dot)
             block.insert_op_before(op, dot)
-        name = dot.instruction_name
-        dot.output.replace_all_uses_with(result.output)
-        result.instruction_name = name
+        replace(dot.output, result.output)
         dot.detach()
         dot.erase()
 

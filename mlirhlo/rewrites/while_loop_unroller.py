@@ -11,6 +11,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops import ComputationOp, ConstantOp, ParameterOp, WhileOp
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
+from mlirhlo.dialects.quick import replace
 from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.dce import DcePass
 from mlirhlo.rewrites.passes import HloPass, Trace
@@ -99,7 +100,7 @@ def _unroll(loop: WhileOp, body: ComputationOp, rounds: int, names: NameUniquer)
             values[op.output] = copy.output
             block.insert_op_before(copy, loop)
         state = values[body.terminator.root]
-    loop.output.replace_all_uses_with(state)
+    replace(loop.output, state)
     loop.detach()
     loop.erase()
 

@@ -21,6 +21,7 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.dialects.quick import read_instead, replace
 from mlirhlo.rewrites.rules import inherit
 from mlirhlo.rewrites.tuple_parts import insert_before, keep_origin
 
@@ -111,9 +112,7 @@ def retype_parameter(computation: ComputationOp, shape: Shape) -> ParameterOp:
     assert block is not None
     assert block.first_op is not None
     block.insert_op_before(new, block.first_op)
-    name = old.instruction_name
-    old.output.replace_all_uses_with(new.output)
-    new.instruction_name = name
+    replace(old.output, new.output)
     old.detach()
     old.erase()
     return new
@@ -154,8 +153,7 @@ def keep_elements(loop: Loop, kept: Sequence[int]) -> None:
         name=loop.root.instruction_name,
     )
     body_block.insert_op_before(root, loop.root)
-    loop.root.output.replace_all_uses_with(root.output)
-    root.instruction_name = loop.root.instruction_name
+    read_instead(loop.root.output, root.output)
     loop.root.detach()
     loop.root.erase()
     for read in list(loop.reads(loop.body)):
@@ -177,10 +175,8 @@ def keep_elements(loop: Loop, kept: Sequence[int]) -> None:
             results.append(element.output)
     whole = make("tuple", results, loop.shape)
     block.insert_op_before(whole, op)
-    name = op.instruction_name
-    op.output.replace_all_uses_with(whole.output)
-    whole.instruction_name = None
-    new.instruction_name = name
+    read_instead(op.output, whole.output)
+    new.instruction_name = op.instruction_name
     op.detach()
     op.erase()
 
@@ -215,10 +211,8 @@ def flatten_state(op: WhileOp, body: ComputationOp, condition: ComputationOp) ->
     new = make("while", [start], start.shape, properties)
     block.insert_op_before(new, op)
     whole = _nested(op.shape, _parts(new.output, op), op)
-    name = op.instruction_name
-    op.output.replace_all_uses_with(whole)
-    whole.name_hint = None
-    new.instruction_name = name
+    read_instead(op.output, whole)
+    new.instruction_name = op.instruction_name
     op.detach()
     op.erase()
 

@@ -10,6 +10,7 @@ from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import CallOp, ComputationOp, ConstantOp, Instruction, ParameterOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, default_layout
+from mlirhlo.dialects.quick import read_instead
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
 
@@ -76,9 +77,8 @@ def _replace(op: Instruction) -> bool:
     block = op.parent
     assert block is not None
     block.insert_op_before(constant, op)
-    op.output.replace_all_uses_with(constant.output)
+    read_instead(op.output, constant.output)
     if isinstance(op, ParameterOp):
-        constant.instruction_name = None  # xDSL hands the name on
         return True
     constant.instruction_name = op.instruction_name
     op.detach()

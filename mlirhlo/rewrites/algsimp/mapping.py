@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from mlirhlo.dialects.hlo.ops import (
+    ComputationOp,
     ConstantOp,
     Instruction,
     MapOp,
     ParameterOp,
 )
 from mlirhlo.rewrites.algsimp.broadcast import ELEMENTWISE
-from mlirhlo.rewrites.algsimp.common import Builder, array, forward, literal_of, own_properties
+from mlirhlo.rewrites.algsimp.common import (
+    Builder,
+    array,
+    element,
+    forward,
+    literal_of,
+    own_properties,
+)
 from mlirhlo.rewrites.rules import Rewriter, rule
 
 
@@ -28,7 +36,13 @@ def reducer(name: str, rewriter: Rewriter) -> type[Instruction] | None:
 
 def _root(op: MapOp, rewriter: Rewriter) -> Instruction | None:
     computation = rewriter.computation(op.to_apply)
-    return None if computation is None else computation.root
+    return computation.root if computation is not None and keeps_types(op, computation) else None
+
+
+def keeps_types(op: MapOp, computation: ComputationOp) -> bool:
+    """Whether no element is rounded on its way into the computation of a map, or out of it."""
+    inside = [element(op) for op in (*computation.parameters, computation.root)]
+    return inside == [*[element(value) for value in op.inputs], element(op)]
 
 
 COMMUTATIVE = frozenset({"add", "and", "maximum", "minimum", "multiply", "or", "xor"})

@@ -15,7 +15,7 @@ from mlirhlo.dialects.hlo.ops import ComputationOp, Instruction
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, OP_CLASSES
 from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
-from mlirhlo.dialects.quick import erase, insert_before, readers_of
+from mlirhlo.dialects.quick import erase, insert_before, readers_of, replace
 from mlirhlo.rewrites.algsimp.common import own_properties
 from mlirhlo.rewrites.collectives.common import Surroundings
 from mlirhlo.rewrites.computations import add_computation
@@ -108,7 +108,7 @@ def _wrapped(op: Instruction, kept: Mapping[str, Attribute]) -> Attribute:
 
 def _give(op: Instruction, new: Instruction) -> None:
     """Lets users of `op`, and what waits for it, have `new`; `op` goes."""
-    op.output.replace_all_uses_with(new.output)
+    replace(op.output, new.output)
     erase(op)
 
 

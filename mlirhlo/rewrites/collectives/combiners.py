@@ -17,6 +17,7 @@ from mlirhlo.dialects.hlo.ops.base import OP_CLASSES, Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
+from mlirhlo.dialects.quick import replace
 from mlirhlo.rewrites.collectives.common import Surroundings, key_of
 from mlirhlo.rewrites.passes import HloPass, Trace
 
@@ -115,7 +116,7 @@ def _combine(group: Sequence[Instruction]) -> None:
         if sharding is not None:
             part.properties["sharding"] = sharding
         block.insert_op_before(part, last)
-        op.output.replace_all_uses_with(part.output)
+        replace(op.output, part.output)
     for op in group:
         block.erase_op(op)
 

@@ -22,6 +22,7 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.dialects.quick import read_instead
 from mlirhlo.rewrites.algsimp.common import own_properties
 from mlirhlo.rewrites.dynamic_padder import control, folding, movement, places
 from mlirhlo.rewrites.dynamic_padder.bounded import (
@@ -247,7 +248,7 @@ class _Rewrite(Scope):
         self.made += 1
         self.replaced.append(op)
         if isinstance(tree, SSAValue):
-            _stand_for(op, tree)
+            read_instead(op.output, tree)
         else:
             self.trees[op.output] = tree
 
@@ -280,7 +281,7 @@ class _Rewrite(Scope):
         while isinstance(tree, tuple):
             tree = tree[0]
         if isinstance(tree, Bounded):
-            _stand_for(op, tree.data.op.output)
+            read_instead(op.output, tree.data.op.output)
         self.computation.block.erase_op(op)
 
 
@@ -291,13 +292,6 @@ def _declared(tree: Tree, shape: ArrayShape) -> Tree:
     marks = shape.dynamic or (False,) * shape.rank
     sizes = tuple(s if mark else None for s, mark in zip(tree.sizes, marks, strict=True))
     return tree if sizes == tree.sizes else Bounded(tree.data, sizes)
-
-
-def _stand_for(op: Instruction, value: SSAValue) -> None:
-    """Lets the users of an instruction read `value`, which keeps its name (xDSL hands names on)."""
-    name = value._name  # pyright: ignore[reportPrivateUsage]
-    op.output.replace_all_uses_with(value)
-    value._name = name  # pyright: ignore[reportPrivateUsage]
 
 
 def _handler(op: Instruction) -> Handler | None:

@@ -69,11 +69,11 @@ class ShardyXlaPass(HloPass):
         count = partitions_of(module, self.num_partitions)
         if count == 1:
             return False
-        _Reader(module).run()
+        changed = _Reader(module).run()
         if module.num_partitions != count:
             module.set("num_partitions", integer(count))
-        ShardingPropagationPass().run(module, trace)
-        return True
+            changed = True
+        return ShardingPropagationPass().run(module, trace) or changed
 
 
 class _Reader:
@@ -83,19 +83,23 @@ class _Reader:
         self.module = module
         self.meshes = _meshes(module)
 
-    def run(self) -> None:
+    def run(self) -> bool:
+        """Whether there were any."""
+        changed = bool(self.meshes)
         for op in tuple(self.module.instructions):
             entries = _entries(op)
             if isinstance(op, CustomCallOp) and op.custom_call_target.startswith("xla.sdy."):
                 self._call(op, op.custom_call_target.removeprefix("xla.sdy."), entries)
+                changed = True
             elif SHARDING in entries and not isinstance(op, ParameterOp):
                 self._annotation(op, entries)
-            _drop_marks(op, entries)
+            changed |= _drop_marks(op, entries)
         if self.meshes:
             found = self.module.frontend_attributes
             kept = {k: v for k, v in (found.entries if found else ()) if k != "xla.sdy.meshes"}
             new = FrontendAttributesAttr(FrontendAttributes.of(kept)) if kept else None
             self.module.set("frontend_attributes", new)
+        return changed
 
     def _annotation(self, op: Instruction, entries: Mapping[str, str]) -> None:
         """A constraint with open dimensions says more than its HLO sharding."""
@@ -205,15 +209,16 @@ def _entries(op: Instruction) -> dict[str, str]:
     return dict(found.entries) if found is not None else {}
 
 
-def _drop_marks(op: Instruction, entries: Mapping[str, str]) -> None:
-    """Shardy's entries of the frontend attributes go: what they said is said by shardings now."""
+def _drop_marks(op: Instruction, entries: Mapping[str, str]) -> bool:
+    """Shardy's entries of the frontend attributes go: what they said is said by shardings now. Whether any did."""
     if op.parent is None or not any(key.startswith("xla.sdy.") for key in entries):
-        return
+        return False
     kept = {k: v for k, v in entries.items() if not k.startswith("xla.sdy.")}
     if kept:
         op.properties["frontend_attributes"] = FrontendAttributesAttr(FrontendAttributes.of(kept))
     else:
         del op.properties["frontend_attributes"]
+    return True
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import cast
 
 from mlirhlo.dialects.hlo import ops
 from mlirhlo.dialects.hlo.ops.base import Instruction
-from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.rewrites.spmd.counted_indices import counted
 from mlirhlo.rewrites.spmd.factor_rules import RULES, all_whole, elementwise, rule
 from mlirhlo.rewrites.spmd.factors import Dims, Factors, leaves, sizes_of
@@ -317,7 +317,7 @@ def _convolution(op: ops.ConvolutionOp) -> Factors:
 def _collective(op: Instruction) -> Factors:
     """Inside manual regions: the dimensions a collective is not about pass."""
     about = cast("tuple[int, ...]", op.properties and getattr(op, "dimensions", ()))
-    if len(op.inputs) != 1 or len(leaves(op.shape)) != 1:
+    if len(op.inputs) != 1 or isinstance(op.shape, TupleShape):
         return all_whole(op)
     found = Factors()
     operand: list[tuple[int, ...]] = []

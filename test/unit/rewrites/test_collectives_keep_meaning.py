@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mlirhlo.analysis.verifier import verify_module
-from mlirhlo.formats.hlo_text import parse_module
+from mlirhlo.formats.hlo_text import parse_module, print_module
 from mlirhlo.interp import run_spmd
 from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
 
@@ -58,3 +58,19 @@ def test_devices_get_the_same(pipeline: str) -> None:
     for a, b in zip(want, got, strict=True):
         for x, y in zip(a, b, strict=True):
             np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
+
+
+@pytest.mark.parametrize("decomposed", [False, True])
+def test_shardy_says_whether_it_changes_modules_without_shardings(decomposed: bool) -> None:
+    module = parse_module("""HloModule m, num_partitions=2
+
+ENTRY e {
+  p = f32[4,4] parameter(0)
+  ROOT a = f32[4,4] all-to-all(p), channel_id=4, replica_groups={{0},{1}}, dimensions={1}
+}
+""")
+    if decomposed:
+        run_pipeline(module, parse_pipeline("all_to_all_decomposer"))
+    before = print_module(module)
+    assert not run_pipeline(module, parse_pipeline("shardy-xla")).changed
+    assert print_module(module) == before

@@ -176,6 +176,7 @@ def check_text(text: str, name: str, pipelines: Sequence[str], arguments: list[o
                 pytest.skip(f"does not run here: {problem.code}")
         assert the_same(pipeline, before, outputs(changed, arguments), eps), pipeline
         again = parse_module(printed, name)
+        assert print_module(again, LONG) == printed, pipeline
         assert the_same(pipeline, before, outputs(again, arguments), eps), f"{pipeline}, printed"
 
 

@@ -99,6 +99,23 @@ def test_an_instruction_of_the_same_opcode_keeps_the_name() -> None:
     assert "%s_7 = hlo.subtract %c, %x" in print_module(module)
 
 
+def test_a_value_without_a_name_takes_all_of_the_name() -> None:
+    """xDSL takes the number off `s_7`; HLO's names of several results may differ in nothing else."""
+
+    @rule(SubtractOp)
+    def by_negate(op: SubtractOp, rewriter: Rewriter) -> None:
+        """x - y => z, once"""
+        if op.instruction_name == "s_7":
+            negate = op.rhs.owner
+            assert isinstance(negate, NegateOp)
+            negate.instruction_name = None
+            rewriter.replace_by_value(op, negate.output)
+
+    module = parse_module(TEXT)
+    apply_rules(module, [by_negate], fuel=1)
+    assert "%s_7 = hlo.negate %b" in print_module(module)
+
+
 @pytest.mark.parametrize("fuel, rewrites", [(0, 0), (1, 1), (2, 2), (100, 3)])
 def test_fuel_bounds_the_rewrites(fuel: int, rewrites: int) -> None:
     trace = Trace()

@@ -355,18 +355,22 @@ class IrReader:
         places = self._container.properties
         if index >= len(places):
             raise cursor.problem(f"properties {index} of {len(places)} do not exist", offset)
-        source = Source(Cursor(cursor.data, cursor.file, *places[index]), self._entries)
         if not entry.is_registered:
-            return self._dictionary(source.cursor)
+            return self._dictionary(Cursor(cursor.data, cursor.file, *places[index]))
         known = properties.layout(entry.name) or properties.class_layout(cls)
         if known is None:
             raise self._unknown_properties(entry, offset)
-        try:
-            return properties.read(source, known, self._container.version)
-        except HloError:
-            if entry.name.startswith(properties.HIDDEN):
-                raise self._unknown_properties(entry, offset) from None
-            raise
+        problem: HloError | None = None
+        for layout in (known, *properties.earlier_layouts(entry.name)):
+            source = Source(Cursor(cursor.data, cursor.file, *places[index]), self._entries)
+            try:
+                return properties.read(source, layout, self._container.version)
+            except HloError as found:
+                problem = problem or found
+        assert problem is not None
+        if entry.name.startswith(properties.HIDDEN):
+            raise self._unknown_properties(entry, offset) from None
+        raise problem
 
     def _unknown_properties(self, entry: OpEntry, offset: int) -> HloError:
         return error(

@@ -81,6 +81,14 @@ def layout(name: str) -> Layout | None:
 
 
 @lru_cache(maxsize=4096)
+def earlier_layouts(name: str) -> tuple[Layout, ...]:
+    """What an operation had in earlier versions of MLIR, the latest first."""
+    from mlirhlo.formats.bytecode.property_history import EARLIER
+
+    return tuple(map(Layout.parse, EARLIER.get(name, ())))
+
+
+@lru_cache(maxsize=4096)
 def names_of(name: str, cls: type[Operation]) -> frozenset[str]:
     """Names that are properties of an operation: by its class, else by the table."""
     names: frozenset[str] = frozenset()

@@ -7,11 +7,14 @@ from support import DATA
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.ir import Operation
 
+from mlirhlo import formats
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.stablehlo.elements import DenseAttr
 from mlirhlo.formats import bytecode
 from mlirhlo.formats.bytecode.cursor import Cursor, Emitter
-from mlirhlo.formats.bytecode.properties import Layout, segment_sizes
+from mlirhlo.formats.bytecode.properties import Layout, layout, segment_sizes
+from mlirhlo.formats.bytecode.property_history import EARLIER
+from mlirhlo.formats.bytecode.property_table import PROPERTIES
 from mlirhlo.formats.bytecode.resources import Resource
 from mlirhlo.formats.bytecode.use_lists import UseListOrder, UseLists
 
@@ -164,10 +167,50 @@ def test_resources_are_kept() -> None:
 
 
 def test_layouts_of_properties() -> None:
-    layout = Layout.parse("b? a operandSegments=3")
-    assert layout.fields == (("a", True), ("b", False))
-    assert layout.segments == (("operandSegmentSizes", 3),)
+    parsed = Layout.parse("b? a operandSegments=3")
+    assert parsed.fields == (("a", True), ("b", False))
+    assert parsed.segments == (("operandSegmentSizes", 3),)
     assert str(segment_sizes([1, 0, 2])) == "array<i32: 1, 0, 2>"
+
+
+CALLS = """
+func.func private @g(%x: i32 {a.b = "c"}) -> i32 { func.return %x : i32 }
+func.func @f(%x: i32) -> i32 {
+  %0 = func.call @g(%x) : (i32) -> i32
+  cf.cond_br %c, ^a, ^b(%0 : i32)
+^a:
+  func.return %x : i32
+^b(%y: i32):
+  func.return %y : i32
+}
+""".replace("cf.cond_br", "%c = arith.constant true\n  cf.cond_br")
+
+
+@pytest.mark.parametrize("version", [5, 6])
+def test_properties_that_operations_had_earlier(
+    version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = formats.load(CALLS.encode(), "mlir").module
+    now = bytecode.write_module(module, version)
+    with monkeypatch.context() as patched:
+        for name, texts in EARLIER.items():
+            patched.setitem(PROPERTIES, name, texts[-1])
+        layout.cache_clear()
+        earlier = bytecode.write_module(module, version)
+    layout.cache_clear()
+    assert earlier != now
+    assert str(bytecode.read_module(earlier)) == str(bytecode.read_module(now))
+
+
+def test_damage_is_told_as_of_the_layout_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = formats.load(CALLS.encode(), "mlir").module
+    with monkeypatch.context() as patched:
+        patched.setitem(PROPERTIES, "func.call", "a? callee b? c? no_inline? res_attrs?")
+        layout.cache_clear()
+        data = bytecode.write_module(module)
+    layout.cache_clear()
+    with pytest.raises(HloError, match="left over behind the properties"):
+        bytecode.read_module(data)
 
 
 @pytest.mark.parametrize("version", [4, 5, 6])

@@ -117,7 +117,7 @@ class AttributeWriter:
             return f"{{op_name={quote(metadata.op_name)}}}" if metadata.op_name else None
         if self.options.inline_stack_frames and metadata.stack_frame_id > 0:
             metadata = self._inlined(metadata)
-        return str(metadata)
+        return str(replace(metadata, proto_rest="") if metadata.proto_rest else metadata)
 
     def _inlined(self, metadata: Metadata) -> Metadata:
         frames, number = self.frames, metadata.stack_frame_id

@@ -106,6 +106,14 @@ def test_unknown_fields_survive_everywhere() -> None:
     assert written(encode_module(decode_module(proto))) == written(proto)
 
 
+def test_unknown_fields_of_metadata_are_no_text() -> None:
+    proto = proto_of(NEGATE.replace("negate(p)", 'negate(p), metadata={op_name="n"}'))
+    proto.computations[0].instructions[1].metadata.MergeFromString(b"\x30\x79")  # a former field
+    module = decode_module(proto)
+    assert 'metadata={op_name="n"}' in print_module(module)
+    assert written(encode_module(module)) == written(proto)
+
+
 def test_spellings_of_defaults_survive() -> None:
     proto = proto_of(NEGATE)
     parameter, negate = proto.computations[0].instructions

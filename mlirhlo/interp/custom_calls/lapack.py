@@ -283,17 +283,23 @@ def gtsv(
 def call_routine(name: str, op: CustomCallOp, inputs: Sequence[Any]) -> Value:
     """Result of a routine in the types of `op`'s shape."""
     shapes = [shape for _, shape in leaves(op.shape) if isinstance(shape, ArrayShape)]
-    with np.errstate(all="ignore"):
-        results = ROUTINES[name](inputs, options_of(op), shapes)
+    results = run_routine(name, inputs, options_of(op), shapes)
     if len(results) != len(shapes):
         raise unfit(op, f"gives {len(results)} results, but its shape is {op.shape}")
-    typed: tuple[Array, ...] = tuple(
-        _as(result, shape) for result, shape in zip(results, shapes, strict=True)
-    )
-    return typed[0] if len(typed) == 1 else typed
+    values = tuple(typed(result, shape) for result, shape in zip(results, shapes, strict=True))
+    return values[0] if len(values) == 1 else values
 
 
-def _as(value: Any, shape: ArrayShape) -> Array:
+def run_routine(
+    name: str, inputs: Sequence[Any], options: Mapping[str, Any], shapes: Sequence[ArrayShape]
+) -> Sequence[Any]:
+    """Results of a routine, in types of its own."""
+    with np.errstate(all="ignore"):
+        return ROUTINES[name](inputs, options, shapes)
+
+
+def typed(value: Any, shape: ArrayShape) -> Array:
+    """A routine's result in the element type that a call asks for; real parts for real types."""
     array: Any = np.asarray(value)
     dtype = shape.element_type.dtype
     return cast(

@@ -11,7 +11,7 @@ import numpy as np
 from mlirhlo.diagnostics import HloError, error, wrong_type
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TokenShape, TupleShape
 from mlirhlo.interp.registry import TOKEN, Value
-from mlirhlo.interp.values import describe, unflatten, value_from
+from mlirhlo.interp.values import describe, for_user, unflatten, value_from
 from mlirhlo.lowering.cpu.steps import (
     Buffer,
     Held,
@@ -308,7 +308,7 @@ def _result(tree: Tree, shape: Shape, arrays: Iterator[Array], held: Sequence[Va
     if isinstance(tree, Buffer):
         return next(arrays)
     if isinstance(tree, Held):
-        return held[tree.slot]
+        return for_user(held[tree.slot])
     if not isinstance(shape, TupleShape):
         return TOKEN
     parts = zip(tree, shape.elements, strict=True)

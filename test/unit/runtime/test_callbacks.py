@@ -11,7 +11,6 @@ import mlirhlo
 from mlirhlo.diagnostics import HloError
 from mlirhlo.interp.custom_calls import CUSTOM_CALLS, register_custom_call
 from mlirhlo.interp.machine import Machine
-from mlirhlo.interp.registry import DynamicArray
 from mlirhlo.runtime.executable import Executable
 
 pytest.importorskip("llvmlite")
@@ -123,8 +122,8 @@ def test_dynamic_sizes_go_through_loops_as_numbers() -> None:
     x = np.arange(5, dtype="f4")
     size, y = executable(np.int32(3), x)
     assert size == 5
-    assert isinstance(y, DynamicArray)
-    np.testing.assert_array_equal(y.valid, 8 * x)
+    assert isinstance(y, np.ndarray)  # as the module's own call gives it
+    np.testing.assert_array_equal(y, 8 * x)
     assert executable.callbacks == {
         "custom-call PadToStatic": 1,
         "custom-call SliceToDynamic": 1,

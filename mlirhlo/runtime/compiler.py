@@ -16,6 +16,7 @@ from mlirhlo.mosaic.kernel_expander import TARGET, simulates
 from mlirhlo.runtime.cache import object_code, object_codes
 from mlirhlo.runtime.executable import Executable
 from mlirhlo.runtime.externals import externals
+from mlirhlo.runtime.images import link
 from mlirhlo.runtime.jit import Library, compile_object
 from mlirhlo.runtime.modules import keep_module, kept_module, module_key
 from mlirhlo.runtime.units import halves, split
@@ -74,13 +75,14 @@ def compile_module(
         sites = stages.sites if debug else None
         plan, text = stages.plan, stages.text
         objects = _objects(text, level, cached=cached, is_kept=key is not None, told=told)
+        code = link(objects, [MAIN]) or objects
         outside = externals(text)
         if key is not None:
-            keep_module(key, plan, list(outside), objects)
+            keep_module(key, plan, list(outside), code)
     else:
-        plan, objects = kept.plan, kept.objects
+        plan, code = kept.plan, kept.code
         outside = externals("".join(f"@{name}(" for name in kept.externals))
-    executable = Executable(plan, Library(objects, [MAIN], outside), MAIN, sites)
+    executable = Executable(plan, Library(code, [MAIN], outside), MAIN, sites)
     watcher = told.runs() if observer is None else None
     if watcher is not None:
         executable.watch(watcher)

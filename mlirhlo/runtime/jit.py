@@ -16,14 +16,18 @@ import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from mlirhlo.diagnostics import error
 from mlirhlo.lowering import target as targets
 from mlirhlo.runtime.combining import gains_by_combining
+from mlirhlo.runtime.images import Image, Loaded, link
 
 LIGHT = "; not to be optimised\n"
 """The first line of assembly that is worth no effort at all."""
+
+Code: TypeAlias = "Image | Sequence[bytes]"
+"""Ready to be loaded: an image, or relocatable objects where there are no images."""
 
 _numbers = itertools.count()
 _lock = threading.RLock()
@@ -215,37 +219,54 @@ def _session() -> Any:
 
 
 class Library:
-    """Object code loaded into this process; its functions live as long as it does."""
+    """Machine code loaded into this process; its functions live as long as it does."""
 
     def __init__(
         self,
-        objects: Sequence[bytes],
+        code: Code,
         functions: Sequence[str],
         externals: Mapping[str, int] | None = None,
     ) -> None:
-        """`functions`: what `address` will be asked for; `externals`: addresses of what is called.
+        """`functions`: what `address` will be asked for;
+        `externals`: addresses of what is called.
 
         Raises `HloError` HLO0434 when a function is missing.
         """
-        llvm = _binding()
+        image = code if isinstance(code, Image) else link(code, functions)
+        self._owners: tuple[object, ...]
+        try:
+            if isinstance(image, Image):
+                loaded = Loaded(image, externals or {})
+                self._owners = (loaded,)
+                self._addresses = {n: loaded.start + image.functions[n] for n in functions}
+            else:
+                assert not isinstance(code, Image)
+                self._link(code, functions, externals or {})
+        except KeyError as problem:
+            raise error("HLO0434", f"compiled code needs {problem}, which is not there") from None
+        except (OSError, RuntimeError) as problem:
+            raise error("HLO0434", f"compiled code cannot be loaded: {problem}") from None
+
+    def _link(
+        self, objects: Sequence[bytes], functions: Sequence[str], externals: Mapping[str, int]
+    ) -> None:
+        """Leaves it to LLVM's linker."""
         with _lock:
-            builder = llvm.JITLibraryBuilder()
+            builder = _binding().JITLibraryBuilder()
             for data in objects:
                 builder = builder.add_object_img(data)
-            for name, address in (externals or {}).items():
+            for name, address in externals.items():
                 builder = builder.import_symbol(name, address)
             for name in functions:
                 builder = builder.export_symbol(name)
             builder = builder.add_current_process()
-            try:
-                self._tracker = builder.link(_session(), f"mlirhlo.{next(_numbers)}")
-            except RuntimeError as problem:
-                raise error("HLO0434", f"compiled code cannot be loaded: {problem}") from None
-            self._addresses = {name: int(self._tracker[name]) for name in functions}
+            tracker = builder.link(_session(), f"mlirhlo.{next(_numbers)}")
+            self._owners = tracker, _session()
+            self._addresses = {name: int(tracker[name]) for name in functions}
 
     def keep(self) -> None:
         """Never unmaps the code, not even at the interpreter's end."""
-        for owner in (self._tracker, _session()):
+        for owner in self._owners:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(owner))
 
     def address(self, function: str) -> int:

@@ -1,26 +1,24 @@
 """Compiled modules kept on disk: what was compiled once is neither lowered nor compiled again.
 
-The key is the module's text without metadata, all of it that changes code, and the state of this
-package's own files; the value is what a call has to know, as JSON, then the object code. It lies in the
-cache of object code (`cache.py`), which sees to whole files, owners and sizes. Modules that call back into
-Python, or hold large constants, are not kept.
+The key is all of the module that may change code (`fingerprint.py`), and the state of this package's own
+files; the value is what a call has to know, as JSON, then the code: an image that is ready to be loaded, or
+objects where there are no images. It lies in the cache of object code (`cache.py`), which sees to whole files,
+owners and sizes. Modules that call back into Python, or hold large constants, are not kept.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
 import os
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
-from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import ConstantOp
 from mlirhlo.dialects.hlo.shapes import (
     ArrayShape,
     Shape,
@@ -28,20 +26,16 @@ from mlirhlo.dialects.hlo.shapes import (
     TupleShape,
     parse_shape,
 )
-from mlirhlo.formats.hlo_text import PrintOptions, print_module
 from mlirhlo.lowering.cpu.in_memory import byte_size
 from mlirhlo.lowering.cpu.planner import Plan
 from mlirhlo.lowering.cpu.steps import Buffer, Tree
 from mlirhlo.runtime.cache import default_cache, object_key
-from mlirhlo.runtime.jit import host
+from mlirhlo.runtime.fingerprint import fingerprint
+from mlirhlo.runtime.images import Image
+from mlirhlo.runtime.jit import Code, host
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
-
-_LARGEST_CONSTANT = 4096
-"""Elements that are worth writing into the text."""
-_NAME = re.compile(r"^HloModule [^,\s]+")
-_TEXT = PrintOptions(large_constants=True, metadata=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +46,17 @@ class Kept:
     """What calls need of it: no steps and no kernels."""
     externals: Sequence[str]
     """Names that the code takes from outside."""
-    objects: Sequence[bytes]
+    code: Code
 
 
 def module_key(module: ModuleOp, level: int, options: str) -> str | None:
     """Name of a module's code; None for one that is not kept. `options`: all else that changes it."""
     if default_cache() is None:
         return None
-    for op in HloModule(module).instructions:
-        if isinstance(op, ConstantOp):
-            shape = op.shape
-            if not isinstance(shape, ArrayShape) or shape.element_count > _LARGEST_CONSTANT:
-                return None
-    text = _NAME.sub("HloModule", print_module(module, _TEXT), count=1)
-    return object_key(text, host(), level, f"module {options} {_sources()}")
+    words = fingerprint(module)
+    if words is None:
+        return None
+    return object_key(words, host(), level, f"module {options} {_sources()}")
 
 
 def kept_module(key: str) -> Kept | None:
@@ -99,14 +90,10 @@ def kept_module(key: str) -> Kept | None:
         result_tree=result_tree,
         is_long=bool(about["long"]),
     )
-    objects: list[bytes] = []
-    for size in about["objects"]:
-        objects.append(code[:size])
-        code = code[size:]
-    return Kept(plan, about["externals"], objects)
+    return Kept(plan, about["externals"], _read_code(about["code"], code))
 
 
-def keep_module(key: str, plan: Plan, externals: Sequence[str], objects: Sequence[bytes]) -> None:
+def keep_module(key: str, plan: Plan, externals: Sequence[str], code: Code) -> None:
     """Keeps a module, unless Python has a part in running it."""
     cache = default_cache()
     if cache is None or plan.sites:
@@ -121,9 +108,31 @@ def keep_module(key: str, plan: Plan, externals: Sequence[str], objects: Sequenc
             (n, plan.parameters.index(r.alias)) for n, r in enumerate(plan.results) if r.alias
         ],
         "externals": list(externals),
-        "objects": list(map(len, objects)),
+        "code": _about_code(code),
     }
-    cache.put(key, json.dumps(about).encode() + b"\n" + b"".join(objects))
+    data = code.data if isinstance(code, Image) else b"".join(code)
+    cache.put(key, json.dumps(about).encode() + b"\n" + data)
+
+
+def _about_code(code: Code) -> Mapping[str, object]:
+    if isinstance(code, Image):
+        return {
+            "fixed": code.fixed_bytes,
+            "size": code.size,
+            "functions": code.functions,
+            "inner": code.inner,
+            "outer": code.outer,
+        }
+    return {"objects": list(map(len, code))}
+
+
+def _read_code(about: Mapping[str, Any], data: bytes) -> Code:
+    sizes: Sequence[int] | None = about.get("objects")
+    if sizes is None:
+        rest = (about[key] for key in ("fixed", "size", "functions", "inner", "outer"))
+        return Image(data, *rest)
+    ends = list(itertools.accumulate(sizes, initial=0))
+    return [data[start:end] for start, end in itertools.pairwise(ends)]
 
 
 def _tree(shape: Shape, found: list[Buffer], *, is_result: bool) -> Tree:

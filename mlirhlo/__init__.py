@@ -323,9 +323,11 @@ def compile(  # noqa: A001  # numba's, torch's and re's word for it
     HLO0440. `options` are XLA's debug options, which go over the flags of
     the environment (`{"xla_dump_to": "dumps"}`). The interpreter never steps in: raises `HloError` HLO0432
     and HLO0435 for what has no code, HLO0437 for an unknown platform, HLO0524 for options that do
-    not fit, HLO0520 and HLO0521 for flags that do not, HLO0508 for arguments of other types.
+    not fit, HLO0520 and HLO0521 for flags that do not, HLO0508 for arguments of other types, and the
+    verifier's for a module whose faults are in the way.
     """
     from mlirhlo.debug.dump import flags_for
+    from mlirhlo.diagnostics import HloError
     from mlirhlo.runtime.compiler import compile_module
 
     if not isinstance(level, int) or not 0 <= level <= 3:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -334,15 +336,23 @@ def compile(  # noqa: A001  # numba's, torch's and re's word for it
         raise _wrong_type("options", "a dict of XLA's flags", options)
     made = module if isinstance(module, Module) else load(module)
     flags, program = flags_for(options), made.stablehlo
-    return compile_module(
-        made.static_op,
-        platform,
-        level=level,
-        cached=cached,
-        debug=debug,
-        flags=flags,
-        program=program,
-    )
+    try:
+        return compile_module(
+            made.static_op,
+            platform,
+            level=level,
+            cached=cached,
+            debug=debug,
+            flags=flags,
+            program=program,
+        )
+    except HloError:
+        raise
+    except Exception as found:
+        # Modules are not verified before they are compiled.
+        if problems := Module(made.static_op).problems():
+            raise HloError(*problems) from found
+        raise
 
 
 def register_custom_call(target: str, function: Meaning) -> None:

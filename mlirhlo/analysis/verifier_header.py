@@ -22,6 +22,7 @@ declare(
     c10="replica_count and num_partitions are positive",
     c11="propagation flags are one for all, or one for each parameter (element of the result)",
     c12="all all-reduces constrain their layouts, or none does",
+    c13="layouts of entry_computation_layout name every dimension once",
 )
 
 
@@ -86,6 +87,17 @@ def check_header(module: HloModule, entry: ComputationOp, report: Report) -> Non
             f" {plain(result)}",
             entry.root,
         )
+    for shape in (*layout.parameters, layout.result):
+        for _, leaf in leaves(shape):
+            if not isinstance(leaf, ArrayShape) or leaf.layout is None:
+                continue
+            if sorted(leaf.layout.minor_to_major) != list(range(leaf.rank)):  # module_c13
+                report.add(
+                    HEADER,
+                    "module_c13",
+                    f"entry_computation_layout: the layout of {leaf} does not name every dimension once",
+                    entry,
+                )
     _check_aliases(module, entry, parameters, result, report)
     _check_flags(module, entry, parameters, result, report)
 

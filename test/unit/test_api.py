@@ -325,3 +325,28 @@ def test_a_name_of_a_file_is_no_text(tmp_path: Path) -> None:
     with pytest.raises(HloError, match="this is the name of a file") as caught:
         mlirhlo.parse(str(tmp_path / "m.hlo"))
     assert caught.value.code == "HLO0200"
+
+
+def test_what_the_verifier_says_of_a_module_that_cannot_be_compiled() -> None:
+    text = "ENTRY e { p = f32[4,2] parameter(0) ROOT t = f32[2,4] transpose(p), dimensions={1,5} }"
+    with pytest.raises(HloError, match="transpose_c2"):
+        mlirhlo.compile(mlirhlo.parse(text), cached=False)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("dims = [1, 0]", "dims = [1, 7]", "transpose_c2"),
+        ("{}", '{mhlo.layout_mode = "{0,!}"}', "is no layout"),
+    ],
+)
+def test_what_is_said_of_stablehlo_that_breaks_constraints(
+    before: str, after: str, said: str
+) -> None:
+    text = """func.func @main(%a: tensor<4x2xf32> {}) -> tensor<2x4xf32> {
+  %t = stablehlo.transpose %a, dims = [1, 0] : (tensor<4x2xf32>) -> tensor<2x4xf32>
+  return %t : tensor<2x4xf32>
+}"""
+    assert mlirhlo.parse(text).problems() == []
+    with pytest.raises(HloError, match=said):
+        mlirhlo.parse(text.replace(before, after))

@@ -204,7 +204,11 @@ class _Planner:
                 parts = enumerate(zip(tree, shapes, strict=True))
                 return tuple(given(t, s, (*index, n)) for n, (t, s) in parts)
             wanted = in_memory(shape)
-            assert wanted is not None
+            if wanted is None:
+                raise error(
+                    "HLO0435",
+                    f"a result of {shape} has no code for the CPU: it is made with known sizes",
+                )
             alias = aliases.get(index)
             if alias is None or alias.size != tree.size:
                 if tree.in_arena:

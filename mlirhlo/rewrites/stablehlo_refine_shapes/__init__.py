@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
@@ -52,16 +52,22 @@ def takes_any_size(module: ModuleOp) -> bool:
     from mlirhlo.rewrites.stablehlo_refine_shapes.ir import is_static
 
     main = _main(module)
-    return main is not None and any(
+    signature = None if main is None else main.properties.get("function_type")
+    return isinstance(signature, FunctionType) and any(
         not is_static(type_)
         and not isinstance(getattr(type_, "encoding", None), TypeExtensionsAttr)
-        for type_ in main.function_type.inputs.data
+        for type_ in signature.inputs.data
     )
 
 
 def _main(module: ModuleOp) -> FuncOp | None:
     return next(
-        (op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main"), None
+        (
+            op
+            for op in module.ops
+            if isinstance(op, FuncOp) and op.properties.get("sym_name") == StringAttr("main")
+        ),
+        None,
     )
 
 

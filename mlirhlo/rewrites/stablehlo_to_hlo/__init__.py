@@ -16,6 +16,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from mlirhlo.diagnostics import HloError, error
+
 __all__ = ["StablehloLegalizeToHloPass", "convert_to_hlo", "is_stablehlo"]
 
 
@@ -37,17 +39,37 @@ def convert_to_hlo(
     `use_tuple_args`: the entry takes one tuple; `return_tuple`: a lone result is returned in a
     tuple; `simplify`: simplify as XLA's importer does; `with_device_counts`: `mhlo.num_partitions`
     and `mhlo.num_replicas` go to the header (XLA keeps them in the compile options instead).
-    Raises `HloError` HLO0420 to HLO0426.
+    Raises `HloError` HLO0420 to HLO0426, and the verifier's for a program that breaks constraints.
     """
     from mlirhlo.rewrites.stablehlo_to_hlo.convert import export
     from mlirhlo.rewrites.stablehlo_to_hlo.prepare import prepared
 
-    return export(
-        prepared(module, simplify=simplify),
-        use_tuple_args=use_tuple_args,
-        return_tuple=return_tuple,
-        with_device_counts=with_device_counts,
-    )
+    try:
+        return export(
+            prepared(module, simplify=simplify),
+            use_tuple_args=use_tuple_args,
+            return_tuple=return_tuple,
+            with_device_counts=with_device_counts,
+        )
+    except _MISFITS as found:
+        raise _broken(module) from found
+
+
+_MISFITS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""What Python raises where an attribute speaks of dimensions, operands or results that an op does not have."""
+
+
+def _broken(module: ModuleOp) -> HloError:
+    """What the verifier says of a program that ended in one of `_MISFITS`: programs are not verified before."""
+    from mlirhlo.analysis.stablehlo import verify_module
+
+    try:
+        problems = verify_module(module)
+    except _MISFITS:
+        problems = []
+    if problems:
+        return HloError(*problems)
+    return error("HLO0426", "types and attributes of the program do not fit together")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, Module
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 
+from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.attributes.aliasing import (
     BufferDonors,
     BufferDonorsAttr,
@@ -23,6 +24,7 @@ from mlirhlo.dialects.hlo.attributes.sharding import REPLICATED, Sharding, Shard
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Layout, Shape, TupleShape, parse_shape
+from mlirhlo.dialects.hlo.syntax import SyntaxProblem
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.stablehlo_to_hlo.annotations import entries_of, frontend, parse_sharding
 from mlirhlo.rewrites.stablehlo_to_hlo.core import Body, Exporter, location_of, type_problem
@@ -232,7 +234,10 @@ def _asked(shape: Shape, attributes: dict[str, Attribute]) -> Shape:
     if not text.startswith("{"):
         return shape
     sizes = ",".join("1" for _ in shape.dimensions)
-    parsed = parse_shape(f"f32[{sizes}]{text}")
+    try:
+        parsed = parse_shape(f"f32[{sizes}]{text}")
+    except SyntaxProblem:
+        raise error("HLO0426", f"mhlo.layout_mode: {text!r} is no layout of {shape}") from None
     layout = cast("Layout | None", getattr(parsed, "layout", None))
     return shape if layout is None else shape.with_layout(layout)
 

@@ -8,7 +8,7 @@ import re
 import stat
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mlirhlo.debug.index.names import FileName, parse_name
@@ -282,14 +282,14 @@ def _input_folder(directory: str) -> FileName | None:
     return name if name.kind == "inputs" else None
 
 
-def _known_names(entries: Sequence[tuple[str, int, float]]) -> dict[int, str]:
+def _known_names(entries: Sequence[tuple[str, int, float]]) -> Mapping[int, Collection[str]]:
     """Names of modules by id, from files whose names leave no doubt."""
     found: dict[int, set[str]] = defaultdict(set)
     for path, _, _ in entries:
         name = parse_name(os.path.basename(path))
         if name.module_id is not None and name.kind in _ORDER and name.module_name:
             found[name.module_id].add(name.module_name)
-    return {number: next(iter(names)) for number, names in found.items() if len(names) == 1}
+    return found
 
 
 def _walk(folder: str) -> Iterator[tuple[str, list[tuple[str, int, float]]]]:

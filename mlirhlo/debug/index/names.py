@@ -8,6 +8,7 @@ Source: dumps reference, "File names". A name that fits nothing is of kind `othe
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -79,9 +80,10 @@ _TRITON = re.compile(
 _EXECUTION = re.compile(r"module_(?P<name>.+)\.execution_(?P<number>\d{4,})\.hlo_snapshot")
 
 
-def parse_name(name: str, known_names: dict[int, str] | None = None) -> FileName:
+def parse_name(name: str, known_names: Mapping[int, Collection[str]] | None = None) -> FileName:
     """Takes a file's name apart. `known_names` says what modules are called, by id, where other files
-    have told: `module_0000.a.b.ir-no-opt.ll` alone does not say where the module's name ends.
+    have told: `module_0000.a.b.ir-no-opt.ll` alone does not say where the module's name ends. An id may
+    have several names: processes count from 0, and some front ends compile in more than one client.
     """
     stem, extension = _split_extension(name)
     match = _MODULE.match(stem)
@@ -113,10 +115,18 @@ def parse_name(name: str, known_names: dict[int, str] | None = None) -> FileName
         extension=extension,
     )
     rest = stem[match.end() :]
-    found = _with_rest(found, rest, parts, (known_names or {}).get(number))
+    found = _with_rest(found, rest, parts, _known(rest, (known_names or {}).get(number, ())))
     if extension:
         parts.append((extension, extension_meaning(extension)))
     return replace(found, parts=tuple(parts))
+
+
+def _known(rest: str, names: Collection[str]) -> str | None:
+    """The one of a module's known names that stands in `.NAME.SUFFIX`."""
+    fitting = [name for name in names if f"{rest}.".startswith(f".{name}.")]
+    if fitting:
+        return max(fitting, key=len)
+    return next(iter(names)) if len(names) == 1 else None
 
 
 def _split_extension(name: str) -> tuple[str, str]:
@@ -146,6 +156,8 @@ def _with_rest(
         match = suffix.pattern.search(rest)
         if match is None:
             continue
+        if known and rest.startswith(f".{known}.") and match.start() <= len(known):
+            continue  # the number is the module name's: `module_0000.NAME.4.ir-no-opt.ll`
         left, right = rest[: match.start()], match.group().removeprefix(".")
         if suffix.kind == "ir" and not suffix.has_item and known and _split_item(left, known)[1]:
             continue  # the number is a kernel's: `module_0000.NAME.KERNEL.1.ir-no-opt.ll`

@@ -66,6 +66,28 @@ def test_timestamps_part_runs_of_one_program(tmp_path: Path) -> None:
     ]
 
 
+def test_numbers_at_the_end_of_names(tmp_path: Path) -> None:
+    """`SyncTensorsGraph.4`, and two clients that both count from 0."""
+    names = ("graph.4", "graph", "a_inference_f__.558")
+    for name in names:
+        write(
+            tmp_path,
+            {
+                f"module_0000.{name}.before_optimizations.txt": "",
+                f"module_0000.{name}.ir-no-opt.ll": "",
+                f"module_0000.{name}.o": "",
+            },
+        )
+    write(tmp_path, {"module_0000.graph.1.ir-with-opt.ll": ""})  # number 1 of the one without
+    modules = read_folder(str(tmp_path)).modules
+    assert {module.name: len(module.files) for module in modules} == {
+        "graph": 4,
+        "graph.4": 3,
+        "a_inference_f__.558": 3,
+    }
+    assert {module.name: module.platform for module in modules}["graph.4"] == "CPU"
+
+
 def test_compile_inputs_belong_to_their_module(tmp_path: Path) -> None:
     write(
         tmp_path,

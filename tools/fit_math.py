@@ -11,6 +11,7 @@ Needs mpmath; nothing at run time does.
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -53,6 +54,10 @@ def _odd(function: Function, limit: Real) -> Function:
 
 
 _HALF_LN2 = mpmath.log(2) / 2 * mpf("1.01")
+STEPS = {"f32": 16, "single": 8}
+"""Parts that a factor of two has where e**x is looked up."""
+TANH_FROM, TANH_BITS, TANH_COUNT = 0.625, 3, 32
+"""Pieces of tanh: |x| + 0.625 by its exponent and leading bits."""
 _QUARTER_PI = mpmath.pi / 4 * mpf("1.001")
 _ROOT = mpmath.sqrt(mpf(1) / 2)
 _S = (mpmath.sqrt(2) - 1) / (mpmath.sqrt(2) + 1) * mpf("1.001")
@@ -70,6 +75,18 @@ FITS = (
         -_HALF_LN2,
         _HALF_LN2,
         {"f32": 4, "f64": 10, "single": 5},
+    ),
+    # The same of a short r, for e**r and for f32
+    *(
+        Fit(
+            "EXP_STEP",
+            _ratio(lambda r: (mpmath.exp(r) - 1 - r) / (r * r), mpf(1) / 2),
+            lambda r: r * r,
+            -_HALF_LN2 / count,
+            _HALF_LN2 / count,
+            {precision: 1 if precision == "f32" else 2},
+        )
+        for precision, count in STEPS.items()
     ),
     # log(1 + f) = f - f*f/2 + f**3 * q(f)
     Fit(
@@ -283,6 +300,34 @@ def two_over_pi(words: int, bits: int) -> list[float]:
     return [float((digits >> (bits * (words - 1 - k))) & mask) for k in range(words)]
 
 
+def tanh_pieces(degree: int) -> list[float]:
+    """Coefficients of 1, t, t*t, … for each of the pieces: tanh(low + t), in the order of their low bits."""
+    word = 23 - TANH_BITS
+    (bits,) = struct.unpack("I", struct.pack("f", TANH_FROM))
+    first = bits >> word
+    edges = [
+        mpf(struct.unpack("f", struct.pack("I", k << word))[0]) - TANH_FROM
+        for k in range(first, first + TANH_COUNT + 1)
+    ]
+    rows: list[list[float]] = [[]] * TANH_COUNT
+    for k, (low, high) in enumerate(itertools.pairwise(edges)):
+        # The first numbers are exact, so that what is near the edge is off by one rounding.
+        head = [mpf(rounded(mpmath.tanh(low), "f32")), mpf(1)][: 2 if low == 0 else 1]
+        piece = Fit(
+            "TANH",
+            lambda t, low=low, head=head: (
+                (mpmath.tanh(low + t) - mpmath.polyval(head[::-1], t)) / t ** len(head)
+            ),
+            lambda t, low=low, head=head: t ** len(head) / mpmath.tanh(low + t),
+            (high - low) / 1000,
+            high - low,
+            {},
+        )
+        rest, _ = minimax(piece, degree - len(head))
+        rows[(first + k) % TANH_COUNT] = [rounded(c, "f32") for c in [*head, *rest]]
+    return [row[power] for power in range(degree + 1) for row in rows]
+
+
 def main() -> None:
     """Prints the module."""
     print(
@@ -306,6 +351,19 @@ def main() -> None:
         # Its first part times an exponent is exact.
         "LN2.short": parts(mpmath.log(2), [40, 53]),
         "LN2.f32": [rounded(p, "f32") for p in parts(mpmath.log(2), [24, 24])],
+        **{
+            f"POWERS.{precision}": [
+                rounded(mpf(2) ** (mpf(k) / count), precision) for k in range(count)
+            ]
+            for precision, count in STEPS.items()
+        },
+        "POWERS.rest.f32": [
+            rounded(
+                mpf(2) ** (mpf(k) / 16) / mpf(rounded(mpf(2) ** (mpf(k) / 16), "f32")) - 1, "f32"
+            )
+            for k in range(16)
+        ],
+        "TANH.f32": tanh_pieces(4),
         "ERF.middle": [float(ERF_MIDDLE)],
         "TWO_OVER_PI.digits": two_over_pi(56, 26),
     }

@@ -110,6 +110,12 @@ than all else."""
 
 
 @functools.lru_cache(_MOST)
+def each(texts: tuple[str, ...], type_: Any) -> Any:
+    """A vector of floats, as Python writes them."""
+    return DenseIntOrFPElementsAttr.from_list(type_, [float(text) for text in texts])
+
+
+@functools.lru_cache(_MOST)
 def _number(text: str, type_: Any) -> Any:
     if isinstance(type_, VectorType):
         element = cast("VectorType[Attribute]", type_).element_type

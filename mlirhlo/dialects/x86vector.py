@@ -12,6 +12,7 @@ from xdsl.irdl import (
     base,
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
     opt_prop_def,
     result_def,
     traits_def,
@@ -131,11 +132,26 @@ class MaskRangeOp(IRDLOperation):
     )
 
 
+@irdl_op_definition
+class PermuteOp(IRDLOperation):
+    """Of `a`, or of `a` and then `b`, the lanes whose numbers are the low bits of `places`.
+    An instruction that MLIR's dialect does not have."""
+
+    name = "x86vector.avx512.permute"
+    T: ClassVar = VarConstraint("T", base(VectorType))
+    places = operand_def(VectorType)
+    a = operand_def(T)
+    b = opt_operand_def(T)
+    dst = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$places `,` $a (`,` $b^)? attr-dict `:` type($places) `,` type($a)"
+
+
 X86Vector = Dialect(
     "x86vector",
     [
         *(ClassFOp, CvtPackedF32ToBF16Op, DotBF16Op, DotI8Op, DotI16Op),
-        *(MaskRangeOp, MaskScaleFOp),
+        *(MaskRangeOp, MaskScaleFOp, PermuteOp),
     ],
     [],
 )

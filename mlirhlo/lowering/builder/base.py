@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from mlirhlo.dialects.interned import integer64, integers32, number
+from mlirhlo.dialects.interned import each, integer64, integers32, number
 from mlirhlo.dialects.quick import append, create_op
 from mlirhlo.lowering.builder.types import (
     INDEX,
@@ -89,6 +89,18 @@ class BlockBuilder:
             self._constants[key] = found
             if isinstance(value, float) and frexp(value)[0] == 0.5 and 2**-100 < value < 2**100:
                 self._inverses[found] = 1 / value
+        return found
+
+    def lanes(self, numbers: Sequence[float], type_: Attribute) -> SSAValue:
+        """A vector of these numbers, at the head of the function."""
+        texts = tuple(map(repr, numbers))
+        key = (" ".join(texts), id(type_))
+        found = self._constants.get(key)
+        if found is None:
+            op = create_op(xarith.ConstantOp, (), (type_,), {"value": each(texts, type_)})
+            self._heads.append(op)
+            (found,) = op.results
+            self._constants[key] = found
         return found
 
     def table(self, numbers: Sequence[float], element: Attribute) -> SSAValue:

@@ -14,15 +14,20 @@ from mlirhlo.lowering.hlo_to_loops.math_coefficients import TABLES
 from mlirhlo.lowering.hlo_to_loops.math_numbers import Numbers
 
 
+def _split(n: Numbers, x: SSAValue, magic: float) -> tuple[SSAValue, SSAValue, SSAValue]:
+    """r, k, and a number whose low bits count it, in whole numbers or in what the last bit of `magic` is."""
+    most = n.c(magic)
+    shifted = n.fma(x, n.c(1 / math.log(2)), most)
+    k = n.sub(shifted, most)
+    high, low = TABLES["LN2.f32" if n.is_f32 else "LN2.pair"]
+    return n.fma(k, n.c(-low), n.fma(k, n.c(-high), x)), k, shifted
+
+
 def _reduced(
     n: Numbers, x: SSAValue, rest: SSAValue | None = None, less: int = 0
 ) -> tuple[SSAValue, SSAValue, SSAValue]:
     """e**r - 1, k, and a number whose low bits are k - `less`; `rest` is added to x."""
-    magic = n.c(1.5 * 2.0**n.mantissa - less)
-    shifted = n.fma(x, n.c(1 / math.log(2)), magic)
-    k = n.sub(shifted, magic)
-    high, low = TABLES["LN2.f32" if n.is_f32 else "LN2.pair"]
-    r = n.fma(k, n.c(-low), n.fma(k, n.c(-high), x))
+    r, k, shifted = _split(n, x, 1.5 * 2.0**n.mantissa - less)
     if rest is not None:
         r = n.add(r, rest)
     square = n.mul(r, r)
@@ -32,21 +37,51 @@ def _reduced(
     return n.fma(square, q, r), k, shifted
 
 
+def _scaled_exp(
+    n: Numbers,
+    x: SSAValue,
+    rest: SSAValue | None = None,
+    factor: float = 1.0,
+    exact: bool = False,
+) -> tuple[SSAValue, SSAValue]:
+    """m and k, of which `factor` times e**x is m * 2**floor(k); where numbers can be looked up, k counts
+    parts of one, whose powers of two are, and r is short. `exact`: what these lost by rounding is added."""
+    if not n.can_look_up:
+        tail, k, _ = _reduced(n, x, rest)
+        one = n.c(factor)
+        return n.add(tail, one) if factor == 1.0 else n.fma(tail, one, one), k
+    powers = n.table("POWERS")
+    r, k, shifted = _split(n, x, 1.5 * 2.0**n.mantissa / len(powers))
+    if rest is not None:
+        r = n.add(r, rest)
+    power = n.looked_up([factor * p for p in powers], n.bits(shifted))
+    tail = n.fma(n.mul(r, r), n.poly(r, n.table("EXP_STEP")), r)
+    if exact and n.is_f32:
+        tail = n.add(tail, n.looked_up(n.table("POWERS.rest"), n.bits(shifted)))
+    return n.fma(power, tail, power), k
+
+
 def _exponent(n: Numbers, counted: SSAValue) -> SSAValue:
     """The low bits in the place of the exponent."""
     return n.b.shli(n.bits(counted), n.i(n.mantissa))
 
 
-def exp(n: Numbers, x: SSAValue, *, rest: SSAValue | None = None, half: bool = False) -> SSAValue:
-    """e**x, 1.1 ULP; `rest` is a small number added to x, `half` gives half of it."""
+def exp(
+    n: Numbers,
+    x: SSAValue,
+    *,
+    rest: SSAValue | None = None,
+    half: bool = False,
+    exact: bool = False,
+) -> SSAValue:
+    """e**x, 1.1 ULP; `rest` is a small number added to x, `half` gives half of it, `exact` with less error
+    where powers of two are looked up."""
     # Results that are zero are not computed by underflow: that takes the processor 100 times longer,
     # and masks of attention are made of them.
     lowest = -104.0 if n.is_f32 else -746.0
     highest = (n.bias + 1 + half) * math.log(2) + 0.2
     if n.can_scale:
-        tail, k, _ = _reduced(n, n.at_most(x, highest), rest)
-        one = n.c(0.5 if half else 1.0)
-        mantissa = n.fma(tail, one, one) if half else n.add(tail, one)
+        mantissa, k = _scaled_exp(n, n.at_most(x, highest), rest, 0.5 if half else 1.0, exact)
         return n.scaled(n.select(n.cmp("uge", x, lowest), mantissa, n.c(0.0)), k)
     far = n.select(n.cmp("olt", x, 0.0), n.c(0.0), x)  # zero or NaN
     # k - 1 is added to the exponent, and 2 multiplied, so that what is too large overflows; what is
@@ -63,6 +98,8 @@ def exp(n: Numbers, x: SSAValue, *, rest: SSAValue | None = None, half: bool = F
 
 def exp_normal(n: Numbers, x: SSAValue) -> SSAValue:
     """e**x of an x whose result is a normal number."""
+    if n.can_scale:
+        return n.scaled(*_scaled_exp(n, x))
     tail, _, counted = _reduced(n, x)
     scale = n.real(n.b.addi(_exponent(n, counted), n.i(n.bias << n.mantissa)))
     return n.mul(n.add(tail, n.c(1.0)), scale)
@@ -83,15 +120,31 @@ def expm1(n: Numbers, x: SSAValue) -> SSAValue:
 
 
 def tanh(n: Numbers, x: SSAValue) -> SSAValue:
-    """2.5 ULP: t / (t + 2) with t = e**(2|x|) - 1."""
+    """2.5 ULP: t / (t + 2) with t = e**(2|x|) - 1; in f32 a polynomial for each of 32 pieces, 1.5 ULP."""
     size = n.abs(x)
+    if n.is_f32 and n.can_look_up:
+        return n.with_sign(_tanh_by_pieces(n, n.at_most(size, 9.25)), x)
     half = _half_expm1(n, n.at_most(n.add(size, size), 20.0 if n.is_f32 else 44.0))
     return n.with_sign(n.div(half, n.add(half, n.c(1.0))), x)
 
 
+def _tanh_by_pieces(n: Numbers, size: SSAValue) -> SSAValue:
+    """Pieces are the numbers whose sum with 0.625 has the same exponent and the same first three bits."""
+    word = n.mantissa - 3
+    found = n.bits(n.add(size, n.c(0.625)))
+    places = n.b.shrui(found, n.i(word))
+    low = n.sub(n.real(n.b.andi(found, n.i(-1 << word))), n.c(0.625))
+    t = n.sub(size, low)
+    table = n.table("TANH")
+    *rest, last = [n.looked_up(table[at : at + 32], places) for at in range(0, len(table), 32)]
+    for coefficient in reversed(rest):
+        last = n.fma(last, t, coefficient)
+    return last
+
+
 def logistic(n: Numbers, x: SSAValue) -> SSAValue:
     """1 / (1 + e**-x), 2.5 ULP: e**-|x| cannot overflow, and small results come from it."""
-    power = exp(n, n.neg(n.abs(x)))
+    power = exp(n, n.neg(n.abs(x)), exact=True)
     one = n.c(1.0)
     above = n.select(n.cmp("olt", x, 0.0), power, one)
     return n.div(above, n.add(power, one))

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import Float32Type, IntegerType, f32, f64, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects import arith as casts
-from mlirhlo.dialects.x86vector import MaskScaleFOp
+from mlirhlo.dialects.x86vector import MaskScaleFOp, PermuteOp
 from mlirhlo.lowering.builder import EXACT, FunctionBuilder, element_of, lanes_of, like
 from mlirhlo.lowering.hlo_to_loops.math_coefficients import TABLES
 from mlirhlo.lowering.target import current
@@ -143,6 +143,18 @@ class Numbers:
         """x * 2**k of a whole number k, rounded once, also where the result is subnormal or too large."""
         every = self.b.constant(-1, IntegerType(lanes_of(self.type) or 1))
         return self.b.emit(MaskScaleFOp, (x, x, k, every, self.b.constant(4, i32)), x.type)
+
+    @property
+    def can_look_up(self) -> bool:
+        """Whether `looked_up` takes an instruction, and its numbers are exact enough."""
+        return self.can_scale and (self.is_f32 or self.single)
+
+    def looked_up(self, numbers: Sequence[float], places: SSAValue) -> SSAValue:
+        """Of one or two vectors of numbers, those at the low bits of integers."""
+        lanes = lanes_of(self.type) or 1
+        parts = [numbers[at : at + lanes] for at in range(0, len(numbers), lanes)]
+        vectors = [self.b.lanes(part, self.type) for part in parts]
+        return self.b.emit(PermuteOp, (places, *vectors), self.type)
 
     def nearest(self, x: SSAValue) -> tuple[SSAValue, SSAValue]:
         """The whole number next to x, below 2**(mantissa - 2), and bits whose low ones count it."""

@@ -22,6 +22,7 @@ from mlirhlo.dialects.x86vector import (
     DotI16Op,
     MaskRangeOp,
     MaskScaleFOp,
+    PermuteOp,
 )
 from mlirhlo.lowering.loops_to_llvm.arith import intrinsic
 from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering
@@ -138,6 +139,14 @@ def _scalef(to: Lowering, op: MaskScaleFOp) -> None:
     to.values[result] = intrinsic(to, name, [a, b, src, k, imm], result.type)
 
 
+def _permute(to: Lowering, op: PermuteOp) -> None:
+    places, a, *b = (to.values[o] for o in operands_of(op))
+    (result,) = op.results
+    kind = _of_floats(result.type)
+    name = f"vpermi2var.{kind}" if b else f"permvar.{kind[1]}f.512"
+    to.values[result] = intrinsic(to, f"llvm.x86.avx512.{name}", [a, places, *b], result.type)
+
+
 HANDLERS: Mapping[str, Handler] = cast(
     "Mapping[str, Handler]",
     {
@@ -153,5 +162,6 @@ HANDLERS: Mapping[str, Handler] = cast(
         "x86vector.avx512.fpclass": _class,
         "x86vector.avx512.mask.range": _range,
         "x86vector.avx512.mask.scalef": _scalef,
+        "x86vector.avx512.permute": _permute,
     },
 )

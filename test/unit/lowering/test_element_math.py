@@ -13,6 +13,7 @@ import pytest
 from unit.lowering.test_loop_kernels import run
 
 import mlirhlo
+from mlirhlo.lowering.target import current
 
 mpmath: Any = pytest.importorskip("mpmath")
 pytest.importorskip("llvmlite")
@@ -280,6 +281,30 @@ def test_scalars_and_tails(opcode: str, shape: tuple[int, ...]) -> None:
     flat = [np.ascontiguousarray(np.broadcast_to(x.reshape(-1, 1), (x.size, 8))) for x in operands]
     whole = compute(opcode, *flat)[:, 0].reshape(shape)
     assert np.array_equal(compute(opcode, *operands), whole)
+
+
+def test_tanh_by_pieces_is_odd_and_ends_at_one() -> None:
+    """Near the edges of all pieces, where neighbouring polynomials meet."""
+    if not current().has("avx512f"):
+        pytest.skip("numbers are not looked up here")
+    pieces = np.arange(0x3F200000, 0x41200000, 1 << 20, dtype=np.uint32).view(np.float32) - 0.625
+    near = (pieces.view(np.int32) + np.arange(-64, 64, dtype=np.int32)[:, None]).view(np.float32)
+    x = np.concatenate([near.ravel(), np.linspace(0, 12, 1 << 16, dtype=np.float32)])
+    x = np.abs(x[np.isfinite(x)])
+    y = compute("tanh", x)
+    assert np.array_equal(compute("tanh", -x).view(np.uint32), (-y).view(np.uint32))
+    assert y.max() == 1
+    assert np.all(y[x >= 9.25] == 1)
+    assert_near(y, np.tanh(x.astype(np.float64)), 1.5, "tanh", [x])
+
+
+def test_exp_looks_powers_up_in_all_places() -> None:
+    """Halves between two powers, of either sign, and results that are subnormal."""
+    steps = np.arange(-104 * 16, 89 * 16, dtype=np.float64)
+    middles = ((steps[:, None] + [0.0, 0.4999, 0.5, 0.5001]) * np.log(2) / 16).ravel()
+    x = middles.astype(np.float32)
+    exact = np.exp(x.astype(np.float64))
+    assert_near(compute("exponential", x), exact, 1.1, "exponential", [x])
 
 
 def test_what_every_lane_costs() -> None:

@@ -134,7 +134,7 @@ class _Linker:
             if head[1] == _RELOCATIONS and base is not None:
                 symbols = self.symbols[section[0]]
                 for place, kind, symbol, addend in _RELOCATION.iter_unpack(self.content(section)):
-                    meaning = symbols[symbol]
+                    meaning: Meaning = symbols[symbol]
                     known = self.defined.get(meaning) if isinstance(meaning, str) else None
                     yield base + place, kind, known or meaning, addend
 

@@ -94,7 +94,7 @@ def test_fixed_names(name: str) -> None:
 def test_a_known_name_decides_where_it_ends() -> None:
     name = "module_0000.a.b.ir-no-opt.ll"
     assert fields(parse_name(name), "module_name", "suffix") == ("a", "b.ir-no-opt")
-    assert fields(parse_name(name, {0: "a.b"}), "module_name", "suffix") == ("a.b", "ir-no-opt")
+    assert fields(parse_name(name, {0: ["a.b"]}), "module_name", "suffix") == ("a.b", "ir-no-opt")
 
 
 def test_a_timestamp_is_a_time() -> None:

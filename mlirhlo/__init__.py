@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from mlirhlo.importing import ALONE
+
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
@@ -84,8 +86,9 @@ class Module:
             return self.op
         import numpy as np
 
-        from mlirhlo.rewrites.stablehlo_refine_shapes import refine_for
-        from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo
+        with ALONE:
+            from mlirhlo.rewrites.stablehlo_refine_shapes import refine_for
+            from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo
 
         shapes = tuple(np.shape(cast(Any, argument)) for argument in arguments)
         found = self._made.get(shapes)
@@ -111,7 +114,8 @@ class Module:
     @property
     def hlo(self) -> HloModule:
         """The IR as HLO: header attributes, computations, instructions."""
-        from mlirhlo.dialects.hlo.module import HloModule
+        with ALONE:
+            from mlirhlo.dialects.hlo.module import HloModule
 
         return HloModule(self.op)
 
@@ -127,10 +131,12 @@ class Module:
         `stablehlo` is the program that computes the same, also of optimised modules. Raises
         `HloError` HLO0502 for an unknown format, HLO0427 for what StableHLO has no type for.
         """
-        from mlirhlo.formats import to_bytes
+        with ALONE:
+            from mlirhlo.formats import to_bytes
 
         if options is None and str(format) in ("hlo", "txt", "text"):
-            from mlirhlo.formats.hlo_text import PrintOptions
+            with ALONE:
+                from mlirhlo.formats.hlo_text import PrintOptions
 
             options = PrintOptions(large_constants=True)
         op = self._in(format)
@@ -140,7 +146,8 @@ class Module:
         """The IR in the dialect that a format holds."""
         if format not in ("stablehlo", "artifact") or self._is_open:
             return self.op
-        from mlirhlo.rewrites.hlo_to_stablehlo import convert_to_stablehlo
+        with ALONE:
+            from mlirhlo.rewrites.hlo_to_stablehlo import convert_to_stablehlo
 
         return convert_to_stablehlo(self.op)
 
@@ -154,15 +161,17 @@ class Module:
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
         """Writes the module to a file, in the format its name ends in (`.hlo .txt .mlir .pb .pbtxt
         .json`, and `.gz` after them). Raises `HloError` HLO0503."""
-        from mlirhlo.formats import write
-        from mlirhlo.formats.hlo_text import PrintOptions
+        with ALONE:
+            from mlirhlo.formats import write
+            from mlirhlo.formats.hlo_text import PrintOptions
 
         op = self._in(format)
         write(op, path, format, options=PrintOptions(large_constants=True))
 
     def problems(self) -> list[Diagnostic]:
         """What is wrong with the module; empty when it is valid."""
-        from mlirhlo.analysis.verifier import verify_module
+        with ALONE:
+            from mlirhlo.analysis.verifier import verify_module
 
         return verify_module(self.op)
 
@@ -179,7 +188,8 @@ class Module:
 
         Raises `HloError` HLO0400 to HLO0402 for a pipeline that cannot be read.
         """
-        from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
+        with ALONE:
+            from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
 
         run_pipeline(self.op, parse_pipeline(passes))
         return self
@@ -199,8 +209,9 @@ class Module:
         self, *arguments: object, replica: int = 0, partition: int = 0, hook: Hook | None = None
     ) -> Any:
         """As a call, with the device's numbers and a hook told of every instruction."""
-        from mlirhlo.interp.engine import Interpreter
-        from mlirhlo.interp.values import for_user
+        with ALONE:
+            from mlirhlo.interp.engine import Interpreter
+            from mlirhlo.interp.values import for_user
 
         if hook is not None and not callable(hook):
             raise _wrong_type("hook", "a function", hook)
@@ -218,9 +229,10 @@ class Module:
         are 0 are those that the module needs: its header's, or those of its manual computations and
         collectives. Raises `HloError` HLO0353 when the numbers do not agree.
         """
-        from mlirhlo.debug.replay import Inputs, run
-        from mlirhlo.interp.device_counts import device_counts
-        from mlirhlo.interp.values import for_user
+        with ALONE:
+            from mlirhlo.debug.replay import Inputs, run
+            from mlirhlo.interp.device_counts import device_counts
+            from mlirhlo.interp.values import for_user
 
         for one in per_device:
             if not isinstance(one, list | tuple):
@@ -239,7 +251,8 @@ class Module:
         """The inputs stored in a snapshot, per partition: numpy arrays, tuples of them."""
         if self.loaded is None:
             return ()
-        from mlirhlo.interp.values import value_of_literal
+        with ALONE:
+            from mlirhlo.interp.values import value_of_literal
 
         return tuple(tuple(map(value_of_literal, one)) for one in self.loaded.arguments)
 
@@ -249,7 +262,8 @@ class Module:
         stored = None if self.loaded is None else self.loaded.result
         if stored is None or stored.is_elided:
             return None
-        from mlirhlo.interp.values import value_of_literal
+        with ALONE:
+            from mlirhlo.interp.values import value_of_literal
 
         return value_of_literal(stored)
 
@@ -267,7 +281,8 @@ def load(source: Source, format: str | None = None) -> Module:
     as it was. One whose arguments have unknown sizes is converted when it is called, for the shapes
     given. Raises `HloError` when it cannot be read or converted; nothing is verified.
     """
-    from mlirhlo.formats import load as load_any
+    with ALONE:
+        from mlirhlo.formats import load as load_any
 
     return _module(load_any(source, format))
 
@@ -277,7 +292,8 @@ def parse(text: str, format: str | None = None) -> Module:
 
     StableHLO is converted, as `load` does. Raises `HloError`.
     """
-    from mlirhlo.formats import load as load_any
+    with ALONE:
+        from mlirhlo.formats import load as load_any
 
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise _wrong_type("parse", "a string", text, "mlirhlo.load reads bytes and files")
@@ -288,8 +304,9 @@ def _module(loaded: Loaded) -> Module:
     """What was read, as HLO."""
     module = loaded.module
     if any(op.name == "func.func" for op in module.ops):
-        from mlirhlo.rewrites.stablehlo_refine_shapes import takes_any_size
-        from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo
+        with ALONE:
+            from mlirhlo.rewrites.stablehlo_refine_shapes import takes_any_size
+            from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo
 
         if not takes_any_size(module):
             module = convert_to_hlo(module, with_device_counts=True)
@@ -326,9 +343,10 @@ def compile(  # noqa: A001  # numba's, torch's and re's word for it
     not fit, HLO0520 and HLO0521 for flags that do not, HLO0508 for arguments of other types, and the
     verifier's for a module whose faults are in the way.
     """
-    from mlirhlo.debug.dump import flags_for
-    from mlirhlo.diagnostics import HloError
-    from mlirhlo.runtime.compiler import compile_module
+    with ALONE:
+        from mlirhlo.debug.dump import flags_for
+        from mlirhlo.diagnostics import HloError
+        from mlirhlo.runtime.compiler import compile_module
 
     if not isinstance(level, int) or not 0 <= level <= 3:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise _wrong_type("level", "a number from 0 to 3", level)
@@ -361,7 +379,8 @@ def register_custom_call(target: str, function: Meaning) -> None:
     `inputs` are numpy arrays in logical order, tuples of them for tuples; the result has to fit
     `op.shape`. A second registration replaces the first. Raises `HloError` HLO0508 for other types.
     """
-    from mlirhlo.interp.custom_calls import register_custom_call as register
+    with ALONE:
+        from mlirhlo.interp.custom_calls import register_custom_call as register
 
     if not isinstance(target, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise _wrong_type("target", "the name of custom calls", target)
@@ -377,6 +396,7 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     `static_argnames`, `donate_argnums`, `platform`; see `mlirhlo.numpy.jit.jit`. Also a decorator.
     Raises `HloError` HLO062x for what cannot compile.
     """
-    from mlirhlo.numpy.jit import jit as make
+    with ALONE:
+        from mlirhlo.numpy.jit import jit as make
 
     return make(function, **options)

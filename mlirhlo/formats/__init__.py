@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, TypeAlias
 
 from mlirhlo.diagnostics import Place, SourceText, error, wrong_type
 from mlirhlo.formats.files import write_file
+from mlirhlo.importing import ALONE
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -82,7 +83,8 @@ class Loaded:
 
         Raises `HloError` HLO0206 when a literal is damaged.
         """
-        from mlirhlo.formats.proto.containers_pb2 import HloSnapshot, HloUnoptimizedSnapshot
+        with ALONE:
+            from mlirhlo.formats.proto.containers_pb2 import HloSnapshot, HloUnoptimizedSnapshot
 
         match self.message:
             case HloSnapshot() as snapshot if snapshot.arguments or snapshot.HasField("result"):
@@ -95,7 +97,8 @@ class Loaded:
     @property
     def result(self) -> Literal | None:
         """The result stored in a snapshot, a tuple literal for tuples. Raises as `arguments` does."""
-        from mlirhlo.formats.proto.containers_pb2 import HloSnapshot
+        with ALONE:
+            from mlirhlo.formats.proto.containers_pb2 import HloSnapshot
 
         if isinstance(self.message, HloSnapshot) and self.message.HasField("result"):
             return self._decoded([self.message.result], "result")[0]
@@ -104,8 +107,9 @@ class Loaded:
     def _decoded(
         self, protos: Iterable[LiteralProto], what: str = "argument"
     ) -> tuple[Literal, ...]:
-        from mlirhlo.formats.proto.literals import decode_literal
-        from mlirhlo.formats.proto.message import DecodeProblem
+        with ALONE:
+            from mlirhlo.formats.proto.literals import decode_literal
+            from mlirhlo.formats.proto.message import DecodeProblem
 
         literals: list[Literal] = []
         for number, proto in enumerate(protos):
@@ -125,7 +129,8 @@ def load(source: Source, format: str | None = None, *, name: str | None = None) 
     """
     data, own_name = read_file(source)
     name = name or own_name
-    from mlirhlo.formats.sniff import Format, Sniffed, sniff_plain, unwrap
+    with ALONE:
+        from mlirhlo.formats.sniff import Format, Sniffed, sniff_plain, unwrap
 
     plain = unwrap(data, name)
     is_gzip = plain is not data
@@ -146,23 +151,28 @@ def load(source: Source, format: str | None = None, *, name: str | None = None) 
 
 
 def _load_text(data: bytes, name: str, sniffed: Sniffed) -> Loaded:
-    from mlirhlo.formats.sniff import Format
+    with ALONE:
+        from mlirhlo.formats.sniff import Format
 
     # Bytes that are no UTF-8 stand in metadata strings of real dumps and must come out again.
     text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="surrogateescape")
     if sniffed.format is Format.HLO_TEXT:
-        from mlirhlo.formats import hlo_text
+        with ALONE:
+            from mlirhlo.formats import hlo_text
 
         module = hlo_text.parse_module(text, name)
     else:
-        from mlirhlo.formats.sniff import is_hlo_dialect
+        with ALONE:
+            from mlirhlo.formats.sniff import is_hlo_dialect
 
         if is_hlo_dialect(text):
-            from mlirhlo.formats import mlir
+            with ALONE:
+                from mlirhlo.formats import mlir
 
             module = mlir.parse_module(text, name)
         else:
-            from mlirhlo.formats import stablehlo
+            with ALONE:
+                from mlirhlo.formats import stablehlo
 
             module = stablehlo.parse_module(text, name)
     return Loaded(module, name, sniffed, SourceText(name, text))
@@ -177,18 +187,21 @@ def holds_hlo(module: ModuleOp) -> bool:
 
 
 def _load_bytecode(data: bytes, name: str, sniffed: Sniffed) -> Loaded:
-    from mlirhlo.formats.sniff import Format
-    from mlirhlo.formats.vhlo import deserialize_artifact
+    with ALONE:
+        from mlirhlo.formats.sniff import Format
+        from mlirhlo.formats.vhlo import deserialize_artifact
 
     if sniffed.format is Format.JAX_EXPORT:
-        from mlirhlo.formats.jax_export import read_jax_export
+        with ALONE:
+            from mlirhlo.formats.jax_export import read_jax_export
 
         data = read_jax_export(data, name).module_bytes
     return Loaded(deserialize_artifact(data, name), name, sniffed)
 
 
 def _load_proto(data: bytes, name: str, sniffed: Sniffed) -> Loaded:
-    from mlirhlo.formats import containers, proto
+    with ALONE:
+        from mlirhlo.formats import containers, proto
 
     contents = containers.read(data, name, sniffed)
     module = proto.decode_module(contents.module, name, contents.config)
@@ -197,7 +210,8 @@ def _load_proto(data: bytes, name: str, sniffed: Sniffed) -> Loaded:
 
 def _forced(data: bytes, is_gzip: bool, format: str) -> Sniffed:
     """What the user says the data are."""
-    from mlirhlo.formats.sniff import Container, Format, Sniffed, sniff_plain
+    with ALONE:
+        from mlirhlo.formats.sniff import Container, Format, Sniffed, sniff_plain
 
     _check_format(format)
     format_name, container_name = FORMATS[format]
@@ -299,7 +313,8 @@ def to_bytes(
     Raises `HloError`: HLO0502 for a format that is unknown or not written, and HLO0207 where the
     message cannot hold the module.
     """
-    from mlirhlo.formats.sniff import Container, Format
+    with ALONE:
+        from mlirhlo.formats.sniff import Container, Format
 
     _check_format(format)
     format_name, container_name = FORMATS[format]
@@ -311,30 +326,35 @@ def to_bytes(
             help="convert it to HLO first (rewrites.stablehlo_to_hlo), or write it as 'mlir'",
         )
     if kind is Format.HLO_TEXT:
-        from mlirhlo.formats import hlo_text
+        with ALONE:
+            from mlirhlo.formats import hlo_text
 
         text = hlo_text.print_module(module, options or hlo_text.PrintOptions())
         data = text.encode("utf-8", errors="surrogateescape")
     elif kind is Format.MLIR_TEXT:
         generic = format == "mlir-generic"
         if holds_hlo(module):
-            from mlirhlo.formats import mlir
+            with ALONE:
+                from mlirhlo.formats import mlir
 
             text = mlir.print_module(module, generic=generic)
         else:
-            from mlirhlo.formats import stablehlo
+            with ALONE:
+                from mlirhlo.formats import stablehlo
 
             text = stablehlo.print_module(module, generic=generic)
         data = text.encode("utf-8", errors="surrogateescape")
     elif kind is Format.MLIR_BYTECODE:
         data = _bytecode(module, is_artifact=format == "artifact")
     else:
-        from mlirhlo.formats import containers, proto
+        with ALONE:
+            from mlirhlo.formats import containers, proto
 
         inside = Container[container_name] if container_name else Container(container)
         config = None
         if inside is Container.MODULE_WITH_CONFIG:
-            from mlirhlo.dialects.hlo.module import HloModule
+            with ALONE:
+                from mlirhlo.dialects.hlo.module import HloModule
 
             config = proto.config_of(HloModule(module))
         message = containers.wrap(proto.encode_module(module), inside, config)
@@ -348,10 +368,12 @@ def to_bytes(
 
 def _bytecode(module: ModuleOp, *, is_artifact: bool) -> bytes:
     if is_artifact:
-        from mlirhlo.formats.vhlo import serialize_artifact
+        with ALONE:
+            from mlirhlo.formats.vhlo import serialize_artifact
 
         return serialize_artifact(module)
-    from mlirhlo.formats.bytecode import write_module
+    with ALONE:
+        from mlirhlo.formats.bytecode import write_module
 
     return write_module(module)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from xdsl.passes import ModulePass
 
 from mlirhlo.diagnostics import error
+from mlirhlo.importing import ALONE
 
 _BUILTIN: Mapping[str, str] = {
     "all-gather-bcast-reorder": "collectives.all_gather_moves:AllGatherBroadcastReorderPass",
@@ -229,7 +230,8 @@ def _builtin(target: str) -> Callable[[], type[ModulePass]]:
 
     def factory() -> type[ModulePass]:
         place = module if module.startswith("mlirhlo.") else f"mlirhlo.rewrites.{module}"
-        found: type[ModulePass] = getattr(importlib.import_module(place), cls)
+        with ALONE:
+            found: type[ModulePass] = getattr(importlib.import_module(place), cls)
         return found
 
     return factory

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import ROOT
+from support import ROOT, run
 
 PACKAGE = ROOT / "mlirhlo"
 
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"diagnostics", "_version"}),
+    frozenset({"diagnostics", "importing", "_version"}),
     frozenset({"dialects"}),
     frozenset({"analysis"}),
     frozenset({"formats", "interp"}),
@@ -119,3 +120,36 @@ def test_a_wrong_import_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         "def late():\n    from mlirhlo.rewrites.dce import DcePass\n"
     )
     assert sorted(imported(source)) == [(line, "rewrites") for line in (1, 2, 3, 4, 6)]
+
+
+FIRST_CALLS = """
+import sys, threading, mlirhlo
+sys.setswitchinterval(0.00005)
+HLO = "ENTRY e { x = f32[4] parameter(0) ROOT n = f32[4] negate(x) }"
+STABLEHLO = "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }"
+CALLS = (
+    lambda: mlirhlo.parse(HLO)([1, 2, 3, 4]),
+    lambda: mlirhlo.parse(STABLEHLO).problems(),
+    lambda: mlirhlo.parse(HLO).opt("algsimp,fusion,layout-assignment").as_text("stablehlo"),
+    lambda: mlirhlo.compile(mlirhlo.parse(HLO)),
+)
+done, together = [], threading.Barrier(8)
+
+def call(number):
+    together.wait()
+    CALLS[number % len(CALLS)]()
+    done.append(number)
+
+threads = [threading.Thread(target=call, args=(number,)) for number in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(done))
+"""
+
+
+def test_first_calls_of_several_threads() -> None:
+    for _ in range(3):
+        done = run(sys.executable, "-c", FIRST_CALLS)
+        assert done.out.split() == ["8"], done.err

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from mlirhlo.diagnostics import HloError, error
+from mlirhlo.importing import ALONE
 
 __all__ = ["StablehloLegalizeToHloPass", "convert_to_hlo", "is_stablehlo"]
 
@@ -41,8 +42,9 @@ def convert_to_hlo(
     and `mhlo.num_replicas` go to the header (XLA keeps them in the compile options instead).
     Raises `HloError` HLO0420 to HLO0426, and the verifier's for a program that breaks constraints.
     """
-    from mlirhlo.rewrites.stablehlo_to_hlo.convert import export
-    from mlirhlo.rewrites.stablehlo_to_hlo.prepare import prepared
+    with ALONE:
+        from mlirhlo.rewrites.stablehlo_to_hlo.convert import export
+        from mlirhlo.rewrites.stablehlo_to_hlo.prepare import prepared
 
     try:
         return export(
@@ -61,7 +63,8 @@ _MISFITS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeEr
 
 def _broken(module: ModuleOp) -> HloError:
     """What the verifier says of a program that ended in one of `_MISFITS`: programs are not verified before."""
-    from mlirhlo.analysis.stablehlo import verify_module
+    with ALONE:
+        from mlirhlo.analysis.stablehlo import verify_module
 
     try:
         problems = verify_module(module)

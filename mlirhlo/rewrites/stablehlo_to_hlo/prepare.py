@@ -8,6 +8,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
+from mlirhlo.importing import ALONE
+
 DYNAMIC = frozenset(
     "stablehlo." + name
     for name in (
@@ -28,8 +30,9 @@ def resolve_sizes(module: ModuleOp) -> None:
 
     A program whose arguments have unknown sizes is not refined; only constants count there.
     """
-    from mlirhlo.rewrites.stablehlo_refine_shapes import canonicalize_dynamism, refine_shapes
-    from mlirhlo.rewrites.stablehlo_refine_shapes.ir import is_static
+    with ALONE:
+        from mlirhlo.rewrites.stablehlo_refine_shapes import canonicalize_dynamism, refine_shapes
+        from mlirhlo.rewrites.stablehlo_refine_shapes.ir import is_static
 
     known = all(
         is_static(type_)
@@ -45,10 +48,11 @@ def resolve_sizes(module: ModuleOp) -> None:
 
 def prepared(module: ModuleOp, *, simplify: bool = True) -> ModuleOp:
     """A copy of `module` in which every op has an HLO form. Raises `HloError` HLO0423, HLO0425."""
-    from mlirhlo.rewrites.chlo_expansion import expand_chlo
-    from mlirhlo.rewrites.stablehlo_quant_to_math import legalize_quantized
-    from mlirhlo.rewrites.stablehlo_to_hlo.shardy_ops import plain_constants
-    from mlirhlo.rewrites.stablehlo_to_hlo.wrapped import unwrap
+    with ALONE:
+        from mlirhlo.rewrites.chlo_expansion import expand_chlo
+        from mlirhlo.rewrites.stablehlo_quant_to_math import legalize_quantized
+        from mlirhlo.rewrites.stablehlo_to_hlo.shardy_ops import plain_constants
+        from mlirhlo.rewrites.stablehlo_to_hlo.wrapped import unwrap
 
     copy = module.clone()
     for op, twin in zip(module.walk(), copy.walk(), strict=True):
@@ -63,7 +67,8 @@ def prepared(module: ModuleOp, *, simplify: bool = True) -> ModuleOp:
     legalize_quantized(copy)
     expand_chlo(copy)
     if simplify:
-        from mlirhlo.rewrites.stablehlo_simplify import simplify_program
+        with ALONE:
+            from mlirhlo.rewrites.stablehlo_simplify import simplify_program
 
         simplify_program(copy)
     return copy

@@ -32,10 +32,11 @@ from mlirhlo.interp.plans import FAILURES, failed, place_of, prepare
 from mlirhlo.interp.registry import TOKEN, Array, Call, DynamicArray, Run, Value
 from mlirhlo.lowering.cpu.emit import CALLBACK
 from mlirhlo.lowering.cpu.steps import Held, Site, Tree
-from mlirhlo.lowering.hlo_to_loops.elements import physical_dimensions, physical_order
+from mlirhlo.lowering.memory_order import physical_dimensions
+from mlirhlo.runtime.calls import logical
 
 if TYPE_CHECKING:
-    from mlirhlo.lowering.cpu.planner import Plan
+    from mlirhlo.lowering.cpu.plan import Plan
 
 LOG = logging.getLogger(__name__)
 
@@ -192,13 +193,6 @@ def _array(shape: Shape, address: int) -> Array:
     memory: Any = (ctypes.c_byte * (array.element_count * dtype.itemsize)).from_address(address)
     values = cast(Array, np.frombuffer(memory, dtype)).reshape(sizes)
     return logical(values, array)
-
-
-def logical(values: Array, shape: ArrayShape) -> Array:
-    """A view in logical order of an array as it lies in memory."""
-    if len(shape.dimensions) < 2:
-        return values
-    return values.transpose(np.argsort(physical_order(shape)))
 
 
 def _value(tree: Tree, shape: Shape, addresses: Addresses, running: Running) -> Value:

@@ -25,7 +25,7 @@ import numpy as np
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.lowering.cpu.steps import Buffer
-from mlirhlo.lowering.hlo_to_loops.elements import physical_order
+from mlirhlo.lowering.memory_order import physical_order
 from mlirhlo.runtime import call_ir, pool_ir
 from mlirhlo.runtime.cache import object_code
 from mlirhlo.runtime.jit import Library
@@ -126,6 +126,13 @@ class Runner:
 
 def _pointers(arrays: Sequence[np.ndarray[Any, Any]]) -> Any:
     return (ctypes.c_void_p * max(len(arrays), 1))(*[a.ctypes.data for a in arrays])
+
+
+def logical(values: np.ndarray[Any, Any], shape: ArrayShape) -> np.ndarray[Any, Any]:
+    """A view in logical order of an array as it lies in memory."""
+    if len(shape.dimensions) < 2:
+        return values
+    return values.transpose(np.argsort(physical_order(shape)))
 
 
 # ---------------------------------------------------------------- loading

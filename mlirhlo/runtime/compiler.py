@@ -1,18 +1,20 @@
-"""From a module to something that runs: lowering, object code out of the cache, loading."""
+"""From a module to something that runs: lowering, object code out of the cache, loading.
+
+What lowers is imported by the first module that has to be lowered: a process that finds all of its modules in
+the cache does without.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mlirhlo.debug.dump import observe
 from mlirhlo.debug.options import process_flags, wanted_passes
 from mlirhlo.diagnostics import error
-from mlirhlo.lowering.cpu.compiler import UNIT, lower
-from mlirhlo.lowering.cpu.emit import MAIN
-from mlirhlo.lowering.cpu.pipeline import passes
+from mlirhlo.lowering.cpu.plan import MAIN
 from mlirhlo.lowering.observer import SILENT
-from mlirhlo.mosaic.kernel_expander import TARGET, simulates
 from mlirhlo.runtime.cache import object_code, object_codes
 from mlirhlo.runtime.executable import Executable
 from mlirhlo.runtime.externals import externals
@@ -61,17 +63,15 @@ def compile_module(
     check_platform(platform)
     flags = process_flags() if flags is None else flags
     told = observe(module, flags, "cpu", program) if observer is None else observer
-    wanted = wanted_passes(flags)
-    # Who watches wants to see all stages.
-    off = [p.name for p in passes() if not wanted(p.name)]
-    if not simulates():
-        off.append(f"own {TARGET}")
     cached = cached and not debug
-    key = module_key(module, level, ",".join(off)) if cached and told is SILENT else None
+    # Who watches wants to see all stages.
+    key = module_key(module, level, _choices(flags)) if cached and told is SILENT else None
     sites: Sequence[str] | None = None
     kept = None if key is None else kept_module(key)
     if kept is None:
-        stages = lower(module, told, wanted, checked=debug)
+        from mlirhlo.lowering.cpu.compiler import lower
+
+        stages = lower(module, told, wanted_passes(flags), checked=debug)
         sites = stages.sites if debug else None
         plan, text = stages.plan, stages.text
         objects = _objects(text, level, cached=cached, is_kept=key is not None, told=told)
@@ -89,11 +89,32 @@ def compile_module(
     return executable
 
 
+def _choices(flags: Flags) -> str:
+    """What changes code, apart from the module."""
+    options = flags.options
+    left_out = (
+        options.xla_disable_hlo_passes,
+        options.xla_enable_hlo_passes_only,
+        options.xla_disable_all_hlo_passes,
+    )
+    own = "mlirhlo.interp.custom_calls" in sys.modules and _has_own_kernels()
+    return f"{left_out} {own}" if any(left_out) or own else ""
+
+
+def _has_own_kernels() -> bool:
+    """Whether somebody registered another meaning of kernels than the simulator's."""
+    from mlirhlo.mosaic.kernel_expander import simulates
+
+    return not simulates()
+
+
 def _objects(
     text: str, level: int, *, cached: bool, is_kept: bool, told: Observer
 ) -> Sequence[bytes]:
     """Object code of a module: of a large one kernel by kernel, unless somebody wants to see it."""
     if told is not SILENT:
+        from mlirhlo.lowering.cpu.compiler import UNIT
+
         code = (object_code if cached else compile_object)(text, level=level)
         told.compiled(UNIT, text, code)
         return [code]

@@ -18,15 +18,15 @@ from mlirhlo.lowering.cpu.steps import (
     Tree,
 )
 from mlirhlo.lowering.cpu.steps import held as held_leaves
-from mlirhlo.lowering.hlo_to_loops.elements import physical_order
-from mlirhlo.runtime.callbacks import Callbacks, logical
-from mlirhlo.runtime.calls import Runner, Signature, new_array
-from mlirhlo.runtime.checked import CheckedRunner
+from mlirhlo.lowering.memory_order import physical_order
+from mlirhlo.runtime.calls import Runner, Signature, logical, new_array
 from mlirhlo.runtime.jit import Library
 
 if TYPE_CHECKING:
     from mlirhlo.interp.machine import Machine
-    from mlirhlo.lowering.cpu.planner import Plan
+    from mlirhlo.lowering.cpu.plan import Plan
+    from mlirhlo.runtime.callbacks import Callbacks
+    from mlirhlo.runtime.checked import CheckedRunner
 
 Place = TypeVar("Place", Buffer, Held)
 
@@ -66,8 +66,8 @@ class Executable:
         self._plan = plan
         address = library.address(function)
         plain = Runner(library, address, _signature(plan))
-        runner = plain if checks is None else CheckedRunner(plan, library, address, checks)
-        self._slow = _Slow(plan, runner, Callbacks(plan) if plan.sites else None)
+        runner = plain if checks is None else _checked(plan, library, address, checks)
+        self._slow = _Slow(plan, runner, _callbacks(plan) if plan.sites else None)
         self._watcher: Watcher | None = None
         slow = self._slow.call
         fast = plain.fast(slow) if _is_plain(plan) and checks is None else None
@@ -160,6 +160,21 @@ class Executable:
             for buffers in (plan.parameters, plan.results, plan.constants)
         )
         return Memory(parameters, results, constants, plan.arena_size)
+
+
+# The interpreter, and what checks are made of, are imported by those who need them alone.
+
+
+def _callbacks(plan: Plan) -> Callbacks:
+    from mlirhlo.runtime.callbacks import Callbacks
+
+    return Callbacks(plan)
+
+
+def _checked(plan: Plan, library: Library, address: int, sites: Sequence[str]) -> CheckedRunner:
+    from mlirhlo.runtime.checked import CheckedRunner
+
+    return CheckedRunner(plan, library, address, sites)
 
 
 def _is_plain(plan: Plan) -> bool:

@@ -6,17 +6,23 @@ import re
 
 from mlirhlo.diagnostics import error
 from mlirhlo.lowering import routines
-from mlirhlo.runtime import callbacks, checked, threads
+from mlirhlo.runtime import threads
 
-_ROUTINE = re.compile(rf"@((?:{routines.LAPACK}|{routines.FFT})\w+)\(")
+_OURS = re.compile(r"@(mlirhlo_\w+)\(")
 
 
 def externals(text: str) -> dict[str, int]:
     """By symbol, for all that LLVM assembly calls. Raises `HloError` HLO0434 for what is not there."""
-    found = {**threads.externals(text), **callbacks.externals(text), **checked.externals(text)}
-    for symbol in set(_ROUTINE.findall(text)):
+    found = threads.externals(text)
+    others = set(_OURS.findall(text)) - found.keys()
+    for symbol in [s for s in others if s.startswith((routines.LAPACK, routines.FFT))]:
         address = routines.address(symbol)
         if address is None:
             raise error("HLO0434", f"compiled code needs {symbol}, which this NumPy does not have")
         found[symbol] = address
+    if others - found.keys():
+        # What calls into Python; few modules do.
+        from mlirhlo.runtime import callbacks, checked
+
+        found |= callbacks.externals(text) | checked.externals(text)
     return found

@@ -86,8 +86,8 @@ def _content(attribute: Attribute) -> str:
         return repr(data.name)
     if isinstance(data, tuple):
         return ",".join(map(_words, cast("tuple[Attribute, ...]", data)))
-    if isinstance(data, Mapping):
-        return _attributes(cast("Mapping[str, Attribute]", data), frozenset())
+    if isinstance(data, dict):
+        return _attributes(cast("dict[str, Attribute]", data), frozenset())
     raise _Unknown
 
 

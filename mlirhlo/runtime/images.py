@@ -133,8 +133,9 @@ class _Linker:
             base = self.places.get((section[0], head[7]))
             if head[1] == _RELOCATIONS and base is not None:
                 symbols = self.symbols[section[0]]
-                for place, kind, symbol, addend in _RELOCATION.iter_unpack(self.content(section)):
-                    meaning: Meaning = symbols[symbol]
+                rows: Iterator[tuple[int, ...]] = _RELOCATION.iter_unpack(self.content(section))
+                for place, kind, symbol, addend in rows:
+                    meaning = symbols[symbol]
                     known = self.defined.get(meaning) if isinstance(meaning, str) else None
                     yield base + place, kind, known or meaning, addend
 

@@ -26,9 +26,9 @@ from mlirhlo.dialects.hlo.shapes import (
     TupleShape,
     parse_shape,
 )
-from mlirhlo.lowering.cpu.in_memory import byte_size
-from mlirhlo.lowering.cpu.planner import Plan
+from mlirhlo.lowering.cpu.plan import Plan
 from mlirhlo.lowering.cpu.steps import Buffer, Tree
+from mlirhlo.lowering.memory_order import byte_size
 from mlirhlo.runtime.cache import default_cache, object_key
 from mlirhlo.runtime.fingerprint import fingerprint
 from mlirhlo.runtime.images import Image

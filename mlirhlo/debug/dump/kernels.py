@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.printer import Printer
 
-from mlirhlo.lowering.cpu.planner import Plan
+from mlirhlo.lowering.cpu.plan import Plan
 from mlirhlo.lowering.cpu.steps import Branch, Buffer, Callback, Copy, Kernel, Slice, Step, While
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from mlirhlo.dialects.hlo.shapes import UNBOUNDED, ArrayShape, leaves
 from mlirhlo.lowering.checking import add_checks
 from mlirhlo.lowering.cpu.emit import MAIN, emit_module
 from mlirhlo.lowering.cpu.pipeline import optimize_in_place
-from mlirhlo.lowering.cpu.planner import Plan, Values, plan_module
+from mlirhlo.lowering.cpu.plan import Plan
+from mlirhlo.lowering.cpu.planner import Values, plan_module
 from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
 from mlirhlo.lowering.observer import SILENT, Observer

@@ -30,7 +30,8 @@ from mlirhlo.dialects.interned import UNIT, symbol_ref
 from mlirhlo.dialects.quick import create_op, module_of
 from mlirhlo.lowering.builder import SELDOM, FunctionBuilder
 from mlirhlo.lowering.cpu.loop_functions import LoopCode
-from mlirhlo.lowering.cpu.planner import Plan
+from mlirhlo.lowering.cpu.plan import MAIN as MAIN
+from mlirhlo.lowering.cpu.plan import Plan
 from mlirhlo.lowering.cpu.registers import arguments_of, registers_of
 from mlirhlo.lowering.cpu.step_code import BYTES, StepCode
 from mlirhlo.lowering.cpu.steps import Buffer, Callback, Kernel, Strands, While, touched
@@ -39,8 +40,6 @@ from mlirhlo.lowering.hlo_to_loops.outside import declaration
 
 POINTERS = MemRefType(BYTES, [DYNAMIC_INDEX])
 """An array of pointers."""
-
-MAIN = "main"
 
 _MANY_STEPS = 100
 """As many calls are not worth LLVM's effort."""

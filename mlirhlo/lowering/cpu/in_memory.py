@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import cast
 
 from mlirhlo.dialects.hlo.element_types import Kind
@@ -10,12 +9,9 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, BufferShape, Shape, TokenShape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.cpu.steps import Buffer, Held, Tree, held
-from mlirhlo.lowering.hlo_to_loops.elements import buffer_type, physical_order
-
-
-def byte_size(shape: ArrayShape) -> int:
-    """Bytes of an array in memory."""
-    return prod(shape.dimensions) * shape.element_type.byte_size
+from mlirhlo.lowering.hlo_to_loops.elements import buffer_type
+from mlirhlo.lowering.memory_order import byte_size as byte_size
+from mlirhlo.lowering.memory_order import physical_order
 
 
 def in_memory(shape: Shape) -> ArrayShape | None:

@@ -8,7 +8,6 @@ the end of each round. Everything else becomes a kernel, one for all instruction
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -40,6 +39,7 @@ from mlirhlo.lowering.builder import WORKSPACE
 from mlirhlo.lowering.cpu.arena import assign_offsets
 from mlirhlo.lowering.cpu.donors import ShapeIndex, aliases_of
 from mlirhlo.lowering.cpu.in_memory import byte_size, crops, in_memory, is_held, is_same_memory
+from mlirhlo.lowering.cpu.plan import Plan
 from mlirhlo.lowering.cpu.schedule import in_order
 from mlirhlo.lowering.cpu.sharing import share_buffers
 from mlirhlo.lowering.cpu.spans import Spans
@@ -67,32 +67,6 @@ _SAME = frozenset({"opt-barrier", "optimization-barrier", "after-all", "domain",
 """Instructions whose value is their first operand's."""
 _MAY_STAY = frozenset({"bitcast-convert", "copy", "reshape"})
 """Instructions that may leave the bytes where they are."""
-
-
-@dataclass
-class Plan:
-    """All there is to run."""
-
-    steps: list[Step]
-    kernels: dict[str, FuncOp]
-    parameters: list[Buffer]
-    results: list[Buffer]
-    constants: list[Buffer]
-    arena_size: int
-    shapes: Sequence[Shape]
-    """Of the parameters."""
-    result_shape: Shape
-    buffers: list[Buffer] = field(default_factory=list[Buffer])
-    sites: list[Site] = field(default_factory=list[Site])
-    """What Python runs."""
-    slots: int = 0
-    """Values that Python holds during a run."""
-    parameter_trees: Sequence[Tree] = ()
-    result_tree: Tree = ()
-    instructions: Mapping[str, Instruction] = field(default_factory=dict[str, Instruction])
-    """The first one that each kernel was made for."""
-    is_long: bool = False
-    """Whether a run may take more than some ten microseconds."""
 
 
 Values: TypeAlias = list[tuple[Instruction, Tree]]

@@ -17,6 +17,8 @@ from mlirhlo.dialects import arith as casts
 from mlirhlo.dialects.hlo.element_types import Kind, PrimitiveType
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.lowering.builder import FunctionBuilder, memref_of
+from mlirhlo.lowering.memory_order import physical_dimensions as physical_dimensions
+from mlirhlo.lowering.memory_order import physical_order as physical_order
 
 Value: TypeAlias = "tuple[SSAValue, ...]"
 """An element in registers: one value, of complex types real and imaginary part."""
@@ -44,19 +46,6 @@ def memory_type(element: PrimitiveType) -> Attribute:
     if element.bits < 8:
         return i8
     return register_type(element)
-
-
-def physical_dimensions(shape: ArrayShape) -> tuple[int, ...]:
-    """Dimensions in the order of memory, most major first."""
-    order = physical_order(shape)
-    return tuple(shape.dimensions[d] for d in order)
-
-
-def physical_order(shape: ArrayShape) -> tuple[int, ...]:
-    """Logical dimensions in the order of memory, most major first."""
-    if shape.layout is None:
-        return tuple(range(shape.rank))
-    return tuple(reversed(shape.layout.minor_to_major))
 
 
 def buffer_type(shape: ArrayShape) -> MemRefType[Any]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 
 import mlirhlo
+from mlirhlo.debug.options import resolve
+from mlirhlo.lowering.cpu import compiler as lowering
 from mlirhlo.runtime import compiler, jit, modules
 
 pytest.importorskip("llvmlite")
@@ -41,10 +45,10 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def forbid(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on nothing may be lowered."""
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise AssertionError("lowered again")
 
-    monkeypatch.setattr(compiler, "lower", refuse)
+    monkeypatch.setattr(lowering, "lower", refuse)
 
 
 def test_a_kept_module_is_neither_lowered_nor_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +71,7 @@ def test_a_process_that_only_loads_may_use_all_registers() -> None:
     """Tile registers have to be asked for by every process."""
     program = """if True:
         import mlirhlo, numpy as np
-        from mlirhlo.runtime import compiler
+        from mlirhlo.lowering.cpu import compiler
         module = mlirhlo.parse("bf16[32,64] dot(bf16[32,64] x, bf16[64,64] y),"
             " lhs_contracting_dims={1}, rhs_contracting_dims={0}")
         from mlirhlo.dialects.hlo.element_types import BF16
@@ -109,3 +113,57 @@ def test_without_images_objects_are_kept(monkeypatch: pytest.MonkeyPatch) -> Non
     x = (np.ones((2, 3), np.float32), np.int32(7))
     (a, _), _ = mlirhlo.compile(mlirhlo.parse(TEXT))(x, np.ones(LARGE, np.float32))
     np.testing.assert_allclose(a, np.arange(2, 8).reshape(2, 3))
+
+
+ALONE = """
+import sys
+import mlirhlo
+module = mlirhlo.parse("f32[3] sine(f32[3] x)")
+executable = mlirhlo.compile(module)
+print(float(executable([0.0, 0.0, 0.0])[0]))
+print([n for n in ("planner", "emit", "pipeline") if f"mlirhlo.lowering.cpu.{n}" in sys.modules])
+print("mlirhlo.interp.engine" in sys.modules)
+"""
+
+
+def test_a_process_that_only_loads_imports_nothing_that_lowers() -> None:
+    said: list[list[str]] = []
+    for _ in range(2):
+        run = subprocess.run(
+            [sys.executable, "-c", ALONE], capture_output=True, text=True, check=False
+        )
+        said.append(run.stdout.splitlines())
+    assert said[0][:2] == ["0.0", "['planner', 'emit', 'pipeline']"]
+    assert said[1] == ["0.0", "[]", "False"]
+
+
+def test_runs_of_passes_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key must not ask the filter, which counts what it is asked."""
+    answers: list[bool] = []
+
+    def ask(*given: object, **_: object) -> None:
+        wanted = cast("Callable[[str], bool]", given[2])
+        answers.extend(wanted("tuple-simplifier") for _ in range(3))
+        raise KeyError
+
+    monkeypatch.setattr(lowering, "lower", ask)
+    flags = resolve([("xla_disable_hlo_passes", "tuple-simplifier:0")], environ={})
+    with pytest.raises(KeyError):
+        compiler.compile_module(mlirhlo.parse(TEXT).op, flags=flags)
+    assert answers == [False, True, True]
+
+
+def test_left_out_passes_are_left_out_though_the_module_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = mlirhlo.parse(TEXT)
+    compiler.compile_module(module.op, flags=resolve([], environ={}))
+    forbid(monkeypatch)
+    compiler.compile_module(module.op, flags=resolve([], environ={}))
+    for flag in ("xla_disable_hlo_passes", "xla_enable_hlo_passes_only"):
+        with pytest.raises(AssertionError, match="lowered again"):
+            compiler.compile_module(module.op, flags=resolve([(flag, "cse")], environ={}))
+    with pytest.raises(AssertionError, match="lowered again"):
+        compiler.compile_module(
+            module.op, flags=resolve([("xla_disable_all_hlo_passes", None)], environ={})
+        )

@@ -200,7 +200,7 @@ class _Planner:
                     loaded.append(node.value)
                     cost += 1
                     continue
-                cost += node.cost - sum(n.cost for n in node.inputs)
+                cost += node.cost - _moving_cost(node.inputs)
                 if _divides(node):
                     plan.divides.add(number)
                 stack += node.inputs
@@ -226,7 +226,7 @@ class _Planner:
             return Node(value, place, (), 0, 1, moving)
         inputs, own = self.inputs(op, name, place)
         level = max((n.level for n in inputs), default=0)
-        cost = own + sum(n.cost for n in inputs)
+        cost = own + (_moving_cost(inputs) if moving else sum(n.cost for n in inputs))
         if name == "reduce":
             return Node(value, place, (), level + 1, 1, moving)
         return Node(value, place, inputs, level, cost, moving)
@@ -263,6 +263,11 @@ class _Planner:
             self.folds[op] = Fold(op, inputs, starts, reducer, level)
             self.fold_inputs[op] = nodes
         return nodes
+
+
+def _moving_cost(nodes: Sequence[Node]) -> float:
+    """What values take for each element; those of the row are computed once."""
+    return sum(n.cost for n in nodes if n.is_moving)
 
 
 def _divides(node: Node) -> bool:

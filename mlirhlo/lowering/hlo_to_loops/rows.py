@@ -491,7 +491,8 @@ class _Rows(FoldRooms):
                 ]
             after.append(more)
         if row.next is not None and at == self.busiest():
-            self.prefetch(row.next, indices, self.operands())
+            # Into the second cache: few lines can be on their way to the first, results' among them.
+            self.prefetch(row.next, indices, self.operands(), 2)
         if plan.rounds == 1:
             *outer, last = indices
             for value, distance in frame.far_ahead(self.operands()):

@@ -404,6 +404,30 @@ def test_the_sum_of_a_product_writes_nothing_between() -> None:
     assert loops.count("store") == 1
 
 
+def test_what_is_cheap_for_each_element_is_computed_again() -> None:
+    """The difference from a mean is not saved, however long the mean takes; the next row comes into L2."""
+    text = text_of(
+        """  x = f32[64,512] parameter(0)
+  zero = f32[] constant(0)
+  s = f32[64] reduce(x, zero), dimensions={1}, to_apply=sum
+  n = f32[] constant(500)
+  nb = f32[64] broadcast(n), dimensions={}
+  m = f32[64] divide(s, nb)
+  mb = f32[64,512] broadcast(m), dimensions={0}
+  d = f32[64,512] subtract(x, mb)
+  q = f32[64,512] multiply(d, d)
+  t = f32[64] reduce(q, zero), dimensions={1}, to_apply=sum
+  r = f32[64] rsqrt(t)
+  rb = f32[64,512] broadcast(r), dimensions={0}
+  ROOT o = f32[64,512] multiply(d, rb)""",
+        reducer("sum", "f32", "add"),
+    )
+    agrees(text, [draw(np.random.default_rng(0), "f32", (64, 512))], tolerance=1e-5)
+    loops = str(loops_of(mlirhlo.parse(text)))
+    assert "alloca" not in loops
+    assert "localityHint = 2" in loops
+
+
 @pytest.mark.parametrize("type_", ["f32", "f64", "bf16"])
 @pytest.mark.parametrize("sizes", [(40, 130), (3, 40000), (64, 1024)])
 def test_what_is_read_once_is_asked_for_where_no_cache_holds_it(

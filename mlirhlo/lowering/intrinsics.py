@@ -95,6 +95,7 @@ OVERLOADED: Mapping[str, tuple[int, ...]] = {
     "llvm.x86.avx512.mask.scalef.ps.512": (),
     "llvm.x86.avx512.permvar.df.512": (),
     "llvm.x86.avx512.permvar.sf.512": (),
+    "llvm.x86.avx512.vpermi2var.pd.512": (),
     "llvm.x86.avx512.vpermi2var.ps.512": (),
     "llvm.x86.avx512bf16.cvtneps2bf16.512": (),
     "llvm.x86.avx512bf16.dpbf16ps.512": (),

@@ -31,7 +31,7 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
-from mlirhlo.lowering.builder import INDEX, FunctionBuilder
+from mlirhlo.lowering.builder import INDEX, FunctionBuilder, lanes_of
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements, Place, emits
 from mlirhlo.lowering.hlo_to_loops.elements import (
     Value,
@@ -354,6 +354,12 @@ def start_index(e: Elements, value: SSAValue, most: int, place: Place = ()) -> S
 
 
 def _clamped_start(b: FunctionBuilder, x: SSAValue, element: PrimitiveType, most: int) -> SSAValue:
+    if lanes_of(x.type) and element.bits == 32 and most < 1 << 31:  # half as wide as indices
+        limit = b.constant(most, x.type)
+        if not element.is_signed:
+            return b.cast_index(b.integer(arith.MinUIOp, x, limit), INDEX, signed=False)
+        low = b.integer(arith.MaxSIOp, x, b.constant(0, x.type))
+        return b.cast_index(b.integer(arith.MinSIOp, low, limit), INDEX)
     index = b.cast_index(x, INDEX, signed=element.is_signed)
     type_ = index.type
     low = b.integer(arith.MaxSIOp, index, b.constant(0, type_))

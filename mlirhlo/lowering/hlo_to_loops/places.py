@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import AnyFloat, IntegerType, MemRefType, f32, f64, i32, i64
+from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.x86vector import PermuteOp
 from mlirhlo.lowering.builder import INDEX, FunctionBuilder, Index, vector_of
 from mlirhlo.lowering.hlo_to_loops.elements import physical_dimensions, physical_order, to_register
+from mlirhlo.lowering.target import current
 
 _NEAR = 4
 """Elements so far apart are picked out of all that is between them."""
@@ -214,7 +218,30 @@ class Places:
                     part = b.muli(part, b.constant(stride, vector_of(INDEX, lanes)))
                 offsets = part if offsets is None else b.addi(offsets, part)
         assert offsets is not None
+        if len(sizes) == 1 and bases == [0]:
+            found = self._looked_up(buffer, sizes[0], offsets)
+            if found is not None:
+                return found
         return b.gather(buffer, bases, offsets, self.mask)
+
+    def _looked_up(self, buffer: SSAValue, size: int, places: SSAValue) -> SSAValue | None:
+        """Elements of an array that one or two registers hold; None where that takes more than a gather."""
+        b, lanes = self.b, self.lanes
+        element = cast("MemRefType[Any]", buffer.type).element_type
+        bits = _bits(element)
+        if bits not in (32, 64) or bits * lanes != 512 or size > 2 * lanes:
+            return None
+        if not current().has("avx512f"):
+            return None
+        as_float, as_integer = (f32, i32) if bits == 32 else (f64, i64)
+        vectors: list[SSAValue] = []
+        for at in range(0, size, lanes):
+            left = size - at
+            mask = b.mask(b.index(left), lanes) if left < lanes else None
+            vectors.append(b.bitcast(b.vector_load(buffer, [at], lanes, mask), as_float))
+        numbers = b.cast_index(places, as_integer)
+        value = b.bitcast(b.emit(PermuteOp, (numbers, *vectors), vectors[0].type), element)
+        return value if self.mask is None else b.select(self.mask, value, b.constant(0, value.type))
 
     def _from_the_last(self, c: Coordinate) -> Coordinate:
         """The same indices, those of the last lane first."""
@@ -249,3 +276,8 @@ class Places:
             b.vector_load(buffer, [*outer, b.add(last, at), 0], lanes) for at in (0, lanes // 2)
         )
         return tuple(b.shuffle(low, high, range(part, 2 * lanes, 2)) for part in (0, 1))
+
+
+def _bits(element: Attribute) -> int:
+    """Of a number in memory."""
+    return element.bitwidth if isinstance(element, IntegerType | AnyFloat) else 0

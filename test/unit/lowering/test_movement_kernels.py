@@ -15,6 +15,7 @@ from xdsl.ir import SSAValue
 
 import mlirhlo
 from mlirhlo.lowering.hlo_to_loops import kernel_frame, pointwise
+from mlirhlo.lowering.target import current
 
 pytest.importorskip("llvmlite")
 
@@ -226,3 +227,39 @@ def test_results_past_the_caches(name: str, offset: int, monkeypatch: pytest.Mon
     shapes: list[Any] = [p.shape for p in module.hlo.entry.parameters]
     arguments = [draw(rng, str(s).split("[")[0], s.dimensions) for s in shapes]
     agrees(STREAMED[name], arguments, offset=offset)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    st.sampled_from(["f32", "s32", "u32", "f64", "s64", "bf16", "u8"]),
+    st.sampled_from([1, 3, 8, 9, 15, 16, 17, 31, 32, 33]),
+    st.sampled_from(["s32", "u32", "u8", "s64"]),
+    st.sampled_from([1, 16, 64, 75]),
+)
+def test_any_look_up_in_a_small_table(type_: str, size: int, index: str, count: int) -> None:
+    """Tables that registers hold, with indices on both sides of all they have."""
+    text = (
+        f"ENTRY e {{\n  x = {type_}[{size}] parameter(0)\n  i = {index}[{count}] parameter(1)\n"
+        f"  ROOT r = {type_}[{count}] gather(x, i), offset_dims={{}}, collapsed_slice_dims={{0}}, "
+        "start_index_map={0}, index_vector_dim=1, slice_sizes={1}\n}\n"
+    )
+    rng = np.random.default_rng(size)
+    places = rng.integers(0 if index[0] == "u" else -3, size + 3, count).astype(
+        {"s32": np.int32, "u32": np.uint32, "u8": np.uint8, "s64": np.int64}[index]
+    )
+    if index != "u8":
+        info = np.iinfo(places.dtype)
+        places[-1:] = info.max
+        places[:1] = info.min
+    agrees(text, [draw(rng, type_, (size,)), places])
+
+
+@pytest.mark.parametrize(("size", "looks_up"), [(5, True), (32, True), (33, False)])
+def test_tables_that_registers_hold_are_not_gathered(size: int, looks_up: bool) -> None:
+    if not current().has("avx512f"):
+        pytest.skip("lanes are not picked by numbers here")
+    text = (
+        f"f32[64] gather(f32[{size}] x, s32[64] i), offset_dims={{}}, collapsed_slice_dims={{0}}, "
+        "start_index_map={0}, index_vector_dim=1, slice_sizes={1}"
+    )
+    assert ("vector.gather" not in str(loops_of(mlirhlo.parse(text)))) == looks_up

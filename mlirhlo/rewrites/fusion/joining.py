@@ -11,6 +11,7 @@ from typing import cast
 
 from mlirhlo.dialects.hlo.ops import ConcatenateOp, GatherOp
 from mlirhlo.rewrites.fusion import cost
+from mlirhlo.rewrites.fusion.choosing import chosen_product
 from mlirhlo.rewrites.fusion.edges import MOST_REGIONS, Edges
 from mlirhlo.rewrites.fusion.graph import FREE, Node, Role
 from mlirhlo.rewrites.fusion.groups import (
@@ -151,6 +152,9 @@ def _never(group: Group, node: Node, kinds: Kinds) -> Refusal | None:
         return Refusal("inputs", f"the fusion reads {len(group.inputs)} arrays already")
     if group.form.product is not None and node in group.form.product.operands:
         return Refusal("operand", f"`{group.form.product.opcode}` reads its operands many times")
+    if kinds.products and group.form.kind in (Kind.ROW, Kind.COLUMN, Kind.REDUCE):
+        if (product := chosen_product(node)) is not None:
+            return Refusal("chosen", f"with `{product.opcode}` it leaves out what it does not take")
     return None
 
 

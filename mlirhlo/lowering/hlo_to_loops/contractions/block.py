@@ -254,11 +254,22 @@ class Block:
         Sums that are finished while they are in L1 are made one tile at a time.
         """
         b, k = self.b, self.k
-        if are_equal and (k.direct or k.keeps_block):
+        if are_equal and (k.direct or k.keeps_block) and k.finisher.choice is None:
             yield first, b.sub(end, first)
         else:
             with b.loop(first, end) as at:
                 yield at, 1
+
+    @contextmanager
+    def _where_wanted(self, first_row: Index, rows: int, first_column: Index) -> Generator[None]:
+        """Only if a sum of the tile that is made here counts."""
+        finisher = self.k.finisher
+        if finisher.choice is None:
+            yield
+            return
+        wanted = finisher.takes_any(self.places, first_row, rows, first_column, self.q.vectors)
+        with self.b.if_(wanted):
+            yield
 
     @property
     def _masked(self) -> bool:
@@ -370,20 +381,21 @@ class Block:
                 totals_at, b.add(b.mul(row, self.totals_stride), b.mul(column, k.parts))
             )
         first, width = self._columns(panel)
-        tile.call(
-            b,
-            (self.lhs, b.add(lhs_at, b.mul(row, self.row_stride))),
-            (self.rhs, rhs_at),
-            self.rhs_stride,
-            (self.totals, totals_at),
-            self.totals_stride,
-            units,
-            more,
-            width if masked else None,
-            outer,
-            count,
-            steps,
-        )
+        with self._where_wanted(b.add(self.first_row, row), rows, first):
+            tile.call(
+                b,
+                (self.lhs, b.add(lhs_at, b.mul(row, self.row_stride))),
+                (self.rhs, rhs_at),
+                self.rhs_stride,
+                (self.totals, totals_at),
+                self.totals_stride,
+                units,
+                more,
+                width if masked else None,
+                outer,
+                count,
+                steps,
+            )
         if not k.direct and not k.keeps_block:
             k.finisher.finish(
                 self.places,

@@ -11,19 +11,21 @@ from dataclasses import replace
 from typing import Any, cast
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, i1
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects import vector
 from mlirhlo.dialects.hlo.ops import TransposeOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.lowering.builder import Index
+from mlirhlo.lowering.builder import Index, vector_of
+from mlirhlo.lowering.hlo_to_loops.contractions.choice import choice_of
 from mlirhlo.lowering.hlo_to_loops.contractions.function import KernelFunction
 from mlirhlo.lowering.hlo_to_loops.contractions.operands import Memory, Reader, places_of
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import Value, physical_order, to_memory
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
+from mlirhlo.lowering.hlo_to_loops.loop_kernels import array
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 
 LINE_BYTES = 64
@@ -53,6 +55,9 @@ class Finisher:
             and physical_order(m.shape) == physical_order(first)
         ]
         self.results_and_like = (*self.memories, *alike)
+        outputs = [output.value for output in self.outputs]
+        self.choice = choice_of(c.result.value, outputs, list(function.memory), c.count(c.depth))
+        """Which sums count, where not all do."""
 
     @property
     def reads_beside(self) -> bool:
@@ -142,6 +147,37 @@ class Finisher:
                 )
                 self._finish(of_row, offset, b.add(first_column, j), sums, mask)
 
+    def takes_any(
+        self,
+        batch: Mapping[int, Index],
+        first_row: Index,
+        rows: int,
+        first_column: Index,
+        vectors: int,
+    ) -> SSAValue:
+        """Whether one of a tile's sums counts; there is a `choice`."""
+        b, lanes, c, choice = self.b, self.lanes, self.c, self.choice
+        assert choice is not None
+        factor = replace(c.result, is_buffer=False)
+        reader = Reader.of(b, c, factor, c.arithmetic.total, {}, {}).at(batch)
+        count, column = c.count(c.columns), -1 if self.column is None else self.column
+        rank = array(choice.predicate).rank
+        with b.loop(0, rows, 1, [b.constant(0, vector_of(i1, lanes))], nonempty=True) as loop:
+            of_row = reader.at(places_of(b, c, c.rows, b.add(first_row, loop.index)))
+            (found,) = loop.carried
+            for v in range(vectors):
+                at, mask = b.add(first_column, v * lanes), None
+                if count % (vectors * lanes):
+                    mask = b.mask(b.index(b.sub(count, at)), lanes)
+                place = self._own(of_row.place(column, at, lanes)[0])[:rank]
+                elements = Elements(Places(b, lanes, mask), self.buffers)
+                (is_taken,) = elements.at(choice.predicate, place)
+                if not choice.takes:
+                    is_taken = b.xori(is_taken, b.constant(1, is_taken.type))
+                found = b.ori(found, is_taken if mask is None else b.andi(mask, is_taken))
+            loop.carry(found)
+        return b.reduce("or", loop.results[0])
+
     def finish_sums(self, batch: Mapping[int, Index], row: int, column: int, sums: Value) -> None:
         """Neighbouring sums in registers, `lanes` of them, or with no lanes one."""
         b, c = self.b, self.c
@@ -191,10 +227,6 @@ class Finisher:
         if stride != 1:
             steps = b.steps(lanes)
             offsets = b.muli(steps, b.constant(stride * len(value), steps.type))
-            from xdsl.dialects.builtin import i1
-
-            from mlirhlo.lowering.builder import vector_of
-
             full = mask or b.constant(1, vector_of(i1, lanes))
             for part, x in enumerate(value):
                 stored = x if element.is_complex else to_memory(b, x, element)

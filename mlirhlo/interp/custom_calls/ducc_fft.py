@@ -29,19 +29,22 @@ _TO_REAL, _OF_REAL = 1, 2
 @computes("dynamic_ducc_fft")
 def dynamic_ducc_fft(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     """The transform along some axes, times the scale. Raises `HloError` HLO0355 for a bad table."""
-    if len(inputs) != 7 or not isinstance(op.shape, ArrayShape):
+    is_table = len(inputs) == 7 and inputs[0].dtype == np.uint8
+    if not is_table or not isinstance(op.shape, ArrayShape):
         raise unfit(op, "takes a table, an array, three lists, a scale and a list")
     try:
-        table = Table.root(np.asarray(inputs[0], np.uint8).tobytes())
+        table = Table.root(inputs[0].tobytes())
         kind, is_forward = table.number(_KIND, 1), table.number(_FORWARD, 1) != 0
         start, count = table.vector(_AXES, 4) or (0, 0)
         axes = [unsigned(table.data, start + 4 * k, 4) for k in range(count)]
     except BadBuffer as problem:
         raise unfit(op, f"the table is damaged: {problem}") from None
     array: Any = inputs[1]
-    array = array.astype(np.float64 if kind == _OF_REAL else np.complex128)
-    if kind > _OF_REAL or not axes or max(axes) >= array.ndim:
+    fits = np.iscomplexobj(array) == (kind != _OF_REAL)
+    fits &= op.shape.element_type.is_complex == (kind != _TO_REAL)
+    if not fits or kind > _OF_REAL or not axes or max(axes) >= array.ndim:
         raise unfit(op, f"a transform of kind {kind} along {axes} has no meaning here")
+    array = array.astype(np.float64 if kind == _OF_REAL else np.complex128)
     result: Any
     if kind == _TO_REAL:
         lengths = [op.shape.dimensions[axis] for axis in axes]

@@ -26,8 +26,9 @@ def softmax(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     config = options_of(op).get("onednn_softmax_config")
     # JSON of a proto leaves out what is 0.
     axis = -1 if config is None else int(config.get("softmax_axis", 0))
-    if len(inputs) != 1 or not -1 <= axis < inputs[0].ndim or not inputs[0].ndim:
-        raise unfit(op, f"takes an array with a dimension {axis}")
+    is_one = len(inputs) == 1 and not np.iscomplexobj(inputs[0])
+    if not is_one or not -1 <= axis < inputs[0].ndim or not inputs[0].ndim:
+        raise unfit(op, f"takes an array of floats with a dimension {axis}")
     array = inputs[0].astype(np.float64)
     with np.errstate(all="ignore"):
         powers = np.exp(array - array.max(axis=axis, keepdims=True, initial=-np.inf))

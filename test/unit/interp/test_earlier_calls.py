@@ -245,6 +245,8 @@ def test_a_damaged_table() -> None:
     for bad, problem in (
         (text.replace("constant({20, ", "constant({200, "), "the table is damaged"),
         (ducc(3, [1], True, "c64[4,6]", "c64[4,6]", 1), "kind 3 along"),
+        (ducc(0, [1], True, "c64[4,6]", "f32[4,6]", 1), "kind 0 along"),
+        (ducc(2, [1], True, "c64[4,6]", "c64[4,4]", 1), "kind 2 along"),
         (ducc(0, [2], True, "c64[4,6]", "c64[4,6]", 1), r"along \[2\] has no meaning"),
         (ducc(0, [], True, "c64[4,6]", "c64[4,6]", 1), r"along \[\] has no meaning"),
     ):
@@ -284,5 +286,5 @@ def test_softmax(config: str, axis: int, element: str) -> None:
 def test_softmax_without_its_axis() -> None:
     config = 'backend_config={"onednn_softmax_config":{"softmax_axis":3}}'
     text = module_of("__onednn$softmax", "f32[4,6]", [], "f32[4,6]", config)
-    with pytest.raises(HloError, match="takes an array with a dimension 3"):
+    with pytest.raises(HloError, match="takes an array of floats with a dimension 3"):
         mlirhlo.parse(text)(X)

@@ -28,7 +28,7 @@ from mlirhlo.mosaic.interpreter.vector import masked_read, masked_write
 from mlirhlo.mosaic.target.tiling import is_tiled_vmem
 
 if TYPE_CHECKING:
-    from xdsl.ir import Operation
+    from xdsl.ir import Operation, SSAValue
 
 
 def _has_mask(op: Operation, segment: int) -> bool:
@@ -157,20 +157,37 @@ def store_at_indices(op: Operation, scope: Scope) -> Run:
     return run
 
 
+def _is_only_waited_for(reference: SSAValue) -> bool:
+    """Whether nothing but waits uses a reference: they take its bytes and touch no element of it."""
+    return all(
+        use.operation.name in ("tpu.wait_dma2", "tpu.wait_dma")
+        or (
+            use.operation.name in ("tpu.memref_slice", "tpu.memref_squeeze")
+            and _is_only_waited_for(use.operation.results[0])
+        )
+        for use in reference.uses
+    )
+
+
 @means("tpu.memref_slice")
 def memref_slice(op: Operation, scope: Scope) -> Run:
     """The box at the offsets, of the result's sizes; dynamic ones are operands.
 
-    Where registers go by tiles a box may have more than the source: it has what there is of it.
+    Where registers go by tiles a box may have more than the source: it has what there is of it. One
+    wait for several copies states a box of all their elements, which may be more than there are, too.
     """
     shape, is_tiled = shape_of(op.results[0].type), is_tiled_vmem(op.operands[0].type)
     rank = len(shape)
+    is_amount = min(shape, default=0) < 0 and _is_only_waited_for(op.results[0])
 
     def run(frame: Activation, ref: MemRef, *rest: Any) -> Any:
         sizes, dynamic = [], iter(rest[rank:])
         for size, start, have in zip(shape, rest, ref.shape, strict=False):
             count = int(next(dynamic)) if size < 0 else size
-            sizes.append(min(count, max(have - int(start), 0)) if is_tiled else count)
+            stays = is_amount and size < 0
+            sizes.append(min(count, max(have - int(start), 0)) if is_tiled and not stays else count)
+        if is_amount and any(size > have for size, have in zip(sizes, ref.shape, strict=True)):
+            return ref.part(lambda a: np.broadcast_to(a.dtype.type(0), sizes))
         index = box(ref, rest[:rank], sizes)
         return ref.part(lambda a: a[index])
 

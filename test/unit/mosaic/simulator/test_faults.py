@@ -276,6 +276,44 @@ def test_a_copy_that_is_waited_for_twice() -> None:
     check(error, body, "HLO0703", "again", "taken")
 
 
+@pytest.mark.parametrize("rows", [24, 12])
+def test_one_wait_for_the_bytes_of_several_copies(rows: int) -> None:
+    """It may state more rows than its reference has: it touches none of them."""
+
+    def body(x: Any, count: Any, o: Any, block: Any, done: Any) -> None:
+        for start in range(0, 24, 8):
+            pltpu.make_async_copy(x.at[start : start + 8], o.at[start : start + 8], done).start()
+        some = block.at[pl.ds(0, count[0])]
+        pltpu.make_async_copy(some, some, done).wait()
+
+    call = pl.kernel_call(
+        body,
+        in_specs=[ANY, pl.BlockSpec(memory_space=pltpu.SMEM)],
+        out_specs=ANY,
+        out_shape=like(24, 128),
+        scratch_shapes=[pltpu.VMEM((8, 128), np.float32), DMA],
+    )
+    count = np.array([rows], np.int32)
+    if rows == 24:
+        np.testing.assert_array_equal(call(X[:24], count), X[:24])
+    else:
+        with pytest.raises(HloError, match="HLO0733"):
+            call(X[:24], count)
+
+
+def test_a_copy_of_more_than_there_is() -> None:
+    def body(x: Any, count: Any, o: Any, done: Any) -> None:
+        some = pl.ds(0, count[0])
+        pltpu.async_copy(x.at[some], o.at[some], done).wait()
+
+    specs = [ANY, pl.BlockSpec(memory_space=pltpu.SMEM)]
+    call = pl.kernel_call(
+        body, in_specs=specs, out_specs=ANY, out_shape=like(32, 128), scratch_shapes=[DMA]
+    )
+    with pytest.raises(HloError, match="HLO0702"):
+        call(X, np.array([33], np.int32))
+
+
 def test_a_wait_at_another_semaphore() -> None:
     def body(x_ref, o_ref, buffer, sems):
         pltpu.make_async_copy(x_ref, buffer, sems.at[0]).start()  # copy

@@ -143,7 +143,11 @@ def _program(op: CustomCallOp) -> ModuleOp | None:
         _aliases(op),
         multiplies_pairs=has("avx512bf16") or has("amx-bf16", "amx-tile"),
     )
-    program = HloModule(convert_to_hlo(load(text.encode(), name="<kernel>").module))
+    try:
+        program = HloModule(convert_to_hlo(load(text.encode(), name="<kernel>").module))
+    except HloError as problem:
+        said = f"its program cannot be read: {problem.diagnostics[0].message}"
+        raise error("HLO0738", said) from problem
     signature = program.entry_signature
     # The module may have no layouts, and must not get any.
     program.set_program_layout(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
@@ -28,11 +29,16 @@ if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.ops.base import Instruction
 
 
+_KEY = re.compile(r'("(?:[^"\\]|\\.)*")|\b([A-Za-z_]\w*)(?=\s*:)')
+"""A string, or a key that is none."""
+
+
 def options_of(op: Instruction) -> Mapping[str, Any]:
     """The `backend_config` of an instruction as a dictionary of plain values; empty without one.
 
-    JSON as it is; of MLIR dictionaries numbers, booleans, strings (bytes where they are no UTF-8) and
-    lists of them. Raises `HloError` HLO0355 when it is neither.
+    JSON as it is, with keys that have no quotes too, as protobuf reads it (JAX 0.4 wrote one); of MLIR
+    dictionaries numbers, booleans, strings (bytes where they are no UTF-8) and lists of them.
+    Raises `HloError` HLO0355 when it is neither.
     """
     text = op.backend_config.strip()
     if not text:
@@ -52,7 +58,10 @@ def _read(text: str) -> Mapping[str, Any]:
     try:
         value = json.loads(text)
     except ValueError:
-        value = _read_mlir(text)
+        try:
+            value = json.loads(_KEY.sub(lambda m: m[1] or f'"{m[2]}"', text))
+        except ValueError:
+            value = _read_mlir(text)
     if not isinstance(value, dict):
         raise ValueError(text)
     return cast("dict[str, Any]", value)

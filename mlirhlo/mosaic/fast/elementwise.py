@@ -19,12 +19,12 @@ from mlirhlo.mosaic.attributes import (
     case_of,
     integer_of,
     integers_of,
-    lists_of,
     plain,
 )
 from mlirhlo.mosaic.fast import integers, packing
 from mlirhlo.mosaic.fast.sources import product_in_pairs
 from mlirhlo.mosaic.fast.writer import Val, Writer, has_no_program, tensor, type_of
+from mlirhlo.mosaic.interpreter.tpu_matmul import maps_of
 
 Translate: TypeAlias = "Callable[[Writer, Operation, list[Val]], Val]"
 
@@ -235,6 +235,12 @@ def _extract(w: Writer, op: Operation, values: list[Val]) -> Val:
     return w.reshape(w.slice(x, starts, sizes, [1] * len(sizes)), rest)
 
 
+def _repeat(w: Writer, op: Operation, values: list[Val]) -> Val:
+    shape, element = type_of(op.results[0].type)
+    times, dim = integer_of(op, "times", 1), integer_of(op, "dimension")
+    return w.op("concatenate", values * times, shape, element, f"dim = {dim}")
+
+
 def _strided_slice(w: Writer, op: Operation, values: list[Val]) -> Val:
     lists = [list(plain(attribute_of(op, n) or _none(op))) for n in ("offsets", "sizes", "strides")]
     x = values[0]
@@ -337,22 +343,30 @@ def _turned_rows(w: Writer, op: Operation, x: Val, amount: Val) -> Val:
 
 def _matmul(w: Writer, op: Operation, values: list[Val]) -> Val:
     a, b, acc = values
-    numbers = attribute_of(op, "dimension_numbers")
-    if numbers is None:
-        raise has_no_program(op, "without dimension_numbers")
-    lc, rc, _, _, _, lb, rb = lists_of(numbers)
+    left, right, out = maps_of(op)
+    both = [dim for dim in left if dim in right]
+    summed, batch = [d for d in both if d not in out], [d for d in both if d in out]
+    free = [dim for dim in (*left, *right) if dim not in both]
+    lc, rc = ([side.index(dim) for dim in summed] for side in (left, right))
+    lb, rb = ([side.index(dim) for dim in batch] for side in (left, right))
+    order = [(*batch, *free).index(dim) for dim in out]
+    is_turned = order != sorted(order)
     precision = case_of(attribute_of(op, "precision"), "bf16")
     if w.rounds_matmul_operands and precision == "bf16":
         a, b = w.rounded(a), w.rounded(b)
     if a.element != b.element:
         a, b = w.convert(a, acc.element), w.convert(b, acc.element)
-    if len(a.shape) == 2 and tuple(lc) == (1,) and len(rc) == 1:
+    if len(a.shape) == 2 and lc == [1] and len(rc) == 1 and not is_turned:
         product = product_in_pairs(w, a, b, rc[0], acc)
         if product is not None:
             return w.like("add", product, acc)
-    batch = f"batching_dims = {list(lb)} x {list(rb)}, " if lb else ""
-    more = f"{batch}contracting_dims = {list(lc)} x {list(rc)}"
-    return w.like("add", w.op("dot_general", [a, b], acc.shape, acc.element, more), acc)
+    more = f"batching_dims = {lb} x {rb}, " if lb else ""
+    more += f"contracting_dims = {lc} x {rc}"
+    shape = [acc.shape[order.index(dim)] for dim in range(len(order))]
+    product = w.op("dot_general", [a, b], tuple(shape), acc.element, more)
+    if is_turned:
+        product = w.op("transpose", [product], acc.shape, acc.element, f"dims = {order}")
+    return w.like("add", product, acc)
 
 
 TABLE: dict[str, Translate] = {
@@ -374,6 +388,7 @@ TABLE: dict[str, Translate] = {
     "math.trunc": _trunc,
     "tpu.assume_multiple": _index_cast,
     "tpu.concatenate": _concatenate,
+    "tpu.repeat": _repeat,
     "tpu.dynamic_gather": _dynamic_gather,
     "tpu.dynamic_rotate": _rotate,
     "tpu.iota": _iota,

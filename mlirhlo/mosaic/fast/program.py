@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from xdsl.dialects.builtin import MemRefType
 
+from mlirhlo.formats.stablehlo.attribute_text import symbol_text
 from mlirhlo.mosaic.attributes import dictionaries_of, integer_of, integers, plain
 from mlirhlo.mosaic.fast.control import Program
 from mlirhlo.mosaic.fast.grid import Grid, Window, windows_of
@@ -131,7 +132,8 @@ def program_of(
     # Row-major, as a kernel's arrays are: the result of a transpose would be a turned view of its operand.
     types = ", ".join(f"{tensor(*one)} {_row_major(one[0])}" for one in results)
     lines = "\n".join(f"    {line}" for line in p.w.lines)
-    return f"module @{kernel.name} {{\n  func.func public @main({named}) -> ({types}) {{\n{lines}\n  }}\n}}\n"
+    function = f"func.func public @main({named}) -> ({types}) {{\n{lines}\n  }}"
+    return f"module {symbol_text(kernel.name)} {{\n  {function}\n}}\n"
 
 
 def _row_major(shape: Sequence[int]) -> str:

@@ -21,6 +21,7 @@ from mlirhlo.dialects.hlo.attributes.dimensions import (
 )
 from mlirhlo.dialects.hlo.attributes.kinds import shape_attribute
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
+from mlirhlo.dialects.hlo.names import legal_name
 from mlirhlo.dialects.hlo.ops import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Layout, Shape, TupleShape, array
 from mlirhlo.dialects.hlo.types import shape_of
@@ -95,7 +96,7 @@ def custom_call(op: Operation, body: Body) -> Sequence[SSAValue]:
     kernel = attribute(op, "kernel_name")
     if isinstance(kernel, StringAttr) and kernel.data:
         # What XLA's TPU compiler calls the instruction.
-        cast(Instruction, value.owner).instruction_name = kernel.data
+        cast(Instruction, value.owner).instruction_name = legal_name(kernel.data)
     if len(op.results) == 1:
         return (value,)
     return body.split(value, len(op.results))

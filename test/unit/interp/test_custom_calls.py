@@ -15,6 +15,7 @@ import pytest
 import mlirhlo
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops import CustomCallOp
 from mlirhlo.formats.hlo_text import parse_module
 from mlirhlo.interp.custom_calls import CUSTOM_CALLS, options_of, register_custom_call
 from mlirhlo.interp.engine import run_module
@@ -157,6 +158,17 @@ def test_options(text: str, want: object) -> None:
     )
     (op,) = HloModule(module).instructions
     assert options_of(op) == want
+
+
+def test_keys_of_options_may_stand_without_quotes() -> None:
+    text = '{"flag_configs": [{"type": "a: b", value: {"boolean_value" : true}}], n: 1}'
+    custom = parse_module(
+        "HloModule m\nENTRY %e () -> f32[] {\n  ROOT %c = f32[] custom-call(), "
+        f'custom_call_target="t", backend_config={text}\n}}'
+    )
+    (op,) = [op for op in custom.walk() if isinstance(op, CustomCallOp)]
+    flags = [{"type": "a: b", "value": {"boolean_value": True}}]
+    assert options_of(op) == {"flag_configs": flags, "n": 1}
 
 
 def test_options_that_cannot_be_read() -> None:

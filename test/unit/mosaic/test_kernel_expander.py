@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import logging
 from typing import Any
 
@@ -197,3 +199,77 @@ def test_blocks_of_an_aliased_array_are_what_was_stored(index_map: str) -> None:
             at = 8 * int(maps[index_map](i, j, rows)[0])
             want[at : at + 8] = 2 * want[at : at + 8] + 1
     np.testing.assert_array_equal(got, want)
+
+
+VECTOR, MEMORY = "vector<128x128xf32>", "memref<128x128xf32, #tpu.memory_space<vmem>>"
+FORMS = {
+    "plain": ("", lambda a, b: a @ b),
+    "lhs": ("transpose_lhs = true", lambda a, b: a.T @ b),
+    "rhs": ("transpose_rhs = true", lambda a, b: a @ b.T),
+    "turned": (
+        "dimension_numbers = #tpu.dot_dimension_numbers<[1], [0], [0], [1], [1, 1, 0, 0], [], []>",
+        lambda a, b: (a @ b).T,
+    ),
+}
+
+
+def old_kernel(name: str, op: str, kernel_name: str = "") -> str:
+    """A program that calls a kernel as older versions wrote it, of a result %r of %x and %y."""
+    load = f'"stable_mosaic.vector.load"({{0}}, %c, %c) : ({MEMORY}, index, index) -> {VECTOR}'
+    body = f""""builtin.module"() ({{
+  "stable_mosaic.func.func"() ({{
+  ^bb0(%a: {MEMORY}, %b: {MEMORY}, %o: {MEMORY}):
+    %c = "stable_mosaic.arith.constant"() {{value = 0 : index}} : () -> index
+    %z = "stable_mosaic.arith.constant"() {{value = dense<0.0> : {VECTOR}}} : () -> {VECTOR}
+    %x = {load.format("%a")}
+    %y = {load.format("%b")}
+    {op}
+    "stable_mosaic.vector.store"(%r, %o, %c, %c) : ({VECTOR}, {MEMORY}, index, index) -> ()
+    "stable_mosaic.func.return"() : () -> ()
+  }}) {{sym_name = "{name}", tpu.core_type = #tpu.core_type<tc>, scratch_operands = 0 : i64,
+    function_type = ({MEMORY}, {MEMORY}, {MEMORY}) -> ()}} : () -> ()
+}}) {{sym_name = "{name}", stable_mosaic.version = 1 : i64}} : () -> ()"""
+    config = {"custom_call_config": {"body": base64.b64encode(body.encode()).decode()}}
+    said, kind = json.dumps(config).replace('"', "\\22"), "tensor<128x128xf32>"
+    return f"""func.func public @main(%arg0: {kind}, %arg1: {kind}) -> {kind} {{
+  %0 = stablehlo.custom_call @tpu_custom_call(%arg0, %arg1) {{
+    backend_config = "{said}", kernel_name = "{kernel_name or name}"}} : ({kind}, {kind}) -> {kind}
+  return %0 : {kind}
+}}"""
+
+
+def runs_as_machine_code(text: str) -> tuple[Any, Any, Any]:
+    """Two operands, and what a program in machine code gives; no kernel of it is simulated."""
+    x, y = np.random.default_rng(0).normal(size=(2, 128, 128)).astype(np.float32)
+    executable = mlirhlo.compile(mlirhlo.parse(text))
+    got = executable(x, y)
+    assert executable.callbacks.get(CALL, 0) == 0
+    close(got, mlirhlo.parse(text)(x, y))
+    return x, y, got
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_products_without_dimension_numbers_and_turned_ones(form: str) -> None:
+    said, meaning = FORMS[form]
+    types = f"({VECTOR}, {VECTOR}, {VECTOR}) -> {VECTOR}"
+    text = old_kernel(
+        "product", f'%r = "stable_mosaic.tpu.matmul"(%x, %y, %z) {{{said}}} : {types}'
+    )
+    x, y, got = runs_as_machine_code(text)
+    np.testing.assert_allclose(got, meaning(x, y), rtol=2e-4, atol=2e-4)
+
+
+REPEAT = (
+    f'%n = "stable_mosaic.arith.addf"(%x, %y) : ({VECTOR}, {VECTOR}) -> {VECTOR}\n'
+    '%h = "stable_mosaic.vector.extract_strided_slice"(%n) {offsets = [0, 0], sizes = [128, 64], '
+    f"strides = [1, 1]}} : ({VECTOR}) -> vector<128x64xf32>\n"
+    '%r = "stable_mosaic.tpu.repeat"(%h) {dimension = 1 : i32, times = 2 : i32} : '
+    f"(vector<128x64xf32>) -> {VECTOR}"
+)
+
+
+@pytest.mark.parametrize("name", ["plain", "tiles-bm_128", "a b"])
+@pytest.mark.parametrize("kernel_name", ["", "block=128"])
+def test_kernels_of_any_name(name: str, kernel_name: str) -> None:
+    x, y, got = runs_as_machine_code(old_kernel(name, REPEAT, kernel_name))
+    np.testing.assert_array_equal(got, np.tile((x + y)[:, :64], (1, 2)))

@@ -19,7 +19,14 @@ from mlirhlo.dialects.hlo.attributes.dimensions import (
 from mlirhlo.dialects.hlo.build import wait_for
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
-from mlirhlo.dialects.hlo.ops import BroadcastOp, ConstantOp, Instruction, ReshapeOp, TransposeOp
+from mlirhlo.dialects.hlo.ops import (
+    BitcastOp,
+    BroadcastOp,
+    ConstantOp,
+    Instruction,
+    ReshapeOp,
+    TransposeOp,
+)
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, compatible
 from mlirhlo.dialects.hlo.types import shape_of
@@ -153,15 +160,14 @@ def forward(op: Instruction, rewriter: Rewriter, value: SSAValue) -> None:
     """Lets `value` stand for `op`, if that is compatible; otherwise does nothing.
 
     Compatible: `op` waits for no other instruction, shapes are the same (layouts count where the
-    pass is layout sensitive), sharding and frontend attributes stay.
+    pass is layout sensitive, and to bitcasts), sharding and frontend attributes stay.
     """
     if op.control_predecessors:
         return
     shape, new = op.shape, shape_of(value.type)
-    if options_of(rewriter).is_layout_sensitive:
-        if shape != new:
-            return
-    elif not compatible(shape, new):
+    if not compatible(shape, new):
+        return
+    if shape != new and (options_of(rewriter).is_layout_sensitive or _is_read_in_place(op)):
         return
     mine = op.properties.get("frontend_attributes")
     owner = value.owner
@@ -173,6 +179,11 @@ def forward(op: Instruction, rewriter: Rewriter, value: SSAValue) -> None:
     before = _owners(op)
     rewriter.replace_by_value(op, value)
     rewriter.erase_unread(*before)
+
+
+def _is_read_in_place(op: Instruction) -> bool:
+    """Whether it matters to a reader where elements are."""
+    return any(isinstance(use.operation, BitcastOp) for use in op.output.uses)
 
 
 def _owners(op: Instruction) -> list[Operation]:

@@ -15,7 +15,6 @@ import os
 import struct
 import sys
 import sysconfig
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +27,7 @@ from mlirhlo.lowering.cpu.steps import Buffer
 from mlirhlo.lowering.memory_order import physical_order
 from mlirhlo.runtime import call_ir, pool_ir
 from mlirhlo.runtime.cache import object_code
-from mlirhlo.runtime.jit import Library
+from mlirhlo.runtime.jit import Library, lock_for_forks
 
 _NEW_SLOT = 94
 """PyArray_NewFromDescr's place in NumPy's C API."""
@@ -144,7 +143,7 @@ def _address(function: Any) -> int:
     return value
 
 
-_lock = threading.RLock()
+_lock = lock_for_forks()
 
 
 def _pool() -> _Pool:

@@ -16,12 +16,15 @@ import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from mlirhlo.diagnostics import error
 from mlirhlo.lowering import target as targets
 from mlirhlo.runtime.combining import gains_by_combining
 from mlirhlo.runtime.images import Image, Loaded, link
+
+if TYPE_CHECKING:
+    from threading import RLock
 
 LIGHT = "; not to be optimised\n"
 """The first line of assembly that is worth no effort at all."""
@@ -29,8 +32,18 @@ LIGHT = "; not to be optimised\n"
 Code: TypeAlias = "Image | Sequence[bytes]"
 """Ready to be loaded: an image, or relocatable objects where there are no images."""
 
+
+def lock_for_forks() -> RLock:
+    """A lock that nobody holds in a child: whoever forks waits for it."""
+    lock = threading.RLock()
+    if hasattr(os, "register_at_fork"):
+        free = lock.release
+        os.register_at_fork(before=lock.acquire, after_in_parent=free, after_in_child=free)
+    return lock
+
+
 _numbers = itertools.count()
-_lock = threading.RLock()
+_lock = lock_for_forks()
 
 
 @dataclass(frozen=True, slots=True)

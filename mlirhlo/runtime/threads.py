@@ -13,11 +13,10 @@ import functools
 import os
 import platform
 import sys
-import threading
 
 from mlirhlo.runtime import threads_ir
 from mlirhlo.runtime.cache import object_code
-from mlirhlo.runtime.jit import Library
+from mlirhlo.runtime.jit import Library, lock_for_forks
 
 PARALLEL_FOR = "mlirhlo_parallel_for"
 """Symbol that generated code calls."""
@@ -25,7 +24,7 @@ PARALLEL_FOR = "mlirhlo_parallel_for"
 _FUTEX = {"x86_64": (202, "llvm.x86.sse2.pause"), "aarch64": (98, "")}
 """Linux's number of the system call, and the intrinsic that eases a spinning core, by machine."""
 
-_lock = threading.Lock()
+_lock = lock_for_forks()
 _wanted = 0
 """Threads asked for; 0 when the environment decides."""
 
@@ -52,7 +51,7 @@ def set_thread_count(count: int) -> None:
         raise ValueError(f"{count} threads")
     with _lock:
         _wanted = min(count, threads_ir.MAX_THREADS)
-        if _pool.cache_info().currsize:
+        if _only_pool.cache_info().currsize:
             _pool().resize(thread_count())
 
 
@@ -61,8 +60,14 @@ def externals(text: str) -> dict[str, int]:
     return {PARALLEL_FOR: _pool().address} if f"@{PARALLEL_FOR}(" in text else {}
 
 
-@functools.cache
 def _pool() -> _Pool:
+    # Two threads may want the first one: the code of a second would be unmapped while modules call it.
+    with _lock:
+        return _only_pool()
+
+
+@functools.cache
+def _only_pool() -> _Pool:
     return _Pool()
 
 

@@ -286,3 +286,69 @@ def test_a_process_ends_while_the_pool_waits(how: str) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+FIRST = """
+import sys, threading
+sys.setswitchinterval(1e-6)
+from mlirhlo.runtime import threads
+start, found = threading.Barrier(8), set()
+
+def ask():
+    start.wait()
+    found.add(threads.externals(f"@{threads.PARALLEL_FOR}(")[threads.PARALLEL_FOR])
+
+several = [threading.Thread(target=ask) for _ in range(8)]
+for thread in several:
+    thread.start()
+for thread in several:
+    thread.join()
+print(len(found))
+"""
+
+
+def test_threads_that_want_the_first_pool_get_one() -> None:
+    """The code of a second one would be unmapped while modules call it."""
+    run = subprocess.run(
+        [sys.executable, "-c", FIRST], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert run.stdout == "1\n", run.stderr
+
+
+FORKS = """
+import os, threading
+import numpy as np
+import mlirhlo
+
+def compiled(number):
+    executable = mlirhlo.compile(
+        mlirhlo.parse(f"ENTRY e{number} {{ x = f32[8] parameter(0) ROOT y{number} = f32[8] sine(x) }}"), cached=False
+    )
+    return float(executable(np.zeros(8, np.float32))[0])
+
+compiled(0)
+busy = True
+
+def compile_on():
+    while busy:
+        compiled(1)
+
+thread = threading.Thread(target=compile_on)
+thread.start()
+for number in range(20):
+    child = os.fork()
+    if not child:
+        os._exit(int(compiled(2) + 7))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+busy = False
+thread.join()
+print("all")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_children_compile_though_a_thread_did_when_they_were_forked() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", FORKS], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert run.stdout == "all\n", run.stderr

@@ -86,7 +86,7 @@ def passes(*, has_layouts: bool = False) -> tuple[HloPass, ...]:
         DcePass(),
         WhileLoopOperandPackingPass(),
         WhileLoopTripCountAnnotatorPass(),
-        FusionPass(multi_output=True),
+        FusionPass(multi_output=True, operands=True),
     )
 
 

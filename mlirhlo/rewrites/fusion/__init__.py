@@ -55,12 +55,16 @@ class FusionPass(HloPass):
     """Fuses dots and convolutions with what is computed from their elements."""
     moves: bool = False
     """Fuses transposes, reshapes, reversals, concatenations and pads into what reads them."""
+    operands: bool = False
+    """Fuses transposes and slices into the dots that read them, which read their operands as well."""
     fuel: int | None = None
     """At most so many instructions are fused into their readers."""
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Fuses in every computation that runs as a whole; whether anything was fused."""
-        kinds = Kinds(self.rows, self.columns, self.products, moves=self.moves)
+        kinds = Kinds(
+            self.rows, self.columns, self.products, moves=self.moves, operands=self.operands
+        )
         builder = Builder(module)
         changed = False
         fuel = self.fuel
@@ -80,7 +84,13 @@ class FusionPass(HloPass):
         for computation in module.known(running):
             roles: Roles = {}
             if is_fused and trace.remarks is None:
-                met = meeting(computation, roles, moves=self.moves, siblings=self.multi_output)
+                met = meeting(
+                    computation,
+                    roles,
+                    moves=self.moves,
+                    siblings=self.multi_output,
+                    operands=self.operands,
+                )
                 if _is_small_part(met, computation):
                     nodes = graph_of(computation, moves=self.moves, among=met, roles=roles)
                     if not planner_of(computation).joins_any(nodes):

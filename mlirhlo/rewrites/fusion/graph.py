@@ -80,6 +80,9 @@ _ROLES: Mapping[str, Role] = {
 
 _PRODUCTS = frozenset(OP_CLASSES[name] for name, role in _ROLES.items() if role is Role.PRODUCT)
 
+_MOVED = frozenset(OP_CLASSES[name] for name in ("bitcast", "reshape", "slice", "transpose"))
+"""Classes of what a dot may read in the place of its operand."""
+
 INNER = frozenset(
     cls
     for name, cls in OP_CLASSES.items()
@@ -248,13 +251,19 @@ class _Reader:
 
 
 def meeting(
-    computation: ComputationOp, roles: Roles, *, moves: bool = False, siblings: bool = False
+    computation: ComputationOp,
+    roles: Roles,
+    *,
+    moves: bool = False,
+    siblings: bool = False,
+    operands: bool = False,
 ) -> dict[Instruction, bool]:
     """What fusing could be about, in block order; nothing where every kernel is on its own.
 
     True: it may be inside a fusion, and reads or is read by another that may (`siblings`: or reads what
-    another one reads). False: it reads, or is read by, one of those. No decision that makes the first
-    fusion of a computation asks for more: where none is made of these, none is made of all.
+    another one reads; `operands`: or is a dot that reads a move). False: it reads, or is read by, one of
+    those. No decision that makes the first fusion of a computation asks for more: where none is made of
+    these, none is made of all.
     `roles` takes what was found out about instructions, for `graph_of`.
     """
     instructions = instruction_list(computation)
@@ -268,13 +277,17 @@ def meeting(
     found: set[Instruction] = set()
     read: dict[Instruction, Instruction] = {}
     for op in instructions:
-        # Dots and convolutions read their operands many times: those are never computed inside.
-        if type(op) not in INNER or type(op) in _PRODUCTS:
+        # Dots and convolutions read their operands many times: those are never computed inside, or read
+        # where what they are of stands.
+        if type(op) not in INNER or (type(op) in _PRODUCTS and not operands):
             continue
         for value in op.inputs:
             source = cast(Instruction, value.owner)
-            if type(source) in INNER and is_inner(source) and is_inner(op):
+            moved = type(op) not in _PRODUCTS or type(source) in _MOVED
+            if moved and type(source) in INNER and is_inner(source) and is_inner(op):
                 found |= {source, op}
+            if type(op) in _PRODUCTS:
+                continue
             if siblings and read.setdefault(source, op) is not op and is_inner(op):
                 found |= {source, op, read[source]}
     if not found:

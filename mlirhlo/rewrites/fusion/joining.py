@@ -28,6 +28,7 @@ from mlirhlo.rewrites.fusion.groups import (
     paths_under,
     readers_in,
 )
+from mlirhlo.rewrites.fusion.operands import is_read_in_place, leads_to
 from mlirhlo.rewrites.fusion.spaces import FoldKind, Rows, major_to_minor
 
 
@@ -46,6 +47,8 @@ class Kinds:
     moves: bool = False
     """Transposes, reshapes, reversals, concatenations and pads read by others of the fusion;
     slices of what is reduced."""
+    operands: bool = False
+    """Dots with transposes and slices of their operands, which they read where these stand."""
 
 
 @dataclass(slots=True, eq=False)
@@ -88,6 +91,9 @@ def admit(group: Group, node: Node, kinds: Kinds) -> Admission | Refusal:
     refusal = _never(group, node, kinds)
     if refusal is not None:
         return refusal
+    product = group.form.product
+    if product is not None and leads_to(group.members, node, product):
+        return Admission(group.form, paths_to(group.form, group.members, node))
     found = _with_form(group, node, kinds)
     if isinstance(found, Refusal):
         return found
@@ -150,11 +156,13 @@ def _never(group: Group, node: Node, kinds: Kinds) -> Refusal | None:
         return Refusal("size", f"the fusion has {len(group.members)} instructions already")
     if len(group.inputs) + len(node.operands) > cost.MOST_INPUTS and node.role not in FREE:
         return Refusal("inputs", f"the fusion reads {len(group.inputs)} arrays already")
-    if group.form.product is not None and node in group.form.product.operands:
-        return Refusal("operand", f"`{group.form.product.opcode}` reads its operands many times")
+    product = group.form.product
+    if product is not None and leads_to(group.members, node, product):
+        if not kinds.operands or not is_read_in_place(group.members, node, product):
+            return Refusal("operand", f"`{product.opcode}` reads its operands many times")
     if kinds.products and group.form.kind in (Kind.ROW, Kind.COLUMN, Kind.REDUCE):
-        if (product := chosen_product(node)) is not None:
-            return Refusal("chosen", f"with `{product.opcode}` it leaves out what it does not take")
+        if (chosen := chosen_product(node)) is not None:
+            return Refusal("chosen", f"with `{chosen.opcode}` it leaves out what it does not take")
     return None
 
 

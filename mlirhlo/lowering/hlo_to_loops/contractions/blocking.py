@@ -248,8 +248,11 @@ def _lhs_packing(c: Contraction, rows: int, height: int, target: Target) -> str:
             # Steps in pages of their own are more than the first table of translations holds.
             if (step == 1 or c.count(c.columns) <= 128) and far % 1024 and far < 8192:
                 return ""
-        elif along and step == 1 and c.count(c.depth) % (a.group * 16) == 0 and row % a.group == 0:
-            return ""
+        elif along and step == 1 and c.count(c.depth) % (a.group * 16) == 0:
+            first, strides = c.lhs.strides()
+            outer = (o for axis in (*c.rows, *c.batch) for o in c.origins.get(axis, (axis,)))
+            if all(n % a.group == 0 for n in (first, *(strides.get(o, 0) for o in outer))):
+                return ""
     return "rows" if along or a.tiles or a.parts > 1 else "depth"
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
-from mlirhlo.dialects.hlo.ops import DotOp, ReshapeOp
+from mlirhlo.dialects.hlo.ops import DotOp, ReshapeOp, SliceOp, TransposeOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.lowering.hlo_to_loops.contractions.arithmetic import choose
 from mlirhlo.lowering.hlo_to_loops.contractions.inner import FEW_ROWS
@@ -63,8 +63,43 @@ def _by_elements(op: DotOp, in_memory: Sequence[SSAValue]) -> Contraction:
 
 
 def _factor(value: SSAValue, axes: Sequence[int], in_memory: Sequence[SSAValue]) -> Factor:
+    """An operand; one that is in memory but for the places of its elements is read there."""
     indices = tuple(Index(((a, 1),)) for a in axes)
-    return Factor(value, array(value), indices, value in in_memory)
+    source, places = value, indices
+    while source not in in_memory:
+        moved = _moved(source.owner, places)
+        if moved is None:
+            return Factor(value, array(value), indices, False)
+        source, places = moved
+    return Factor(source, array(source), places, True)
+
+
+def _moved(
+    op: Operation | Block, indices: Sequence[Index]
+) -> tuple[SSAValue, tuple[Index, ...]] | None:
+    """The operand of a transpose, a slice, or a reshape that adds or takes dimensions of one element, and
+    how its dimensions are indexed where those of the result are by `indices`; None for anything else."""
+    match op:
+        case TransposeOp():
+            by_dimension = dict(zip(op.dimensions, indices, strict=True))
+            return op.operand, tuple(by_dimension[d] for d in range(len(indices)))
+        case SliceOp():
+            assert op.slices is not None
+            parts = zip(indices, op.slices.dimensions, strict=True)
+            return op.operand, tuple(_sliced(i, s.start, s.stride) for i, s in parts)
+        case ReshapeOp():
+            before, after = array(op.operand).dimensions, array(op.output).dimensions
+            if [n for n in before if n != 1] != [n for n in after if n != 1]:
+                return None
+            kept = iter([i for i, n in zip(indices, after, strict=True) if n != 1])
+            return op.operand, tuple(Index() if n == 1 else next(kept) for n in before)
+        case _:
+            return None
+
+
+def _sliced(index: Index, start: int, step: int) -> Index:
+    terms = tuple((axis, factor * step) for axis, factor in index.terms)
+    return Index(terms, start + step * index.offset)
 
 
 def _by_units(op: DotOp, in_memory: Sequence[SSAValue]) -> Contraction | None:

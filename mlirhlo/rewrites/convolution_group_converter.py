@@ -129,7 +129,7 @@ def _diagonal(b: Builder, shape: ArrayShape, rows: int, columns: int, groups: in
 
     def group_numbers(dim: int) -> Instruction:
         numbers = np.repeat(np.arange(groups, dtype=np.int32), shape.dimensions[dim] // groups)
-        literal = Literal.from_array(ArrayShape(S32, (shape.dimensions[dim],)), numbers)
+        literal = Literal.from_array(typed(sized(shape, (shape.dimensions[dim],)), S32), numbers)
         return b.broadcast(b.constant(literal), (dim,), typed(shape, S32))
 
     left, right = group_numbers(rows), group_numbers(columns)

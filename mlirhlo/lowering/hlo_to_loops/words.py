@@ -1,10 +1,11 @@
-"""Complex numbers of 64 bits and bf16 that an instruction only moves are moved whole, as words.
+"""Complex numbers of 64 bits, bf16 and integers under a byte that an instruction only moves are moved as words.
 
     c64[300,1000] transpose(c64[1000,300] x)   =>   u64[300,1000] transpose(u64[1000,300] x)
 
 Parts that are loaded one by one take two gathers, and twice the shuffles of a transpose. A single bf16 is
-loaded by LLVM 22 as an f32 that is rounded, which loses subnormals. Buffers are views of memory: they are
-to callers what they were.
+loaded by LLVM 22 as an f32 that is rounded, which loses subnormals. Integers of four or two bits have a byte
+each; cut to their width and widened again between two shuffles, LLVM 22 selects instructions for ever.
+Buffers are views of memory: they are to callers what they were.
 """
 
 from __future__ import annotations
@@ -16,7 +17,18 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from mlirhlo.dialects.hlo import build
 from mlirhlo.dialects.hlo.attributes.base import integer
-from mlirhlo.dialects.hlo.element_types import BF16, C64, U16, U64, PrimitiveType
+from mlirhlo.dialects.hlo.element_types import (
+    BF16,
+    C64,
+    S2,
+    S4,
+    U2,
+    U4,
+    U8,
+    U16,
+    U64,
+    PrimitiveType,
+)
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.ops import ComputationOp, ConstantOp
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
@@ -26,7 +38,11 @@ from mlirhlo.dialects.quick import module_of
 
 Computations: TypeAlias = "Mapping[str, ComputationOp]"
 
-_WORDS: Mapping[PrimitiveType, PrimitiveType] = {C64: U64, BF16: U16}
+_WORDS: Mapping[PrimitiveType, PrimitiveType] = {
+    C64: U64,
+    BF16: U16,
+    **dict.fromkeys((S2, S4, U2, U4), U8),
+}
 _MOVES = frozenset(
     {"bitcast", "broadcast", "concatenate", "constant", "copy", "dynamic-slice", "fusion", "gather"}
     | {"dynamic-update-slice", "get-tuple-element", "pad", "parameter", "reshape", "reverse"}

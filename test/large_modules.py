@@ -135,11 +135,11 @@ def wide_tuple(count: int) -> str:
 
 def nested_calls(count: int) -> str:
     """Computations that call each other."""
-    computations = [["f0 {", "  a0 = f32[8] parameter(0)", "  ROOT r0 = f32[8] negate(a0)", "}"]]
+    computations = [["fn0 {", "  a0 = f32[8] parameter(0)", "  ROOT r0 = f32[8] negate(a0)", "}"]]
     for n in range(1, count + 1):
-        call = f"  ROOT r{n} = f32[8] call(a{n}), to_apply=f{n - 1}"
-        computations.append([f"f{n} {{", f"  a{n} = f32[8] parameter(0)", call, "}"])
-    computations[-1][0] = f"ENTRY f{count} {{"
+        call = f"  ROOT r{n} = f32[8] call(a{n}), to_apply=fn{n - 1}"
+        computations.append([f"fn{n} {{", f"  a{n} = f32[8] parameter(0)", call, "}"])
+    computations[-1][0] = f"ENTRY fn{count} {{"
     return _module(*computations)
 
 
@@ -182,8 +182,8 @@ def nested_conditionals(count: int) -> str:
     computations = [["leaf {", f"  p = {shape} parameter(0)"]]
     computations[0] += ["  ROOT x = f32[8] get-tuple-element(p), index=1", "}"]
     for n in range(count):
-        inner = f"c{n - 1}" if n else "leaf"
-        lines = [f"c{n} {{", f"  p = {shape} parameter(0)"]
+        inner = f"level{n - 1}" if n else "leaf"
+        lines = [f"level{n} {{", f"  p = {shape} parameter(0)"]
         lines += ["  i = s32[] get-tuple-element(p), index=0"]
         lines += ["  k = s32[] constant(1)", "  j = s32[] subtract(i, k)"]
         lines += ["  x = f32[8] get-tuple-element(p), index=1", "  y = f32[8] negate(x)"]
@@ -195,18 +195,18 @@ def nested_conditionals(count: int) -> str:
         computations.append([*lines, "}"])
     entry = ["ENTRY main {", "  i = s32[] parameter(0)", "  x = f32[8] parameter(1)"]
     entry += [f"  p = {shape} tuple(i, x)"]
-    entry += [f"  ROOT r = f32[8] call(p), to_apply=c{count - 1}", "}"]
+    entry += [f"  ROOT r = f32[8] call(p), to_apply=level{count - 1}", "}"]
     return _module(*computations, entry)
 
 
 def nested_fusions(count: int) -> str:
     """Fusions inside each other."""
-    computations = [["f0 {", "  a0 = f32[8] parameter(0)", "  ROOT r0 = f32[8] negate(a0)", "}"]]
+    computations = [["fn0 {", "  a0 = f32[8] parameter(0)", "  ROOT r0 = f32[8] negate(a0)", "}"]]
     for n in range(1, count + 1):
-        lines = [f"f{n} {{", f"  a{n} = f32[8] parameter(0)"]
-        lines.append(f"  ROOT r{n} = f32[8] fusion(a{n}), kind=kLoop, calls=f{n - 1}")
+        lines = [f"fn{n} {{", f"  a{n} = f32[8] parameter(0)"]
+        lines.append(f"  ROOT r{n} = f32[8] fusion(a{n}), kind=kLoop, calls=fn{n - 1}")
         computations.append([*lines, "}"])
-    computations[-1][0] = f"ENTRY f{count} {{"
+    computations[-1][0] = f"ENTRY fn{count} {{"
     return _module(*computations)
 
 
@@ -230,10 +230,10 @@ def many_computations(count: int) -> str:
     computations: list[list[str]] = []
     lines = ["ENTRY main {", "  x0 = f32[8] parameter(0)"]
     for n in range(count):
-        computations.append([f"f{n} {{", "  a = f32[8] parameter(0)"])
+        computations.append([f"fn{n} {{", "  a = f32[8] parameter(0)"])
         computations[-1] += [f"  ROOT r = f32[8] {('negate', 'abs', 'floor')[n % 3]}(a)", "}"]
         lines.append(
-            f"  {'ROOT ' if n == count - 1 else ''}x{n + 1} = f32[8] call(x{n}), to_apply=f{n}"
+            f"  {'ROOT ' if n == count - 1 else ''}x{n + 1} = f32[8] call(x{n}), to_apply=fn{n}"
         )
     return _module(*computations, [*lines, "}"])
 

@@ -19,7 +19,7 @@ from mlirhlo.analysis.verifier_pairs import (
     check_constrained_layouts,
     check_pair,
 )
-from mlirhlo.analysis.verifier_report import Report
+from mlirhlo.analysis.verifier_report import Authors, Report
 from mlirhlo.diagnostics import Diagnostic
 from mlirhlo.dialects.hlo.attributes.header import ProgramLayout
 from mlirhlo.dialects.hlo.module import HloModule
@@ -40,15 +40,16 @@ def verify_module(
     file: str = "<module>",
     layout_sensitive: bool = False,
     limit: int = MOST_DIAGNOSTICS,
+    authors: Authors | None = None,
 ) -> list[Diagnostic]:
     """What is wrong with `module`, in program order; empty when it is sound.
 
     `file` stands in places of instructions that were not read from text. `layout_sensitive` also
     holds layouts of values that are passed through (after layout assignment). At most `limit`
-    diagnostics are given.
+    diagnostics are given. `authors`: who wrote an instruction, for notes.
     """
     view = HloModule(module)
-    report = Report(file, limit)
+    report = Report(file, limit, authors or {})
     entry = check_names(view, report)
     graph = call_graph(module)
     broken: set[str] = set()

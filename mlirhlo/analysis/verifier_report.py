@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from xdsl.ir import Operation
 
 from mlirhlo.analysis.shape_inference.base import CONSTRAINTS, ConstraintError
 from mlirhlo.analysis.verifier_places import place_of
@@ -30,6 +34,9 @@ GROUPS = "HLO0108"
 LAYOUT = "HLO0109"
 """A layout or sharding does not fit its shape."""
 
+Authors: TypeAlias = Mapping[Operation, tuple[str, Place]]
+"""The rules that wrote instructions, and where they are defined."""
+
 _CODES = {"instruction_c1": FORM, "instruction_c2": FORM, "instruction_c4": SHAPE}
 
 
@@ -39,6 +46,7 @@ class Report:
 
     file: str
     limit: int
+    authors: Authors = field(default_factory=dict[Operation, tuple[str, Place]])
     found: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
     @property
@@ -90,6 +98,8 @@ class Report:
         if note is not None:
             where = source_of(note[1])
             notes.append((note[0], None if where is None else _bare(where[0].place(where[1]))))
+        if (author := self.authors.get(at)) is not None:  # pyright: ignore[reportArgumentType]
+            notes.append((f"rule '{author[0]}' wrote the instruction", author[1]))
         self.found.append(Diagnostic(code, f"{message} [{constraint}]", place, tuple(notes), help))
 
     def _place_of_computation(self, computation: ComputationOp) -> Place:

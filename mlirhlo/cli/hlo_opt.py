@@ -194,6 +194,7 @@ class Job:
 
         try:
             self.control = pass_control(self.xla)
+            self.control.verifies_foreign = self.checks
         except HloError as problem:
             raise UsageError(*problem.diagnostics) from None
         try:

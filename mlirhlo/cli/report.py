@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 DONE, INPUT_AT_FAULT, USAGE, INTERNAL = 0, 1, 2, 3
+INTERRUPTED = 130
+"""As shells have it of a process that SIGINT ended."""
 
 _COLOURS = {
     Severity.ERROR: "\x1b[1;31m",
@@ -75,8 +77,10 @@ def run_tool(tool: str, body: Callable[[Sequence[str]], int], argv: Sequence[str
         # Whoever read our output has seen enough; keep the interpreter from complaining at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
-    except KeyboardInterrupt:
-        return 130
+    except KeyboardInterrupt as problem:
+        if not debug and (place := _place_in_loaded_pass(problem)) is not None:
+            _report_loaded_pass(tool, arguments, problem, place)
+        return INTERRUPTED
     except MemoryError as problem:
         if debug:
             raise
@@ -90,6 +94,10 @@ def run_tool(tool: str, body: Callable[[Sequence[str]], int], argv: Sequence[str
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return INPUT_AT_FAULT
     except Exception as problem:  # noqa: BLE001  all else is ours, and never a traceback
+        return _internal(tool, arguments, problem, debug)
+    except BaseException as problem:
+        if debug or _place_in_loaded_pass(problem) is None:
+            raise
         return _internal(tool, arguments, problem, debug)
 
 
@@ -115,7 +123,7 @@ def _are_one_file(one: TextIO, other: TextIO) -> bool:
         return False
 
 
-def _internal(tool: str, arguments: Sequence[str], problem: Exception, debug: bool) -> int:
+def _internal(tool: str, arguments: Sequence[str], problem: BaseException, debug: bool) -> int:
     if debug:
         raise problem
     if (place := _place_in_loaded_pass(problem)) is not None:
@@ -125,7 +133,7 @@ def _internal(tool: str, arguments: Sequence[str], problem: Exception, debug: bo
     return INTERNAL
 
 
-def _place_in_loaded_pass(problem: Exception) -> str | None:
+def _place_in_loaded_pass(problem: BaseException) -> str | None:
     """Where in a file of `--load-pass` something went wrong; None where it was in none."""
     import traceback
 
@@ -138,10 +146,13 @@ def _place_in_loaded_pass(problem: Exception) -> str | None:
 
 
 def _report_loaded_pass(
-    tool: str, arguments: Sequence[str], problem: Exception, place: str
+    tool: str, arguments: Sequence[str], problem: BaseException, place: str
 ) -> None:
-    said = str(problem).split("\n", 1)[0][:300]
-    message = f"{place}: the pass raised {type(problem).__name__}" + (f": {said}" if said else "")
+    from mlirhlo.rewrites.registry import described
+
+    # The driver of rules notes which one ran.
+    where = ", ".join(getattr(problem, "__notes__", ())[:1]).removeprefix("in ") or "the pass"
+    message = f"{place}: {where} raised {described(problem)}"
     advice = "--debug shows the traceback"
     with suppress(OSError):
         path = _write_reproducer(tool, arguments, problem)
@@ -189,7 +200,7 @@ def _coloured(text: str, severity: Severity) -> str:
     return "\n".join(lines)
 
 
-def _report_internal(tool: str, arguments: Sequence[str], problem: Exception) -> None:
+def _report_internal(tool: str, arguments: Sequence[str], problem: BaseException) -> None:
     import traceback
 
     last = traceback.extract_tb(problem.__traceback__)[-1]
@@ -205,7 +216,7 @@ def _report_internal(tool: str, arguments: Sequence[str], problem: Exception) ->
     report([Diagnostic("HLO0901", message, help=advice)])
 
 
-def _write_reproducer(tool: str, arguments: Sequence[str], problem: Exception) -> str:
+def _write_reproducer(tool: str, arguments: Sequence[str], problem: BaseException) -> str:
     """A file with command line, versions, traceback and the input; HLO and MLIR text can be run
     from it as it is, as all the rest is comments."""
     import platform

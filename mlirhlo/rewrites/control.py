@@ -145,6 +145,9 @@ class PassControl:
     false_change_is_error: bool = False
     """`--xla_unsupported_crash_on_hlo_pass_noop_change`."""
 
+    verifies_foreign: bool = True
+    """Whether the module is verified after passes from outside of the project."""
+
     def fuelled(self, pass_: PassT) -> PassT:
         """The pass with no more rewrites than are left to it.
 

@@ -14,8 +14,10 @@ from typing import ClassVar, TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from mlirhlo.diagnostics import Place
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import Instruction
 
@@ -49,6 +51,10 @@ class Trace:
     rule_counts: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     """Rewrites by (pass, rule)."""
     listeners: list[RuleListener] = field(default_factory=list[RuleListener])
+    written_by: dict[Operation, tuple[str, Place]] = field(
+        default_factory=dict[Operation, tuple[str, Place]]
+    )
+    """Of instructions that rules from outside of the project wrote: the rule and where it is defined."""
     remarks: list[Remark] | None = None
     """Where passes say what they considered and did not do; None = nobody asks."""
 

@@ -20,6 +20,7 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from mlirhlo.diagnostics import error, wrong_type
 from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.module import Facts, HloModule
+from mlirhlo.rewrites.authors import is_foreign, run_foreign, verify_foreign
 from mlirhlo.rewrites.control import PassControl, rewrites
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.registry import ALIASES, list_passes
@@ -150,7 +151,8 @@ def run_pipeline(
     `name` is the pipeline's, for dumps; `trace` is told what happens; `control` says which passes
     run, and how far; with a `history` only those run that may have something to do.
 
-    Raises `HloError`: HLO0409, HLO0412, HLO0413, HLO0414, and what passes raise.
+    Raises `HloError`: HLO0409, HLO0412, HLO0413, HLO0414, of passes from outside of the project HLO0415
+    and HLO0512, and what passes raise.
     """
     result = PipelineResult(trace=trace or Trace(), control=control or PassControl())
     control = result.control
@@ -187,6 +189,8 @@ def _run_all(
             changed = _run_one(module, pass_, instrumentation, context, result)
             if not is_pipeline:
                 history.ran(pass_, changed)
+        if control.verifies_foreign and not is_pipeline and is_foreign(type(pass_)):
+            verify_foreign(pass_, module, result.trace)
         seconds = time.perf_counter() - start
         result.changed |= changed
         result.seconds.append((pass_.name, seconds))
@@ -220,7 +224,11 @@ def _run_one(
     done = rewrites(pass_.name, result.trace) if control.fuel else 0
     with paused_gc():
         view = HloModule(module, result.history.facts, result.history.kept)
-        changed = control.fuelled(pass_).run(view, result.trace)
+        fuelled = control.fuelled(pass_)
+        if is_foreign(type(pass_)):
+            changed = run_foreign(pass_, lambda: fuelled.run(view, result.trace))
+        else:
+            changed = fuelled.run(view, result.trace)
     control.spent(pass_.name, done, result.trace)
     if checked:
         differs = _fingerprint(module) != before

@@ -271,15 +271,20 @@ def load_pass_file(path: str) -> tuple[str, ...]:
         raise error("HLO0405", f"cannot load passes from {path!r}: no Python file there")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
+    from mlirhlo.rewrites.authors import LIMIT_S, limited
+
+    def too_long() -> None:
+        raise TimeoutError(f"not imported after {LIMIT_S} s")
+
     try:
-        spec.loader.exec_module(module)
-    except Exception as problem:
+        with limited(too_long):
+            spec.loader.exec_module(module)
+    except KeyboardInterrupt:
+        raise  # by the user, most often
+    except BaseException as problem:  # also what exits: nothing of the file's ends the tool
         where = _last_line_in(problem, file)
-        raise error(
-            "HLO0405",
-            f"{path}{where}: the pass file raised {type(problem).__name__}: {problem}",
-            help=_near(problem),
-        ) from problem
+        message = f"{path}{where}: the pass file raised {described(problem)}"
+        raise error("HLO0405", message, help=_near(problem)) from problem
     names: list[str] = []
     for value in vars(module).values():
         if (
@@ -297,6 +302,15 @@ def load_pass_file(path: str) -> tuple[str, ...]:
             help="a pass is a subclass of HloPass with a `name`",
         )
     return tuple(names)
+
+
+def described(problem: BaseException) -> str:
+    """The class of an exception and the first line of what it says."""
+    try:
+        said = str(problem).split("\n", 1)[0][:300]
+    except Exception:  # noqa: BLE001  of a class whose text cannot be had
+        said = ""
+    return type(problem).__name__ + (f": {said}" if said else "")
 
 
 def _near(problem: BaseException) -> str | None:

@@ -28,7 +28,7 @@ from mlirhlo.dialects.hlo.shapes import (
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # not frozen: whoever raises it again sets its traceback
 class ConstraintError(Exception):
     """An instruction breaks a numbered constraint. No place: the caller knows the instruction."""
 

@@ -1,0 +1,545 @@
+"""Random whole modules: instructions of every opcode strung together, in calls, loops, branches, fusions, threads.
+
+The operands of the generators of `instructions` are constants, parameters, or values that the module has, fitted to
+the shape that is needed. The same seed gives the same module.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
+from mlirhlo.dialects.hlo.literal import Literal
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, leaves, parse_shape
+from strategies import every
+from strategies.choices import Choices
+from strategies.instructions import GENERATORS, Case, dims, name_of, sizes
+
+assert every
+
+Type = tuple[str, tuple[int, ...]]
+"""Element type and sizes of an array."""
+
+_OWN_INPUTS = frozenset(
+    {
+        *("dynamic-reshape", "get-dimension-size", "set-dimension-size", "while", "cholesky"),
+        *("triangular-solve", "rng-bit-generator", "custom-call", "topk"),
+    }
+)
+"""Opcodes of which not all values of an operand have a meaning."""
+_PLAIN = tuple(sorted(GENERATORS.keys() - {"parameter", "custom-call"}))
+_FUSED = tuple(
+    o
+    for o in _PLAIN
+    if o not in ("call", "while", "conditional", "after-all", "add-dependency", "rng-bit-generator")
+)
+MAX_ELEMENTS = 600
+
+
+class Seeded(Choices):
+    """Choices of a seed, without a search for simple ones; numbers are mostly small."""
+
+    def __init__(self, seed: str, *, special: bool = False) -> None:
+        self.choose = random.Random(seed)
+        self.special = special
+
+    def integer(self, low: int, high: int) -> int:
+        return self.choose.randint(low, high) if low < high else low
+
+    def values(self, name: str, shape: Sequence[int], denormals: bool = True) -> np.ndarray:
+        if self.special and self.rarely(3):
+            return super().values(name, shape, False)
+        if PRIMITIVE_TYPES[name].is_float and self.rarely(3):
+            halves = np.arange(-9, 10) / 4
+            return self.arranged(halves.astype(PRIMITIVE_TYPES[name].dtype), shape)
+        return self.small(name, shape)
+
+
+@dataclass(slots=True)
+class Scope:
+    """A computation under construction."""
+
+    depth: int
+    fused: bool = False
+    inline: bool = False
+    """Whether constants are the only new values; else parameters of the entry are too."""
+    thread: str = ""
+    lines: list[str] = field(default_factory=list[str])
+    pool: list[tuple[str, Type]] = field(default_factory=list[tuple[str, Type]])
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A computation that may be called again."""
+
+    name: str
+    types: tuple[Type, ...]
+    results: tuple[Type, ...]
+    thread: str
+
+
+class Module:
+    """One random module: `text` and the `inputs` of its entry."""
+
+    def __init__(self, seed: str, *, special: bool = False, steps: int = 10) -> None:
+        self.c = Seeded(seed, special=special)
+        self.numbers = itertools.count()
+        self.computations: list[str] = []
+        self.functions: list[Function] = []
+        self.inputs: list[np.ndarray] = []
+        self.parameters: list[str] = []
+        self.shards = self.c.rarely(6)
+        self.layouts = self.c.rarely(5)
+        self.text = self._module(steps)
+
+    def _module(self, steps: int) -> str:
+        scope = Scope(self.c.integer(0, 3))
+        self._steps(scope, self.c.integer(2, steps))
+        count = self.c.integer(1, 4)
+        recent = scope.pool[-8:]
+        results = [recent[self.c.integer(0, len(recent) - 1)] for _ in range(count)]
+        shapes = [self._laid(t) for _, t in results]
+        if count == 1 and self.c.rarely(2):
+            root = f"ROOT out = {sizes(*results[0][1])} copy({results[0][0]})"
+            shapes = [sizes(*results[0][1])]
+        else:
+            names = ", ".join(name for name, _ in results)
+            root = f"ROOT out = ({', '.join(shapes)}) tuple({names})"
+        body = [*self.parameters, *scope.lines, root]
+        entry = "\n".join(["ENTRY main {", *(f"  {line}" for line in body), "}"])
+        return "\n\n".join(["HloModule random", *self.computations, entry]) + "\n"
+
+    # ------------------------------------------------------------ pieces of text
+
+    def name(self, stem: str) -> str:
+        return f"{stem}.{next(self.numbers)}"
+
+    def emit(self, scope: Scope, shape: str, rest: str, stem: str = "v") -> str:
+        """One instruction; its name."""
+        name = self.name(stem)
+        extra = ""
+        if self.shards and self.c.rarely(3) and not scope.fused and "sharding" not in rest:
+            extra = ", sharding=" + self._sharding(parse_shape(shape))
+        scope.lines.append(f"{name} = {shape} {rest}{extra}")
+        return name
+
+    def _sharding(self, shape: Shape) -> str:
+        each = [self.c.pick(("{replicated}", "{maximal device=0}")) for _ in leaves(shape)]
+        return f"{{{', '.join(each)}}}" if isinstance(shape, TupleShape) else each[0]
+
+    def _laid(self, type_: Type) -> str:
+        full = sizes(*type_)
+        if not self.layouts or not type_[1] or not self.c.rarely(3):
+            return full
+        return full + dims(self.c.permutation(len(type_[1])))
+
+    def constant(self, scope: Scope, data: np.ndarray) -> str:
+        shape = parse_shape(sizes(name_of(data), data.shape))
+        assert isinstance(shape, ArrayShape)
+        literal = Literal.from_array(shape, data).to_text()
+        return self.emit(scope, str(shape).split("{")[0], f"constant({literal})", "c")
+
+    def source(self, scope: Scope, data: np.ndarray) -> str:
+        """An array that comes from outside: a parameter of the program, or a constant."""
+        type_ = (name_of(data), data.shape)
+        if scope.inline or self.c.rarely(2) or data.size == 0:
+            name = self.constant(scope, data)
+        else:
+            name = f"p.{len(self.inputs)}"
+            self.parameters.append(f"{name} = {self._laid(type_)} parameter({len(self.inputs)})")
+            self.inputs.append(data)
+        scope.pool.append((name, type_))
+        return name
+
+    # ------------------------------------------------------------ values that fit
+
+    def fitted(self, scope: Scope, wanted: Type) -> str | None:
+        """A value of the pool, made to be of a type; None where none will do."""
+        same = [name for name, type_ in scope.pool if type_ == wanted]
+        if same and not self.c.rarely(4):
+            return self.c.pick(same[-4:])
+        if not scope.pool:
+            return None
+        name, (element, shape) = self.c.pick(scope.pool[-6:])
+        if math.prod(shape) == 0 and math.prod(wanted[1]):
+            return None
+        name = self._converted(scope, name, element, shape, wanted[0])
+        return self._resized(scope, name, wanted[0], shape, wanted[1])
+
+    def _converted(
+        self, scope: Scope, name: str, old: str, shape: tuple[int, ...], new: str
+    ) -> str:
+        if old == new:
+            return name
+        source, target = PRIMITIVE_TYPES[old], PRIMITIVE_TYPES[new]
+        if source.is_complex and not target.is_complex:
+            old = source.real.name
+            name = self.emit(scope, sizes(old, shape), f"real({name})")
+        if new == "pred":
+            one = self._scalar(scope, old, 1)
+            ones = self.emit(scope, sizes(old, shape), f"broadcast({one}), dimensions={{}}")
+            return self.emit(scope, sizes(new, shape), f"compare({name}, {ones}), direction=NE")
+        return self.emit(scope, sizes(new, shape), f"convert({name})") if old != new else name
+
+    def _resized(
+        self, scope: Scope, name: str, element: str, old: tuple[int, ...], new: tuple[int, ...]
+    ) -> str:
+        have, need = math.prod(old), math.prod(new)
+        if old == new:
+            return name
+        if not old and need and self.c.rarely(2):
+            return self.emit(scope, sizes(element, new), f"broadcast({name}), dimensions={{}}")
+        if sorted(old) == sorted(new) and len(set(old)) == len(old):
+            order = [old.index(size) for size in new]
+            return self.emit(
+                scope, sizes(element, new), f"transpose({name}), dimensions={dims(order)}"
+            )
+        if have != need:
+            name = self.emit(scope, sizes(element, (have,)), f"reshape({name})")
+            if have > need:
+                at = self.c.integer(0, have - need)
+                name = self.emit(
+                    scope, sizes(element, (need,)), f"slice({name}), slice={{[{at}:{at + need}]}}"
+                )
+            else:
+                one = self._scalar(scope, element, 1)
+                name = self.emit(
+                    scope, sizes(element, (need,)), f"pad({name}, {one}), padding=0_{need - have}"
+                )
+        if new == (need,) and have != need:
+            return name
+        return self.emit(scope, sizes(element, new), f"reshape({name})")
+
+    def _scalar(self, scope: Scope, element: str, value: int) -> str:
+        return self.constant(scope, np.array(value).astype(PRIMITIVE_TYPES[element].dtype))
+
+    # ------------------------------------------------------------ steps
+
+    def _steps(self, scope: Scope, count: int) -> None:
+        for _ in range(count):
+            self._step(scope)
+
+    def _step(self, scope: Scope) -> None:
+        composite: list[Callable[[Scope], None]] = [self.fusion]
+        if not scope.fused:
+            composite += [
+                *(self.call, self.call, self.asynchronous, self.asynchronous),
+                *(self.loop, self.branches, self.bounded, self.nested_tuple),
+            ]
+        if scope.depth and self.c.rarely(3):
+            self.c.pick(composite)(scope)
+        elif not scope.fused and self.c.rarely(8):
+            self.c.pick((self.bounded, self.nested_tuple))(scope)
+        else:
+            self.instruction(scope)
+
+    def instruction(self, scope: Scope) -> None:
+        """One instruction of any opcode."""
+        case: Case | None = None
+        while case is None:
+            opcode = self.c.pick(_FUSED if scope.fused else _PLAIN)
+            case = GENERATORS[opcode](self.c, opcode)
+            shape = parse_shape(case.shape)
+            parts = shape.elements if isinstance(shape, TupleShape) else (shape,)
+            arrays = [p for p in parts if isinstance(p, ArrayShape)]
+            if len(arrays) < len(parts) or any(math.prod(a.dimensions) > MAX_ELEMENTS for a in arrays):
+                case = None
+            elif not _has_meaning(opcode, case):
+                case = None
+        prefix = self.name("x") + "."
+        text = "\n".join([*case.before, f"@root = {case.line}"])
+        for number in reversed(range(len(case.inputs))):
+            text = text.replace(f"@p{number}", self._operand(scope, opcode, case.inputs[number]))
+        if case.computations:
+            thread = f'}}, execution_thread="{scope.thread}"\n'
+            inner = case.computations.replace("@", prefix)
+            self.computations.append(inner.replace("}\n", thread) if scope.thread else inner.rstrip())
+        *before, root = text.replace("@", prefix).split("\n")
+        scope.lines += before
+        root = self.emit(scope, case.shape, root.split(" = ", 1)[1][len(case.shape) + 1 :])
+        self.take(scope, root, shape)
+
+    def _operand(self, scope: Scope, opcode: str, data: np.ndarray) -> str:
+        if opcode not in _OWN_INPUTS and not self.c.rarely(4):
+            fit = self.fitted(scope, (name_of(data), data.shape))
+            if fit is not None:
+                return fit
+        if opcode in _OWN_INPUTS and not scope.inline and self.c.rarely(2):
+            return self.constant(scope, data)
+        return self.source(scope, data)
+
+    def take(self, scope: Scope, name: str, shape: Shape) -> None:
+        """Puts the arrays of a value into the pool."""
+        if isinstance(shape, TupleShape):
+            for index, part in enumerate(shape.elements):
+                if scope.fused or not self.c.rarely(5):
+                    element = self.emit(
+                        scope, str(part), f"get-tuple-element({name}), index={index}"
+                    )
+                    self.take(scope, element, part)
+        elif isinstance(shape, ArrayShape):
+            scope.pool.append((name, (shape.element_type.name, shape.dimensions)))
+
+    # ------------------------------------------------------------ computations
+
+    def _some(self, scope: Scope, most: int) -> list[tuple[str, Type]]:
+        while not scope.pool:
+            self.source(scope, self.c.small("f32", (3,)))
+        return [self.c.pick(scope.pool[-6:]) for _ in range(self.c.integer(1, most))]
+
+    def _inner(self, scope: Scope, types: Sequence[Type], **changes: Any) -> Scope:
+        inner = Scope(max(scope.depth - 1, 0), scope.fused, True, scope.thread)
+        for key, value in changes.items():
+            setattr(inner, key, value)
+        for number, type_ in enumerate(types):
+            name = self.emit(inner, sizes(*type_), f"parameter({number})", "a")
+            inner.pool.append((name, type_))
+        return inner
+
+    def _close(self, scope: Scope, root: str, stem: str = "f") -> str:
+        """Ends a computation whose root is the line `shape opcode(…)`."""
+        name = self.name(stem)
+        lines = [f"  {line}" for line in [*scope.lines, f"ROOT {self.name('r')} = {root}"]]
+        thread = f', execution_thread="{scope.thread}"' if scope.thread else ""
+        self.computations.append("\n".join([f"{name} {{", *lines, f"}}{thread}"]))
+        return name
+
+    def _results(self, scope: Scope, most: int = 3) -> tuple[str, tuple[Type, ...]]:
+        """The line of a root, and what it gives: one array or a tuple."""
+        chosen = [self.c.pick(scope.pool[-5:]) for _ in range(self.c.integer(1, most))]
+        if scope.fused:  # where nothing may be dead
+            text = "\n".join(line.split(" = ", 1)[1] for line in scope.lines) + " "
+            unread = [(n, t) for n, t in scope.pool if not re.search(rf"{re.escape(n)}(?![\w.])", text)]
+            chosen = unread or chosen
+        types = tuple(type_ for _, type_ in chosen)
+        if len(chosen) == 1:
+            opcode = "negate" if types[0][0] in ("f32", "s32") else "copy"
+            return f"{sizes(*types[0])} {opcode}({chosen[0][0]})", types
+        return f"{_tuple(types)} tuple({', '.join(n for n, _ in chosen)})", types
+
+    def _function(self, scope: Scope, types: Sequence[Type], **changes: Any) -> Function:
+        inner = self._inner(scope, types, **changes)
+        self._steps(inner, self.c.integer(1, 3))
+        root, results = self._results(inner)
+        return Function(self._close(inner, root), tuple(types), results, inner.thread)
+
+    def fusion(self, scope: Scope) -> None:
+        """A fusion of any instructions."""
+        chosen = self._some(scope, 3)
+        made = self._function(scope, [t for _, t in chosen], fused=True)
+        kind = self.c.pick(("kLoop", "kInput", "kOutput", "kCustom"))
+        names = ", ".join(n for n, _ in chosen)
+        shape = _result(made.results)
+        name = self.emit(scope, shape, f"fusion({names}), kind={kind}, calls={made.name}")
+        self.take(scope, name, parse_shape(shape))
+
+    def call(self, scope: Scope) -> None:
+        """A call; some functions are called several times."""
+        known = [f for f in self.functions if f.thread == scope.thread]
+        if known and not self.c.rarely(3):
+            function = self.c.pick(known)
+        else:
+            function = self._function(scope, [t for _, t in self._some(scope, 3)])
+            self.functions.append(function)
+        for _ in range(self.c.integer(1, 2)):
+            operands = self._arguments(scope, function.types)
+            shape = _result(function.results)
+            name = self.emit(scope, shape, f"call({operands}), to_apply={function.name}")
+            self.take(scope, name, parse_shape(shape))
+
+    def _arguments(self, scope: Scope, types: Sequence[Type]) -> str:
+        names = []
+        for type_ in types:
+            fit = self.fitted(scope, type_)
+            names.append(fit or self.source(scope, self.c.small(*type_)))
+        return ", ".join(names)
+
+    def asynchronous(self, scope: Scope) -> None:
+        """Start, updates and end of a computation, in a thread of its own or not."""
+        thread = scope.thread or self.c.pick(("", "", "parallel", "other"))
+        chosen = self._some(scope, 2)
+        types = [t for _, t in chosen]
+        made = self._function(scope, types, thread=thread)
+        operands = ", ".join(n for n, _ in chosen)
+        result = _result(made.results)
+        shape = f"({_tuple(types)}, {result}, s32[])"
+        extra = f', async_execution_thread="{thread}"' if thread else ""
+        last = self.name("s")
+        scope.lines.append(
+            f"{last} = {shape} async-start({operands}){extra}, calls={made.name}"
+        )
+        for _ in range(self.c.integer(0, 2)):
+            following = self.name("u")
+            scope.lines.append(f"{following} = {shape} async-update({last})")
+            last = following
+        if self.c.rarely(2):
+            self.instruction(scope)
+        name = self.emit(scope, result, f"async-done({last})")
+        self.take(scope, name, parse_shape(result))
+
+    def loop(self, scope: Scope) -> None:
+        """A counted loop over some arrays."""
+        chosen = self._some(scope, 3)
+        types = [t for _, t in chosen]
+        state = _tuple([("s32", ()), *types])
+        inner = self._inner(scope, ())
+        inner.lines.append(f"s = {state} parameter(0)")
+        inner.lines.append("i = s32[] get-tuple-element(s), index=0")
+        stem = self.name("b")
+        for number, type_ in enumerate(types):
+            text = f"get-tuple-element(s), index={number + 1}"
+            inner.pool.append((self.emit(inner, sizes(*type_), text), type_))
+        given = list(inner.pool)
+        inner.pool.append(("i", ("s32", ())))
+        inner.lines += [f"{stem}.one = s32[] constant(1)", f"{stem}.n = s32[] add(i, {stem}.one)"]
+        self._steps(inner, self.c.integer(1, 3))
+        following = [
+            name if self.c.rarely(5) else self.fitted(inner, t) or name for name, t in given
+        ]
+        names = ", ".join([f"{stem}.n", *following])
+        inner.lines = [_own(line, stem) for line in inner.lines]
+        body = self._close(inner, _own(f"{state} tuple({names})", stem), "body")
+        test = Scope(0, inline=True, thread=scope.thread)
+        limit = self.c.integer(0, 4)
+        test.lines = [
+            f"{stem}.t = {state} parameter(0)",
+            f"{stem}.j = s32[] get-tuple-element({stem}.t), index=0",
+            f"{stem}.m = s32[] constant({limit})",
+        ]
+        condition = self._close(test, f"pred[] compare({stem}.j, {stem}.m), direction=LT", "cond")
+        start = self.emit(scope, "s32[]", f"constant({self.c.integer(-1, 2)})", "c")
+        names = ", ".join([start, *(n for n, _ in chosen)])
+        first = self.emit(scope, state, f"tuple({names})")
+        name = self.emit(scope, state, f"while({first}), condition={condition}, body={body}")
+        self.take(scope, name, parse_shape(state))
+
+    def branches(self, scope: Scope) -> None:
+        """A choice between computations of one result."""
+        count = self.c.integer(1, 3)
+        results: tuple[Type, ...] = tuple(t for _, t in self._some(scope, 2))
+        names: list[str] = []
+        operands: list[str] = []
+        for _ in range(count):
+            chosen = self._some(scope, 2)
+            types = [t for _, t in chosen]
+            inner = self._inner(scope, ())
+            shape = _tuple(types)
+            whole = self.emit(inner, shape, "parameter(0)", "a")
+            for number, type_ in enumerate(types):
+                text = f"get-tuple-element({whole}), index={number}"
+                inner.pool.append((self.emit(inner, sizes(*type_), text), type_))
+            self._steps(inner, self.c.integer(0, 2))
+            fits = [self.fitted(inner, t) or self.source(inner, self.c.small(*t)) for t in results]
+            names.append(self._close(inner, f"{_tuple(results)} tuple({', '.join(fits)})", "br"))
+            operands.append(self.emit(scope, shape, f"tuple({', '.join(n for n, _ in chosen)})"))
+        which = self.fitted(scope, ("s32", ())) or self.emit(scope, "s32[]", "constant(1)", "c")
+        shape = _tuple(results)
+        text = f"conditional({which}, {', '.join(operands)}), branch_computations={{{', '.join(names)}}}"
+        self.take(scope, self.emit(scope, shape, text), parse_shape(shape))
+
+    def nested_tuple(self, scope: Scope) -> None:
+        """Tuples in tuples, behind a barrier or not."""
+        parts = self._some(scope, 3)
+        inner = _tuple([t for _, t in parts])
+        first = self.emit(scope, inner, f"tuple({', '.join(n for n, _ in parts)})")
+        other, type_ = self._some(scope, 1)[0]
+        shape = f"({inner}, {sizes(*type_)})"
+        whole = self.emit(scope, shape, f"tuple({first}, {other})")
+        if self.c.rarely(2):
+            whole = self.emit(scope, shape, f"opt-barrier({whole})")
+        self.take(scope, whole, parse_shape(shape))
+
+    # ------------------------------------------------------------ dynamic sizes
+
+    def bounded(self, scope: Scope) -> None:
+        """Arrays of dynamic sizes: set, computed with, moved, and folded or padded at the end."""
+        c = self.c
+        chosen = [(n, t) for n, t in scope.pool[-8:] if t[0] in ("f32", "s32") and len(t[1])]
+        if not chosen or scope.thread:
+            self.instruction(scope)
+            return
+        name, (element, shape) = c.pick(chosen)
+        bounds: list[bool] = [False] * len(shape)
+
+        def full() -> str:
+            parts = (f"<={s}" if d else str(s) for s, d in zip(shape, bounds, strict=True))
+            return f"{element}[{','.join(parts)}]"
+
+        for _ in range(c.integer(1, 5)):
+            dim = c.integer(0, len(shape) - 1)
+            kind = c.integer(0, 6) if any(bounds) else 0
+            if kind == 6 and any(b for d, b in enumerate(bounds) if d != dim):
+                kind = 1
+            if kind == 0:
+                size = self._scalar(scope, "s32", c.integer(0, shape[dim]))
+                if c.rarely(2):
+                    size = self.source(scope, np.array(c.integer(0, shape[dim]), np.int32))
+                bounds[dim] = True
+                name = self.emit(
+                    scope, full(), f"set-dimension-size({name}, {size}), dimensions={{{dim}}}"
+                )
+            elif kind == 1:
+                name = self.emit(scope, full(), f"{c.pick(('negate', 'abs', 'copy'))}({name})")
+            elif kind == 2:
+                name = self.emit(scope, full(), f"{c.pick(('add', 'multiply'))}({name}, {name})")
+            elif kind == 3:
+                order = c.permutation(len(shape))
+                shape = tuple(shape[d] for d in order)
+                bounds = [bounds[d] for d in order]
+                name = self.emit(scope, full(), f"transpose({name}), dimensions={dims(order)}")
+            elif kind == 4:
+                name = self.emit(scope, full(), f"reverse({name}), dimensions={{{dim}}}")
+            elif kind == 5:
+                size = self.emit(
+                    scope, "s32[]", f"get-dimension-size({name}), dimensions={{{dim}}}"
+                )
+                scope.pool.append((size, ("s32", ())))
+            else:
+                other = [c.integer(1, 3) if d == dim else s for d, s in enumerate(shape)]
+                extra = self.source(scope, c.small(element, other))
+                shape = tuple(s + o if d == dim else s for d, (s, o) in enumerate(zip(shape, other, strict=True)))
+                name = self.emit(scope, full(), f"concatenate({name}, {extra}), dimensions={{{dim}}}")
+        kept = [d for d in range(len(shape)) if not bounds[d]]
+        folded = [d for d in range(len(shape)) if bounds[d]]
+        if not folded:
+            return
+        add = self.name("plus")
+        self.computations.append(
+            f"{add} {{\n  {add}.a = {element}[] parameter(0)\n  {add}.b = {element}[] parameter(1)\n"
+            f"  ROOT {add}.c = {element}[] {c.pick(('add', 'maximum'))}({add}.a, {add}.b)\n}}"
+        )
+        result = tuple(shape[d] for d in kept)
+        zero = self._scalar(scope, element, c.integer(0, 2))
+        text = f"reduce({name}, {zero}), dimensions={dims(folded)}, to_apply={add}"
+        scope.pool.append((self.emit(scope, sizes(element, result), text), (element, result)))
+
+
+def _has_meaning(opcode: str, case: Case) -> bool:
+    """Whether the opcode computes with the element type: the verifier takes more."""
+    if not case.inputs:
+        return True
+    type_ = PRIMITIVE_TYPES[name_of(case.inputs[0])]
+    if opcode.startswith("shift-") or opcode == "mulhi":
+        return type_.is_integer
+    return not (opcode == "remainder" and type_.is_complex)
+
+
+def _own(line: str, stem: str) -> str:
+    """A line of a loop's body, in which `s` and `i` are the state and the counter."""
+    return re.sub(r"(?<![\w.%\[])([si])(?=[,) ])(?! constant)", rf"{stem}.\1", line)
+
+
+def _tuple(types: Sequence[Type]) -> str:
+    return f"({', '.join(sizes(*t) for t in types)})"
+
+
+def _result(types: Sequence[Type]) -> str:
+    return sizes(*types[0]) if len(types) == 1 else _tuple(types)

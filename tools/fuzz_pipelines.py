@@ -1,0 +1,410 @@
+#!/usr/bin/env python3
+"""Runs passes and pipelines on random modules: what they leave verifies and computes the same.
+
+    tools/fuzz_pipelines.py --cases 20000 --seed 1 --processes 2
+    tools/fuzz_pipelines.py --seed 1 --only 17               # one case: its module, its pipeline, what went wrong
+
+A case is a module of `test/strategies/modules.py` and one pass, a few, or the pipeline of a platform; it follows
+from the seed and its number. The interpreter runs the module before and after on the same inputs. Passes that are
+exact keep every bit. The others may round otherwise: a result may move as far as it does when every inexact number
+of the run moves by a few units in the last place, and a margin. Failures are grouped by the pass that made them and
+by their cause.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import random
+import sys
+import traceback
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "test")]
+
+from xdsl.dialects.builtin import ModuleOp  # noqa: E402
+from xdsl.passes import ModulePass  # noqa: E402
+
+from mlirhlo.analysis.verifier import verify_module  # noqa: E402
+from mlirhlo.diagnostics import HloError  # noqa: E402
+from mlirhlo.formats.hlo_text import PrintOptions, parse_module, print_module  # noqa: E402
+from mlirhlo.interp import run_module  # noqa: E402
+from mlirhlo.rewrites.cloning import clone_module  # noqa: E402
+from mlirhlo.rewrites.passes import HloPass  # noqa: E402
+from mlirhlo.rewrites.pipeline import PipelinePass, parse_pipeline, run_pipeline  # noqa: E402
+from mlirhlo.rewrites.pipelines import pipelines_of  # noqa: E402
+from mlirhlo.rewrites.registry import list_passes  # noqa: E402
+
+PLATFORMS = ("cpu", "gpu", "tpu")
+VARIANTS = (
+    *("algsimp{is-layout-sensitive=true}", "algsimp{executing-on-cpu=true}"),
+    *("computation-deduplicator{mark-fusion-duplications=true}", "constant_folding{aggressive=true}"),
+    *("cse{is-layout-sensitive=true}", "fusion{moves=true}", "priority-fusion{moves=true}"),
+    *("bfloat16-propagation{dots=true}", "call-inliner{single-call-site=true}"),
+    *("layout-assignment{target=cpu}", "layout-assignment{target=tpu}"),
+    *("while-loop-unroller{rounds=2}", "fusion{multi-output=true}"),
+)
+"""Passes with options that make others of them."""
+OTHER_TYPES = frozenset({"element-type-converter", "despecializer"})
+"""Passes that compute in other element types on purpose."""
+LONG = PrintOptions(large_constants=True)
+NOISE_RUNS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A module and what is run on it."""
+
+    text: str
+    inputs: Sequence[Any]
+    pipeline: str
+    """Passes with commas, or a platform."""
+
+    @property
+    def passes(self) -> Sequence[ModulePass]:
+        """What is run."""
+        if self.pipeline in PLATFORMS:
+            return pipelines_of(self.pipeline)
+        return parse_pipeline(self.pipeline)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What went wrong, and where."""
+
+    culprit: str
+    """The pass that made it."""
+    cause: str
+    """One line, the same for all failures of a kind."""
+    detail: str = ""
+
+
+@cache
+def pass_names() -> tuple[str, ...]:
+    """Passes from HLO to HLO that keep what is computed, and variants of them."""
+    known = list_passes(loaded=False)
+    names = [
+        name
+        for name, info in known.items()
+        if name not in OTHER_TYPES and issubclass(info.factory(), HloPass)
+    ]
+    return (*names, *VARIANTS)
+
+
+def make_case(seed: int, number: int) -> Case:
+    """Case `number` of a seed."""
+    from strategies.modules import Module
+
+    choose = random.Random(f"{seed}:{number}")
+    ways = choose.choices(("one", "several", *PLATFORMS), (6, 4, 3, 3, 3))
+    pipeline = ways[0]
+    if pipeline == "one":
+        pipeline = choose.choice(pass_names())
+    elif pipeline == "several":
+        pipeline = ",".join(choose.choices(pass_names(), k=choose.randint(2, 6)))
+    special = pipeline not in PLATFORMS and is_exact(parse_pipeline(pipeline))
+    module = Module(f"{seed}:{number}", special=special, steps=choose.choice((3, 10, 20)))
+    return Case(module.text, module.inputs, pipeline)
+
+
+def is_exact(passes: Iterable[ModulePass]) -> bool:
+    """Whether every bit stays."""
+    return all(
+        is_exact(p.passes) if isinstance(p, PipelinePass) else getattr(p, "exact", True)
+        for p in passes
+    )
+
+
+# ---------------------------------------------------------------- judging
+
+
+def judge(case: Case) -> Failure | None:
+    """What is wrong with the pipeline on the module; None if nothing is.
+
+    Raises `HloError` for a module that does not run, and `ValueError` for one that does not verify.
+    """
+    module = parse_module(case.text, "case.hlo")
+    if wrong := verify_module(module):
+        raise ValueError(f"the module does not verify: {wrong[0]}")
+    reference = Reference(module, case.inputs)
+    changed = clone_module(module)
+    failure = _attempt(changed, case.passes, reference)
+    return failure and _by_pass(clone_module(module), case.passes, reference, failure)
+
+
+def _attempt(
+    module: ModuleOp, passes: Sequence[ModulePass], reference: Reference
+) -> Failure | None:
+    try:
+        run_pipeline(module, passes)
+    except Exception as problem:  # noqa: BLE001  # the point of the tool
+        return Failure("", _cause(problem), traceback.format_exc())
+    return _checked(module, reference, is_exact(passes))
+
+
+def _checked(module: ModuleOp, reference: Reference, exact: bool) -> Failure | None:
+    """What is wrong with a module that passes have left."""
+    try:
+        if wrong := verify_module(module):
+            return Failure("", f"verifier: {wrong[0].code} {_constraint(str(wrong[0]))}", str(wrong[0]))
+        printed = print_module(module, LONG)
+        again = parse_module(printed, "printed.hlo")
+        if print_module(again, LONG) != printed:
+            return Failure("", "the print is not read as itself")
+        results = run_module(module, reference.inputs, check=True)
+    except Exception as problem:  # noqa: BLE001
+        return Failure("", f"afterwards: {_cause(problem)}", traceback.format_exc())
+    difference = reference.difference(results, exact)
+    return Failure("", "values differ", difference) if difference else None
+
+
+class _Watch:
+    """Looks at the module after each pass, and remembers the first failure."""
+
+    def __init__(self, reference: Reference) -> None:
+        self.reference, self.failure, self.exact = reference, None, True
+        self.running: list[str] = []
+
+    def started(self, pipeline: str, passes: Sequence[ModulePass], module: ModuleOp) -> None:
+        """Nothing to do."""
+
+    def before(self, pass_: ModulePass, module: ModuleOp) -> None:
+        """Remembers which pass runs."""
+        self.running.append(pass_.name)
+
+    def after(self, pass_: ModulePass, module: ModuleOp, changed: bool, seconds: float) -> None:
+        """Checks what an innermost pass has left."""
+        self.running.pop()
+        if isinstance(pass_, PipelinePass) or self.failure is not None or not changed:
+            return
+        self.exact = self.exact and is_exact([pass_])
+        failure = _checked(module, self.reference, self.exact)
+        if failure is not None:
+            self.failure = Failure(pass_.name, failure.cause, failure.detail)
+
+
+def _by_pass(
+    module: ModuleOp, passes: Sequence[ModulePass], reference: Reference, failure: Failure
+) -> Failure:
+    """The failure of the first pass that left something wrong."""
+    watch = _Watch(reference)
+    try:
+        run_pipeline(module, passes, (watch,))
+    except Exception as problem:  # noqa: BLE001
+        if watch.failure is None:
+            return Failure(watch.running[-1], _cause(problem), traceback.format_exc())
+    return watch.failure or Failure("all together", failure.cause, failure.detail)
+
+
+def _constraint(message: str) -> str:
+    """`[add_c3]` of a diagnostic."""
+    first = message.split("\n", 1)[0]
+    return first[first.rfind("[") :] if first.endswith("]") else first.split(": ", 1)[-1]
+
+
+def _cause(problem: BaseException) -> str:
+    """An exception without what varies from case to case."""
+    last = traceback.extract_tb(problem.__traceback__)[-1]
+    code = f" {problem.code}" if isinstance(problem, HloError) else ""
+    return f"{type(problem).__name__}{code} at {Path(last.filename).name}:{last.lineno} in {last.name}"
+
+
+# ---------------------------------------------------------------- values
+
+
+class Reference:
+    """What a module computes before passes, and how far each result may move."""
+
+    def __init__(self, module: ModuleOp, inputs: Sequence[Any]) -> None:
+        self.module, self.inputs = module, inputs
+        self.results: list[np.ndarray] = [
+            np.asarray(r) for r in run_module(module, self.inputs, check=True)
+        ]
+
+    def difference(self, got: Sequence[Any], exact: bool) -> str:
+        """How results differ; empty if they do not."""
+        arrays = [np.asarray(g) for g in got]
+        if [(a.dtype, a.shape) for a in arrays] != [(a.dtype, a.shape) for a in self.results]:
+            return "other shapes"
+        wrong = [k for k, a in enumerate(self.results) if not same(a, arrays[k])]
+        if wrong and not exact:
+            bounds = self._bounds()
+            wrong = [k for k in wrong if not within(self.results[k], arrays[k], bounds[k])]
+        return "\n".join(
+            f"result {k}: {self.results[k].tolist()} before,\n          {arrays[k].tolist()} after"
+            for k in wrong
+        )
+
+    def _bounds(self) -> list[np.ndarray]:
+        """How far results move when inexact numbers do, and whether they do at all where they are integers."""
+        noisy = [
+            run_module(clone_module(self.module), self.inputs, hook=Noise(run).hook)
+            for run in range(NOISE_RUNS)
+        ]
+        bounds: list[np.ndarray] = []
+        for number, result in enumerate(self.results):
+            moved = [np.asarray(run[number]) for run in noisy]
+            if any(m.shape != result.shape for m in moved):
+                bounds.append(np.full(result.shape, np.inf))
+                continue
+            bounds.append(_distance(result, moved))
+        return bounds
+
+
+def _distance(result: np.ndarray, moved: Sequence[np.ndarray]) -> np.ndarray:
+    if result.dtype.kind in "iub" or "int" in result.dtype.name:
+        changes = any(not same(result, m) for m in moved)
+        return np.full(result.shape, np.inf if changes else 0.0)
+    wide = _wide(result)
+    with np.errstate(all="ignore"):
+        far = [np.where(_equal(wide, _wide(m)), 0.0, np.abs(wide - _wide(m))) for m in moved]
+    furthest = np.max([np.where(np.isnan(f), np.inf, f) for f in far], axis=0)
+    # What one element moves by says something of its neighbours.
+    return np.maximum(furthest, np.max(furthest, initial=0.0, where=np.isfinite(furthest)))
+
+
+class Noise:
+    """A hook that moves every inexact number of a run by some units in the last place."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = np.random.default_rng(seed)
+
+    def hook(self, op: Any, _: Sequence[Any], value: Any) -> None:
+        """Moves the numbers of one result, in place."""
+        if op.opcode.name not in ("parameter", "constant"):
+            self._move(value)
+
+    def _move(self, value: Any) -> None:
+        if isinstance(value, tuple):
+            for part in value:
+                self._move(part)
+            return
+        data = getattr(value, "data", value) if not isinstance(value, np.ndarray) else value
+        if not isinstance(data, np.ndarray) or not data.flags.writeable:
+            return
+        for part in (data.real, data.imag) if data.dtype.kind == "c" else (data,):
+            digits = _digits(part.dtype)
+            if not digits:
+                continue
+            wide = part.astype(np.float64)
+            scaled = np.abs(wide) * 16
+            with np.errstate(all="ignore"):
+                inexact = np.isfinite(wide) & ((scaled != np.rint(scaled)) | (scaled > 2**digits))
+                factor = 1 + self.random.uniform(-3, 3, wide.shape) * 2.0**-digits
+                part[...] = np.where(inexact, wide * factor, wide).astype(part.dtype)
+
+
+@cache
+def _digits(dtype: np.dtype[Any]) -> int:
+    """Bits of a float's fraction; 0 for other types."""
+    import ml_dtypes
+
+    try:
+        return int(ml_dtypes.finfo(dtype).nmant)
+    except ValueError:
+        return 0
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def _equal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return (a == b) | (np.isnan(a) & np.isnan(b))
+
+
+def same(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether all bits are the same, but for those of NaNs."""
+    if a.tobytes() == b.tobytes():
+        return True
+    if a.dtype.kind in "iub" or not bool(_equal(_wide(a), _wide(b)).all()):
+        return False
+    zeros = _wide(a) == 0
+    signs = [
+        [np.signbit(part) for part in (_wide(x).real, _wide(x).imag)] for x in (a, b)
+    ]
+    return all(bool((p == q)[zeros].all()) for p, q in zip(*signs, strict=True))
+
+
+def within(a: np.ndarray, b: np.ndarray, bound: np.ndarray) -> bool:
+    """Whether `b` is as near to `a` as rounding otherwise explains; not the sign of zeros."""
+    x, y = _wide(a), _wide(b)
+    digits = _digits(a.real.dtype) or 60
+    with np.errstate(all="ignore"):
+        scale = np.abs(x[np.isfinite(x)]).max(initial=1.0)
+        # XLA's rules take sums and products that overflow to be apart from infinity.
+        margin = 16 * bound + 2.0**-digits * (8 * np.abs(x) + 4 * scale if digits < 60 else 0)
+        near = _equal(x, y) | (np.abs(x - y) <= margin) | ~np.isfinite(x) & (bound == np.inf)
+    return bool(near.all())
+
+
+# ---------------------------------------------------------------- the tool
+
+
+def outcome(seed: int, number: int) -> tuple[int, Case, Failure | str | None]:
+    """A case and its failure, or why its module cannot be used."""
+    case = make_case(seed, number)
+    try:
+        return number, case, judge(case)
+    except (HloError, ValueError) as problem:
+        return number, case, str(problem)
+
+
+def outcomes(
+    seed: int, numbers: Sequence[int], processes: int
+) -> Iterator[tuple[int, Case, Failure | str | None]]:
+    """Outcomes of cases, in any order."""
+    work = partial(outcome, seed)
+    if processes == 1:
+        yield from map(work, numbers)
+        return
+    with multiprocessing.get_context("fork").Pool(processes, maxtasksperchild=500) as pool:
+        yield from pool.imap_unordered(work, numbers, 8)
+
+
+def main() -> int:
+    """Exit 1 when a case fails."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--only", type=int, metavar="N", help="one case, printed whole")
+    options = parser.parse_args()
+    if options.only is not None:
+        _, case, result = outcome(options.seed, options.only)
+        print(case.text)
+        print(f"passes: {case.pipeline}")
+        print(f"{result.culprit}: {result.cause}\n{result.detail}" if isinstance(result, Failure) else result)
+        return 1 if isinstance(result, Failure) else 0
+    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
+    counts: Counter[str] = Counter()
+    numbers = range(options.first, options.first + options.cases)
+    for number, case, result in outcomes(options.seed, numbers, options.processes):
+        if isinstance(result, Failure):
+            groups[result.culprit, result.cause].append(number)
+            counts["failed"] += 1
+        else:
+            kind = case.pipeline if case.pipeline in PLATFORMS else "passes"
+            counts["unusable" if isinstance(result, str) else kind] += 1
+    for (culprit, cause), found in sorted(groups.items(), key=lambda item: -len(item[1])):
+        print(f"{len(found):5}  {culprit}: {cause}; cases {sorted(found)[:6]}")
+    equal = sum(counts[kind] for kind in ("passes", *PLATFORMS))
+    split = ", ".join(f"{counts[kind]} {kind}" for kind in ("passes", *PLATFORMS))
+    print(
+        f"seed {options.seed}, cases {numbers.start} to {numbers.stop - 1}: {equal} verify and are equal "
+        f"({split}), {counts['failed']} fail, {counts['unusable']} are of no use"
+    )
+    return 1 if counts["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

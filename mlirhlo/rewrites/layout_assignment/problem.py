@@ -158,7 +158,7 @@ class Problem:
         if type(shape) is ArrayShape and loop is None and name not in FORWARDS:
             self._unknowns[op, ()] = _Unknown((op, ()), shape.byte_size)  # as most are
             return
-        one: _Unknown | None = None
+        one: dict[int, _Unknown] = {}
         for index, part in leaves(shape):
             if not isinstance(part, ArrayShape):
                 continue
@@ -173,10 +173,10 @@ class Problem:
                 known = (loop, index)
             if known is not None:
                 self._unknowns[op, index] = self._unknowns[known]
-            elif one is not None and has_one_layout(op):
-                self._unknowns[op, index] = one
+            elif part.rank in one and has_one_layout(op):
+                self._unknowns[op, index] = one[part.rank]
             else:
-                one = self._unknowns[op, index] = _Unknown((op, index), part.byte_size)
+                self._unknowns[op, index] = one[part.rank] = _Unknown((op, index), part.byte_size)
 
     def _relate(
         self,

@@ -67,7 +67,7 @@ _KEEPING = frozenset(
 """Opcodes, beside the element-wise ones, whose operands and results of one rank are laid out alike."""
 
 _ONE_LAYOUT = frozenset({"reduce", "reduce-window", "scan", "scatter", "sort"})
-"""Of opcodes with several results, those that have one layout for all."""
+"""Of opcodes with several results, those whose results of one rank have one layout."""
 
 _LIBRARY = frozenset(
     {
@@ -144,7 +144,7 @@ def relations(op: Instruction, *, row_major_libraries: bool) -> Iterator[Relatio
 
 
 def has_one_layout(op: Instruction) -> bool:
-    """Whether all results of `op` are laid out alike."""
+    """Whether the results of one rank of `op` are laid out alike."""
     return op.opcode.name in _ONE_LAYOUT
 
 
@@ -237,17 +237,12 @@ def _keeping(op: Instruction) -> Iterator[Tie]:
             if isinstance(shape, ArrayShape) and shape.rank == rank:
                 yield Tie(number, ())
         return
-    results = [(index, part) for index, part in leaves(result) if _rank(part) > 1]
-    if not results:
-        return
+    together = has_one_layout(op)
     for number, shape in enumerate(op.input_shapes):
-        if not isinstance(shape, ArrayShape):
-            continue
-        index, part = results[0]
-        if len(results) > 1 and not has_one_layout(op) and number < len(results):
-            index, part = results[number]
-        if shape.rank == _rank(part):
-            yield Tie(number, index)
+        for index, part in leaves(result):
+            if _rank(shape) == _rank(part) > 1 and (together or index == (number,)):
+                yield Tie(number, index)
+                break
 
 
 def _rank(shape: Shape) -> int:

@@ -301,7 +301,8 @@ class _Settled:
             case _ if op.opcode.name in FORWARDS:
                 yield _operand(op, 0, index)
             case _ if index and has_one_layout(op):
-                yield from ((op, at) for at, _ in leaves(op.shape) if at != index)
+                rank = _rank(op, index)
+                yield from ((op, at) for at, _ in leaves(op.shape) if _rank(op, at) == rank and at != index)
             case _:
                 pass
 
@@ -356,6 +357,10 @@ def _is_unlike(op: Instruction) -> bool:
 def _is_array(position: Position) -> bool:
     op, index = position
     return isinstance(subshape(op.shape, index), ArrayShape)
+
+
+def _rank(op: Instruction, index: ShapeIndex) -> int:
+    return cast(ArrayShape, subshape(op.shape, index)).rank
 
 
 def _operand(op: Instruction, number: int, index: ShapeIndex = ()) -> Position:

@@ -30,7 +30,7 @@ class Layouts:
     def laid(self, shape: tuple[int, ...]) -> str:
         """A shape in some layout."""
         order = self.random.sample(range(len(shape)), len(shape))
-        return f"{dims(shape)}{{{','.join(map(str, order))}}}"
+        return f"{dims(shape)}{{{','.join(map(str, order))}}}" if shape else dims(shape)
 
     def module(self) -> str:
         """All of it."""
@@ -63,6 +63,7 @@ class Layouts:
             self.binary,
             self.dot,
             self.unary,
+            self.scan,
         ]
         for _ in range(count):
             name = self.random.choice(sorted(pool))
@@ -135,6 +136,25 @@ class Layouts:
             shape = (pool[a][0], pool[a][0])
             text = f"dot({a}, {a}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}"
             self.add(lines, pool, shape, text)
+
+    def scan(self, lines: list[str], a: str, pool: dict[str, tuple[int, ...]]) -> None:
+        """Partial sums over one dimension, and the last of them."""
+        shape = pool[a]
+        at = self.random.randrange(len(shape))
+        part = shape[:at] + shape[at + 1 :]
+        step, start, whole = self.name(), self.name(), self.name()
+        self.computations.append(
+            f"{step} {{\n  a = {dims(part)} parameter(0)\n  b = {dims(part)} parameter(1)\n"
+            f"  c = {dims(part)} add(a, b)\n  ROOT t = ({dims(part)}, {dims(part)}) tuple(c, c)\n}}"
+        )
+        lines.append(f"  {start} = {dims(part)} broadcast(zero), dimensions={{}}")
+        lines.append(
+            f"  {whole} = ({self.laid(shape)}, {self.laid(part)}) scan({a}, {start}), "
+            f"dimensions={{{at}}}, num_carries=1, to_apply={step}"
+        )
+        for index, one in enumerate((shape, part)):
+            if one:
+                self.add(lines, pool, one, f"get-tuple-element({whole}), index={index}")
 
     def loop(self, lines: list[str], a: str, pool: dict[str, tuple[int, ...]]) -> None:
         """Three rounds over one array, which is mixed with its transpose where it is square."""

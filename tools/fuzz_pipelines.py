@@ -48,9 +48,9 @@ VARIANTS = (
     *("algsimp{is-layout-sensitive=true}", "algsimp{executing-on-cpu=true}"),
     *("computation-deduplicator{mark-fusion-duplications=true}", "constant_folding{aggressive=true}"),
     *("cse{is-layout-sensitive=true}", "fusion{moves=true}", "priority-fusion{moves=true}"),
-    *("bfloat16-propagation{dots=true}", "call-inliner{single-call-site=true}"),
     *("layout-assignment{target=cpu}", "layout-assignment{target=tpu}"),
-    *("while-loop-unroller{rounds=2}", "fusion{multi-output=true}"),
+    *("call-inliner{single-call-site=true}", "while-loop-unroller{rounds=2}"),
+    *("fusion{multi-output=true}", "gather_expander{simple-only=true}"),
 )
 """Passes with options that make others of them."""
 OTHER_TYPES = frozenset({"element-type-converter", "despecializer"})
@@ -68,13 +68,6 @@ class Case:
     pipeline: str
     """Passes with commas, or a platform."""
 
-    @property
-    def passes(self) -> Sequence[ModulePass]:
-        """What is run."""
-        if self.pipeline in PLATFORMS:
-            return pipelines_of(self.pipeline)
-        return parse_pipeline(self.pipeline)
-
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -85,6 +78,12 @@ class Failure:
     cause: str
     """One line, the same for all failures of a kind."""
     detail: str = ""
+
+
+@cache
+def passes_of(pipeline: str) -> Sequence[ModulePass]:
+    """What is run: passes with commas, or those of a platform."""
+    return pipelines_of(pipeline) if pipeline in PLATFORMS else parse_pipeline(pipeline)
 
 
 @cache
@@ -126,27 +125,22 @@ def is_exact(passes: Iterable[ModulePass]) -> bool:
 # ---------------------------------------------------------------- judging
 
 
-def judge(case: Case) -> Failure | None:
-    """What is wrong with the pipeline on the module; None if nothing is.
-
-    Raises `HloError` for a module that does not run, and `ValueError` for one that does not verify.
-    """
-    module = parse_module(case.text, "case.hlo")
-    if wrong := verify_module(module):
-        raise ValueError(f"the module does not verify: {wrong[0]}")
-    reference = Reference(module, case.inputs)
-    changed = clone_module(module)
-    failure = _attempt(changed, case.passes, reference)
-    return failure and _by_pass(clone_module(module), case.passes, reference, failure)
+def judge(text: str, inputs: Sequence[Any], pipeline: str) -> Failure | None:
+    """What is wrong with a pipeline on a module; None if nothing is. Raises as `Reference` does."""
+    return Reference(text, inputs).judge(pipeline)
 
 
 def _attempt(
     module: ModuleOp, passes: Sequence[ModulePass], reference: Reference
 ) -> Failure | None:
     try:
-        run_pipeline(module, passes)
+        says_so = run_pipeline(module, passes).changed
     except Exception as problem:  # noqa: BLE001  # the point of the tool
         return Failure("", _cause(problem), traceback.format_exc())
+    if print_module(module, LONG) == reference.text:
+        return None  # what is the same computes the same
+    if not says_so:
+        return Failure("", "changed the module and says it did not")
     return _checked(module, reference, is_exact(passes))
 
 
@@ -172,6 +166,7 @@ class _Watch:
     def __init__(self, reference: Reference) -> None:
         self.reference, self.failure, self.exact = reference, None, True
         self.running: list[str] = []
+        self.text = reference.text
 
     def started(self, pipeline: str, passes: Sequence[ModulePass], module: ModuleOp) -> None:
         """Nothing to do."""
@@ -183,7 +178,13 @@ class _Watch:
     def after(self, pass_: ModulePass, module: ModuleOp, changed: bool, seconds: float) -> None:
         """Checks what an innermost pass has left."""
         self.running.pop()
-        if isinstance(pass_, PipelinePass) or self.failure is not None or not changed:
+        if isinstance(pass_, PipelinePass) or self.failure is not None:
+            return
+        text = print_module(module, LONG)
+        if text != self.text and not changed:
+            self.failure = Failure(pass_.name, "changed the module and says it did not")
+        self.text = text
+        if not changed:
             return
         self.exact = self.exact and is_exact([pass_])
         failure = _checked(module, self.reference, self.exact)
@@ -223,11 +224,22 @@ def _cause(problem: BaseException) -> str:
 class Reference:
     """What a module computes before passes, and how far each result may move."""
 
-    def __init__(self, module: ModuleOp, inputs: Sequence[Any]) -> None:
-        self.module, self.inputs = module, inputs
+    def __init__(self, text: str, inputs: Sequence[Any]) -> None:
+        """Raises `HloError` for a module that does not run, and `ValueError` for one that does not verify."""
+        self.inputs = inputs
+        self.module = module = parse_module(text, "case.hlo")
+        if wrong := verify_module(module):
+            raise ValueError(f"the module does not verify: {wrong[0]}")
+        self.text = print_module(module, LONG)
         self.results: list[np.ndarray] = [
             np.asarray(r) for r in run_module(module, self.inputs, check=True)
         ]
+
+    def judge(self, pipeline: str) -> Failure | None:
+        """What is wrong with a pipeline on the module; None if nothing is."""
+        passes = passes_of(pipeline)
+        failure = _attempt(clone_module(self.module), passes, self)
+        return failure and _by_pass(clone_module(self.module), passes, self, failure)
 
     def difference(self, got: Sequence[Any], exact: bool) -> str:
         """How results differ; empty if they do not."""
@@ -353,7 +365,7 @@ def outcome(seed: int, number: int) -> tuple[int, Case, Failure | str | None]:
     """A case and its failure, or why its module cannot be used."""
     case = make_case(seed, number)
     try:
-        return number, case, judge(case)
+        return number, case, judge(case.text, case.inputs, case.pipeline)
     except (HloError, ValueError) as problem:
         return number, case, str(problem)
 
@@ -391,6 +403,7 @@ def main() -> int:
     for number, case, result in outcomes(options.seed, numbers, options.processes):
         if isinstance(result, Failure):
             groups[result.culprit, result.cause].append(number)
+            print(f"case {number}: {result.culprit}: {result.cause}", file=sys.stderr, flush=True)
             counts["failed"] += 1
         else:
             kind = case.pipeline if case.pipeline in PLATFORMS else "passes"

@@ -15,6 +15,7 @@ from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
 from mlirhlo.dialects.quick import replace
 from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.dce import DcePass, call_sites, callers_first
+from mlirhlo.rewrites.flatten_call_graph import unshare
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
 
@@ -62,6 +63,7 @@ class CallInlinerPass(HloPass):
                     changed = True
         if changed:
             DcePass().run(module.afresh(), trace)
+            unshare(module.afresh())
         return changed
 
     def _inlinable(self, op: CallOp, sites: Mapping[str, list[Instruction]]) -> bool:

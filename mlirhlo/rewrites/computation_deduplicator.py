@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
 from xdsl.ir import Attribute
 
 from mlirhlo.analysis.call_graph import call_graph_of
+from mlirhlo.dialects.hlo.attributes.annotations import Metadata, MetadataAttr
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import ComputationOp
+from mlirhlo.dialects.hlo.ops import AsyncStartOp, ComputationOp, FusionOp
+from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.rewrites.computations import rename_callees
 from mlirhlo.rewrites.passes import HloPass, Trace
@@ -76,25 +78,26 @@ class ComputationDeduplicatorPass(HloPass):
           =>   reduce(…), to_apply=%f   reduce(…), to_apply=%f
 
     The first one met stays, callees being met before callers; the others go. Computations of
-    fusions stay their own unless `mark_fusion_duplications` is on.
+    fusions and of asynchronous starts stay, since each has one caller.
     Source: reference of the passes, "Other simplifiers", `computation-deduplicator`.
     """
 
     name = "computation-deduplicator"
 
     mark_fusion_duplications: bool = False
-    """Merges the computations of fusions too."""
+    """Merges nothing, but names in the metadata of fusions, as `deduplicated_name`, the computation that is the
+    same as theirs."""
 
     def run(self, module: HloModule, trace: Trace) -> bool:
-        """Merges; whether any two were the same."""
+        """Merges or marks; whether any two were the same."""
         del trace
-        fused = frozenset[str]()
-        if not self.mark_fusion_duplications:
-            fused = module.known(HloModule.fused_computations)
+        fusions = module.candidates(FusionOp)
+        owners = () if self.mark_fusion_duplications else module.candidates(FusionOp, AsyncStartOp)
+        owned = {name for op in owners for name in op.called_computations}
         # Few have the opcodes of another: only those are described.
         alike: dict[Hashable, list[ComputationOp]] = {}
         for computation in module.computations:
-            if computation.is_entry is None and computation.computation_name not in fused:
+            if computation.is_entry is None and computation.computation_name not in owned:
                 opcodes = tuple(map(type, instruction_list(computation)))
                 alike.setdefault((opcodes, computation.thread), []).append(computation)
         asked = {computation for found in alike.values() if len(found) > 1 for computation in found}
@@ -112,9 +115,22 @@ class ComputationDeduplicatorPass(HloPass):
                 instead[name] = first
         if not instead:
             return False
+        if self.mark_fusion_duplications:
+            return any([_mark(op, instead) for op in fusions])
         rename_callees(module.instructions, instead)
         for computation in tuple(module.computations):
             if computation.computation_name in instead:
                 computation.detach()
                 computation.erase(safe_erase=False)
         return True
+
+
+def _mark(fusion: Instruction, instead: Mapping[str, str]) -> bool:
+    """Writes the computation that is the same into the fusion's metadata; whether there is any."""
+    (name,) = fusion.called_computations
+    if name not in instead:
+        return False
+    old = fusion.properties.get("metadata")
+    data = old.data if isinstance(old, MetadataAttr) else Metadata()
+    fusion.properties["metadata"] = MetadataAttr(replace(data, deduplicated_name=instead[name]))
+    return True

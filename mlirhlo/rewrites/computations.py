@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from mlirhlo.dialects.hlo.attributes.base import integer, symbol
 from mlirhlo.dialects.hlo.build import append, close, make
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
-from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.module import HloModule, holder
 from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops import ComputationOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
@@ -35,12 +35,12 @@ def called(op: Instruction, name: str) -> ComputationOp:
 
 
 def add_computation(op: Instruction, name: str, block: Block, root: Instruction) -> SymbolRefAttr:
-    """Puts the computation of `block` before the one of `op`, under `name` or one like it."""
+    """Puts the computation of `block` before the one of `op`, in its thread, under `name` or one like it."""
     module = module_of(op)
     free = NameUniquer(c.computation_name for c in module.computations).unique(name)
-    computation = close(free, block, root.output)
     here = op.parent_op()
     assert isinstance(here, ComputationOp)
+    computation = close(free, block, root.output, here.thread_property)
     assert here.parent is not None
     here.parent.insert_op_before(computation, here)
     return symbol(free)
@@ -62,10 +62,11 @@ def add_rerooted(op: Instruction, computation: ComputationOp, root: SSAValue) ->
 
 
 def binary_computation(op: Instruction, opcode: str, type_: PrimitiveType) -> SymbolRefAttr:
-    """A computation `opcode` of two scalars of `type_`; one that is there already if any is."""
+    """A computation `opcode` of two scalars of `type_`; one that is there already in the thread of `op` if any is."""
     module = module_of(op)
+    thread = holder(op).thread
     for computation in module.computations:
-        if _is_binary(computation, opcode, type_):
+        if computation.thread == thread and _is_binary(computation, opcode, type_):
             return symbol(computation.computation_name)
     scalar = ArrayShape(type_, ())
     block = Block()

@@ -13,6 +13,7 @@ from mlirhlo.dialects.hlo.shapes import TupleShape
 from mlirhlo.dialects.quick import insert_before, read_instead
 from mlirhlo.rewrites.cloning import clone_computation
 from mlirhlo.rewrites.computations import rename_callees
+from mlirhlo.rewrites.flatten_call_graph import unshare
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter
 from mlirhlo.rewrites.while_loops import count_calls, part, retype_parameter
@@ -62,6 +63,7 @@ class ConditionalCanonicalizerPass(HloPass):
         for op in wanted:
             _write(op, tupled)
             trace.rule_counts[self.name, "conditional_canonicalizer"] += 1
+        unshare(module.afresh())
         return True
 
 

@@ -19,6 +19,7 @@ from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.dialects.quick import read_instead
 from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.dce import DcePass
+from mlirhlo.rewrites.flatten_call_graph import unshare
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
 from mlirhlo.rewrites.tuple_parts import insert_before
@@ -62,6 +63,7 @@ class ConditionalToSelectPass(HloPass):
         trace.rule_counts[self.name, "conditionals"] += count
         if count:
             DcePass().run(module.afresh(), trace)
+            unshare(module.afresh())
         return count > 0
 
 

@@ -54,6 +54,7 @@ class Callees:
     expander: ExpanderPass
     """Whose options count."""
     made: dict[object, SymbolRefAttr] = field(default_factory=dict[object, SymbolRefAttr])
+    """By what they are for, and the thread of their callers."""
     unordered: dict[ComputationOp, None] = field(default_factory=dict[ComputationOp, None])
     """Computations in which users stand before what they read; put in order once, at the end."""
 
@@ -84,6 +85,7 @@ def expand_to_call(
 
     options = rewriter.options
     made = options.made if isinstance(options, Callees) else {}
+    key = (key, holder(op).thread)
     callee = made.get(key)
     if callee is None:
         graph, block = Graph.of(op)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Set
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ArrayAttr
@@ -10,7 +11,7 @@ from xdsl.dialects.builtin import ArrayAttr
 from mlirhlo.dialects.hlo.attributes.base import symbol, symbol_of, symbols_of
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import NameUniquer
-from mlirhlo.dialects.hlo.ops import Instruction
+from mlirhlo.dialects.hlo.ops import AsyncStartOp, FusionOp, Instruction
 from mlirhlo.rewrites.cloning import clone_computation
 from mlirhlo.rewrites.passes import HloPass, Trace
 
@@ -33,37 +34,52 @@ class FlattenCallGraphPass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Clones; whether anything was cloned."""
-        entry = module.entry.computation_name
-        uses = Counter([entry, *(n for op in module.calling() for n in op.called_computations)])
-        if max(uses.values()) == 1:
-            return False
-        computations = module.by_name()
-        uniquer = NameUniquer(computations)
-        called = {entry}
-        changed = False
-        # Callers first, so that the calls of a clone are looked at like any other.
-        callees = uses.keys() - called
-        work = [c for c in module.computations if c.computation_name not in callees]
-        for computation in work:  # grows while it is walked
-            for op in tuple(computation.instructions):
-                for key in op.calling_keys:
-                    names = symbols_of(op.properties.get(key))
-                    own: list[str] = []
-                    for name in names:
-                        if name in called:
-                            clone = clone_computation(
-                                computations[name], uniquer.unique(f"{name}.clone")
-                            )
-                            module.op.body.block.insert_op_before(clone, computation)
-                            computations[clone.computation_name] = clone
-                            changed = True
-                            name = clone.computation_name
+        return _flatten(module, frozenset(c.computation_name for c in module.computations))
+
+
+def unshare(module: HloModule) -> bool:
+    """Gives fusions and asynchronous starts computations of their own again after instructions were copied.
+
+    Whether any computation was cloned.
+    """
+    owners = module.candidates(FusionOp, AsyncStartOp)
+    return _flatten(module, {name for op in owners for name in op.called_computations})
+
+
+def _flatten(module: HloModule, single: Set[str]) -> bool:
+    """Clones the computations `single` until each has one call site; whether anything was cloned."""
+    entry = module.entry.computation_name
+    uses = Counter([entry, *(n for op in module.calling() for n in op.called_computations)])
+    if all(uses[name] < 2 for name in single):
+        return False
+    computations = module.by_name()
+    uniquer = NameUniquer(computations)
+    called = {entry}
+    changed = False
+    # Callers first, so that the calls of a clone are looked at like any other.
+    callees = uses.keys() - called
+    work = [c for c in module.computations if c.computation_name not in callees]
+    for computation in work:  # grows while it is walked
+        for op in tuple(computation.instructions):
+            for key in op.calling_keys:
+                names = symbols_of(op.properties.get(key))
+                own: list[str] = []
+                for name in names:
+                    if name not in called:
                         called.add(name)
-                        own.append(name)
                         work.append(computations[name])
-                    if own != list(names):
-                        _set_callees(op, key, own)
-        return changed
+                    elif name in single:
+                        clone = clone_computation(
+                            computations[name], uniquer.unique(f"{name}.clone")
+                        )
+                        module.op.body.block.insert_op_before(clone, computation)
+                        work.append(clone)
+                        changed = True
+                        name = clone.computation_name
+                    own.append(name)
+                if own != list(names):
+                    _set_callees(op, key, own)
+    return changed
 
 
 def _set_callees(op: Instruction, key: str, names: list[str]) -> None:

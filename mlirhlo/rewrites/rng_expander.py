@@ -8,7 +8,7 @@ from typing import ClassVar, cast
 
 from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, Kind, PrimitiveType
-from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.module import HloModule, holder
 from mlirhlo.dialects.hlo.ops import Instruction, RngGetAndUpdateStateOp, RngOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.rewrites.algsimp.common import Builder, array, is_array
@@ -59,7 +59,7 @@ def rng_of_philox(op: RngOp, rewriter: Rewriter) -> None:
     if wide is None or not size or (is_normal and not shape.element_type.is_float):
         return
     numbered = options if isinstance(options, _Numbered) else _Numbered(RngExpanderPass())
-    key = (op.distribution, str(shape))
+    key = (op.distribution, str(shape), holder(op).thread)
     if key not in numbered.made:
         inner, block = Graph.of(op)
         root = _normal(inner, shape, wide) if is_normal else _uniform(inner, shape, wide)

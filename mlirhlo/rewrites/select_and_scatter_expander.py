@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import SymbolRefAttr
 
 from mlirhlo.dialects.hlo.attributes.base import integer, integers
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
+from mlirhlo.dialects.hlo.module import holder
 from mlirhlo.dialects.hlo.ops import (
     ConcatenateOp,
     GetTupleElementOp,
@@ -77,7 +78,7 @@ def _selection(op: SelectAndScatterOp, rewriter: Rewriter, rank: int) -> SymbolR
     type_ = array(op.inputs[0]).element_type
     options = rewriter.options
     made = options.made if isinstance(options, Callees) else {}
-    key = (op.select, type_, rank)
+    key = (op.select, type_, rank, holder(op).thread)
     if key not in made:
         graph, block = Graph.of(op)
         types = (type_, *([_S32] * rank))

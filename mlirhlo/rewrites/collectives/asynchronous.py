@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from mlirhlo.dialects.hlo.attributes.annotations import FrontendAttributes, FrontendAttributesAttr
 from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.build import append, make, wait_for
-from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.module import HloModule, holder
 from mlirhlo.dialects.hlo.ops import ComputationOp, Instruction
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, OP_CLASSES
 from mlirhlo.dialects.hlo.order import instruction_list
@@ -81,7 +81,9 @@ def _split(op: Instruction) -> None:
         start = make(f"{name}-start", op.inputs, TupleShape((given, op.shape)), kept)
     else:
         whole = TupleShape((TupleShape(shapes), op.shape))
-        start = make("async-start", op.inputs, whole, {"calls": _wrapped(op, kept)})
+        thread = holder(op).thread_property.get("execution_thread")
+        own = {} if thread is None else {"async_execution_thread": thread}
+        start = make("async-start", op.inputs, whole, {"calls": _wrapped(op, kept), **own})
     done = make(f"{name if name in _OWN_PAIRS else 'async'}-done", [start], op.shape)
     for each in (start, done):
         inherit(each, op)

@@ -69,7 +69,7 @@ class Builder:
         inputs = [n for member in reversed(group.members) for n in member.operands]
         inputs = [n for n in dict.fromkeys(inputs) if n not in group.members]
         name = self.computations.unique(f"fused_{label}")
-        body, shape = _computation(name, group, inputs, outputs)
+        body, shape = _computation(name, caller, group, inputs, outputs)
         block = caller.parent
         assert block is not None
         block.insert_op_before(body, caller)
@@ -98,9 +98,14 @@ class Builder:
 
 
 def _computation(
-    name: str, group: Group, inputs: Sequence[Node], outputs: Sequence[Node]
+    name: str,
+    caller: ComputationOp,
+    group: Group,
+    inputs: Sequence[Node],
+    outputs: Sequence[Node],
 ) -> tuple[ComputationOp, Shape]:
-    """The fused computation and the shape of its root."""
+    """The fused computation, in the thread of its caller, and the shape of its root."""
+    thread = caller.thread_property
     block = new_block()
     inner: dict[Node, SSAValue] = {}
     for number, node in enumerate(inputs):
@@ -123,11 +128,11 @@ def _computation(
         inner[node] = copy.output
         append(block, copy)
     if len(outputs) == 1:
-        return close(name, block, inner[outputs[0]]), outputs[0].op.shape
+        return close(name, block, inner[outputs[0]], thread), outputs[0].op.shape
     shape = TupleShape(tuple(node.op.shape for node in outputs))
     root = make("tuple", [inner[node] for node in outputs], shape, name="tuple")
     append(block, root)
-    return close(name, block, root.output), shape
+    return close(name, block, root.output, thread), shape
 
 
 _NOT_COPIED = frozenset({*_OF_THE_WHOLE, "proto_id", "proto_rest"})

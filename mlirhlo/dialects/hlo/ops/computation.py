@@ -116,6 +116,12 @@ class ComputationOp(IRDLOperation):
         """Execution thread; `main` by default."""
         return self.execution_thread.data if self.execution_thread is not None else "main"
 
+    @property
+    def thread_property(self) -> dict[str, Attribute]:
+        """The property that puts another computation into the same thread; empty for `main`."""
+        thread = self.execution_thread
+        return {} if thread is None else {"execution_thread": thread}
+
     def print(self, printer: Printer) -> None:
         """Prints the custom MLIR form."""
         print_computation(self, printer)

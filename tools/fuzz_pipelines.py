@@ -46,7 +46,10 @@ from mlirhlo.rewrites.registry import list_passes  # noqa: E402
 PLATFORMS = ("cpu", "gpu", "tpu")
 VARIANTS = (
     *("algsimp{is-layout-sensitive=true}", "algsimp{executing-on-cpu=true}"),
-    *("computation-deduplicator{mark-fusion-duplications=true}", "constant_folding{aggressive=true}"),
+    *(
+        "computation-deduplicator{mark-fusion-duplications=true}",
+        "constant_folding{aggressive=true}",
+    ),
     *("cse{is-layout-sensitive=true}", "fusion{moves=true}", "priority-fusion{moves=true}"),
     *("layout-assignment{target=cpu}", "layout-assignment{target=tpu}"),
     *("call-inliner{single-call-site=true}", "while-loop-unroller{rounds=2}"),
@@ -148,7 +151,9 @@ def _checked(module: ModuleOp, reference: Reference, exact: bool) -> Failure | N
     """What is wrong with a module that passes have left."""
     try:
         if wrong := verify_module(module):
-            return Failure("", f"verifier: {wrong[0].code} {_constraint(str(wrong[0]))}", str(wrong[0]))
+            return Failure(
+                "", f"verifier: {wrong[0].code} {_constraint(str(wrong[0]))}", str(wrong[0])
+            )
         printed = print_module(module, LONG)
         again = parse_module(printed, "printed.hlo")
         if print_module(again, LONG) != printed:
@@ -215,7 +220,9 @@ def _cause(problem: BaseException) -> str:
     """An exception without what varies from case to case."""
     last = traceback.extract_tb(problem.__traceback__)[-1]
     code = f" {problem.code}" if isinstance(problem, HloError) else ""
-    return f"{type(problem).__name__}{code} at {Path(last.filename).name}:{last.lineno} in {last.name}"
+    return (
+        f"{type(problem).__name__}{code} at {Path(last.filename).name}:{last.lineno} in {last.name}"
+    )
 
 
 # ---------------------------------------------------------------- values
@@ -340,9 +347,7 @@ def same(a: np.ndarray, b: np.ndarray) -> bool:
     if a.dtype.kind in "iub" or not bool(_equal(_wide(a), _wide(b)).all()):
         return False
     zeros = _wide(a) == 0
-    signs = [
-        [np.signbit(part) for part in (_wide(x).real, _wide(x).imag)] for x in (a, b)
-    ]
+    signs = [[np.signbit(part) for part in (_wide(x).real, _wide(x).imag)] for x in (a, b)]
     return all(bool((p == q)[zeros].all()) for p, q in zip(*signs, strict=True))
 
 
@@ -395,7 +400,11 @@ def main() -> int:
         _, case, result = outcome(options.seed, options.only)
         print(case.text)
         print(f"passes: {case.pipeline}")
-        print(f"{result.culprit}: {result.cause}\n{result.detail}" if isinstance(result, Failure) else result)
+        print(
+            f"{result.culprit}: {result.cause}\n{result.detail}"
+            if isinstance(result, Failure)
+            else result
+        )
         return 1 if isinstance(result, Failure) else 0
     groups: dict[tuple[str, str], list[int]] = defaultdict(list)
     counts: Counter[str] = Counter()

@@ -116,7 +116,8 @@ class ComputationDeduplicatorPass(HloPass):
         if not instead:
             return False
         if self.mark_fusion_duplications:
-            return any([_mark(op, instead) for op in fusions])
+            marked = [op for op in fusions if _mark(op, instead)]
+            return bool(marked)
         rename_callees(module.instructions, instead)
         for computation in tuple(module.computations):
             if computation.computation_name in instead:

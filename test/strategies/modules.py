@@ -250,9 +250,11 @@ class Module:
             shape = parse_shape(case.shape)
             parts = shape.elements if isinstance(shape, TupleShape) else (shape,)
             arrays = [p for p in parts if isinstance(p, ArrayShape)]
-            if len(arrays) < len(parts) or any(math.prod(a.dimensions) > MAX_ELEMENTS for a in arrays):
-                case = None
-            elif not _has_meaning(opcode, case):
+            if (
+                len(arrays) < len(parts)
+                or any(math.prod(a.dimensions) > MAX_ELEMENTS for a in arrays)
+                or not _has_meaning(opcode, case)
+            ):
                 case = None
         prefix = self.name("x") + "."
         text = "\n".join([*case.before, f"@root = {case.line}"])
@@ -261,7 +263,9 @@ class Module:
         if case.computations:
             thread = f'}}, execution_thread="{scope.thread}"\n'
             inner = case.computations.replace("@", prefix)
-            self.computations.append(inner.replace("}\n", thread) if scope.thread else inner.rstrip())
+            self.computations.append(
+                inner.replace("}\n", thread) if scope.thread else inner.rstrip()
+            )
         *before, root = text.replace("@", prefix).split("\n")
         scope.lines += before
         root = self.emit(scope, case.shape, root.split(" = ", 1)[1][len(case.shape) + 1 :])
@@ -317,7 +321,9 @@ class Module:
         chosen = [self.c.pick(scope.pool[-5:]) for _ in range(self.c.integer(1, most))]
         if scope.fused:  # where nothing may be dead
             text = "\n".join(line.split(" = ", 1)[1] for line in scope.lines) + " "
-            unread = [(n, t) for n, t in scope.pool if not re.search(rf"{re.escape(n)}(?![\w.])", text)]
+            unread = [
+                (n, t) for n, t in scope.pool if not re.search(rf"{re.escape(n)}(?![\w.])", text)
+            ]
             chosen = unread or chosen
         types = tuple(type_ for _, type_ in chosen)
         if len(chosen) == 1:
@@ -373,9 +379,7 @@ class Module:
         shape = f"({_tuple(types)}, {result}, s32[])"
         extra = f', async_execution_thread="{thread}"' if thread else ""
         last = self.name("s")
-        scope.lines.append(
-            f"{last} = {shape} async-start({operands}){extra}, calls={made.name}"
-        )
+        scope.lines.append(f"{last} = {shape} async-start({operands}){extra}, calls={made.name}")
         for _ in range(self.c.integer(0, 2)):
             following = self.name("u")
             scope.lines.append(f"{following} = {shape} async-update({last})")
@@ -505,8 +509,13 @@ class Module:
             else:
                 other = [c.integer(1, 3) if d == dim else s for d, s in enumerate(shape)]
                 extra = self.source(scope, c.small(element, other))
-                shape = tuple(s + o if d == dim else s for d, (s, o) in enumerate(zip(shape, other, strict=True)))
-                name = self.emit(scope, full(), f"concatenate({name}, {extra}), dimensions={{{dim}}}")
+                shape = tuple(
+                    s + o if d == dim else s
+                    for d, (s, o) in enumerate(zip(shape, other, strict=True))
+                )
+                name = self.emit(
+                    scope, full(), f"concatenate({name}, {extra}), dimensions={{{dim}}}"
+                )
         kept = [d for d in range(len(shape)) if not bounds[d]]
         folded = [d for d in range(len(shape)) if bounds[d]]
         if not folded:

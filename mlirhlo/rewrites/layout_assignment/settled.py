@@ -302,7 +302,9 @@ class _Settled:
                 yield _operand(op, 0, index)
             case _ if index and has_one_layout(op):
                 rank = _rank(op, index)
-                yield from ((op, at) for at, _ in leaves(op.shape) if _rank(op, at) == rank and at != index)
+                yield from (
+                    (op, at) for at, _ in leaves(op.shape) if _rank(op, at) == rank and at != index
+                )
             case _:
                 pass
 

@@ -77,6 +77,8 @@ class Tie:
     dims: list[Dims]
     factors: Factors
     level: int
+    is_border: bool = False
+    """Of a manual region: what is manual inside is not outside."""
 
 
 @dataclass(slots=True)
@@ -140,9 +142,10 @@ class Propagation:
         if is_entry and op is self.module.entry.root and op.sharding is None:
             allowed = self.module.allow_propagation_to_output
             for k, shape in enumerate(shapes):
-                if isinstance(shape, ArrayShape) and isinstance(op, TupleOp):
-                    node = self.graph.nodes[op.output, k]
-                    node.open = (_allows(allowed.values if allowed else (), k),) * shape.rank
+                if isinstance(shape, ArrayShape) and not _allows(
+                    allowed.values if allowed else (), k
+                ):
+                    self.graph.nodes[op.output, k].open = (False,) * shape.rank
 
     def _given(self, op: Instruction, count: int) -> Sequence[Sharding | None]:
         sharding = op.sharding
@@ -264,7 +267,8 @@ class Propagation:
                             wanted[factor] = (node.elements, own)
                     elif len(own) > len(have):
                         wanted[factor] = (node.elements, own)
-        if not wanted:
+        manual = _manual_of(tie)
+        if not wanted and not manual:
             return False
         cuts = {f: axes for f, (_, axes) in wanted.items() if f not in banned}
         owners: dict[int, int] = {}
@@ -277,7 +281,7 @@ class Propagation:
         weights = {f: wanted[f][0] for f in cuts}
         changed = False
         for node, dims in zip(tie.nodes, tie.dims, strict=True):
-            changed |= self._grow(node, dims, cuts, weights, tie.factors)
+            changed |= self._grow(node, dims, cuts, weights, tie.factors, manual)
         return changed
 
     def _grow(
@@ -287,12 +291,15 @@ class Propagation:
         cuts: Mapping[int, Axes],
         weights: Mapping[int, int],
         factors: Factors,
+        manual: frozenset[int],
     ) -> bool:
         grid = self.grids.main
         if not any(node.open) or (node.placement is not None and node.placement.grid != grid):
             return False
         place = node.placement or Placement(grid, ((),) * len(node.sizes))
-        changed = False
+        changed = all(node.open) and not manual <= place.manual | place.used
+        if changed:
+            place = replace(place, manual=place.manual | (manual - place.used))
         order = sorted(
             range(len(dims)), key=lambda d: -max((weights.get(f, 0) for f in dims[d]), default=0)
         )
@@ -333,7 +340,9 @@ class Propagation:
         single: list[Sharding] = []
         for node, old in zip(nodes, given, strict=True):
             found = Sharding(ShardingKind.REPLICATED)
-            if node is not None and node.placement is not None:
+            if old is not None and old.device is not None:
+                found = old
+            elif node is not None and node.placement is not None:
                 found = node.placement.to_sharding()
             elif old is not None:
                 found = old
@@ -358,8 +367,9 @@ def plain(sharding: Sharding) -> Sharding:
 
 
 def _until(axes: Axes, stop: set[int] | frozenset[int]) -> Axes:
+    """The axes before one of `stop`, or one that is there twice: of two factors of one dimension."""
     for k, axis in enumerate(axes):
-        if axis in stop:
+        if axis in stop or axis in axes[:k]:
             return axes[:k]
     return axes
 
@@ -394,7 +404,15 @@ def _where_equal(a: Node, b: Node) -> Tie:
     for n, m in zip(a.sizes, b.sizes, strict=True):
         left.append((factors.new(n, None if n == m else factors.whole),))
         right.append(left[-1] if n == m else (factors.new(m, factors.whole),))
-    return Tie([a, b], [tuple(left), tuple(right)], factors, KEEPS_ELEMENTS)
+    return Tie([a, b], [tuple(left), tuple(right)], factors, KEEPS_ELEMENTS, is_border=True)
+
+
+def _manual_of(tie: Tie) -> frozenset[int]:
+    """Axes that are manual in any node, and so in all."""
+    if tie.is_border:
+        return frozenset()
+    sets = [node.placement.manual for node in tie.nodes if node.placement is not None]
+    return frozenset[int]().union(*sets)
 
 
 def _pairs(left: Sequence[Node | None], right: Sequence[Node | None]) -> Iterator[Tie]:

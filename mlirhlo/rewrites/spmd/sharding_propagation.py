@@ -22,14 +22,15 @@ class ShardingPropagationPass(HloPass):
 
         %x = f32[8,6] parameter(0), sharding={devices=[4,1]<=[4]}
         %t = f32[8,6] tanh(%x)                  =>   %t = f32[8,6] tanh(%x), sharding={devices=[4,1]<=[4]}
-        ROOT %s = f32[8] reduce(%t, %zero), …   =>   ROOT %s = f32[8] reduce(%t, %zero), …, sharding={devices=[4]<=[4]}
+        %s = f32[8] reduce(%t, %zero), …        =>   %s = f32[8] reduce(%t, %zero), …, sharding={devices=[4]<=[4]}
 
     What is annotated stays. Parameters and results of the entry are given one only where the module's header allows
     it (`allow_spmd_sharding_propagation_to_parameters`, `…_to_output`). Dimensions go through instructions by their
     part in them: a dot's batch and free dimensions, the kept ones of a reduce, the major ones of a reshape, those of
     a slice, pad or window with the borders left to the partitioner; while loops, branches, calls and tuples hand
-    them on. `Sharding` custom calls become copies. Where two proposals conflict, the larger array's wins, in the
-    last sweeps. A module for one partition stays.
+    them on. Axes that are manual in an operand are manual in the result, up to the end of the region. `Sharding`
+    custom calls become copies. Where two proposals conflict, the larger array's wins, in the last sweeps. A module
+    for one partition stays.
     Source: reference of the passes, "ShardingPropagation".
     """
 

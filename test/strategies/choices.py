@@ -133,6 +133,17 @@ class Choices:
         return self.integer(-(1 << 24), 1 << 24) * 2.0 ** self.integer(-30, 2)
 
 
+class Seeded(Choices):
+    """The same choices by a seed, for commands."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def integer(self, low: int, high: int) -> int:
+        """Both ends included."""
+        return self._random.randint(low, high) if low < high else low
+
+
 def strategy_of(
     make: Callable[[C], T],
     choices: type[C] = Choices,  # type: ignore[assignment]

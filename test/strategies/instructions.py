@@ -41,20 +41,25 @@ class Case:
     @property
     def shape(self) -> str:
         """Text of the result's shape."""
-        if not self.line.startswith("("):
-            return self.line.split(" ", 1)[0]
-        depth = 0
-        for at, character in enumerate(self.line):
-            depth += (character == "(") - (character == ")")
-            if depth == 0:
-                return self.line[: at + 1]
-        raise AssertionError(self.line)
+        return shape_of(self.line)
 
     @property
     def key(self) -> str:
         """The instruction without sizes: what XLA:CPU takes or not, mostly."""
         types = " ".join(name_of(array) for array in self.inputs)
         return f"{self.line.split('[', 1)[0]} {self.line[len(self.shape) :].split('(')[0]} {types}"
+
+
+def shape_of(line: str) -> str:
+    """The shape that a line `shape opcode(…)` begins with."""
+    if not line.startswith("("):
+        return line.split(" ", 1)[0]
+    depth = 0
+    for at, character in enumerate(line):
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return line[: at + 1]
+    raise AssertionError(line)
 
 
 GENERATORS: dict[str, Callable[[Choices, str], Case]] = {}

@@ -108,7 +108,7 @@ def _reshape(op: Instruction) -> Factors:
     i, j = 0, 0
     while i < len(before) or j < len(after):
         if i < len(before) and before[i] == 1:
-            left[i].append(found.new(1))
+            left[i].append(found.new(1, found.whole))  # of its tiles only the first is an element
             i += 1
             continue
         if j < len(after) and after[j] == 1:

@@ -212,6 +212,8 @@ class Grids:
         if sharding.kind is not ShardingKind.TILED or tiles is None:
             if sharding.kind is ShardingKind.UNREDUCED:
                 raise _unfit(sharding, "is unreduced")
+            if sharding.device is not None and sharding.device >= self.main.count:
+                raise _unfit(sharding, f"is on none of the {self.main.count} partitions")
             return whole(self.main, rank)
         if ShardingKind.UNREDUCED in sharding.subgroups:
             raise _unfit(sharding, "is unreduced")

@@ -21,8 +21,9 @@ def fetch(
 ) -> Value:
     """The `size` elements from `first + step * tile` of a dimension, for the device of each tile: its own
     and what its neighbours have. What lies outside of the array is `fill`, or anything when that is None.
-    Other dimensions stay as they are.
+    Other dimensions stay as they are. A `size` below zero is zero: of tiles of nothing.
     """
+    size = max(size, 0)
     grid, axes = part.placement.grid, part.placement.dims[dim]
     count, n = part.placement.tiles(dim), part.shape.dimensions[dim]
     tile = array_of(part.value).dimensions[dim]
@@ -75,7 +76,9 @@ def _needs(starts: list[int], size: int, tile: int, n: int) -> Iterator[tuple[in
     """Tiles with the tiles they take something from, and what of those: low and high."""
     for k, s in enumerate(starts):
         begin, end = max(s, 0), min(s + size, n)
-        for j in range(begin // tile, -(-end // tile) if begin < end else 0):
+        if begin >= end:
+            continue  # nothing, perhaps of an empty array
+        for j in range(begin // tile, -(-end // tile)):
             yield k, j, max(begin - j * tile, 0), min(end - j * tile, tile)
 
 

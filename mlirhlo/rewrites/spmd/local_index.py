@@ -14,7 +14,7 @@ from mlirhlo.rewrites.spmd.factors import sizes_of
 from mlirhlo.rewrites.spmd.grid import Axes
 from mlirhlo.rewrites.spmd.local import Leaf, Work, handles, with_cuts
 from mlirhlo.rewrites.spmd.part import Part
-from mlirhlo.rewrites.spmd.reducers import combination, identity, opcode_of
+from mlirhlo.rewrites.spmd.reducers import combination, identity, opcode_of, sole
 
 
 def _signed(work: Work, value: Value) -> Value:
@@ -46,7 +46,7 @@ def _less_start(work: Work, index: Value, axes: Axes, tile: int) -> Value:
 
 @handles("dynamic-slice")
 def dynamic_slice(work: Work) -> list[Leaf]:
-    """A slice of the tile with zeros around it; the sum over devices is the slice."""
+    """A slice of the tile with nothing around it; the sum over devices is the slice."""
     op = work.op
     assert isinstance(op, DynamicSliceOp)
     part = work.part(0)
@@ -54,6 +54,7 @@ def dynamic_slice(work: Work) -> list[Leaf]:
     value = part.value
     sizes = list(op.dynamic_slice_sizes)
     type_ = part.shape.element_type
+    opcode, nothing = sole(type_)
     for dim, axes in enumerate(part.placement.dims):
         n, size = part.shape.dimensions[dim], sizes[dim]
         if not axes:
@@ -64,7 +65,7 @@ def dynamic_slice(work: Work) -> list[Leaf]:
         tile = array_of(value).dimensions[dim]
         start = _clamped(work, _signed(work, starts[dim]), 0, n - size)
         start = _less_start(work, start, axes, tile)
-        value = work.emit.pad(value, dim, size, size, None)
+        value = work.emit.pad(value, dim, size, size, work.emit.constant(nothing, type_))
         shift = work.emit.constant(size, array_of(start).element_type)
         start = work.emit.binary("add", start, shift)
         starts[dim] = _clamped(work, start, 0, tile + size)
@@ -73,7 +74,7 @@ def dynamic_slice(work: Work) -> list[Leaf]:
     properties = {**op.properties, "dynamic_slice_sizes": integers(tuple(sizes))}
     result = sized(cast(ArrayShape, op.shape), sizes)
     found = work.emit.like(op, (value, *starts), result, properties)
-    return work.parts(found, combination(work, "add", type_))
+    return work.parts(found, combination(work, opcode, type_))
 
 
 def _wide(work: Work, value: Value) -> Value:
@@ -132,7 +133,7 @@ def _places(
 
 @handles("gather")
 def gather(work: Work) -> list[Leaf]:
-    """A gather from the tile. Where an indexed dimension is cut, rows of other devices are zeros, and
+    """A gather from the tile. Where an indexed dimension is cut, rows of other devices are nothing, and
     the sum over devices is the result.
     """
     op = work.op
@@ -175,9 +176,9 @@ def gather(work: Work) -> list[Leaf]:
     assert inside is not None
     batch = [d for d in range(result.rank) if d not in op.offset_dims]
     mask = emit.broadcast(inside, dense(et.PRED, result.dimensions), batch)
-    zero = emit.constant(0, result.element_type)
-    found = emit.select(mask, found, zero)
-    return work.parts(found, combination(work, "add", result.element_type))
+    opcode, nothing = sole(result.element_type)
+    found = emit.select(mask, found, emit.constant(nothing, result.element_type))
+    return work.parts(found, combination(work, opcode, result.element_type))
 
 
 def _clamped_rows(work: Work, op: GatherOp, indices: Value) -> Value:

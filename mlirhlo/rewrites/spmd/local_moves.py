@@ -30,7 +30,7 @@ from mlirhlo.rewrites.spmd.grid import Axes, whole
 from mlirhlo.rewrites.spmd.halo import fetch
 from mlirhlo.rewrites.spmd.local import Leaf, Work, handles, plain
 from mlirhlo.rewrites.spmd.part import Part, reshard
-from mlirhlo.rewrites.spmd.reducers import combination
+from mlirhlo.rewrites.spmd.reducers import combination, sole
 
 
 def _cut_and_shifted(work: Work, dims: Dims) -> list[int]:
@@ -48,7 +48,7 @@ def _tile(work: Work, dim: int) -> int:
 @handles("slice", shifts=True)
 def slice_(work: Work) -> list[Leaf]:
     """A slice of tiles: along cut dimensions each device fetches what its tile of the result shows. A slice
-    of one element is a sum to which all but its owner give zero.
+    of one element is a sum to which all but its owner give nothing.
     """
     op = work.op
     assert isinstance(op, SliceOp)
@@ -61,7 +61,7 @@ def slice_(work: Work) -> list[Leaf]:
         axes, have = part.placement.dims[dim], array_of(value).dimensions[dim]
         if dim in moving:
             tile = _tile(work, dim)
-            size = (tile - 1) * b.stride + 1
+            size = max((tile - 1) * b.stride + 1, 0)
             here = replace(part, value=value, known=[])
             value = fetch(here, dim, b.start, tile * b.stride, size, None, emit)
             bounds[dim] = SliceDimension(0, size, b.stride)
@@ -73,11 +73,13 @@ def slice_(work: Work) -> list[Leaf]:
             bounds[dim] = SliceDimension(0, have)
     properties = {**op.properties, "slice": SliceAttr(Slice(tuple(bounds)))}
     value = emit.like(op, (value,), work.local_result(), properties)
+    type_ = part.shape.element_type
+    opcode, nothing = sole(type_)
     for axes, number in owner:
         here_is = emit.coordinate(work.grid, axes)
         is_owner = emit.compare(here_is, emit.constant(number, et.S32), "EQ")
-        value = emit.select(is_owner, value, emit.constant(0, part.shape.element_type))
-    return work.parts(value, combination(work, "add", part.shape.element_type))
+        value = emit.select(is_owner, value, emit.constant(nothing, type_))
+    return work.parts(value, combination(work, opcode, type_))
 
 
 @handles("pad", shifts=True)

@@ -7,6 +7,7 @@ from typing import cast
 from mlirhlo.dialects.hlo import element_types as et
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.rewrites.spmd.local import Leaf, Work, handles
+from mlirhlo.rewrites.spmd.reducers import sole
 
 
 @handles("rng")
@@ -21,7 +22,8 @@ def rng(work: Work) -> list[Leaf]:
     if not shared:
         return work.parts(value)
     first = emit.compare(emit.coordinate(work.grid, shared), emit.constant(0, et.S32), "EQ")
-    value = emit.select(first, value, emit.constant(0, shape.element_type))
-    adds = "or" if shape.element_type is et.PRED else "add"
-    value = emit.all_reduce(value, work.grid, shared, emit.module.binary(adds, shape.element_type))
+    opcode, nothing = sole(shape.element_type)
+    value = emit.select(first, value, emit.constant(nothing, shape.element_type))
+    joined = emit.module.binary(opcode, shape.element_type)
+    value = emit.all_reduce(value, work.grid, shared, joined)
     return work.parts(value)

@@ -34,7 +34,7 @@ def reduce(work: Work) -> list[Leaf]:
     neutral = identity(opcode, type_) if opcode is not None else None
     inits = [work.value(count + k) for k in range(count)]
     fills: list[Value] = inits
-    if neutral is not None:
+    if opcode is not None and neutral is not None and not is_identity(inits[0], opcode, type_):
         fills = [work.emit.constant(neutral, type_)]
     operands: list[Value] = []
     for k in range(count):

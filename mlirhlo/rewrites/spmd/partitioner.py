@@ -35,6 +35,7 @@ from mlirhlo.rewrites.spmd.factors import leaves, rank_of
 from mlirhlo.rewrites.spmd.grid import Axes, Grids, Placement, whole
 from mlirhlo.rewrites.spmd.local import Leaf, Windows, Work
 from mlirhlo.rewrites.spmd.part import Opaque, Part, Tree, reshard
+from mlirhlo.rewrites.spmd.reducers import from_device
 from mlirhlo.rewrites.spmd.shifting_rules import variants_of
 from mlirhlo.rewrites.spmd.strategy import cheapest, common_grid, manual_of
 
@@ -178,7 +179,15 @@ class Partitioner:
             cast(Instruction, cast(SSAValue, value).owner).properties["sharding"] = op.properties[
                 "sharding"
             ]
-        return taken_apart(value, op.shape, places, emit)
+        tree = taken_apart(value, op.shape, places, emit)
+        if op.sharding is None or op.output.first_use is None:
+            return tree
+        parts = flat(tree)
+        for k, sharding in enumerate(op.sharding.expanded(len(parts)).elements):
+            part, device = parts[k], sharding.device
+            if isinstance(part, Part) and device is not None:
+                parts[k] = from_device(part, device, emit)
+        return shaped(op.shape, parts)
 
     def called(
         self, name: str, arguments: Sequence[Tree], places: Sequence[Placement | None] | None

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from mlirhlo.dialects.hlo import element_types as et
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.rewrites.spmd.emit import Value
+from mlirhlo.rewrites.spmd.emit import Estimate, Value
 from mlirhlo.rewrites.spmd.factors import leaves
 from mlirhlo.rewrites.spmd.local import Work
+from mlirhlo.rewrites.spmd.part import Part
 
 
 def addition(work: Work) -> str:
@@ -32,6 +34,24 @@ def combination(work: Work, opcode: str, type_: PrimitiveType) -> str:
     return work.emit.module.binary(opcode, type_) if isinstance(work.emit, Emitter) else "+"
 
 
+def sole(type_: PrimitiveType) -> tuple[str, Any]:
+    """Opcode and scalar by which all devices get what one has: the others give the scalar."""
+    if type_ is et.PRED:
+        return "or", np.zeros((), type_.dtype)
+    opcode = "maximum" if type_ is et.F8E8M0FNU else "add"
+    return opcode, identity(opcode, type_)
+
+
+def from_device(part: Part, device: int, emit: Estimate) -> Part:
+    """An array that only `device` has, on all."""
+    grid, type_ = part.placement.grid, part.shape.element_type
+    opcode, nothing = sole(type_)
+    here_is = emit.compare(emit.partition_id(), emit.constant(device, et.U32), "EQ")
+    value = emit.select(here_is, part.value, emit.constant(nothing, type_))
+    joined = emit.all_reduce(value, grid, grid.axes, emit.module.binary(opcode, type_))
+    return part.at(joined, part.placement)
+
+
 def opcode_of(computation: ComputationOp) -> str | None:
     """The commutative opcode that a computation of two scalars is; None for anything else."""
     root, parameters = computation.root, computation.parameters
@@ -49,7 +69,10 @@ def identity(opcode: str, type_: PrimitiveType) -> Any | None:
     """The scalar `e` with `opcode(e, x) == x`; None where there is none."""
     dtype = type_.dtype
     is_bool = type_.name == "pred"
-    if opcode in ("or", "xor") or (opcode == "add" and not is_bool):
+    if opcode == "add" and not is_bool:
+        # -0 + x is x for every x, while 0 + -0 is 0.
+        return None if type_ is et.F8E8M0FNU else -np.zeros((), dtype)
+    if opcode in ("or", "xor"):
         return np.zeros((), dtype)
     if opcode == "and":
         return np.ones((), dtype) if is_bool else np.array(-1).astype(dtype)

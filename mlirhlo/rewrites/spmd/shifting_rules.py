@@ -173,7 +173,8 @@ def _gather(op: ops.GatherOp) -> Factors:
             operand[d] = (found.new(sizes[d], found.whole),)
             out[o] = (found.new(result[o], found.whole),)
     for d in op.collapsed_slice_dims:
-        operand[d] = operand[d] or (found.new(sizes[d], found.reduced),)
+        kind = found.reduced if d in op.start_index_map else found.whole  # then row 0 is taken
+        operand[d] = operand[d] or (found.new(sizes[d], kind),)
     rows = [f for d, f in enumerate(indices) if d != op.index_vector_dim]
     places = [o for o in range(len(result)) if o not in op.offset_dims]
     for o, factors in zip(places, rows, strict=True):
@@ -212,8 +213,9 @@ def _scatter(op: ops.ScatterOp) -> Factors:
             operand[d] = (found.new(sizes[d], found.whole),)
             update[u] = (found.new(updates[u], found.whole),)
     for d in op.inserted_window_dims:
-        # Updates for other devices' rows are out of bounds.
-        operand[d] = operand[d] or (found.new(sizes[d]),)
+        # Updates for other devices' rows are out of bounds; without an index all go to row 0.
+        kind = None if d in op.scatter_dims_to_operand_dims else found.whole
+        operand[d] = operand[d] or (found.new(sizes[d], kind),)
     rows = [f for d, f in enumerate(indices) if d != op.index_vector_dim]
     places = [u for u in range(len(updates)) if u not in op.update_window_dims]
     for u, factors in zip(places, rows, strict=True):

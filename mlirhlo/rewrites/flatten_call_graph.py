@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Set
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ArrayAttr
@@ -34,7 +33,7 @@ class FlattenCallGraphPass(HloPass):
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Clones; whether anything was cloned."""
-        return _flatten(module, frozenset(c.computation_name for c in module.computations))
+        return _flatten(module, {c.computation_name for c in module.computations})
 
 
 def unshare(module: HloModule) -> bool:
@@ -46,7 +45,7 @@ def unshare(module: HloModule) -> bool:
     return _flatten(module, {name for op in owners for name in op.called_computations})
 
 
-def _flatten(module: HloModule, single: Set[str]) -> bool:
+def _flatten(module: HloModule, single: set[str]) -> bool:
     """Clones the computations `single` until each has one call site; whether anything was cloned."""
     entry = module.entry.computation_name
     uses = Counter([entry, *(n for op in module.calling() for n in op.called_computations)])
@@ -73,9 +72,12 @@ def _flatten(module: HloModule, single: Set[str]) -> bool:
                             computations[name], uniquer.unique(f"{name}.clone")
                         )
                         module.op.body.block.insert_op_before(clone, computation)
+                        name = clone.computation_name
+                        computations[name] = clone
+                        called.add(name)
+                        single.add(name)
                         work.append(clone)
                         changed = True
-                        name = clone.computation_name
                     own.append(name)
                 if own != list(names):
                     _set_callees(op, key, own)

@@ -16,9 +16,13 @@ twice { a = f32[4] parameter(0)
   d = f32[4] async-done(s)
   f = f32[4] fusion(d), kind=kLoop, calls=fused
   ROOT r = f32[4] add(d, f) }
+nest { n = f32[4] parameter(0)
+  c = f32[4] call(n), to_apply=twice
+  ROOT r = f32[4] call(c), to_apply=twice }
 """
 CALLED: dict[str, str] = {
     "calls": "c = f32[4] call(x), to_apply=twice  ROOT r = f32[4] call(c), to_apply=twice",
+    "calls_in_calls": "c = f32[4] call(x), to_apply=nest  ROOT r = f32[4] call(c), to_apply=nest",
     "a_call_that_stays": "c = f32[4] call(x), to_apply=twice\n"
     'ROOT r = f32[4] call(c), to_apply=twice, frontend_attributes={inlineable="false"}',
     "branches": "i = s32[] constant(1)\n"

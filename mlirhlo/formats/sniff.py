@@ -123,7 +123,7 @@ _HEAD_BYTES = 1 << 16
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _KEYWORD = re.compile(rb"\s*(?:HloModule|ENTRY|ROOT|module)\b")
 
-_SKIP = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/|#(?![\w.$-]+\s*=)[^\n]*)*", re.DOTALL)
+_SKIP = re.compile(r"(?:\s+|//[^\r\n]*|/\*.*?\*/|#(?![\w.$-]+\s*=)[^\n]*)*", re.DOTALL)
 """Blanks and the comments of all formats; `#name =` is an MLIR alias."""
 
 _JSON = re.compile(r'\{\s*(?:["}]|$)')

@@ -18,6 +18,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
+from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import Instruction
@@ -72,6 +73,7 @@ class Interpreter:
         self._plans: dict[str, Plan] = {}
         self._parts: dict[SSAValue, Plan] = {}
         self._vectorises: dict[str, bool] = {}
+        self._effects: SideEffects = SideEffects.of(self.module)
 
     @property
     def machine(self) -> Machine:
@@ -95,6 +97,10 @@ class Interpreter:
         if plan is None:
             plan = self._plans[name] = make_plan(self.computation(name), self)
         return plan
+
+    def has_side_effect(self, op: Instruction) -> bool:
+        """Whether `op` is run even if no result depends on it."""
+        return self._effects.of_instruction(op)
 
     def part(self, value: SSAValue) -> Plan:
         """The plan of what `value` needs within its computation."""

@@ -67,18 +67,26 @@ class Plan:
 def make_plan(computation: ComputationOp, program: Program, result: SSAValue | None = None) -> Plan:
     """The plan of `computation`, or of what `result` in it needs.
 
-    Every instruction is part of the plan when the whole computation is (side effects, hooks).
+    The plan of a whole computation has parameters, constants, what the root needs, and what has a
+    side effect or is needed by such an instruction; nothing else can be seen in the results.
     Raises `HloError` HLO0300 for an opcode without meaning and HLO0301 for elided constants.
     """
     block = computation.block
     if result is None:
-        ops = list(computation.instructions)
         result = computation.terminator.root
+        needed = _needed(
+            result,
+            *(
+                op.results[0]
+                for op in computation.instructions
+                if isinstance(op, ParameterOp | ConstantOp) or program.has_side_effect(op)
+            ),
+        )
         parameter_count = len(computation.parameters)
     else:
         needed = _needed(result)
-        ops = [op for op in computation.instructions if op in needed]
         parameter_count = -1
+    ops = [op for op in computation.instructions if op in needed]
     slots: dict[SSAValue, int] = {}
     last_use: dict[int, int] = {}
     steps: list[Step] = []
@@ -122,9 +130,9 @@ def make_plan(computation: ComputationOp, program: Program, result: SSAValue | N
     )
 
 
-def _needed(result: SSAValue) -> set[Any]:
+def _needed(*results: SSAValue) -> set[Any]:
     needed: set[Any] = set()
-    pending = [result]
+    pending = list(results)
     while pending:
         owner = pending.pop().owner
         if isinstance(owner, Instruction) and owner not in needed:

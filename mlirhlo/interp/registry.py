@@ -65,6 +65,10 @@ class Program(Protocol):
         """The computation of that name. Raises `HloError` HLO0304."""
         ...
 
+    def has_side_effect(self, op: Instruction) -> bool:
+        """Whether `op` is run even if no result depends on it."""
+        ...
+
 
 class Frame(Protocol):
     """What a meaning may ask of the interpreter that runs it."""

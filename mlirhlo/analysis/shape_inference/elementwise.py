@@ -19,7 +19,7 @@ from mlirhlo.analysis.shape_inference.base import (
     same_type,
 )
 from mlirhlo.dialects.hlo.element_types import PRED, Kind, PrimitiveType
-from mlirhlo.dialects.hlo.shapes import UNBOUNDED, ArrayShape, Shape, array
+from mlirhlo.dialects.hlo.shapes import UNBOUNDED, ArrayShape, Layout, Shape, array
 from mlirhlo.dialects.hlo.table import ELEMENTWISE_ROWS
 
 ARRAY = "the operand is an array"
@@ -32,7 +32,17 @@ def retyped(shape: ArrayShape, element_type: PrimitiveType) -> ArrayShape:
     """`shape` with another element type, layout kept."""
     if shape.element_type is element_type:
         return shape
-    return ArrayShape(element_type, shape.dimensions, shape.dynamic, shape.layout)
+    layout = shape.layout
+    if layout is not None:
+        layout = _element_size_of(layout, element_type)
+    return ArrayShape(element_type, shape.dimensions, shape.dynamic, layout)
+
+
+def _element_size_of(layout: Layout, element_type: PrimitiveType) -> Layout:
+    """`layout` without its element size (`E`), unless elements are numbers of less than a byte."""
+    if not layout.element_size_bits or (element_type.bits < 8 and element_type is not PRED):
+        return layout
+    return replace(layout, element_size_bits=0)
 
 
 def _typed(given: Given, holds: bool, operand: ArrayShape, wanted: str) -> ArrayShape:
@@ -205,7 +215,10 @@ def binary(given: Given) -> ArrayShape:
             help="convert one of the operands",
         )
     shape = broadcast_sizes(given, a, b, 3)
-    return retyped(shape, higher_precision(a.element_type, b.element_type))
+    shape = retyped(shape, higher_precision(a.element_type, b.element_type))
+    if shape.layout is None or not shape.layout.element_size_bits:
+        return shape
+    return replace(shape, layout=_element_size_of(shape.layout, shape.element_type))
 
 
 _SAME_TYPES = "the element types are equal, or floating point of any precision"

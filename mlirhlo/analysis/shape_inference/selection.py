@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mlirhlo.analysis.shape_inference.base import (
     Dimension,
     Given,
@@ -16,7 +18,7 @@ from mlirhlo.analysis.shape_inference.base import (
 )
 from mlirhlo.analysis.shape_inference.elementwise import ARRAYS
 from mlirhlo.dialects.hlo.element_types import PRED
-from mlirhlo.dialects.hlo.shapes import UNBOUNDED, ArrayShape, Shape
+from mlirhlo.dialects.hlo.shapes import UNBOUNDED, ArrayShape, Layout, Shape
 
 
 @infers(
@@ -88,5 +90,14 @@ def select(given: Given) -> Shape:
         higher_precision(a.element_type, b.element_type),
         tuple(s[0] for s in sizes),
         flags if any(flags) else (),
-        whole.layout,
+        _selected_layout(whole, a),
     )
+
+
+def _selected_layout(whole: ArrayShape, value: ArrayShape) -> Layout | None:
+    """Dimension order and tiles of the predicate (`whole`), element size of the values."""
+    if whole is value or value.layout is None:
+        return whole.layout
+    bits = value.layout.element_size_bits
+    layout = whole.layout or (Layout(tuple(reversed(range(whole.rank)))) if bits else None)
+    return None if layout is None else replace(layout, element_size_bits=bits)

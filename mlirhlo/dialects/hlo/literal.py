@@ -16,7 +16,7 @@ from xdsl.irdl import irdl_attr_definition
 from mlirhlo.dialects.hlo.attributes.base import TextAttr
 from mlirhlo.dialects.hlo.element_types import Kind, PrimitiveType
 from mlirhlo.dialects.hlo.literal_printing import format_elements, format_nested
-from mlirhlo.dialects.hlo.literal_reading import read_array
+from mlirhlo.dialects.hlo.literal_reading import AtScalar, read_array
 from mlirhlo.dialects.hlo.shapes import ArrayShape, BufferShape, Shape, TupleShape, read_shape
 from mlirhlo.dialects.hlo.syntax import Cursor, SyntaxProblem
 
@@ -283,10 +283,10 @@ def _parse(shape: Shape, text: str) -> Literal:
     return literal
 
 
-def read_literal(cursor: Cursor, shape: Shape) -> Literal:
-    """Reads a literal of a given shape. Raises `SyntaxProblem`."""
+def read_literal(cursor: Cursor, shape: Shape, at_scalar: AtScalar | None = None) -> Literal:
+    """Reads a literal of a given shape; `at_scalar` as in `read_array`. Raises `SyntaxProblem`."""
     if isinstance(shape, TupleShape):
-        return _read_tuple(cursor, shape)
+        return _read_tuple(cursor, shape, at_scalar)
     if not isinstance(shape, ArrayShape):
         inner = "buffer" if isinstance(shape, BufferShape) else str(shape).removesuffix("[]")
         raise cursor.problem(f"a constant cannot be a {inner}")
@@ -294,10 +294,10 @@ def read_literal(cursor: Cursor, shape: Shape) -> Literal:
         raise cursor.problem(f"a constant cannot have the unbounded shape {shape}")
     shape_ = _static(shape)
     assert isinstance(shape_, ArrayShape)
-    return Literal(shape_, read_array(cursor, shape_))
+    return Literal(shape_, read_array(cursor, shape_, at_scalar))
 
 
-def _read_tuple(cursor: Cursor, shape: TupleShape) -> Literal:
+def _read_tuple(cursor: Cursor, shape: TupleShape, at_scalar: AtScalar | None) -> Literal:
     if cursor.accept(_ELIDED):
         return Literal.elided(shape)
     if not cursor.accept("("):
@@ -309,7 +309,7 @@ def _read_tuple(cursor: Cursor, shape: TupleShape) -> Literal:
                 cursor.skip(),
                 f"expects the {position}th element of {len(shape.elements)}, found ')'",
             )
-        elements.append(read_literal(cursor, element))
+        elements.append(read_literal(cursor, element, at_scalar))
     if not cursor.accept(")"):
         raise SyntaxProblem(
             cursor.skip(),

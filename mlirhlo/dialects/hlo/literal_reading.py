@@ -12,7 +12,7 @@ import math
 import re
 import struct
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from mlirhlo.dialects.hlo.element_types import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _VECTORISED_FROM = 64
 """Elements from which the vectorised way pays for importing numpy."""
 
-_BLANK = r"(?:[ \t\r\n]++|/\*.*?\*/|//[^\n]*)*+"
+_BLANK = r"(?:[ \t\r\n]++|/\*.*?\*/|//[^\r\n]*)*+"
 _LEADING_COMMAS = re.compile(rf"(?:{_BLANK},)*+", re.DOTALL)
 _TOKEN = re.compile(
     rf"{_BLANK}(?:"
@@ -54,20 +54,31 @@ Element = tuple[float, int]
 """A value and, for a NaN, the payload asked for (0 = the quiet NaN)."""
 
 
-def read_array(cursor: Cursor, shape: ArrayShape) -> bytes | None:
-    """Reads a literal of `shape`: element data, or None when elided. Raises `SyntaxProblem`."""
+AtScalar = Callable[[int], None]
+"""Called with the offset of a number that is written without braces for a whole array."""
+
+
+def read_array(
+    cursor: Cursor, shape: ArrayShape, at_scalar: AtScalar | None = None
+) -> bytes | None:
+    """Reads a literal of `shape`: element data, or None when elided.
+
+    With `at_scalar`, a real number without braces is element 0 of an array whose other elements are
+    zero, as XLA's parser reads it. Raises `SyntaxProblem`.
+    """
     if shape.rank <= _VECTORISED_RANK and shape.element_count >= _VECTORISED_FROM:
         data = _read_vectorised(cursor, shape)
         if data is not None:
             return data
-    return _Reader(cursor, shape).read()
+    return _Reader(cursor, shape, at_scalar).read()
 
 
 class _Reader:
     """The strict way: walks tokens as XLA does, counting the elements of every open brace."""
 
-    def __init__(self, cursor: Cursor, shape: ArrayShape) -> None:
+    def __init__(self, cursor: Cursor, shape: ArrayShape, at_scalar: AtScalar | None) -> None:
         self.cursor, self.shape, self.type = cursor, shape, shape.element_type
+        self.at_scalar = at_scalar
         self.at = 0
         self.values: list[int] = []
         self.floats: list[Element] = []
@@ -136,6 +147,11 @@ class _Reader:
                     "unexpected '(' in literal. Parens are only valid for complex literals"
                 )
             else:
+                if level == 0 < rank and self.at_scalar and self.may_be_scalar():
+                    start = self.at
+                    self.element(match)
+                    self.at_scalar(start)
+                    return self.padded()
                 if level != rank:
                     raise self.problem(f"expects nested array in rank {rank}, but sees {level}")
                 if rank:
@@ -148,6 +164,15 @@ class _Reader:
                 self.element(match)
             if level == 0:
                 return None if elided else self.data()
+
+    def may_be_scalar(self) -> bool:
+        """Whether one number may stand for the array: there is an element 0, and it is real."""
+        return self.shape.element_count > 0 and not self.type.is_complex
+
+    def padded(self) -> bytes:
+        """Data of the array whose element 0 was read; the other elements are zero."""
+        data = self.data()
+        return data + bytes(len(data) * (self.shape.element_count - 1))
 
     def count(self, seen: list[int], dim: int) -> None:
         seen[dim] += 1

@@ -13,7 +13,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 # Possessive repeats keep memory constant: a repeat that may backtrack stores every step.
-_SPACE = re.compile(r"(?>[ \t\r\n]+|/\*(?>[^*]+|\*(?!/))*+\*/|//[^\n]*+)*+")
+_SPACE = re.compile(r"(?>[ \t\r\n]+|/\*(?>[^*]+|\*(?!/))*+\*/|//[^\r\n]*+)*+")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
 _INT = re.compile(r"-?[0-9]+")
 _FLOAT = re.compile(r"-?(?:nan|inf|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)")

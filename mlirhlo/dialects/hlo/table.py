@@ -26,6 +26,14 @@ class Arity(Enum):
     """`parameter` and `constant`: the parentheses hold something else."""
 
 
+class DeclaredShape(Enum):
+    """What XLA's parser takes of the result shape that a text declares."""
+
+    KEPT = "all of it"
+    INFERRED = "nothing: the shape follows from the operands"
+    DATA = "its first element: the rest of the tuple is always the same"
+
+
 @dataclass(frozen=True, slots=True)
 class AttrSpec:
     """One attribute of an opcode."""
@@ -60,6 +68,8 @@ class Opcode:
     """In print order."""
     infers: bool = False
     """Whether the written result shape may be left out."""
+    declared_shape: DeclaredShape = DeclaredShape.KEPT
+    """What counts of a declared shape that does not fit; one that fits is kept, layouts and all."""
     elementwise: bool = False
     accuracy: bool = False
     """Whether `result_accuracy` is allowed."""
@@ -595,7 +605,7 @@ CONTROL_FLOW_ROWS: tuple[Opcode, ...] = (
         "custom-call",
         Arity.ANY,
         (
-            _WINDOW,
+            _a("window", k.OPTIONAL_WINDOW),
             _a("dim_labels", k.DIM_LABELS),
             _a("feature_group_count", k.INTEGER, "1"),
             _a("batch_group_count", k.INTEGER, "1"),
@@ -646,8 +656,20 @@ CONTROL_FLOW_ROWS: tuple[Opcode, ...] = (
 )
 
 TOKEN_ROWS: tuple[Opcode, ...] = (
-    Opcode("add-dependency", 2, infers=True, summary="its first operand, after its second"),
-    Opcode("after-all", Arity.ANY, infers=True, summary="a token after all its operands"),
+    Opcode(
+        "add-dependency",
+        2,
+        infers=True,
+        declared_shape=DeclaredShape.INFERRED,
+        summary="its first operand, after its second",
+    ),
+    Opcode(
+        "after-all",
+        Arity.ANY,
+        infers=True,
+        declared_shape=DeclaredShape.INFERRED,
+        summary="a token after all its operands",
+    ),
     Opcode(
         "async-done",
         1,
@@ -685,6 +707,7 @@ TOKEN_ROWS: tuple[Opcode, ...] = (
         1,
         (_a("infeed_config", k.BYTES),),
         side_effect=True,
+        declared_shape=DeclaredShape.DATA,
         summary="a value from the host's queue, and a token",
     ),
     Opcode(
@@ -692,16 +715,41 @@ TOKEN_ROWS: tuple[Opcode, ...] = (
         2,
         (_a("outfeed_shape", k.SHAPE, always=True), _a("outfeed_config", k.BYTES)),
         side_effect=True,
+        declared_shape=DeclaredShape.INFERRED,
         summary="puts a value into the host's queue",
     ),
     Opcode(
-        "recv", 1, (_CHANNEL, _HOST), side_effect=True, summary="starts receiving from a channel"
+        "recv",
+        1,
+        (_CHANNEL, _HOST),
+        side_effect=True,
+        declared_shape=DeclaredShape.DATA,
+        summary="starts receiving from a channel",
     ),
     Opcode(
-        "recv-done", 1, (_CHANNEL, _HOST), side_effect=True, summary="received data, and a token"
+        "recv-done",
+        1,
+        (_CHANNEL, _HOST),
+        side_effect=True,
+        declared_shape=DeclaredShape.INFERRED,
+        summary="received data, and a token",
     ),
-    Opcode("send", 2, (_CHANNEL, _HOST), side_effect=True, summary="starts sending to a channel"),
-    Opcode("send-done", 1, (_CHANNEL, _HOST), side_effect=True, summary="a token after the send"),
+    Opcode(
+        "send",
+        2,
+        (_CHANNEL, _HOST),
+        side_effect=True,
+        declared_shape=DeclaredShape.INFERRED,
+        summary="starts sending to a channel",
+    ),
+    Opcode(
+        "send-done",
+        1,
+        (_CHANNEL, _HOST),
+        side_effect=True,
+        declared_shape=DeclaredShape.INFERRED,
+        summary="a token after the send",
+    ),
 )
 
 RANDOM_ROWS: tuple[Opcode, ...] = (

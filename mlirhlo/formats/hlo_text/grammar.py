@@ -39,7 +39,7 @@ _BY_KIND: dict[str, tuple[AttrKind, ...]] = {
     "PRECISIONS_KEY": (kinds.PRECISIONS,),
     "SHAPE_KEY": (kinds.SHAPE,),
     "SHAPES_KEY": (kinds.SHAPES,),
-    "WINDOW_KEY": (kinds.WINDOW,),
+    "WINDOW_KEY": (kinds.WINDOW, kinds.OPTIONAL_WINDOW),
     "PADDING_KEY": (kinds.PADDING,),
     "SLICE_KEY": (kinds.SLICE,),
     "LABELS_KEY": (kinds.DIM_LABELS,),
@@ -57,7 +57,7 @@ _BY_KIND: dict[str, tuple[AttrKind, ...]] = {
 }
 """Terminal for the keys whose values are of these kinds; all other kinds are words."""
 
-_BLANK = r"(?:[ \t\r\n]|\/\*(?:[^*]|\*(?!\/))*\*\/|\/\/[^\n]*)*"
+_BLANK = r"(?:[ \t\r\n]|\/\*(?:[^*]|\*(?!\/))*\*\/|\/\/[^\r\n]*)*"
 """White space and comments, for looking ahead over them."""
 
 _MODE = "mode"

@@ -29,7 +29,7 @@ KEYWORDS = frozenset(
 
 RESERVED = TYPE_WORDS | KEYWORDS
 
-_BLANK = re.compile(r"(?>[ \t\r\n]+|/\*(?>[^*]+|\*(?!/))*+\*/|//[^\n]*+)*+")
+_BLANK = re.compile(r"(?>[ \t\r\n]+|/\*(?>[^*]+|\*(?!/))*+\*/|//[^\r\n]*+)*+")
 _TOKEN = re.compile(
     r"""
       (?P<name>%[A-Za-z_][A-Za-z0-9_.\-]*+|[A-Za-z_][A-Za-z0-9_.\-]*+:)

@@ -22,6 +22,7 @@ from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.formats.hlo_text.lexer import RESERVED
 from mlirhlo.formats.hlo_text.reader_pieces import Pieces
 from mlirhlo.formats.hlo_text.reader_problems import Misfit
+from mlirhlo.formats.hlo_text.reader_shapes import result_type
 from mlirhlo.formats.hlo_text.reader_state import Scope
 
 _NAME = r"%?+(?!__)[A-Za-z_][A-Za-z0-9_.\-]*+"
@@ -146,6 +147,8 @@ def read_lines(pieces: Pieces, scope: Scope, position: int) -> int:
                     pieces_.check(state, operands, type_, properties)
                 except Misfit:
                     return position
+        if pieces_.redeclares:
+            type_ = result_type(pieces_.info.row, operands, type_, properties)
         if type_.__class__ is TupleType and "sharding" in properties:
             state.fit_sharding(type_, properties)
         if control:

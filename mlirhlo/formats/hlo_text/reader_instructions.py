@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import cast
 
 from xdsl.ir import Attribute, SSAValue
 
+from mlirhlo.diagnostics import Diagnostic, Severity
 from mlirhlo.dialects.hlo import build
 from mlirhlo.dialects.hlo.attributes.base import integer, string, symbol, symbols_of
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr, read_literal
@@ -17,7 +19,7 @@ from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
 from mlirhlo.dialects.hlo.ops.control_flow import ParameterOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, compatible
 from mlirhlo.dialects.hlo.syntax import SyntaxProblem
-from mlirhlo.dialects.hlo.table import OPCODES
+from mlirhlo.dialects.hlo.table import OPCODES, DeclaredShape
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.formats.hlo_text import reader_problems as codes
 from mlirhlo.formats.hlo_text.lexer import TYPE_WORDS, Lexer, Token
@@ -36,9 +38,12 @@ from mlirhlo.formats.hlo_text.reader_attributes import (
 )
 from mlirhlo.formats.hlo_text.reader_checks import check_replication
 from mlirhlo.formats.hlo_text.reader_problems import Misfit, ReadProblem, coded
+from mlirhlo.formats.hlo_text.reader_shapes import result_type
 from mlirhlo.formats.hlo_text.reader_state import ModuleState, Scope
 from mlirhlo.formats.hlo_text.reader_tokens import expects, read_coded_shape
 from mlirhlo.formats.hlo_text.suggestions import did_you_mean
+
+LOG = logging.getLogger(__name__)
 
 _MOST_BYTES = 1 << 28
 """Largest array that is made of a fingerprint's `0` or `1`."""
@@ -217,6 +222,8 @@ class InstructionReader:
             info.check(state, operands, type_, properties)
         if type_ is None:
             type_ = type_of(self._infer(info, operands, properties))
+        elif info.row.declared_shape is not DeclaredShape.KEPT:
+            type_ = result_type(info.row, operands, type_, properties)
         state.fit_sharding(type_, properties)
         return type_
 
@@ -271,12 +278,25 @@ class InstructionReader:
         if not lexer.accept("("):
             raise expects(lexer, "'(' before constant literal", lexer.look())
         try:
-            literal = self._essential(shape) or read_literal(lexer, shape)
+            literal = self._essential(shape) or read_literal(lexer, shape, self._warn_of_scalar)
         except SyntaxProblem as problem:
             raise coded(problem, codes.LITERAL) from None
         if not lexer.accept(")"):
             raise expects(lexer, "')' after constant literal", lexer.look())
         return literal
+
+    def _warn_of_scalar(self, offset: int) -> None:
+        """Says (HLO0022) that a number stands for element 0 alone, not for the whole array."""
+        LOG.warning(
+            "%s",
+            Diagnostic(
+                "HLO0022",
+                "one number for a whole array: it is element 0, all other elements are zero",
+                self.state.source.place(offset),
+                help="write every element, or a scalar constant and a broadcast",
+                severity=Severity.WARNING,
+            ),
+        )
 
     def _essential(self, shape: Shape) -> Literal | None:
         """The array that a fingerprint's `0` or `1` stands for; None for other constants."""
@@ -319,7 +339,7 @@ class InstructionReader:
         if token.kind in ("name", "word"):
             value = scope.values.get("%" + token.text)
             after = Lexer(lexer.text, token.end, lexer.end)
-            if value is None and token.kind == "word" and after.peek("("):
+            if token.kind == "word" and after.peek("("):
                 # A nested instruction.
                 lexer.position = start
                 op = self.right_hand_side(scope, None, start, with_attributes=False)

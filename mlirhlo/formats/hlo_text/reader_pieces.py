@@ -20,7 +20,7 @@ from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape, parse_shape
 from mlirhlo.dialects.hlo.syntax import Cursor, SyntaxProblem
-from mlirhlo.dialects.hlo.table import COMMON, AttrSpec
+from mlirhlo.dialects.hlo.table import COMMON, AttrSpec, DeclaredShape
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.formats.hlo_text.reader_attributes import (
     CONTROL,
@@ -68,13 +68,25 @@ Properties = dict[str, Attribute]
 class OpcodePieces:
     """One opcode while one module is read."""
 
-    __slots__ = ("arity", "check", "cls", "info", "lists", "name", "readers", "required")
+    __slots__ = (
+        "arity",
+        "check",
+        "cls",
+        "info",
+        "lists",
+        "name",
+        "readers",
+        "redeclares",
+        "required",
+    )
 
     def __init__(self, info: OpcodeInfo, common: Mapping[str, tuple[AttrSpec, Memo]]) -> None:
         self.info = info
         self.name = info.row.name
         self.cls, self.arity, self.check = info.cls, info.arity, info.check
         self.required = frozenset(info.required)
+        self.redeclares = info.row.declared_shape is not DeclaredShape.KEPT
+        """Whether a declared shape may be replaced."""
         self.lists: dict[str, Properties] = {}
         """Properties by attribute list."""
         self.readers: dict[str, tuple[AttrSpec, Memo]] = {

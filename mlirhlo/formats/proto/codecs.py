@@ -177,9 +177,13 @@ def _encode_epsilon(number: int, attribute: Attribute) -> bytes:
     return float_field(number, packed)
 
 
-def _decode_window(data: bytes) -> Attribute | None:
-    window = dimensions.window_of(data)
-    return WindowAttr(window) if window.dimensions else None
+def _decode_optional_window(data: bytes) -> WindowAttr:
+    return WindowAttr(dimensions.window_of(data))
+
+
+def _decode_window(data: bytes) -> WindowAttr | None:
+    window = _decode_optional_window(data)
+    return window if window.data.dimensions else None
 
 
 def _decode_sparsity(data: bytes) -> Attribute | None:
@@ -441,6 +445,7 @@ OWN_CODECS: Mapping[tuple[str, str], Codec] = {
     ("collective-permute", "slice_sizes"): _SliceSizes(),
     ("collective-permute-start", "slice_sizes"): _SliceSizes(),
     ("custom-call", "operand_layout_constraints"): _OPERAND_SHAPES,
+    ("custom-call", "window"): _message(15, _decode_optional_window, dimensions.window_bytes),
     ("rng-bit-generator", "algorithm"): _word(70, RNG_ALGORITHMS),
 }
 """Properties whose field depends on the opcode."""

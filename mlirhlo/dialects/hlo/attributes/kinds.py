@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -268,6 +268,8 @@ PRECISIONS = AttrKind(
 )
 
 WINDOW = text_kind(WindowAttr)
+OPTIONAL_WINDOW = replace(WINDOW, name="optional window")
+"""A window whose presence counts: `window={}` is not the same as no window."""
 PADDING = text_kind(PaddingAttr)
 SLICE = text_kind(SliceAttr)
 DIM_LABELS = text_kind(ConvolutionDimensionNumbersAttr)

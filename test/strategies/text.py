@@ -16,6 +16,13 @@ from mlirhlo.dialects.hlo.table import COMMON, OPCODES, Arity, AttrSpec, Opcode
 from mlirhlo.formats.hlo_text.options import PrintOptions
 from strategies.choices import Choices, strategy_of
 
+_WINDOWS = (
+    "{size=3x3}",
+    "{size=3 stride=2 pad=1_1}",
+    "{size=3x3 stride=1x2 pad=0_0x-1_1 lhs_dilate=1x3 rhs_dilate=2x1 rhs_reversal=1x0}",
+    "{}",
+)
+
 VALUES: Mapping[str, Sequence[str]] = {
     "integers": ("{}", "{0}", "{1,0}", "{0,2,-1}"),
     "integer_lists": ("{}", "{{0,1}}", "{{0,1},{2,3}}", "{{}}"),
@@ -27,12 +34,8 @@ VALUES: Mapping[str, Sequence[str]] = {
     "bytes": ('"text"', '{"a":{"b":[1,2]},"c":"}"}', "{}", '"a\\\\b"', "{raw text}"),
     "precisions": ("{default,default}", "{high,HIGHEST}", "{}"),
     "shape": ("f32[2]{0}", "(f32[2,3]{1,0}, s32[])", "f32[]{:T(128)}", "token[]"),
-    "window": (
-        "{size=3x3}",
-        "{size=3 stride=2 pad=1_1}",
-        "{size=3x3 stride=1x2 pad=0_0x-1_1 lhs_dilate=1x3 rhs_dilate=2x1 rhs_reversal=1x0}",
-        "{}",
-    ),
+    "window": _WINDOWS,
+    "optional window": _WINDOWS,
     "padding": ("0_0", "1_-2", "0_0_0x1_2_3", "0_1x2_3"),
     "slice": ("{[0:2]}", "{[0:2], [1:9:2]}", "{}"),
     "dim_labels": ("b01f_01io->b01f", "bf_io->bf", "0fb_0io->bf0", "b?0f_0io->b0f"),

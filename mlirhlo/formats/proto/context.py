@@ -28,7 +28,7 @@ class Context:
     decoded: dict[tuple[int, bytes], tuple[Attribute | None, bool]] = field(
         default_factory=dict[tuple[int, bytes], "tuple[Attribute | None, bool]"]
     )
-    """Attributes of messages seen before, by field and bytes, and whether they are written so."""
+    """Attributes of messages seen before, by identity of the codec and bytes; whether they are written so."""
     shapes: dict[bytes, tuple[Shape, Attribute, bool]] = field(
         default_factory=dict[bytes, tuple[Shape, Attribute, bool]]
     )

@@ -82,11 +82,11 @@ def read_properties(
                 if number == 68
                 else value.SerializeToString()
             )
-            known = decoded.get((number, data))
+            known = decoded.get((id(codec), data))
             if known is None:
                 attribute = codec.decode(value, context, place)
                 known = attribute, _is_exact(number, data, attribute, codec, context)
-                decoded[number, data] = known
+                decoded[id(codec), data] = known
             attribute = known[0]
             is_exact = is_exact and known[1]
         else:

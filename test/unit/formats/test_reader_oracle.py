@@ -185,7 +185,8 @@ def test_inferred_layouts() -> None:
 
 DECLARED = (
     "token[] ", "f32[] ", "f32[3]{0} ", "f32[3]{0:T(8)} ", "() ", "(f32[4]) ", "(f32[3], f32[2]) ",
-    "(f32[4]{0:T(4)}, token[]) ", "(f32[4], u32[], token[]) ", "(f32[5], u32[], token[]) ", "(f32[4], u32[3], f32[]) ", "",
+    "(f32[4]{0:T(4)}, token[]) ", "(f32[4], u32[], token[]) ", "(f32[5], u32[], token[]) ",
+    "(f32[4], u32[3], f32[]) ", "",
 )  # fmt: skip
 REDECLARED = (
     "after-all()", "add-dependency(x, k)", "infeed(k)", "outfeed(x, k)", "send(x, k), channel_id=1",

@@ -36,6 +36,8 @@ class BlockBuilder:
         self._body = body
         self.block = body
         """Where ops go."""
+        self.nesting = 0
+        """Elements that are being emitted, each for the one before it."""
         self._constants: dict[tuple[str, int], SSAValue] = {}
         """By what Python writes, and the identity of their types, which live as long as they do."""
         self._inverses: dict[SSAValue, float] = {}

@@ -17,11 +17,16 @@ from xdsl.ir import Block, SSAValue
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.ops import ComputationOp, TupleOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.builder import FunctionBuilder, vector_of
 from mlirhlo.lowering.hlo_to_loops.elements import Value
+from mlirhlo.lowering.hlo_to_loops.merging import sizes_of
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
+
+_DEEP = 32
+"""Elements emitted for each other's sake, before operands are emitted first."""
 
 Place: TypeAlias = "tuple[Coordinate, ...]"
 Emitter: TypeAlias = "Callable[[Elements, Any, Place], Value]"
@@ -70,6 +75,25 @@ def emitters() -> Mapping[str, Emitter]:
     return _EMITTERS
 
 
+def _scalars_under(root: Instruction) -> Sequence[Instruction]:
+    """All that the root of a long computation of scalars is computed from, in its order; of a short one
+    nothing, as each instruction emits its own operands."""
+    listed = instruction_list(cast(ComputationOp, root.parent_op()))
+    if len(listed) < _DEEP:
+        return ()
+    needed: set[SSAValue] = set()
+    stack = [root]
+    while stack:
+        fresh = [v for v in stack.pop().inputs if v not in needed]
+        needed.update(fresh)
+        stack += [cast(Instruction, v.owner) for v in fresh]
+    return [
+        op
+        for op in listed
+        if op.output in needed and isinstance(op.shape, ArrayShape) and op.shape.dimensions == ()
+    ]
+
+
 class Elements:
     """Emits elements within one loop body."""
 
@@ -112,9 +136,33 @@ class Elements:
                     raise error(
                         "HLO0432", f"`{op.opcode.name}` has no lowering to a loop over elements"
                     )
+                self.b.nesting += 1
+                if not self.b.nesting % _DEEP:
+                    self._emit_operands(op, at)
                 found = emitter(self, op, at)
+                self.b.nesting -= 1
             self._known.setdefault(value, {})[at] = found
         return found
+
+    def _emit_operands(self, root: Instruction, place: Place) -> None:
+        """Emits what an instruction is computed from at its own place, through element-wise instructions:
+        operands first, so that none of them goes down a long chain again."""
+        stack = [root]
+        while stack:
+            op = stack[-1]
+            sizes = sizes_of(op.output)
+            missing = [
+                cast(Instruction, v.owner)
+                for v in op.inputs
+                if v not in self.buffers and sizes_of(v) == sizes and self._find(v, place) is None
+            ]
+            missing = [operand for operand in missing if operand.opcode.elementwise]
+            if op.opcode.elementwise and missing:
+                stack += reversed(missing)
+                continue
+            stack.pop()
+            if op is not root:
+                self.at(op.output, place)
 
     def parts(self, value: SSAValue, place: Sequence[Coordinate]) -> Sequence[Value]:
         """Elements of all arrays of an instruction with several results, at one place of each.
@@ -208,18 +256,27 @@ class Elements:
 
     def _is_moving(self, value: SSAValue) -> bool:
         found = self._moves.get(value)
-        if found is None:
-            owner = value.owner
+        if found is not None:
+            return found
+        stack = [value]
+        while stack:
+            owner = stack[-1].owner
+            operands: Sequence[SSAValue] = ()
             if isinstance(owner, Block):
                 found = owner is self._block
+            elif self._is_outside(owner.parent):
+                found = False
+            elif owner.parent is self._block or owner.regions:
+                found = True  # what was emitted in the loop is not there before it
             else:
-                # What was emitted in the loop is not there before it.
-                inside = owner.parent is self._block or bool(owner.regions)
-                found = not self._is_outside(owner.parent) and (
-                    inside or any(map(self._is_moving, owner.operands))
-                )
-            self._moves[value] = found
-        return found
+                operands = owner.operands
+                found = any(self._moves.get(v) for v in operands)
+            unknown = () if found else [v for v in operands if v not in self._moves]
+            if unknown:
+                stack += unknown
+            else:
+                self._moves[stack.pop()] = found
+        return self._moves[value]
 
     def _is_outside(self, block: Block | None) -> bool:
         """Whether a block is the body of a loop around this one."""
@@ -255,6 +312,8 @@ class Elements:
         for parameter, value in zip(computation.parameters, arguments, strict=True):
             inner._known[parameter.output] = {(): value}
         root = computation.root
+        for op in _scalars_under(root):
+            inner.at(op.output, ())
         parts = root.inputs if isinstance(root, TupleOp) else (root.output,)
         return tuple(inner.at(part, ()) for part in parts)
 

@@ -210,13 +210,39 @@ class _Planner:
             del plan.last_read[value]
 
     def node(self, value: SSAValue, place: Symbols) -> Node:
-        key = (value, place)
-        found = self.nodes.get(key)
-        if found is None:
-            found = self.nodes[key] = self.make(value, place)
-        return found
+        """A value at a place, and all that it is computed from: operands first, without recursion."""
+        stack = [((value, place), self.read_by(value, place))]
+        while stack:
+            key, read = stack[-1]
+            unknown = [k for k in read if k not in self.nodes]
+            if unknown:
+                stack += [(k, self.read_by(*k)) for k in reversed(unknown)]
+            else:
+                if key not in self.nodes:
+                    self.nodes[key] = self.make(*key, [self.nodes[k] for k in read])
+                stack.pop()
+        return self.nodes[value, place]
 
-    def make(self, value: SSAValue, place: Symbols) -> Node:
+    def read_by(self, value: SSAValue, place: Symbols) -> Sequence[tuple[SSAValue, Symbols]]:
+        """Operands of an instruction, and where it reads them."""
+        if value in self.operands:
+            return ()
+        op: Any = value.owner
+        name = op.opcode.name
+        if name in ("constant", "iota"):
+            return ()
+        if name in _FOLDS:
+            raise Declined
+        if name != "reduce":
+            return operand_places(op, place)
+        count = len(op.inputs) // 2
+        if sizes_of(op.inputs[0]) != self.sizes or tuple(sorted(op.dimensions)) != self.folded:
+            raise Declined
+        if place != self.kept:
+            raise Declined
+        return [(v, self.all if at < count else ()) for at, v in enumerate(op.inputs)]
+
+    def make(self, value: SSAValue, place: Symbols, inputs: Sequence[Node]) -> Node:
         moving = any(s == OTHER or s in self.folded for s in place)
         if value in self.operands:
             return Node(value, place, (), 0, 1, moving, in_memory=True)
@@ -224,45 +250,31 @@ class _Planner:
         name = op.opcode.name
         if name in ("constant", "iota"):
             return Node(value, place, (), 0, 1, moving)
-        inputs, own = self.inputs(op, name, place)
-        level = max((n.level for n in inputs), default=0)
-        cost = own + (_moving_cost(inputs) if moving else sum(n.cost for n in inputs))
         if name == "reduce":
-            return Node(value, place, (), level + 1, 1, moving)
-        return Node(value, place, inputs, level, cost, moving)
-
-    def inputs(self, op: Any, name: str, place: Symbols) -> tuple[list[Node], float]:
-        """Nodes of the operands, and what the instruction itself costs."""
-        if name == "reduce":
-            return self.reduce(op, place), 0
-        if name in _FOLDS:
-            raise Declined
+            return Node(value, place, (), self.reduce(op, inputs) + 1, 1, moving)
         own = 0.0
         if op.opcode.elementwise:
             own = 1.0 if name in _PLAIN else 4.0 if name in _DEAR else 12.0
         elif name not in MAPPED:
             own = 4.0
-        return [self.node(v, inner) for v, inner in operand_places(op, place)], own
+        level = max((n.level for n in inputs), default=0)
+        cost = own + (_moving_cost(inputs) if moving else sum(n.cost for n in inputs))
+        return Node(value, place, inputs, level, cost, moving)
 
-    def reduce(self, op: ReduceOp, place: Symbols) -> list[Node]:
+    def reduce(self, op: ReduceOp, nodes: Sequence[Node]) -> int:
+        """The round in which a reduce folds."""
         count = len(op.inputs) // 2
-        inputs, starts = op.inputs[:count], op.inputs[count:]
-        if sizes_of(inputs[0]) != self.sizes or tuple(sorted(op.dimensions)) != self.folded:
+        if any(start.level for start in nodes[count:]):
             raise Declined
-        if place != self.kept:
-            raise Declined
-        nodes = [self.node(v, self.all) for v in inputs]
-        for start in starts:
-            if self.node(start, ()).level:
-                raise Declined
+        level = max(n.level for n in nodes[:count])
         if op not in self.folds:
             reducer = reducer_of(op)
             if reducer is None or len(arrays_in(op.output)) != count:
                 raise Declined
-            level = max(n.level for n in nodes)
+            inputs, starts = op.inputs[:count], op.inputs[count:]
             self.folds[op] = Fold(op, inputs, starts, reducer, level)
-            self.fold_inputs[op] = nodes
-        return nodes
+            self.fold_inputs[op] = nodes[:count]
+        return level
 
 
 def _moving_cost(nodes: Sequence[Node]) -> float:
@@ -278,6 +290,14 @@ def _divides(node: Node) -> bool:
 
 def _varies(node: Node) -> bool:
     """Whether a value is another at each place of a row."""
-    if node.inputs:
-        return any(map(_varies, node.inputs))
-    return node.is_moving and not isinstance(node.value.owner, ConstantOp)
+    seen: set[Node] = set()
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        stack += node.inputs
+        if not node.inputs and node.is_moving and not isinstance(node.value.owner, ConstantOp):
+            return True
+    return False

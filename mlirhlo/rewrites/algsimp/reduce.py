@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import islice
 from typing import TypeAlias
 
 from xdsl.ir import Attribute, SSAValue
@@ -239,6 +240,8 @@ def reduce_of_negate(op: ReduceOp, rewriter: Rewriter) -> None:
     b.done()
 
 
+_MOST_READERS = 64
+"""Of an array, among which one that computes the same is looked for."""
 _REGROUPED = (AddOp, MultiplyOp, AndOp, OrOp)
 
 
@@ -449,20 +452,19 @@ def reduce_to_place_in_constant(op: ReduceOp, rewriter: Rewriter) -> None:
 @rule(ReduceOp, needs=LI, looks_far=True)
 def reduce_to_extreme_with_place(op: ReduceOp, rewriter: Rewriter) -> None:
     """reduce_max(x, -inf) => get-tuple-element(arg-max(x), 0), where that is computed; as well min"""
-    uses = [] if op.inputs[0].has_one_use() else list(op.inputs[0].uses)
+    if op.inputs[0].has_one_use() or not is_single(op):
+        return
+    cls = reducer(op.to_apply, rewriter)
+    if cls not in (MaximumOp, MinimumOp) or not is_end(op.inputs[1], cls is MinimumOp):
+        return
     others = [
         user
-        for use in uses
+        for use in islice(op.inputs[0].uses, _MOST_READERS)
         if isinstance(user := use.operation, ReduceOp)
         and use.index == 0
         and len(user.inputs) == 4
         and user.dimensions == op.dimensions
     ]
-    if not others or not is_single(op):
-        return
-    cls = reducer(op.to_apply, rewriter)
-    if cls not in (MaximumOp, MinimumOp) or not is_end(op.inputs[1], cls is MinimumOp):
-        return
     for other in others:
         if not is_end(other.inputs[2], cls is MinimumOp):
             continue

@@ -26,7 +26,11 @@ LARGEST_SINGLE_ROW = 4096
 nothing of it runs in parallel."""
 
 LARGEST_GROUP = 400
-"""Instructions in a fusion."""
+"""Sum of `code_size` in a fusion, or instructions where all are simple: LLVM takes about a second for as many
+of any kind, and for more of them ever longer each."""
+
+MOVE_CODE = 4.0
+"""What moves elements, in the same measure: it computes where they are, and kernels follow it by recursion."""
 
 MOST_OUTPUTS = 16
 """Arrays that a fusion writes."""
@@ -79,6 +83,9 @@ _TIMES: Mapping[str, float] = {
     "tanh": 0.5,
 }
 
+_TRIGONOMETRIC = frozenset({"cosine", "sine", "tan"})
+"""Functions with another way for huge arguments, behind a branch."""
+
 EXPENSIVE = frozenset(name for name, time in _TIMES.items() if time > 0.25)
 """Opcodes of floats that are never computed twice for one element."""
 
@@ -87,3 +94,14 @@ def element_time(opcode: str, element: PrimitiveType) -> float:
     """Nanoseconds for one element of an elementwise instruction, in vectors."""
     scale = max(element.bits, 32) / 32
     return _TIMES.get(opcode, _CHEAP) * scale
+
+
+def code_size(opcode: str, element: PrimitiveType) -> float:
+    """How much longer LLVM takes for an elementwise instruction than for a sum of f32."""
+    beyond = max(0.0, element_time(opcode, element) - _CHEAP)
+    if opcode in _TRIGONOMETRIC:
+        beyond *= 8.0
+    if element.is_complex:
+        beyond *= 4.0
+    is_rounded = element.is_float and element.bits < 32
+    return 1.0 + 3.0 * beyond + 1.3 * is_rounded

@@ -44,5 +44,5 @@ def _follows(group: Group, rows: Group, node: Node) -> bool:
         and not first.has_control
         and first.barrier == rows.outputs[0].barrier
         and first.shape is not None
-        and len(group.members) + len(rows.members) <= cost.LARGEST_GROUP
+        and group.code + rows.code <= cost.LARGEST_GROUP
     )

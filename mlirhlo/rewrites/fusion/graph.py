@@ -25,7 +25,7 @@ from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.defuser import is_taken_by_parts
-from mlirhlo.rewrites.fusion.cost import CHAIN_LIMIT, EXPENSIVE, element_time
+from mlirhlo.rewrites.fusion.cost import CHAIN_LIMIT, EXPENSIVE, MOVE_CODE, code_size, element_time
 from mlirhlo.rewrites.fusion.spaces import (
     Fold,
     Rows,
@@ -110,6 +110,8 @@ class Node:
     """Each once, in block order."""
     time: float = 0.0
     """Nanoseconds to compute one element, its operands given."""
+    code: float = 1.0
+    """How long LLVM takes for it; see `cost.code_size`."""
     is_expensive: bool = False
     """Never computed more often than once for an element."""
     chain: float = 0.0
@@ -391,6 +393,8 @@ def _derive(node: Node) -> None:
         return
     if isinstance(op, BroadcastOp):
         node.spread = broadcast_spread(op)
+    if role in (Role.MOVE, Role.VIEW):
+        node.code = MOVE_CODE
     if role is Role.PRODUCT:
         node.is_expensive = node.from_product = True
         return
@@ -401,6 +405,7 @@ def _derive(node: Node) -> None:
     if role is Role.ELEMENTWISE:
         node.is_expensive = node.opcode in EXPENSIVE and not node.shape.element_type.is_integer
         node.time = element_time(node.opcode, node.shape.element_type)
+        node.code = code_size(node.opcode, node.shape.element_type)
     chain = node.time
     for operand in node.operands:
         if operand.role not in (Role.REDUCE, Role.PRODUCT, Role.OTHER):

@@ -75,6 +75,8 @@ class Group:
     """With the places at which each is computed; users before their operands."""
     inputs: dict[Node, None] = field(default_factory=dict[Node, None])
     """What is read."""
+    code: float = 0.0
+    """How long LLVM takes for all members, as `cost.LARGEST_GROUP` counts."""
 
     @property
     def name(self) -> str:
@@ -88,6 +90,7 @@ class Group:
         if is_output:
             self.outputs.append(node)
         self.members[node] = paths
+        self.code += node.code
         self.inputs.pop(node, None)
         for operand in node.operands:
             self.inputs[operand] = None

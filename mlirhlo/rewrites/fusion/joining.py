@@ -122,7 +122,9 @@ def admit_beside(group: Group, node: Node, kinds: Kinds) -> Admission | None:
     form = group.form
     if node.barrier != group.outputs[0].barrier or len(group.outputs) >= cost.MOST_OUTPUTS:
         return None
-    if len(group.members) >= cost.LARGEST_GROUP or any(o in group.members for o in node.operands):
+    if group.code + node.code > cost.LARGEST_GROUP or any(
+        o in group.members for o in node.operands
+    ):
         return None
     if node.role is Role.REDUCE:
         same = node.fold is not None and form.fold is not None
@@ -152,7 +154,7 @@ def _never(group: Group, node: Node, kinds: Kinds) -> Refusal | None:
         return Refusal("in-place", "it writes into its operand's memory and is an output always")
     if node.role is Role.REDUCE and (node.fold is None or node.shape is None):
         return Refusal("producer", "a reduce of several results is an output always")
-    if len(group.members) >= cost.LARGEST_GROUP:
+    if group.code + node.code > cost.LARGEST_GROUP:
         return Refusal("size", f"the fusion has {len(group.members)} instructions already")
     if len(group.inputs) + len(node.operands) > cost.MOST_INPUTS and node.role not in FREE:
         return Refusal("inputs", f"the fusion reads {len(group.inputs)} arrays already")

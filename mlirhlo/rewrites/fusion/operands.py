@@ -18,11 +18,16 @@ _LINE_BYTES = 64
 
 def leads_to(members: Mapping[Node, object], node: Node, product: Node) -> bool:
     """Whether `node` is an operand of the product, or of what is computed before it."""
-    readers = readers_in(members, node)
-    return product in readers or any(
-        reader.role in (Role.MOVE, Role.VIEW) and leads_to(members, reader, product)
-        for reader in readers
-    )
+    seen: set[Node] = set()
+    stack = [node]
+    while stack:
+        readers = readers_in(members, stack.pop())
+        if product in readers:
+            return True
+        moves = [r for r in readers if r.role in (Role.MOVE, Role.VIEW) and r not in seen]
+        seen.update(moves)
+        stack += moves
+    return False
 
 
 def is_read_in_place(members: Mapping[Node, object], node: Node, product: Node) -> bool:
@@ -36,10 +41,11 @@ def is_read_in_place(members: Mapping[Node, object], node: Node, product: Node) 
 
 def _keeps_lines(node: Node) -> bool:
     """Whether it moves neighbours in memory together, a reshape with what it is of."""
+    while node.role is Role.VIEW:
+        if not node.operands or node.operands[0].role is Role.OTHER:
+            return False
+        (node,) = node.operands
     op = node.op
-    if node.role is Role.VIEW:
-        (operand,) = node.operands or (None,)
-        return operand is not None and operand.role is not Role.OTHER and _keeps_lines(operand)
     if (
         node.role is not Role.MOVE
         or node.shape is None

@@ -234,6 +234,7 @@ class Planner:
     def _take(self, group: Group, other: Group) -> None:
         """Puts all of another group into one that walks alike."""
         members = {**group.members, **other.members}
+        group.code = sum(member.code for member in members)
         group.members = dict(sorted(members.items(), key=lambda item: -item[0].index))
         group.outputs += other.outputs
         group.inputs.update(other.inputs)

@@ -103,6 +103,6 @@ class PriorityQueue:
             return Refusal("control", "control dependencies keep instructions apart")
         if node.barrier != reader.barrier and node.role not in FREE:
             return Refusal("barrier", "shardings, backend configurations or streams differ")
-        if len(mine.members) + len(theirs.members) > cost.LARGEST_GROUP:
+        if mine.code + theirs.code > cost.LARGEST_GROUP:
             return Refusal("size", "the fusion would have too many instructions")
         return regroup_both(mine, theirs, self.kinds)

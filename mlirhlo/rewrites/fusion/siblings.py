@@ -74,7 +74,7 @@ def _refusal(a: Group, b: Group) -> Refusal | None:
     inputs = {**a.inputs, **b.inputs}
     if len(inputs) > cost.MOST_INPUTS:
         return Refusal("inputs", f"the fusions read {len(inputs)} arrays")
-    if len(a.members) + len(b.members) > cost.LARGEST_GROUP:
+    if a.code + b.code > cost.LARGEST_GROUP:
         return Refusal("size", "the fusion would have too many instructions")
     shared = sum(node.size_bytes for node in a.inputs if node in b.inputs)
     moved = min(_traffic(a), _traffic(b))

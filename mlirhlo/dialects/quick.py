@@ -28,6 +28,9 @@ from xdsl.irdl import IRDLOperation
 
 OpT = TypeVar("OpT", bound=Operation)
 
+MAX_REGION_DEPTH = 80
+"""Deepest nesting of regions that is read, made or written; xDSL and passes recurse over them."""
+
 _new = object.__new__
 _NO_VALUES: SSAValues[SSAValue] = SSAValues(())
 _NO_RESULTS: SSAValues[OpResult] = SSAValues(())
@@ -203,6 +206,24 @@ def ops_of(block: Block) -> list[Operation]:
         found.append(op)
         op = op._next_op
     return found
+
+
+def is_nested_too_deep(op: Operation) -> bool:
+    """Whether regions in `op` are nested deeper than `MAX_REGION_DEPTH`."""
+    level, depth = [op], 0
+    while level:
+        if depth > MAX_REGION_DEPTH:
+            return True
+        level = [
+            inner
+            for outer in level
+            for region in outer.regions
+            for block in region.blocks
+            for inner in ops_of(block)
+            if inner.regions
+        ]
+        depth += 1
+    return False
 
 
 def append(block: Block, op: Operation) -> None:

@@ -10,14 +10,14 @@ from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, Unregist
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirhlo.diagnostics import HloError, error
-from mlirhlo.dialects.quick import create_op
+from mlirhlo.dialects.quick import MAX_REGION_DEPTH, create_op
 from mlirhlo.dialects.stablehlo.locations import is_location
 from mlirhlo.formats.bytecode import properties
 from mlirhlo.formats.bytecode.codec import Source
 from mlirhlo.formats.bytecode.container import Container, OpEntry, Section, Since, read_section
 from mlirhlo.formats.bytecode.cursor import Cursor
 from mlirhlo.formats.bytecode.entries import Entries
-from mlirhlo.formats.bytecode.problems import MAX_REGION_DEPTH, at
+from mlirhlo.formats.bytecode.problems import at
 from mlirhlo.formats.bytecode.use_lists import UseListOrder, UseLists, read_orders
 
 if TYPE_CHECKING:

@@ -11,9 +11,6 @@ MAX_UNFOLDED = 1 << 22
 """Most parts of an attribute or type with those it shares counted each time: that is how often
 hashing, comparing and printing visit them."""
 
-MAX_REGION_DEPTH = 100
-"""Deepest nesting of regions; printers and passes recurse over them."""
-
 
 def damaged(message: str, file: str, offset: int, help: str | None = None) -> HloError:
     """HLO0221: the bytes are not what the format says."""

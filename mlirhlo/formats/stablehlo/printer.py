@@ -8,6 +8,8 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ModuleOp, UnknownLoc, UnregisteredOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from mlirhlo.diagnostics import error
+from mlirhlo.dialects.quick import MAX_REGION_DEPTH, is_nested_too_deep
 from mlirhlo.dialects.stablehlo.op_classes import TableOp
 from mlirhlo.dialects.stablehlo.rows import OpRow
 from mlirhlo.formats.stablehlo.aliases import Aliases, find_aliases
@@ -257,6 +259,8 @@ def print_module(module: ModuleOp, *, generic: bool = False, debug_info: bool = 
     `debug_info` with source places."""
     from mlirhlo.formats.stablehlo.alias_order import AliasFinder
 
+    if is_nested_too_deep(module):
+        raise error("HLO0033", f"regions are nested deeper than {MAX_REGION_DEPTH}")
     names = Namer(is_generic=generic).name(module)
     aliases = find_aliases(AliasFinder(module, debug_info=debug_info, generic=generic))
     printer = Printer(is_generic=generic, with_locations=debug_info, names=names, aliases=aliases)

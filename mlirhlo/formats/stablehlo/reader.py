@@ -17,7 +17,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from mlirhlo.diagnostics import Diagnostic, HloError, SourceText
 from mlirhlo.dialects.hlo.build import append, paused_gc
-from mlirhlo.dialects.quick import create_op
+from mlirhlo.dialects.quick import MAX_REGION_DEPTH, create_op
 from mlirhlo.dialects.stablehlo.op_classes import TableOp
 from mlirhlo.formats.stablehlo.contexts import context
 from mlirhlo.formats.stablehlo.foreign import Bridge
@@ -32,7 +32,7 @@ _LINE = re.compile(
 _USE = re.compile(r"%([A-Za-z0-9_$.\-]+)(?:#([0-9]{1,4}))?")
 _LOC = re.compile(r" loc\((#[A-Za-z0-9_$.]+|unknown)\)\Z")
 _BRACKET = re.compile(r'"(?:[^"\\\n]|\\.)*+"|//[^\n]*|->|[(\[{<]|[)\]}>]')
-_MAX_NESTING = 200
+_MAX_NESTING = 2 * MAX_REGION_DEPTH + 50
 _MAX_TEMPLATE = 1000
 """Longest line that is remembered."""
 _MAX_TEMPLATES = 20000

@@ -9,12 +9,12 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.parser.core import ForwardDeclaredValue
 
 from mlirhlo.dialects.hlo.build import append
-from mlirhlo.dialects.quick import create_op
+from mlirhlo.dialects.quick import MAX_REGION_DEPTH, create_op
 from mlirhlo.dialects.stablehlo.op_classes import TableOp
 from mlirhlo.formats.stablehlo.foreign import Bridge
 from mlirhlo.formats.stablehlo.properties import settle
 from mlirhlo.formats.stablehlo.reader_attributes import AttributeReader
-from mlirhlo.formats.stablehlo.scan import BAD_VALUE, UNKNOWN
+from mlirhlo.formats.stablehlo.scan import BAD_VALUE, TOO_DEEP, UNKNOWN
 
 Use = tuple[str, int, int]
 """Name, index and place of an operand."""
@@ -37,6 +37,9 @@ class OpReader(AttributeReader):
     """Values of the region that is being read that were used before they were defined."""
     dialects: list[str]
     """Dialect whose name may be left out, for each open region."""
+
+    depth: int = 0
+    """Number of open regions."""
 
     _generic_name: str = ""
 
@@ -330,6 +333,9 @@ class OpReader(AttributeReader):
         locations: list[Attribute | None] | None = None,
     ) -> Region:
         """A region after its `{`."""
+        self.depth += 1
+        if self.depth > MAX_REGION_DEPTH:
+            self.fail(f"regions are nested deeper than {MAX_REGION_DEPTH}", self.pos, code=TOO_DEEP)
         outer = (self.blocks, self.awaited, self.values, self.forward, self.defined)
         self.blocks, self.awaited, self.defined = {}, {}, []
         early, self.early = self.early, []
@@ -365,6 +371,7 @@ class OpReader(AttributeReader):
         else:
             for name in self.defined:
                 del self.values[name]
+        self.depth -= 1
         own = (self.values, self.forward)
         self.blocks, self.awaited, self.values, self.forward, self.defined = outer
         if not is_isolated:

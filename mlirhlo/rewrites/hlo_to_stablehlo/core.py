@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import FunctionType, IntegerAttr, i32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from mlirhlo.diagnostics import Diagnostic, HloError, Place
+from mlirhlo.diagnostics import Diagnostic, HloError, Place, error
 from mlirhlo.dialects.chlo.table import ROWS as CHLO_ROWS
 from mlirhlo.dialects.hlo.attributes.base import string
 from mlirhlo.dialects.hlo.build import append
@@ -19,7 +19,7 @@ from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.ops.control_flow import ParameterOp
 from mlirhlo.dialects.hlo.order import instruction_list, post_order
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
-from mlirhlo.dialects.quick import create_op
+from mlirhlo.dialects.quick import MAX_REGION_DEPTH, create_op
 from mlirhlo.dialects.stablehlo import OP_CLASSES
 from mlirhlo.dialects.stablehlo.op_classes import make_classes
 from mlirhlo.rewrites.hlo_to_stablehlo.annotations import common_attributes
@@ -35,6 +35,9 @@ Handler: TypeAlias = "Callable[[Instruction, Scope], Tree]"
 
 HANDLERS: dict[str, Handler] = {}
 """How each opcode converts."""
+
+_CALLING_FUNCTIONS = frozenset({"call", "fusion", "custom-call"})
+"""Opcodes whose called computations become functions; so do those of opcodes without a handler."""
 
 CLASSES = {**OP_CLASSES, **make_classes(CHLO_ROWS.values())}
 
@@ -174,6 +177,7 @@ class Scope:
         importer = self.importer
         trees = self.trees
         outer = self.location
+        importer.enter(computation)
         for op in importer.order(computation):
             if isinstance(op, ParameterOp):
                 trees[op.results[0]] = arguments[op.parameter_number]
@@ -192,6 +196,7 @@ class Scope:
                 raise at_instruction(problem, op) from None
             if self.attributes and self.last is not None:
                 self.last.attributes.update(self.attributes)
+        importer.depth -= 1
         self.location, self.attributes = outer, {}
         return trees[computation.terminator.root]
 
@@ -209,6 +214,9 @@ class Importer:
         self.functions: dict[str, FuncOp] = {}
         """Functions made so far, callees first, by the computation."""
         self.names: dict[str, str] = {}
+        self.depth = 0
+        """Number of computations that are being converted, each inside the one before."""
+        self._taken = {"main"}
         self._orders: dict[str, list[Instruction]] = {}
 
     def order(self, computation: ComputationOp) -> list[Instruction]:
@@ -247,17 +255,69 @@ class Importer:
             del values[:count]
         return found
 
+    def enter(self, computation: ComputationOp) -> None:
+        """Counts a computation that is converted inside another one. Raises `HloError` HLO0033."""
+        self.depth += 1
+        if self.depth >= MAX_REGION_DEPTH:
+            raise error(
+                "HLO0033",
+                f"%{computation.computation_name} would stand in regions nested deeper than {MAX_REGION_DEPTH}",
+                help="StableHLO has loops, branches and reducers inside each other; call inner ones as functions",
+            )
+
     def function(self, name: str) -> str:
-        """Name of the private function of a computation, made when it is first asked for."""
-        if name not in self.functions:
-            taken = set(self.names.values()) | {"main"}
-            own, count = name, 0
-            while own in taken:
-                count += 1
-                own = f"{name}_{count}"
-            self.names[name] = own
-            self.functions[name] = self.make_function(self.computations[name], own, private=True)
+        """Name of the private function of a computation, which is made when it is first called."""
+        if name not in self.names:
+            outer, self.depth = self.depth, 0
+            for needed in self._callees_first(name):
+                computation = self.computations[needed]
+                self.functions[needed] = self.make_function(
+                    computation, self.names[needed], private=True
+                )
+            self.depth = outer
         return self.names[name]
+
+    def _callees_first(self, name: str) -> Iterator[str]:
+        """The computations that become functions because of `name`, each after those it calls.
+
+        A stack, not recursion: calls nest deeper than Python's.
+        """
+        regions: set[str] = set()
+        stack = [(name, True, self._callees(name))]
+        self._choose_name(name)
+        while stack:
+            current, is_function, rest = stack[-1]
+            following = next(
+                (c for c in rest if c[0] not in (self.names if c[1] else regions)), None
+            )
+            if following is None:
+                stack.pop()
+                if is_function:
+                    yield current
+                continue
+            callee, is_function = following
+            if is_function:
+                self._choose_name(callee)
+            else:
+                regions.add(callee)
+            stack.append((callee, is_function, self._callees(callee)))
+
+    def _callees(self, name: str) -> Iterator[tuple[str, bool]]:
+        """The computations that instructions of `name` call, and whether as functions."""
+        for op in self.order(self.computations[name]):
+            if op.calling_keys:
+                opcode = op.opcode.name
+                is_function = opcode in _CALLING_FUNCTIONS or opcode not in HANDLERS
+                for callee in op.called_computations:
+                    yield callee, is_function
+
+    def _choose_name(self, name: str) -> None:
+        own, count = name, 0
+        while own in self._taken:
+            count += 1
+            own = f"{name}_{count}"
+        self._taken.add(own)
+        self.names[name] = own
 
     def make_function(self, computation: ComputationOp, name: str, *, private: bool) -> FuncOp:
         """A function of the leaves of a computation's parameters."""

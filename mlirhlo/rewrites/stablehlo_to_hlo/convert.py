@@ -85,6 +85,7 @@ def _export(
     entry = Function(
         exporter, main, is_entry=True, tupled=use_tuple_args, return_tuple=return_tuple
     )
+    exporter.lower_deep()
     for name in exporter.functions:
         if name == "main":
             exporter.lowered[name] = entry.convert()

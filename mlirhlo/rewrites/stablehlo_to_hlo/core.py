@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from xdsl.dialects.builtin import ModuleOp, UnitAttr, UnknownLoc
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, SymbolRefAttr, UnitAttr, UnknownLoc
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
@@ -301,6 +301,16 @@ class Exporter:
         self.lowering.discard(name)
         return found
 
+    def lower_deep(self) -> None:
+        """Converts functions ahead of their callers where calls nest deeper than recursion goes.
+
+        Every function on a level that is a multiple of `_LEVELS` above functions that call none.
+        """
+        if len(self.functions) > _LEVELS:
+            for name, level in _levels(self.functions).items():
+                if level % _LEVELS == 0 and name != "main":
+                    self.function(name, self.functions[name])
+
     def fresh(self, function: FuncOp) -> ComputationOp:
         """A new computation of a function that is not the entry."""
         if not function.body.blocks:
@@ -323,6 +333,39 @@ class Exporter:
             found.append(value)
         body.base, body.common = None, {}
         return found
+
+
+_LEVELS = 32
+"""Levels of calls that are converted by recursion."""
+
+
+def _levels(functions: Mapping[str, FuncOp]) -> dict[str, int]:
+    """How many calls deep functions go, 1 where they call none; callees first. Calls that close a cycle
+    do not count."""
+    levels: dict[str, int] = {}
+    for start in functions:
+        stack = [] if start in levels else [start]
+        callees: dict[str, list[str]] = {}
+        while stack:
+            name = stack[-1]
+            if name not in callees:
+                callees[name] = _callees(functions[name], functions)
+                stack += [c for c in callees[name] if c not in levels and c not in callees]
+                continue
+            stack.pop()
+            levels[name] = 1 + max((levels.get(c, 0) for c in callees[name]), default=0)
+    return levels
+
+
+def _callees(function: FuncOp, functions: Mapping[str, FuncOp]) -> list[str]:
+    found: dict[str, None] = {}
+    for op in function.walk():
+        for value in op.properties.values():
+            listed = value.data if isinstance(value, ArrayAttr) else (value,)
+            for one in listed:
+                if isinstance(one, SymbolRefAttr) and one.root_reference.data in functions:
+                    found[one.root_reference.data] = None
+    return list(found)
 
 
 def captured(regions: Sequence[Region]) -> list[SSAValue]:

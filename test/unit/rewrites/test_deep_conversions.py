@@ -1,0 +1,55 @@
+"""Programs nested deeper than Python's stack are converted to StableHLO and back, or refused with a code."""
+
+from __future__ import annotations
+
+import pytest
+from program_shapes import SHAPES
+from xdsl.dialects.builtin import ModuleOp
+
+from mlirhlo.diagnostics import HloError
+from mlirhlo.formats import load, to_bytes
+from mlirhlo.formats.hlo_text import parse_module
+from mlirhlo.rewrites.hlo_to_stablehlo import convert_to_stablehlo
+from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo
+
+STABLEHLO = ("mlir", "mlir-generic", "mlirbc", "artifact")
+
+
+def program(form: str, levels: int) -> ModuleOp:
+    each = {
+        "nested_calls": 3,
+        "nested_fusions": 3,
+        "nested_maps": 3,
+        "nested_reducers": 6,
+        "nested_conditionals": 5,
+    }
+    return parse_module(SHAPES[form](each.get(form, 8) * levels))
+
+
+@pytest.mark.parametrize("form", ["nested_calls", "nested_fusions"])
+def test_functions_nest_as_deep_as_they_like(form: str) -> None:
+    module = program(form, 600)
+    again = convert_to_hlo(convert_to_stablehlo(module))
+    assert len(list(again.ops)) == len(list(module.ops))
+
+
+@pytest.mark.parametrize("emit", STABLEHLO)
+@pytest.mark.parametrize("form", ["nested_whiles", "nested_reducers"])
+def test_what_is_written_is_read(form: str, emit: str) -> None:
+    convert_to_hlo(load(to_bytes(convert_to_stablehlo(program(form, 76)), emit)).module)
+
+
+@pytest.mark.parametrize("levels", [82, 2000])
+@pytest.mark.parametrize(
+    "form", ["nested_whiles", "nested_conditionals", "nested_maps", "nested_reducers"]
+)
+def test_regions_in_regions_are_refused_before_they_are_made(form: str, levels: int) -> None:
+    with pytest.raises(HloError, match="nested deeper than 80") as caught:
+        convert_to_stablehlo(program(form, levels))
+    assert caught.value.code == "HLO0033"
+
+
+def test_deep_calls_are_named_as_shallow_ones() -> None:
+    text = to_bytes(convert_to_stablehlo(program("nested_calls", 200)), "mlir").decode()
+    order = [line.split("@")[1].split("(")[0] for line in text.splitlines() if "func.func" in line]
+    assert order == [f"fn{n}" for n in range(200)] + ["main"]

@@ -1,0 +1,240 @@
+"""Runs programs that are deep or wide in one way each through every tool, at two sizes, and compares the times.
+
+    python tools/scaling.py                              # every form of program, every tool
+    python tools/scaling.py --forms 'nested_*' --tools 'read:*,pass:dce' --size 20000
+    python tools/scaling.py --bad                        # only what takes too long or ends in a traceback
+
+A line is a form, a tool, the seconds of CPU at half and at the whole size, their ratio, and how it ended: `ok`, the code
+of a diagnostic, or the name of an exception. Every run is a process of its own, under limits of time and memory. The
+exit status is 1 when a ratio is above `--ratio` (of runs that take over 0.3 s) or a run ended otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fnmatch
+import io
+import os
+import re
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "test"))
+
+from program_shapes import SHAPES  # noqa: E402
+from xdsl.dialects.builtin import ModuleOp  # noqa: E402
+
+from mlirhlo.cli import hlo_opt, hlo_view, run_hlo_module  # noqa: E402
+from mlirhlo.diagnostics import HloError  # noqa: E402
+from mlirhlo.formats import load, to_bytes  # noqa: E402
+from mlirhlo.formats.hlo_text import parse_module  # noqa: E402
+from mlirhlo.rewrites.hlo_to_stablehlo import convert_to_stablehlo  # noqa: E402
+from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline  # noqa: E402
+from mlirhlo.rewrites.registry import list_passes  # noqa: E402
+from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo  # noqa: E402
+
+FORMATS = ("hlo", "mlir", "mlir-generic", "pb", "pbtxt", "json", "stablehlo", "mlirbc", "artifact")
+FORMS = (
+    *("hlo", "mlir", "mlir-generic", "pb", "pbtxt", "json", "mlirbc"),
+    *("stablehlo-mlir", "stablehlo-mlir-generic", "stablehlo-mlirbc", "stablehlo-artifact"),
+)
+ANALYSES = ("cost", "alias", "dataflow", "liveness", "call-graph")
+Tool = Callable[[str, ModuleOp], object]
+"""What runs a program, whose text is in a file of this name; gives something that is not 0 where it failed."""
+
+
+def opt(*arguments: str) -> Tool:
+    """`hlo-opt` with these arguments on the file."""
+    return lambda path, module: hlo_opt.main([path, "-o", os.devnull, *arguments])
+
+
+def write_and_read(form: str) -> Tool:
+    """A format written from a module, `stablehlo-` of it as StableHLO, and read again to where it is HLO."""
+    emit = form.removeprefix("stablehlo-")
+
+    def run(path: str, module: ModuleOp) -> None:
+        if emit is form:
+            load(to_bytes(module, emit))
+        else:
+            convert_to_hlo(load(to_bytes(convert_to_stablehlo(module), emit)).module)
+
+    return run
+
+
+def pass_of(name: str) -> Tool:
+    """A registered pass on the module."""
+
+    def run(path: str, module: ModuleOp) -> None:
+        run_pipeline(module, parse_pipeline(name))
+
+    return run
+
+
+def tools() -> dict[str, Tool]:
+    """Every tool by its name."""
+    rows = {
+        "print": opt(),
+        "verify-each": opt("--passes=dce", "--verify-each"),
+        "verify-roundtrip": opt("--verify-roundtrip"),
+    }
+    rows |= {f"write:{emit}": opt(f"--emit={emit}") for emit in FORMATS}
+    rows |= {f"read:{form}": write_and_read(form) for form in FORMS}
+    rows |= {f"analysis:{name}": opt(f"--print-analysis={name}") for name in ANALYSES}
+    rows |= {
+        f"pipeline:{platform}": opt(f"--platform={platform}") for platform in ("cpu", "gpu", "tpu")
+    }
+    rows["interpreter"] = lambda path, module: run_hlo_module.main(
+        ["--platform=Interpreter", "--reference_platform=", path]
+    )
+    rows["compile:cpu"] = opt("--platform=cpu", "--stage=asm")
+    rows["cpu"] = lambda path, module: run_hlo_module.main(
+        ["--platform=CPU", "--reference_platform=", path]
+    )
+    for kind in ("html", "dot", "svg", "json"):
+        rows[f"view:{kind}"] = lambda path, module, kind=kind: hlo_view.main(
+            [path, "-o", f"{path}.{kind}", "--no-browser"]
+        )
+    rows |= {f"pass:{name}": pass_of(name) for name in list_passes(loaded=False)}
+    return rows
+
+
+def outcome(tool: Tool, path: str, module: ModuleOp) -> tuple[float, str]:
+    """Runs a tool in this process: its seconds and how it ended."""
+    errors = io.StringIO()
+    start = time.process_time()
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
+            failed = tool(path, module)
+        code = re.search(r"HLO\d{4}", errors.getvalue())
+        result = "ok" if not failed else code.group() if code else f"exit {failed}"
+        if result == "HLO0901":
+            lines = errors.getvalue().strip().splitlines()
+            result = f"HLO0901 {lines[0][:150]}"
+    except HloError as problem:
+        result = problem.diagnostics[0].code
+    except Exception as problem:  # noqa: BLE001  how it ends is what is asked
+        result = f"{type(problem).__name__} {_where(problem)}"
+    return time.process_time() - start, result
+
+
+def _where(problem: Exception) -> str:
+    trace, file, line = problem.__traceback__, "", 0
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if "mlirhlo" in name:
+            file, line = name, trace.tb_lineno
+        trace = trace.tb_next
+    return f"{file.rsplit('mlirhlo/', 1)[-1]}:{line}"
+
+
+def apart(run: Callable[[], tuple[float, str]], limit: int, memory: int) -> tuple[float, str]:
+    """What a function gives in a process of its own, under limits of seconds and of bytes."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        seconds, result = run()
+        os.write(writer, f"{seconds} {result}".encode()[:4000])
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as stream:
+        said = stream.read().decode()
+    _, status, used = os.wait4(child, 0)
+    if said:
+        seconds, result = said.split(" ", 1)
+        return float(seconds), result
+    number = os.WTERMSIG(status)
+    name = (
+        f"over {limit} s"
+        if number == signal.SIGXCPU
+        else signal.Signals(number).name
+        if number
+        else "lost"
+    )
+    return used.ru_utime + used.ru_stime, name
+
+
+def rows(
+    form: str, chosen: dict[str, Tool], size: int, limit: int, memory: int
+) -> Iterator[tuple[str, float, float, str]]:
+    """Name, seconds at half and whole size and result of every tool on a form of program."""
+    with tempfile.TemporaryDirectory() as folder:
+        modules: list[tuple[str, ModuleOp]] = []
+        for count in (size // 2, size):
+            path = f"{folder}/{count}.hlo"
+            text = SHAPES[form](count)
+            Path(path).write_text(text)
+            modules.append((path, parse_module(text)))
+        tiny = f"{folder}/tiny.hlo"
+        Path(tiny).write_text(SHAPES["chain"](4))
+        for name, tool in chosen.items():
+            if not name.endswith("cpu"):  # no threads here
+                outcome(tool, tiny, load(tiny).module)  # imports are no cost of a program
+            half, whole = (
+                apart(lambda at=at, tool=tool: outcome(tool, *at), limit, memory) for at in modules
+            )
+            yield name, half[0], whole[0], whole[1]
+
+
+def main() -> int:
+    """Prints the lines; 1 when one is bad."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--forms", default="*", help="names of forms, with * and commas")
+    parser.add_argument("--tools", default="*", help="names of tools, with * and commas")
+    parser.add_argument(
+        "--size", type=int, default=20_000, help="instructions of the larger program"
+    )
+    parser.add_argument("--ratio", type=float, default=2.3, help="of seconds that is bad")
+    parser.add_argument("--limit", type=int, default=300, help="seconds of a run")
+    parser.add_argument("--memory", type=float, default=8, help="gigabytes of a run")
+    parser.add_argument("--bad", action="store_true", help="print only what is bad")
+    parser.add_argument("--list", action="store_true", help="names of forms and tools")
+    arguments = parser.parse_args()
+    known = tools()
+    if arguments.list:
+        print(
+            *(f"form {name}: {f.__doc__}" for name, f in SHAPES.items()),
+            *(f"tool {name}" for name in known),
+            sep="\n",
+        )
+        return 0
+
+    def matches(name: str, patterns: str) -> bool:
+        return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns.split(","))
+
+    chosen = {name: tool for name, tool in known.items() if matches(name, arguments.tools)}
+    bad = 0
+    for form in SHAPES:
+        if not matches(form, arguments.forms):
+            continue
+        for name, half, whole, result in rows(
+            form, chosen, arguments.size, arguments.limit, int(arguments.memory * 2**30)
+        ):
+            ratio = whole / max(half, 1e-9)
+            is_bad = (whole > 0.3 and ratio > arguments.ratio) or not re.fullmatch(
+                r"ok|HLO(?!0901)\d{4}", result
+            )
+            bad += is_bad
+            if is_bad or not arguments.bad:
+                mark = "!" if is_bad else " "
+                print(
+                    f"{mark} {form:20} {name:32} {half:8.2f} {whole:8.2f} {ratio:6.2f}  {result}",
+                    flush=True,
+                )
+    print(f"{bad} bad")
+    return int(bad > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -4,9 +4,9 @@
     python tools/scaling.py --forms 'nested_*' --tools 'read:*,pass:dce' --size 20000
     python tools/scaling.py --bad                        # only what takes too long or ends in a traceback
 
-A line is a form, a tool, the seconds of CPU at half and at the whole size, their ratio, and how it ended: `ok`, the code
-of a diagnostic, or the name of an exception. Every run is a process of its own, under limits of time and memory. The
-exit status is 1 when a ratio is above `--ratio` (of runs that take over 0.3 s) or a run ended otherwise.
+A line is a form, a tool, the seconds of CPU at half and at the whole size, their ratio, and how it ended: `ok`, the
+code of a diagnostic, or the name of an exception. Every run is a process of its own, under limits of time and memory.
+The exit status is 1 when a ratio is above `--ratio` (of runs that take over 0.3 s) or a run ended otherwise.
 """
 
 from __future__ import annotations

@@ -156,8 +156,10 @@ def _checked(module: ModuleOp, reference: Reference, exact: bool) -> Failure | N
             )
         printed = print_module(module, LONG)
         again = parse_module(printed, "printed.hlo")
-        if print_module(again, LONG) != printed:
-            return Failure("", "the print is not read as itself")
+        if (second := print_module(again, LONG)) != printed:
+            lines = zip(printed.splitlines(), second.splitlines(), strict=False)
+            first = next((f"{a}\n{b}" for a, b in lines if a != b), "")
+            return Failure("", "the print is not read as itself", first)
         results = run_module(module, reference.inputs, check=True)
     except Exception as problem:  # noqa: BLE001
         return Failure("", f"afterwards: {_cause(problem)}", traceback.format_exc())

@@ -41,8 +41,13 @@ LARGEST = 45_000_000
 _NEVER = frozenset(
     {
         "after-all",
+        "async-done",
+        "async-start",
+        "async-update",
         "broadcast",
         "constant",
+        "copy-done",
+        "copy-start",
         "domain",
         "fft",
         "iota",
@@ -56,7 +61,7 @@ _NEVER = frozenset(
         "while",
     }
 )
-"""Opcodes that stay: they would grow, are no functions of their operands, or may run for ever."""
+"""Opcodes that stay: they would grow, are no functions of their operands, may run for ever, or belong to pairs."""
 _STAYING = frozenset(OP_CLASSES[name] for name in _NEVER)
 
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import SymbolRefAttr
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
 from mlirhlo.dialects.hlo.attributes.base import integer, string
+from mlirhlo.dialects.hlo.attributes.sharding import Sharding, ShardingAttr
 from mlirhlo.dialects.hlo.build import append, make
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.ops import GetTupleElementOp, IotaOp, ParameterOp, SortOp, TupleOp
@@ -39,14 +40,26 @@ def stable_sort(op: SortOp, rewriter: Rewriter) -> None:
     properties = {k: v for k, v in op.properties.items() if k not in ("is_stable", "metadata")}
     properties["to_apply"] = _comparator(op)
     whole = TupleShape((*parts, places.shape))
+    shardings = _shardings(properties.pop("sharding", None), len(parts))
     sort = b(SortOp, *op.inputs, places, shape=whole, **properties)
-    found = [
-        b(GetTupleElementOp, sort, shape=part, index=integer(number))
-        for number, part in enumerate(parts)
-    ]
+    if shardings:
+        sort.properties["sharding"] = ShardingAttr(Sharding.tuple_of([*shardings, shardings[0]]))
+    found: list[Instruction] = []
+    for number, part in enumerate(parts):
+        element = b(GetTupleElementOp, sort, shape=part, index=integer(number))
+        if shardings:
+            element.properties["sharding"] = ShardingAttr(shardings[number])
+        found.append(element)
     if isinstance(op.shape, TupleShape):
         b(TupleOp, *found, shape=op.shape)
     b.done()
+
+
+def _shardings(attribute: Attribute | None, count: int) -> tuple[Sharding, ...]:
+    """Those of so many results; none where the sort has none."""
+    if not isinstance(attribute, ShardingAttr):
+        return ()
+    return attribute.data.elements or (attribute.data,) * count
 
 
 def _comparator(op: SortOp) -> SymbolRefAttr:

@@ -20,7 +20,6 @@ from mlirhlo.dialects.hlo.ops import (
     GetTupleElementOp,
     Instruction,
     IotaOp,
-    MapOp,
     MaximumOp,
     MinimumOp,
     MultiplyOp,
@@ -53,6 +52,7 @@ from mlirhlo.rewrites.algsimp.common import (
 from mlirhlo.rewrites.algsimp.dot import is_plain
 from mlirhlo.rewrites.algsimp.mapping import reducer
 from mlirhlo.rewrites.algsimp.minmax import is_end
+from mlirhlo.rewrites.algsimp.neutral import starts_neutral
 from mlirhlo.rewrites.algsimp.physical import reshape_is_bitcast
 from mlirhlo.rewrites.algsimp.reshape import unmodified
 from mlirhlo.rewrites.computations import add_rerooted
@@ -93,9 +93,10 @@ def reduce_of_empty(op: ReduceOp, rewriter: Rewriter) -> None:
 
 @rule(ReduceOp, contract="zeros")
 def reduce_of_same_count(op: ReduceOp, rewriter: Rewriter) -> None:
-    """reduce(x, init) => reshape(x), dimensions of size 1 reduced; init is an identity
+    """reduce(x, init) => f(bc(init), reshape(x)), dimensions of size 1 reduced; reshape(x) for a neutral init
 
-    Of several arrays: a tuple of their reshapes. Where layouts are assigned, only if every byte stays.
+    Of several arrays, whose inits are neutral: a tuple of their reshapes. Where layouts are assigned, only if every
+    byte stays.
     """
     source, result = array(op.inputs[0]), op.shape
     shapes = result.elements if isinstance(result, TupleShape) else (result,)
@@ -108,8 +109,15 @@ def reduce_of_same_count(op: ReduceOp, rewriter: Rewriter) -> None:
             return
         if options_of(rewriter).is_layout_sensitive and not reshape_is_bitcast(array(value), shape):
             return
+    cls = None
+    if not starts_neutral(op, rewriter):
+        cls = reducer(op.to_apply, rewriter) if is_single(op) else None
+        if cls is None:
+            return
     b = Builder(op, rewriter)
     parts = [b.reshape(value, shape) for value, shape in zip(values, shapes, strict=True)]
+    if cls is not None:
+        b.like(cls, b.spread(op.inputs[1], array(op)), *parts)
     if isinstance(result, TupleShape):
         b.like(TupleOp, *parts)
     b.done()
@@ -247,11 +255,11 @@ _REGROUPED = (AddOp, MultiplyOp, AndOp, OrOp)
 
 @rule(ReduceOp, needs=LI, contract="rounding", reads=(ReduceOp,))
 def reduce_of_reduce(op: ReduceOp, rewriter: Rewriter) -> None:
-    """reduce(reduce(x, init), init) => reduce(x, init), over the dimensions of both"""
+    """reduce(reduce(x, init), init) => reduce(x, init), over the dimensions of both; a neutral init"""
     inner = made_by(op.inputs[0], ReduceOp)
     if not is_single(op) or inner is None or not is_single(inner) or inner.control_predecessors:
         return
-    if not _same_start(op.inputs[1], inner.inputs[1]):
+    if not _same_start(op.inputs[1], inner.inputs[1]) or not starts_neutral(op, rewriter):
         return
     if op.to_apply != inner.to_apply:
         cls = reducer(op.to_apply, rewriter)
@@ -288,9 +296,12 @@ def reduce_beside_reshape(op: ReduceOp, rewriter: Rewriter) -> None:
 
 @rule(ReduceOp, needs=LI, contract="rounding", reads=(ConcatenateOp,))
 def reduce_of_concatenate(op: ReduceOp, rewriter: Rewriter) -> None:
-    """reduce(concat(a, b, …), init) => f(reduce(a, init), reduce(b, init), …), joined where reduced"""
+    """reduce(concat(a, b, …), init) => f(reduce(a, init), reduce(b, init), …), joined where reduced; a neutral init"""
     inner = made_by(op.inputs[0], ConcatenateOp)
     if not is_single(op) or inner is None or array(inner).is_dynamic:
+        return
+    cls = reducer(op.to_apply, rewriter)
+    if cls is None or not starts_neutral(op, rewriter):
         return
     if inner.dimensions[0] not in op.dimensions:
         return
@@ -303,14 +314,9 @@ def reduce_of_concatenate(op: ReduceOp, rewriter: Rewriter) -> None:
         b(ReduceOp, v, op.inputs[1], shape=array(op), **_over(op, op.dimensions))
         for v in inner.inputs
     ]
-    cls = reducer(op.to_apply, rewriter)
     whole: Instruction = parts[0]
     for part in parts[1:]:
-        if cls is not None:
-            whole = b.like(cls, whole, part)
-        else:
-            over = integers(tuple(range(array(op).rank)))
-            whole = b.like(MapOp, whole, part, dimensions=over, to_apply=op.properties["to_apply"])
+        whole = b.like(cls, whole, part)
     b.done(whole)
 
 

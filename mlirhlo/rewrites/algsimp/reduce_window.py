@@ -45,6 +45,7 @@ from mlirhlo.rewrites.algsimp.common import (
     splat_of,
 )
 from mlirhlo.rewrites.algsimp.mapping import reducer
+from mlirhlo.rewrites.algsimp.neutral import starts_neutral
 from mlirhlo.rewrites.algsimp.slicing import parts_of
 from mlirhlo.rewrites.computations import add_rerooted
 from mlirhlo.rewrites.rules import Rewriter, rule
@@ -99,8 +100,8 @@ def reduce_window_of_empty(op: ReduceWindowOp, rewriter: Rewriter) -> None:
 
 @rule(ReduceWindowOp, contract="zeros")
 def reduce_window_of_scalar(op: ReduceWindowOp, rewriter: Rewriter) -> None:
-    """reduce-window(x, init) => x, x a scalar; init is an identity"""
-    if _single(op) and not array(op.inputs[0]).dimensions:
+    """reduce-window(x, init) => x, x a scalar; init is neutral"""
+    if _single(op) and not array(op.inputs[0]).dimensions and starts_neutral(op, rewriter):
         forward(op, rewriter, op.inputs[0])
 
 
@@ -289,8 +290,10 @@ def reduce_window_of_converted_pad(op: ReduceWindowOp, rewriter: Rewriter) -> No
 
 @rule(ReduceWindowOp, needs=LI, contract="zeros")
 def reduce_window_that_broadcasts(op: ReduceWindowOp, rewriter: Rewriter) -> None:
-    """reduce-window(x, init) => bc(reshape(x)), every window seeing one element; init is an identity"""
+    """reduce-window(x, init) => bc(reshape(x)), every window seeing one element; init is neutral"""
     if not _single(op) or array(op.inputs[0]).is_dynamic or not array(op).element_count:
+        return
+    if not starts_neutral(op, rewriter):
         return
     source, wide = array(op.inputs[0]), list[int]()
     for dim, (part, size) in enumerate(zip(_window(op), source.dimensions, strict=True)):

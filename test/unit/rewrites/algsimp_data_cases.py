@@ -221,6 +221,26 @@ CASES: Mapping[str, tuple[Case, ...]] = {
         ),
     ),
     "reduce_of_same_count": (
+        *(
+            lines(
+                "x: T[1,3]",
+                start,
+                "T[3] reduce(x, z), dimensions={0}, to_apply=f",
+                types=NUMERIC,
+                computations=ADD,
+            )
+            for start in ("z = T[] constant(2)", "z: T[]")
+        ),
+        lines(
+            "x: T[1,3]",
+            "y: s32[1,3]",
+            ZERO,
+            "n = s32[] constant(1)",
+            "(T[3], s32[3]) reduce(x, y, z, n), dimensions={0}, to_apply=both",
+            types=NUMERIC,
+            computations=BOTH,
+            fires=False,
+        ),
         lines(
             "x: T[1,3]",
             "y: s32[1,3]",

@@ -95,6 +95,15 @@ CASES: Mapping[str, tuple[Case, ...]] = {
         ),
     ),
     "reduce_of_reduce": (
+        lines(
+            "x: T[3,2]",
+            "z = T[] constant(1)",
+            "a = T[2] reduce(x, z), dimensions={0}, to_apply=f",
+            "T[] reduce(a, z), dimensions={0}, to_apply=f",
+            types=INTEGERS,
+            computations=ADD,
+            fires=False,
+        ),
         *(
             lines(
                 "x: T[3,2,4,5]",
@@ -169,6 +178,15 @@ CASES: Mapping[str, tuple[Case, ...]] = {
     ),
     "reduce_of_concatenate": (
         lines(
+            "x y: T[2,3]",
+            "z = T[] constant(1)",
+            "c = T[4,3] concatenate(x, y), dimensions={0}",
+            "T[3] reduce(c, z), dimensions={0}, to_apply=f",
+            types=INTEGERS,
+            computations=ADD,
+            fires=False,
+        ),
+        lines(
             "x: T[2,3]",
             "y: T[4,3]",
             ZERO,
@@ -183,8 +201,17 @@ CASES: Mapping[str, tuple[Case, ...]] = {
             "c = T[4] concatenate(x, y), dimensions={0}",
             "T[] reduce(c, z), dimensions={0}, to_apply=f",
             types=SIGNED,
-            computations=NOT_BINARY,
+            computations=ADD,
             options={"enable_unconditional_reduce_of_concat_replacement": False},
+        ),
+        lines(
+            "x y: T[2]",
+            ZERO,
+            "c = T[4] concatenate(x, y), dimensions={0}",
+            "T[] reduce(c, z), dimensions={0}, to_apply=f",
+            types=SIGNED,
+            computations=NOT_BINARY,
+            fires=False,
         ),
         lines(
             "x: T[2,3]",

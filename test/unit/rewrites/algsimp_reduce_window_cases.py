@@ -51,6 +51,14 @@ CASES: Mapping[str, tuple[Case, ...]] = {
     "reduce_window_of_scalar": (
         lines(
             "x: T[]",
+            "z = T[] constant(1)",
+            "T[] reduce-window(x, z), window={}, to_apply=f",
+            types=INTEGERS,
+            computations=ADD,
+            fires=False,
+        ),
+        lines(
+            "x: T[]",
             ZERO,
             "T[] reduce-window(x, z), window={}, to_apply=f",
             types=(*INTEGERS, *FLOATS),
@@ -239,6 +247,14 @@ CASES: Mapping[str, tuple[Case, ...]] = {
         ),
     ),
     "reduce_window_that_broadcasts": (
+        lines(
+            "x: T[1,3]",
+            "z = T[] constant(1)",
+            "T[4,3] reduce-window(x, z), window={size=4x1 pad=3_3x0_0}, to_apply=f",
+            types=INTEGERS,
+            computations=ADD,
+            fires=False,
+        ),
         lines(
             "x: T[1,3]",
             ZERO,

@@ -10,6 +10,7 @@ from fuzz_pipelines import PLATFORMS, Reference, pass_names
 
 FUNCTIONS = """
 wrapped { wa = f32[4] parameter(0)  ROOT wn = f32[4] negate(wa) }
+alone { la = f32[4] parameter(0)  ROOT ln = f32[4] negate(la) }
 fused { fa = f32[4] parameter(0)  fb = f32[4] exponential(fa)  ROOT fn = f32[4] add(fb, fa) }
 twice { a = f32[4] parameter(0)
   s = ((f32[4]), f32[4], s32[]) async-start(a), calls=wrapped
@@ -22,6 +23,11 @@ nest { n = f32[4] parameter(0)
 """
 CALLED: dict[str, str] = {
     "calls": "c = f32[4] call(x), to_apply=twice  ROOT r = f32[4] call(c), to_apply=twice",
+    "started_on_a_constant": "k = f32[4] constant({1, 2, 3, 4})\n"
+    "s = ((f32[4]), f32[4], s32[]) async-start(k), calls=alone\n"
+    "u = ((f32[4]), f32[4], s32[]) async-update(s)  d = f32[4] async-done(u)\n"
+    "t = (f32[4], f32[4], u32[]) copy-start(k)  c = f32[4] copy-done(t)\n"
+    "e = f32[4] add(c, d)  ROOT r = f32[4] add(e, x)",
     "calls_in_calls": "c = f32[4] call(x), to_apply=nest  ROOT r = f32[4] call(c), to_apply=nest",
     "a_call_that_stays": "c = f32[4] call(x), to_apply=twice\n"
     'ROOT r = f32[4] call(c), to_apply=twice, frontend_attributes={inlineable="false"}',

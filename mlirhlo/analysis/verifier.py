@@ -23,6 +23,7 @@ from mlirhlo.analysis.verifier_report import Authors, Report
 from mlirhlo.diagnostics import Diagnostic
 from mlirhlo.dialects.hlo.attributes.header import ProgramLayout
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops.base import Instruction
 
 LAYOUT_NOTE = (
     "Layouts, and the precision of floating point where an opcode computes, do not matter when a"
@@ -87,4 +88,24 @@ def verify_module(
                 return report.found
     check_channels(view.instructions, report)
     check_constrained_layouts(view.instructions, report)
+    return report.found
+
+
+def verify_instruction(op: Instruction) -> list[Diagnostic]:
+    """The first rule of its opcode that an instruction of a module breaks; empty when it keeps all."""
+    report = Report("<module>", 1)
+    module = op.get_toplevel_object()
+    if not isinstance(module, ModuleOp):
+        return []
+    view = HloModule(module)
+    computations = view.by_name()
+    if any(name not in computations for name in op.called_computations):
+        return []
+    signatures = {
+        name: ProgramLayout(
+            tuple(p.shape for p in computations[name].parameters), computations[name].root.shape
+        )
+        for name in op.called_computations
+    }
+    InstructionChecks(report, signatures, view.replica_count * view.num_partitions, False).check(op)
     return report.found

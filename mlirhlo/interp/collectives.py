@@ -22,7 +22,7 @@ import numpy as np
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.attributes.groups import Groups
-from mlirhlo.dialects.hlo.shapes import TupleShape
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, without_layout
 from mlirhlo.interp.async_ops import started
 from mlirhlo.interp.registry import Array, Frame, Program, Run, Value, evaluates, prepares
 
@@ -145,15 +145,34 @@ def outside(name: str, mode: GroupMode, found: int, count: int) -> Exception:
     )
 
 
+def as_declared(op: Instruction, results: Sequence[Value], declared: Shape) -> Value:
+    """A collective's results as a value of `declared`: an array, or a tuple where that is one.
+
+    Raises `HloError` HLO0354 when they are of other sizes: the devices are not those that the shapes say.
+    """
+    shapes = declared.elements if isinstance(declared, TupleShape) else (declared,)
+    for result, shape in zip(results, shapes, strict=False):
+        if not isinstance(shape, ArrayShape) or shape.is_dynamic:
+            continue
+        sizes = np.shape(cast(Array, result))
+        if sizes != shape.dimensions:
+            raise error(
+                "HLO0354",
+                f"{op.opcode.name} %{op.instruction_name}: its devices give an array of sizes "
+                f"{list(sizes)}, its shape is {without_layout(shape)}",
+                help="the replica groups or the numbers of replicas and partitions do not fit the shapes",
+            )
+    return tuple(results) if isinstance(declared, TupleShape) else results[0]
+
+
 def _whole(op: Instruction, results: Sequence[Value]) -> Value:
-    """A collective's results as its value: an array, or a tuple where the shape says so."""
-    return tuple(results) if isinstance(op.shape, TupleShape) else results[0]
+    """A collective's results as its value."""
+    return as_declared(op, results, op.shape)
 
 
 def _start_result(op: Instruction, results: Sequence[Value]) -> Value:
     """The results as the second part of a start's value."""
-    part = cast(TupleShape, op.shape).elements[1]
-    return tuple(results) if isinstance(part, TupleShape) else results[0]
+    return as_declared(op, results, cast(TupleShape, op.shape).elements[1])
 
 
 def _reduced(op: Instruction, frame: Frame, computation: str, parts: Sequence[Array]) -> Array:
@@ -299,14 +318,13 @@ def all_to_all(op: AllToAllOp, program: Program) -> Run:
         count = len(values)
         if dim is not None and not is_tuple:
             parts = [part_of(value[0], dim, position, count, meeting.name) for value in values]
-            return np.concatenate(parts, axis=dim)
+            return _whole(op, [np.concatenate(parts, axis=dim)])
         if any(len(value) != count for value in values):
             raise error(
                 "HLO0354",
                 f"{meeting.name}: {len(inputs)} operands for a group of {count} devices",
             )
-        results = [value[position] for value in values]
-        return tuple(results) if is_tuple else results[0]
+        return _whole(op, [value[position] for value in values])
 
     return run
 

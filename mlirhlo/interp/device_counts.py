@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlirhlo.diagnostics import HloError
+from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 
 if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.attributes.groups import ReplicaGroups
@@ -25,11 +26,12 @@ class DeviceCounts:
 
 
 def device_counts(module: HloModule) -> DeviceCounts:
-    """What the header says; where that is 1, as much as the instructions ask for.
+    """What the header says; where that is 1, as many as the instructions need.
 
     Manual computations (`shard_map`) are written for the partitions of their mesh. Replica groups
     and source-target pairs name replicas, partitions or devices, by the collective's mode; devices
-    beyond the replicas are partitions.
+    beyond the replicas are partitions. A collective without groups is of as many devices as its shapes
+    say: an all-gather of f32[1] to f32[4] of four.
     """
     from mlirhlo.interp.collectives import GroupMode, group_mode
     from mlirhlo.interp.custom_calls.manual import manual_partitions
@@ -40,20 +42,60 @@ def device_counts(module: HloModule) -> DeviceCounts:
     if partitions > 1 and replicas > 1:
         return DeviceCounts(replicas, partitions)
     named = dict.fromkeys(GroupMode, 0)
+    beside = 1
     for op in module.instructions:
-        if op.opcode.collective and (count := _named(op)):
-            try:
-                mode = group_mode(op)
-            except HloError:
-                continue  # running the instruction says what is wrong with it, and where
-            named[mode] = max(named[mode], count)
+        if not op.opcode.collective:
+            continue
+        count, implied = _named(op), _implied(op)
+        if not count and not implied:
+            continue
+        try:
+            mode = group_mode(op)
+        except HloError:
+            continue  # running the instruction says what is wrong with it, and where
+        if mode is GroupMode.CROSS_REPLICA_AND_PARTITION:
+            # Shapes say replicas × partitions: divided by what is known, they say the others.
+            known = _group_size(op) or (replicas if replicas > 1 else implied // partitions)
+            beside = max(beside, implied // max(known, 1))
+            count = count or implied // partitions
+        named[mode] = max(named[mode], count or implied)
     if replicas == 1:
         by_replica = (GroupMode.CROSS_REPLICA, GroupMode.CROSS_REPLICA_AND_PARTITION)
         replicas = max(1, *(named[mode] for mode in by_replica))
     if partitions == 1:
         by_device = -(-named[GroupMode.FLATTENED_ID] // replicas)
-        partitions = max(1, named[GroupMode.CROSS_PARTITION], by_device)
+        partitions = max(beside, named[GroupMode.CROSS_PARTITION], by_device)
     return DeviceCounts(replicas, partitions)
+
+
+def _implied(op: Instruction) -> int:
+    """Devices of a group as the shapes of a collective say it; 0 where they do not."""
+    name, shape = op.opcode.name.removesuffix("-start"), op.shape
+    if isinstance(shape, TupleShape):
+        if name == "all-to-all":
+            return len(op.inputs)
+        if name != op.opcode.name and len(shape.elements) > 1:
+            shape = shape.elements[1]
+    while isinstance(shape, TupleShape) and shape.elements:
+        shape = shape.elements[0]
+    operand = op.input_shapes[0] if op.inputs else None
+    dims: tuple[int, ...] = getattr(op, "dimensions", ())
+    if name not in ("all-gather", "reduce-scatter") or len(dims) != 1:
+        return 0
+    if not isinstance(operand, ArrayShape) or not isinstance(shape, ArrayShape):
+        return 0
+    if not 0 <= dims[0] < min(operand.rank, shape.rank):
+        return 0
+    small, big = operand.dimensions[dims[0]], shape.dimensions[dims[0]]
+    if name == "reduce-scatter":
+        small, big = big, small
+    return big // small if small > 0 and big % small == 0 else 0
+
+
+def _group_size(op: Instruction) -> int:
+    """Devices in each listed group; 0 when none is listed."""
+    groups: ReplicaGroups | None = getattr(op, "replica_groups", None)
+    return 0 if groups is None else max(map(len, groups.groups()), default=0)
 
 
 def _named(op: Instruction) -> int:

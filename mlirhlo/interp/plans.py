@@ -193,7 +193,11 @@ FAILURES = (
 
 
 def failed(op: Instruction, inputs: Sequence[Value], problem: Exception) -> HloError:
-    """The error for an instruction that does not fit its operands, or the memory."""
+    """The error for an instruction that does not fit its operands, or the memory: the verifier's, if it has one."""
+    from mlirhlo.analysis.verifier import verify_instruction
+
+    if broken := verify_instruction(op):
+        return HloError(broken[0])
     given = ", ".join(map(describe, inputs)) or "these shapes"
     return HloError(
         Diagnostic(

@@ -154,11 +154,11 @@ class _Prepared:
         ]
         try:
             result = self._run(op, inputs, running.frame)
+            _give(result, site.result, op.shape, addresses, running)
         except HloError as problem:
             raise problem.at(place_of(op)) from problem.__cause__
         except FAILURES as problem:
             raise failed(op, inputs, problem) from problem
-        _give(result, site.result, op.shape, addresses, running)
 
     def _run(self, op: Instruction, inputs: Sequence[Value], frame: DeviceFrame) -> Value:
         if self._meaning is None:
@@ -216,9 +216,11 @@ def _give(value: Any, tree: Tree, shape: Shape, addresses: Addresses, running: R
             for part, place, s in zip(value, tree, shape.elements, strict=True):
                 _give(part, place, s, addresses, running)
     else:
-        _array(shape, next(addresses))[...] = (
-            value.data if isinstance(value, DynamicArray) else value
-        )
+        data = value.data if isinstance(value, DynamicArray) else value
+        target = _array(shape, next(addresses))
+        if np.shape(data) != target.shape:  # numpy would broadcast it
+            raise ValueError(f"the result has sizes {list(np.shape(data))}, not {shape}")
+        target[...] = data
 
 
 def _kept(value: Any) -> Value:

@@ -23,6 +23,8 @@ ANNOTATIONS = (
     "PinToDevice",
     "PinToDeviceSram",
     "PinToVmem",
+    "ShardBarrierFrom",
+    "ShardBarrierTo",
     "Sharding",
     "UnpinFromVmem",
     "annotate_device_placement",

@@ -13,6 +13,7 @@ from mlirhlo.rewrites.rules import Rewriter
 _TARGETS = frozenset(
     {
         *("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"),
+        *("ShardBarrierFrom", "ShardBarrierTo"),
         *("xla.sdy.FuncResultSharding", "xla.sdy.PropagationBarrier"),
     }
 )

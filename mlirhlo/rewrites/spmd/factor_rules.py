@@ -258,7 +258,7 @@ def _topk(op: Instruction) -> Factors:
 @rule("custom-call")
 def _custom_call(op: ops.CustomCallOp) -> Factors:
     target = op.custom_call_target
-    if target == "Sharding":
+    if target in ("Sharding", "ShardBarrierFrom", "ShardBarrierTo"):
         return elementwise(op)
     if target in ("TopK", "mhlo.topk"):
         return _leading(op, 1)

@@ -41,6 +41,9 @@ from mlirhlo.rewrites.spmd.strategy import cheapest, common_grid, manual_of
 
 Environment = dict[SSAValue, Tree]
 MANUAL_BORDERS = ("SPMDFullToShardShape", "SPMDShardToFullShape")
+BARRIERS = ("ShardBarrierFrom", "ShardBarrierTo")
+"""Shardings go through them one way: from what reads the first, from what the second reads."""
+MARKS = ("Sharding", *BARRIERS)
 
 
 def flat(tree: Tree) -> list[Leaf]:
@@ -246,7 +249,7 @@ class Partitioner:
                 return self._barrier(op, arguments[0], emit)
             case CustomCallOp() if op.custom_call_target in MANUAL_BORDERS:
                 return self._border(op, arguments[0], emit)
-            case CustomCallOp() if op.custom_call_target == "Sharding":
+            case CustomCallOp() if op.custom_call_target in MARKS:
                 return self.brought(arguments[0], self.placements(op), emit)
             case CustomCallOp() if op.custom_call_target.startswith("xla.sdy."):
                 raise error(

@@ -38,7 +38,7 @@ from mlirhlo.rewrites.spmd.factors import (
     spread,
 )
 from mlirhlo.rewrites.spmd.grid import Axes, Grids, Placement
-from mlirhlo.rewrites.spmd.partitioner import MANUAL_BORDERS
+from mlirhlo.rewrites.spmd.partitioner import BARRIERS, MANUAL_BORDERS
 from mlirhlo.rewrites.spmd.shifting_rules import factors_of
 
 KEEPS_ELEMENTS, ALL, CONFLICTS = 0, 1, 2
@@ -79,6 +79,8 @@ class Tie:
     level: int
     is_border: bool = False
     """Of a manual region: what is manual inside is not outside."""
+    source: int | None = None
+    """Number of the only node that others follow; None: each follows all."""
 
 
 @dataclass(slots=True)
@@ -218,7 +220,10 @@ class Propagation:
                 dims.append(own)
         if len(nodes) > 1:
             keeps = factors.is_elementwise or op.opcode.name in _MOVES
-            yield Tie(nodes, dims, factors, KEEPS_ELEMENTS if keeps else ALL)
+            source = None
+            if isinstance(op, CustomCallOp) and op.custom_call_target in BARRIERS:
+                source = 1 - BARRIERS.index(op.custom_call_target)
+            yield Tie(nodes, dims, factors, KEEPS_ELEMENTS if keeps else ALL, source=source)
 
     # -------------------------------------------------------------- sweeps
 
@@ -248,9 +253,9 @@ class Propagation:
         grid = self.grids.main
         wanted: dict[int, tuple[int, Axes]] = {}
         banned: set[int] = set()
-        for node, dims in zip(tie.nodes, tie.dims, strict=True):
+        for number, (node, dims) in enumerate(zip(tie.nodes, tie.dims, strict=True)):
             place = node.placement
-            if place is None or place.grid != grid:
+            if place is None or place.grid != grid or tie.source not in (None, number):
                 continue
             for dim, axes in zip(dims, place.dims, strict=True):
                 if not axes:

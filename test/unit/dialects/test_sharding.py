@@ -107,6 +107,10 @@ NAMED = """
 {mesh['a b"c'=2], [{'a b"c'}]}
 {{mesh['x'=2], [{'x'}]},{replicated}}
 {mesh['x'=2,'y'=2], [{'x'}], metadata={op_name="a"}}
+{mesh['x'=2,'y'=2] [{'x'}, {}]}
+{mesh['x'=2,'y'=2] replicated}
+{mesh['x'=2,'y'=2] manual}
+{mesh['x'=2,'y'=2], device_ids=(3,2,1,0) [{'x'}], replicated={'y'}}
 """.strip().splitlines()
 
 INVALID = """

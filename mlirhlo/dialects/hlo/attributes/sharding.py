@@ -198,7 +198,7 @@ def _read_named(cursor: Cursor, start: int) -> Sharding:
 
     has_dimensions = False
     if mesh.maximal_device is None:
-        cursor.expect(",")
+        cursor.accept(",")  # XLA reads meshes with and without it, and prints it
         has_dimensions = cursor.peek("[")
         if has_dimensions:
             dimensions = cursor.items("[", "]", lambda: _read_dimension(cursor, mesh))

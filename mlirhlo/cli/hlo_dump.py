@@ -192,9 +192,9 @@ def _passes(arguments: Sequence[str], options: Options) -> int:
         _print_json({"module": module.label, "passes": rows})
         return DONE
     print(
-        f"{_shown(module.label)}: {len(found)} moments, {sum(c.has_changed for c in found)} changes"
+        f"{_shown(module.label)}: {len(found)} stages, {sum(c.has_changed for c in found)} changes"
     )
-    table = [("step", "pass", "pipeline", "+", "-", "~", "instructions", "opcodes")]
+    table = [("step", "pass", "pipeline", "+", "-", "~", ">", "instructions", "opcodes")]
     for place, change in enumerate(found):
         is_end = place in (0, len(found) - 1)
         if not (change.has_changed or change.note or options.all or is_end):
@@ -210,11 +210,12 @@ def _passes(arguments: Sequence[str], options: Options) -> int:
                 str(change.added or ""),
                 str(change.removed or ""),
                 str(change.changed or ""),
+                str(change.moved or ""),
                 "?" if change.instructions is None else str(change.instructions),
                 change.note or ", ".join(moved) + (", …" if len(change.opcodes) > 4 else ""),
             )
         )
-    _print_table(table, right={3, 4, 5, 6})
+    _print_table(table, right={3, 4, 5, 6, 7})
     hidden = len(found) + 1 - len(table)
     if hidden:
         print(f"{hidden} that changed nothing are not shown (--all)")

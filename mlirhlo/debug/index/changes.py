@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlirhlo.debug.index.folder import DumpedModule, DumpFile
+from mlirhlo.debug.match import (
+    Interner,
+    Kind,
+    Listing,
+    Structure,
+    listing_of_lines,
+    listing_of_text,
+    match,
+)
 from mlirhlo.diagnostics import HloError
 
-_LINE = re.compile(r"^[ \t]+(?:ROOT )?%?(?P<name>[^\s=(]+) = (?P<text>.*)$", re.MULTILINE)
-_OPCODE = re.compile(r"^(?:\((?:[^()]|\([^()]*\))*\)|\S+) (?P<opcode>[a-z][a-z0-9-]*)\(")
-_MLIR_OPCODE = re.compile(r'^"?(?P<opcode>[a-z_]\w*\.[\w.]+)')
-_METADATA = re.compile(r", metadata=\{[^}]*\}")
+_DOT_NODE = re.compile(r"label=<<b>(?P<name>.*?)</b>(?P<rest>.*?)(?=, shape)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +31,12 @@ class PassChange:
     name: str
     """The pass; `before_optimizations` for what the compiler was given, `after_optimizations` for the end."""
     file: str
-    added: int
-    removed: int
-    changed: int
-    instructions: int | None
+    added: int = 0
+    removed: int = 0
+    changed: int = 0
+    moved: int = 0
+    """Instructions that stand in another computation or have another name, and are the same else."""
+    instructions: int | None = None
     """None where the file cannot be read."""
     opcodes: tuple[tuple[str, int], ...] = ()
     """Opcodes of which there are more or fewer, with by how many."""
@@ -37,13 +45,14 @@ class PassChange:
     @property
     def has_changed(self) -> bool:
         """Whether any instruction did."""
-        return bool(self.added or self.removed or self.changed)
+        return bool(self.added or self.removed or self.changed or self.moved)
 
 
 def changes(module: DumpedModule) -> Iterator[PassChange]:
-    """Every recorded moment of a module, oldest first. Metadata is left out of comparisons."""
-    before: dict[str, str] | None = None
-    texts: dict[bytes, dict[str, str]] = {}
+    """Every recorded stage of a module, oldest first. Metadata is left out of comparisons."""
+    interner = Interner()
+    before: Structure | None = None
+    latest: tuple[bytes, Structure] | None = None
     for files in module.stages:
         file, name = files[0], files[0].name
         data = module.read(file)
@@ -54,52 +63,46 @@ def changes(module: DumpedModule) -> Iterator[PassChange]:
         if name.kind == "during":
             title = f"{name.after}: {name.suffix}"
         try:
-            now = texts.get(data)
-            if now is None:
-                now = _instructions(data, file)
-                texts = {data: now}  # a pass that changes nothing leaves the same bytes
+            if (
+                latest is None or latest[0] != data
+            ):  # a pass that changes nothing leaves the same bytes
+                latest = (data, Structure(_listing(data, file), interner))
         except HloError as problem:
             note = problem.diagnostics[0].message
-            yield PassChange(name.step, name.pipeline, title, file.path, 0, 0, 0, None, note=note)
+            yield PassChange(name.step, name.pipeline, title, file.path, note=note)
             continue
+        now = latest[1]
         if before is None or now is before:
-            yield PassChange(name.step, name.pipeline, title, file.path, 0, 0, 0, len(now))
+            count = len(now.listing.rows)
+            yield PassChange(name.step, name.pipeline, title, file.path, instructions=count)
         else:
             yield _compared(before, now, file, title)
         before = now
 
 
-def _compared(
-    before: Mapping[str, str], now: Mapping[str, str], file: DumpFile, title: str
-) -> PassChange:
-    added = now.keys() - before.keys()
-    removed = before.keys() - now.keys()
-    changed = sum(1 for name in now.keys() & before.keys() if now[name] != before[name])
-    counts = Counter(map(opcode_of, now.values()))
-    counts.subtract(Counter(map(opcode_of, before.values())))
-    moved = sorted(((o, n) for o, n in counts.items() if n), key=lambda row: (-abs(row[1]), row[0]))
-    name = file.name
+def _compared(before: Structure, now: Structure, file: DumpFile, title: str) -> PassChange:
+    found = match(before, now).counts
+    counts = Counter(now.listing.opcodes)
+    counts.subtract(Counter(before.listing.opcodes))
+    opcodes = sorted(
+        ((o, n) for o, n in counts.items() if n), key=lambda row: (-abs(row[1]), row[0])
+    )
     return PassChange(
-        name.step,
-        name.pipeline,
+        file.name.step,
+        file.name.pipeline,
         title,
         file.path,
-        len(added),
-        len(removed),
-        changed,
-        len(now),
-        tuple(moved),
+        found[Kind.ADDED],
+        found[Kind.REMOVED],
+        found[Kind.CHANGED],
+        found[Kind.MOVED] + found[Kind.RENAMED],
+        len(now.listing.rows),
+        tuple(opcodes),
     )
 
 
-def opcode_of(text: str) -> str:
-    """The opcode of an instruction's text, `f32[4]{0} add(…)`, or the name of an MLIR operation."""
-    match = _OPCODE.match(text) or _MLIR_OPCODE.match(text)
-    return match["opcode"] if match else "?"
-
-
-def _instructions(data: bytes, file: DumpFile) -> dict[str, str]:
-    """Text of every instruction by name, from any form of a module. Raises `HloError` for damaged protos."""
+def _listing(data: bytes, file: DumpFile) -> Listing:
+    """Every instruction, from any form of a module. Raises `HloError` for damaged protos."""
     extension = file.name.extension.removesuffix(".gz")
     # Before 2019 files of passes were protos without an extension.
     if extension in (".hlo.pb", ".pb", ""):
@@ -110,8 +113,6 @@ def _instructions(data: bytes, file: DumpFile) -> dict[str, str]:
     else:
         text = data.decode("utf-8", "replace")
     if file.name.extension == ".dot":
-        return {
-            match[1]: match[0]
-            for match in re.finditer(r"label=<<b>(.*?)</b>.*?(?=, shape)", text, re.DOTALL)
-        }
-    return {match["name"]: _METADATA.sub("", match["text"]) for match in _LINE.finditer(text)}
+        nodes = [(0, False, node["name"], node["rest"]) for node in _DOT_NODE.finditer(text)]
+        return listing_of_lines(nodes, [""])
+    return listing_of_text(text)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mlirhlo.debug.index.changes import opcode_of
 from mlirhlo.debug.index.folder import Dump, DumpedModule, DumpFile
+from mlirhlo.debug.match import opcode_of
 from mlirhlo.dialects.hlo.table import OPCODES
 
 _SOURCE = re.compile(r"(?P<file>[^:\s]*\.\w+):(?P<line>\d+)")

@@ -25,7 +25,7 @@ td.n, th.n { text-align: right; white-space: nowrap; }
 details { margin: .6rem 0; border: 1px solid #8884; border-radius: 8px; padding: .4rem 1rem; }
 summary { cursor: pointer; font-weight: 600; }
 .main { background: #f5b94122; } .faint { opacity: .65; }
-.add { color: #1e8e3e; } .gone { color: #d93025; } .alter { color: #c77700; }
+.add { color: #1e8e3e; } .gone { color: #d93025; } .alter { color: #c77700; } .shift { color: #1967d2; }
 @media (max-width: 50rem) { div { overflow-x: auto; } }
 """
 
@@ -84,7 +84,10 @@ def _module(number: int, module: DumpedModule) -> Iterator[str]:
     found = list(changes(module))
     if found:
         yield "<h3>What changed when</h3><table><tr><th>step<th>pass<th>pipeline"
-        yield '<th class="n">added<th class="n">removed<th class="n">changed<th class="n">instructions<th>opcodes'
+        yield "".join(
+            f'<th class="n">{title}' for title in ("added", "removed", "changed", "moved")
+        )
+        yield '<th class="n">instructions<th>opcodes'
         yield from map(_change, found)
         yield "</table>\n"
     yield '<h3>Files</h3><table><tr><th>file<th class="n">bytes<th>what it is'
@@ -101,14 +104,15 @@ def _change(change: PassChange) -> str:
             ("add", change.added),
             ("gone", change.removed),
             ("alter", change.changed),
+            ("shift", change.moved),
         )
     )
-    moved = ", ".join(f"{count:+d} {opcode}" for opcode, count in change.opcodes[:8])
+    opcodes = ", ".join(f"{count:+d} {opcode}" for opcode, count in change.opcodes[:8])
     total = "?" if change.instructions is None else change.instructions
     mark = "" if change.has_changed else ' class="faint"'
     return (
         f"<tr{mark}><td>{step}<td>{_link(change.file, change.name)}<td>{_text(change.pipeline)}"
-        f'{counts}<td class="n">{total}<td>{_text(change.note or moved)}'
+        f'{counts}<td class="n">{total}<td>{_text(change.note or opcodes)}'
     )
 
 

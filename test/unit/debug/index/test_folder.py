@@ -12,10 +12,11 @@ from support import DATA
 
 from mlirhlo.cli.hlo_dump import main
 from mlirhlo.debug.index import read_folder
-from mlirhlo.debug.index.changes import changes, opcode_of
+from mlirhlo.debug.index.changes import changes
 from mlirhlo.debug.index.find import find, mode_of
 from mlirhlo.debug.index.pack import pack
 from mlirhlo.debug.index.report import print_report
+from mlirhlo.debug.match import opcode_of
 from mlirhlo.diagnostics import HloError
 
 DUMPS = DATA / "dumps"
@@ -191,11 +192,11 @@ def test_added_removed_changed(tmp_path: Path) -> None:
         TEXT.format(name="c", opcode="negate"),
     )
     module = read_folder(str(steps(tmp_path, one, one, two, three))).find("")
-    assert [(c.added, c.removed, c.changed) for c in changes(module)] == [
-        (0, 0, 0),
-        (0, 0, 0),
-        (0, 0, 1),
-        (1, 1, 0),
+    assert [(c.added, c.removed, c.changed, c.moved) for c in changes(module)] == [
+        (0, 0, 0, 0),
+        (0, 0, 0, 0),
+        (0, 0, 1, 0),
+        (0, 0, 0, 1),
     ]
 
 
@@ -239,7 +240,7 @@ def test_graphs_alone_are_compared_by_their_nodes(tmp_path: Path) -> None:
     module = read_folder(
         str(steps(tmp_path, node.format("a"), node.format("b"), extension=".dot"))
     ).find("")
-    assert [(c.added, c.removed) for c in changes(module)] == [(0, 0), (1, 1)]
+    assert [(c.added, c.removed, c.moved) for c in changes(module)] == [(0, 0, 0), (0, 0, 1)]
 
 
 def test_stages_of_a_kernel_are_compared(tmp_path: Path) -> None:

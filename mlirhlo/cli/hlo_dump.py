@@ -271,7 +271,7 @@ def _report(arguments: Sequence[str], options: Options) -> int:
 
     dump, _ = _folder(arguments, most=1)
     path = options.output or "dump.html"
-    write_file(path, print_report(dump).encode("utf-8", "replace"))
+    write_file(path, print_report(dump, path).encode("utf-8", "replace"))
     if options.json:
         _print_json({"report": path, "modules": len(dump.modules)})
     else:

@@ -93,6 +93,8 @@ class _Loaded:
     graph: Graph
     label: str
     stages: tuple[Stage, ...]
+    folder: str = ""
+    """The folder that the stages lie in."""
 
 
 class _View:
@@ -249,6 +251,8 @@ class _View:
             backend_config=options.backend_config,
             max_nodes=options.max_nodes,
             stages=self.loaded.stages,
+            folder=self.loaded.folder,
+            page=self.options.output or "page.html",
         )
 
     def _format(self) -> str:
@@ -264,23 +268,26 @@ class _View:
             self._text([])
             return
         place = computation or self.options.computation or None
-        text = render(self.graph.module.op, wanted, chosen, place)
         if wanted == "html" and not self.options.output and not self.options.to:
-            self._open(text)
+            self._open(chosen, place)
         else:
+            text = render(self.graph.module.op, wanted, chosen, place)
             self._print(text.rstrip("\n"))
 
-    def _open(self, page: str) -> None:
+    def _open(self, chosen: GraphOptions, computation: str | None) -> None:
         """Writes the page to a file of its own and opens it."""
         import tempfile
         import webbrowser
         from pathlib import Path
 
+        from mlirhlo.debug.graph import render
+
         name = re.sub(r"[^\w.-]", "_", self.loaded.label)[:80]
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", prefix=f"{name}.", suffix=".html", delete=False
         ) as file:
-            file.write(page)
+            chosen = replace(chosen, page=file.name)
+            file.write(render(self.graph.module.op, "html", chosen, computation))
         address = Path(file.name).as_uri()
         if self.options.json:
             self._print_json({"page": address})
@@ -395,7 +402,7 @@ def _folder(path: str, options: Options) -> _Loaded:
     report(problems)
     if not stages:
         raise error("HLO0544", f"no dump of {module.label} holds a module that can be read")
-    return _Loaded(Graph(stages[-1].module), module.label, stages)
+    return _Loaded(Graph(stages[-1].module), module.label, stages, path)
 
 
 def _until(words: Sequence[str], mark: str) -> tuple[list[str], list[str]]:

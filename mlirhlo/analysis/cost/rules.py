@@ -28,6 +28,7 @@ from mlirhlo.dialects.hlo.attributes.dimensions import WindowDimension
 from mlirhlo.dialects.hlo.ops import (
     ConditionalOp,
     ConvolutionOp,
+    CustomCallOp,
     DotOp,
     FftOp,
     RaggedDotOp,
@@ -166,11 +167,19 @@ def _ragged_dot(visitor: Visitor, op: Instruction, counts: Counts) -> None:
 
 @rule("convolution")
 def _convolution(visitor: Visitor, op: Instruction, counts: Counts) -> None:
-    """Products with elements of the input that are there; padding and dilation give none."""
     del visitor
-    convolution = cast(ConvolutionOp, op)
     lhs, rhs = (cast(ArrayShape, s) for s in op.input_shapes[:2])
-    result = cast(ArrayShape, op.shape)
+    flops = convolution_flops(lhs, rhs, cast(ArrayShape, op.shape), cast(ConvolutionOp, op))
+    counts.set(FLOPS, flops)
+
+
+def convolution_flops(
+    lhs: ArrayShape, rhs: ArrayShape, result: ArrayShape, convolution: ConvolutionOp | CustomCallOp
+) -> int:
+    """Products with elements of the input that are there; padding and dilation give none.
+
+    `convolution` says labels, window and groups: the instruction, or the call of a library for it.
+    """
     labels, window = convolution.dim_labels, convolution.window
     assert labels is not None
     positions = 1
@@ -184,7 +193,7 @@ def _convolution(visitor: Visitor, op: Instruction, counts: Counts) -> None:
     features = lhs.dimensions[labels.input_feature_dimension] // convolution.feature_group_count
     batch = lhs.dimensions[labels.input_batch_dimension] // convolution.batch_group_count
     outputs = result.dimensions[labels.output_feature_dimension]
-    counts.set(FLOPS, _FMA * features * outputs * batch * positions)
+    return _FMA * features * outputs * batch * positions
 
 
 def _positions(dim: WindowDimension, kernel: int, output: int, size: int) -> int:

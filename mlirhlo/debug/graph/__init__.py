@@ -29,7 +29,7 @@ class Stage:
     """`after algsimp`, or a file name."""
     module: ModuleOp
     file: str = ""
-    """Name of the file that holds its text, for a link beside the html."""
+    """Path of the file that holds its text, below the folder of the stages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,11 @@ class GraphOptions:
     stages: Sequence[Stage] = ()
     """html only: the module after each pass, oldest first; the module rendered is the last one."""
     file: str = ""
-    """html only: name of the file that holds the text of the module."""
+    """html only: path of the file that holds the text of the module, below `folder`."""
+    folder: str = ""
+    """html only: where files of stages lie, when the page lies elsewhere."""
+    page: str = ""
+    """html only: the file that the page is written to, when that is not in `folder`."""
     server: str = ""
     """url only: address of a Graphviz server that takes a dot text behind it, as in
     `https://host/graphviz#`; without one the page itself is the address."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from mlirhlo.debug.graph.model import Node
+from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, leaves
 
 _GEMM = ("__cublas$gemm", "__cublas$lt$matmul", "__cublas$lt$matmul$f8")
@@ -26,15 +27,16 @@ def library_call_fields(node: Node) -> list[str]:
         return []
     target = cast(str, cast(Any, node.op).custom_call_target)
     if target in _GEMM:
-        return _gemm(node, _config(node, "gemm_backend_config"))
+        return _gemm(node, config_of(node.op, "gemm_backend_config"))
     if target.startswith(_CONVOLUTION):
-        return _convolution(_config(node, "cudnn_conv_backend_config"))
+        return _convolution(config_of(node.op, "cudnn_conv_backend_config"))
     return []
 
 
-def _config(node: Node, key: str) -> Mapping[str, Any]:
+def config_of(op: Instruction, key: str) -> Mapping[str, Any]:
+    """The part `key` of a call's configuration; empty where there is none."""
     try:
-        whole: Any = json.loads(node.op.backend_config or "{}")
+        whole: Any = json.loads(op.backend_config or "{}")
     except ValueError:
         return {}
     found: Any = cast("dict[str, Any]", whole).get(key, whole) if isinstance(whole, dict) else {}

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mlirhlo.analysis.cost import analyse
 from mlirhlo.debug.graph import node_of
+from mlirhlo.debug.graph.costs import analyse_with_libraries
 from mlirhlo.debug.graph.filters import Filter, Show
 from mlirhlo.debug.graph.model import Computation, Graph, Node, byte_size
 from mlirhlo.diagnostics import HloError
@@ -93,9 +93,11 @@ def statistics(graph: Graph) -> dict[str, object]:
         "opcodes": dict(sorted(opcodes.items(), key=lambda row: (-row[1], row[0]))),
     }
     try:
-        costs = analyse(graph.module.op)
+        costs, unknown = analyse_with_libraries(graph)
     except (HloError, ValueError):
         return found
+    if unknown:
+        found["custom_calls_of_unknown_cost"] = len(unknown)
     return {
         **found,
         "flops": costs.flops,

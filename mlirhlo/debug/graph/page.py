@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 _VIEWER = Path(__file__).parent / "viewer"
 _SCRIPTS = (
-    "dom.js", "data.js", "tree.js", "layout.js", "select.js", "draw.js", "search.js", "panel.js",
-    "view.js", "help.js", "pointer.js", "main.js",
+    "dom.js", "data.js", "groups.js", "tree.js", "layout.js", "select.js", "draw.js", "search.js", "panel.js",
+    "view.js", "help.js", "pointer.js", "passes.js", "address.js", "main.js",
 )  # fmt: skip
 """Each after those it imports from."""
 _IMPORT = re.compile(r'^import [^;]*? from "\./[\w.-]+";\n', re.MULTILINE)
@@ -42,12 +42,17 @@ def print_html(graph: Graph, options: GraphOptions, computation: str | None = No
     from mlirhlo.debug.graph.memory import write_memory
     from mlirhlo.debug.graph.model import Graph
     from mlirhlo.debug.graph.stages import write_stages
+    from mlirhlo.debug.links import link_to
 
     stages = [(Graph(stage.module), stage.label, stage.file) for stage in options.stages]
     if not stages or stages[-1][0].module.op is not graph.module.op:
         stages.append((graph, "the module" if stages else "", options.file))
     _ = graph.entry  # a module without computations is nothing to look at
     title = options.label or graph.module.name or "module"
+    stages = [
+        (g, label, link_to(file, options.folder, options.page) if file else "")
+        for g, label, file in stages
+    ]
     data = write_stages(stages, title, graph.module.name)
     data["memory"] = write_memory(stages[-1][0])  # earlier stages have no place in memory yet
     # What to look at first.

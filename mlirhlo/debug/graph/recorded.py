@@ -48,9 +48,9 @@ def recorded_stages(module: ModuleOp, passes: str) -> tuple[Stage, ...]:
 
 
 def dumped_stages(module: DumpedModule) -> tuple[tuple[Stage, ...], list[Diagnostic]]:
-    """Every moment of a dumped module that can be read, and a warning for each that cannot.
+    """Every stage of a dumped module that can be read, and a warning for each that cannot.
 
-    A moment whose file has the bytes of the one before is left out.
+    A stage whose file has the bytes of the one before is left out.
     """
     stages: list[Stage] = []
     problems: list[Diagnostic] = []
@@ -73,5 +73,5 @@ def dumped_stages(module: DumpedModule) -> tuple[tuple[Stage, ...], list[Diagnos
         latest = data
         label = f"after {name.after}" if name.kind == "boundary" else name.suffix
         label += f" ({name.pipeline})" if name.pipeline else ""
-        stages.append(Stage(label, found, "" if "/" in file.path else file.path))
+        stages.append(Stage(label, found, file.path))
     return tuple(stages), problems

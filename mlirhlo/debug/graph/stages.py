@@ -6,22 +6,34 @@ records stays the same is stored once too. So a slider over a hundred passes cos
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
-from mlirhlo.analysis.cost import analyse
+from mlirhlo.debug.graph.costs import Cost, costs_of
 from mlirhlo.debug.graph.model import Graph, Node, byte_size
 from mlirhlo.debug.graph.texts import scheme_of, trivial_word
-from mlirhlo.diagnostics import HloError
+from mlirhlo.debug.match import (
+    Interner,
+    Kind,
+    Listing,
+    ListingBuilder,
+    Row,
+    Structure,
+    label_of,
+    match,
+)
 
 Record: TypeAlias = tuple[object, ...]
 
 FIELDS = (
     "name", "opcode", "text", "shape", "operands", "control", "calls", "opName", "source",
-    "sharding", "category", "bytes", "flops", "accessed", "note",
+    "sharding", "category", "bytes", "flops", "accessed", "unknown", "note",
 )  # fmt: skip
 """Fields of a record, in order; the viewer reads this list."""
+
+KINDS = tuple(kind.value for kind in Kind)
+"""What the numbers of differences mean; the viewer reads this list too."""
 
 
 @dataclass(slots=True)
@@ -31,41 +43,71 @@ class StageWriter:
     records: list[Record] = field(default_factory=list[Record])
     computations: list[Record] = field(default_factory=list[Record])
     stages: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
+    _latest: Structure | None = None
+    _interner: Interner = field(default_factory=Interner)
     _record_numbers: dict[Record, int] = field(default_factory=dict[Record, int])
     _computation_numbers: dict[Record, int] = field(default_factory=dict[Record, int])
 
     def add(self, graph: Graph, label: str, file: str) -> None:
-        """Adds the module at one moment."""
+        """Adds the module at one stage, with what is different from the stage before."""
         numbers: list[int] = []
+        texts = [graph.text(node) for node in graph.nodes]
         by_index: dict[int, int] = {}
         fresh: list[tuple[int, Node]] = []
         for computation in graph.computations:
             # What an instruction costs depends on what it calls, though its text be the same.
             places = tuple(
-                self._number(graph, graph.nodes[index], by_index, fresh)
+                self._number(graph, graph.nodes[index], texts, by_index, fresh)
                 for index in computation.nodes
             )
             key = (
                 computation.name,
                 int(computation.is_entry),
-                computation.nodes.index(computation.root) if computation.nodes else 0,
+                computation.root - computation.nodes[0] if computation.nodes else 0,
                 trivial_word(graph, computation) or "",
                 places,
             )
             number = _intern(key, self._computation_numbers, self.computations)
             by_index[computation.index] = number
             numbers.append(number)
-        costs = _costs(graph) if fresh else {}
+        costs = costs_of(graph) if fresh else {}
         for place, node in fresh:
-            self.records[place] = _record(graph, node, costs)
-        self.stages.append({"label": label, "file": file, "computations": numbers})
+            self.records[place] = _record(graph, node, texts[node.index], costs)
+        self.stages.append(
+            {
+                "label": label,
+                "file": file,
+                "computations": numbers,
+                "differences": self._differences(graph, texts),
+            }
+        )
+
+    def _differences(self, graph: Graph, texts: Sequence[str]) -> list[tuple[int, int, int]]:
+        """Kind and positions in the stage before and in this one of what is not the same; -1 for nowhere."""
+        before, now = self._latest, Structure(_listing(graph, texts), self._interner)
+        self._latest = now
+        if before is None:
+            return []
+        return [
+            (
+                KINDS.index(row.kind.value),
+                -1 if row.before is None else row.before,
+                -1 if row.after is None else row.after,
+            )
+            for row in match(before, now).differences
+        ]
 
     def _number(
-        self, graph: Graph, node: Node, called: dict[int, int], fresh: list[tuple[int, Node]]
+        self,
+        graph: Graph,
+        node: Node,
+        texts: Sequence[str],
+        called: dict[int, int],
+        fresh: list[tuple[int, Node]],
     ) -> int:
         """The number of an instruction's record; the record of a new one is written later."""
         key = (
-            graph.text(node),
+            texts[node.index],
             graph.source(node),
             _category(graph, node),
             *(called.get(index, -1) for index in node.calls),
@@ -82,18 +124,37 @@ class StageWriter:
             "title": title,
             "module": module,
             "fields": FIELDS,
+            "kinds": KINDS,
             "records": self.records,
             "computations": self.computations,
             "stages": self.stages,
         }
 
 
-def _record(graph: Graph, node: Node, costs: Costs) -> Record:
-    flops, accessed = costs.get(node.index, (0, 0))
+def _listing(graph: Graph, texts: Sequence[str]) -> Listing:
+    """The graph as the matcher takes it."""
+    builder = ListingBuilder()
+    for computation in graph.computations:
+        rows = [
+            Row(
+                node.name,
+                label_of(texts[node.index].partition(" = ")[2]),
+                node.operands,
+                computation.index,
+                node.calls,
+            )
+            for node in (graph.nodes[index] for index in computation.nodes)
+        ]
+        builder.computation(computation.name, rows, computation.root, is_entry=computation.is_entry)
+    return builder.build()
+
+
+def _record(graph: Graph, node: Node, text: str, costs: Mapping[int, Cost]) -> Record:
+    cost = costs.get(node.index, Cost())
     return (
         node.name,
         node.opcode,
-        graph.text(node),
+        text,
         str(node.shape),
         tuple(graph.nodes[index].name for index in node.operands),
         tuple(graph.nodes[index].name for index in node.control),
@@ -103,34 +164,15 @@ def _record(graph: Graph, node: Node, costs: Costs) -> Record:
         str(node.op.sharding) if node.op.sharding is not None else "",
         _category(graph, node),
         byte_size(node.shape),
-        flops,
-        accessed,
+        cost.operations,
+        cost.accessed,
+        cost.unknown,
         _note(node),
     )
 
 
 def _category(graph: Graph, node: Node) -> str:
     return scheme_of(graph, node).name.lower().replace("_", "-")
-
-
-Costs: TypeAlias = dict[int, tuple[float, float]]
-"""Operations and bytes accessed, by node."""
-
-
-def _costs(graph: Graph) -> Costs:
-    try:
-        counted = analyse(graph.module.op).instructions
-    except (HloError, ValueError):
-        return {}  # a graph of a module that is not whole is still worth looking at
-    found: Costs = {}
-    for node in graph.nodes:
-        counts = counted.get(node.op)
-        if counts is not None:
-            flops = counts.get("flops") + counts.get("transcendentals")
-            accessed = counts.get("bytes accessed")
-            # A custom call counts -1: nobody knows.
-            found[node.index] = (max(flops, 0), max(accessed, 0))
-    return found
 
 
 def _note(node: Node) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape
-from urllib.parse import quote
+from typing import TypeAlias
 
 from mlirhlo.debug.index.changes import PassChange, changes
 from mlirhlo.debug.index.folder import Dump, DumpedModule
+from mlirhlo.debug.links import link_to
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -30,8 +31,16 @@ summary { cursor: pointer; font-weight: 600; }
 """
 
 
-def print_report(dump: Dump) -> str:
-    """The page. Links to files are relative to the folder."""
+_Link: TypeAlias = Callable[..., str]
+"""From a path below the folder, and a text where it is not the path, to markup."""
+
+
+def print_report(dump: Dump, page: str = "") -> str:
+    """The page, for a file of the name `page`, or for one in the folder: links lead from there."""
+
+    def link(path: str, text: str = "") -> str:
+        return f'<a href="{escape(link_to(path, dump.folder, page))}">{_text(text or path)}</a>'
+
     digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     return "".join(
@@ -45,9 +54,9 @@ def print_report(dump: Dump) -> str:
             *(
                 part
                 for number, module in enumerate(dump.modules)
-                for part in _module(number, module)
+                for part in _module(number, module, link)
             ),
-            *_others(dump),
+            *_others(dump, link),
             "</body></html>\n",
         )
     )
@@ -78,7 +87,7 @@ def _modules(dump: Dump) -> Iterator[str]:
     yield "</table></div>\n"
 
 
-def _module(number: int, module: DumpedModule) -> Iterator[str]:
+def _module(number: int, module: DumpedModule, link: _Link) -> Iterator[str]:
     # Browsers open what a link leads into; the element itself would stay closed.
     yield f'<details><summary>{_text(module.label)}</summary><div id="m{number}">\n'
     found = list(changes(module))
@@ -88,15 +97,15 @@ def _module(number: int, module: DumpedModule) -> Iterator[str]:
             f'<th class="n">{title}' for title in ("added", "removed", "changed", "moved")
         )
         yield '<th class="n">instructions<th>opcodes'
-        yield from map(_change, found)
+        yield from (_change(change, link) for change in found)
         yield "</table>\n"
     yield '<h3>Files</h3><table><tr><th>file<th class="n">bytes<th>what it is'
     for file in module.files:
-        yield f'<tr><td>{_link(file.path)}<td class="n">{file.size_bytes}<td>{_text(file.name.meaning)}'
+        yield f'<tr><td>{link(file.path)}<td class="n">{file.size_bytes}<td>{_text(file.name.meaning)}'
     yield "</table></div></details>\n"
 
 
-def _change(change: PassChange) -> str:
+def _change(change: PassChange, link: _Link) -> str:
     step = "" if change.step is None else f"{change.step:04d}"
     counts = "".join(
         f'<td class="n {name}">{count or ""}'
@@ -111,23 +120,17 @@ def _change(change: PassChange) -> str:
     total = "?" if change.instructions is None else change.instructions
     mark = "" if change.has_changed else ' class="faint"'
     return (
-        f"<tr{mark}><td>{step}<td>{_link(change.file, change.name)}<td>{_text(change.pipeline)}"
+        f"<tr{mark}><td>{step}<td>{link(change.file, change.name)}<td>{_text(change.pipeline)}"
         f'{counts}<td class="n">{total}<td>{_text(change.note or opcodes)}'
     )
 
 
-def _others(dump: Dump) -> Iterator[str]:
+def _others(dump: Dump, link: _Link) -> Iterator[str]:
     if dump.others:
         yield f"<details><summary>{len(dump.others)} other files</summary><div><table>"
         for file in dump.others:
-            yield f'<tr><td>{_link(file.path)}<td class="n">{file.size_bytes}'
+            yield f'<tr><td>{link(file.path)}<td class="n">{file.size_bytes}'
         yield "</table></div></details>\n"
-
-
-def _link(path: str, text: str = "") -> str:
-    # `./` keeps a name with a colon from being taken for an address.
-    address = quote(path.encode("utf-8", "surrogateescape"))
-    return f'<a href="./{address}">{_text(text or path)}</a>'
 
 
 def _text(text: str) -> str:

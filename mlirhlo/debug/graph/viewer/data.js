@@ -20,7 +20,8 @@ class Instruction {
     this.inputs = []; // instructions, in operand order; control predecessors follow
     this.users = [];
     this.called = [];
-    this.status = "same"; // or added, changed, removed, renamed, against the stage before
+    this.status = "same"; // or added, changed, moved, removed, renamed, against the stage before
+    this.earlier = null; // what it was in the stage before
     this.slot = null; // of the buffers of the last stage
   }
 
@@ -28,6 +29,12 @@ class Instruction {
   get isMinor() {
     const isPart = this.opcode === "constant" || this.opcode === "get-tuple-element";
     return isPart && this.status !== "removed" && this.computation.root !== this;
+  }
+
+  /** Whether most of the work is in instructions like it, or in what it calls. */
+  get isAnchor() {
+    const computes = this.opcode !== "custom-call" || this.flops > 0 || this.unknown > 0;
+    return (ANCHORS.has(this.opcode) && computes) || this.called.some((computation) => computation.hasAnchors);
   }
 
   /** Whether it calls something worth unfolding. */
@@ -45,36 +52,18 @@ class Computation {
     this.nodes = [];
     this.root = null;
     this.callers = [];
+    this.hasAnchors = false;
   }
 }
 
-const NAME = /%[^\s(){},=]+/g;
+/** Opcodes that a group is named after: what most of the work is in. */
+const ANCHORS = new Set(
+  ("dot ragged-dot scaled-dot convolution reduce reduce-window select-and-scatter scatter gather sort fft cholesky triangular-solve scan topk" +
+    " while conditional custom-call rng rng-bit-generator batch-norm-training batch-norm-inference batch-norm-grad all-gather all-reduce all-to-all" +
+    " collective-permute reduce-scatter all-gather-start all-reduce-start collective-permute-start infeed outfeed send recv async-start").split(" "),
+);
 
-/** What an instruction says with its own name left out and operands by their names in `names`, where they have one. */
-function meaning(instruction, names) {
-  const own = `%${instruction.name}`;
-  const text = instruction.text.replace(NAME, (name) => (name === own ? "%" : `%${names.get(name.slice(1)) ?? name.slice(1)}`));
-  return `${instruction.computation.name}\n${text}`;
-}
-
-/** What a pass did to an instruction that knows what it was; `names` are the earlier names. */
-function statusOf(instruction, names) {
-  const { earlier } = instruction;
-  if (!earlier) {
-    return "added";
-  }
-  const isRenamed = earlier.name !== instruction.name;
-  if (!isRenamed && earlier.text === instruction.text && earlier.computation.name === instruction.computation.name) {
-    return "same";
-  }
-  // An operand's new name is no change of the one who reads it.
-  if (meaning(instruction, names) !== meaning(earlier, new Map())) {
-    return "changed";
-  }
-  return isRenamed ? "renamed" : "same";
-}
-
-/** The module at one moment. */
+/** The module at one stage. */
 export class Stage {
   constructor(data, place) {
     const { label, file, computations } = data.stages[place];
@@ -82,6 +71,7 @@ export class Stage {
     this.file = file;
     this.computations = new Map();
     this.instructions = new Map();
+    this.differences = data.stages[place].differences.map(([kind, old, now]) => [data.kinds[kind], old, now]);
     for (const number of computations) {
       const [name, isEntry, root, word, records] = data.computations[number];
       const computation = new Computation(name, isEntry === 1, word);
@@ -97,6 +87,9 @@ export class Stage {
     this.entry = [...this.computations.values()].find((c) => c.isEntry) ?? [...this.computations.values()].at(-1);
     for (const instruction of this.instructions.values()) {
       this.connect(instruction);
+    }
+    for (const computation of this.computations.values()) { // callees first
+      computation.hasAnchors = computation.nodes.some((instruction) => instruction.isAnchor);
     }
     this.slots = place === data.stages.length - 1 ? data.memory.slots : [];
     if (this.slots.length) {
@@ -116,48 +109,23 @@ export class Stage {
     }
   }
 
-  /** Marks what the pass since `before` did; returns instructions by what happened to them. */
+  /** Marks what the pass since `before` did, as the page says; returns instructions by what happened to them. */
   compare(before) {
-    const changes = { added: [], changed: [], removed: [], renamed: [] };
-    const earlier = this.match(before);
-    const names = new Map([...earlier].map(([instruction, old]) => [instruction.name, old.name]));
-    for (const instruction of this.instructions.values()) {
-      instruction.earlier = earlier.get(instruction) ?? null;
-      instruction.status = statusOf(instruction, names);
-      changes[instruction.status]?.push(instruction);
+    const changes = { added: [], changed: [], moved: [], removed: [], renamed: [] };
+    const [olds, nows] = [before, this].map((stage) => [...stage.computations.values()].flatMap((computation) => computation.nodes));
+    for (const instruction of nows) {
+      instruction.earlier = before.instructions.get(instruction.name) ?? null;
     }
-    const kept = new Set(earlier.values());
-    for (const old of before.instructions.values()) {
-      if (!kept.has(old)) {
-        changes.removed.push(this.ghost(old));
+    for (const [kind, old, now] of this.differences) {
+      if (kind === "removed") {
+        changes.removed.push(this.ghost(olds[old]));
+      } else {
+        nows[now].status = kind;
+        nows[now].earlier = old < 0 ? null : olds[old];
+        changes[kind].push(nows[now]);
       }
     }
     return changes;
-  }
-
-  /**
-   * Which instruction of the stage before each of this one was: the one of its name; else one that is gone by
-   * its name, stood in a computation of the same name and says the same of the same operands.
-   */
-  match(before) {
-    const earlier = new Map();
-    const names = new Map();
-    const gone = new Map();
-    for (const [name, old] of before.instructions) {
-      if (!this.instructions.has(name)) {
-        const key = meaning(old, new Map());
-        gone.set(key, [...(gone.get(key) ?? []), old]);
-      }
-    }
-    for (const instruction of this.instructions.values()) {
-      const named = before.instructions.get(instruction.name);
-      const old = named ?? (gone.size ? gone.get(meaning(instruction, names))?.shift() : null);
-      if (old) {
-        earlier.set(instruction, old);
-        names.set(instruction.name, old.name);
-      }
-    }
-    return earlier;
   }
 
   /** An instruction of the stage before, standing in this one as removed. */
@@ -176,6 +144,13 @@ export class Stage {
   named(name) {
     return this.instructions.get(name) ?? this.ghosts?.get(name) ?? null;
   }
+}
+
+/** How many instructions a stage has changed, by what happened to them, without making it. */
+export function countsOf(data, place) {
+  const counts = { added: 0, removed: 0, changed: 0, moved: 0, renamed: 0 };
+  data.stages[place].differences.forEach(([kind]) => { counts[data.kinds[kind]] += 1; });
+  return counts;
 }
 
 /** All stages, each made when it is first looked at. */

@@ -48,7 +48,7 @@ export class Coloring {
       const rank = this.slots.get(instruction.slot);
       return rank === undefined ? "category-dashed-border" : `sharding-${rank % COLORS}`;
     }
-    return this.heat(this.valueOf(instruction));
+    return this.kind === "cost" && instruction.unknown ? "category-dashed-border" : this.heat(this.valueOf(instruction));
   }
 
   /** The class of a group: of its sum, where there is something to add up. */
@@ -157,7 +157,7 @@ function drawnPlace(place, x, y, coloring, selected, marks) {
   } else if (item.members.some((member) => member.status !== "same") && item.kind !== "stub") {
     names.push("touched");
   }
-  if (item.kind === "scope" || item.kind === "run") {
+  if (item.kind === "scope" || item.kind === "flow") {
     names.push(coloring.classOfGroup(item.members));
   }
   if (instruction && instruction === selected && item.kind !== "stub") {
@@ -182,7 +182,7 @@ function drawnPlace(place, x, y, coloring, selected, marks) {
     group.append(shape("text", { x: 12, y: 17, class: "heading" }, place.lines[0]));
   } else {
     place.lines.forEach((line, number) => {
-      const left = item.unfolds ? 9 + (place.width - 27) / 2 : place.width / 2;
+      const left = (place.width - (item.unfolds ? SIZES.FOLD : 0)) / 2;
       group.append(shape("text", { x: left, y: 5 + SIZES.LINE * number + 11, class: number ? "more" : "name" }, line));
     });
   }
@@ -231,9 +231,12 @@ export function drawLegend(coloring, stage, amountOf) {
     [0, 3, 6, HEAT].forEach((step) => {
       entry(`heat-${step}`, step ? amountOf(Math.expm1((Math.log1p(coloring.most) * step) / HEAT)) : "0");
     });
+    if (coloring.kind === "cost" && [...stage.instructions.values()].some((instruction) => instruction.unknown)) {
+      entry("category-dashed-border", "unknown");
+    }
   }
   if (stage.changes) {
-    ["added", "changed", "renamed", "removed"].forEach((status) => entry(`swatch-${status}`, status));
+    ["added", "changed", "moved", "renamed", "removed"].forEach((status) => entry(`swatch-${status}`, status));
   }
   byId("legend").replaceChildren(...entries);
 }

@@ -3,11 +3,14 @@
 
 import { layout } from "./dagre.js";
 import { amount, shortened } from "./dom.js";
+import { resultOf } from "./groups.js";
 
 const LINE = 15;
 const HEADER = 24;
 const PADDING = 12;
 const LONGEST = 38;
+/** What the sign for unfolding takes of a box. */
+const FOLD = 24;
 /** An item that more others read is a hub. */
 const HUB = 14;
 /** Layers that edges may cross in all. */
@@ -34,7 +37,7 @@ function boxOf(item, tree) {
   const lines = [];
   const { instruction } = item;
   if (item.kind === "stub") {
-    lines.push(`from ${shortened(instruction.name, LONGEST - 5)}`);
+    lines.push(`from ${shortened(item.title, LONGEST - 5)}`);
   } else if (item.kind === "leaf") {
     const isNamed = instruction.name.startsWith(instruction.opcode);
     if (instruction.opcode === "parameter") {
@@ -57,11 +60,14 @@ function boxOf(item, tree) {
     }
   } else {
     lines.push(shortened(item.title, LONGEST));
-    lines.push(`${amount(item.count)} instructions`);
+    if (item.purpose !== item.title && !item.isParameters) {
+      lines.push(shortened(item.purpose, LONGEST));
+    }
+    const shape = item.kind === "computation" || item.isParameters ? "" : plainShape(resultOf(item.members).shape);
+    lines.push(`${shape && !shape.startsWith("(") ? `→ ${shortened(shape, LONGEST - 18)} · ` : ""}${amount(item.count)} instructions`);
   }
   const widest = Math.max(...lines.map((line, number) => widthOf(line, number === 0)));
-  const fold = item.unfolds ? 18 : 0;
-  return { lines, width: Math.max(60, widest + 18 + fold), height: lines.length * LINE + 10 };
+  return { lines, width: Math.max(60, widest + 20 + (item.unfolds ? FOLD : 0)), height: lines.length * LINE + 10 };
 }
 
 /** The value of a constant as its text has it. */
@@ -77,7 +83,7 @@ export function valueOf(constant) {
  * Result: width, height, places ({item, x, y, width, height, lines, inner}), edges ({points, from, to, …}).
  */
 export function arrange(items, tree, holder = null) {
-  const stubs = holder ? tree.stubs(holder) : [];
+  const stubs = holder ? tree.stubs(holder, items.length) : [];
   const places = [...stubs, ...items].map((item) => placed(item, tree));
   const owners = new Map();
   for (const place of places) {
@@ -162,7 +168,7 @@ function setFarApart(places, edges) {
   const leaving = new Map();
   edges.forEach((edge) => leaving.set(edge.from, (leaving.get(edge.from) ?? 0) + 1));
   edges.forEach((edge) => {
-    edge.isFar = edge.isHub = leaving.get(edge.from) > HUB;
+    edge.isFar = edge.isHub = leaving.get(edge.from) > HUB || edge.from.item.isParameters;
   });
   const rank = ranks(places, edges.filter((edge) => !edge.isFar));
   const spans = edges.filter((edge) => !edge.isFar).map((edge) => ({ edge, span: Math.abs(rank.get(edge.to) - rank.get(edge.from)) }));
@@ -236,4 +242,4 @@ function framed(places, edges, near, nodes, lines) {
   return { width: box.right - box.left, height: box.bottom - box.top, places, edges };
 }
 
-export const SIZES = { HEADER, PADDING, LINE };
+export const SIZES = { HEADER, PADDING, LINE, FOLD };

@@ -2,19 +2,24 @@
 
 import { amount, byId, bytes, element, shortened } from "./dom.js";
 import { Stages, readData } from "./data.js";
+import { readAddress, writeAddress } from "./address.js";
+import { listStages, markStage } from "./passes.js";
 import { Item } from "./tree.js";
 import { arrange } from "./layout.js";
 import { between, callSite, drawnUsers, neighbours } from "./select.js";
 import { Coloring, draw, drawLegend } from "./draw.js";
 import { setUpSearch } from "./search.js";
 import { showChanges, showInstruction, showText } from "./panel.js";
-import { center, fit, keepInView, moveView, onScreen, state, toast, zoom } from "./view.js";
+import { center, fit, isReadable, keepInView, moveView, onScreen, state, toast, zoom } from "./view.js";
 import { showKeys } from "./help.js";
 import { setUpPointer } from "./pointer.js";
 
 const MOST_BOXES = 700;
 const MOST_IN_FOCUS = 400;
-const FIRST_BOXES = 45;
+/** How many items the first picture may have: as many as fit and can be read. */
+const LIMITS = [80, 48, 32, 22, 16, 12, 9, 7, 5, 3];
+/** Calls that are unfolded to show an instruction; within more, its computation is shown alone. */
+const MOST_NESTED = 12;
 
 // ---------------------------------------------------------------- showing
 
@@ -26,8 +31,7 @@ function currentComputation() {
 function refresh(anchor = null) {
   const before = anchor && state.shown.get(anchor);
   const at = before && onScreen(before);
-  state.tree.stage = state.stage;
-  state.arrangement = arrange(topItems(), state.tree);
+  arrangeAll();
   redraw();
   const now = anchor && state.shown.get(anchor);
   if (at && now) {
@@ -37,6 +41,10 @@ function refresh(anchor = null) {
   }
 }
 
+function arrangeAll() {
+  state.arrangement = arrange(topItems(), state.tree);
+}
+
 function topItems() {
   const computation = currentComputation();
   state.border = null;
@@ -44,7 +52,7 @@ function topItems() {
     return [];
   }
   if (!state.focus) {
-    return state.tree.itemsOf(computation, computation.name);
+    return state.tree.itemsOf(computation, computation.name, state.tree.limit);
   }
   const { instructions, place } = focused();
   const within = new Set(instructions);
@@ -135,12 +143,7 @@ function select(instruction) {
   if (!byId("text").hidden) {
     showText(instruction?.computation ?? currentComputation(), instruction, actions);
   }
-  const hash = instruction ? `#${encodeURIComponent(instruction.name)}` : " ";
-  try {
-    history.replaceState(null, "", hash);
-  } catch {
-    // A page in a `data:` address has no history of its own.
-  }
+  writeAddress(state);
 }
 
 /** Unfolds whatever hides `instruction`, selects it and brings it into view. */
@@ -160,7 +163,7 @@ function reveal(instruction) {
       seen.add(here.computation);
       [here] = here.computation?.callers ?? [];
     }
-    if (!here || here.computation !== currentComputation()) {
+    if (!here || here.computation !== currentComputation() || chain.length > MOST_NESTED) {
       state.computation = instruction.computation?.name ?? state.computation;
       byId("computations").value = state.computation;
       chain.splice(0, chain.length);
@@ -191,6 +194,7 @@ function openUntil(instruction) {
       return;
     }
     state.tree.toggle(hider.key, true);
+    state.isFirst = false;
     refresh();
   }
 }
@@ -252,6 +256,7 @@ function toggle(item) {
     return;
   }
   state.tree.toggle(item.key);
+  state.isFirst = false;
   refresh(item.key);
 }
 
@@ -271,28 +276,59 @@ function unfoldLevel() {
   if (opened < closed.length) {
     toast(`${opened} of ${closed.length} unfolded: more would be too much for one picture`);
   }
+  state.isFirst = false;
   refresh();
   fit();
 }
 
-/** Unfolds groups, largest first, as long as the first picture stays small. */
-function unfoldFirst() {
-  for (;;) {
-    const groups = [...state.shown.values()].map(({ place }) => place).filter((place) => place.item.kind === "scope" && !place.inner && place.item.title !== "parameters");
-    groups.sort((a, b) => b.item.count - a.item.count);
-    const next = groups.find(({ item }) => state.shown.size + state.tree.inside(item).length <= FIRST_BOXES);
-    if (!next || next.item.count < 4) {
-      return;
-    }
-    state.tree.toggle(next.item.key, true);
-    refresh();
+/** Folds so far that the whole can be read, then unfolds groups, largest first, as long as it can. */
+function firstView() {
+  const { tree } = state;
+  tree.open.clear();
+  const isReadableWith = (limit) => {
+    tree.limit = limit;
+    arrangeAll();
+    return isReadable();
+  };
+  let [low, high] = [0, LIMITS.length - 1]; // the first that can be read is between them
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    [low, high] = isReadableWith(LIMITS[middle]) ? [low, middle] : [middle + 1, high];
   }
+  isReadableWith(LIMITS[low]);
+  for (let groups = scopesIn(state.arrangement.places); groups.length;) {
+    const [{ item }] = groups;
+    tree.toggle(item.key, true);
+    arrangeAll();
+    if (!isReadable()) {
+      tree.toggle(item.key, false);
+      arrangeAll();
+      break;
+    }
+    groups = scopesIn(state.arrangement.places);
+  }
+  redraw();
+  fit();
+  state.isFirst = true;
+}
+
+/** Closed scopes, largest first. */
+function scopesIn(places) {
+  const found = [];
+  const open = [...places];
+  for (const place of open) { // grows
+    if (place.inner) {
+      open.push(...place.inner.places);
+    } else if (place.item.kind === "scope" && !place.item.isParameters && place.item.count >= 4) {
+      found.push(place);
+    }
+  }
+  return found.sort((a, b) => b.item.count - a.item.count);
 }
 
 function foldAll() {
-  state.tree.open.clear();
-  refresh();
-  fit();
+  state.focus = null;
+  firstView();
 }
 
 function color(kind) {
@@ -304,6 +340,7 @@ function color(kind) {
 
 function showDetails(isDetailed) {
   state.tree.isDetailed = isDetailed;
+  state.tree.reset(state.stage);
   byId("details").setAttribute("aria-pressed", String(isDetailed));
   refresh();
 }
@@ -311,17 +348,22 @@ function showDetails(isDetailed) {
 function showStage(place) {
   state.place = Math.max(0, Math.min(state.stages.length - 1, place));
   state.stage = state.stages.at(state.place);
+  state.tree.reset(state.stage);
   state.selected = state.selected && state.stage.named(state.selected.name);
   state.start = state.start && state.stage.named(state.start.name);
   state.coloring = new Coloring(byId("coloring").value, state.stage);
   byId("slider").value = state.place;
-  const { changes } = state.stage;
-  const renamed = changes?.renamed.length ? `  =${changes.renamed.length}` : "";
-  const counts = changes ? `  +${changes.added.length}  −${changes.removed.length}  ~${changes.changed.length}${renamed}` : "";
-  byId("stage").textContent = `${state.place + 1} / ${state.stages.length}${counts}  ${shortened(state.stage.label, 90)}`;
+  byId("stage").textContent = `${state.place + 1} / ${state.stages.length}  ${shortened(state.stage.label, 90)}`;
   listComputations();
-  refresh();
-  drawLegend(state.coloring, state.stage, state.coloring.kind === "cost" ? amount : bytes);
+  markStage(state.place);
+  drawLegend(state.coloring, state.stage, state.coloring.kind === "cost" ? amount : bytes); // first: it takes space
+  if (state.isFirst && state.isFitted && !state.focus) {
+    firstView();
+  } else {
+    refresh();
+    state.isFitted && fit();
+  }
+  writeAddress(state);
   showInstruction(state.selected, state.stage, actions);
   showChanges(state.stage, actions);
   if (!byId("text").hidden) {
@@ -413,6 +455,7 @@ function onKey(event) {
 
 function toggleGhosts() {
   state.tree.showsGhosts = !state.tree.showsGhosts;
+  state.tree.reset(state.stage);
   byId("ghosts").setAttribute("aria-pressed", String(state.tree.showsGhosts));
   refresh();
 }
@@ -423,13 +466,12 @@ function setUp() {
   byId("computations").addEventListener("change", (event) => {
     state.computation = event.target.value;
     state.focus = null;
-    state.tree.open.clear();
-    refresh();
-    fit();
+    firstView();
+    writeAddress(state);
   });
   byId("coloring").addEventListener("change", (event) => color(event.target.value));
   const clicks = {
-    unfold: unfoldLevel, fold: foldAll, fit, help: showKeys, ghosts: toggleGhosts,
+    unfold: unfoldLevel, fold: foldAll, fit, help: showKeys, "zoom-in": () => zoom(1.25), "zoom-out": () => zoom(0.8), ghosts: toggleGhosts,
     details: () => showDetails(!state.tree.isDetailed),
     before: () => showStage(state.place - 1), after: () => showStage(state.place + 1),
     theme: () => {
@@ -443,9 +485,24 @@ function setUp() {
   }
   byId("slider").addEventListener("input", (event) => showStage(Number(event.target.value)));
   document.addEventListener("keydown", onKey);
-  addEventListener("resize", () => moveView());
+  addEventListener("resize", () => (state.isFitted ? fit() : moveView()));
+  addEventListener("hashchange", () => goTo(readAddress()));
+  if (state.stages.length > 1) {
+    listStages(state.data, showStage);
+  }
   setUpPointer({ select, toggle, reveal });
   setUpSearch(() => state.stage, actions.go);
+}
+
+/** Shows what an address says: a stage, a computation, an instruction. */
+function goTo({ stage, computation, select: name }) {
+  const place = stage ? stage - 1 : state.stages.length - 1;
+  if (computation !== undefined && state.stages.at(Math.max(0, Math.min(place, state.stages.length - 1))).computations.has(computation)) {
+    state.computation = computation;
+  }
+  showStage(place);
+  const instruction = name && state.stage.named(name);
+  instruction && reveal(instruction);
 }
 
 async function main() {
@@ -454,23 +511,18 @@ async function main() {
   state.stages = new Stages(state.data);
   const isStaged = state.stages.length > 1;
   byId("timeline").hidden = !isStaged;
+  byId("passes").hidden = !isStaged;
   byId("tab-changes").hidden = !isStaged;
   byId("slider").max = state.stages.length - 1;
   const { start } = state.data;
   byId("coloring").value = start.sharding ? "sharding" : "category";
   state.computation = start.computation ?? "";
   setUp();
-  showStage(state.stages.length - 1);
-  unfoldFirst();
-  fit();
-  const wanted = start.center ?? decodeURIComponent(location.hash.slice(1));
-  const instruction = wanted && state.stage.named(wanted);
+  goTo(start.center || start.path ? {} : readAddress());
   if (start.path) {
     focusOn({ kind: "path", names: start.path }, state.stage.named(start.path[0]));
-  } else if (instruction && start.center) {
-    focusOn({ kind: "near", names: [instruction.name], hops: start.radius }, instruction);
-  } else if (instruction) {
-    reveal(instruction);
+  } else if (start.center) {
+    focusOn({ kind: "near", names: [start.center], hops: start.radius }, state.stage.named(start.center));
   }
   byId("canvas").focus({ preventScroll: true });
   document.documentElement.dataset.ready = String(Math.round(performance.now() - started));

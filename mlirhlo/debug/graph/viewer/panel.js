@@ -30,9 +30,9 @@ export function showInstruction(instruction, stage, actions) {
   }
   const { type, order } = splitShape(instruction.shape);
   const rows = [["shape", type], ["layout", order], ["size", instruction.bytes ? bytes(instruction.bytes) : ""]];
-  rows.push(["operations", instruction.flops ? amount(instruction.flops) : ""]);
+  rows.push(["operations", instruction.flops || instruction.unknown ? operations(instruction.flops, instruction.unknown) : ""]);
   rows.push(["accesses", instruction.accessed ? bytes(instruction.accessed) : ""]);
-  if (instruction.flops && instruction.accessed) {
+  if (instruction.flops && instruction.accessed && !instruction.unknown) {
     rows.push(["intensity", `${(instruction.flops / instruction.accessed).toFixed(2)} operations a byte`]);
   }
   rows.push(["buffer", instruction.slot === null ? "" : bufferText(stage.slots[instruction.slot])]);
@@ -49,7 +49,7 @@ export function showInstruction(instruction, stage, actions) {
   parts.push(...linked("Operands", instruction.inputs, actions));
   parts.push(...linked("Users", instruction.users, actions));
   parts.push(element("h3", {}, "Text"), element("pre", {}, shortened(instruction.text, 20000)));
-  if (instruction.earlier && ["changed", "renamed"].includes(instruction.status)) {
+  if (instruction.earlier && ["changed", "moved", "renamed"].includes(instruction.status)) {
     parts.push(element("h3", {}, "Before"), element("pre", { class: "earlier" }, shortened(instruction.earlier.text, 20000)));
   }
   panel.replaceChildren(...parts);
@@ -79,29 +79,36 @@ function linked(title, instructions, actions, nameOf = (instruction) => instruct
   return [element("h3", {}, `${title} (${instructions.length})`), list];
 }
 
+/** Operations, and of how many custom calls they are not known. */
+function operations(flops, unknown) {
+  const calls = `unknown of ${unknown} custom ${unknown === 1 ? "call" : "calls"}`;
+  return unknown ? (flops ? `${amount(flops)}, ${calls}` : calls) : amount(flops);
+}
+
 function overview(stage, actions) {
   const counts = new Map();
-  let [operations, accessed] = [0, 0];
+  let [flops, accessed, unknown] = [0, 0, 0];
   for (const instruction of stage.instructions.values()) {
     counts.set(instruction.opcode, (counts.get(instruction.opcode) ?? 0) + 1);
   }
   for (const instruction of stage.entry?.nodes ?? []) {
-    operations += instruction.flops;
+    flops += instruction.flops;
+    unknown += instruction.unknown;
     accessed += instruction.accessed;
   }
   const table = element("dl");
   const row = (key, value) => table.append(element("dt", {}, key), element("dd", {}, value));
   row("computations", amount(stage.computations.size));
   row("instructions", amount(stage.instructions.size));
-  row("operations", amount(operations));
+  row("operations", operations(flops, unknown));
   row("accesses", bytes(accessed));
   const list = element("ul", { class: "counts" });
   [...counts].sort(([, a], [, b]) => b - a).slice(0, 24).forEach(([opcode, count]) => {
     list.append(element("li", {}, element("button", { class: "link", onclick: () => actions.search(`op:${opcode}`) }, opcode), ` ${count}`));
   });
   const parts = [element("h2", {}, "Module"), table];
-  if (stage.file && /^[^/\\]+$/.test(stage.file)) {
-    parts.push(element("p", {}, element("a", { href: `./${encodeURIComponent(stage.file)}` }, "Text of this stage")));
+  if (/^(\.\/|file:)/.test(stage.file)) {
+    parts.push(element("p", {}, element("a", { href: stage.file }, "Text of this stage")));
   }
   parts.push(element("h3", {}, "Opcodes"), list);
   parts.push(element("p", { class: "hint" }, "Click a box for its facts, its + to look inside, or press ? for the keys."));

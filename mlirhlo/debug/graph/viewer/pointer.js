@@ -1,4 +1,4 @@
-// The pointer: dragging moves, the wheel zooms, clicks select and unfold.
+// The pointer: dragging moves, the wheel and two fingers zoom, clicks select and unfold.
 
 import { byId } from "./dom.js";
 import { moveView, state, zoom } from "./view.js";
@@ -10,13 +10,34 @@ export function setUpPointer({ select, toggle, reveal }) {
   canvas.addEventListener("wheel", (event) => {
     event.preventDefault();
     const { left, top } = canvas.getBoundingClientRect();
-    zoom(Math.exp(-event.deltaY * 0.0016), event.clientX - left, event.clientY - top);
+    // A pinch on a touchpad comes as a wheel with Ctrl, in small steps.
+    zoom(Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0016)), event.clientX - left, event.clientY - top);
   }, { passive: false });
+  const fingers = new Map();
+  const pinch = () => {
+    const [a, b] = [...fingers.values()];
+    return { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, width: Math.max(1, Math.hypot(a.x - b.x, a.y - b.y)) };
+  };
+  const pan = (dx, dy) => {
+    state.view.x += dx;
+    state.view.y += dy;
+    state.isFitted = false;
+    moveView();
+  };
   canvas.addEventListener("pointerdown", (event) => {
-    drag = { x: event.clientX, y: event.clientY, moved: false };
+    fingers.set(event.pointerId, { x: event.clientX, y: event.clientY });
+    drag = { x: event.clientX, y: event.clientY, moved: fingers.size > 1 };
   });
   canvas.addEventListener("pointermove", (event) => {
-    if (!drag || !event.buttons) {
+    if (!drag || !event.buttons || !fingers.has(event.pointerId)) {
+      return;
+    }
+    const before = fingers.size === 2 ? pinch() : null;
+    fingers.set(event.pointerId, { x: event.clientX, y: event.clientY });
+    if (before) {
+      const [now, { left, top }] = [pinch(), canvas.getBoundingClientRect()];
+      pan(now.x - before.x, now.y - before.y);
+      zoom(now.width / before.width, now.x - left, now.y - top);
       return;
     }
     const [dx, dy] = [event.clientX - drag.x, event.clientY - drag.y];
@@ -24,12 +45,18 @@ export function setUpPointer({ select, toggle, reveal }) {
       return;
     }
     canvas.setPointerCapture(event.pointerId);
-    state.view.x += dx;
-    state.view.y += dy;
     drag = { x: event.clientX, y: event.clientY, moved: true };
     canvas.classList.add("dragging");
-    moveView();
+    pan(dx, dy);
   });
+  const lift = (event) => {
+    fingers.delete(event.pointerId);
+    const [left] = fingers.values();
+    if (drag && left) {
+      drag = { ...left, moved: true }; // the other finger goes on alone
+    }
+  };
+  ["pointerup", "pointercancel", "pointerleave"].forEach((name) => canvas.addEventListener(name, lift));
   canvas.addEventListener("click", (event) => {
     const wasMoved = drag?.moved;
     drag = null;

@@ -22,9 +22,10 @@ export function neighbours(center, hops, tree) {
 /** Users as drawn: through tuple elements. */
 export function drawnUsers(instruction, tree) {
   const users = [];
-  for (const user of instruction.users) {
+  const open = [...instruction.users];
+  for (const user of open) { // grows
     if (!tree.isDetailed && user.isMinor) {
-      users.push(...drawnUsers(user, tree));
+      open.push(...user.users);
     } else {
       users.push(user);
     }

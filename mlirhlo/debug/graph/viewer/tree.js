@@ -1,25 +1,40 @@
 // What a graph is folded into. A computation of many instructions becomes groups: by the scopes of
-// op_name where there are any, else runs of neighbours in stored order, which never form a cycle.
+// op_name where there are any, else by dataflow.
 
-/** More than that at one level is grouped. */
-const CROWD = 110;
-const RUNS = 36;
+import { cellsOf, stretchesOf, titleOf } from "./groups.js";
+
+/** More than that at one level is grouped, unless a level says less. */
+const CROWD = 80;
+/** The same within a group. */
+const INSIDE = 32;
 const FEW = 12;
-const STUBS = 12;
+const STUBS = 6;
 
 /** A place in the picture: an instruction, a group of some, or a producer outside of the group. */
 export class Item {
   constructor(key, kind, title, members) {
     this.key = key; // stable over stages, so that what is open stays open
-    this.kind = kind; // leaf, scope, run, computation, stub
-    this.title = title;
+    this.kind = kind; // leaf, scope, flow, computation, stub
+    this.name = title;
     this.members = members; // instructions that it stands for
-    this.instruction = kind === "leaf" || kind === "stub" ? members[0] : null;
+    this.instruction = kind === "leaf" || (kind === "stub" && members.length === 1) ? members[0] : null;
     this.content = null;
+    this.words = null;
+    this.isParameters = false;
+  }
+
+  get title() {
+    return this.name || this.purpose;
   }
 
   get unfolds() {
     return this.kind === "leaf" ? this.instruction.unfolds : this.kind !== "stub";
+  }
+
+  /** What it computes, in a few words. */
+  get purpose() {
+    this.words ??= titleOf(this.members);
+    return this.words;
   }
 
   /** How many instructions it stands for, those of called computations left out. */
@@ -35,6 +50,14 @@ export class Tree {
     this.open = new Set();
     this.isDetailed = false;
     this.showsGhosts = true;
+    this.limit = CROWD; // of items at the first level
+    this.cells = new Map(); // by key, as long as the picture is of the same instructions
+  }
+
+  /** Forgets what depends on the stage and on what is shown of it. */
+  reset(stage) {
+    this.stage = stage;
+    this.cells.clear();
   }
 
   isShown(instruction) {
@@ -54,43 +77,77 @@ export class Tree {
   }
 
   /** What a whole computation is at its first level. */
-  itemsOf(computation, key) {
-    return this.divided(this.instructionsOf(computation), key, true);
+  itemsOf(computation, key, limit = CROWD) {
+    const instructions = this.instructionsOf(computation);
+    if (instructions.length <= limit) {
+      return instructions.map((instruction) => leaf(key, instruction));
+    }
+    const [parameters, others] = this.withoutParameters(instructions, key, limit);
+    const items = this.scoped(others, key);
+    return [...parameters, ...this.folded(items, others, key, limit - parameters.length)];
   }
 
-  divided(instructions, key, byScope) {
-    const leaf = (instruction) => new Item(`${key}/${instruction.name}`, "leaf", instruction.name, [instruction]);
-    if (instructions.length <= CROWD) {
-      return instructions.map(leaf);
-    }
-    const items = byScope ? this.withoutParameters(instructions, key, leaf) : instructions.map(leaf);
-    if (items.length <= CROWD) {
+  /** At most about `most` of `items`, which stand for `instructions`: stretches of scopes, or groups by dataflow. */
+  folded(items, instructions, key, most) {
+    if (items.length <= most) {
       return items;
     }
-    const size = Math.max(24, Math.ceil(items.length / RUNS));
-    const runs = [];
-    for (let start = 0; start < items.length; start += size) {
-      const members = items.slice(start, start + size).flatMap((item) => item.members);
-      const [first, last] = [members[0].name, members.at(-1).name];
-      const run = new Item(`${key}/~${runs.length}`, "run", `${first} … ${last}`, members);
-      run.content = items.slice(start, start + size);
-      runs.push(run);
-    }
-    return runs;
+    return items.length <= instructions.length / 4 ? this.stretches(items, key, most) : this.flows(instructions, key, most);
   }
 
-  /** By scopes; parameters, which have none, are one group of their own when they are many. */
-  withoutParameters(instructions, key, leaf) {
+  /** Parameters, which have no scope and no operands, are one group of their own when they are many. */
+  withoutParameters(instructions, key, limit) {
     const parameters = instructions.filter((instruction) => instruction.opcode === "parameter");
-    if (parameters.length <= FEW) {
-      return this.scoped(instructions, key, leaf);
+    const others = instructions.filter((instruction) => instruction.opcode !== "parameter");
+    if (parameters.length <= Math.min(FEW, limit / 3) || !others.length) {
+      return [parameters.map((parameter) => leaf(key, parameter)), others];
     }
     const group = new Item(`${key}/:`, "scope", "parameters", parameters);
-    group.inside = () => this.divided(parameters, group.key, false);
-    return [group, ...this.scoped(instructions.filter((instruction) => instruction.opcode !== "parameter"), key, leaf)];
+    group.isParameters = true;
+    group.inside = () => this.flows(parameters, group.key, CROWD);
+    return [[group], others];
   }
 
-  scoped(instructions, key, leaf) {
+  /** Instructions as at most about `most` items, by dataflow. */
+  flows(instructions, key, most = INSIDE) {
+    if (instructions.length <= most) {
+      return instructions.map((instruction) => leaf(key, instruction));
+    }
+    const inputsOf = (instruction) => this.drawnInputs(instruction);
+    const cells = this.cells.get(key) ?? cellsOf(instructions, inputsOf);
+    this.cells.set(key, cells);
+    const units = cells.length > 1 ? cells : cells[0].map((instruction) => [instruction]);
+    const groups = units.length <= most && cells.length > 1 ? units : stretchesOf(units, Math.max(2, most), inputsOf);
+    return groups.flatMap((members) => (members.length < 3 && groups.length < most / 2 ? members.map((member) => leaf(key, member)) : [this.flow(members, key)]));
+  }
+
+  flow(members, key) {
+    if (members.length === 1) {
+      return leaf(key, members[0]);
+    }
+    const named = members.find((member) => member.isAnchor) ?? members[0];
+    const group = new Item(`${key}/~${named.name}`, "flow", "", members);
+    group.inside = () => this.flows(members, group.key);
+    return group;
+  }
+
+  /** Items as at most about `most` stretches of neighbours. */
+  stretches(items, key, most) {
+    const owner = new Map(items.flatMap((item) => item.members.map((member) => [member, item])));
+    const found = stretchesOf(items.map((item) => item.members), Math.max(2, most), (instruction) => this.drawnInputs(instruction));
+    return found.map((members) => {
+      const inside = [...new Set(members.map((member) => owner.get(member)))];
+      if (inside.length === 1) {
+        return inside[0];
+      }
+      const [first, last] = [inside[0].title, inside.at(-1).title];
+      const group = new Item(`${key}/=${first}`, "flow", `${first} … ${last}`, members);
+      group.inside = () => this.folded(inside, members, group.key, INSIDE);
+      return group;
+    });
+  }
+
+  scoped(instructions, key) {
     const paths = new Map();
     for (const instruction of instructions) {
       paths.set(instruction, instruction.opName.split("/").slice(0, -1));
@@ -105,10 +162,10 @@ export class Tree {
       }
       depth += 1;
     }
-    return this.level(instructions, paths, depth, key, leaf);
+    return this.level(instructions, paths, depth, key);
   }
 
-  level(instructions, paths, depth, key, leaf) {
+  level(instructions, paths, depth, key) {
     const groups = new Map();
     for (const instruction of instructions) {
       const part = paths.get(instruction)[depth];
@@ -118,13 +175,12 @@ export class Tree {
     const items = [];
     for (const [name, members] of groups) {
       if (typeof name !== "string" || members.length < 3) {
-        items.push(...members.map(leaf));
+        items.push(...members.map((member) => leaf(key, member)));
         continue;
       }
       const scope = new Item(`${key}/:${name}`, "scope", name, members);
       scope.inside = () => {
-        const found = this.level(members, paths, depth + 1, scope.key, leaf);
-        return found.length > CROWD ? this.divided(members, scope.key, false) : found;
+        return this.folded(this.level(members, paths, depth + 1, scope.key), members, scope.key, INSIDE);
       };
       items.push(scope);
     }
@@ -136,7 +192,7 @@ export class Tree {
     if (item.content) {
       return item.content;
     }
-    if (item.kind === "scope") {
+    if (item.inside) {
       item.content = item.inside();
     } else if (item.kind === "computation") {
       item.content = this.itemsOf(item.computation, item.key);
@@ -156,9 +212,9 @@ export class Tree {
     return item;
   }
 
-  /** Producers outside of a group that its members read: so many as there is room for. */
-  stubs(item) {
-    if (item.kind !== "scope" && item.kind !== "run") {
+  /** Producers outside of a group that its members read, fewer than `boxes`: the rest are one. */
+  stubs(item, boxes) {
+    if (!item.inside) {
       return [];
     }
     const within = new Set(item.members);
@@ -170,10 +226,12 @@ export class Tree {
         }
       }
     }
-    const most = [...found.keys()].slice(0, STUBS);
-    const stubs = most.map((input) => new Item(`${item.key}/<${input.name}`, "stub", input.name, [input]));
-    item.stubsOmitted = found.size - most.length;
-    return stubs;
+    const inputs = [...found.keys()].sort((a, b) => found.get(b) - found.get(a));
+    const most = Math.max(1, Math.min(STUBS, Math.floor(boxes / 3)));
+    const shown = inputs.length <= most ? inputs : inputs.slice(0, most - 1);
+    const stubs = shown.map((input) => new Item(`${item.key}/<${input.name}`, "stub", input.name, [input]));
+    const rest = inputs.slice(shown.length);
+    return rest.length ? [...stubs, new Item(`${item.key}/<`, "stub", `${rest.length} ${shown.length ? "others" : "values"}`, rest)] : stubs;
   }
 
   /** Operands as drawn: through tuple elements, without constants. */
@@ -210,4 +268,8 @@ export class Tree {
       }
     }
   }
+}
+
+function leaf(key, instruction) {
+  return new Item(`${key}/${instruction.name}`, "leaf", instruction.name, [instruction]);
 }

@@ -202,16 +202,19 @@ def test_slider_marks_what_a_pass_did(staged: Page) -> None:
     staged.press("[")
     assert staged.text("#stage").startswith("3 / 4")
     assert staged.count(".place.added") > 0
-    assert staged.count(".place.removed") > 0
+    assert staged.count(".place.removed") == 0, "what went into fusions is moved, not removed"
     staged.click("#tab-changes")
     assert "reduce_divide_fusion" in staged.text("#changes")
-    for status in ("added", "removed"):
+    staged.click("#unfold")
+    assert staged.count(".place.moved") > 0
+    staged.click("#before")
+    assert staged.count(".place.removed") > 0
+    for status in ("added", "moved", "removed"):
         for number in range(0, staged.count(f".changes-{status} .link"), 4):
             staged.click(f".changes-{status} .link", number)
             assert status in staged.text("#instruction .badge")
     staged.press("g")
     assert staged.count(".place.removed") == 0
-    staged.click("#before")
     staged.click("#before")
     assert staged.text("#stage").startswith("1 / 4")
     assert "first stage" in staged.text("#changes")

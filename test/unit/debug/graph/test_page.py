@@ -109,8 +109,8 @@ def test_the_module_itself_is_the_last_stage() -> None:
         module, "html", GraphOptions(stages=(Stage("first", before, "a b.txt"),), file="c.txt")
     )
     assert [(s["label"], s["file"]) for s in data_of(html)["stages"]] == [
-        ("first", "a b.txt"),
-        ("the module", "c.txt"),
+        ("first", "./a%20b.txt"),
+        ("the module", "./c.txt"),
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mlirhlo.analysis.shape_inference.base import declare, plain
+from mlirhlo.analysis.verifier_layouts import layout_problem
 from mlirhlo.analysis.verifier_report import HEADER, Report
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import ComputationOp
@@ -22,7 +23,7 @@ declare(
     c10="replica_count and num_partitions are positive",
     c11="propagation flags are one for all, or one for each parameter (element of the result)",
     c12="all all-reduces constrain their layouts, or none does",
-    c13="layouts of entry_computation_layout name every dimension once",
+    c13="layouts of entry_computation_layout are as those of instructions",
 )
 
 
@@ -90,16 +91,9 @@ def check_header(module: HloModule, entry: ComputationOp, report: Report) -> Non
     # What the header takes from the entry is told there.
     own = {*parameters, result}
     for shape in (*layout.parameters, layout.result):
-        for _, leaf in leaves(shape):
-            if shape in own or not isinstance(leaf, ArrayShape) or leaf.layout is None:
-                continue
-            if sorted(leaf.layout.minor_to_major) != list(range(leaf.rank)):  # module_c13
-                report.add(
-                    HEADER,
-                    "module_c13",
-                    f"entry_computation_layout: the layout of {leaf} does not name every dimension once",
-                    entry,
-                )
+        problem = None if shape in own else layout_problem(shape)
+        if problem is not None:  # module_c13
+            report.add(HEADER, "module_c13", f"entry_computation_layout: {problem[1]}", entry)
     _check_aliases(module, entry, parameters, result, report)
     _check_flags(module, entry, parameters, result, report)
 

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
+from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute
 
 from mlirhlo.analysis.shape_inference import ConstraintError, check_declared
 from mlirhlo.analysis.shape_inference.base import declare, plain
+from mlirhlo.analysis.verifier_layouts import layout_problem, shape_attributes
 from mlirhlo.analysis.verifier_report import LAYOUT, Report
 from mlirhlo.dialects.hlo.attributes.header import ProgramLayout
 from mlirhlo.dialects.hlo.attributes.sharding import Sharding, ShardingAttr, ShardingKind
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import (
     ArrayShape,
-    BufferShape,
     Shape,
     TupleShape,
     compatible,
@@ -30,8 +31,6 @@ from mlirhlo.dialects.hlo.types import shape_of
 
 declare(
     "instruction",
-    c5="a layout names every dimension once",
-    c6="tiles have positive sizes",
     c7="a tuple sharding has one part for each leaf of the shape, and only tuples have one",
     c8="a tiled sharding has as many dimensions as the array",
     c9="a sharding names devices the module has, each once",
@@ -76,8 +75,10 @@ class InstructionChecks:
         if not holds and self._check_constraints(op):
             self._right.add(key)
             holds = True
-        if id(type_) not in self._right_types and self._check_layouts(op):
+        if id(type_) not in self._right_types and self._check_layouts(op, op.shape):
             self._right_types.add(id(type_))
+        for shapes in shape_attributes(type(op)):
+            self._check_attribute_layouts(op, shapes)
         sharding = properties.get("sharding")
         if sharding is not None:
             pair = (id(sharding), id(type_))
@@ -111,30 +112,23 @@ class InstructionChecks:
             return False
         return True
 
-    def _check_layouts(self, op: Instruction) -> bool:
-        for index, leaf in leaves(shape_of(op.results[0].type)):
-            part = leaf.element if isinstance(leaf, BufferShape) else leaf
-            if not isinstance(part, ArrayShape) or part.layout is None:
-                continue
-            layout = part.layout
-            where = f" in part {{{','.join(map(str, index))}}}" if index else ""
-            if sorted(layout.minor_to_major) != list(range(part.rank)):  # instruction_c5
-                self.report.add(
-                    LAYOUT,
-                    "instruction_c5",
-                    f"{op.opcode.name}: the layout of {part}{where} does not name every dimension once",
-                    op,
-                )
-                return False
-            if any(size == 0 for tile in layout.tiles for size in tile):  # instruction_c6
-                self.report.add(
-                    LAYOUT,
-                    "instruction_c6",
-                    f"{op.opcode.name}: a tile of {part}{where} has size 0",
-                    op,
-                )
-                return False
-        return True
+    def _check_layouts(self, op: Instruction, shape: Shape, attribute: str | None = None) -> bool:
+        if (problem := layout_problem(shape)) is None:
+            return True
+        constraint, message = problem
+        self.report.add(
+            LAYOUT, constraint, f"{op.opcode.name}: {message}", op, attribute=attribute
+        )
+        return False
+
+    def _check_attribute_layouts(self, op: Instruction, key: str) -> None:
+        """Layouts in a property that holds shapes; each value is looked at once."""
+        value = op.properties.get(key)
+        if value is None or id(value) in self._right_types:
+            return
+        parts = value.data if isinstance(value, ArrayAttr) else (value,)
+        if all(self._check_layouts(op, shape_of(part), key) for part in cast(Any, parts)):
+            self._right_types.add(id(value))
 
     def _check_sharding(self, op: Instruction, attribute: Attribute) -> bool:
         assert isinstance(attribute, ShardingAttr)

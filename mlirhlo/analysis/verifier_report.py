@@ -98,7 +98,7 @@ class Report:
         if note is not None:
             where = source_of(note[1])
             notes.append((note[0], None if where is None else _bare(where[0].place(where[1]))))
-        if (author := self.authors.get(at)) is not None:  # pyright: ignore[reportArgumentType]
+        if at is not None and (author := self.authors.get(at)) is not None:
             notes.append((f"rule '{author[0]}' wrote the instruction", author[1]))
         self.found.append(Diagnostic(code, f"{message} [{constraint}]", place, tuple(notes), help))
 

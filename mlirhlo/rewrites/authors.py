@@ -204,7 +204,7 @@ class CheckedRewriter(Rewriter):
     ) -> None:
         """As of `Rewriter`, where the replacement fits."""
         new = _operations(new_ops)
-        message = f"expects instructions, got {new_ops!r:.40}"
+        message: str | None = f"expects instructions, got {new_ops!r:.40}"
         if new is None or (message := _misfit(op, new, new_results)):
             raise self._author.wrong(f"replace {_name(op)}: {message}")
         super().replace(op, new, new_results, safe_erase)

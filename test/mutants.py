@@ -20,6 +20,7 @@ from mlirhlo.analysis.verifier import verify_module
 from mlirhlo.debug.near import Bounds, compare
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops import CustomCallOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, leaves
 from mlirhlo.dialects.hlo.table import OPCODES
 from mlirhlo.formats import load, to_bytes
@@ -190,6 +191,12 @@ def _written(data: bytes, name: str, step: list[str]) -> str | None:
             module = convert_to_stablehlo(module)
         except HloError as problem:
             return f"convert: {problem.code}\n{problem}" if problem.code in OUR_FAULTS else None
+    return written_finding(module, name, step)
+
+
+def written_finding(module: Any, name: str, step: list[str] | None = None) -> str | None:
+    """What goes wrong where a module is written in a format, read and written again; `step` is told of it."""
+    step = step if step is not None else [""]
     options = PrintOptions(large_constants=True)
     try:
         once = to_bytes(module, name, options=options)
@@ -264,6 +271,8 @@ def _may_run(module: HloModule) -> bool:
     for op in module.instructions:
         if op.opcode.name in _RANDOM or op.opcode.collective:
             return False
+        if isinstance(op, CustomCallOp) and op.custom_call_target == "tpu_custom_call":
+            return False  # made-up indices lead out of arrays
         for _, leaf in leaves(op.shape):
             total = max(total, leaf.element_count) if isinstance(leaf, ArrayShape) else total
     return total <= MAX_ELEMENTS and module.num_partitions * module.replica_count == 1

@@ -116,9 +116,7 @@ class InstructionChecks:
         if (problem := layout_problem(shape)) is None:
             return True
         constraint, message = problem
-        self.report.add(
-            LAYOUT, constraint, f"{op.opcode.name}: {message}", op, attribute=attribute
-        )
+        self.report.add(LAYOUT, constraint, f"{op.opcode.name}: {message}", op, attribute=attribute)
         return False
 
     def _check_attribute_layouts(self, op: Instruction, key: str) -> None:

@@ -133,7 +133,7 @@ _MLIR = re.compile(
       \# | ! | "[\w.$-]+" \s* [(<] | \{-\#                  # aliases, generic operations, resources
     | module \s* (?: \{ | @ | attributes\b )
     | %\d | %[\w.$-]+ (?: :\d+ )? (?: \s*,\s* %[\w.$-]+ )* \s* = \s* (?: " | \w+\.[a-z] )
-    | [a-z]\w* (?: \.[a-z]\w* )+ \s* (?: @ | \{\s*(?:\}|$|\^) | private\b | public\b | " | % )
+    | [a-z]\w* (?: \.[a-z]\w* )+ \s* (?: @ | \{\s*(?:\}|$|\^) | attributes\b | private\b | public\b | " | % )
     """,
     re.VERBOSE,
 )

@@ -287,7 +287,7 @@ def parameter(given: Given) -> None:
 @checks(
     "constant",
     c1="there is a literal",
-    c2="the shape is an array, or a tuple of arrays",
+    c2="the shape is an array of static size, or a tuple of them",
     c3="the literal has the declared shape",
 )
 def constant(given: Given) -> None:
@@ -298,6 +298,8 @@ def constant(given: Given) -> None:
     for _, leaf in leaves(given.declared):
         if not isinstance(leaf, ArrayShape) or not leaf.element_type.is_array:  # constant_c2
             raise given.error(2, f"there are no constants of {plain(leaf)}")
+        if leaf.dynamic:  # constant_c2
+            raise given.error(2, f"constants have static sizes, not those of {plain(leaf)}")
     if not compatible(literal.shape, given.declared):  # constant_c3
         raise given.error(
             3,

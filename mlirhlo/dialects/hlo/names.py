@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 
 _NUMBERED = re.compile(r"(.+)\.(-?[0-9]{1,400})", re.DOTALL)
+_ODD_NUMBER = re.compile(r"\.(?:-?0[0-9]+|-0)(?![^\n])")
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_.\-]")
 
 
@@ -53,18 +54,24 @@ class NameUniquer:
         return True
 
 
+def has_odd_number(names: str) -> bool:
+    """Whether a number in a text of names is spelled otherwise than the reader spells it: `a.05` is read as `a.5`."""
+    return (".0" in names or ".-" in names) and _ODD_NUMBER.search(names) is not None
+
+
 def printed_names(own: Sequence[tuple[str | None, str]]) -> list[str]:
     """Names of instructions as printers spell them, from their own names and opcodes, as they are stored.
 
-    Who has the name of an earlier one gets a number, who has none is called after the opcode.
+    Who has the name of an earlier one gets a number, as does who has a number that reads as another one; who
+    has none is called after the opcode.
     """
     given: dict[str, int] = {}
     for place, (name, _) in enumerate(own):
-        if name is not None:
+        if name is not None and not has_odd_number(name):
             given.setdefault(name, place)
     uniquer = NameUniquer(given)
     return [
-        name if name is not None and given[name] == place else uniquer.unique(name or opcode)
+        name if name is not None and given.get(name) == place else uniquer.unique(name or opcode)
         for place, (name, opcode) in enumerate(own)
     ]
 
@@ -73,9 +80,11 @@ def legal_name(name: str) -> str:
     """`name` as XLA's loader spells it: legal characters, no type name, no leading `__`."""
     if not name:
         return "_"
+    if not name.isascii():  # byte by byte
+        name = name.encode("utf-8", "surrogateescape").decode("latin-1")
     found = _ILLEGAL.sub("_", name)
     if not (found[0].isalpha() or found[0] == "_"):
-        found = "_" + found
+        found = "_" + found[1:]
     if found in PRIMITIVE_TYPES and found != "tuple":
         found += "_"
     if found.startswith("__"):

@@ -94,6 +94,10 @@ class Cursor:
         """A bare word: `[A-Za-z_][A-Za-z0-9_.-]*`."""
         return self._match(_WORD, what).group()
 
+    def key(self, what: str) -> str:
+        """A word, or any text in quotes."""
+        return self.string() if self.peek('"') else self.word(what)
+
     def peek_word(self) -> str | None:
         """The word that comes next, not taken."""
         match = _WORD.match(self.text, self.skip(), self.end)
@@ -224,6 +228,11 @@ def escape(text: str) -> str:
 def quote(text: str) -> str:
     """`"escaped text"`."""
     return f'"{escape(text)}"'
+
+
+def key_text(key: str) -> str:
+    """A key as `Cursor.key` reads it: in quotes where it is no word. XLA prints it bare, and cannot read that."""
+    return key if _WORD.fullmatch(key) else quote(key)
 
 
 def is_json_dictionary(text: str) -> bool:

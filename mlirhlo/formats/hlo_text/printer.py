@@ -16,7 +16,7 @@ from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.attributes.base import int_of, str_of, symbols_of
 from mlirhlo.dialects.hlo.literal import Literal
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.names import printed_names
+from mlirhlo.dialects.hlo.names import has_odd_number, printed_names
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.ops.control_flow import ParameterOp
@@ -66,6 +66,13 @@ def _module_of(op: Instruction | ComputationOp) -> HloModule:
     return HloModule(around if isinstance(around, ModuleOp) else ModuleOp([]))
 
 
+def _spelled(names: list[str]) -> dict[str, str]:
+    """Computations whose names are printed otherwise, so that they read as they are printed."""
+    if not has_odd_number("\n".join(names)):
+        return {}
+    return dict(zip(names, printed_names([(name, "") for name in names]), strict=True))
+
+
 class ModulePrinter:
     """Prints one module under one set of options."""
 
@@ -79,6 +86,7 @@ class ModulePrinter:
         self.common = self.attributes.common | {"raw_attributes", "control_predecessors"}
         self.sugar = AsyncSugar(self.by_name, self.lists) if options.async_sugar else None
         self.percent = "%" if options.percent else ""
+        self.spelled = _spelled(list(self.by_name))
         self.names: dict[int, str] | None = self._names()
         # A detached op belongs to no module, so its names were not looked at.
         has_names = self.names is None and bool(self.lists)
@@ -100,7 +108,8 @@ class ModulePrinter:
         values = [value for ops in self.lists.values() for op in ops for value in op.results]
         own = [value._name for value in values]  # pyright: ignore[reportPrivateUsage]
         if None not in own and len(set(own)) == len(own):
-            return None
+            if not has_odd_number("\n".join(cast("list[str]", own))):
+                return None
         opcodes = [cast(Instruction, value.op).opcode.name for value in values]
         names = printed_names(list(zip(own, opcodes, strict=True)))
         return {id(value): name for value, name in zip(values, names, strict=True)}
@@ -142,6 +151,7 @@ class ModulePrinter:
         pad = "  " * options.indent
         head = "ENTRY " if computation.is_entry is not None else ""
         name = computation.computation_name if options.ids else ""
+        name = self.spelled.get(name, name)
         if name or options.percent:
             head += self.percent + name + (" " if name else "")
         block = self._block(computation, self.ordered(computation), options.indent)
@@ -330,7 +340,7 @@ class ModulePrinter:
     ) -> None:
         mode = self.options.subcomputations
         if mode is Subcomputations.NAMES:
-            text = ", ".join(self.percent + name for name in names)
+            text = ", ".join(self.percent + self.spelled.get(name, name) for name in names)
             pieces.append(f", {word}={{{text}}}" if is_list else f", {word}={text}")
         elif mode is Subcomputations.BODIES:
             bodies = ",\n".join(self._bodies.get((name, level), name) for name in names)

@@ -208,9 +208,6 @@ def _custom_call(state: ModuleState, values: Values, type_: Type, properties: Pr
         properties["called_computations"] = ArrayAttr([callee])
     if properties.get("called_computations") == _NOTHING:
         del properties["called_computations"]
-    version = properties.get("api_version")
-    if version is not None and str_of(version) == "API_VERSION_UNSPECIFIED":
-        raise Misfit(INSTRUCTION, "Invalid API version: API_VERSION_UNSPECIFIED")
     constraints = properties.get("operand_layout_constraints")
     if constraints is None:
         return

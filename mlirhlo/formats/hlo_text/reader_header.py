@@ -36,7 +36,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.shapes import read_shape, subshape
 from mlirhlo.dialects.hlo.syntax import SyntaxProblem, braces
 from mlirhlo.formats.hlo_text import reader_problems as codes
-from mlirhlo.formats.hlo_text.lexer import Lexer
+from mlirhlo.formats.hlo_text.lexer import KEYWORDS, Lexer
 from mlirhlo.formats.hlo_text.reader_pieces import ATTRIBUTE
 from mlirhlo.formats.hlo_text.reader_problems import ReadProblem, coded
 from mlirhlo.formats.hlo_text.reader_state import ModuleState, ReadOptions
@@ -116,7 +116,7 @@ def read_module_header(state: ModuleState, lexer: Lexer) -> None:
     lexer.take()
     module = HloModule(state.module)
     token = lexer.look()
-    if lexer.at_name():
+    if lexer.at_name() or token.text in KEYWORDS:  # which XLA prints, too
         lexer.take()
         module.op.properties["sym_name"] = string(token.text)
     elif lexer.peek(","):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, cast
 
 from google.protobuf.message import Message
@@ -44,9 +45,16 @@ from mlirhlo.dialects.hlo.attributes.dimensions import (
 )
 from mlirhlo.dialects.hlo.attributes.groups import ReplicaGroupsAttr
 from mlirhlo.dialects.hlo.attributes.header import Booleans, BooleansAttr, RawTextAttr
-from mlirhlo.dialects.hlo.attributes.kinds import IntegerListsAttr
+from mlirhlo.dialects.hlo.attributes.kinds import (
+    COMPARISON_ORDER,
+    COMPARISON_TYPE,
+    FUSION_KIND,
+    AttrKind,
+    IntegerListsAttr,
+)
 from mlirhlo.dialects.hlo.attributes.sharding import ShardingAttr
 from mlirhlo.dialects.hlo.literal import LiteralAttr
+from mlirhlo.dialects.hlo.syntax import SyntaxProblem, parse_all
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.formats.proto import dimensions, shardings
 from mlirhlo.formats.proto.context import Codec, Context, Place
@@ -114,6 +122,19 @@ def _count(number: int) -> Simple:
 
 def _string(number: int) -> Simple:
     return Simple(number, string, lambda n, a: text_field(n, str_of(a)))
+
+
+def _one_of(number: int, kind: AttrKind) -> Simple:
+    """A string that is one of the words of a kind."""
+
+    @cache
+    def read(value: str) -> Attribute:
+        try:
+            return parse_all(value, kind.read)
+        except SyntaxProblem as problem:
+            raise DecodeProblem("HLO0215", problem.message) from None
+
+    return Simple(number, read, lambda n, a: text_field(n, str_of(a)))
 
 
 def _bytes(number: int) -> Simple:
@@ -380,7 +401,7 @@ CODECS: Mapping[str, Codec] = {
     "is_reverse": _boolean(94),
     "is_stable": _boolean(60),
     "k": _integer(81),
-    "kind": _string(11),
+    "kind": _one_of(11, FUSION_KIND),
     "largest": Simple(85, lambda _: None, lambda n, a: number_field(n, int(bool_of(a)))),
     "literal": Simple(
         8,
@@ -395,7 +416,7 @@ CODECS: Mapping[str, Codec] = {
     "metadata": _Metadata(),
     "mode": _raw(103, ShuffleMode),
     "num_carries": _integer(95),
-    "order": _string(102),
+    "order": _one_of(102, COMPARISON_ORDER),
     "origin": _Origin(),
     "outfeed_config": _bytes(22),
     "outfeed_shape": Simple(
@@ -432,7 +453,7 @@ CODECS: Mapping[str, Codec] = {
     "source_target_pairs": Simple(52, _decode_pairs, _encode_pairs),
     "sparsity_config": _message(98, _decode_sparsity, dimensions.sparsity_bytes),
     "statistics": _message(82, _decode_statistics, annotated.statistics_bytes),
-    "type": _string(72),
+    "type": _one_of(72, COMPARISON_TYPE),
     "unique_indices": _boolean(69),
     "use_global_device_ids": _boolean(71),
     "window": _message(15, _decode_window, dimensions.window_bytes),

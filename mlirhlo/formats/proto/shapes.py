@@ -101,6 +101,11 @@ def decode_layout(proto: LayoutProto) -> Layout:
     order = tuple(proto.minor_to_major)
     if sorted(order) != list(range(len(order))):
         raise _problem(f"minor_to_major {{{','.join(map(str, order))}}} is not a permutation")
+    if proto.tail_padding_alignment_in_elements < 0:
+        raise _problem(f"a padding to {proto.tail_padding_alignment_in_elements} elements")
+    for size in (size for tile in proto.tiles for size in tile.dimensions):
+        if size < 0 and size != UNBOUNDED:
+            raise _problem(f"a tile has the negative size {size}")
     return Layout(
         order,
         tuple(tuple(tile.dimensions) for tile in proto.tiles),

@@ -157,12 +157,6 @@ def fails(text: str) -> HloError:
             14,
         ),
         (
-            'b = f32[4] custom-call(a), custom_call_target="t", api_version=API_VERSION_UNSPECIFIED',
-            "HLO0019",
-            "Invalid API version: API_VERSION_UNSPECIFIED",
-            14,
-        ),
-        (
             "b = f32[4] triangular-solve(a, a), transpose_a=UP",
             "HLO0005",
             "expects transpose but sees: UP",

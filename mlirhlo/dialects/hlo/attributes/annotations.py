@@ -12,7 +12,14 @@ from typing import TypeAlias
 from xdsl.irdl import irdl_attr_definition
 
 from mlirhlo.dialects.hlo.attributes.base import TextAttr
-from mlirhlo.dialects.hlo.syntax import Cursor, SyntaxProblem, braces, is_json_dictionary, quote
+from mlirhlo.dialects.hlo.syntax import (
+    Cursor,
+    SyntaxProblem,
+    braces,
+    is_json_dictionary,
+    key_text,
+    quote,
+)
 
 _MAX_NESTING = 200
 
@@ -131,7 +138,9 @@ class FrontendAttributes:
         return FrontendAttributes(tuple(sorted(mapping.items())))
 
     def __str__(self) -> str:
-        parts = (f"{k}={v if is_json_dictionary(v) else quote(v)}" for k, v in self.entries)
+        parts = (
+            f"{key_text(k)}={v if is_json_dictionary(v) else quote(v)}" for k, v in self.entries
+        )
         return "{" + ",".join(parts) + "}"
 
 
@@ -139,7 +148,7 @@ def read_frontend_attributes(cursor: Cursor) -> FrontendAttributes:
     """Reads `{key="value",key={json}}`; the last of equal keys wins. Raises `SyntaxProblem`."""
 
     def entry() -> tuple[str, str]:
-        key = cursor.word("an attribute name")
+        key = cursor.key("an attribute name")
         cursor.expect("=")
         return key, cursor.json_dictionary() if cursor.peek("{") else cursor.string()
 
@@ -166,7 +175,7 @@ class Statistics:
 
     def __str__(self) -> str:
         parts = [f"visualizing_index={self.visualizing_index}"]
-        parts += [f"{name}={format_g(value)}" for name, value in self.entries]
+        parts += [f"{key_text(name)}={format_g(value)}" for name, value in self.entries]
         return "{" + ",".join(parts) + "}"
 
 
@@ -174,7 +183,7 @@ def read_statistics(cursor: Cursor) -> Statistics:
     """Reads `{visualizing_index=I,name=number,…}`. Raises `SyntaxProblem`."""
 
     def entry() -> tuple[str, float]:
-        key = cursor.word("a statistic's name")
+        key = cursor.key("a statistic's name")
         cursor.expect("=")
         return key, cursor.number()
 

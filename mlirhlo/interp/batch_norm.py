@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -44,6 +45,11 @@ def batch_norm_inference(op: BatchNormInferenceOp, program: Program) -> Run:
     return run
 
 
+def _mean(x: Array, axes: tuple[int, ...]) -> Array:
+    """The mean over `axes`; NaN, without numpy's warning, where there is nothing to take it of."""
+    return cast(Array, x.sum(axis=axes) / math.prod(x.shape[axis] for axis in axes))
+
+
 @prepares("batch-norm-training")
 def batch_norm_training(op: BatchNormTrainingOp, program: Program) -> Run:
     """Inference with the batch's own mean and (biased) variance, which are results too."""
@@ -52,7 +58,8 @@ def batch_norm_training(op: BatchNormTrainingOp, program: Program) -> Run:
     def run(inputs: Sequence[Any], frame: Frame) -> tuple[Array, ...]:
         x, scale, offset = (value.astype(np.float64) for value in inputs)
         axes = _others(x.ndim, feature)
-        mean, variance = x.mean(axis=axes), x.var(axis=axes)
+        mean = _mean(x, axes)
+        variance = _mean(np.square(x - _spread(mean, x.ndim, feature)), axes)
         spread = [_spread(v, x.ndim, feature) for v in (scale, offset, mean, variance)]
         result = (x - spread[2]) / np.sqrt(spread[3] + epsilon) * spread[0] + spread[1]
         return result.astype(dtype), mean.astype(dtype), variance.astype(dtype)

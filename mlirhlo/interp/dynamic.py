@@ -71,9 +71,32 @@ def lifted(op: Instruction, run: Run) -> Run:
         cut = partial(_paired, pairs)
 
     def lifted_run(inputs: Sequence[Any], frame: Frame) -> Value:
-        return bounded(run(cut(inputs), frame), shape)
+        sizes = _common_sizes(inputs) if cut is _alike else None
+        if sizes is None:
+            return bounded(run(cut(inputs), frame), shape)
+        whole = [v.data if isinstance(v, DynamicArray) else v for v in inputs]
+        return DynamicArray(np.asarray(cast(Array, run(whole, frame))), sizes)
 
     return lifted_run
+
+
+def _common_sizes(inputs: Sequence[Any]) -> tuple[int, ...] | None:
+    """The sizes in use that all inputs of an elementwise op have, if they agree; else None.
+
+    Then the op works on whole arrays: what is beyond the sizes may come into use when a later
+    `set-dimension-size` raises them, and XLA's code computes it as well.
+    """
+    dynamic = [v for v in inputs if isinstance(v, DynamicArray)]
+    if not dynamic:
+        return None
+    first = dynamic[0]
+    for value in inputs:
+        if isinstance(value, DynamicArray):
+            if value.sizes != first.sizes or value.data.shape != first.data.shape:
+                return None
+        elif np.ndim(value) and np.shape(value) != first.data.shape:
+            return None
+    return first.sizes
 
 
 def _cut(inputs: Sequence[Any]) -> list[Value]:

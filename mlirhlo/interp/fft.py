@@ -20,22 +20,23 @@ def fft(op: FftOp, inputs: Sequence[Any], frame: Frame) -> Value:
     """FFT and IFFT of complex, RFFT of real numbers, IRFFT to real numbers.
 
     Inverse transforms divide by the product of `fft_length`. RFFT keeps the first n/2 + 1 terms of
-    the last dimension; IRFFT takes them. Raises `HloError` HLO0355 for sizes that do not fit.
+    the last dimension; IRFFT takes them. A transform of length 0 gives zeros, as XLA's evaluator
+    does. Raises `HloError` HLO0355 for sizes that do not fit.
     Source: operation semantics, "Fft".
     """
     operand = cast(Array, inputs[0])
     lengths, kind = op.fft_length, op.fft_type
     shape = cast(ArrayShape, op.shape)
     axes = tuple(range(operand.ndim - len(lengths), operand.ndim))
+    dtype = shape.element_type.dtype
+    if 0 in (*lengths, *shape.dimensions):
+        return np.zeros(shape.dimensions, dtype=dtype)
     last = lengths[-1] // 2 + 1 if kind == "IRFFT" else lengths[-1]
     if operand.shape[operand.ndim - len(lengths) :] != (*lengths[:-1], last):
         sizes = ",".join(map(str, lengths))
         raise error(
             "HLO0355", f"fft: {kind} of length {{{sizes}}} does not fit {op.input_shapes[0]}"
         )
-    dtype = shape.element_type.dtype
-    if 0 in (*operand.shape, *shape.dimensions):
-        return np.zeros(shape.dimensions, dtype=dtype)
     match kind:
         case "FFT":
             result: Any = np.fft.fftn(operand.astype(np.complex128), axes=axes)

@@ -85,7 +85,7 @@ class WindowPlaces:
 def reduce_window(op: ReduceWindowOp, program: Program) -> Run:
     """Each window folded by a computation from initial values; padding and gaps take no part."""
     count = len(op.inputs) // 2
-    window = op.window or Window(())
+    window = op.window
     reducer = reducer_of(program, op.to_apply)
     is_tuple = isinstance(op.shape, TupleShape)
     recognised = count == 1 and reducer.ufunc is not None and not is_tuple
@@ -207,7 +207,7 @@ def select_and_scatter(op: SelectAndScatterOp, program: Program) -> Run:
 
     The first element of a window stays selected until `select(selected, other)` is false.
     """
-    window = op.window or Window(())
+    window = op.window
     select = op.select
     reducer = reducer_of(program, op.scatter)
 

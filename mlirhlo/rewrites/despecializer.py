@@ -37,7 +37,7 @@ def hint_about_indices(op: CustomCallOp, rewriter: Rewriter) -> None:
 @rule(ReduceWindowOp)
 def window_of_everything(op: ReduceWindowOp, rewriter: Rewriter) -> None:
     """reduce-window(x), all of one dimension for each of its elements => broadcast(reduce(x))"""
-    if len(op.inputs) != 2 or not is_array(op) or op.window is None or array(op).is_dynamic:
+    if len(op.inputs) != 2 or not is_array(op) or array(op).is_dynamic:
         return
     x, init = op.inputs
     sizes, parts = array(x).dimensions, op.window.dimensions

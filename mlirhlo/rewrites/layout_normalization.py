@@ -237,9 +237,8 @@ def concatenate_in_order(op: ConcatenateOp, rewriter: Rewriter) -> None:
 @rule(ReduceWindowOp)
 def reduce_window_in_order(op: ReduceWindowOp, rewriter: Rewriter) -> None:
     """reduce-window(bitcast(x), c) => bitcast(reduce-window(x, c))"""
-    window = op.window
-    if len(op.inputs) == 2 and _is_alike(op) and window is not None:
-        parts = tuple(window.dimensions[d] for d in order_of(array(op)))
+    if len(op.inputs) == 2 and _is_alike(op):
+        parts = tuple(op.window.dimensions[d] for d in order_of(array(op)))
         _permuted(op, rewriter, 1, window=WindowAttr(Window(parts)))
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import ClassVar
 
 from xdsl.ir import Attribute
 
 from mlirhlo.dialects.hlo.attributes.base import integers
 from mlirhlo.dialects.hlo.attributes.dimensions import Window, WindowAttr, WindowDimension
-from mlirhlo.dialects.hlo.ops import Instruction, MapOp, PadOp, ReduceOp, ReduceWindowOp, SliceOp
+from mlirhlo.dialects.hlo.ops import Instruction, MapOp, PadOp, ReduceWindowOp, SliceOp
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
@@ -18,7 +18,7 @@ from mlirhlo.rewrites.algsimp.common import (
     paddings,
     sized,
     slices,
-    splat_of,
+    starts_neutral,
 )
 from mlirhlo.rewrites.computations import called
 from mlirhlo.rewrites.expander import Callees, ExpanderPass
@@ -32,7 +32,6 @@ def _is_plain(op: ReduceWindowOp) -> bool:
         len(op.inputs) == 2
         and is_array(op)
         and not array(op.inputs[0]).is_dynamic
-        and op.window is not None
         and 0 not in array(op.inputs[0]).dimensions
     )
 
@@ -47,9 +46,8 @@ def running_reduction(op: ReduceWindowOp, rewriter: Rewriter) -> None:
     base = expander.base_length if isinstance(expander, ReduceWindowRewriterPass) else 128
     x, init = op.inputs
     sizes = array(x).dimensions
-    assert op.window is not None
     found = _scanned(op.window.dimensions, sizes)
-    if found is None or sizes[found[0]] <= base or not starts_with_identity(op):
+    if found is None or sizes[found[0]] <= base or not starts_neutral(op, called(op, op.to_apply)):
         return
     dim, forward = found
     b = Builder(op, rewriter)
@@ -120,47 +118,12 @@ def _scanned(window: Sequence[WindowDimension], sizes: Sequence[int]) -> tuple[i
     return None
 
 
-def starts_with_identity(op: ReduceOp | ReduceWindowOp) -> bool:
-    """Whether the initial value of a fold of one array makes no difference, however often it is taken."""
-    root = called(op, op.to_apply).root
-    number = splat_of(op.inputs[1])
-    type_ = array(op).element_type
-    if number is None or type_.is_complex:
-        return False
-    parameters = {p.output for p in called(op, op.to_apply).parameters}
-    if set(root.inputs) != parameters or len(root.inputs) != 2:
-        return False
-    import numpy as np
-
-    if type_.is_float:
-        low, high = -np.inf, np.inf
-    elif root.opcode.name in ("minimum", "maximum") and type_.is_integer:
-        import ml_dtypes
-
-        info = cast(Any, ml_dtypes).iinfo(type_.dtype)
-        low, high = int(info.min), int(info.max)
-    else:
-        low, high = False, True
-    match root.opcode.name:
-        case "add" | "or" | "xor":
-            return bool(number == 0)
-        case "multiply":
-            return bool(number == 1)
-        case "maximum":
-            return bool(number == low)
-        case "minimum":
-            return bool(number == high)
-        case _:
-            return False
-
-
 @rule(ReduceWindowOp)
 def reduce_window_of_vector(op: ReduceWindowOp, rewriter: Rewriter) -> None:
     """reduce-window(x[n]) => reshape(reduce-window(reshape(x, [n,1])))"""
     if not _is_plain(op) or array(op).rank != 1:
         return
     x, init = op.inputs
-    assert op.window is not None
     b = Builder(op, rewriter)
     matrix = b.reshape(x, sized(array(x), (array(x).dimensions[0], 1)))
     window = WindowAttr(Window((*op.window.dimensions, _ONE)))

@@ -7,9 +7,16 @@ from typing import ClassVar
 
 from mlirhlo.dialects.hlo.attributes.dimensions import Window, WindowAttr, WindowDimension
 from mlirhlo.dialects.hlo.ops import ReduceOp, ReduceWindowOp
-from mlirhlo.rewrites.algsimp.common import Builder, array, is_array, own_properties, sized
+from mlirhlo.rewrites.algsimp.common import (
+    Builder,
+    array,
+    is_array,
+    own_properties,
+    sized,
+    starts_neutral,
+)
+from mlirhlo.rewrites.computations import called
 from mlirhlo.rewrites.expander import Callees, ExpanderPass
-from mlirhlo.rewrites.reduce_window_rewriter import starts_with_identity
 from mlirhlo.rewrites.rules import Rewriter, Rule, rule
 
 
@@ -25,7 +32,7 @@ def long_reduction(op: ReduceOp, rewriter: Rewriter) -> None:
     sizes = array(x).dimensions
     if all(sizes[d] <= length for d in op.dimensions) or not array(x).element_count:
         return
-    if not starts_with_identity(op):
+    if not starts_neutral(op, called(op, op.to_apply)):
         return
     window: list[WindowDimension] = []
     counts: list[int] = []

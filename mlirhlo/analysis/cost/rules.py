@@ -233,8 +233,7 @@ def _reduce(visitor: Visitor, op: Instruction, counts: Counts) -> None:
 @rule("reduce-window")
 def _reduce_window(visitor: Visitor, op: Instruction, counts: Counts) -> None:
     """A window that sees all of one dimension from everywhere is a reduce, then a broadcast."""
-    window = cast(ReduceWindowOp, op).window
-    dims = window.dimensions if window is not None else ()
+    dims = cast(ReduceWindowOp, op).window.dimensions
     size = prod(d.size for d in dims)
     outputs = _elements(op.shape)
     times = (size - 1) * outputs
@@ -261,7 +260,7 @@ def _reduce_window(visitor: Visitor, op: Instruction, counts: Counts) -> None:
 def _select_and_scatter(visitor: Visitor, op: Instruction, counts: Counts) -> None:
     sas = cast(SelectAndScatterOp, op)
     sources = _elements(op.input_shapes[1])
-    size = prod(d.size for d in sas.window.dimensions) if sas.window is not None else 1
+    size = prod(d.size for d in sas.window.dimensions)
     per_application(visitor.called(sas.select), sources * (size - 1), counts)
     per_application(visitor.called(sas.scatter), sources, counts)
 

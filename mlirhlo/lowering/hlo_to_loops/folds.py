@@ -162,7 +162,6 @@ def windowed(e: Elements, op: ReduceWindowOp, place: Place) -> Sequence[Value]:
     inputs, starts = op.inputs[:count], op.inputs[count:]
     sizes = array(inputs[0]).dimensions
     window = op.window
-    assert window is not None
     computation = callee(op, op.to_apply)
 
     windows = [

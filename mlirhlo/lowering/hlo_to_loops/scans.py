@@ -87,7 +87,6 @@ def _dimension(op: ReduceWindowOp) -> tuple[int, bool] | None:
     """The dimension that windows reach along, and whether they reach on to its end."""
     sizes = sizes_of(op.inputs[0])
     window = op.window
-    assert window is not None
     found: int | None = None
     for d, (w, size) in enumerate(zip(window.dimensions, sizes, strict=True)):
         plain = w.stride == w.window_dilation == w.base_dilation == 1 and not w.window_reversal

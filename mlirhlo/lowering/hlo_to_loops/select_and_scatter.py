@@ -52,7 +52,6 @@ def _by_elements(k: ArrayKernel, op: SelectAndScatterOp) -> FuncOp:
     b = k.b
     operand, source, _ = k.operands
     window = op.window
-    assert window is not None
     places = Places(b, 0)
     initial = k.read(2, (), places)
     with k.nest(operand.dimensions) as place:
@@ -99,7 +98,6 @@ def _lanes(k: ArrayKernel, op: SelectAndScatterOp) -> int:
     """Lanes along the last dimension in memory; 0 where windows run along it, or few elements do."""
     operand, source, _ = k.operands
     window = op.window
-    assert window is not None
     if not operand.rank or 0 in operand.dimensions or 0 in source.dimensions:
         return 0
     minor = physical_order(operand)[-1]
@@ -122,7 +120,6 @@ def _by_vectors(k: ArrayKernel, op: SelectAndScatterOp, lanes: int) -> FuncOp:
     b = k.b
     operand, source, _ = k.operands
     window = op.window
-    assert window is not None
     order = physical_order(operand)
     *outer, minor = order
     select, combine = callee(op, op.select), callee(op, op.scatter)

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
+from mlirhlo.analysis.neutral import neutral_elements
 from mlirhlo.dialects.hlo.attributes.base import integers
 from mlirhlo.dialects.hlo.attributes.dimensions import (
     Padding,
@@ -22,8 +23,11 @@ from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.ops import (
     BitcastOp,
     BroadcastOp,
+    ComputationOp,
     ConstantOp,
     Instruction,
+    ReduceOp,
+    ReduceWindowOp,
     ReshapeOp,
     TransposeOp,
 )
@@ -133,6 +137,15 @@ def is_all(value: SSAValue, number: float) -> bool:
     """Whether every element is known to equal `number`; -0.0 equals 0."""
     found = splat_of(value)
     return found is not None and found == number
+
+
+def starts_neutral(op: ReduceOp | ReduceWindowOp, reducer: ComputationOp | None) -> bool:
+    """Whether the initial values are known to change no result, the sign of zeros aside."""
+    elements = None if reducer is None else neutral_elements(reducer)
+    if elements is None:
+        return False
+    starts = op.inputs[len(op.inputs) // 2 :]
+    return all(is_all(v, element) for v, element in zip(starts, elements, strict=True))
 
 
 def is_scalar_broadcast(value: SSAValue) -> BroadcastOp | None:

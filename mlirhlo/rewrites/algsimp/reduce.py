@@ -48,11 +48,11 @@ from mlirhlo.rewrites.algsimp.common import (
     sized,
     splat_bytes,
     splat_of,
+    starts_neutral,
 )
 from mlirhlo.rewrites.algsimp.dot import is_plain
 from mlirhlo.rewrites.algsimp.mapping import reducer
 from mlirhlo.rewrites.algsimp.minmax import is_end
-from mlirhlo.rewrites.algsimp.neutral import starts_neutral
 from mlirhlo.rewrites.algsimp.physical import reshape_is_bitcast
 from mlirhlo.rewrites.algsimp.reshape import unmodified
 from mlirhlo.rewrites.computations import add_rerooted
@@ -110,7 +110,7 @@ def reduce_of_same_count(op: ReduceOp, rewriter: Rewriter) -> None:
         if options_of(rewriter).is_layout_sensitive and not reshape_is_bitcast(array(value), shape):
             return
     cls = None
-    if not starts_neutral(op, rewriter):
+    if not starts_neutral(op, rewriter.computation(op.to_apply)):
         cls = reducer(op.to_apply, rewriter) if is_single(op) else None
         if cls is None:
             return
@@ -259,7 +259,9 @@ def reduce_of_reduce(op: ReduceOp, rewriter: Rewriter) -> None:
     inner = made_by(op.inputs[0], ReduceOp)
     if not is_single(op) or inner is None or not is_single(inner) or inner.control_predecessors:
         return
-    if not _same_start(op.inputs[1], inner.inputs[1]) or not starts_neutral(op, rewriter):
+    if not _same_start(op.inputs[1], inner.inputs[1]) or not starts_neutral(
+        op, rewriter.computation(op.to_apply)
+    ):
         return
     if op.to_apply != inner.to_apply:
         cls = reducer(op.to_apply, rewriter)
@@ -301,7 +303,7 @@ def reduce_of_concatenate(op: ReduceOp, rewriter: Rewriter) -> None:
     if not is_single(op) or inner is None or array(inner).is_dynamic:
         return
     cls = reducer(op.to_apply, rewriter)
-    if cls is None or not starts_neutral(op, rewriter):
+    if cls is None or not starts_neutral(op, rewriter.computation(op.to_apply)):
         return
     if inner.dimensions[0] not in op.dimensions:
         return

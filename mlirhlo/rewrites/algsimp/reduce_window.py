@@ -43,9 +43,9 @@ from mlirhlo.rewrites.algsimp.common import (
     sized,
     splat_bytes,
     splat_of,
+    starts_neutral,
 )
 from mlirhlo.rewrites.algsimp.mapping import reducer
-from mlirhlo.rewrites.algsimp.neutral import starts_neutral
 from mlirhlo.rewrites.algsimp.slicing import parts_of
 from mlirhlo.rewrites.computations import add_rerooted
 from mlirhlo.rewrites.rules import Rewriter, rule
@@ -56,7 +56,7 @@ def _single(op: ReduceWindowOp) -> bool:
 
 
 def _window(op: ReduceWindowOp) -> tuple[WindowDimension, ...]:
-    return () if op.window is None else op.window.dimensions
+    return op.window.dimensions
 
 
 def _is_trivial(dim: WindowDimension) -> bool:
@@ -101,7 +101,11 @@ def reduce_window_of_empty(op: ReduceWindowOp, rewriter: Rewriter) -> None:
 @rule(ReduceWindowOp, contract="zeros")
 def reduce_window_of_scalar(op: ReduceWindowOp, rewriter: Rewriter) -> None:
     """reduce-window(x, init) => x, x a scalar; init is neutral"""
-    if _single(op) and not array(op.inputs[0]).dimensions and starts_neutral(op, rewriter):
+    if (
+        _single(op)
+        and not array(op.inputs[0]).dimensions
+        and starts_neutral(op, rewriter.computation(op.to_apply))
+    ):
         forward(op, rewriter, op.inputs[0])
 
 
@@ -293,7 +297,7 @@ def reduce_window_that_broadcasts(op: ReduceWindowOp, rewriter: Rewriter) -> Non
     """reduce-window(x, init) => bc(reshape(x)), every window seeing one element; init is neutral"""
     if not _single(op) or array(op.inputs[0]).is_dynamic or not array(op).element_count:
         return
-    if not starts_neutral(op, rewriter):
+    if not starts_neutral(op, rewriter.computation(op.to_apply)):
         return
     source, wide = array(op.inputs[0]), list[int]()
     for dim, (part, size) in enumerate(zip(_window(op), source.dimensions, strict=True)):

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.ir import SSAValue
 
+from mlirhlo.analysis.neutral import neutral_element
 from mlirhlo.dialects.hlo.attributes.dimensions import WindowDimension
-from mlirhlo.dialects.hlo.element_types import PRED, PrimitiveType
+from mlirhlo.dialects.hlo.element_types import PRED
 from mlirhlo.dialects.hlo.ops import (
     ComputationOp,
     ConvolutionOp,
@@ -71,7 +72,7 @@ def reduce(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | No
     if not folded:
         return _results(scope, scope.again(op, [*data, *inits], _static(op.shape)), sizes)
     function = called(op, op.to_apply)
-    neutral = _neutral(function, data[0].type) if count == 1 else None
+    neutral = neutral_element(function) if count == 1 else None
     if neutral is not None:
         begins = splat_of(inits[0].op.output) == neutral
         filled = masked(Bounded(data[0], used), folded, inits[0] if begins else neutral)
@@ -90,42 +91,6 @@ def reduce(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | No
     )
     found = _results(scope, made, sizes, count)
     return found if isinstance(shape, TupleShape) else found[0]  # type: ignore[index]
-
-
-def _neutral(function: ComputationOp, type_: PrimitiveType) -> complex | None:
-    """What changes nothing, for a function that is one binary opcode; None for any other."""
-    root, parameters = function.root, function.parameters
-    if {*root.operands} != {p.output for p in parameters} or len(root.operands) != 2:
-        return None
-    match root.opcode.name:
-        case "add":
-            return -0.0 if type_.is_float else 0
-        case "multiply":
-            return 1
-        case "or" | "xor":
-            return 0
-        case "and":
-            return True if type_ is PRED else _all_ones(type_)
-        case "maximum" | "minimum" as name:
-            return _extreme(type_, lowest=name == "maximum")
-        case _:
-            return None
-
-
-def _all_ones(type_: PrimitiveType) -> int:
-    return -1 if type_.is_signed else (1 << type_.bits) - 1
-
-
-def _extreme(type_: PrimitiveType, *, lowest: bool) -> complex | None:
-    """The lowest or the highest number of a type; None for types without an order of all numbers."""
-    if type_ is PRED:
-        return not lowest
-    if type_.is_float:
-        return (float("-inf") if lowest else float("inf")) if type_.bits >= 16 else None
-    if type_.is_complex:
-        return None
-    bits = type_.bits - type_.is_signed
-    return (-(1 << bits) if type_.is_signed else 0) if lowest else (1 << bits) - 1
 
 
 def _inlined(graph: Graph, function: ComputationOp, parameters: Sequence[Value]) -> SSAValue:
@@ -182,7 +147,6 @@ def windowed(size: Value, part: WindowDimension) -> Value:
 def reduce_window(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:
     """Elements out of use become initial values, as padding is."""
     assert isinstance(op, ReduceWindowOp)
-    assert op.window is not None
     count = len(operands) // 2
     arrays = [scope.array(tree) for tree in operands[:count]]
     inits = [scope.array(tree).data for tree in operands[count:]]

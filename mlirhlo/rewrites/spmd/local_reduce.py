@@ -79,7 +79,7 @@ def reduce_window(work: Work) -> list[Leaf]:
     window = op.window
     count = len(op.inputs) // 2
     cut = {d for d, axes in enumerate(work.placement(work.factors.operands[0]).dims) if axes}
-    if window is None or not cut:
+    if not cut:
         return plain(work)
     dimensions = list(window.dimensions)
     result = sizes_of(leaves(op.shape)[0])

@@ -229,7 +229,7 @@ def _scatter(op: ops.ScatterOp) -> Factors:
 def _reduce_window(op: ops.ReduceWindowOp) -> Factors:
     found = Factors()
     count = len(op.inputs) // 2
-    window = op.window.dimensions if op.window is not None else ()
+    window = op.window.dimensions
     before, after = sizes_of(op.input_shapes[0]), sizes_of(leaves(op.shape)[0])
     operand: list[tuple[int, ...]] = []
     result: list[tuple[int, ...]] = []
@@ -250,7 +250,7 @@ def _reduce_window(op: ops.ReduceWindowOp) -> Factors:
 @rule("select-and-scatter")
 def _select_and_scatter(op: ops.SelectAndScatterOp) -> Factors:
     found = Factors()
-    window = op.window.dimensions if op.window is not None else ()
+    window = op.window.dimensions
     before, source = sizes_of(op.input_shapes[0]), sizes_of(op.input_shapes[1])
     operand: list[tuple[int, ...]] = []
     small: list[tuple[int, ...]] = []

@@ -160,6 +160,16 @@ def value_property(type_: type[T], key: str | None = None) -> Accessor[T | None]
     return Accessor(read, key)
 
 
+def value_or(default: T, key: str | None = None) -> Accessor[T]:
+    """The value of a structured attribute; `default` when absent."""
+
+    def read(attribute: Any) -> T:
+        value: T = default if attribute is None else attribute.data
+        return value
+
+    return Accessor(read, key)
+
+
 class _Kind(ABCMeta):
     """Class of instructions' classes. None has virtual subclasses, so that `isinstance` need not ask
     for them; rewriting is mostly such questions, and these are several times as quick."""

@@ -13,7 +13,7 @@ from mlirhlo.dialects.hlo.ops.base import (
     instruction,
     int_property,
     ints_property,
-    value_property,
+    value_or,
 )
 
 
@@ -37,7 +37,7 @@ class ReduceOp(Instruction):
 class ReduceWindowOp(Instruction):
     """Each window folded by a computation."""
 
-    window = value_property(Window)
+    window = value_or(Window(()))
     to_apply = computation_property()
 
 
@@ -56,7 +56,7 @@ class ScanOp(Instruction):
 class SelectAndScatterOp(Unary):
     """Source values added where the selected element of each window lies."""
 
-    window = value_property(Window)
+    window = value_or(Window(()))
     select = computation_property()
     scatter = computation_property()
 

@@ -8,8 +8,10 @@ Source: reference of the passes, "BufferAssignment", and XLA's dumps of it, whos
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from mlirhlo.analysis.alias import Aliases, aliases
 from mlirhlo.analysis.call_graph import Context, call_graph
@@ -23,6 +25,8 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 
 _POINTER_BYTES = 8
 _ALIGNMENT = 16
+_MOST_OUTPUTS = 256
+"""Allocations of results that are tried for a value: of all that follow, none is likelier to be free."""
 
 
 def value_shape(value: Value) -> Shape:
@@ -218,19 +222,25 @@ def _share(
     """Puts what fits into the results' allocations, the largest first; the others."""
     left: list[Placed] = []
     for placed in sorted(rest, key=lambda p: (-p.bytes, p.first)):
-        for allocation in outputs:
-            if placed.bytes <= allocation.bytes and all(
+        large_enough = (a for a in outputs if placed.bytes <= a.bytes)
+        for allocation in islice(large_enough, _MOST_OUTPUTS):
+            # Those that are there follow each other: only the neighbours can meet it.
+            at = bisect_right(allocation.buffers, placed.first, key=_first)
+            if all(
                 placed.last < other.first
                 or other.last < placed.first
                 or writes_over(placed, other, computations)
-                for other in allocation.buffers
+                for other in allocation.buffers[max(at - 2, 0) : at + 2]
             ):
-                allocation.buffers.append(placed)
-                allocation.buffers.sort(key=lambda p: p.first)
+                allocation.buffers.insert(at, placed)
                 break
         else:
             left.append(placed)
-    return sorted(left, key=lambda p: p.first)
+    return sorted(left, key=_first)
+
+
+def _first(placed: Placed) -> int:
+    return placed.first
 
 
 def writes_over(one: Placed, other: Placed, computations: Mapping[str, ComputationOp]) -> bool:

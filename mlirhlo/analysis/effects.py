@@ -35,24 +35,29 @@ class SideEffects:
 
     def of_computation(self, name: str) -> bool:
         """Whether any instruction reachable from the computation has a side effect."""
+        called: dict[str, list[str]] = {}
         stack = [name]
-        seen: list[str] = []
         while stack:
-            current = stack.pop()
-            known = self._known.get(current)
-            if known:
-                self._known.update(dict.fromkeys((name,), True))
-                return True
-            if known is False or current in seen or current not in self.computations:
-                continue
-            seen.append(current)
-            for op in self.computations[current].instructions:
-                if self._own(op):
-                    self._known[current] = self._known[name] = True
-                    return True
-                stack += op.called_computations
-        self._known.update(dict.fromkeys(seen, False))
-        return False
+            current = stack[-1]
+            if current in self._known or current not in self.computations:
+                stack.pop()
+            elif current not in called:
+                called[current] = self._called(current)
+                stack += called[current]
+            else:
+                stack.pop()
+                self._known[current] = any(self._known.get(c, False) for c in called[current])
+        return self._known.get(name, False)
+
+    def _called(self, name: str) -> list[str]:
+        """What a computation calls, as far as it is not known yet; nothing where it has an effect itself."""
+        found: dict[str, None] = {}
+        for op in self.computations[name].instructions:
+            if self._own(op):
+                self._known[name] = True
+                return []
+            found.update(dict.fromkeys(op.called_computations))
+        return list(found)
 
     def _own(self, op: Instruction) -> bool:
         row = op.opcode

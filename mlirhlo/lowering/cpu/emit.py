@@ -7,6 +7,8 @@ arena. Buffers are views of them.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.dialects import memref
@@ -34,15 +36,30 @@ from mlirhlo.lowering.cpu.plan import MAIN as MAIN
 from mlirhlo.lowering.cpu.plan import Plan
 from mlirhlo.lowering.cpu.registers import arguments_of, registers_of
 from mlirhlo.lowering.cpu.step_code import BYTES, StepCode
-from mlirhlo.lowering.cpu.steps import Buffer, Callback, Kernel, Strands, While, touched
+from mlirhlo.lowering.cpu.steps import (
+    Branch,
+    Buffer,
+    Callback,
+    Kernel,
+    Slice,
+    Step,
+    Strands,
+    While,
+    named,
+    touched,
+)
 from mlirhlo.lowering.hlo_to_loops.helpers import helpers_of
 from mlirhlo.lowering.hlo_to_loops.outside import declaration
+from mlirhlo.lowering.nesting import Walk, walked
 
 POINTERS = MemRefType(BYTES, [DYNAMIC_INDEX])
 """An array of pointers."""
 
 _MANY_STEPS = 100
 """As many calls are not worth LLVM's effort."""
+
+_DEEPEST = 16
+"""Loops and branches inside each other in one function; what is in them all becomes a function of its own."""
 
 CALLBACK = "mlirhlo_callback"
 """Function outside that runs a site in Python: `(site, pointers to its buffers) -> 1 if it failed`."""
@@ -54,80 +71,149 @@ MARK = "mlirhlo_mark"
 
 def emit_module(plan: Plan, *, marks: list[Kernel] | None = None) -> ModuleOp:
     """All kernels and `main`. With `marks`, `main` tells of every kernel, and they are listed there."""
-    emitter = _Emitter(plan, marks)
-    main = emitter.main()
+    program = _Program(plan, marks)
+    main = _Function(program, MAIN).main()
+    for number, part in enumerate(program.parts):  # which grows meanwhile
+        program.loops.append(_Function(program, _part_name(number), part.local).part(part.step))
     outside = [declaration(CALLBACK, [i64, POINTERS], [i8])] if plan.sites else []
     outside += [declaration(MARK, [i64, i64])] if marks is not None else []
     helpers = helpers_of(plan.kernels.values())
-    kernels = [f for name, f in plan.kernels.items() if name in emitter.called]
-    return module_of([*emitter.globals, *outside, *helpers, *kernels, *emitter.loops, main])
+    kernels = [f for name, f in plan.kernels.items() if name in program.called]
+    return module_of([*program.globals, *outside, *helpers, *kernels, *program.loops, main])
 
 
-class _Emitter(StepCode):
+@dataclass
+class _Part:
+    """A loop or branch that is written into a function of its own."""
+
+    step: Step
+    local: Sequence[Buffer]
+    """What it touches of the buffers that only its caller knows where they are."""
+
+
+class _Program:
+    """What all functions of a plan write to."""
+
     def __init__(self, plan: Plan, marks: list[Kernel] | None) -> None:
-        super().__init__(FunctionBuilder(MAIN, [POINTERS, POINTERS, BYTES]), plan.kernels)
         self.plan = plan
         self.marks = marks
-        self.globals: list[Operation] = []
+        self.globals = [
+            _global(buffer, f"constant_{number}") for number, buffer in enumerate(plan.constants)
+        ]
+        self.constants = {buffer: number for number, buffer in enumerate(plan.constants)}
         self.loops: list[FuncOp] = []
         """Functions of loops."""
+        self.parts: list[_Part] = []
+        """Of what is nested deeper than functions are."""
         self.called: set[str] = set()
         """Names of the kernels that are called."""
         self.named = Counter(touched(plan.steps))
         """How often steps name each buffer, and the caller."""
         self.named.update(b.home or b for b in plan.results)
+        self.heights = walked(_heights(plan.steps, {}))
+
+
+def _heights(steps: Sequence[Step], found: dict[int, int]) -> Walk[dict[int, int]]:
+    """By identity, how many loops and branches stand inside each other in one, itself included."""
+    for step in steps:
+        inside: Sequence[Sequence[Step]] = ()
+        if isinstance(step, While):
+            inside = (step.condition, step.body)
+        elif isinstance(step, Branch):
+            inside = step.branches
+        for part in inside:
+            yield _heights(part, found)
+        if inside:
+            found[id(step)] = 1 + max(
+                (found.get(id(s), 0) for part in inside for s in part), default=0
+            )
+    return found
+
+
+def _part_name(number: int) -> str:
+    return f"part_{number}"
+
+
+class _Function(StepCode):
+    """`main`, or a part of it that is given the same and what is `local` to its caller."""
+
+    def __init__(self, program: _Program, name: str, local: Sequence[Buffer] = ()) -> None:
+        plan = program.plan
+        given = [MemRefType(i8, [1])] if plan.sites and name != MAIN else []
+        types = [POINTERS, POINTERS, BYTES, *given, *[BYTES] * len(local)]
+        super().__init__(FunctionBuilder(name, types), plan.kernels)
+        self.program = program
+        self.marks = program.marks
+        self.depth = 0
+        """How many loops and branches are around what is written."""
         self.failed: SSAValue | None = None
         """Whether a callback has failed, in modules that have some: then loops end."""
+        if given:
+            self.failed = self.b.arguments[3]
+        if local:
+            self.bases.update(zip(local, self.b.arguments[-len(local) :], strict=True))
+        self.local = dict.fromkeys(local)
 
     def main(self) -> FuncOp:
-        b = self.b
-        parameters, results, arena = b.arguments
-        for pointers, buffers in ((parameters, self.plan.parameters), (results, self.plan.results)):
-            for number, buffer in enumerate(buffers):
-                self.bases[buffer.home or buffer] = b.load(pointers, [number])
-        for number, buffer in enumerate(self.plan.constants):
-            self.bases[buffer] = self._constant(buffer, f"constant_{number}")
-        if self.plan.sites:
+        """The function that runs the module."""
+        b, plan = self.b, self.program.plan
+        for buffer in (*plan.parameters, *plan.results, *plan.constants):
+            self._find(buffer.home or buffer)
+        if plan.sites:
             self.failed = b.scratch([1], i8)
             b.store(b.constant(0, i8), self.failed, [0])
-        for buffer in self.plan.buffers:
-            self.bases[buffer] = self.at(arena, buffer.offset, BYTES)
-        self.steps(self.plan.steps)
+        for buffer in plan.buffers:
+            self._find(buffer)
+        self.steps(plan.steps)
         main = b.finish()
-        if len(self.plan.steps) > _MANY_STEPS:
+        if len(plan.steps) > _MANY_STEPS:
             main.attributes[SELDOM] = UNIT
         return main
 
-    def _constant(self, buffer: Buffer, name: str) -> SSAValue:
-        literal = buffer.literal
-        assert literal is not None
-        data = _physical_bytes(buffer)
-        type_ = MemRefType(i8, [len(data)])
-        value: Attribute = UnitAttr()
-        if data:
-            from xdsl.dialects.builtin import BytesAttr
+    def part(self, step: Step) -> FuncOp:
+        """The function that runs one step."""
+        stack = [(step, 0)]
+        while stack:
+            inner, depth = stack.pop()
+            for buffer in named(inner):
+                if buffer.part_of is None:
+                    self._find(buffer)
+            if isinstance(inner, While) and inner.strands is not None:
+                assert inner.strands.room is not None
+                self._find(inner.strands.room)
+            if depth < _DEEPEST and isinstance(inner, While):
+                stack += [(s, depth + 1) for s in (*inner.condition, *inner.body)]
+            elif depth < _DEEPEST and isinstance(inner, Branch):
+                stack += [(s, depth + 1) for branch in inner.branches for s in branch]
+        self.steps([step])
+        return self.b.finish()
 
-            value = DenseIntOrFPElementsAttr(
-                cast(Any, TensorType(i8, [len(data)])), BytesAttr(data)
+    def _find(self, buffer: Buffer) -> None:
+        """Where a buffer is that the plan has a place for."""
+        if buffer in self.bases:
+            return
+        b, (parameters, results, arena) = self.b, self.b.arguments[:3]
+        if buffer.parameter is not None:
+            self.bases[buffer] = b.load(parameters, [buffer.parameter])
+        elif buffer.result is not None:
+            self.bases[buffer] = b.load(results, [buffer.result])
+        elif buffer.literal is not None:
+            name = f"constant_{self.program.constants[buffer]}"
+            self.bases[buffer] = b.emit(
+                memref.GetGlobalOp,
+                (),
+                cast(
+                    "MemRefType[Any]",
+                    self.program.globals[self.program.constants[buffer]].properties["type"],
+                ),
+                {"name": symbol_ref(name)},
             )
-        self.globals.append(
-            create_op(
-                memref.GlobalOp,
-                properties={
-                    "sym_name": StringAttr(name),
-                    "sym_visibility": StringAttr("private"),
-                    "type": type_,
-                    "initial_value": value,
-                    "constant": UnitAttr(),
-                    "alignment": IntegerAttr(64, i64),
-                },
-            )
-        )
-        return self.b.emit(memref.GetGlobalOp, (), type_, {"name": symbol_ref(name)})
+        else:
+            self.bases[buffer] = self.at(arena, buffer.offset, BYTES)
 
     def kernel(self, step: Kernel) -> None:
         """A call, of which `marks` are told."""
-        self.called.add(step.name)
+        self.program.called.add(step.name)
         self._mark(1)
         super().kernel(step)
         self._mark(0, step)
@@ -151,6 +237,11 @@ class _Emitter(StepCode):
         status = b.emit(CallOp, arguments, i8, {"callee": symbol_ref(CALLBACK)})
         b.store(b.ori(b.load(failed, [0]), status), failed, [0])
 
+    def slice(self, step: Slice) -> None:
+        """A place that only this function knows."""
+        super().slice(step)
+        self.local[step.target] = None
+
     def goes_on(self, step: While) -> SSAValue:
         """No loop goes on after a callback has failed."""
         test = super().goes_on(step)
@@ -160,20 +251,49 @@ class _Emitter(StepCode):
         return b.andi(test, b.cmpi("eq", b.load(self.failed, [0]), b.constant(0, i8)))
 
     def loop(self, step: While) -> None:
-        """Of its own function where scalars of it may stay in registers."""
+        """Of its own function where scalars of it may stay in registers, or where it is nested too deep."""
+        height = self.program.heights[id(step)]
         if step.strands is not None:
             self._strands(step, step.strands)
-        elif self.marks is not None or self.failed is not None or not self._apart(step):
+        elif self.depth == _DEEPEST:
+            self._apart(step)
+        elif (
+            self.marks is not None
+            or self.failed is not None
+            or self.depth + height > _DEEPEST
+            or not self._in_registers(step)
+        ):
+            self.depth += 1
             super().loop(step)
+            self.depth -= 1
 
-    def _apart(self, step: While) -> bool:
-        registers = registers_of(step, self.kernels, self.named)
+    def branch(self, step: Branch) -> None:
+        """Of its own function where it is nested too deep."""
+        if self.depth == _DEEPEST:
+            self._apart(step)
+            return
+        self.depth += 1
+        super().branch(step)
+        self.depth -= 1
+
+    def _apart(self, step: Step) -> None:
+        """A call of a function that is written later."""
+        inside = dict.fromkeys(touched([step])) if self.local else {}
+        local = [b for b in self.local if b in inside]
+        name = _part_name(len(self.program.parts))
+        self.program.parts.append(_Part(step, local))
+        arguments = [*self.b.arguments[:3], *([] if self.failed is None else [self.failed])]
+        self.b.call(name, [*arguments, *(self.view(b, BYTES) for b in local)])
+
+    def _in_registers(self, step: While) -> bool:
+        program = self.program
+        registers = registers_of(step, self.kernels, program.named)
         if registers is None:
             return False
-        name, buffers = f"loop_{len(self.loops)}", arguments_of(step)
+        name, buffers = f"loop_{len(program.loops)}", arguments_of(step)
         code = LoopCode(name, buffers, self.kernels, registers)
-        self.loops.append(code.function(step))
-        self.called |= code.called
+        program.loops.append(code.function(step))
+        program.called |= code.called
         self.b.call(name, [self.view(b, BYTES) for b in buffers])
         return True
 
@@ -191,6 +311,7 @@ class _Emitter(StepCode):
                 self.bases[buffer] = b.emit(memref.ViewOp, [room, place, b.index(0)], BYTES)
             counter = b.scratch([1], i32)
             self.bases[strands.counter] = counter
+            self.local.update(dict.fromkeys((*strands.private, strands.counter)))
             begin, end = (
                 b.div(b.mul(at, strands.rounds), count) for at in (strand, b.add(strand, 1))
             )
@@ -198,6 +319,27 @@ class _Emitter(StepCode):
                 b.store(b.cast_index(b.index(b.add(number, strands.first)), i32), counter, [0])
                 self.steps(step.body)
         self.bases = outer
+
+
+def _global(buffer: Buffer, name: str) -> Operation:
+    """A constant in the module."""
+    data = _physical_bytes(buffer)
+    value: Attribute = UnitAttr()
+    if data:
+        from xdsl.dialects.builtin import BytesAttr
+
+        value = DenseIntOrFPElementsAttr(cast(Any, TensorType(i8, [len(data)])), BytesAttr(data))
+    return create_op(
+        memref.GlobalOp,
+        properties={
+            "sym_name": StringAttr(name),
+            "sym_visibility": StringAttr("private"),
+            "type": MemRefType(i8, [len(data)]),
+            "initial_value": value,
+            "constant": UnitAttr(),
+            "alignment": IntegerAttr(64, i64),
+        },
+    )
 
 
 def _physical_bytes(buffer: Buffer) -> bytes:

@@ -17,9 +17,9 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirhlo.dialects.quick import append, create_op, operands_of, ops_of
 from mlirhlo.lowering.builder import FunctionBuilder, memref_of
-from mlirhlo.lowering.cpu.registers import Registers, all_steps, is_inlined
+from mlirhlo.lowering.cpu.registers import Registers, is_inlined
 from mlirhlo.lowering.cpu.step_code import BYTES, StepCode
-from mlirhlo.lowering.cpu.steps import Branch, Buffer, Copy, Kernel, Step, While
+from mlirhlo.lowering.cpu.steps import Branch, Buffer, Copy, Kernel, Step, While, all_steps
 
 _NOT_EQUAL = 1
 """`arith.cmpi`'s number of `ne`."""
@@ -195,29 +195,32 @@ class LoopCode(StepCode):
         return {b: v for b, v in self.values.items() if b not in written}
 
     def branch(self, step: Branch) -> None:
-        """A chain of tests, each of which gives the scalars that a branch writes."""
-        tests = self.choices(step)
+        """Tests, each of which gives the scalars that a branch writes."""
+        choice = self.choice(step)
         carried = self.registers.carried([step])
         around = self._without([step])
-        results = self._chosen(tests, step.branches, carried)
+        results = self._chosen(step, choice, (0, len(step.branches)), carried)
         self.values = {**around, **dict(zip(carried, results, strict=True))}
 
     def _chosen(
-        self, tests: Sequence[SSAValue], branches: Sequence[list[Step]], carried: Sequence[Buffer]
+        self, step: Branch, choice: SSAValue, numbers: tuple[int, int], carried: Sequence[Buffer]
     ) -> Sequence[SSAValue]:
-        if not tests:
-            self.steps(branches[0])
+        first, end = numbers
+        if end - first == 1:
+            self.steps(step.branches[first])
             return [self._read(b) for b in carried]
+        middle = (first + end) // 2
+        test = self.is_below(step, choice, middle)
         before, outer = dict(self.values), self.b.block
         blocks = [Block(), Block()]
         types: list[Attribute] = []
-        for block, rest in zip(blocks, ([], tests[1:]), strict=True):
+        for block, part in zip(blocks, ((first, middle), (middle, end)), strict=True):
             self.b.block, self.values = block, dict(before)
-            values = self._chosen(rest, branches if block is blocks[0] else branches[1:], carried)
+            values = self._chosen(step, choice, part, carried)
             types = [v.type for v in values]
             self.b.effect(scf.YieldOp, values)
         self.b.block, self.values = outer, before
-        op = create_op(scf.IfOp, [tests[0]], types, regions=[Region(b) for b in blocks])
+        op = create_op(scf.IfOp, [test], types, regions=[Region(b) for b in blocks])
         append(outer, op)
         return op.results
 

@@ -8,6 +8,7 @@ the end of each round. Everything else becomes a kernel, one for all instruction
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import GeneratorType
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -62,6 +63,7 @@ from mlirhlo.lowering.cpu.strands import settle_strands, strands_of
 from mlirhlo.lowering.cpu.views import read_in_place
 from mlirhlo.lowering.hlo_to_loops.builders import build_kernel, kernel_key
 from mlirhlo.lowering.hlo_to_loops.elements import physical_order
+from mlirhlo.lowering.nesting import Walk, walked
 
 _SAME = frozenset({"opt-barrier", "optimization-barrier", "after-all", "domain", "add-dependency"})
 """Instructions whose value is their first operand's."""
@@ -106,14 +108,14 @@ class _Planner:
         parameters: list[Buffer] = []
         trees = [self._parameters(p.shape, parameters) for p in entry.parameters]
         steps: list[Step] = []
-        tree = self._computation(entry, trees, steps)
+        tree = walked(self._computation(entry, trees, steps))
         results, result_tree = self._results(
             tree, entry.root.shape, aliases_of(self.module, trees), steps
         )
         if self.values is not None:
             self.values.append((entry.root, result_tree))
         steps = share_buffers(steps, self.kernels, results)
-        steps = read_in_place(steps, self.instructions, self.computations, results)
+        read_in_place(steps, self.instructions, self.computations, results)
         Spans().run(steps)
         own, rooms = settle_strands(steps, self.kernels, results)
         arena = [b for b in self.buffers if b.in_arena and b.first >= 0 and b not in own] + rooms
@@ -216,14 +218,17 @@ class _Planner:
 
     def _computation(
         self, computation: ComputationOp, arguments: Sequence[Tree], steps: list[Step]
-    ) -> Tree:
+    ) -> Walk[Tree]:
         """Steps of a computation on arguments; the buffers of its result."""
         trees: dict[SSAValue, Tree] = {}
         for parameter, tree in zip(computation.parameters, arguments, strict=True):
             trees[parameter.output] = tree
         for op in self._order(computation):
             if not isinstance(op, ParameterOp):
-                trees[op.output] = self._instruction(op, trees, steps)
+                value = self._instruction(op, trees, steps)
+                if isinstance(value, GeneratorType):
+                    value = yield value
+                trees[op.output] = cast(Tree, value)
             if self.values is not None:
                 self.values.append((op, trees[op.output]))
         return trees[computation.root.output]
@@ -236,7 +241,10 @@ class _Planner:
             )
         return order
 
-    def _instruction(self, op: Instruction, trees: dict[SSAValue, Tree], steps: list[Step]) -> Tree:
+    def _instruction(
+        self, op: Instruction, trees: dict[SSAValue, Tree], steps: list[Step]
+    ) -> Tree | Walk[Tree]:
+        """Where the value of an instruction is, or the walk that says it."""
         operands = [trees[v] for v in op.inputs]
         if isinstance(op, ConstantOp):
             return self._constant(op)
@@ -264,14 +272,11 @@ class _Planner:
 
     def _asynchronous(
         self, op: Instruction, operands: list[Tree], steps: list[Step]
-    ) -> Tree | None:
+    ) -> Tree | Walk[Tree] | None:
         """Pairs of a start and an end: the work is done at the start."""
         name = op.opcode.name
         if name == "async-start":
-            callee = self.computations[op.called_computations[0]]
-            shape = cast(TupleShape, op.shape)
-            result = self._called(callee, op, operands, shape.elements[1], steps)
-            return (tuple(operands), result, *map(self._new, shape.elements[2:]))
+            return self._started(op, operands, steps)
         if name == "copy-start":
             # Nothing changes an operand, so that its copy may be itself.
             copy, _, *context = cast(TupleShape, op.shape).elements
@@ -285,6 +290,12 @@ class _Planner:
             return cast("tuple[Tree, ...]", operands[0])[0]
         return None
 
+    def _started(self, op: Instruction, operands: list[Tree], steps: list[Step]) -> Walk[Tree]:
+        callee = self.computations[op.called_computations[0]]
+        shape = cast(TupleShape, op.shape)
+        result: Tree = yield self._called(callee, op, operands, shape.elements[1], steps)
+        return (tuple(operands), result, *map(self._new, shape.elements[2:]))
+
     def _called(
         self,
         callee: ComputationOp,
@@ -292,16 +303,18 @@ class _Planner:
         operands: Sequence[Tree],
         shape: Shape,
         steps: list[Step],
-    ) -> Tree:
+    ) -> Walk[Tree]:
         """The steps of a computation in place of an instruction that calls it."""
         arguments = [
             self._in_layout(tree, shape_of(v.type), p.shape, steps)
             for tree, v, p in zip(operands, op.inputs, callee.parameters, strict=True)
         ]
-        result = self._computation(callee, arguments, steps)
+        result: Tree = yield self._computation(callee, arguments, steps)
         return self._in_layout(result, callee.root.shape, shape, steps)
 
-    def _by_python(self, op: Instruction, trees: dict[SSAValue, Tree], steps: list[Step]) -> Tree:
+    def _by_python(
+        self, op: Instruction, trees: dict[SSAValue, Tree], steps: list[Step]
+    ) -> Tree | Walk[Tree]:
         """An instruction without machine code: a fusion is taken apart, all else is called back."""
         operands = [trees[v] for v in op.inputs]
         if isinstance(op, FusionOp):
@@ -346,7 +359,9 @@ class _Planner:
         self.constants.append(buffer)
         return buffer
 
-    def _kernel(self, op: Instruction, trees: dict[SSAValue, Tree], steps: list[Step]) -> Tree:
+    def _kernel(
+        self, op: Instruction, trees: dict[SSAValue, Tree], steps: list[Step]
+    ) -> Tree | Walk[Tree]:
         result = self._new(op.shape)
         reads = [leaf for v in op.inputs for leaf in leaves(trees[v])]
         writes = list(leaves(result))
@@ -408,26 +423,30 @@ class _Planner:
             return tree
         value = Block(arg_types=[type_of(have)]).args[0]
         copy = create_op(CopyOp, operands=[value], result_types=[type_of(want)])
-        return self._kernel(copy, {value: tree}, steps)
+        return cast(Tree, self._kernel(copy, {value: tree}, steps))
 
-    def _while(self, op: WhileOp, initial: Tree, steps: list[Step]) -> Tree:
+    def _while(self, op: WhileOp, initial: Tree, steps: list[Step]) -> Walk[Tree]:
         state = self._new(op.shape)
         initial = self._in_layout(initial, shape_of(op.inputs[0].type), op.shape, steps)
         for source, target in zip(leaves(initial), leaves(state), strict=True):
             steps.append(Copy(source, target))
         self._move(initial, state, steps)
         condition: list[Step] = []
-        (test,) = leaves(self._on_state(op, state, self.computations[op.condition], condition))
+        (test,) = leaves(
+            (yield self._on_state(op, state, self.computations[op.condition], condition))
+        )
         body: list[Step] = []
         callee = self.computations[op.body]
-        after = self._on_state(op, state, callee, body)
+        after: Tree = yield self._on_state(op, state, callee, body)
         after = self._in_layout(after, callee.root.shape, op.shape, body)
         body += self._parallel_copies(list(leaves(after)), list(leaves(state)))
         self._move(after, state, body)
         steps.append(While(condition, test, body, strands_of(op, state)))
         return state
 
-    def _on_state(self, op: WhileOp, state: Tree, callee: ComputationOp, steps: list[Step]) -> Tree:
+    def _on_state(
+        self, op: WhileOp, state: Tree, callee: ComputationOp, steps: list[Step]
+    ) -> Walk[Tree]:
         """What the condition or body of a loop gives for its state."""
         given = self._in_layout(state, op.shape, callee.parameters[0].shape, steps)
         return self._computation(callee, [given], steps)
@@ -448,7 +467,9 @@ class _Planner:
         steps += [Copy(s if s is t.alias else saved.get(id(s), s), t) for s, t in pending]
         return steps
 
-    def _conditional(self, op: ConditionalOp, operands: list[Tree], steps: list[Step]) -> Tree:
+    def _conditional(
+        self, op: ConditionalOp, operands: list[Tree], steps: list[Step]
+    ) -> Walk[Tree]:
         result = self._new(op.shape)
         selector, *arguments = operands
         chosen_by = cast(Buffer, selector)
@@ -458,7 +479,7 @@ class _Planner:
             inner: list[Step] = []
             callee = self.computations[name]
             given = self._in_layout(argument, have, callee.parameters[0].shape, inner)
-            tree = self._computation(callee, [given], inner)
+            tree: Tree = yield self._computation(callee, [given], inner)
             tree = self._in_layout(tree, callee.root.shape, op.shape, inner)
             for source, target in zip(leaves(tree), leaves(result), strict=True):
                 inner.append(Copy(source, target))

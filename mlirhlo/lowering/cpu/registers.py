@@ -28,6 +28,7 @@ from mlirhlo.lowering.cpu.steps import (
     Slice,
     Step,
     While,
+    all_steps,
     touched,
 )
 from mlirhlo.lowering.hlo_to_loops.elements import memory_type
@@ -167,17 +168,6 @@ def _scalar(argument: SSAValue) -> Attribute | None:
         if type(op) is not memref.LoadOp and not is_stored:
             return None
     return cast(Attribute, type_.element_type)
-
-
-def all_steps(steps: Sequence[Step]) -> Iterator[Step]:
-    """Steps with those inside of loops and branches."""
-    for step in steps:
-        yield step
-        if isinstance(step, While):
-            yield from all_steps([*step.condition, *step.body])
-        elif isinstance(step, Branch):
-            for branch in step.branches:
-                yield from all_steps(branch)
 
 
 def _inlined(steps: Sequence[Step], kernels: Mapping[str, FuncOp]) -> list[str]:

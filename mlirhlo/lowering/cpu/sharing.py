@@ -10,20 +10,25 @@ A result that may lie over a parameter (`Buffer.alias`) is one group with it fro
 written while the parameter is still to be read, so that the code is right wherever the result lies.
 
 So a loop's state is copied where its old value is needed beside the new one, and nowhere else.
+
+Only buffers that some copy or kernel could make one are looked at, those that hang together by such pairs at
+a time (`candidates.py`), and each step once: what a loop reads before it writes it is known before the
+loop is walked. So time grows with the steps, however they are nested.
 Source: XLA's copy insertion and buffer assignment, whose aims these are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
-from typing import Any, TypeAlias, cast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase
 from xdsl.dialects.func import FuncOp
 
 from mlirhlo.lowering.builder import IN_PLACE
+from mlirhlo.lowering.cpu.candidates import Candidates, Numbers, Pairs, Set, shared_operands
+from mlirhlo.lowering.cpu.exposed import Exposed, exposed_reads
 from mlirhlo.lowering.cpu.steps import (
     Branch,
     Buffer,
@@ -33,17 +38,8 @@ from mlirhlo.lowering.cpu.steps import (
     Slice,
     Step,
     While,
-    touched,
 )
-
-Set: TypeAlias = int
-"""Buffers by number, a bit for each."""
-
-Pairs: TypeAlias = "Mapping[str, Sequence[tuple[int, int]]]"
-"""By kernel, numbers of arguments that may be one buffer."""
-
-_LOOP = 6
-"""A copy inside a loop counts as one outside of more bytes, by this power of two."""
+from mlirhlo.lowering.nesting import Walk, walked
 
 
 def share_buffers(
@@ -54,14 +50,18 @@ def share_buffers(
     Buffers of a group take over the place of the one that stands for it: `Buffer.home`.
     """
     pairs = {name: _pairs_of(function) for name, function in kernels.items()}
-    groups = _Groups(chain(touched(steps), results))
-    walk = _Walk(groups, pairs)
-    walk.backward(steps, groups.set_of(results), 0)
-    for joins in (walk.copies, walk.in_place):
+    candidates = Candidates(steps, results, pairs)
+    groups = _Groups(candidates)
+    exposed = exposed_reads(steps, candidates.changing)
+    walk = _Walk(groups, candidates.changing, pairs, exposed)
+    for buffer in results:
+        walk.read(buffer)
+    walked(walk.backward(steps))
+    for joins in (candidates.copies, candidates.in_place):
         for _, a, b in sorted(joins, key=lambda join: -join[0]):
             groups.join(a, b)
     groups.settle()
-    return _on_homes(steps)
+    return walked(_on_homes(steps))
 
 
 def _pairs_of(function: FuncOp) -> Sequence[tuple[int, int]]:
@@ -73,7 +73,7 @@ def _pairs_of(function: FuncOp) -> Sequence[tuple[int, int]]:
     return found
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Group:
     """Buffers that are one by now."""
 
@@ -82,9 +82,11 @@ class _Group:
     """Buffers that hold something else while one of the members is written."""
     copied_from: Set = 0
     written: bool = False
-    """By anything but a copy."""
+    """By anything but a copy from another candidate."""
     fixed: Buffer | None = None
     """The member that is no temporary."""
+    joined: _Group | None = None
+    """The group that has taken over this one."""
 
     @property
     def is_constant(self) -> bool:
@@ -93,32 +95,34 @@ class _Group:
 
 
 class _Groups:
-    def __init__(self, buffers: Iterable[Buffer]) -> None:
-        self.buffers = list(dict.fromkeys(buffers))
-        self.number = {buffer: at for at, buffer in enumerate(self.buffers)}
-        self.groups = [
-            _Group(1 << at, fixed=None if b.in_arena else b) for at, b in enumerate(self.buffers)
-        ]
-        for result in self.buffers:
-            alias = result.alias
-            if alias is not None and alias in self.number:
-                group = self.of(result)
-                group.members |= 1 << self.number[alias]
-                self.groups[self.number[alias]] = group
+    """The groups of candidates; all other buffers stay what they are."""
 
-    def set_of(self, buffers: Iterable[Buffer]) -> Set:
-        found = 0
-        for buffer in buffers:
-            found |= 1 << self.number[buffer]
-        return found
+    def __init__(self, candidates: Candidates) -> None:
+        self.numbers = candidates.numbers
+        self.groups = {
+            b: _Group(1 << number, fixed=None if b.in_arena else b)
+            for b, (_, number) in self.numbers.items()
+        }
+        for result in self.numbers:
+            alias = result.alias
+            if alias is not None and alias in self.groups:
+                group = self.groups[result]
+                group.members |= self.groups[alias].members
+                self.groups[alias] = group
 
     def of(self, buffer: Buffer) -> _Group:
-        return self.groups[self.number[buffer]]
+        """The one that a candidate is in."""
+        group = self.groups[buffer]
+        while group.joined is not None:
+            if group.joined.joined is not None:
+                group.joined = group.joined.joined  # shorter next time
+            group = group.joined
+        return group
 
     def join(self, a: Buffer, b: Buffer) -> None:
         """Makes two buffers one, if they can be."""
         one, other = self.of(a), self.of(b)
-        if one is other or a.size != b.size:
+        if one is other:
             return
         if one.fixed is not None and other.fixed is not None:
             return
@@ -134,103 +138,129 @@ class _Groups:
         one.copied_from |= other.copied_from
         one.written |= other.written
         one.fixed = one.fixed or other.fixed
-        for at in _bits(other.members):
-            self.groups[at] = one
+        other.joined = one
 
     def settle(self) -> None:
         """Says at every buffer which one it is. A parameter with a result over it stays itself: what
         it held at first is read there, whether it was given away or not."""
-        homes: dict[int, Buffer] = {}
-        for buffer, group in zip(self.buffers, self.groups, strict=True):
-            home = homes.get(id(group))
-            if home is None:
-                home = homes[id(group)] = group.fixed or buffer
+        homes: dict[_Group, Buffer] = {}
+        for buffer in self.groups:
+            group = self.of(buffer)
+            home = homes.setdefault(group, group.fixed or buffer)
             buffer.home = home if buffer.parameter is None else buffer
-
-
-def _bits(numbers: Set) -> Iterator[int]:
-    while numbers:
-        lowest = numbers & -numbers
-        yield lowest.bit_length() - 1
-        numbers ^= lowest
 
 
 @dataclass
 class _Walk:
-    """From the end to the start, with what is still read; notes what is apart and what could join."""
+    """From the end to the start, with what is still read; notes what is apart."""
 
     groups: _Groups
+    numbers: Numbers
+    """Of what may be written: of all else nothing has to be known."""
     pairs: Pairs
-    copies: list[tuple[int, Buffer, Buffer]] = field(
-        default_factory=list["tuple[int, Buffer, Buffer]"]
-    )
-    """With what a join is worth."""
-    in_place: list[tuple[int, Buffer, Buffer]] = field(
-        default_factory=list["tuple[int, Buffer, Buffer]"]
-    )
+    exposed: Exposed
 
-    def backward(self, steps: Sequence[Step], live: Set, depth: int) -> Set:
-        """What is read from the start of the steps on, given what is after their end."""
-        number = self.groups.number
+    def __post_init__(self) -> None:
+        self.live: dict[int, Set] = {}
+        """What will be read, of the candidates that hang together by number."""
+        self.changes: list[tuple[int, Set]] = []
+        """What was there before, to go back to another way through the program."""
+
+    def read(self, buffer: Buffer) -> None:
+        """A buffer is read by what was walked."""
+        if buffer in self.numbers:
+            part, number = self.numbers[buffer]
+            self._change(part, self.live.get(part, 0) | 1 << number)
+
+    def _change(self, part: int, live: Set) -> None:
+        before = self.live.get(part, 0)
+        if live != before:
+            self.changes.append((part, before))
+            self.live[part] = live
+
+    def _back_to(self, mark: int) -> dict[int, Set]:
+        """Undoes all changes since; what had been changed."""
+        changed = {part: self.live[part] for part, _ in self.changes[mark:]}
+        while len(self.changes) > mark:
+            part, before = self.changes.pop()
+            self.live[part] = before
+        return changed
+
+    def backward(self, steps: Sequence[Step]) -> Walk[None]:
+        """To what is read from the start of the steps on, from what is after their end."""
         for step in reversed(steps):
             match step:
                 case Copy():
-                    source, target = number[step.source], number[step.target]
-                    group = self.groups.groups[target]
-                    group.apart |= live & ~(1 << source | 1 << target)
-                    group.copied_from |= 1 << source
-                    live = live & ~(1 << target) | 1 << source
-                    self.copies.append((_worth(step.source, depth), step.source, step.target))
+                    self._copy(step)
                 case Kernel() | Callback():
-                    live = self._call(step, live, depth)
+                    self._call(step)
                 case While():
-                    live = self._loop(step, live, depth + 1)
+                    # The condition comes after the body too: what that reads, and keeps of what the next
+                    # condition reads.
+                    for buffer in self.exposed[id(step)]:
+                        self.read(buffer)
+                    yield self.backward(step.condition)
+                    mark = len(self.changes)
+                    yield self.backward(step.body)
+                    self._back_to(mark)
                 case Branch():
-                    before = 1 << number[step.selector]
-                    for branch in step.branches:
-                        before |= self.backward(branch, live, depth)
-                    live = before
+                    yield self._branch(step)
                 case Slice():
                     pass
-        return live
 
-    def _call(self, step: Kernel | Callback, live: Set, depth: int) -> Set:
-        groups, number = self.groups, self.groups.number
-        pairs = self.pairs[step.name] if isinstance(step, Kernel) else ()
-        arguments = [*step.reads, *step.writes]
-        reads, writes = groups.set_of(step.reads), groups.set_of(step.writes)
+    def _branch(self, step: Branch) -> Walk[None]:
+        ways: list[dict[int, Set]] = []
+        for branch in step.branches:
+            mark = len(self.changes)
+            yield self.backward(branch)
+            ways.append(self._back_to(mark))
+        for part in {part: None for way in ways for part in way}:
+            live = 0
+            for way in ways:
+                live |= way.get(part, self.live.get(part, 0))
+            self._change(part, live)
+        self.read(step.selector)
+
+    def _copy(self, step: Copy) -> None:
+        source, target = (self.groups.numbers.get(b) for b in (step.source, step.target))
+        if target is not None:
+            part, number = target
+            group, live = self.groups.of(step.target), self.live.get(part, 0) & ~(1 << number)
+            if source is not None and source[0] == part:
+                group.apart |= live & ~(1 << source[1])
+                group.copied_from |= 1 << source[1]
+            else:
+                group.apart |= live
+                group.written = True
+            self._change(part, live)
+        self.read(step.source)
+
+    def _call(self, step: Kernel | Callback) -> None:
+        numbers = self.numbers
+        sets: dict[int, list[Set]] = {}
+        for at, buffers in enumerate((step.reads, step.writes)):
+            for buffer in buffers:
+                if buffer in numbers:
+                    part, number = numbers[buffer]
+                    sets.setdefault(part, [0, 0])[at] |= 1 << number
         shared: dict[Buffer, Set] = {}
-        for operand, result in pairs:
-            # An operand that is read as another one too is not free.
-            if step.reads.count(arguments[operand]) == sum(
-                arguments[o] is arguments[operand] and r == result for o, r in pairs
-            ):
-                target = arguments[result]
-                shared[target] = shared.get(target, 0) | 1 << number[arguments[operand]]
-                self.in_place.append((_worth(target, depth), arguments[operand], target))
+        if isinstance(step, Kernel):
+            for operand, target in shared_operands(step, self.pairs[step.name]):
+                if operand in numbers:
+                    shared[target] = shared.get(target, 0) | 1 << numbers[operand][1]
         for target in step.writes:
-            group = groups.of(target)
-            others = live | writes | reads & ~shared.get(target, 0)
-            group.apart |= others & ~(1 << number[target])
-            group.written = True
-        return live & ~writes | reads
-
-    def _loop(self, step: While, after: Set, depth: int) -> Set:
-        test = 1 << self.groups.number[step.test]
-        before_body: Set = 0
-        while True:
-            head = self.backward(step.condition, after | before_body | test, depth)
-            again = self.backward(step.body, head, depth)
-            if again == before_body:
-                return head
-            before_body = again
+            if target in numbers:
+                part, number = numbers[target]
+                reads, writes = sets[part]
+                group = self.groups.of(target)
+                others = self.live.get(part, 0) | writes | reads & ~shared.get(target, 0)
+                group.apart |= others & ~(1 << number)
+                group.written = True
+        for part, (reads, writes) in sets.items():
+            self._change(part, self.live.get(part, 0) & ~writes | reads)
 
 
-def _worth(buffer: Buffer, depth: int) -> int:
-    return buffer.size << _LOOP * depth
-
-
-def _on_homes(steps: Sequence[Step]) -> list[Step]:
+def _on_homes(steps: Sequence[Step]) -> Walk[list[Step]]:
     found: list[Step] = []
     for step in steps:
         match step:
@@ -247,10 +277,13 @@ def _on_homes(steps: Sequence[Step]) -> list[Step]:
                 strands = step.strands
                 if strands is not None:
                     (strands.counter,) = _homes([strands.counter])
-                found.append(While(_on_homes(step.condition), test, _on_homes(step.body), strands))
+                condition = yield _on_homes(step.condition)
+                found.append(While(condition, test, (yield _on_homes(step.body)), strands))
             case Branch():
                 (selector,) = _homes([step.selector])
-                branches = [_on_homes(b) for b in step.branches]
+                branches: list[list[Step]] = []
+                for branch in step.branches:
+                    branches.append((yield _on_homes(branch)))
                 found.append(Branch(selector, step.by_pred, branches))
             case Slice():
                 pass

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
-from mlirhlo.lowering.cpu.steps import Branch, Buffer, Callback, Copy, Kernel, Slice, Step, While
+from mlirhlo.lowering.cpu.steps import Branch, Buffer, Step, While, named
+from mlirhlo.lowering.nesting import Walk, walked
 
 
 class Spans:
@@ -12,57 +14,47 @@ class Spans:
 
     def __init__(self) -> None:
         self.position = 0
+        self.starts: list[int] = []
+        """Positions of the loops around the current step."""
+        self.again: list[set[Buffer]] = []
+        """What each of them needs in its next round, and no loop around it does."""
 
     def run(self, steps: Sequence[Step]) -> None:
+        """Of a whole module."""
+        walked(self._steps(steps))
+
+    def _steps(self, steps: Sequence[Step]) -> Walk[None]:
         for step in steps:
             self.position += 1
             match step:
-                case Kernel() | Callback():
-                    for buffer in (*step.reads, *step.writes):
-                        buffer.used_at(self.position)
-                case Slice():
-                    for buffer in step.reads:
-                        buffer.used_at(self.position)
-                case Copy():
-                    step.source.used_at(self.position)
-                    step.target.used_at(self.position)
                 case While():
-                    self._loop(step)
+                    yield self._loop(step)
                 case Branch():
-                    step.selector.used_at(self.position)
+                    self._use(step.selector)
                     for branch in step.branches:
-                        self.run(branch)
+                        yield self._steps(branch)
+                case _:
+                    for buffer in named(step):
+                        self._use(buffer)
 
-    def _loop(self, loop: While) -> None:
-        start = self.position
-        self.run(loop.condition)
+    def _use(self, buffer: Buffer) -> None:
+        buffer.used_at(self.position)
+        part: Buffer | None = buffer
+        while part is not None:
+            # What was there before a loop is needed by its next round too: to the end of the outermost one.
+            loop = bisect_left(self.starts, part.first)
+            if loop < len(self.again):
+                self.again[loop].add(part)
+            part = part.part_of
+
+    def _loop(self, loop: While) -> Walk[None]:
+        self.starts.append(self.position)
+        self.again.append(set())
+        yield self._steps(loop.condition)
         self.position += 1
-        loop.test.used_at(self.position)
-        self.run(loop.body)
+        self._use(loop.test)
+        yield self._steps(loop.body)
         self.position += 1
-        # What was there before the loop is needed by its next round too.
-        for buffer in _touched(loop):
-            if buffer.first <= start:
-                buffer.used_at(self.position)
-
-
-def _touched(loop: While) -> set[Buffer]:
-    found: set[Buffer] = {loop.test}
-    stack: list[Step] = [*loop.condition, *loop.body]
-    while stack:
-        step = stack.pop()
-        match step:
-            case Kernel() | Callback():
-                found.update(step.reads, step.writes)
-            case Slice():
-                found.update(step.reads)
-            case Copy():
-                found.update((step.source, step.target))
-            case While():
-                stack += [*step.condition, *step.body]
-                found.add(step.test)
-            case Branch():
-                found.add(step.selector)
-                for branch in step.branches:
-                    stack += branch
-    return found
+        self.starts.pop()
+        for buffer in self.again.pop():
+            buffer.used_at(self.position)

@@ -137,25 +137,33 @@ class StepCode:
         b.block.add_op(create_op(scf.WhileOp, regions=[Region(before), Region(after)]))
 
     def branch(self, step: Branch) -> None:
-        """A chain of tests: branches are few."""
-        self._chain(self.choices(step), step.branches)
+        """Tests that halve the branches."""
+        self._among(step, self.choice(step), 0, len(step.branches))
 
-    def choices(self, step: Branch) -> list[SSAValue]:
-        """Whether it is a branch's turn; the last one has no test."""
+    def choice(self, step: Branch) -> SSAValue:
+        """What says which branch runs."""
         if step.by_pred:
-            return [self.test(step.selector)]
-        b, number = self.b, self.scalar(step.selector, i32)
-        return [b.cmpi("eq", number, b.constant(at, i32)) for at in range(len(step.branches) - 1)]
+            return self.test(step.selector)
+        return self.scalar(step.selector, i32)
 
-    def _chain(self, tests: Sequence[SSAValue], branches: Sequence[list[Step]]) -> None:
-        if not tests:
-            self.steps(branches[0])
+    def is_below(self, step: Branch, choice: SSAValue, number: int) -> SSAValue:
+        """Whether the branch that runs has a lower number; what is out of range is the last one's."""
+        if step.by_pred:
+            return choice
+        return self.b.cmpi("ult", choice, self.b.constant(number, i32))
+
+    def _among(self, step: Branch, choice: SSAValue, first: int, end: int) -> None:
+        if end - first == 1:
+            self.steps(step.branches[first])
             return
         b = self.b
-        then = self._inside(branches[0])
-        then.add_op(create_op(scf.YieldOp))
-        outer, b.block = b.block, Block()
-        self._chain(tests[1:], branches[1:])
-        other, b.block = b.block, outer
-        other.add_op(create_op(scf.YieldOp))
-        b.block.add_op(create_op(scf.IfOp, [tests[0]], regions=[Region(then), Region(other)]))
+        middle = (first + end) // 2
+        test = self.is_below(step, choice, middle)
+        regions: list[Region] = []
+        for low, high in ((first, middle), (middle, end)):
+            outer, b.block = b.block, Block()
+            self._among(step, choice, low, high)
+            b.effect(scf.YieldOp, [])
+            regions.append(Region(b.block))
+            b.block = outer
+        b.block.add_op(create_op(scf.IfOp, [test], regions=regions))

@@ -6,7 +6,7 @@ of the arena may share memory when their spans do not meet.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -189,24 +189,39 @@ class Callback:
 Step: TypeAlias = Kernel | Slice | Copy | While | Branch | Callback
 
 
-def touched(steps: Iterable[Step]) -> Iterator[Buffer]:
+def all_steps(steps: Sequence[Step]) -> Iterator[Step]:
+    """Steps with those inside of loops and branches."""
+    stack = [*reversed(steps)]
+    while stack:
+        step = stack.pop()
+        yield step
+        if isinstance(step, While):
+            stack += reversed(step.body)
+            stack += reversed(step.condition)
+        elif isinstance(step, Branch):
+            for branch in reversed(step.branches):
+                stack += reversed(branch)
+
+
+def named(step: Step) -> Sequence[Buffer]:
+    """The buffers that a step itself reads and writes, not those inside it."""
+    match step:
+        case Kernel() | Callback():
+            return (*step.reads, *step.writes)
+        case Copy():
+            return (step.source, step.target)
+        case Slice():
+            return step.reads
+        case While():
+            return (step.test,)
+        case Branch():
+            return (step.selector,)
+
+
+def touched(steps: Sequence[Step]) -> Iterator[Buffer]:
     """The buffers that steps read and write, each as often as it is named."""
-    for step in steps:
-        match step:
-            case Kernel() | Callback():
-                yield from step.reads
-                yield from step.writes
-            case Copy():
-                yield from (step.source, step.target)
-            case Slice():
-                yield from step.reads
-            case While():
-                yield step.test
-                yield from touched([*step.condition, *step.body])
-            case Branch():
-                yield step.selector
-                for branch in step.branches:
-                    yield from touched(branch)
+    for step in all_steps(steps):
+        yield from named(step)
 
 
 _SHORT_BYTES = 32 << 10
@@ -215,20 +230,23 @@ _SHORT_BYTES = 32 << 10
 
 def is_long(steps: Sequence[Step]) -> bool:
     """Whether a run may take more than some ten microseconds, going by the bytes it moves."""
-    moved = 0
-    for step in steps:
-        match step:
-            case Kernel():
-                if step.name.startswith(("dot", "convolution", "sort", "reduce_window")):
+    stack: list[Sequence[Step]] = [steps]
+    while stack:
+        moved = 0
+        for step in stack.pop():
+            match step:
+                case Kernel():
+                    if step.name.startswith(("dot", "convolution", "sort", "reduce_window")):
+                        return True
+                    moved += sum(b.size for b in (*step.reads, *step.writes))
+                case Copy():
+                    moved += step.source.size
+                case While() | Callback():
                     return True
-                moved += sum(b.size for b in (*step.reads, *step.writes))
-            case Copy():
-                moved += step.source.size
-            case While() | Callback():
-                return True
-            case Branch():
-                if any(map(is_long, step.branches)):
-                    return True
-            case Slice():
-                pass
-    return moved > _SHORT_BYTES
+                case Branch():
+                    stack += step.branches
+                case Slice():
+                    pass
+        if moved > _SHORT_BYTES:
+            return True
+    return False

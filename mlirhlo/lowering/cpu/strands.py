@@ -32,6 +32,7 @@ from mlirhlo.lowering.cpu.steps import (
     Strands,
     Tree,
     While,
+    all_steps,
     is_long,
     touched,
 )
@@ -104,20 +105,14 @@ def _room(size: int) -> Buffer:
 
 def _outermost(steps: Sequence[Step]) -> Iterator[While]:
     """Loops with strands that are in no other one; those inside become ordinary loops."""
-    for step in steps:
-        match step:
-            case While():
-                if step.strands is not None:
-                    for inner in _outermost([*step.condition, *step.body]):
-                        inner.strands = None
-                    yield step
-                else:
-                    yield from _outermost([*step.condition, *step.body])
-            case Branch():
-                for branch in step.branches:
-                    yield from _outermost(branch)
-            case _:
-                pass
+    inside: set[int] = set()
+    for step in all_steps(steps):
+        if isinstance(step, While) and step.strands is not None:
+            if id(step) in inside:
+                step.strands = None
+                continue
+            inside.update(id(s) for s in all_steps([*step.condition, *step.body]))
+            yield step
 
 
 def _uses(steps: Sequence[Step]) -> dict[Buffer, int]:
@@ -148,7 +143,7 @@ def _only_updates(
     steps: Sequence[Step], shared: set[Buffer], kernels: Mapping[str, FuncOp]
 ) -> bool:
     """Whether all that is written of shared buffers is slices of them, in place."""
-    for step in steps:
+    for step in all_steps(steps):
         match step:
             case Callback():
                 return False
@@ -164,12 +159,6 @@ def _only_updates(
                         continue
                     if not pair or pair[1] != number or arguments[pair[0]] is not target:
                         return False
-            case While():
-                if not _only_updates([*step.condition, *step.body], shared, kernels):
-                    return False
-            case Branch():
-                if not all(_only_updates(b, shared, kernels) for b in step.branches):
-                    return False
-            case Slice():
+            case While() | Branch() | Slice():
                 pass
     return True

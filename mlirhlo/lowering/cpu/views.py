@@ -24,7 +24,17 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
-from mlirhlo.lowering.cpu.steps import Branch, Buffer, Callback, Copy, Kernel, Slice, Step, While
+from mlirhlo.lowering.cpu.steps import (
+    Branch,
+    Buffer,
+    Callback,
+    Copy,
+    Kernel,
+    Slice,
+    Step,
+    While,
+    all_steps,
+)
 from mlirhlo.lowering.hlo_to_loops.elements import physical_order
 
 
@@ -33,51 +43,52 @@ def read_in_place(
     instructions: Mapping[str, Instruction],
     computations: Mapping[str, ComputationOp],
     results: Sequence[Buffer],
-) -> list[Step]:
-    """The steps with slices in place of copies, where nothing stands against it."""
+) -> None:
+    """Puts slices in place of copies among the steps, where nothing stands against it."""
     changed = set(results)
     changed.update(b.alias for b in results if b.alias is not None)
     written: dict[Buffer, int] = {}
     _count(steps, written, changed)
     known: dict[str, Sequence[tuple[int, int | SSAValue, int, int]] | None] = {}
 
-    def one(step: Step) -> Step:
-        match step:
-            case While():
-                inner = [*map(one, step.condition)], [*map(one, step.body)]
-                return While(inner[0], step.test, inner[1], step.strands)
-            case Branch():
-                branches = [[*map(one, branch)] for branch in step.branches]
-                return Branch(step.selector, step.by_pred, branches)
-            case Kernel() if len(step.writes) == 1:
-                (target,) = step.writes
-                source = step.reads[0] if step.reads else target
-                is_fixed = source.parameter is not None or source.literal is not None
-                is_fixed |= source.in_arena and written.get(source) == 1
-                if not is_fixed or source in changed:
-                    return step
-                if not target.in_arena or target in changed or written[target] != 1:
-                    return step
-                if step.name not in known:
-                    known[step.name] = _starts(instructions[step.name], computations)
-                starts = known[step.name]
-                if starts is None:
-                    return step
-                target.part_of = source
-                places = [
-                    (first if isinstance(first, int) else step.reads[number], limit, stride)
-                    for number, first, limit, stride in starts
-                ]
-                return Slice(source, target, places)
-            case _:
-                return step
+    def read_there(step: Kernel) -> Slice | None:
+        if len(step.writes) != 1:
+            return None
+        (target,) = step.writes
+        source = step.reads[0] if step.reads else target
+        is_fixed = source.parameter is not None or source.literal is not None
+        is_fixed |= source.in_arena and written.get(source) == 1
+        if not is_fixed or source in changed:
+            return None
+        if not target.in_arena or target in changed or written[target] != 1:
+            return None
+        if step.name not in known:
+            known[step.name] = _starts(instructions[step.name], computations)
+        starts = known[step.name]
+        if starts is None:
+            return None
+        target.part_of = source
+        places = [
+            (first if isinstance(first, int) else step.reads[number], limit, stride)
+            for number, first, limit, stride in starts
+        ]
+        return Slice(source, target, places)
 
-    return [one(step) for step in steps]
+    lists = [steps]
+    while lists:
+        listed = lists.pop()
+        for at, step in enumerate(listed):
+            if isinstance(step, While):
+                lists += [step.body, step.condition]
+            elif isinstance(step, Branch):
+                lists += reversed(step.branches)
+            elif isinstance(step, Kernel):
+                listed[at] = read_there(step) or step
 
 
 def _count(steps: Sequence[Step], written: dict[Buffer, int], changed: set[Buffer]) -> None:
     """How many steps write each buffer; `changed` gets what is copied or leaves machine code."""
-    for step in steps:
+    for step in all_steps(steps):
         match step:
             case Kernel():
                 for buffer in step.writes:
@@ -90,11 +101,8 @@ def _count(steps: Sequence[Step], written: dict[Buffer, int], changed: set[Buffe
                     changed.add(step.source)
             case While():
                 changed.add(step.test)
-                _count([*step.condition, *step.body], written, changed)
             case Branch():
                 changed.add(step.selector)
-                for branch in step.branches:
-                    _count(branch, written, changed)
             case Slice():
                 pass
 

@@ -17,12 +17,18 @@ pytest.importorskip("llvmlite")
 
 DEEP = ["deep_chain", "deep_comparator", "deep_fusion", "deep_reducer"]
 GROWING = ["many_computations", "many_reducers", "nested_calls", "nested_fusions"]
-WIDE = ["wide_fan_out", "wide_parameters", "wide_tuple"]
+NESTED = ["nested_conditionals", "nested_whiles", "many_loops"]
+WIDE = ["updates_in_a_row", "wide_fan_out", "wide_parameters", "wide_tuple"]
 
 
-@pytest.mark.parametrize("shape", DEEP)
-def test_depth_beyond_the_stack_of_python_gives_the_values_of_the_interpreter(shape: str) -> None:
-    module = mlirhlo.parse(SHAPES[shape](1500))
+@pytest.mark.parametrize(
+    ("shape", "count"),
+    [(s, 1500) for s in DEEP] + [(s, 150) for s in NESTED] + [("many_loops", 40)],
+)
+def test_depth_beyond_the_stack_of_python_gives_the_values_of_the_interpreter(
+    shape: str, count: int
+) -> None:
+    module = mlirhlo.parse(SHAPES[shape](count))
     arguments = make_fake_arguments(module.op)
     want = module(*arguments)
     np.testing.assert_array_equal(mlirhlo.compile(module)(*arguments), want)
@@ -35,7 +41,70 @@ def calls(text: str) -> int:
     return sum(entry.callcount for entry in profile.getstats())
 
 
-@pytest.mark.parametrize("shape", [*DEEP, *GROWING, *WIDE])
+@pytest.mark.parametrize("shape", [*DEEP, *GROWING, *NESTED, *WIDE])
 def test_twice_as_much_takes_twice_the_calls(shape: str) -> None:
+    count = 60 if shape in NESTED else 200
     calls(SHAPES[shape](50))  # what is cached of shapes is there from now on
-    assert calls(SHAPES[shape](800)) < 2.3 * calls(SHAPES[shape](400))
+    assert calls(SHAPES[shape](2 * count)) < 2.3 * calls(SHAPES[shape](count))
+
+
+TURNS = """HloModule turns
+cond {{
+  p = (s32[], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  k = s32[] constant(2)
+  ROOT c = pred[] compare(i, k), direction=LT
+}}
+{bodies}
+ENTRY main {{
+  x = f32[4] parameter(0)
+  z = s32[] constant(0)
+  q = (s32[], f32[4]) tuple(z, x)
+  w = (s32[], f32[4]) while(q), condition=cond, body=b{last}
+  ROOT y = f32[4] get-tuple-element(w), index=1
+}}
+"""
+
+
+def nested_turns(depth: int, turning: set[int]) -> str:
+    """Loops inside each other, some of two turns, whose state is read after the loops inside it."""
+    bodies: list[str] = []
+    for n in range(depth):
+        first = 0 if n in turning else 1
+        inner = "  w = f32[4] add(x, x)"
+        if n:
+            inner = f"""  z = s32[] constant({first})
+  q = (s32[], f32[4]) tuple(z, x)
+  u = (s32[], f32[4]) while(q), condition=cond, body=b{n - 1}
+  v = f32[4] get-tuple-element(u), index=1
+  w = f32[4] maximum(v, x)"""
+        bodies.append(f"""b{n} {{
+  p = (s32[], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  x = f32[4] get-tuple-element(p), index=1
+{inner}
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  ROOT t = (s32[], f32[4]) tuple(j, w)
+}}""")
+    return TURNS.format(bodies="\n".join(bodies), last=depth - 1)
+
+
+@pytest.mark.parametrize(("depth", "turning"), [(1, {0}), (3, {1, 2}), (17, {2, 16}), (40, {20})])
+def test_nested_loops_keep_what_their_next_round_reads(depth: int, turning: set[int]) -> None:
+    module = mlirhlo.parse(nested_turns(depth, turning))
+    x = np.array([-1.5, 0.25, 1.0, 3.0], np.float32)
+    np.testing.assert_array_equal(mlirhlo.compile(module)(x), module(x))
+
+
+@pytest.mark.parametrize("number", [-1, 0, 3, 6, 7, 40])
+def test_branches_out_of_range_are_the_last(number: int) -> None:
+    branches = [
+        f"f{n} {{ x{n} = s32[] parameter(0) ROOT r{n} = s32[] constant({n * n}) }}"
+        for n in range(7)
+    ]
+    names = ", ".join(f"f{n}" for n in range(7))
+    given = ", ".join(["i"] * 8)
+    entry = f"ENTRY e {{ i = s32[] parameter(0) ROOT r = s32[] conditional({given}), branch_computations={{{names}}} }}"
+    module = mlirhlo.parse("\n".join([*branches, entry]))
+    assert mlirhlo.compile(module)(np.int32(number)) == module(np.int32(number))

@@ -39,20 +39,30 @@ if TYPE_CHECKING:
         block_until_ready,
         custom_jvp,
         custom_vjp,
+        default_matmul_precision,
+        device_count,
+        device_get,
+        device_put,
+        devices,
         empty,
         empty_like,
         enable_debug_checks,
         enable_poison_buffers,
         jit,
         lower_as_mlir,
+        make_mesh,
         strides_from_shape,
     )
     from mlirhlo.mosaic.language.indexing import Slice, ds, dslice, multiple_of
+    from mlirhlo.mosaic.language.interpret import default_platform
     from mlirhlo.mosaic.language.kernel import Kernel
+    from mlirhlo.mosaic.language.mapping import vmap
     from mlirhlo.mosaic.language.mesh import Indirect, core_map, get_global, kernel
+    from mlirhlo.mosaic.language.parallel import NamedSharding, shard_map
+    from mlirhlo.mosaic.language.parallel import PartitionSpec as P
     from mlirhlo.mosaic.language.refs import masked_load as load
     from mlirhlo.mosaic.language.refs import masked_store as store
-    from mlirhlo.mosaic.language.scratch import MemorySpace
+    from mlirhlo.mosaic.language.scratch import MemoryRef, MemorySpace, semaphore
     from mlirhlo.mosaic.language.shapes import (
         _broadcast_to as broadcast_to,  # pyright: ignore[reportPrivateUsage]
     )
@@ -72,8 +82,8 @@ if TYPE_CHECKING:
         no_block_spec,
         squeezed,
     )
-    from mlirhlo.mosaic.language.state import empty_ref, freeze, new_ref, run_state
-    from mlirhlo.mosaic.language.value import Value as Array
+    from mlirhlo.mosaic.language.state import empty_ref, empty_ref_like, freeze, new_ref, run_state
+    from mlirhlo.mosaic.language.value import Array
     from mlirhlo.mosaic.timeline import Timeline
 
     ANY = MemorySpace.ANY
@@ -81,7 +91,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "ANY": "scratch:MemorySpace.ANY",
-    "Array": "value:Value",
+    "Array": "value:Array",
     "BlockDim": "specs",
     "BlockSpec": "specs",
     "Blocked": "specs",
@@ -96,7 +106,10 @@ _PLACES = {
     "Indirect": "mesh",
     "Kernel": "kernel",
     "KernelCall": "call",
+    "MemoryRef": "scratch",
     "MemorySpace": "scratch",
+    "NamedSharding": "parallel",
+    "P": "parallel:PartitionSpec",
     "RevisitMode": "specs",
     "ShapeDtypeStruct": "specs",
     "Slice": "indexing",
@@ -112,12 +125,19 @@ _PLACES = {
     "custom_vjp": "helpers",
     "debug_check": "extras",
     "debug_print": "extras",
+    "default_matmul_precision": "helpers",
+    "default_platform": "interpret",
     "delay": "extras",
+    "device_count": "helpers",
+    "device_get": "helpers",
+    "device_put": "helpers",
+    "devices": "helpers",
     "ds": "indexing",
     "dslice": "indexing",
     "empty": "helpers",
     "empty_like": "helpers",
     "empty_ref": "state",
+    "empty_ref_like": "state",
     "enable_debug_checks": "helpers",
     "enable_poison_buffers": "helpers",
     "estimate_cost": "estimate",
@@ -129,6 +149,7 @@ _PLACES = {
     "load": "refs:masked_load",
     "loop": "control",
     "lower_as_mlir": "helpers",
+    "make_mesh": "helpers",
     "multiple_of": "indexing",
     "named_scope": "extras",
     "new_ref": "state",
@@ -141,18 +162,24 @@ _PLACES = {
     "run_scoped": "control",
     "run_state": "state",
     "select_ref": "choices",
+    "semaphore": "scratch:semaphore",
     "semaphore_read": "dma",
     "semaphore_signal": "dma",
     "semaphore_wait": "dma",
+    "shard_map": "parallel",
     "squeezed": "specs",
     "store": "refs:masked_store",
     "strides_from_shape": "helpers",
+    "vmap": "mapping",
     "when": "control",
     "with_scoped": "control",
 }
 """Where each name is; with its own name there, if that is another."""
 
-_MODULES = ("tpu", "numpy", "lax", "nn", "random", "debug", "scipy", "tree", "tree_util")
+_MODULES = (
+    *("tpu", "numpy", "lax", "nn", "random", "debug", "scipy", "tree", "tree_util", "ad_checkpoint"),
+    *("dtypes", "sharding", "typing", "util"),
+)
 """Modules that are there under this name, as under `jax`."""
 _ALIASES = {"tree_util": "tree"}
 
@@ -186,6 +213,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "ANY",
     "HOST",
+    "P",
     "Array",
     "BlockDim",
     "BlockSpec",
@@ -201,7 +229,9 @@ __all__ = [
     "InterpretParams",
     "Kernel",
     "KernelCall",
+    "MemoryRef",
     "MemorySpace",
+    "NamedSharding",
     "RevisitMode",
     "ShapeDtypeStruct",
     "Slice",
@@ -218,12 +248,19 @@ __all__ = [
     "custom_vjp",
     "debug_check",
     "debug_print",
+    "default_matmul_precision",
+    "default_platform",
     "delay",
+    "device_count",
+    "device_get",
+    "device_put",
+    "devices",
     "ds",
     "dslice",
     "empty",
     "empty_like",
     "empty_ref",
+    "empty_ref_like",
     "enable_debug_checks",
     "enable_poison_buffers",
     "estimate_cost",
@@ -235,6 +272,7 @@ __all__ = [
     "load",
     "loop",
     "lower_as_mlir",
+    "make_mesh",
     "multiple_of",
     "named_scope",
     "new_ref",
@@ -247,12 +285,15 @@ __all__ = [
     "run_scoped",
     "run_state",
     "select_ref",
+    "semaphore",
     "semaphore_read",
     "semaphore_signal",
     "semaphore_wait",
+    "shard_map",
     "squeezed",
     "store",
     "strides_from_shape",
+    "vmap",
     "when",
     "with_scoped",
 ]

@@ -72,6 +72,8 @@ from mlirhlo.mosaic.language.dma import axis_index, axis_size
 from mlirhlo.mosaic.language.elementary import nextafter
 from mlirhlo.mosaic.language.elements import DTypeLike
 from mlirhlo.mosaic.language.helpers import empty
+from mlirhlo.mosaic.language.host import ON_ARRAYS
+from mlirhlo.mosaic.language.hosted import hosted
 from mlirhlo.mosaic.language.lacking import lacking
 from mlirhlo.mosaic.language.lax_forms import (
     RoundingMethod,
@@ -220,4 +222,7 @@ __all__ = [
     "while_loop",
 ]
 
-__getattr__ = lacking(__name__, __all__)
+# Around kernels, the same names are functions on arrays.
+globals().update(hosted(__all__, globals(), ON_ARRAYS.get))
+
+__getattr__ = lacking(__name__, __all__, ON_ARRAYS.get)

@@ -29,6 +29,7 @@ from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.derived import identity, logaddexp
 from mlirhlo.mosaic.language.elements import F32, I32, DTypeLike, as_dtype
 from mlirhlo.mosaic.language.faults import bad_shape
+from mlirhlo.mosaic.language.hosted import hosted
 from mlirhlo.mosaic.language.reductions import max_, mean, sum_
 from mlirhlo.mosaic.language.shapes import (
     expand_dims,
@@ -272,3 +273,6 @@ __all__ = [
     "swish",
     "tanh",
 ]
+
+# Around kernels, the same names are functions on arrays.
+globals().update(hosted(__all__, globals()))

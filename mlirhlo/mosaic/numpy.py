@@ -66,6 +66,7 @@ from mlirhlo.mosaic.language.arithmetic import (
 from mlirhlo.mosaic.language.arithmetic import (
     round_ as rint,
 )
+from mlirhlo.mosaic.language.coordinates import diag, diagonal, gradient, meshgrid
 from mlirhlo.mosaic.language.derived import (
     arange,
     asarray,
@@ -85,6 +86,7 @@ from mlirhlo.mosaic.language.derived import (
     ptp,
     ravel,
     repeat,
+    result_type,
     select,
     sinh,
     unstack,
@@ -121,7 +123,7 @@ from mlirhlo.mosaic.language.elementary import (
 from mlirhlo.mosaic.language.elementary import around as round
 from mlirhlo.mosaic.language.elementary import divmod_ as divmod
 from mlirhlo.mosaic.language.helpers import empty, empty_like
-from mlirhlo.mosaic.language.hosted import hosted
+from mlirhlo.mosaic.language.hosted import hosted, of_numpy
 from mlirhlo.mosaic.language.joins import (
     array_split,
     atleast_1d,
@@ -156,6 +158,7 @@ from mlirhlo.mosaic.language.joins import (
     vstack,
 )
 from mlirhlo.mosaic.language.lacking import lacking
+from mlirhlo.mosaic.language.mapping import vectorize
 from mlirhlo.mosaic.language.nans import (
     average,
     nanargmax,
@@ -213,9 +216,8 @@ from mlirhlo.mosaic.language.shapes import (
     zeros,
     zeros_like,
 )
-from mlirhlo.mosaic.language.value import Value
+from mlirhlo.mosaic.language.value import Array as ndarray  # noqa: N813  (numpy's name)
 
-ndarray = Value
 array = asarray
 matmul = dot
 absolute = abs
@@ -233,6 +235,7 @@ bitwise_invert = invert
 bitwise_left_shift = left_shift
 bitwise_right_shift = right_shift
 copy = conj = conjugate = real = positive
+promote_types = result_type
 newaxis = None
 e = np.e
 inf = np.inf
@@ -313,6 +316,8 @@ __all__ = [
     "cumsum",
     "deg2rad",
     "degrees",
+    "diag",
+    "diagonal",
     "diff",
     "divide",
     "divmod",
@@ -346,6 +351,7 @@ __all__ = [
     "fmod",
     "full",
     "full_like",
+    "gradient",
     "greater",
     "greater_equal",
     "heaviside",
@@ -394,6 +400,7 @@ __all__ = [
     "max",
     "maximum",
     "mean",
+    "meshgrid",
     "min",
     "minimum",
     "mod",
@@ -425,6 +432,7 @@ __all__ = [
     "positive",
     "pow",
     "power",
+    "promote_types",
     "ptp",
     "rad2deg",
     "radians",
@@ -434,6 +442,7 @@ __all__ = [
     "remainder",
     "repeat",
     "reshape",
+    "result_type",
     "right_shift",
     "rint",
     "roll",
@@ -480,6 +489,7 @@ __all__ = [
     "vdot",
     "vecdot",
     "vecmat",
+    "vectorize",
     "vsplit",
     "vstack",
     "where",
@@ -487,7 +497,7 @@ __all__ = [
     "zeros_like",
 ]
 
-# Around kernels, the same names are numpy's functions on arrays.
-globals().update(hosted(__all__, globals()))
+# Around kernels, the same names are numpy's functions on arrays, which has more.
+globals().update(hosted(__all__, globals(), of_numpy))
 
-__getattr__ = lacking(__name__, __all__)
+__getattr__ = lacking(__name__, __all__, of_numpy)

@@ -8,7 +8,13 @@ from collections.abc import Callable
 from functools import reduce as _reduce
 from typing import Any
 
-from mlirhlo.mosaic.language.tree import check_same, structure
+from mlirhlo.mosaic.language.tree import (
+    check_same,
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+    structure,
+)
 from mlirhlo.mosaic.language.tree import flatten as _flatten
 
 
@@ -58,6 +64,9 @@ __all__ = [
     "leaves",
     "map",
     "reduce",
+    "register_dataclass",
+    "register_pytree_node",
+    "register_pytree_node_class",
     "structure",
     "tree_flatten",
     "tree_leaves",

@@ -44,7 +44,7 @@ class LibraryKernel:
     def __call__(
         self,
         *arrays: Any,
-        platform: str = "interpreter",
+        platform: str | None = None,
         interpret: Any = None,
         **options: Any,
     ) -> Any:

@@ -25,7 +25,7 @@ from mlirhlo.mosaic.language.elements import BOOL, DType, DTypeLike, as_dtype
 from mlirhlo.mosaic.language.faults import bad_spec
 from mlirhlo.mosaic.language.indexing import Slice, ds
 from mlirhlo.mosaic.language.refs import Ref
-from mlirhlo.mosaic.language.scratch import MemorySpace, Scratch, SemaphoreType
+from mlirhlo.mosaic.language.scratch import MemoryRef, MemorySpace, SemaphoreType
 from mlirhlo.mosaic.language.shapes import full
 from mlirhlo.mosaic.language.specs import BlockSpec, ShapeDtypeStruct
 from mlirhlo.mosaic.language.tree import Node
@@ -70,7 +70,7 @@ class BufferedRef(BufferedRefBase):
     use_lookahead: bool = False
     is_trivial_windowing: bool = False
     """Whether the block is the array: it is copied once, before the first step or after the last."""
-    window_ref: Scratch | Ref | None = None
+    window_ref: MemoryRef | Ref | None = None
     sem_recvs: Any = None
     sem_sends: Any = None
 
@@ -139,7 +139,7 @@ class BufferedRef(BufferedRefBase):
             buffer_count,
             use_lookahead,
             is_trivial_windowing,
-            Scratch(shape, dtype, space),
+            MemorySpace(space)(shape, dtype),
             counted if buffer_type.is_input else None,
             counted if buffer_type.is_output else None,
         )

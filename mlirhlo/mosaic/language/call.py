@@ -20,10 +20,11 @@ from xdsl.ir import Attribute, Block
 
 from mlirhlo.mosaic.language.elements import I32
 from mlirhlo.mosaic.language.faults import bad_spec
-from mlirhlo.mosaic.language.interpret import params_of
+from mlirhlo.mosaic.language.interpret import params_of, platform_of
 from mlirhlo.mosaic.language.kernel import Kernel
+from mlirhlo.mosaic.language.parallel import on_all_devices
 from mlirhlo.mosaic.language.refs import Ref
-from mlirhlo.mosaic.language.scratch import MemorySpace, Scratch, scratch_of
+from mlirhlo.mosaic.language.scratch import MemoryRef, MemorySpace, scratch_of
 from mlirhlo.mosaic.language.specs import (
     BlockSpec,
     CompilerParams,
@@ -70,7 +71,7 @@ class KernelCall:
     cost_estimate: CostEstimate | None
     name: str
     mesh: Mapping[str, int]
-    platform: str
+    platform: str | None
     interpret: Any
     target: str | None
     timeline: str | None
@@ -80,17 +81,26 @@ class KernelCall:
 
     def __call__(self, *arrays: Any) -> Any:
         """The results for numpy arrays. Under a mesh each array has a leading dimension for each of
-        its axes: one shard a device.
+        its axes: one shard a device. In `shard_map` it runs on the mesh of that, on the shard of each device.
         """
         trees = [_tree(array) for array in arrays]
         leaves = [np.asarray(leaf) for tree in trees for leaf in tree[0]]
+
+        def run(mesh: Mapping[str, int], stacked: list[Any]) -> list[Any]:
+            return flatten(replace(self, mesh=mesh, _lowered={})._run(trees, stacked))[0]
+
+        mine = on_all_devices(run, leaves)
+        return self._run(trees, leaves) if mine is None else flatten(self.out_shape)[1](mine)
+
+    def _run(self, trees: Sequence[_Tree], leaves: list[Any]) -> Any:
         lead = len(self.mesh)
         types = [ShapeDtypeStruct(leaf.shape[lead:], leaf.dtype) for leaf in leaves]
         kernel = self.lower(*_arranged(trees, types))
         bounds = [np.asarray(bound, np.int32) for bound in self.grid if not _is_static(bound)]
         options: Any = params_of(self.interpret)
         if self.timeline is None:
-            return kernel(*bounds, *leaves, platform=self.platform, options=options)
+            platform = platform_of(self.platform)
+            return kernel(*bounds, *leaves, platform=platform, options=options)
         from mlirhlo.mosaic.timeline import Timeline
 
         stated = options or kernel.interpret_params()
@@ -136,7 +146,7 @@ class KernelCall:
         if isinstance(own, Mapping):
             named = [*named[: len(trees)], *sorted(own)]
         names = _leaf_names(named, [*trees, *(flatten(one) for one in listed)])
-        operands = self._operands(inputs, results, grid, scalars, names)
+        operands = self._operands(inputs, results, grid, (scalars, trees, len(outs)), names)
         scratch, rebuild_scratch = flatten(self.scratch_shapes)
         scratches = [scratch_of(shape) for shape in scratch]
         module = ModuleOp([], {})
@@ -160,9 +170,13 @@ class KernelCall:
         return Kernel(
             module=module,
             name=self.name,
-            inputs=tuple(inputs),
-            results=tuple(results),
-            rebuild=rebuild,
+            inputs=tuple(operand.array for operand in operands[: len(inputs)]),
+            results=tuple(operand.array for operand in operands[len(inputs) :]),
+            rebuild=lambda arrays: rebuild(
+                [array.reshape(one.shape) for array, one in zip(arrays, results, strict=True)]
+                if () in (one.shape for one in results)
+                else arrays
+            ),
             dynamic_bounds=sum(bound is None for bound in grid),
             aliases=dict(self.aliases),
             params=self.params,
@@ -177,14 +191,15 @@ class KernelCall:
         inputs: Sequence[ShapeDtypeStruct],
         results: Sequence[ShapeDtypeStruct],
         grid: tuple[int | None, ...],
-        scalars: int,
+        parts: tuple[int, Sequence[_Tree], int],
         names: Sequence[str],
     ) -> list[Operand]:
         smem = BlockSpec(memory_space=MemorySpace.SMEM)
+        scalars, trees, outs = parts
         specs = [
             *(smem for _ in range(scalars)),
-            *_listed(self.in_specs, len(inputs) - scalars, "inputs"),
-            *_listed(self.out_specs, len(results), "results"),
+            *_listed(self.in_specs, trees[self.prefetches : len(trees) - outs], "inputs"),
+            *_listed(self.out_specs, trees[len(trees) - outs :], "results"),
         ]
         made: list[Operand] = []
         for number, (array, spec) in enumerate(zip((*inputs, *results), specs, strict=True)):
@@ -205,7 +220,7 @@ class KernelCall:
         self,
         module: ModuleOp,
         operands: Sequence[Operand],
-        scratches: Sequence[Scratch],
+        scratches: Sequence[MemoryRef],
         rebuild_scratch: Callable[[list[Any]], Any],
         grid: tuple[int | None, ...],
         trees: Sequence[_Tree],
@@ -265,7 +280,7 @@ class KernelCall:
     def _function_attributes(
         self,
         operands: Sequence[Operand],
-        scratches: Sequence[Scratch],
+        scratches: Sequence[MemoryRef],
         grid: tuple[int | None, ...],
         scalars: int,
     ) -> dict[str, Attribute]:
@@ -343,19 +358,22 @@ def _check_arity(kernel: Callable[..., Any], count: int, named: Mapping[str, Any
         ) from None
 
 
-def _listed(specs: Any, count: int, what: str) -> list[Any]:
+def _listed(specs: Any, trees: Sequence[_Tree], what: str) -> list[Any]:
+    """The spec of each array. None stands for no spec beside an array, and beside None for nothing at all."""
+    count = sum(len(leaves) for leaves, _ in trees)
     if specs is None:
         return [None] * count
     if isinstance(specs, MemorySpace):
         return [specs] * count  # the same for all
-    if isinstance(specs, BlockSpec):
-        specs = [specs]
-    leaves = list(_flat_specs(specs))
-    if len(leaves) != count:
+    found = _flat_specs(specs)
+    arranged = _flat_specs(_arranged(trees, [True] * count))
+    if len(found) == len(arranged):
+        return [spec for spec, is_there in zip(found, arranged, strict=True) if is_there]
+    if len(found) != count:
         raise bad_spec(
-            f"{len(leaves)} specs for {count} {what}", "give one BlockSpec an array, in order"
+            f"{len(found)} specs for {count} {what}", "give one BlockSpec an array, in order"
         )
-    return leaves
+    return found
 
 
 def _flat_specs(specs: Any) -> list[Any]:
@@ -403,7 +421,7 @@ def kernel_call(
     cost_estimate: CostEstimate | None = None,
     metadata: Mapping[str, Any] | None = None,
     mesh: Mapping[str, int] | None = None,
-    platform: str = "interpreter",
+    platform: str | None = None,
     target: str | None = None,
     timeline: str | None = None,
 ) -> KernelCall:

@@ -271,7 +271,7 @@ def run_scoped(body: Body, *shapes: Any, collective_axes: Any = (), **named: Any
             "TensorCores share HBM alone: pass an array of it to the call",
         )
     from mlirhlo.mosaic.language.refs import Ref
-    from mlirhlo.mosaic.language.scratch import Scratch, scratch_of
+    from mlirhlo.mosaic.language.scratch import MemoryRef, scratch_of
 
     block = Block()
     titles = [*parameter_names(body), *[None] * len(shapes)]
@@ -281,7 +281,7 @@ def run_scoped(body: Body, *shapes: Any, collective_axes: Any = (), **named: Any
         return rebuild([allocated_one(leaf, name) for leaf in leaves])
 
     def allocated_one(shape: Any, name: str | None) -> Ref:
-        what: Scratch = scratch_of(shape)
+        what: MemoryRef = scratch_of(shape)
         type_ = memref_type(what.shape, what.element, what.space)
         if what.semaphore:
             ssa = emit_one("tpu.sem_alloc", [], type_)

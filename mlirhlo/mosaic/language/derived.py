@@ -41,7 +41,17 @@ from mlirhlo.mosaic.language.arithmetic import (
 )
 from mlirhlo.mosaic.language.casts import bitcast_convert_type, cast
 from mlirhlo.mosaic.language.control import fori_loop
-from mlirhlo.mosaic.language.elements import F32, I32, DTypeLike, as_dtype, kind_of
+from mlirhlo.mosaic.language.elements import (
+    BOOL,
+    F32,
+    I32,
+    DType,
+    DTypeLike,
+    as_dtype,
+    kind_of,
+    promoted,
+    weak,
+)
 from mlirhlo.mosaic.language.faults import bad_index, bad_shape, bad_spec, bad_type
 from mlirhlo.mosaic.language.reductions import max_, min_, sum_
 from mlirhlo.mosaic.language.shapes import (
@@ -83,6 +93,29 @@ def issubdtype(arg1: DTypeLike, arg2: Any) -> bool:
     dtype = as_dtype(arg1)
     kinds = _CATEGORIES.get(arg2)
     return dtype == as_dtype(arg2) if kinds is None else kind_of(dtype) in kinds
+
+
+def result_type(*args: Any) -> DType:
+    """The element type that operands, or element types, have together, as JAX has it: numbers take that of the others.
+    """
+    found: DType | None = None
+    numbers: list[Any] = []
+    for arg in args:
+        if isinstance(arg, bool | int | float) and not isinstance(arg, np.generic):
+            numbers.append(arg)
+            continue
+        one = as_dtype(getattr(arg, "dtype", arg))
+        found = one if found is None else promoted(found, one)
+    for number in numbers:
+        found = weak(number, found) if found is not None else as_value_dtype(number)
+    if found is None:
+        raise bad_type("result_type of nothing", "give it an operand or an element type")
+    return found
+
+
+def as_value_dtype(number: bool | float) -> DType:
+    """The element type of a number alone."""
+    return BOOL if isinstance(number, bool) else I32 if isinstance(number, int) else F32
 
 
 def unstack(x: ArrayLike, axis: int = 0) -> list[Value]:
@@ -290,8 +323,15 @@ def ravel(x: ArrayLike) -> Value:
     return reshape(x, (-1,))
 
 
-def repeat(x: ArrayLike, repeats: int, axis: int | None = None) -> Value:
+def repeat(
+    x: ArrayLike,
+    repeats: int,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+) -> Value:
     """Each part along a dimension so often, one after the other; each element for None."""
+    del total_repeat_length  # one number of repeats says it
     value = as_value(x) if axis is not None else ravel(x)
     axis = 0 if axis is None else axis
     dim, count = normal_axis(axis, value.ndim), as_index(repeats)

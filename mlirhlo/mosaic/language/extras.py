@@ -20,7 +20,16 @@ from mlirhlo.mosaic.language.elements import (
 )
 from mlirhlo.mosaic.language.faults import bad_shape, bad_type
 from mlirhlo.mosaic.language.indexing import scalar
-from mlirhlo.mosaic.language.trace import emit, emit_one, flag, int_attr, ints, text, vector_type
+from mlirhlo.mosaic.language.trace import (
+    emit,
+    emit_one,
+    flag,
+    int_attr,
+    ints,
+    is_tracing,
+    text,
+    vector_type,
+)
 from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value
 
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
@@ -163,7 +172,10 @@ def matmul_pop(acc_addr: int, shape: Sequence[int], dtype: DTypeLike, mxu_index:
 
 @contextmanager
 def named_scope(name: str) -> Generator[None]:
-    """Marks what stands within, in profiles and timelines."""
+    """Marks what stands within, in profiles and timelines; around a kernel it does nothing."""
+    if not is_tracing():
+        yield
+        return
     emit("tpu.trace_start", [], (), {"message": StringAttr(name), "level": int_attr(10)})
     yield
     emit("tpu.trace_stop")

@@ -14,7 +14,9 @@ from mlirhlo.diagnostics import HloError, Place, error
 _OWN = tuple(
     str(Path(__file__).parents[1] / name)
     for name in (
+        "ad_checkpoint.py",
         "debug.py",
+        "dtypes.py",
         "language",
         "lax.py",
         "nn.py",
@@ -23,6 +25,7 @@ _OWN = tuple(
         "scipy",
         "tpu.py",
         "tree.py",
+        "util.py",
     )
 )
 

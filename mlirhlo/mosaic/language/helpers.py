@@ -15,7 +15,9 @@ import numpy as np
 
 from mlirhlo.mosaic.language.call import KernelCall
 from mlirhlo.mosaic.language.elements import F32, DTypeLike, as_dtype
+from mlirhlo.mosaic.language.evaluate import narrow
 from mlirhlo.mosaic.language.faults import bad_spec
+from mlirhlo.mosaic.language.parallel import Device, Mesh
 from mlirhlo.mosaic.language.shapes import full
 from mlirhlo.mosaic.language.trace import is_tracing
 from mlirhlo.mosaic.language.tree import flatten
@@ -98,6 +100,38 @@ def custom_vjp(fun: Any = None, nondiff_argnums: Sequence[int] = (), **_: Any) -
 custom_jvp = custom_vjp
 
 
+@contextmanager
+def default_matmul_precision(precision: Any) -> Generator[None]:
+    """Nothing: products of arrays around a kernel are exact to f32, and those in one say their precision."""
+    del precision
+    yield
+
+
+def devices(backend: str | None = None) -> list[Device]:
+    """The one that simulates."""
+    del backend
+    return [Device(0)]
+
+
+def device_count(backend: str | None = None) -> int:
+    """How many `devices` there are."""
+    return len(devices(backend))
+
+
+def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[str], **_: Any) -> Mesh:
+    """A mesh of as many simulated devices as its shape has."""
+    return Mesh(np.arange(prod(axis_shapes)).reshape(axis_shapes), axis_names)
+
+
+def device_put(x: Any, *_: Any, **__: Any) -> Any:
+    """x, its leaves as arrays: there is one memory."""
+    leaves, rebuild = flatten(x)
+    return rebuild([narrow(np.asarray(leaf)) for leaf in leaves])
+
+
+device_get = device_put
+
+
 def block_until_ready(x: Any) -> Any:
     """x: calls are done when they return."""
     return x
@@ -107,11 +141,17 @@ __all__ = [
     "block_until_ready",
     "custom_jvp",
     "custom_vjp",
+    "default_matmul_precision",
+    "device_count",
+    "device_get",
+    "device_put",
+    "devices",
     "empty",
     "empty_like",
     "enable_debug_checks",
     "enable_poison_buffers",
     "jit",
     "lower_as_mlir",
+    "make_mesh",
     "strides_from_shape",
 ]

@@ -13,6 +13,24 @@ from mlirhlo.mosaic.language.faults import bad_spec
 _DEFAULT: ContextVar[Options | None] = ContextVar("interpret", default=None)
 
 
+_PLATFORM: ContextVar[str] = ContextVar("platform", default="interpreter")
+
+
+def platform_of(platform: str | None) -> str:
+    """Where a call runs: what it says itself, else what `default_platform` says."""
+    return _PLATFORM.get() if platform is None else platform
+
+
+@contextmanager
+def default_platform(platform: str) -> Generator[None]:
+    """Within, calls without `platform` run there: `interpreter` or `cpu`."""
+    token = _PLATFORM.set(platform)
+    try:
+        yield
+    finally:
+        _PLATFORM.reset(token)
+
+
 def params_of(interpret: Any) -> Options | None:
     """What `interpret=` of a call says: parameters, or True, False and None for those that hold otherwise.
 
@@ -48,8 +66,10 @@ def reset_tpu_interpret_mode_state() -> None:
 
 
 __all__ = [
+    "default_platform",
     "force_tpu_interpret_mode",
     "params_of",
+    "platform_of",
     "reset_tpu_interpret_mode_state",
     "set_tpu_interpret_mode",
 ]

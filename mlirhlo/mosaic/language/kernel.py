@@ -212,6 +212,7 @@ class Kernel:
         held = np.asarray(array)
         if number >= self.dynamic_bounds:
             wanted = self.inputs[number - self.dynamic_bounds]
+            held = held.reshape(wanted.shape) if held.ndim == 0 and wanted.shape == (1,) else held
             if held.shape != wanted.shape or held.dtype != wanted.dtype:
                 raise error(
                     "HLO0726",

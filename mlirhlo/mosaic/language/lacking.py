@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from mlirhlo.mosaic.language.trace import is_tracing
+
 _ROWS = """
 sort argsort: no TensorCore sorts; compare with pltpu.roll of the values in a bitonic network, or count ranks
 approx_max_k approx_min_k: use lax.top_k, which is exact
@@ -30,10 +32,17 @@ _INSTEAD = {
 }
 
 
-def lacking(module: str, known: Sequence[str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a module: an `AttributeError` that says what to write instead."""
+def lacking(
+    module: str, known: Sequence[str], outside: Callable[[str], Any] = lambda _: None
+) -> Callable[[str], Any]:
+    """The `__getattr__` of a module: around kernels what `outside` has, else an `AttributeError` that says what to
+    write instead.
+    """
 
     def find(name: str) -> Any:
+        found = None if is_tracing() or name.startswith("_") else outside(name)
+        if found is not None:
+            return found
         message = f"module {module!r} has no attribute {name!r}"
         near = get_close_matches(name, known, 1)
         if name in _INSTEAD:

@@ -80,7 +80,7 @@ def kernel(
     debug: bool = False,
     name: str | None = None,
     metadata: Mapping[str, Any] | None = None,
-    platform: str = "interpreter",
+    platform: str | None = None,
 ) -> Any:
     """A call whose body runs on every core of the mesh: `lax.axis_index(axis)` says on which.
 

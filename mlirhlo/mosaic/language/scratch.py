@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mlirhlo.mosaic.language.elements import BOOL, I32, DType, DTypeLike, as_dtype, element_type
 from mlirhlo.mosaic.language.faults import bad_spec
@@ -17,14 +15,54 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
 
-@dataclass(frozen=True, slots=True)
-class Scratch:
-    """Memory that is there while a kernel, or a `run_scoped`, runs."""
+class semaphore_dtype:  # noqa: N801  (jax's name)
+    """What semaphores are in the place of an element type."""
+
+    name = ""
+    """The MLIR type, without its `!`."""
+
+
+class semaphore(semaphore_dtype):  # noqa: N801  (jax's name)
+    """Of regular semaphores."""
+
+    name = "tpu.semaphore"
+
+
+class dma_semaphore(semaphore_dtype):  # noqa: N801  (jax's name)
+    """Of semaphores that copies signal."""
+
+    name = "tpu.dma_semaphore"
+
+
+def semaphore_name(dtype: Any) -> str:
+    """The MLIR type of what is no element type but that of a semaphore; empty for others."""
+    is_one = isinstance(dtype, type) and issubclass(dtype, semaphore_dtype)
+    return str(dtype.name) if is_one else ""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class MemoryRef:
+    """Memory of a shape and element type, or semaphores, in a memory space: it is there while a kernel, or a
+    `run_scoped`, runs.
+    """
 
     shape: tuple[int, ...]
     dtype: DType
     space: str
     semaphore: str = ""
+
+    def __init__(self, inner_aval: Any, memory_space: MemorySpace) -> None:
+        name = semaphore_name(inner_aval.dtype)
+        dtype = I32 if name else as_dtype(inner_aval.dtype)
+        object.__setattr__(self, "shape", tuple(inner_aval.shape))
+        object.__setattr__(self, "dtype", dtype)
+        object.__setattr__(self, "space", MemorySpace.SEMAPHORE.value if name else memory_space.value)
+        object.__setattr__(self, "semaphore", name)
+
+    @property
+    def memory_space(self) -> MemorySpace:
+        """Where it is."""
+        return MemorySpace(self.space)
 
     @property
     def element(self) -> Attribute:
@@ -32,6 +70,11 @@ class Scratch:
         if self.semaphore:
             return attribute(f"!{self.semaphore}")
         return element_type(I32 if self.dtype == BOOL else self.dtype)
+
+
+class _Type(NamedTuple):
+    shape: tuple[int, ...]
+    dtype: Any
 
 
 class MemorySpace(Enum):
@@ -46,30 +89,41 @@ class MemorySpace(Enum):
     VMEM_SHARED = "vmem_shared"
     SEMAPHORE = "semaphore_mem"
 
-    def __call__(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
+    def __call__(self, shape: Sequence[int], dtype: DTypeLike) -> MemoryRef:
         """Scratch memory of that shape and element type."""
-        return Scratch(tuple(shape), as_dtype(dtype), self.value)
+        return MemoryRef(_Type(tuple(shape), dtype), self)
+
+    def from_type(self, ty: Any) -> MemoryRef:
+        """Scratch memory for what has a shape and element type."""
+        return MemoryRef(ty, self)
+
+    like = from_type
 
 
 class SemaphoreType(Enum):
     """Semaphores as scratch: `SemaphoreType.DMA`, or `SemaphoreType.DMA((2,))` for several."""
 
-    REGULAR = "tpu.semaphore"
-    DMA = "tpu.dma_semaphore"
+    REGULAR = "regular"
+    DMA = "dma"
     BARRIER = "barrier"
 
-    def __call__(self, shape: Sequence[int]) -> Scratch:
+    @property
+    def dtype(self) -> type[semaphore_dtype]:
+        """What stands for it in the place of an element type."""
+        return dma_semaphore if self is SemaphoreType.DMA else semaphore
+
+    def __call__(self, shape: Sequence[int]) -> MemoryRef:
         """An array of semaphores."""
         if self is SemaphoreType.BARRIER:
             raise bad_spec(
                 "barrier semaphores are not scratch", "get_barrier_semaphore() gives the kernel's"
             )
-        return Scratch(tuple(shape), np.dtype(np.int32), "semaphore_mem", self.value)
+        return MemoryRef(_Type(tuple(shape), self.dtype), MemorySpace.SEMAPHORE)
 
 
-def scratch_of(shape: Any) -> Scratch:
+def scratch_of(shape: Any) -> MemoryRef:
     """What a scratch shape says. Raises `HloError` HLO0726 for what is none."""
-    if isinstance(shape, Scratch):
+    if isinstance(shape, MemoryRef):
         return shape
     if isinstance(shape, SemaphoreType):
         return shape(())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from math import prod
 from typing import Any, TypeAlias
 
 from mlirhlo.mosaic.language.elements import DType, DTypeLike, as_dtype
@@ -18,9 +19,28 @@ class ShapeDtypeStruct:
     shape: tuple[int, ...]
     dtype: DType
 
-    def __init__(self, shape: Sequence[int], dtype: DTypeLike) -> None:
+    def __init__(self, shape: Sequence[int], dtype: DTypeLike, **_: Any) -> None:
         object.__setattr__(self, "shape", tuple(int(size) for size in shape))
         object.__setattr__(self, "dtype", as_dtype(dtype))
+
+    @classmethod
+    def like(cls, x: Any) -> ShapeDtypeStruct:
+        """The type of an array, of a value, or of another type."""
+        return cls(x.shape, x.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    def update(self, **changed: Any) -> ShapeDtypeStruct:
+        """The type with another shape or element type."""
+        return ShapeDtypeStruct(changed.get("shape", self.shape), changed.get("dtype", self.dtype))
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,11 @@ def empty_ref(type_: Any, **_: Any) -> State:
     return State(np.zeros(type_.shape, type_.dtype))
 
 
+def empty_ref_like(x: Any, **_: Any) -> State:
+    """`empty_ref` for the shape and type of an array, of a type of one, or of a `MemoryRef`."""
+    return empty_ref(x)
+
+
 def freeze(ref: Any) -> Any:
     """The array, at the end: the reference is not used any more.
 
@@ -202,4 +207,4 @@ def on_references(function: Callable[..., Any], *, out_shape: Any, **stated: Any
     return call
 
 
-__all__ = ["State", "empty_ref", "freeze", "new_ref", "on_references", "run_state", "running"]
+__all__ = ["State", "empty_ref", "empty_ref_like", "freeze", "new_ref", "on_references", "run_state", "running"]

@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from mlirhlo.mosaic.language.faults import bad_carry
@@ -24,6 +25,51 @@ class Node:
     def with_parts(self, parts: list[Any]) -> Any:
         """The same with others in their places."""
         raise NotImplementedError
+
+
+_REGISTERED: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {}
+"""Classes of trees of the user's: what takes one apart, into values and what is constant, and what joins them."""
+
+
+def register_pytree_node(
+    nodetype: type, flatten_func: Callable[..., Any], unflatten_func: Callable[..., Any]
+) -> None:
+    """Makes a class one of trees: `flatten_func` gives values and a constant, `unflatten_func` takes the constant
+    and values.
+    """
+    _REGISTERED[nodetype] = flatten_func, unflatten_func
+
+
+def register_pytree_node_class(cls: Any) -> Any:
+    """Decorator: the class has `tree_flatten` and `tree_unflatten`."""
+    register_pytree_node(cls, cls.tree_flatten, cls.tree_unflatten)
+    return cls
+
+
+def register_dataclass(
+    nodetype: Any,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] = (),
+    **_: Any,
+) -> Any:
+    """Makes a dataclass one of trees: `data_fields`, all but `meta_fields`, are values, others constant."""
+    names = [field.name for field in fields(nodetype) if field.init]
+    static = [n for n in names if n in meta_fields or _is_static(nodetype, n)]
+    data = [n for n in names if n not in static] if data_fields is None else list(data_fields)
+
+    def take(tree: Any) -> tuple[list[Any], list[Any]]:
+        return [getattr(tree, name) for name in data], [getattr(tree, name) for name in static]
+
+    def join(constant: Sequence[Any], values: Sequence[Any]) -> Any:
+        named = zip((*data, *static), (*values, *constant), strict=True)
+        return nodetype(**dict(named))
+
+    register_pytree_node(nodetype, take, join)
+    return nodetype
+
+
+def _is_static(cls: Any, name: str) -> bool:
+    return any(field.name == name and field.metadata.get("static") for field in fields(cls))
 
 
 def flatten(tree: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
@@ -54,6 +100,11 @@ def _walk(tree: Any, leaves: list[Any]) -> Callable[[Any], Any]:
     if isinstance(tree, Node):
         inner = _walk(tree.parts(), leaves)
         return lambda values: tree.with_parts(inner(values))
+    if type(tree) in _REGISTERED:
+        take, join = _REGISTERED[type(tree)]
+        values_of, constant = take(tree)
+        whole = _walk(list(values_of), leaves)
+        return lambda values: join(constant, tuple(whole(values)))
     leaves.append(tree)
     return next
 
@@ -67,6 +118,9 @@ def structure(tree: Any) -> Any:
         return (type(items).__name__, [structure(item) for item in items])
     if isinstance(tree, Node):
         return (type(tree).__name__, structure(tree.parts()))
+    if type(tree) in _REGISTERED:
+        values, constant = _REGISTERED[type(tree)][0](tree)
+        return (type(tree).__name__, structure(list(values)), repr(constant))
     return None if tree is None else "leaf"
 
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -418,6 +419,14 @@ class Value:
         return _reduction("all_")(self, axis, keepdims=keepdims, where=where)
 
 
+class Array(ABC):
+    """What `jax.Array` is for annotations and `isinstance`: values of a kernel, and arrays around one."""
+
+
+for _class in (Value, np.ndarray, np.generic):
+    Array.register(_class)
+
+
 def _binary(name: str, lhs: ArrayLike, rhs: ArrayLike) -> Value:
     from mlirhlo.mosaic.language.arithmetic import binary
 
@@ -517,6 +526,7 @@ def is_float(value: Value) -> bool:
 
 __all__ = [
     "ON_NUMPY",
+    "Array",
     "ArrayLike",
     "Value",
     "as_value",

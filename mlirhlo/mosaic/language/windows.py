@@ -91,13 +91,17 @@ def operand_of(name: str, array: ShapeDtypeStruct, spec: Any, grid: Sequence[Any
         spec = BlockSpec(memory_space=spec)
     if not isinstance(spec, BlockSpec):
         raise bad_spec(f"the spec of {name} is {spec!r}", "write pl.BlockSpec(block, index_map)")
-    space = (spec.memory_space or MemorySpace.VMEM).value
+    space = (spec.memory_space or (MemorySpace.VMEM if array.shape else MemorySpace.SMEM)).value
     shape = array.shape
     if not shape:
-        raise bad_spec(
-            f"{name} is a scalar; kernels have arrays of one dimension at least",
-            "pass it with reshape(1), in SMEM",
-        )
+        if space != "smem":
+            raise bad_spec(
+                f"{name} is a scalar in {space}, where arrays have one dimension at least",
+                "give it pl.BlockSpec(memory_space=pltpu.SMEM), or pass it with reshape(1)",
+            )
+        # One element, in a dimension that the kernel does not see.
+        array = ShapeDtypeStruct((1,), array.dtype)
+        return Operand(name, array, BlockSpec(memory_space=MemorySpace.SMEM), space, (1,), (True,))
     block = spec.block_shape
     if space in _WHOLE:
         if block is not None:

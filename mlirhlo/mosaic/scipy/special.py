@@ -6,6 +6,7 @@ from mlirhlo.mosaic.language.arithmetic import erf, log1p
 from mlirhlo.mosaic.language.arithmetic import logistic as expit
 from mlirhlo.mosaic.language.derived import erfc
 from mlirhlo.mosaic.language.elementary import entr, kl_div, logit, rel_entr, xlog1py, xlogy
+from mlirhlo.mosaic.language.hosted import hosted
 from mlirhlo.mosaic.language.lacking import lacking
 from mlirhlo.mosaic.language.random import erf_inv as erfinv
 from mlirhlo.mosaic.nn import log_softmax, logsumexp, softmax
@@ -26,5 +27,8 @@ __all__ = [
     "xlog1py",
     "xlogy",
 ]
+
+# Around kernels, the same names are functions on arrays.
+globals().update(hosted(__all__, globals()))
 
 __getattr__ = lacking(__name__, __all__)

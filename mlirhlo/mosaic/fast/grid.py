@@ -21,23 +21,21 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from mlirhlo.mosaic.attributes import attribute_of, dictionaries_of, integers, lists_of, plain
+from mlirhlo.mosaic.attributes import (
+    attribute_of,
+    dictionaries_of,
+    integers,
+    lists_of,
+    plain,
+)
 from mlirhlo.mosaic.fast.control import Program
 from mlirhlo.mosaic.fast.edges import Edges, edges_of, needed
 from mlirhlo.mosaic.fast.memories import View
 from mlirhlo.mosaic.fast.writer import Val, Writer
+from mlirhlo.mosaic.interpreter.ahead import changed, is_ahead, stores
 
 if TYPE_CHECKING:
     from mlirhlo.mosaic.interpreter import Kernel
-
-_STORES = {
-    "tpu.vector_store": 1,
-    "tpu.strided_store": 1,
-    "vector.store": 1,
-    "memref.store": 1,
-}
-"""Operations that store, and the number of the operand that is the reference."""
-
 
 @dataclass(slots=True)
 class Window:
@@ -57,6 +55,10 @@ class Window:
     """Whether the body changes blocks."""
     is_fresh: bool = False
     """Whether it is a result with an array of its own."""
+    reads_changes: bool = False
+    """Whether its place depends on scalars that the body stores to."""
+    is_ahead: bool = False
+    """Whether its place is chosen before the body of the step before runs, as double buffering does."""
 
     def comes_back(self, outside: Collection[int]) -> bool:
         """Whether a block may be visited again when the loops of some dimensions of the grid, outside of
@@ -108,13 +110,16 @@ class Grid:
         self.indices: dict[int, Val] = {}
         self.edges = Edges((), ())
         """Of the innermost loop."""
+        self.chosen: list[tuple[Window, View]] = []
+        """Windows whose place is chosen a step ahead, and the numbers of their next block."""
 
     def _loops(self, op: Operation) -> list[_Loop]:
         said = attribute_of(op, "dimension_semantics")
         words = str(said).split(",") if said is not None else []
         dims = [dim for dim, bound in enumerate(self.bounds) if bound != 1]
-        if self.p.random is not None or self.p.counts_semaphores:
-            words = []  # Bits are drawn, and semaphores counted, by one round after another.
+        in_turn = self.p.random is not None or self.p.counts_semaphores
+        if in_turn or any(window.reads_changes for window in self.windows):
+            words = []  # Bits are drawn, semaphores counted, scalars changed by one round after another.
         lead: list[int] = []
         for dim in dims:
             if dim >= len(words) or "parallel" not in words[dim] or self.bounds[dim] < 0:
@@ -136,6 +141,7 @@ class Grid:
             return
         if not self.loops or not self.loops[0].is_parallel:
             self._own_scratch()
+        self._choose_first()
         self._level(0, [])
 
     def _own_scratch(self) -> None:
@@ -167,6 +173,7 @@ class Grid:
                 if window.is_result:
                     stored.append((part, own))
         if is_last:
+            self._choose_next()
             self._tell_indices()
             p.block(self.block, self.edges.all)
         else:
@@ -186,7 +193,7 @@ class Grid:
             self._level(depth + 1, placed)
 
         is_innermost = depth == len(self.loops) - 1 and sizes[0] >= 0
-        if is_innermost and not loop.is_parallel:
+        if is_innermost and not loop.is_parallel and not self.chosen:
             self.edges = self._edges(loop.dimensions[0], placed)
             self._at_edge(loop.dimensions[0], 0, self.edges.first)
         # A bound that is an operand has a loop of its own.
@@ -219,17 +226,61 @@ class Grid:
             self.p.values[argument] = self.indices[dim]
 
     def _is_known(self, window: Window) -> bool:
+        if window.reads_changes:
+            return len(self.indices) == len(self.bounds)
         return window.dimensions(len(self.bounds)) <= set(self.indices)
+
+    def _numbers(self, window: Window, indices: Mapping[int, Val]) -> list[Val]:
+        """What an index map gives for a step."""
+        p, block = self.p, window.index_map
+        for dim, argument in enumerate(block.args[: len(self.bounds)]):
+            if dim in indices:
+                p.values[argument] = indices[dim]
+        for argument, ref in zip(block.args[len(self.bounds) :], self.prefetched, strict=True):
+            p.views[argument] = p.views[ref]
+        return p.block(block)
+
+    def _choose_first(self) -> None:
+        """Chooses the blocks of the first step."""
+        zero = self.p.w.constant(0, "i32")
+        first = {dim: zero for dim in range(len(self.bounds))}
+        for window in self.windows:
+            if window.is_ahead:
+                numbers = self.p.memory(self.p.w.constant(0, "i32", (len(window.bounds),)))
+                self.chosen.append((window, numbers))
+                self._choose(window, numbers, first)
+
+    def _choose(self, window: Window, numbers: View, indices: Mapping[int, Val]) -> None:
+        p = self.p
+        for at, number in enumerate(self._numbers(window, indices)):
+            element = View(numbers.memory, (p.w.constant(at, "i32"),), (1,), (True,))
+            p.write(element, p.w.reshape(number, (1,)))
+
+    def _choose_next(self) -> None:
+        """Chooses the blocks of the step after this one, which the last one takes for the first."""
+        if not self.chosen:
+            return
+        w, following, zero = self.p.w, dict(self.indices), self.p.w.constant(0, "i32")
+        step = w.constant(1, "i32")
+        for dim in reversed(range(len(self.bounds))):
+            after = w.like("add", self.indices[dim], step)
+            is_over = w.compare("GE", after, self.p.whole(self.p.bounds[dim]))
+            following[dim] = w.select(is_over, zero, after)
+            step = w.select(is_over, w.constant(1, "i32"), zero)
+        for window, numbers in self.chosen:
+            self._choose(window, numbers, following)
 
     def _place(self, window: Window) -> list[Val]:
         """Where a window's block begins."""
-        p, block = self.p, window.index_map
-        for dim, argument in enumerate(block.args[: len(self.bounds)]):
-            if dim in self.indices:
-                p.values[argument] = self.indices[dim]
-        for argument, ref in zip(block.args[len(self.bounds) :], self.prefetched, strict=True):
-            p.views[argument] = p.views[ref]
-        found = p.block(block)
+        p = self.p
+        ahead = next((numbers for one, numbers in self.chosen if one is window), None)
+        if ahead is None:
+            found = self._numbers(window, self.indices)
+        else:
+            found = [
+                p.w.reshape(p.read(View(ahead.memory, (p.w.constant(at, "i32"),), (1,), (True,))), ())
+                for at in range(len(window.bounds))
+            ]
         if window.counts_elements:
             return found
         starts: list[Val] = []
@@ -259,7 +310,7 @@ def windows_of(
     block = kernel.op.regions[0].blocks[0]
     parameters = block.args[len(kernel.bounds) :]
     entries = dictionaries_of(kernel.op, "window_params") or ()
-    stored = _stored(block)
+    stored = stores(block)
     found: list[Window | None] = []
     for number, (value, parameter) in enumerate(zip(arrays, parameters, strict=False)):
         at = number - kernel.prefetches
@@ -269,6 +320,7 @@ def windows_of(
             continue
         index_map = functions[plain(entry["transform_indices"])].regions[0].blocks[0]
         is_stored = number >= operands or parameter in stored
+        is_changed = changed(index_map, parameters, stored, len(kernel.bounds)) is not None
         bounds = integers(entry["window_bounds"])
         is_fresh = number >= operands and number - operands not in aliased
         if is_fresh and _fills(kernel.bounds, index_map, entry, value.shape):
@@ -287,6 +339,8 @@ def windows_of(
                 number >= operands,
                 is_stored,
                 is_fresh,
+                is_changed,
+                is_changed and is_ahead(entry),
             )
         )
     return found
@@ -346,25 +400,6 @@ def _padded(
             f"low = {list(low)}, high = {list(high)}, interior = {[0] * len(shape)}",
         )
     return p.memory(value, is_constant=is_constant), low
-
-
-def _stored(block: Block) -> set[SSAValue]:
-    """Arguments of a block that something in it stores to."""
-    found: set[SSAValue] = set()
-    for op in block.walk():
-        if op.name == "tpu.enqueue_dma":
-            sizes = integers(op.properties["operandSegmentSizes"])
-            targets = [op.operands[1 + sizes[1]]]
-        elif op.name in _STORES:
-            targets = [op.operands[_STORES[op.name]]]
-        else:
-            continue
-        for target in targets:
-            value = target
-            while isinstance(value.owner, Operation) and value.owner.operands:
-                value = value.owner.operands[0]
-            found.add(value)
-    return found
 
 
 def _indices(w: Writer, step: Val, sizes: Sequence[int]) -> list[Val]:

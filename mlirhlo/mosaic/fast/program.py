@@ -77,6 +77,7 @@ def program_of(
     Raises `HloError` HLO0738 for operations that only the simulator has.
     """
     kernel = Kernel(module)
+    kernel.tell_ahead()
     given = sum(bound < 0 for bound in kernel.bounds)
     writer = Writer(
         rounds_matmul_operands=rounds_matmul_operands, multiplies_pairs=multiplies_pairs

@@ -5,12 +5,22 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mlirhlo.diagnostics import Diagnostic, HloError
-from mlirhlo.mosaic.interpreter.clocks import Flight, Memory, Touch, overlap, race, root
+from mlirhlo.mosaic.interpreter.clocks import (
+    Flight,
+    Memory,
+    Touch,
+    overlap,
+    place_of_view,
+    race,
+    root,
+)
+from mlirhlo.mosaic.interpreter.poison import LOADS, Poison
 from mlirhlo.mosaic.interpreter.problems import place_of
 
 if TYPE_CHECKING:
@@ -31,6 +41,8 @@ class Checks:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._dead: dict[Operation, bool] = {}
+        self.last_write: Any = None
+        """Where the last write was."""
 
     # Accesses.
 
@@ -45,8 +57,17 @@ class Checks:
         written = ref.written
         if memory.written is None or written is None or ref.parent is not None:
             return
-        if not written[index].all() and not self._is_dead(op):
-            self._unwritten(op, memory, written[index])
+        part = written[index]
+        if part.all() or self._is_dead(op):
+            return
+        problem = self._unwritten(op, memory, part)
+        if op.name not in LOADS or len(op.results) != 1:
+            raise problem
+        shape = getattr(op.results[0].type, "get_shape", tuple)()
+        if part.size != prod(shape):
+            raise problem
+        source = memory, place_of_view(_view(ref, index))
+        self._core.poison[op.results[0]] = Poison(~part.reshape(shape), problem, source)
 
     def write(self, op: Operation, ref: MemRef, index: Any) -> None:
         """Raises `HloError` HLO0730 for a write that a copy races with."""
@@ -55,6 +76,8 @@ class Checks:
             return
         self._race(op, ref, index, is_write=True)
         mark(ref, index)
+        if self._core.poison:
+            self.last_write = place_of_view(_view(ref, index))
 
     def _race(self, op: Operation, ref: MemRef, index: Any, *, is_write: bool) -> None:
         memory = ref.memory
@@ -149,11 +172,11 @@ class Checks:
 
     # Memory nobody wrote.
 
-    def _unwritten(self, op: Operation, memory: Memory, part: Array) -> None:
+    def _unwritten(self, op: Operation, memory: Memory, part: Array) -> HloError:
         places = np.argwhere(~part)
         allocated = memory.place
         notes = [] if allocated is None else [("it is allocated here", place_of(allocated))]
-        raise HloError(
+        return HloError(
             Diagnostic(
                 "HLO0731",
                 f"{len(places)} of {part.size} elements read from {memory.name} were never written"
@@ -163,7 +186,7 @@ class Checks:
                 help="write it in each of them, or call the dimension arbitrary"
                 if memory.since
                 else "write it first (an accumulator: in the first step of the grid), or wait for "
-                "the copy that fills it",
+                "the copy that fills it; InterpretParams(uninitialized_memory='zero') lets it be read",
             )
         )
 
@@ -215,11 +238,8 @@ def copied(target: MemRef, written: Array) -> None:
     memory = target.memory
     if memory is None or target.written is None or target.parent is not None:
         return
-    if memory.written is None:
-        whole = target.written if target.written.base is None else target.written.base
-        if whole.dtype != np.bool_ or not whole.all():
-            return  # nobody keeps count of this memory
-        memory.written, memory.missing = whole, 0
+    if not memory.keeps_count(target.written):
+        return
     lost = np.count_nonzero(target.written & ~written)
     target.written[...] &= written
     memory.missing += int(lost)

@@ -124,6 +124,17 @@ class Memory:
         self.written = np.zeros(self.base.shape, np.bool_)
         self.missing = self.base.size
 
+    def keeps_count(self, written: Array) -> bool:
+        """Whether writes are counted; they are again from here on where all of `written`, of which references have
+        views, is.
+        """
+        if self.written is None:
+            whole = written if written.base is None else written.base
+            if whole.dtype != np.bool_ or not whole.all():
+                return False
+            self.written, self.missing = whole, 0
+        return True
+
     def forget_writes(self, written: Array) -> None:
         """Nothing of it is written any more; `written` is what references have for it."""
         written[...] = False

@@ -20,6 +20,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.mosaic.attributes import name_of, string_of
+from mlirhlo.mosaic.interpreter.poison import follow, yielded
 from mlirhlo.mosaic.interpreter.problems import place_of, unfit, unknown
 from mlirhlo.mosaic.interpreter.registry import MEANINGS, RegionRun, Run
 
@@ -84,6 +85,8 @@ class _Code:
     steps: list[Step] = field(default_factory=list[Step])
     results: tuple[int, ...] = ()
     """Slots that the terminator yields."""
+    end: Operation | None = None
+    """The terminator."""
     choose: Callable[[Frame], _Jump] | None = None
     """Where a branch goes; None when the terminator yields."""
 
@@ -124,6 +127,8 @@ class Function:
             for slot, value in zip(entry.arguments, arguments, strict=False):
                 env[slot] = value
             _perform(entry.steps, frame)
+            if frame.core.poison and entry.end is not None:
+                yielded(frame, entry.end)
             return tuple([env[slot] for slot in entry.results])
 
         return run
@@ -134,14 +139,14 @@ class Function:
             name = name_of(op)
             operands = tuple(self._slot(value) for value in op.operands)
             if name in _YIELDS:
-                code.results = operands
+                code.results, code.end = operands, op
             elif name == "cf.br":
-                jump = _Jump(op.successors[0], operands)
+                jump, code.end = _Jump(op.successors[0], operands), op
                 code.choose = lambda _frame, jump=jump: jump
             elif name in ("cf.cond_br", "cf.switch"):
                 from mlirhlo.mosaic.interpreter.branches import chooser
 
-                ways = chooser(op)
+                ways, code.end = chooser(op), op
                 jumps = [
                     _Jump(block, tuple(operands[i] for i in taken)) for block, taken in ways.ways
                 ]
@@ -174,10 +179,12 @@ class Function:
 
 
 def _perform(steps: Sequence[Step], frame: Frame) -> None:
-    env = frame.env
+    env, poison = frame.env, frame.core.poison
     for run, operands, results, op in steps:
         try:
             value = run(frame, *[env[slot] for slot in operands])
+            if poison:
+                follow(frame, op, [env[slot] for slot in operands], value)
         except HloError as problem:
             raise problem.at(place_of(op)) from None
         except (*_MALFORMED, OverflowError, ZeroDivisionError) as problem:
@@ -203,6 +210,8 @@ def _graph(entry: _Code, codes: dict[Block, _Code]) -> RegionRun:
             for slot, value in zip(code.arguments, arguments, strict=True):
                 env[slot] = value
             _perform(code.steps, frame)
+            if frame.core.poison and code.end is not None:
+                yielded(frame, code.end)
             if code.choose is None:
                 return tuple([env[slot] for slot in code.results])
             jump = code.choose(frame)

@@ -15,9 +15,10 @@ from mlirhlo.mosaic.interpreter.clocks import Memory
 from mlirhlo.mosaic.interpreter.memory import COUNTER, MemRef, allocate
 
 if TYPE_CHECKING:
-    from xdsl.ir import Attribute, Operation
+    from xdsl.ir import Attribute, Operation, SSAValue
 
     from mlirhlo.mosaic.interpreter.checks import Checks
+    from mlirhlo.mosaic.interpreter.poison import Poison
     from mlirhlo.mosaic.interpreter.registry import Array
     from mlirhlo.mosaic.interpreter.tpu_mxu import Unit
     from mlirhlo.mosaic.interpreter.world import World
@@ -136,6 +137,8 @@ class Core:
     clock: dict[int, int] = field(default_factory=dict[int, int])
     allocations: int = 0
     """How many there were: names those of one device to the others."""
+    poison: dict[SSAValue, Poison] = field(default_factory=dict["SSAValue", "Poison"])
+    """Values with elements that nobody wrote."""
     units: dict[int, Unit] = field(default_factory=dict[int, "Unit"])
     """Matrix units that the kernel feeds by hand, by their numbers."""
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,6 +22,7 @@ from mlirhlo.mosaic.attributes import (
     integers_of,
     string_of,
 )
+from mlirhlo.mosaic.interpreter.ahead import told
 from mlirhlo.mosaic.interpreter.bits import from_bits, to_bits
 from mlirhlo.mosaic.interpreter.budget import check_budget
 from mlirhlo.mosaic.interpreter.checks import Checks
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from mlirhlo.mosaic.timeline.clock import CoreTime
     from mlirhlo.mosaic.timeline.figures import Chip
 
+LOG = logging.getLogger(__name__)
 DYNAMIC_BOUND = -(1 << 63)
 
 
@@ -58,6 +61,7 @@ class Kernel:
         self._functions = Functions(module)
         self._timed: dict[str, Function] = {}
         self._scratch_bytes = internal_scratch_in_bytes
+        self._is_told = False
         self.op = self._entry()
         self.name = string_of(self.op, "sym_name") or ""
         bounds = integers_of(self.op, "iteration_bounds") or ()
@@ -111,6 +115,14 @@ class Kernel:
             help="the body and the call have to come from one lowering",
         )
 
+    def tell_ahead(self) -> None:
+        """Warns once of blocks that are chosen before the body has changed what chooses them (HLO0755)."""
+        if not self._is_told:
+            self._is_told = True
+            count = len(self.bounds)
+            for warning in told(self.op, self._functions.ops, count, self.prefetches):
+                LOG.warning("%s", warning)
+
     def run(
         self,
         inputs: Sequence[Array],
@@ -141,6 +153,7 @@ class Kernel:
     ) -> list[list[Array]]:
         """As `run`, of several devices at once: the operands of each, and the results of each."""
         stated = options or Options()
+        self.tell_ahead()
         if stated.checks:
             check_budget(self.op, stated)
         dynamic = sum(bound == DYNAMIC_BOUND for bound in self.bounds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import product, tee, zip_longest
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -80,12 +80,20 @@ class Launch:
             self._timed_steps(core.time)
             return
         scalars = tuple(self.refs[: self.prefetches])
-        for step in self._grid():
+        # Double buffering chooses blocks a step ahead, which shows where the body changes what they depend on.
+        ahead = [block for block in self.blocks if block.window.is_ahead]
+        grid, following = tee(self._grid())
+        next(following, None)
+        for step, after in zip_longest(grid, following):
             self._turn(core.step, step)
             core.step = step
+            core.poison.clear()
             indices = tuple(np.int32(at) for at in step)
             for block in self.blocks:
                 block.begin(core, (*indices, *scalars))
+            if after is not None:
+                for block in ahead:
+                    block.choose(core, (*map(np.int32, after), *scalars))
             self.body(core, (*indices, *self.refs))
             if core.options.grid_point_recorder is not None:
                 core.options.grid_point_recorder(step, core.number)

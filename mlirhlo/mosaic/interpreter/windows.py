@@ -47,6 +47,8 @@ class Window:
     """The function that gives the block numbers."""
     buffers: int = 2
     """One: a block is fetched when it is needed, not ahead."""
+    is_ahead: bool = False
+    """Whether memory, as it is one step before, chooses the block."""
     reads: tuple[int, ...] | None = None
     """Arguments that alone decide the block; None where memory does too, or where the time counts."""
     _known: dict[tuple[Any, ...], tuple[int, ...]] = field(
@@ -87,8 +89,10 @@ def window_of(entry: Mapping[str, Attribute], functions: Functions) -> Window | 
     transform = functions[name]
     buffers = 1 if "synchronous" in case_of(entry.get("pipeline_mode")) else 2
     bounds, place = integers(entry["window_bounds"]), functions.ops.get(name)
-    reads = None if functions.chip is not None or place is None else _reads(place)
-    return Window(bounds, transform, low, may_return, place, buffers, reads)
+    reads = None if place is None else _reads(place)
+    is_ahead = buffers > 1 and reads is None
+    reads = reads if functions.chip is None else None
+    return Window(bounds, transform, low, may_return, place, buffers, is_ahead, reads)
 
 
 def _reads(function: Operation) -> tuple[int, ...] | None:
@@ -125,6 +129,8 @@ class Block:
     rivals: tuple[Block, ...] = ()
     """Blocks of results that are the same array."""
     _at: tuple[int, ...] | None = field(default=None)
+    _chosen: tuple[int, ...] | None = field(default=None)
+    """Where the block of the next step begins, where that is known already."""
     _left: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])
     _written: dict[tuple[int, ...], Any] = field(default_factory=dict[tuple[int, ...], Any])
     """What was written of blocks that the grid may return to."""
@@ -152,9 +158,14 @@ class Block:
             count *= part.stop - part.start
         return count * width_of(self.array.dtype) // 8
 
+    def choose(self, core: Core, arguments: tuple[Any, ...]) -> tuple[int, ...]:
+        """Where the block of the next step begins, chosen before the body of this one runs."""
+        self._chosen = self.window.starts(core, arguments)
+        return self._chosen
+
     def begin(self, core: Core, arguments: tuple[Any, ...]) -> None:
         """Makes the block the one of a step."""
-        at = self.window.starts(core, arguments)
+        at, self._chosen = self._chosen or self.window.starts(core, arguments), None
         if at == self._at:
             return
         self.flush(core)

@@ -292,17 +292,17 @@ class World:
         self._forget(core)
 
     def _settle(self, core: Core, semaphore: _Semaphore) -> None:
-        """Merges the clocks of copies that are done for sure: those that add more than what is still to be
-        taken of the semaphore. Copies end in any order.
+        """Merges the clocks of copies that are done for sure: those that add, with all that began after their
+        end, more than what is still to be taken of the semaphore. Other copies end in any order.
         """
         if not semaphore.unsure:
             return
         rest = semaphore.value + self._coming.get(address(semaphore.ref), 0)
-        if rest >= semaphore.largest > 0:
+        if rest >= semaphore.largest > 0 and self.count == 1:
             return
         unsure: list[_Signal] = []
         for signal in semaphore.unsure:
-            if signal.whole > rest or not rest:
+            if not rest or signal.whole + self._following(signal, semaphore, rest) > rest:
                 merge(core.clock, signal.clock)
                 if signal.flight is not None:
                     signal.flight.waits.clear()
@@ -310,6 +310,23 @@ class World:
                 unsure.append(signal)
         semaphore.unsure = unsure
         semaphore.largest = max((signal.whole for signal in unsure), default=0)
+
+    def _following(self, signal: _Signal, semaphore: _Semaphore, rest: int) -> int:
+        """What is added to a semaphore by those who had seen the end of a copy when they began."""
+        if signal.flight is None or signal.whole > rest or self.count == 1:
+            return 0
+        number, at = signal.flight.number, address(semaphore.ref)
+        added = sum(
+            other.whole
+            for other in {id(one): one for one in (*semaphore.unsure, *semaphore.signals)}.values()
+            if other is not signal and number in other.clock
+        )
+        for flight in self._pending:
+            if number in flight.clock:
+                for ref, moved in ((flight.sent, flight.source), (flight.arrived, flight.target)):
+                    if ref is not None and address(ref) == at:
+                        added += amount_of(ref, moved)
+        return added
 
     def _count(self, flight: Flight, sign: int) -> None:
         """Counts what a copy under way will add to semaphores, and what it added."""

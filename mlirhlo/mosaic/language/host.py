@@ -155,10 +155,23 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     )
 
 
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, **_: Any) -> Any:
+    """0, 1, 2, … along a dimension."""
+    own = [-1 if dim == dimension % len(shape) else 1 for dim in range(len(shape))]
+    line = np.arange(shape[dimension], dtype=dtype).reshape(own)
+    return np.array(np.broadcast_to(line, tuple(shape)))
+
+
+def iota(dtype: Any, size: int) -> Any:
+    """0 … size - 1."""
+    return np.arange(size, dtype=dtype)
+
+
 ON_ARRAYS: Mapping[str, Callable[..., Any]] = {
     "all_gather": all_gather,
     "axis_index": axis_index,
     "axis_size": axis_size,
+    "broadcasted_iota": broadcasted_iota,
     "cond": cond,
     "dynamic_index_in_dim": dynamic_index_in_dim,
     "dynamic_slice": dynamic_slice,
@@ -166,6 +179,7 @@ ON_ARRAYS: Mapping[str, Callable[..., Any]] = {
     "dynamic_update_slice": dynamic_update_slice,
     "dynamic_update_slice_in_dim": dynamic_update_slice_in_dim,
     "fori_loop": fori_loop,
+    "iota": iota,
     "map": map_,
     "optimization_barrier": lambda x: x,
     "pmax": pmax,

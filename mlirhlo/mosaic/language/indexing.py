@@ -28,11 +28,14 @@ class Slice:
     stride: int = 1
 
 
-def ds(start: ArrayLike, size: Any = None, stride: int = 1) -> Slice:
-    """A slice for an index: `ref[pl.ds(i * 8, 8), :]`. `ds(n)` starts at 0.
+def ds(start: ArrayLike, size: Any = None, stride: int | None = None) -> Any:
+    """A slice for an index: `ref[pl.ds(i * 8, 8), :]`. `ds(n)` starts at 0, `ds(None)` is all of a dimension.
 
     A size that is known when the kernel runs is for parts that are copied: `ref.at[pl.ds(0, n)]`.
     """
+    stride = 1 if stride is None else stride
+    if start is None:
+        return slice(None)
     if size is None:
         start, size = 0, start
     if isinstance(size, Value):

@@ -63,6 +63,8 @@ class Kernel:
     metadata: Mapping[str, Any]
     fallbacks: int = 0
     """Calls with `platform="cpu"` that the simulator ran."""
+    _runner: Any = None
+    """The simulator's form of the module."""
     _executables: dict[bool, Any] = field(default_factory=dict[bool, Any])
     """By whether operands of products are rounded."""
 
@@ -91,7 +93,8 @@ class Kernel:
         stated = options or self.interpret_params()
         if stated.vmem_limit_bytes is None:
             stated = replace(stated, vmem_limit_bytes=self.params.vmem_limit_bytes)
-        runner = Runner(self.module, self.params.internal_scratch_in_bytes or 0)
+        if self._runner is None:
+            self._runner = Runner(self.module, self.params.internal_scratch_in_bytes or 0)
         types = [(one.shape, I32 if one.dtype == BOOL else one.dtype) for one in self.results]
         aliases = {
             result: operand + self.dynamic_bounds for operand, result in self.aliases.items()
@@ -100,7 +103,7 @@ class Kernel:
             [self._passed(array, at) for at, array in enumerate(shards)]
             for shards in self._shards(arrays)
         ]
-        found = runner.run_on(devices, types, aliases=aliases, options=stated)
+        found = self._runner.run_on(devices, types, aliases=aliases, options=stated)
         lead = tuple(self.mesh.values())
         results: list[Any] = []
         for number, one in enumerate(self.results):

@@ -41,6 +41,8 @@ class Pipeline:
     def fetch(self, core: Core, arguments: tuple[Any, ...]) -> None:
         """Starts the copies of the next step's blocks, where there is a second buffer for them."""
         for number, block in self._blocks:
+            if block.window.is_ahead:
+                block.choose(core, arguments)
             if block.is_output or block.window.buffers == 1:
                 continue
             at = block.window.starts(core, arguments)

@@ -177,7 +177,18 @@ _PLACES = {
 """Where each name is; with its own name there, if that is another."""
 
 _MODULES = (
-    *("tpu", "numpy", "lax", "nn", "random", "debug", "scipy", "tree", "tree_util", "ad_checkpoint"),
+    *(
+        "tpu",
+        "numpy",
+        "lax",
+        "nn",
+        "random",
+        "debug",
+        "scipy",
+        "tree",
+        "tree_util",
+        "ad_checkpoint",
+    ),
     *("dtypes", "sharding", "typing", "util"),
 )
 """Modules that are there under this name, as under `jax`."""
@@ -213,7 +224,6 @@ def __dir__() -> list[str]:
 __all__ = [
     "ANY",
     "HOST",
-    "P",
     "Array",
     "BlockDim",
     "BlockSpec",
@@ -232,6 +242,7 @@ __all__ = [
     "MemoryRef",
     "MemorySpace",
     "NamedSharding",
+    "P",
     "RevisitMode",
     "ShapeDtypeStruct",
     "Slice",

@@ -14,7 +14,11 @@ finfo, iinfo = ml_dtypes.finfo, ml_dtypes.iinfo
 
 def itemsize_bits(dtype: DTypeLike) -> int:
     """The width of an element in bits."""
-    return max(_bits_of(as_dtype(dtype)), 8) if as_dtype(dtype).kind == "b" else _bits_of(as_dtype(dtype))
+    return (
+        max(_bits_of(as_dtype(dtype)), 8)
+        if as_dtype(dtype).kind == "b"
+        else _bits_of(as_dtype(dtype))
+    )
 
 
 def canonicalize_dtype(dtype: DTypeLike, **_: object) -> DType:

@@ -194,6 +194,7 @@ from mlirhlo.mosaic.language.reductions import (
 from mlirhlo.mosaic.language.reductions import (
     sum_ as sum,
 )
+from mlirhlo.mosaic.language.scalar_types import scalar_type
 from mlirhlo.mosaic.language.shapes import (
     _broadcast_to as broadcast_to,  # pyright: ignore[reportPrivateUsage]
 )
@@ -250,16 +251,16 @@ s_, index_exp = np.s_, np.index_exp
 broadcast_shapes = np.broadcast_shapes
 signedinteger, unsignedinteger = np.signedinteger, np.unsignedinteger
 bool_ = np.bool_
-int8, int16, int32 = np.int8, np.int16, np.int32
-uint8, uint16, uint32 = np.uint8, np.uint16, np.uint32
-float32 = np.float32
-float16 = np.float16
-bfloat16 = ml_dtypes.bfloat16
-int4 = ml_dtypes.int4
-uint4 = ml_dtypes.uint4
-float8_e4m3fn = ml_dtypes.float8_e4m3fn
-float8_e5m2 = ml_dtypes.float8_e5m2
-float8_e4m3b11fnuz = ml_dtypes.float8_e4m3b11fnuz
+int8, int16, int32 = scalar_type(np.int8), scalar_type(np.int16), scalar_type(np.int32)
+uint8, uint16, uint32 = scalar_type(np.uint8), scalar_type(np.uint16), scalar_type(np.uint32)
+float32 = scalar_type(np.float32)
+float16 = scalar_type(np.float16)
+bfloat16 = scalar_type(ml_dtypes.bfloat16)
+int4 = scalar_type(ml_dtypes.int4)
+uint4 = scalar_type(ml_dtypes.uint4)
+float8_e4m3fn = scalar_type(ml_dtypes.float8_e4m3fn)
+float8_e5m2 = scalar_type(ml_dtypes.float8_e5m2)
+float8_e4m3b11fnuz = scalar_type(ml_dtypes.float8_e4m3b11fnuz)
 
 __all__ = [
     "abs",

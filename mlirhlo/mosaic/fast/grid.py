@@ -37,6 +37,7 @@ from mlirhlo.mosaic.interpreter.ahead import changed, is_ahead, stores
 if TYPE_CHECKING:
     from mlirhlo.mosaic.interpreter import Kernel
 
+
 @dataclass(slots=True)
 class Window:
     """Blocks of one array."""
@@ -243,7 +244,7 @@ class Grid:
     def _choose_first(self) -> None:
         """Chooses the blocks of the first step."""
         zero = self.p.w.constant(0, "i32")
-        first = {dim: zero for dim in range(len(self.bounds))}
+        first = dict.fromkeys(range(len(self.bounds)), zero)
         for window in self.windows:
             if window.is_ahead:
                 numbers = self.p.memory(self.p.w.constant(0, "i32", (len(window.bounds),)))
@@ -278,7 +279,9 @@ class Grid:
             found = self._numbers(window, self.indices)
         else:
             found = [
-                p.w.reshape(p.read(View(ahead.memory, (p.w.constant(at, "i32"),), (1,), (True,))), ())
+                p.w.reshape(
+                    p.read(View(ahead.memory, (p.w.constant(at, "i32"),), (1,), (True,))), ()
+                )
                 for at in range(len(window.bounds))
             ]
         if window.counts_elements:

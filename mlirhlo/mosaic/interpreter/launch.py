@@ -290,6 +290,13 @@ class Kernel:
             if isinstance(type_, IntegerType):
                 refs.append(array.reshape(())[()])
                 continue
+            if number < self.prefetches and core.world is not None and core.world.cores > 1:
+                # Every core has a copy of its own of prefetched scalars.
+                ref = core.tracked(MemRef(array.copy(), memory_space(type_)), None, name, key)
+                if ref.memory is not None:
+                    ref.memory.written = None
+                refs.append(ref)
+                continue
             if window is None:
                 ref = core.shared(MemRef(array, memory_space(type_)), name, whole)
                 if ref.memory is not None and number not in fresh:

@@ -89,7 +89,10 @@ def follow(frame: Activation, op: Operation, values: Sequence[Any], result: Any)
             is_kept = len(sources) == 1 and found[0] is None
             poison[op.results[0]] = _same(first, mask, first.source if is_kept else None)
     elif name in _MOVES:
-        masks = [_mask(p, v) if isinstance(v, np.ndarray) else v for p, v in zip(found, values, strict=True)]
+        masks = [
+            _mask(p, v) if isinstance(v, np.ndarray) else v
+            for p, v in zip(found, values, strict=True)
+        ]
         moved = np.asarray(MEANINGS[name](op, _NO_SCOPE)(frame, *masks))
         if moved.any():
             poison[op.results[0]] = _same(first, moved, first.source if name in _RESHAPES else None)

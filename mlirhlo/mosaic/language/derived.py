@@ -96,8 +96,7 @@ def issubdtype(arg1: DTypeLike, arg2: Any) -> bool:
 
 
 def result_type(*args: Any) -> DType:
-    """The element type that operands, or element types, have together, as JAX has it: numbers take that of the others.
-    """
+    """The element type that operands, or types, have together, as JAX has it: numbers take that of the others."""
     found: DType | None = None
     numbers: list[Any] = []
     for arg in args:

@@ -54,7 +54,8 @@ def _run(block: Block, arrays: list[Any], results: Sequence[Value]) -> list[Any]
     ]
     found = Functions(module)["evaluate"](Core(Options()), tuple(signless))
     return [
-        _typed(np.asarray(array), result.dtype) for array, result in zip(found, results, strict=True)
+        _typed(np.asarray(array), result.dtype)
+        for array, result in zip(found, results, strict=True)
     ]
 
 

@@ -47,9 +47,7 @@ def of_numpy(name: str) -> Callable[..., Any] | None:
     return by_numpy(found) if callable(found) and not isinstance(found, type) else None
 
 
-def _hosted(
-    within: Callable[..., Any], outside: Callable[..., Any] | None
-) -> Callable[..., Any]:
+def _hosted(within: Callable[..., Any], outside: Callable[..., Any] | None) -> Callable[..., Any]:
     if outside is None:
         return evaluated(within)
 

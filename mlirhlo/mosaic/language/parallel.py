@@ -193,7 +193,9 @@ def _splits(mesh: Mesh, spec: Any) -> list[int]:
     return [prod(mesh.shape[a] for a in _axes(e)) if e is not None else 1 for e in spec]
 
 
-def _part(mesh: Mesh, spec: Any, index: Mapping[str, int], shape: Sequence[int]) -> tuple[slice, ...]:
+def _part(
+    mesh: Mesh, spec: Any, index: Mapping[str, int], shape: Sequence[int]
+) -> tuple[slice, ...]:
     """What of an array is a device's."""
     parts: list[slice] = []
     for dim, entry in enumerate(spec):
@@ -247,7 +249,10 @@ def shard_map(
         ]
         shards = [
             rebuild(
-                [leaf[_part(mesh, s, at, leaf.shape)] for leaf, s in zip(leaves, specs, strict=True)]
+                [
+                    leaf[_part(mesh, s, at, leaf.shape)]
+                    for leaf, s in zip(leaves, specs, strict=True)
+                ]
             )
             for at in indices
         ]

@@ -56,7 +56,9 @@ class MemoryRef:
         dtype = I32 if name else as_dtype(inner_aval.dtype)
         object.__setattr__(self, "shape", tuple(inner_aval.shape))
         object.__setattr__(self, "dtype", dtype)
-        object.__setattr__(self, "space", MemorySpace.SEMAPHORE.value if name else memory_space.value)
+        object.__setattr__(
+            self, "space", MemorySpace.SEMAPHORE.value if name else memory_space.value
+        )
         object.__setattr__(self, "semaphore", name)
 
     @property

@@ -207,4 +207,13 @@ def on_references(function: Callable[..., Any], *, out_shape: Any, **stated: Any
     return call
 
 
-__all__ = ["State", "empty_ref", "empty_ref_like", "freeze", "new_ref", "on_references", "run_state", "running"]
+__all__ = [
+    "State",
+    "empty_ref",
+    "empty_ref_like",
+    "freeze",
+    "new_ref",
+    "on_references",
+    "run_state",
+    "running",
+]

@@ -419,7 +419,7 @@ class Value:
         return _reduction("all_")(self, axis, keepdims=keepdims, where=where)
 
 
-class Array(ABC):
+class Array(ABC):  # noqa: B024  (it only has others registered)
     """What `jax.Array` is for annotations and `isinstance`: values of a kernel, and arrays around one."""
 
 

@@ -47,7 +47,9 @@ def matmul(side: Side, dtype: Any, out: Any) -> Any:
     return run(side.array(x), side.array(y), block_shape=(32, 128), block_k=128, out_dtype=out)
 
 
-def flash(side: Side, *, bias: bool, segments: bool, blocks: tuple[int, ...], **options: Any) -> Any:
+def flash(
+    side: Side, *, bias: bool, segments: bool, blocks: tuple[int, ...], **options: Any
+) -> Any:
     m = side.load("flash_attention")
     q, k, v = (side.array(floats(2, 1, 256, 128, seed=s)) for s in range(3))
     ab = side.array(floats(2, 1, 256, 256, seed=5)) if bias else None
@@ -69,8 +71,8 @@ def flash_backward(side: Side) -> Any:
     blocks = m.BlockSizes.get_default(1, 2, 256, 256, 128)
     options = (False, True, 0.1, blocks, False)
     impl = m._flash_attention_impl
-    o, l, mm = impl(q, k, v, None, None, True, True, 0.1, 1, 128, 128, 128, False)
-    return o, *m._flash_attention_bwd(*options, (q, k, v, None, None, o, l, mm), do)[:3]
+    out, *sums = impl(q, k, v, None, None, True, True, 0.1, 1, 128, 128, 128, False)
+    return out, *m._flash_attention_bwd(*options, (q, k, v, None, None, out, *sums), do)[:3]
 
 
 def paged(side: Side, dtype: Any = np.float32, heads: int = 8, **options: Any) -> Any:
@@ -127,14 +129,18 @@ def tgmm(side: Side, sizes: tuple[int, ...]) -> Any:
     return run(*map(side.array, given))
 
 
-def splash(side: Side, kind: str, *, is_mqa: bool = False, segments: bool = False, **options: Any) -> Any:
+def splash(
+    side: Side, kind: str, *, is_mqa: bool = False, segments: bool = False, **options: Any
+) -> Any:
     m = side.load("splash_attention.splash_attention_kernel")
     masks = side.load("splash_attention.splash_attention_mask")
     shape = (256, 256)
     mask = {
         "causal": lambda: masks.CausalMask(shape),
         "local": lambda: masks.LocalMask(shape, (64, 32), 0),
-        "numpy": lambda: masks.NumpyMask(np.tril(floats(*shape, seed=9) < 1.5) | np.eye(256, dtype=bool)),
+        "numpy": lambda: masks.NumpyMask(
+            np.tril(floats(*shape, seed=9) < 1.5) | np.eye(256, dtype=bool)
+        ),
         "full": lambda: masks.FullMask(shape),
     }[kind]()
     make = m.make_splash_mqa_single_device if is_mqa else m.make_splash_mha_single_device
@@ -156,7 +162,18 @@ def splash_backward(side: Side) -> Any:
     infos = kernel.fwd_mask_info, kernel.dq_mask_info, kernel.dkv_mask_info
     value = m.DEFAULT_MASK_VALUE
     out, kept = m._splash_attention_fwd(
-        *infos, q, k, v, None, None, False, value, False, blocks, None, kernel.kwargs["mask_function"]
+        *infos,
+        q,
+        k,
+        v,
+        None,
+        None,
+        False,
+        value,
+        False,
+        blocks,
+        None,
+        kernel.kwargs["mask_function"],
     )
     rest = (False, value, False, blocks, None, kernel.kwargs["mask_function"], None, False)
     return out, *m._splash_attention_bwd(*rest, kept, do)[3:6]

@@ -31,7 +31,7 @@ from mlirhlo.mosaic.attributes import (
 from mlirhlo.mosaic.fast.control import Program
 from mlirhlo.mosaic.fast.edges import Edges, edges_of, needed
 from mlirhlo.mosaic.fast.memories import View
-from mlirhlo.mosaic.fast.writer import Val, Writer
+from mlirhlo.mosaic.fast.writer import Val, Writer, has_no_program
 from mlirhlo.mosaic.interpreter.ahead import changed, is_ahead, stores
 
 if TYPE_CHECKING:
@@ -321,6 +321,8 @@ def windows_of(
         if "transform_indices" not in entry:
             found.append(None)
             continue
+        if 0 in value.shape and prod(kernel.bounds):
+            raise has_no_program(kernel.op, f"with blocks of an array of shape {list(value.shape)}")
         index_map = functions[plain(entry["transform_indices"])].regions[0].blocks[0]
         is_stored = number >= operands or parameter in stored
         is_changed = changed(index_map, parameters, stored, len(kernel.bounds)) is not None

@@ -130,6 +130,7 @@ class Writer:
     def constant(self, number: Any, element: str, shape: Sequence[int] = ()) -> Val:
         """A number as a scalar or as all elements."""
         text = number if isinstance(number, str) else _spelled(number, element)
+        text = "" if 0 in shape else text
         type_ = tensor(shape, element)
         made = self.emit(f"stablehlo.constant dense<{text}> : {type_}", shape, element)
         known = number if isinstance(number, int) and not shape and element == "i32" else None
@@ -193,6 +194,9 @@ class Writer:
         self, value: Val, starts: Sequence[int], sizes: Sequence[int], strides: Sequence[int]
     ) -> Val:
         """A box at known places."""
+        _check_inside(
+            value, [a + (n - 1) * s + 1 for a, n, s in zip(starts, sizes, strides, strict=True)]
+        )
         bounds = ", ".join(
             f"{a}:{a + (n - 1) * s + 1}:{s}" for a, n, s in zip(starts, sizes, strides, strict=True)
         )
@@ -203,6 +207,7 @@ class Writer:
         """A box at places known when the program runs."""
         if tuple(sizes) == value.shape:
             return value
+        _check_inside(value, sizes)
         if all(start.known is not None for start in starts):
             return self.slice(
                 value, [start.known or 0 for start in starts], sizes, [1] * len(sizes)
@@ -215,6 +220,7 @@ class Writer:
         """The value with a box replaced."""
         if update.shape == value.shape:
             return update
+        _check_inside(value, update.shape)
         return self.op("dynamic_update_slice", [value, update, *starts], value.shape, value.element)
 
     def reduce(self, name: str, value: Val, start: Val, dims: Sequence[int]) -> Val:
@@ -225,6 +231,17 @@ class Writer:
             f"dimensions = {list(dims)} : ({value.type}, {start.type})"
         )
         return self.emit(f"{text} -> {tensor(shape, value.element)}", shape, value.element)
+
+
+def _check_inside(value: Val, ends: Sequence[int]) -> None:
+    """Raises `HloError` HLO0738 for a box with more elements than an array has: the simulator knows what they are."""
+    if any(end > size for end, size in zip(ends, value.shape, strict=True)):
+        raise error(
+            "HLO0738",
+            f"a part of shape {list(ends)} of an array of shape {list(value.shape)} has no form for the CPU "
+            "compiler",
+            help="make blocks no larger than their arrays, or leave out those with no elements",
+        )
 
 
 def _spelled(number: Any, element: str) -> str:

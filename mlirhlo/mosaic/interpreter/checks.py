@@ -63,7 +63,7 @@ class Checks:
         problem = self._unwritten(op, memory, part)
         if op.name not in LOADS or len(op.results) != 1:
             raise problem
-        shape = getattr(op.results[0].type, "get_shape", tuple)()
+        shape: tuple[int, ...] = getattr(op.results[0].type, "get_shape", tuple)()
         if part.size != prod(shape):
             raise problem
         source = memory, place_of_view(_view(ref, index))

@@ -201,9 +201,7 @@ class Block:
         """
         window = self.window
         parts = zip(at, window.bounds, self.array.shape, strict=True)
-        if self.array.size and any(
-            start + size <= 0 or start >= total for start, size, total in parts
-        ):
+        if any(start + size <= 0 or start >= total for start, size, total in parts):
             raise error(
                 "HLO0732",
                 f"the block of {self.name} at {list(at)} lies outside of its array of shape "

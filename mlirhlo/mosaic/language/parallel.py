@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -237,7 +238,7 @@ def shard_map(
     HLO0726 for arrays that the specs do not split evenly.
     """
     if f is None:
-        return lambda body: shard_map(body, mesh=mesh, in_specs=in_specs, out_specs=out_specs)
+        return partial(shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs)
 
     def run(*arrays: Any) -> Any:
         leaves, rebuild = flatten(arrays)

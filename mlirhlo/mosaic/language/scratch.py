@@ -36,8 +36,9 @@ class dma_semaphore(semaphore_dtype):  # noqa: N801  (jax's name)
 
 def semaphore_name(dtype: Any) -> str:
     """The MLIR type of what is no element type but that of a semaphore; empty for others."""
-    is_one = isinstance(dtype, type) and issubclass(dtype, semaphore_dtype)
-    return str(dtype.name) if is_one else ""
+    if isinstance(dtype, type) and issubclass(dtype, semaphore_dtype):
+        return dtype.name
+    return ""
 
 
 @dataclass(frozen=True, slots=True, init=False)

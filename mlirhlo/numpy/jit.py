@@ -19,6 +19,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, cast
 
 from mlirhlo.debug.options.jax_era import jax_settings
+from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.attributes.aliasing import (
     BufferDonors,
     BufferDonorsAttr,
@@ -26,11 +27,9 @@ from mlirhlo.dialects.hlo.attributes.aliasing import (
     InputOutputAliases,
     InputOutputAliasesAttr,
 )
-from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.numpy.array import Array, Data
-from mlirhlo.numpy.eager import Executable
 from mlirhlo.numpy.errors import HloTypeError, HloValueError, problem
 from mlirhlo.numpy.operands import as_array
 from mlirhlo.numpy.signature import (
@@ -49,79 +48,49 @@ from mlirhlo.numpy.tree import LEAF, Structure, flatten, paths, unflatten
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from mlirhlo.runtime.programs import Program
+
 LOG = logging.getLogger("mlirhlo.jit")
 """Says which functions compile, and why anew: INFO, and WARNING for one that compiles often."""
 
 OFTEN = 5
 """From so many compilations of one function on, each is a warning."""
 
-PLATFORMS = ("interpreter", "cpu")
-"""What jitted functions run on; `cpu` is machine code."""
-
-
-Runner = Callable[[Sequence[Data]], Sequence[Data]]
-"""Runs a module on its arguments; the results one by one."""
-
-
-def _runner(op: ModuleOp, platform: str, options: Mapping[str, object] | None) -> Runner:
-    """What runs a module, with the dumps that XLA's flags and JAX's variables ask for."""
-    from mlirhlo.debug.dump import flags_for
-    from mlirhlo.debug.dump.jit_dumps import watched_runner, with_logging
-
-    flags = with_logging(op, flags_for(options))
-    if platform == "cpu":
-        from mlirhlo.runtime.compiler import compile_module
-
-        executable = compile_module(op, flags=flags)
-
-        def run(arguments: Sequence[Data]) -> Sequence[Data]:
-            result = executable(*arguments)
-            return cast("tuple[Data, ...]", result) if isinstance(result, tuple) else [result]
-
-        return run
-    return watched_runner(op, flags, Executable(op))
-
 
 class Lowered:
     """A function as a module, for arguments of certain shapes and types; see `Jitted.lower`."""
 
-    def __init__(self, op: ModuleOp, sort: Sorter, signature: Signature, result: Structure) -> None:
+    def __init__(
+        self, op: ModuleOp, sort: Sorter, signature: Signature, result: Structure, name: str
+    ) -> None:
         self.op = op
         """The module, in the hlo dialect."""
         self._sort, self._signature, self._result = sort, signature, result
+        self._name = name
 
     def as_text(self, format: str = "hlo") -> str:
         """The module as text: `hlo`, `mlir` or `stablehlo`. Raises `HloError` HLO0502."""
-        if format == "stablehlo":
-            text: str = import_module("mlirhlo.formats.stablehlo").print_module(
-                self.compiler_ir("stablehlo")
-            )
-            return text
-        from mlirhlo.formats import to_bytes
-        from mlirhlo.formats.hlo_text import PrintOptions
-
-        options = PrintOptions(large_constants=True)
-        return to_bytes(self.op, format, options=options).decode("utf-8", "surrogateescape")
+        return _text(self.op, format)
 
     def compiler_ir(self, dialect: str = "hlo") -> ModuleOp:
         """The IR: a module of the `hlo` or the `stablehlo` dialect."""
-        if dialect == "stablehlo":
-            converted: ModuleOp = import_module(
-                "mlirhlo.rewrites.hlo_to_stablehlo"
-            ).convert_to_stablehlo(self.op)
-            return converted
-        return self.op
+        return _stablehlo(self.op) if dialect == "stablehlo" else self.op
 
     def compile(
-        self, compiler_options: Mapping[str, object] | None = None, *, platform: str = "interpreter"
+        self,
+        compiler_options: Mapping[str, object] | None = None,
+        *,
+        platform: str | None = None,
     ) -> Compiled:
-        """The module, ready to run on `platform`.
+        """The module, ready to run on `platform`, as in `jit`.
 
         `compiler_options`: XLA's debug options, which go over the flags of the environment. Raises
         `HloError` HLO0524 for options that do not fit, HLO0432 and HLO0435 for what has no code.
         """
-        run = _runner(self.op, platform, compiler_options)
-        return Compiled(self, self._sort, self._signature, self._result, run)
+        from mlirhlo.runtime.programs import prepare
+
+        program = prepare(self.op, _platform(platform), compiler_options, name=self._name)
+        return Compiled(program, self._sort, self._signature, self._result)
 
     def __repr__(self) -> str:
         module = HloModule(self.op)
@@ -133,20 +102,14 @@ class Compiled:
     """A function ready to run on arguments of certain shapes and types."""
 
     def __init__(
-        self,
-        lowered: Lowered,
-        sort: Sorter,
-        signature: Signature,
-        result: Structure,
-        run: Runner,
+        self, program: Program, sort: Sorter, signature: Signature, result: Structure
     ) -> None:
-        self._lowered, self._sort = lowered, sort
+        self._program, self._sort = program, sort
         self._signature, self._result = signature, result
-        self._run = run
 
     def as_text(self, format: str = "hlo") -> str:
-        """The module that runs, as text."""
-        return self._lowered.as_text(format)
+        """The module as the platform optimised it, as text; formats as in `Lowered.as_text`."""
+        return _text(self._program.optimized, format)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result for the traced arguments; static ones are left out.
@@ -171,7 +134,8 @@ class Compiled:
     def run(self, leaves: Sequence[Any]) -> Any:
         """The result for leaves that fit."""
         data = [data_of(leaf, s) for leaf, s in zip(leaves, self._signature.specs, strict=True)]
-        results = self._run(data)
+        value = self._program(data)
+        results = cast("tuple[Data, ...]", value) if isinstance(value, tuple) else (value,)
         return unflatten(self._result, map(Array.concrete, results))
 
 
@@ -188,14 +152,6 @@ class Jitted:
         platform: str | None = None,
         compiler_options: Mapping[str, object] | None = None,
     ) -> None:
-        platform = platform or jax_settings().platform_name or "interpreter"
-        if platform not in PLATFORMS:
-            raise problem(
-                HloValueError,
-                "HLO0623",
-                f"jit: no platform {platform!r}",
-                help=f"one of {', '.join(PLATFORMS)}",
-            )
         try:
             self._python = inspect.signature(function)
         except (TypeError, ValueError):
@@ -203,7 +159,7 @@ class Jitted:
                 HloTypeError, "HLO0623", f"jit: expects a function of Python's, got {function!r}"
             ) from None
         functools.update_wrapper(self, function)
-        self.platform = platform
+        self.platform = _platform(platform)
         self._compiler_options = compiler_options
         self._function = function
         inner = function.func if isinstance(function, functools.partial) else function
@@ -358,14 +314,10 @@ class Jitted:
             builder.add("main", trace.block, root, is_entry=True)
         op = builder.finish()
         _donate(op, call.donated, [v.type for v in values], is_single)
-        settings = jax_settings()
-        if settings.replica_count != 1:
-            HloModule(op).set("replica_count", integer(settings.replica_count))
-        if settings.writes:
-            from mlirhlo.debug.dump.jit_dumps import dump_program
+        from mlirhlo.runtime.programs import set_replicas
 
-            dump_program(settings, op, self._name)
-        return Lowered(op, self._sort_traced, signature, structure)
+        set_replicas(op, jax_settings())
+        return Lowered(op, self._sort_traced, signature, structure, self._name)
 
     # -------------------------------------------------------------- what the log says
 
@@ -389,6 +341,35 @@ class Jitted:
             if len(self._compiled) + 1 >= OFTEN
             else "",
         )
+
+
+def _platform(name: str | None) -> str:
+    """The platform of this name. Raises HLO0623."""
+    from mlirhlo.runtime.programs import platform_named
+
+    try:
+        return platform_named(name)
+    except HloError as unknown:
+        (said,) = unknown.diagnostics
+        raise problem(HloValueError, "HLO0623", f"jit: {said.message}", said.help) from None
+
+
+def _stablehlo(op: ModuleOp) -> ModuleOp:
+    converted: ModuleOp = import_module("mlirhlo.rewrites.hlo_to_stablehlo").convert_to_stablehlo(
+        op
+    )
+    return converted
+
+
+def _text(op: ModuleOp, format: str) -> str:
+    if format == "stablehlo":
+        text: str = import_module("mlirhlo.formats.stablehlo").print_module(_stablehlo(op))
+        return text
+    from mlirhlo.formats import to_bytes
+    from mlirhlo.formats.hlo_text import PrintOptions
+
+    options = PrintOptions(large_constants=True)
+    return to_bytes(op, format, options=options).decode("utf-8", "surrogateescape")
 
 
 def _names(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -453,10 +434,11 @@ def jit(
     """The function, compiled for the shapes and types of each call; also as a decorator.
 
     `static_argnums`, `static_argnames`: arguments that are fixed while tracing, compared by value.
-    `donate_argnums`: arguments whose memory the program may use. `platform`: `interpreter`, or `cpu`
-    for machine code; `JAX_PLATFORM_NAME` says it when None. `compiler_options`: XLA's debug options
-    (`{"xla_dump_to": "dumps"}`). Arguments and results are arrays
-    in dicts, lists, tuples and dataclasses. Raises `HloError` HLO062x.
+    `donate_argnums`: arguments whose memory the program may use. `platform`: `cpu` for machine code (the
+    default, unless `JAX_PLATFORM_NAME` says otherwise), `interpreter`, or `XLA` where JAX is installed.
+    `compiler_options`: XLA's debug options (`{"xla_dump_to": "dumps"}`). Arguments and results are arrays
+    in dicts, lists, tuples and dataclasses. Raises `HloError` HLO062x, and HLO0432 and HLO0435 for what
+    has no machine code.
     """
     options: dict[str, Any] = {
         "static_argnums": static_argnums,

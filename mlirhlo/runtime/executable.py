@@ -92,6 +92,11 @@ class Executable:
             "machine code is of this process: pickle the module and compile it again, from the cache",
         )
 
+    @property
+    def watcher(self) -> Watcher | None:
+        """Who is told of the runs."""
+        return self._watcher
+
     def watch(self, watcher: Watcher) -> None:
         """From now on, `watcher` gets the arguments of each run (of one device) before it starts; what
         it returns gets the result."""

@@ -11,9 +11,9 @@ from __future__ import annotations
 import ctypes
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirhlo.analysis.cost import Options, analyse
 from mlirhlo.analysis.cost.counts import BYTES, FLOPS, TRANSCENDENTALS
@@ -34,6 +34,11 @@ from mlirhlo.runtime.limits import limits
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
+
+    from mlirhlo.interp.machine import Machine
+
+Event: TypeAlias = "tuple[str, int, int]"
+"""Kernel, start and end in nanoseconds."""
 
 _MARK = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)
 
@@ -58,8 +63,8 @@ class Profile:
 
     rows: Sequence[Row]
     """The longest first."""
-    events: Sequence[tuple[str, int, int]]
-    """Kernel, start and end in nanoseconds, in the order they ran."""
+    events: Sequence[Event]
+    """In the order they ran."""
     limits: dict[str, float]
     result: Any
     """Of the run."""
@@ -104,49 +109,70 @@ class Profile:
         )
 
 
+class Marked:
+    """A module as machine code that notes when each kernel begins and ends."""
+
+    def __init__(self, module: ModuleOp, wanted: Callable[[str], bool] = lambda name: True) -> None:
+        """`wanted` says by name which passes run. Raises `HloError` as compiling does."""
+        marks: list[Kernel] = []
+        with paused_gc():
+            self.fused = optimize(module, wanted=wanted)
+            self.plan = plan_module(self.fused)
+            loops = emit_module(self.plan, marks=marks)
+            text = print_llvm(convert_to_llvm(loops, features=FEATURES))
+        self._events: list[Event] = []
+        begun = 0
+
+        def mark(number: int, begins: int) -> None:
+            nonlocal begun
+            now = time.perf_counter_ns()
+            if begins:
+                begun = time.perf_counter_ns()
+            else:
+                self._events.append((marks[number].name, begun, now))
+
+        self._function = _MARK(mark)
+        outside = externals(text)
+        outside[MARK] = ctypes.cast(self._function, ctypes.c_void_p).value or 0
+        library = Library([compile_object(text)], [MAIN], outside)
+        self.executable = Executable(self.plan, library, MAIN)
+
+    def run(
+        self, arguments: Sequence[object], machine: Machine | None = None
+    ) -> tuple[Any, list[Event]]:
+        """The result, and what ran when. `machine`: gives custom calls their meaning."""
+        self._events.clear()
+        if machine is None:
+            result = self.executable(*arguments)
+        else:
+            result = self.executable.run_on(machine, 0, 0, arguments)
+        return result, list(self._events)
+
+
 def profile(module: ModuleOp, arguments: Sequence[object], runs: int = 5) -> Profile:
     """Runs a module `runs` times and profiles the quickest run.
 
     Raises `HloError` as compiling and calling it.
     """
-    marks: list[Kernel] = []
-    with paused_gc():
-        fused = optimize(module)
-        plan = plan_module(fused)
-        text = print_llvm(convert_to_llvm(emit_module(plan, marks=marks), features=FEATURES))
-    events: list[tuple[str, int, int]] = []
-    begun = 0
-
-    def mark(number: int, begins: int) -> None:
-        nonlocal begun
-        now = time.perf_counter_ns()
-        if begins:
-            begun = time.perf_counter_ns()
-        else:
-            events.append((marks[number].name, begun, now))
-
-    function = _MARK(mark)
-    outside = externals(text)
-    outside[MARK] = ctypes.cast(function, ctypes.c_void_p).value or 0
-    executable = Executable(plan, Library([compile_object(text)], [MAIN], outside), MAIN)
-    best: tuple[int, list[tuple[str, int, int]], Any] | None = None
+    marked = Marked(module)
+    best: tuple[int, list[Event], Any] | None = None
     for _ in range(runs):
-        events.clear()
         # Results that are kept would leave the next run memory that the system has yet to give.
-        result = executable(*arguments)
+        result, events = marked.run(arguments)
         spent = sum(end - begin for _, begin, end in events)
         if best is None or spent < best[0]:
-            best = (spent, list(events), result)
+            best = (spent, events, result)
     assert best is not None
     _, quickest, result = best
     measured = limits()
-    return Profile(_rows(fused, plan, quickest, measured), quickest, measured, result)
+    rows = _rows(marked.fused, marked.plan, quickest, measured)
+    return Profile(rows, quickest, measured, result)
 
 
 def _rows(
     module: ModuleOp,
     plan: Plan,
-    events: Sequence[tuple[str, int, int]],
+    events: Sequence[Event],
     measured: dict[str, float],
 ) -> list[Row]:
     costs = analyse(module, Options(gathers_read_what_they_take=True)).instructions

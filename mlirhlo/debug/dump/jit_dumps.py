@@ -12,9 +12,9 @@ import logging
 import os
 import re
 import tempfile
-import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mlirhlo.debug.dump import names
 from mlirhlo.debug.dump.settings import OUTPUTS_DIR
@@ -23,17 +23,18 @@ from mlirhlo.debug.options import process_flags
 from mlirhlo.debug.options.jax_era import JaxSettings, jax_settings
 from mlirhlo.diagnostics import Diagnostic, Severity, error
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.shapes import TupleShape
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
+    from xdsl.passes import ModulePass
 
     from mlirhlo.debug.options import Flags
-    from mlirhlo.dialects.hlo.ops.base import Instruction
+    from mlirhlo.rewrites.pipeline import Instrumentation
 
 LOG = logging.getLogger("mlirhlo.dump")
 
 _modules, _programs, _legacy = itertools.count(), itertools.count(), itertools.count()
+_dots = itertools.count()
 _graphs: dict[str, int] = {}
 """How often each name of a TensorFlow graph was written."""
 
@@ -41,13 +42,15 @@ _DROPPED = re.compile(r"[^\w.)( -]")
 
 
 def dump_program(settings: JaxSettings, op: ModuleOp, function: str) -> None:
-    """A traced function, before it is compiled.
+    """A program before it is compiled. `function`: its name as the user called it; empty where the front
+    end itself writes what `JAX_DUMP_IR_TO` asks for.
 
     Raises `HloError` HLO0520 when the directory is `sponge` and that is nowhere.
     """
-    if settings.dump_ir_to:
+    if settings.dump_ir_to and function:
         _dump_ir(settings, op, function)
-    _dump_legacy(settings, op)
+    if settings.dump_hlo_graph:
+        _dump_graph_of(settings, op)
     if settings.tf_xla_clustering_debug:
         _dump_clusters(settings, op)
 
@@ -61,65 +64,12 @@ def with_logging(op: ModuleOp, flags: Flags) -> Flags:
     return flags.with_compile_options({"xla_detailed_logging": False})
 
 
-Run: TypeAlias = "Callable[[Sequence[Any]], list[Any]]"
-
-
-def watched_runner(op: ModuleOp, flags: Flags, run: Run) -> Run:
-    """What runs `op` on the interpreter, with its dumps, snapshots and profile where they are asked
-    for; else `run` itself."""
-    from mlirhlo.debug.dump.compilation import dumping
-
-    dump = dumping(op, flags, "interpreter")
-    if dump is not None:
-        dump.given(op)
-        dump.optimized(op)
-    if jax_settings().hlo_profile:
-        run = _profiled(op)
-    tell = None if dump is None else dump.runs()
-    if tell is None:
-        return run
-    is_tuple = isinstance(HloModule(op).entry.root.shape, TupleShape)
-
-    def watched(arguments: Sequence[Any]) -> list[Any]:
-        done = tell(arguments)
-        results = run(arguments)
-        done(tuple(results) if is_tuple else results[0])
-        return results
-
-    return watched
-
-
-def _profiled(op: ModuleOp) -> Run:
-    """Runs and logs the time of each instruction, the longest first (`jax_hlo_profile`)."""
-    is_tuple = isinstance(HloModule(op).entry.root.shape, TupleShape)
-
-    def run(arguments: Sequence[Any]) -> list[Any]:
-        from mlirhlo.debug.dump.assignment import instruction_names
-        from mlirhlo.interp.engine import Interpreter
-
-        name_of = instruction_names(op)
-        spent: dict[str, float] = {}
-        last = time.perf_counter()
-
-        def hook(instruction: Instruction, inputs: Sequence[Any], value: Any) -> None:
-            del inputs, value
-            nonlocal last
-            now = time.perf_counter()
-            name = f"%{name_of(instruction)} = {instruction.opcode.name}"
-            spent[name] = spent.get(name, 0.0) + now - last
-            last = now
-
-        interpreter = Interpreter(op, hook=hook)
-        last = time.perf_counter()
-        result: Any = interpreter.run(arguments)
-        rows = sorted(spent.items(), key=lambda row: -row[1])
-        total = sum(spent.values()) or 1.0
-        lines = [f"{s * 1e6:12.1f} us {100 * s / total:5.1f}%  {name}" for name, s in rows]
-        title = f"Execution profile for {HloModule(op).name}: {total * 1e6:.1f} us"
-        LOG.warning("%s", "\n".join([title, *lines]))
-        return list(result) if is_tuple else [result]
-
-    return run
+def log_profile(module: str, spent: Mapping[str, float]) -> None:
+    """Logs where the seconds of one run went, the longest first (`jax_hlo_profile`)."""
+    total = sum(spent.values()) or 1.0
+    rows = sorted(spent.items(), key=lambda row: -row[1])
+    lines = [f"{s * 1e6:12.1f} us {100 * s / total:5.1f}%  {name}" for name, s in rows]
+    LOG.warning("%s", "\n".join([f"Execution profile for {module}: {total * 1e6:.1f} us", *lines]))
 
 
 def _write(directory: str, name: str, produce: Callable[[], bytes | str]) -> None:
@@ -169,40 +119,83 @@ def _sponge(directory: str) -> str:
 # ---------------------------------------------------------------- flags of 2019
 
 
-def _dump_legacy(settings: JaxSettings, op: ModuleOp) -> None:
-    """What runs on the interpreter is not changed by passes, so all stages are the same module."""
-    wanted = {
-        "hlo_unoptimized": settings.dump_hlo_unoptimized,
-        "hlo_optimized": settings.dump_hlo_optimized,
-        "hlo_per_pass": settings.dump_hlo_per_pass,
-    }
-    module = HloModule(op)
-    if not any(wanted.values()) and not settings.dump_hlo_graph:
-        return
-    number, name = next(_legacy), names.module_identifier(module.name)
+@dataclass(slots=True)
+class LegacyDump:
+    """Protos of one program before, between and after the passes (`JAX_DUMP_HLO_UNOPTIMIZED`,
+    `_PER_PASS`, `_OPTIMIZED`): each kind in its folder below the directory of its variable."""
 
-    def proto() -> bytes:
-        from mlirhlo.debug.dump.protos import hlo_proto
+    settings: JaxSettings
+    number: int
+    name: str
+    _steps: int = 0
+    _pipeline: str = ""
 
-        return hlo_proto(op, number, None)
+    @classmethod
+    def of(cls, settings: JaxSettings, op: ModuleOp) -> LegacyDump | None:
+        """The dump of a module; None where no variable asks for one."""
+        if not settings.dumps_stages:
+            return None
+        return cls(settings, next(_legacy), names.module_identifier(HloModule(op).name))
 
-    for folder, directory in wanted.items():
-        stem = f"module_{number:04d}.{name}"
-        if folder == "hlo_per_pass":
-            stem = f"module_{number:04d}.0000.jit.{names.PIPELINE_START}"
+    def unoptimized(self, op: ModuleOp) -> None:
+        """The module as it came."""
+        self._write("hlo_unoptimized", self.settings.dump_hlo_unoptimized, self.name, op)
+
+    def optimized(self, op: ModuleOp) -> None:
+        """The module as it runs."""
+        self._write("hlo_optimized", self.settings.dump_hlo_optimized, self.name, op)
+
+    def watchers(self) -> Sequence[Instrumentation]:
+        """Who is told of the passes."""
+        return (self,) if self.settings.dump_hlo_per_pass else ()
+
+    def started(self, pipeline: str, passes: Sequence[ModulePass], module: ModuleOp) -> None:
+        """As `Instrumentation`."""
+        del passes
+        self._pipeline = pipeline
+        self._stage(names.PIPELINE_START, module)
+
+    def before(self, pass_: ModulePass, module: ModuleOp) -> None:
+        """As `Instrumentation`."""
+
+    def after(self, pass_: ModulePass, module: ModuleOp, changed: bool, seconds: float) -> None:
+        """As `Instrumentation`; passes that change nothing leave no file."""
+        del seconds
+        if changed:
+            self._stage(f"after_{pass_.name}", module)
+
+    def _stage(self, after: str, op: ModuleOp) -> None:
+        stem = f"{self._steps:04d}.{self._pipeline}.{after}"
+        self._steps += 1
+        self._write("hlo_per_pass", self.settings.dump_hlo_per_pass, stem, op)
+
+    def _write(self, folder: str, directory: str, stem: str, op: ModuleOp) -> None:
+        def proto() -> bytes:
+            from mlirhlo.debug.dump.protos import hlo_proto
+
+            return hlo_proto(op, self.number, None)
+
         if directory:
-            _write(os.path.join(directory, folder), f"{stem}.hlo.pb", proto)
-    if settings.dump_hlo_graph and _is_found(settings.dump_hlo_graph, module.name):
-        stem = names.stem(number, name, names.BEFORE_OPTIMIZATIONS)
+            file = f"module_{self.number:04d}.{stem}.hlo.pb"
+            _write(os.path.join(directory, folder), file, proto)
 
-        def dot() -> str:
-            from mlirhlo.debug.graph import GraphOptions, render
 
-            return render(op, "dot", GraphOptions(label=stem))
+def _dump_graph_of(settings: JaxSettings, op: ModuleOp) -> None:
+    """The dot file of `JAX_DUMP_HLO_GRAPH`."""
+    module = HloModule(op)
+    if not _is_found(settings.dump_hlo_graph, module.name):
+        return
+    name = names.module_identifier(module.name)
+    stem = names.stem(next(_dots), name, names.BEFORE_OPTIMIZATIONS)
 
-        dump_to = process_flags().options.xla_dump_to
-        directory = dump_to if dump_to not in ("", "-") else tempfile.gettempdir()
-        _write(directory, f"{stem}.dot", dot)
+    def dot() -> str:
+        from mlirhlo.debug.graph import GraphOptions, render
+
+        return render(op, "dot", GraphOptions(label=stem))
+
+    dump_to = process_flags().options.xla_dump_to
+    directory = dump_to if dump_to not in ("", "-") else tempfile.gettempdir()
+    _write(directory, f"{stem}.dot", dot)
 
 
 def _is_found(expression: str, name: str) -> bool:

@@ -5,13 +5,14 @@ Source: dumps reference, "JAX, environment", "Old JAX flags", "TensorFlow".
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlirhlo.debug.options.tokens import tokenize
 from mlirhlo.debug.options.values import BadValue, from_text
-from mlirhlo.diagnostics import error
+from mlirhlo.diagnostics import Diagnostic, Severity, error
 
 IR_MODES = ("stablehlo", "jaxpr", "jaxpr_html", "eqn_count_pprof")
 """What JAX_DUMP_IR_MODES may name; other words are ignored, as JAX does."""
@@ -23,6 +24,16 @@ PLATFORMS: Mapping[str, str] = {
     "interpreter": "interpreter",
 }
 """Names of platforms, of then and now, for `jax_platform_name`."""
+
+
+HISTORIC: Mapping[str, str] = {
+    "JAX_XLA_BACKEND": "jit(platform=…), or JAX_PLATFORM_NAME",
+    "JAX_BACKEND_TARGET": "jit(platform=…); there are no remote services",
+}
+"""Variables that JAX forgot in 2021 and that have no effect here, and what stands in for them."""
+
+_told: set[str] = set()
+"""Variables that were told to be historic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +55,17 @@ class JaxSettings:
     tf_xla_clustering_debug: bool = False
 
     @property
+    def dumps_stages(self) -> bool:
+        """Whether the module is written before, between or after the passes."""
+        return bool(self.dump_hlo_unoptimized or self.dump_hlo_optimized or self.dump_hlo_per_pass)
+
+    @property
     def writes(self) -> bool:
         """Whether compilations leave files because of these variables."""
         return bool(
             self.dump_ir_to
             or self.dump_hlo_graph
-            or self.dump_hlo_unoptimized
-            or self.dump_hlo_optimized
-            or self.dump_hlo_per_pass
+            or self.dumps_stages
             or self.tf_xla_clustering_debug
         )
 
@@ -65,6 +79,7 @@ def jax_settings(environ: Mapping[str, str] | None = None) -> JaxSettings:
     environ = os.environ if environ is None else environ
     if not any(name.startswith(("JAX_", "TF_")) for name in environ):
         return _NOTHING
+    _tell_historic(environ)
     texts = {name: environ.get(f"JAX_{name.upper()}", "") for name in _TEXTS}
     modes = environ.get("JAX_DUMP_IR_MODES")
     platform = environ.get("JAX_PLATFORM_NAME", "").lower()
@@ -86,6 +101,15 @@ def jax_settings(environ: Mapping[str, str] | None = None) -> JaxSettings:
 
 
 _NOTHING = JaxSettings()
+
+
+def _tell_historic(environ: Mapping[str, str]) -> None:
+    for name, instead in HISTORIC.items():
+        if name in environ and name not in _told:
+            _told.add(name)
+            message = f"{name} is historic: JAX has forgotten it, and it has no effect here"
+            warning = Diagnostic("HLO0523", message, help=instead, severity=Severity.WARNING)
+            logging.getLogger("mlirhlo.flags").warning("%s", warning)
 
 
 def _clustering_debug(text: str) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mlirhlo.debug.options.fields import ALIASES, REPLACED, DebugOptions, flag_fields, info_of
+from mlirhlo.debug.options.jax_era import HISTORIC
 from mlirhlo.debug.options.known import (
     FUEL,
     is_of_other_compiler,
@@ -285,7 +286,7 @@ class _Draft:
             raise error(
                 "HLO0524",
                 f"No such compile option: '{name}'",
-                help=f"did you mean '{near}'?" if near else None,
+                help=_replaced(name) or (f"did you mean '{near}'?" if near else None),
             )
         try:
             read = from_python(value, kind)
@@ -309,10 +310,17 @@ _ARTICLES = {
 }
 
 
+def _replaced(name: str) -> str:
+    """What stands in for a flag of the past; empty for others."""
+    if (instead := HISTORIC.get(name.upper())) is not None:
+        return f"{name} is historic; today: {instead}"
+    replaced = REPLACED.get(name)
+    return f"--{name} is of 2018, today: {replaced}" if replaced else ""
+
+
 def _hint(token: Token) -> str:
-    replaced = REPLACED.get(token.name)
-    if replaced:
-        return f"--{token.name} is of 2018, today: {replaced}"
+    if replaced := _replaced(token.name):
+        return replaced
     member = flag_fields().get(token.name)
     if member is not None and not info_of(member).is_flag:
         return f"{token.name} is no flag, but an option of compile()"

@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, update_wrapper
+from functools import cache, update_wrapper
 from typing import TYPE_CHECKING, Any
 
 from mlirhlo.diagnostics import error
 from mlirhlo.integrations.jax import values
-from mlirhlo.integrations.jax.options import OptionValue, check_options
+from mlirhlo.integrations.jax.callbacks import machine_with
+from mlirhlo.integrations.jax.computation import XlaComputation
+from mlirhlo.integrations.jax.lowering import dump_lowered, lowering_platform_of
+from mlirhlo.integrations.jax.options import OptionValue, check_options, options_for_us
 from mlirhlo.integrations.jax.static import StaticArguments
 from mlirhlo.integrations.optional import choose, require
+from mlirhlo.runtime.programs import XLA, obey_for_other_compiler, platform_named, prepare
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
-
-    from mlirhlo import Module
-
-PLATFORMS: tuple[str, ...] = ("Interpreter", "XLA")
-"""What executes a compiled function: this project's interpreter, or the real XLA inside JAX."""
 
 DIALECTS: tuple[str, ...] = ("hlo", "stablehlo", "jaxpr")
 
@@ -42,10 +41,13 @@ def _jax() -> Any:
 class Settings:
     """How a function is lowered and executed."""
 
-    platform: str = "Interpreter"
-    lowering_platform: str = "cpu"
+    platform: str = "cpu"
+    lowering_platform: str = ""
+    """Empty: the CPU's rules, and the TPU's for functions that call Mosaic kernels."""
     results: str = "numpy"
     passes: str = ""
+    options: Mapping[str, OptionValue] = field(default_factory=dict[str, OptionValue])
+    """XLA's, checked."""
 
 
 class JittedFunction:
@@ -92,7 +94,7 @@ class JittedFunction:
         return self._lowered(traced, platform)
 
     def _lowered(self, traced: Any, platform: str | None = None) -> Lowered:
-        platform = platform or self._settings.lowering_platform
+        platform = platform or self._settings.lowering_platform or lowering_platform_of(traced)
         return Lowered(
             traced,
             traced.lower(lowering_platforms=(platform,)),
@@ -128,8 +130,8 @@ def _lowering_platforms() -> list[str]:
 def jit(
     function: Callable[..., object] | None = None,
     *,
-    platform: str = "Interpreter",
-    lowering_platform: str = "cpu",
+    platform: str | None = None,
+    lowering_platform: str | None = None,
     results: str = "numpy",
     passes: str = "",
     static_argnums: int | Sequence[int] | None = None,
@@ -138,13 +140,17 @@ def jit(
     donate_argnames: str | Iterable[str] | None = None,
     keep_unused: bool = False,
     inline: bool = False,
+    compiler_options: Mapping[str, OptionValue] | None = None,
 ) -> Any:
     """`jax.jit`, executed here: `jit(f)(x)`, or as a decorator, with or without options.
 
-    - `platform`: `"Interpreter"`, or `"XLA"` for JAX's own compiler and devices.
-    - `lowering_platform`: the platform that JAX lowers for, `"cpu"`, `"tpu"` or `"cuda"`.
+    - `platform`: `"cpu"` for machine code (the default, unless `JAX_PLATFORM_NAME` says otherwise),
+      `"interpreter"`, or `"XLA"` for JAX's own compiler and devices.
+    - `lowering_platform`: the platform that JAX lowers for, `"cpu"`, `"tpu"` or `"cuda"`; without it `"tpu"`
+      for functions that call Pallas kernels, `"cpu"` for all others.
     - `results`: `"numpy"` arrays, or `"jax"` ones.
     - `passes`: a pipeline of ours that runs on the module first (`"cse,dce"`).
+    - `compiler_options`: XLA's flags without dashes, as in `Lowered.compile`.
     - the others are `jax.jit`'s. Donated arguments are marked in the module; the arrays given stay.
 
     A function that `jax.jit` made is taken with its own options. Raises `HloError` HLO0600 without
@@ -155,10 +161,13 @@ def jit(
 
         parse_pipeline(passes)
     settings = Settings(
-        choose("platform", platform, PLATFORMS),
-        choose("lowering platform", lowering_platform, _lowering_platforms()),
+        platform_named(platform),
+        choose("lowering platform", lowering_platform, _lowering_platforms())
+        if lowering_platform
+        else "",
         choose("kind of results", results, RESULTS),
         passes,
+        check_options(compiler_options),
     )
     jax_options = {
         "static_argnums": static_argnums,
@@ -223,19 +232,21 @@ class Lowered:
             return str(self.jaxpr)
         return str(self.lowered.as_text(dialect=dialect, debug_info=debug_info))
 
-    def compiler_ir(self, dialect: str = "hlo") -> Module | ModuleOp:
-        """The program as an object of ours: a `Module` for `hlo`, xDSL's module for `stablehlo`.
+    def compiler_ir(self, dialect: str = "hlo") -> XlaComputation | ModuleOp:
+        """The program as an object of ours: a `Module` with the methods of JAX's `XlaComputation` for
+        `hlo`, xDSL's module for `stablehlo`.
 
         Raises `HloError` HLO0601 for another dialect.
         """
         dialect = choose("dialect", dialect, DIALECTS[:2])
         return self.hlo() if dialect == "hlo" else self.stablehlo()
 
-    def hlo(self) -> Module:
+    def hlo(self) -> XlaComputation:
         """A new module of the hlo dialect, without optimisations."""
         from mlirhlo import load
 
-        return load(self.hlo_proto(), "pb")
+        loaded = load(self.hlo_proto(), "pb")
+        return XlaComputation(loaded.op, loaded.loaded)
 
     def hlo_proto(self) -> bytes:
         """The serialised HloModuleProto that JAX hands to its compiler."""
@@ -258,32 +269,47 @@ class Lowered:
     ) -> Compiled:
         """The program ready to be called.
 
-        `options`: XLA's flags without dashes (`{"xla_cpu_enable_fast_math": False}`). The real XLA
-        obeys them; the interpreter has no use for them and keeps them in `options`. The others are
-        as in `jit`.
+        `options`: XLA's flags without dashes (`{"xla_dump_to": "dumps"}`), which go over those of `jit` and
+        of the environment. The real XLA obeys all of them, the other platforms those of `docs/dumps.md`; a
+        remark (HLO0523) names the others. What else is given is as in `jit`.
 
         Raises `HloError`: HLO0602 for an option that XLA does not know, HLO0603 for programs that
-        cannot be executed here, and the error of a registered pass that failed in the compiler.
+        cannot be executed here, HLO0432 and HLO0435 for what has no machine code, and the error of a
+        registered pass that failed in the compiler.
         """
-        checked = check_options(options)
-        platform = choose("platform", platform or self._settings.platform, PLATFORMS)
-        results = choose("kind of results", results or self._settings.results, RESULTS)
-        pipeline = self._settings.passes if passes is None else passes
-        if platform == "XLA":
-            from mlirhlo.integrations.jax.stages import compile_by_xla
-
+        settings = self._settings
+        checked = {**settings.options, **check_options(options)}
+        platform = platform_named(platform or settings.platform)
+        results = choose("kind of results", results or settings.results, RESULTS)
+        pipeline = settings.passes if passes is None else passes
+        if platform == XLA:
             if pipeline:
                 raise error(
                     "HLO0601",
                     "platform 'XLA' takes no pipeline of passes",
                     help="mlirhlo.jax.register_pass runs passes inside it",
                 )
-            return Compiled(self, checked, platform, results, compile_by_xla(self.lowered, checked))
+            return Compiled(self, checked, platform, results, self._compile_by_xla(checked))
         calling = values.Calling.of(self.lowered)
         module = self.hlo()
         if pipeline:
             module.opt(pipeline)
-        return Compiled(self, checked, platform, results, module, calling)
+        dump_lowered(self.lowered)
+        program = prepare(
+            module.op,
+            platform,
+            options_for_us(checked),
+            source=self.stablehlo,
+            machine=machine_with(calling.callbacks),
+        )
+        return Compiled(self, checked, platform, results, program, calling)
+
+    def _compile_by_xla(self, options: Mapping[str, OptionValue]) -> Any:
+        from mlirhlo.integrations.jax.stages import compile_by_xla, optimized_module
+
+        executable = compile_by_xla(self.lowered, options)
+        obey_for_other_compiler(lambda: self.hlo().op, lambda: optimized_module(executable).op)
+        return executable
 
 
 @dataclass(eq=False, repr=False)
@@ -296,15 +322,14 @@ class Compiled:
     platform: str
     results: str
     executable: Any
-    """A `Module`, or JAX's `jax.stages.Compiled`."""
+    """A `mlirhlo.runtime.programs.Program`, or JAX's `jax.stages.Compiled`."""
     _calling: values.Calling | None = None
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         """The result, a tree as the function returns it. Raises `HloError` HLO0603 and HLO03xx."""
         if self._calling is None:
             return self._call_xla(args, kwargs)
-        flat = self.flat_arguments(*args, **kwargs)
-        result = self._executor(flat)
+        result = self.executable(self.flat_arguments(*args, **kwargs))
         return self._calling.result(result, self.lowered, self.results)
 
     def flat_arguments(self, *args: object, **kwargs: object) -> list[Any]:
@@ -313,15 +338,6 @@ class Compiled:
         given = self.lowered._static.dynamic(args, kwargs)  # pyright: ignore[reportPrivateUsage]
         return calling.arguments(given, self.lowered.lowered)
 
-    @cached_property
-    def _executor(self) -> Callable[[Sequence[Any]], Any]:
-        """The module prepared once for many calls."""
-        from mlirhlo.integrations.jax.callbacks import machine_with
-        from mlirhlo.interp.engine import Interpreter
-
-        callbacks = () if self._calling is None else self._calling.callbacks
-        return Interpreter(self.executable.op, machine_with(callbacks)).run
-
     def _call_xla(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
         positional, named = self.lowered._static.dynamic(args, kwargs)  # pyright: ignore[reportPrivateUsage]
         result = self.executable(*positional, **named)
@@ -329,18 +345,31 @@ class Compiled:
             return result
         return _jax().tree.map(values.to_numpy, result)
 
-    def compiler_ir(self) -> Module:
-        """The module that is executed; with platform XLA its optimised one."""
+    def compiler_ir(self) -> XlaComputation:
+        """The module as the platform optimised it: what is executed."""
         if self._calling is not None:
-            module: Module = self.executable
-            return module
+            return XlaComputation(self.executable.optimized)
         from mlirhlo.integrations.jax.stages import optimized_module
 
-        return optimized_module(self.executable)
+        return XlaComputation(optimized_module(self.executable).op)
 
     def as_text(self) -> str:
-        """HLO text of the module that is executed."""
+        """HLO text of the module as the platform optimised it."""
         return self.compiler_ir().as_text()
+
+    def runtime_executable(self) -> Any:
+        """What has `hlo_modules()`: JAX's own executable for XLA, else this object."""
+        return self if self._calling is not None else self.executable.runtime_executable()
+
+    def hlo_modules(self) -> list[XlaComputation]:
+        """The module as the platform optimised it, in a list as JAX has it."""
+        return [self.compiler_ir()]
+
+    def cost_analysis(self) -> dict[str, float]:
+        """Operations and bytes of the optimised module, by XLA's names."""
+        from mlirhlo.analysis.cost import analyse
+
+        return dict(analyse(self.compiler_ir().op).total)
 
     def __repr__(self) -> str:
         return f"<mlirhlo.jax.Compiled for {self.platform}>"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from mlirhlo.diagnostics import error
+from mlirhlo.diagnostics import Diagnostic, Severity, error
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import FieldDescriptor
@@ -58,6 +59,18 @@ def check_options(options: Mapping[str, OptionValue] | None) -> dict[str, Option
                 else "options are XLA's flags without the dashes, as `xla_dump_to`",
             )
     return checked
+
+
+def options_for_us(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
+    """The options that are fields of DebugOptions; a remark (HLO0523) names the others."""
+    from mlirhlo.debug.options.known import type_of
+
+    own = {name: value for name, value in options.items() if type_of(name) is not None}
+    if others := [name for name in options if name not in own]:
+        message = f"without effect here: {', '.join(others)}"
+        remark = Diagnostic("HLO0523", message, severity=Severity.REMARK)
+        logging.getLogger("mlirhlo.flags").warning("%s", remark)
+    return own
 
 
 def _of_field(field: FieldDescriptor, value: OptionValue) -> OptionValue:

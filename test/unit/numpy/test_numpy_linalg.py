@@ -24,7 +24,7 @@ def random(shape: tuple[int, ...], dtype: str) -> Any:
 
 
 def agree(function: Callable[..., Any], want: Any, *arguments: Any) -> None:
-    jitted = mlirhlo.jit(function)
+    jitted = mlirhlo.jit(function, platform="interpreter")
     assert not verify_module(jitted.lower(*arguments).op)
     for got in (function(*map(hnp.asarray, arguments)), jitted(*arguments)):
         pairs = zip(got, want, strict=True) if isinstance(want, tuple) else [(got, want)]

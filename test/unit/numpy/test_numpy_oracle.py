@@ -149,7 +149,7 @@ def xla() -> Iterator[XlaCpu]:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_xla_agrees(name: str, xla: XlaCpu) -> None:
     function, arguments = PROGRAMS[name]
-    jitted = mlirhlo.jit(function)
+    jitted = mlirhlo.jit(function, platform="interpreter")
     want = jitted(*arguments)
     got = xla.run(jitted.lower(*arguments).as_text(), arguments)
     assert not isinstance(got, Refusal), got.reason
@@ -162,7 +162,7 @@ def test_xla_agrees(name: str, xla: XlaCpu) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_stablehlo_is_taken_by_mlir_and_comes_back(name: str) -> None:
     function, arguments = PROGRAMS[name]
-    jitted = mlirhlo.jit(function)
+    jitted = mlirhlo.jit(function, platform="interpreter")
     text = jitted.lower(*arguments).as_text("stablehlo")
     mlir = importlib.import_module("jax._src.interpreters.mlir")
     with mlir.make_ir_context():

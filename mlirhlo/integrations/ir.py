@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from mlirhlo.formats import holds_hlo
+from mlirhlo.runtime.programs import prepare
 
 if TYPE_CHECKING:
     from mlirhlo import Module
+    from mlirhlo.runtime.programs import Program
 
 
 def module_of(ir: str | bytes) -> Module:
@@ -19,12 +23,29 @@ def module_of(ir: str | bytes) -> Module:
     return load(ir.encode("utf-8", "surrogateescape") if isinstance(ir, str) else ir)
 
 
-def executor_of(module: Module) -> Callable[[Sequence[Any]], Any]:
-    """The module prepared once for many calls, each with a list of its parameters."""
-    from mlirhlo.formats import holds_hlo
-    from mlirhlo.interp.engine import Interpreter
+def executor_of(
+    module: Module,
+    platform: str,
+    options: Mapping[str, object] | None = None,
+    name: str = "",
+) -> Callable[[Sequence[Any]], Any]:
+    """What runs the module on lists of its parameters; see `mlirhlo.runtime.programs.prepare`.
 
+    A program of open sizes is prepared once for each combination of sizes.
+    """
+    source = None if module.stablehlo is None else lambda: module.stablehlo
     if holds_hlo(module.op):
-        return Interpreter(module.op).run
-    # Sizes are open: each call has a program of its own.
-    return lambda arguments: module(*arguments)
+        return prepare(module.op, platform, options, name=name, source=source)
+    programs: dict[object, Program] = {}
+
+    def run(arguments: Sequence[Any]) -> Any:
+        import numpy as np
+
+        sizes = tuple(np.shape(argument) for argument in arguments)
+        program = programs.get(sizes)
+        if program is None:
+            op = module._for(arguments)  # pyright: ignore[reportPrivateUsage]
+            programs[sizes] = program = prepare(op, platform, options, name=name, source=source)
+        return program(arguments)
+
+    return run

@@ -239,8 +239,14 @@ def describe(op: Instruction) -> str:
     return op.opcode.name if target is None else f"{op.opcode.name} {target}"
 
 
+def _is_of_the_user(op: Instruction) -> bool:
+    """Whether an instruction calls a Python function of the program's own, as `jax.pure_callback` does."""
+    return str(getattr(op, "custom_call_target", "")).endswith("_python_cpu_callback")
+
+
 def _warn(sites: Sequence[Site]) -> None:
-    counts = Counter(describe(site.op) for site in sites if site.op is not None)
+    ops = [site.op for site in sites if site.op is not None]
+    counts = Counter(describe(op) for op in ops if not _is_of_the_user(op))
     if not counts:
         return
     listed = ", ".join(f"{name} ({count})" for name, count in counts.most_common())

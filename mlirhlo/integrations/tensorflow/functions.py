@@ -12,6 +12,8 @@ from mlirhlo.diagnostics import error
 from mlirhlo.integrations.ir import executor_of, module_of
 from mlirhlo.integrations.optional import choose, require
 from mlirhlo.integrations.tensorflow.matching import parameters_for
+from mlirhlo.integrations.tensorflow.refusals import refusals, refused
+from mlirhlo.runtime.programs import CPU, XLA, obey_for_other_compiler, platform_named
 
 if TYPE_CHECKING:
     from mlirhlo import Module
@@ -36,34 +38,48 @@ def _tf() -> Any:
 class JittedFunction:
     """A function that TensorFlow traces and this project executes."""
 
-    def __init__(self, function: Callable[..., object]) -> None:
+    def __init__(
+        self,
+        function: Callable[..., object],
+        platform: str = CPU,
+        options: Mapping[str, object] | None = None,
+    ) -> None:
         tf = _tf()
         is_traced = hasattr(function, "experimental_get_compiler_ir")
         self._function: Any = function if is_traced else tf.function(function, jit_compile=True)
-        self._programs: dict[int, Program] = {}
+        self.platform, self.options = platform, options
+        self._programs: dict[object, Program] = {}
         update_wrapper(self, function, updated=())
 
     def lower(self, *args: object, **kwargs: object) -> Program:
-        """The program for arguments like these. Raises `HloError` HLO0607."""
+        """The program for arguments like these.
+
+        Raises `HloError` HLO0607, which is a `tf.errors.InvalidArgumentError` as well.
+        """
         args, kwargs = self._bound(args, kwargs)
         concrete = self._function.get_concrete_function(*args, **kwargs)
-        try:
-            generator = self._function.experimental_get_compiler_ir(*args, **kwargs)
-        except ValueError as problem:
-            raise _no_ir(problem) from None
-        return Program(concrete, generator, self._bound)
+        with refusals():
+            try:
+                generator = self._function.experimental_get_compiler_ir(*args, **kwargs)
+            except ValueError as problem:
+                raise refused(problem) from None
+        return Program(
+            concrete, generator, self._bound, self._function, self.platform, self.options
+        )
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         """The result, structured as the function returns it; variables it assigns are assigned.
 
-        Raises `HloError` HLO0603, HLO0607 and HLO03xx.
+        Raises `HloError` HLO0603 and HLO03xx; HLO0607, HLO0432 and HLO0435, which are
+        `tf.errors.InvalidArgumentError` as well, for functions that cannot be compiled.
         """
         bound, named = self._bound(args, kwargs)
         concrete = self._function.get_concrete_function(*bound, **named)
+        key = (id(concrete), _open_sizes(concrete, bound, named))
+        program = self._programs.get(key)
         # Arguments that are compiled in are no part of a concrete function's identity.
-        program = self._programs.get(id(concrete))
         if program is None or program.has_folded_inputs:
-            program = self._programs[id(concrete)] = self.lower(*args, **kwargs)
+            program = self._programs[key] = self.lower(*args, **kwargs)
         return program(*args, **kwargs)
 
     def _bound(
@@ -78,13 +94,32 @@ class JittedFunction:
         return bound.args, bound.kwargs
 
 
-def jit(function: Callable[..., object]) -> JittedFunction:
-    """`tf.function(jit_compile=True)`, executed here: `jit(f)(x)` returns numpy arrays.
+def jit(
+    function: Callable[..., object] | None = None,
+    *,
+    platform: str | None = None,
+    options: Mapping[str, object] | None = None,
+) -> Any:
+    """`tf.function(jit_compile=True)`, executed here: `jit(f)(x)` returns numpy arrays; also a decorator.
 
-    `function`: a Python function, or what `tf.function` made with `jit_compile=True`. Raises
-    `HloError` HLO0600 without TensorFlow.
+    - `function`: a Python function, or what `tf.function` made with `jit_compile=True`.
+    - `platform`: `"cpu"` for machine code (the default, unless `JAX_PLATFORM_NAME` says otherwise),
+      `"interpreter"`, or `"XLA"` for TensorFlow's own compiler.
+    - `options`: XLA's debug options (`{"xla_dump_to": "dumps"}`), which go over the flags of the environment;
+      TensorFlow's compiler takes none.
+
+    Raises `HloError` HLO0600 without TensorFlow, HLO0601 for an unknown platform or options to XLA.
     """
-    return JittedFunction(function)
+    platform = platform_named(platform)
+    if platform == XLA and options:
+        raise error(
+            "HLO0601",
+            "TensorFlow's compiler takes no options",
+            help="set XLA_FLAGS before TensorFlow is imported",
+        )
+    if function is None:
+        return lambda f: JittedFunction(f, platform, options)  # pyright: ignore[reportUnknownLambdaType]
+    return JittedFunction(function, platform, options)
 
 
 def load(ir: str | bytes) -> Module:
@@ -103,7 +138,11 @@ class Program:
     """TensorFlow's own object: the concrete function."""
     _generator: Callable[..., Any]
     _bound: Callable[[Sequence[object], Mapping[str, object]], tuple[Any, Any]]
+    _function: Any
+    platform: str = CPU
+    options: Mapping[str, object] | None = None
     _texts: dict[str, Any] = field(default_factory=dict[str, Any])
+    _is_told: bool = False
 
     def ir(self, stage: str = "hlo") -> str | bytes:
         """What TensorFlow hands out at a stage of `STAGES`.
@@ -112,10 +151,11 @@ class Program:
         """
         stage = choose("stage", stage, STAGES)
         if stage not in self._texts:
-            try:
-                self._texts[stage] = self._generator(stage=stage)
-            except Exception as problem:  # noqa: BLE001 - TensorFlow reports by many types
-                raise _no_ir(problem) from None
+            with refusals():
+                try:
+                    self._texts[stage] = self._generator(stage=stage)
+                except Exception as problem:  # noqa: BLE001 - TensorFlow reports by many types
+                    raise refused(problem) from None
         found: str | bytes = self._texts[stage]
         return found
 
@@ -136,7 +176,9 @@ class Program:
 
     @cached_property
     def _executor(self) -> Callable[[Sequence[Any]], Any]:
-        return executor_of(self.module)
+        name = str(getattr(self._function, "__name__", "") or self.concrete.name)
+        with refusals():
+            return executor_of(self.module, self.platform, self.options, name)
 
     @cached_property
     def _parameters(self) -> tuple[int, ...]:
@@ -173,9 +215,12 @@ class Program:
     def __call__(self, *args: object, **kwargs: object) -> Any:
         """The result; variables that the function assigns are assigned.
 
-        Raises `HloError` HLO0603 and HLO03xx.
+        Raises `HloError` as a call of the jitted function.
         """
         tf = _tf()
+        if self.platform == XLA:
+            self._tell_xla()
+            return tf.nest.map_structure(_to_numpy, self._function(*args, **kwargs))
         result = self._executor(self.arguments(*args, **kwargs))
         structure = self.concrete.structured_outputs
         leaves = tf.nest.flatten(structure, expand_composites=True)
@@ -185,6 +230,14 @@ class Program:
         results = iter(values)
         packed = [None if leaf is None else _to_numpy(next(results)) for leaf in leaves]
         return tf.nest.pack_sequence_as(structure, packed, expand_composites=True)
+
+    def _tell_xla(self) -> None:
+        """What JAX's variables ask of a program that TensorFlow's own compiler runs."""
+        if not self._is_told:
+            self._is_told = True
+            obey_for_other_compiler(
+                lambda: self.module.op, lambda: self.compiler_ir("optimized_hlo_serialized").op
+            )
 
     def _assign(self, updates: Sequence[Any], first: int) -> None:
         """Values of variables stand after the results; aliases say which variable each is."""
@@ -208,16 +261,18 @@ def _to_numpy(value: Any) -> Any:
     return np.asarray(value.numpy() if hasattr(value, "numpy") else value)
 
 
+def _open_sizes(
+    concrete: Any, args: Sequence[object], kwargs: Mapping[str, object]
+) -> tuple[object, ...]:
+    """Shapes of the arguments of a function that takes several: each combination is a program."""
+    if all(one.shape.is_fully_defined() for one in concrete.inputs):
+        return ()
+    kind = concrete.function_type
+    flat = kind.unpack_inputs(kind.bind_with_defaults(args, kwargs, {}))
+    return tuple(tuple(one.shape) for one in flat)
+
+
 def _kind(tensor: Any) -> tuple[str, tuple[int | None, ...] | None]:
     """Type and shape of an input; sizes that are not known are None."""
     shape = tensor.shape
     return tensor.dtype.name, None if shape.rank is None else tuple(shape.as_list())
-
-
-def _no_ir(problem: Exception) -> Exception:
-    text = str(problem).split("\tTF_DUMP")[0]
-    first = text.strip().removeprefix("Failed getting HLO text: '").split("\n")[0]
-    mend = "XLA computes on numbers: keep strings, tables and files outside of the function"
-    if "jit_compile=True" in text:
-        mend = "mark it by tf.function(jit_compile=True), or give the Python function"
-    return error("HLO0607", f"TensorFlow cannot compile the function: {first}", help=mend)

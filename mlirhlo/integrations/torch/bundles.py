@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -19,6 +19,7 @@ from mlirhlo.diagnostics import Place, error
 from mlirhlo.integrations.ir import executor_of, module_of
 from mlirhlo.integrations.optional import choose
 from mlirhlo.integrations.torch.trees import Tree, read_tree
+from mlirhlo.runtime.programs import CPU, platform_named
 
 if TYPE_CHECKING:
     from mlirhlo import Module
@@ -62,6 +63,9 @@ class Method:
     outputs: Tree | None
     weights: Mapping[str, Any] = field(default_factory=dict[str, Any])
     constants: Sequence[Any] = ()
+    platform: str = CPU
+    options: Mapping[str, object] | None = None
+    """XLA's."""
 
     @cached_property
     def module(self) -> Module:
@@ -70,7 +74,7 @@ class Method:
 
     @cached_property
     def _executor(self) -> Callable[[Sequence[Any]], Any]:
-        return executor_of(self.module)
+        return executor_of(self.module, self.platform, self.options, self.name)
 
     def arguments(self, *args: object, **kwargs: object) -> list[Any]:
         """What the module's parameters are for these arguments.
@@ -111,7 +115,8 @@ class Method:
     def __call__(self, *args: object, **kwargs: object) -> Any:
         """The result, structured as the model returns it; arrays of numpy.
 
-        Raises `HloError` HLO0603, HLO0608 and HLO03xx.
+        Raises `HloError` HLO0603, HLO0608 and HLO03xx, and HLO0432 and HLO0435 for what has no machine
+        code.
         """
         import numpy as np
 
@@ -155,11 +160,22 @@ class Bundle:
         return f"<mlirhlo.torch.Bundle: {', '.join(self.methods)}; {len(self.weights)} weights>"
 
 
-def load(folder: str | os.PathLike[str]) -> Bundle:
+def load(
+    folder: str | os.PathLike[str],
+    *,
+    platform: str | None = None,
+    options: Mapping[str, object] | None = None,
+) -> Bundle:
     """The model in a folder. Needs no PyTorch.
 
-    Raises `HloError` HLO0608 for a folder that is no bundle; programs are read when first used.
+    `platform`: `"cpu"` for machine code (the default, unless `JAX_PLATFORM_NAME` says otherwise),
+    `"interpreter"`, or `"XLA"` where JAX is installed. `options`: XLA's debug options
+    (`{"xla_dump_to": "dumps"}`), which go over the flags of the environment.
+
+    Raises `HloError` HLO0608 for a folder that is no bundle, HLO0601 for an unknown platform; programs are
+    read when first used.
     """
+    platform = platform_named(platform)
     root = Path(folder)
     functions = root / "functions"
     if not functions.is_dir():
@@ -178,7 +194,18 @@ def load(folder: str | os.PathLike[str]) -> Bundle:
     if not metas:
         raise error("HLO0608", f"'{functions}' holds no method: there is no '.meta' file")
     methods = [_method(path, weights, constants) for path in metas]
-    return Bundle({method.name: method for method in methods}, weights)
+    return bundle_of(methods, weights, platform, options)
+
+
+def bundle_of(
+    methods: Sequence[Method],
+    weights: dict[str, Any],
+    platform: str,
+    options: Mapping[str, object] | None,
+) -> Bundle:
+    """The bundle of these methods, which run on a platform."""
+    on_platform = [replace(m, platform=platform, options=options) for m in methods]
+    return Bundle({method.name: method for method in on_platform}, weights)
 
 
 def _files(folder: Path) -> list[Path]:

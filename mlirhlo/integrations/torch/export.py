@@ -8,15 +8,25 @@ from typing import Any
 
 from mlirhlo.diagnostics import error
 from mlirhlo.integrations.optional import require
-from mlirhlo.integrations.torch.bundles import Bundle, method_of
+from mlirhlo.integrations.torch.bundles import Bundle, bundle_of, method_of
+from mlirhlo.runtime.programs import platform_named
 
 
-def export(model: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Bundle:
+def export(
+    model: Any,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    platform: str | None = None,
+    options: Mapping[str, object] | None = None,
+) -> Bundle:
     """A `torch.nn.Module` (or what `torch.export.export` made of one) as a bundle in memory.
 
-    `args`, `kwargs`: examples of the arguments; not needed for an exported program. Raises
+    `args`, `kwargs`: examples of the arguments; not needed for an exported program. `platform`, `options`:
+    as in `load`. Raises
     `HloError`: HLO0600 without torch or torch_xla, HLO0609 when PyTorch cannot export the model.
     """
+    platform = platform_named(platform)
     torch = require("torch", "torch", "mlirhlo.torch.export")
     stablehlo = require("torch_xla.stablehlo", "torch", "mlirhlo.torch.export")
     try:
@@ -41,4 +51,4 @@ def export(model: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | Non
         method_of(meta, one.bytecode, weights, constants, meta["name"])
         for meta, one in zip(metas, bundle.stablehlo_funcs, strict=True)
     ]
-    return Bundle({method.name: method for method in methods}, weights)
+    return bundle_of(methods, weights, platform, options)

@@ -33,9 +33,8 @@ def executor_of(
 
     A program of open sizes is prepared once for each combination of sizes.
     """
-    source = None if module.stablehlo is None else lambda: module.stablehlo
     if holds_hlo(module.op):
-        return prepare(module.op, platform, options, name=name, source=source)
+        return prepare(module.op, platform, options, name=name, source=lambda: module.stablehlo)
     programs: dict[object, Program] = {}
 
     def run(arguments: Sequence[Any]) -> Any:
@@ -45,7 +44,9 @@ def executor_of(
         program = programs.get(sizes)
         if program is None:
             op = module._for(arguments)  # pyright: ignore[reportPrivateUsage]
-            programs[sizes] = program = prepare(op, platform, options, name=name, source=source)
+            programs[sizes] = program = prepare(
+                op, platform, options, name=name, source=lambda: module.stablehlo
+            )
         return program(arguments)
 
     return run

@@ -51,11 +51,13 @@ def platform_named(name: str | None) -> str:
 class Program:
     """A module that is ready to run on a platform."""
 
-    def __init__(self, module: ModuleOp, platform: str, flags: Flags, run: Run) -> None:
+    def __init__(
+        self, module: ModuleOp, platform: str, run: Run, optimize: Callable[[], ModuleOp]
+    ) -> None:
         self.module = module
         """The module before optimisations."""
         self.platform = platform
-        self._flags, self._run = flags, run
+        self._run, self._optimize = run, optimize
 
     def __call__(self, arguments: Sequence[Any]) -> Any:
         """The result for the module's parameters: numpy arrays of their real sizes."""
@@ -63,8 +65,8 @@ class Program:
 
     @cached_property
     def optimized(self) -> ModuleOp:
-        """The module as the platform runs it: on `cpu` after all passes of the compiler."""
-        return _optimized(self.module, self.platform, self._flags)
+        """The module as the platform runs it, after all passes of its compiler."""
+        return self._optimize()
 
 
 def prepare(
@@ -73,10 +75,10 @@ def prepare(
     options: Mapping[str, object] | None = None,
     *,
     name: str = "",
-    source: Callable[[], ModuleOp] | None = None,
+    source: Callable[[], ModuleOp | None] = lambda: None,
     machine: Machine | None = None,
 ) -> Program:
-    """Makes an HLO module ready to run on `cpu` or the `interpreter`.
+    """Makes an HLO module ready to run on a platform of `PLATFORMS`.
 
     `options`: XLA's debug options, which go over the flags of the environment. `name`: the function as the
     user called it, for the file names of `JAX_DUMP_IR_TO`; empty where the front end writes these files
@@ -84,18 +86,24 @@ def prepare(
     gives custom calls their meaning.
 
     Raises `HloError` HLO0432 and HLO0435 for what has no machine code, HLO0520, HLO0521 and HLO0524 for
-    flags and options that do not fit.
+    flags and options that do not fit, HLO0600 and HLO0611 for what the real XLA does not run.
     """
     settings = jax_settings()
+    if platform == XLA:
+        from mlirhlo.integrations.xla import XlaProgram
+
+        compiled = XlaProgram(module, options or {})
+        obey_for_other_compiler(lambda: module, compiled.optimized)
+        return Program(module, platform, compiled, compiled.optimized)
     flags = with_logging(module, flags_for(options))
     set_replicas(module, settings)
     if settings.writes:
         dump_program(settings, module, name)
         _dump_stages(settings, module, platform, flags)
-    program = None if source is None or not asks_for_dumps(flags.options) else source()
+    program = source() if asks_for_dumps(flags.options) else None
     make = _machine_code if platform == CPU else _interpreted
     run = make(module, flags, program, machine, settings.hlo_profile)
-    return Program(module, platform, flags, run)
+    return Program(module, platform, run, lambda: _optimized(module, platform, flags))
 
 
 def obey_for_other_compiler(

@@ -117,9 +117,11 @@ def jit(
             "TensorFlow's compiler takes no options",
             help="set XLA_FLAGS before TensorFlow is imported",
         )
-    if function is None:
-        return lambda f: JittedFunction(f, platform, options)  # pyright: ignore[reportUnknownLambdaType]
-    return JittedFunction(function, platform, options)
+
+    def decorate(f: Callable[..., object]) -> JittedFunction:
+        return JittedFunction(f, platform, options)
+
+    return decorate if function is None else decorate(function)
 
 
 def load(ir: str | bytes) -> Module:

@@ -29,9 +29,12 @@ def _kind() -> type[HloError]:
         invalid.__init__(self, None, None, "\n".join(map(str, diagnostics)))
         HloError.__init__(self, *diagnostics)
 
-    members = {
+    def reduce(self: Any) -> tuple[Any, tuple[Diagnostic, ...]]:
+        return _rebuilt, self.diagnostics
+
+    members: dict[str, Any] = {
         "__init__": initialise,
-        "__reduce__": lambda self: (_rebuilt, self.diagnostics),
+        "__reduce__": reduce,
         "__module__": __name__,
         "__doc__": "A function that cannot be compiled.",
     }

@@ -1,0 +1,73 @@
+"""Modules that the real XLA inside JAX compiles and runs on the CPU: `platform="XLA"`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mlirhlo.diagnostics import error
+from mlirhlo.integrations.optional import require
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+
+class XlaProgram:
+    """An HLO module that the real XLA compiled."""
+
+    def __init__(self, module: ModuleOp, options: Mapping[str, object]) -> None:
+        """Raises `HloError` HLO0600 without JAX, HLO0611 for what XLA refuses, and for results of dynamic
+        size, which JAX does not hand out."""
+        from mlirhlo.dialects.hlo.module import HloModule
+        from mlirhlo.dialects.hlo.shapes import ArrayShape, leaves
+        from mlirhlo.formats.proto import encode_module
+        from mlirhlo.interp.engine import Interpreter
+
+        self._inputs = Interpreter(module).inputs
+        self._shape = HloModule(module).entry.root.shape
+        for _, part in leaves(self._shape):
+            if isinstance(part, ArrayShape) and part.is_dynamic:
+                raise error(
+                    "HLO0611",
+                    f"a result of dynamic size, {part}, does not come out of the XLA inside JAX",
+                    help="execute on 'cpu' or 'interpreter'",
+                )
+
+        purpose = "platform 'XLA'"
+        self._jax = require("jax", "jax", purpose)
+        hlo, jaxlib = (require(f"jaxlib.{name}", "jax", purpose) for name in ("_hlo", "_jax"))
+        proto = encode_module(module, keep_config=False).SerializeToString()
+        self._device = self._jax.devices("cpu")[0]
+        compile_options = jaxlib.CompileOptions()
+        compile_options.env_option_overrides = list(options.items())
+        # JAX hands LAPACK's routines to XLA when it lowers a call of one; here nothing does.
+        require("jaxlib.lapack", "jax", purpose)._lapack.initialize()
+        try:
+            program = jaxlib.mlir.xla_computation_to_mlir_module(hlo.XlaComputation(proto))
+            devices = jaxlib.DeviceList((self._device,))
+            self._executable = self._device.client.compile_and_load(
+                program, devices, compile_options
+            )
+        except Exception as problem:
+            first = str(problem).strip().split("\n")[0]
+            raise error("HLO0611", f"XLA cannot compile the module: {first}") from problem
+
+    def __call__(self, arguments: Sequence[Any]) -> Any:
+        """The result for the module's parameters: a numpy array, or a tuple of them."""
+        import numpy as np
+
+        from mlirhlo.interp.values import arrays_of, unflatten
+
+        inputs = [a for value in self._inputs(arguments) for a in arrays_of(value)]
+        with self._jax.enable_x64(True):
+            given = [self._jax.device_put(one, self._device) for one in inputs]
+            results = self._executable.execute_sharded(given)
+            parts = results.disassemble_into_single_device_arrays()
+        return unflatten((np.array(part[0]) for part in parts), self._shape)
+
+    def optimized(self) -> ModuleOp:
+        """The module after all of XLA's passes."""
+        from mlirhlo.formats import load
+
+        (module,) = self._executable.hlo_modules()
+        return load(module.as_serialized_hlo_module_proto(), "pb").module

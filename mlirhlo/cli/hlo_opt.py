@@ -255,28 +255,31 @@ class Job:
                     loaded = inputs.as_hlo(loaded)
         if produced:
             return loaded
-        if not inputs.is_stablehlo(loaded):
-            self._start_dump(loaded)
+        self._start_dump(loaded)
         if passes:
             inputs.check_entry(loaded)
             self._run(loaded, passes, produced)
         if self.dump is not None and self.options.stage == stages.HLO:
-            self.dump.optimized(loaded.module)
+            self.dump.optimized(inputs.as_hlo(loaded).module)
         return loaded if produced else inputs.for_format(loaded, self._format(loaded))
 
     def _start_dump(self, loaded: Loaded) -> None:
-        """Dumps the module as it came, where the flags say so."""
+        """Dumps the module as it came, where the flags say so; StableHLO of open sizes is no module yet."""
         from mlirhlo.debug.options import asks_for_dumps
 
         options = self.xla.options
         if not (asks_for_dumps(options) or options.xla_mosaic_dump_to):
             return
         from mlirhlo.debug.dump import dumping
+        from mlirhlo.rewrites.stablehlo_refine_shapes import takes_any_size
 
+        if inputs.is_stablehlo(loaded) and takes_any_size(loaded.module):
+            return
+        module = inputs.as_hlo(loaded).module
         is_compiled = self.options.stage != stages.HLO
-        self.dump = dumping(loaded.module, self.xla, "cpu" if is_compiled else "")
+        self.dump = dumping(module, self.xla, "cpu" if is_compiled else "")
         if self.dump is not None:
-            self.dump.given(loaded.module)
+            self.dump.given(module)
 
     def _run(
         self, loaded: Loaded, passes: Sequence[ModulePass], produced: list[Diagnostic]

@@ -67,6 +67,7 @@ class Kernel:
     """The simulator's form of the module."""
     _executables: dict[bool, Any] = field(default_factory=dict[bool, Any])
     """By whether operands of products are rounded."""
+    _is_dumped: bool = False
 
     def as_text(self, form: Any = "pretty", *, debug_info: bool = False) -> str:
         """The module as the TPU compiler prints it: `pretty`, `generic` or `stable`."""
@@ -83,6 +84,7 @@ class Kernel:
                 f"kernels do not run on {platform!r}",
                 help="use interpreter or cpu; for a TPU, put to_stablehlo() into a program",
             )
+        self._dump_once()
         if platform == "cpu":
             executable = self._compiled(bool(getattr(options, "rounds_matmul_operands", False)))
             if executable is not None:
@@ -264,11 +266,22 @@ class Kernel:
             TOPOLOGIES.get(generation, generation),
         )
 
-    def dump(self, directory: str) -> tuple[Path, ...]:
+    def dump(self, directory: str, *, debug_info: bool = False) -> tuple[Path, ...]:
         """Writes a file for every stage of the compiler's pipeline, as `--xla_mosaic_dump_to` does."""
         from mlirhlo.mosaic.pipeline.dumps import dump_stages
 
-        return dump_stages(self.module, directory, name=self.name)
+        return dump_stages(self.module, directory, name=self.name, debug_info=debug_info)
+
+    def _dump_once(self) -> None:
+        """Writes the stages where XLA_FLAGS or LIBTPU_INIT_ARGS ask for them, at the first call."""
+        if self._is_dumped:
+            return
+        self._is_dumped = True
+        # Flags are read by a package above this one.
+        options = import_module("mlirhlo.debug.options").process_flags().options
+        if options.xla_mosaic_dump_to:
+            shows_places = options.xla_mosaic_enable_dump_debug_info
+            self.dump(options.xla_mosaic_dump_to, debug_info=shows_places)
 
     # As part of a program.
 

@@ -15,7 +15,7 @@ from google.protobuf import text_format
 import mlirhlo
 import mlirhlo.numpy as mnp
 from mlirhlo.debug.dump import jit_dumps, sink, writer
-from mlirhlo.debug.options import process
+from mlirhlo.debug.options import jax_era, process
 from mlirhlo.debug.options.jax_era import JaxSettings, jax_settings
 from mlirhlo.diagnostics import HloError
 from mlirhlo.formats.proto.compile_options_pb2 import CompileOptionsProto
@@ -33,7 +33,7 @@ def _new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(writer, "_numbers", itertools.count())
-    for counter in ("_modules", "_programs", "_legacy"):
+    for counter in ("_modules", "_programs", "_legacy", "_dots"):
         monkeypatch.setattr(jit_dumps, counter, itertools.count())
     monkeypatch.setattr(jit_dumps, "_graphs", {})
     monkeypatch.setattr(sink, "_told", set())
@@ -63,7 +63,7 @@ INPUTS = {f"module_0000.jit_layer/{n}" for n in ("module.mlir", "compile_options
 
 def test_interpreter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XLA_FLAGS", f"--xla_dump_to={tmp_path}")
-    run()
+    run(platform="interpreter")
     kinds = ("before_optimizations.txt", "interpreter_after_optimizations.txt", "debug_options")
     assert names(tmp_path) == {*(f"module_0000.jit_layer.{kind}" for kind in kinds), *INPUTS}
     text = (tmp_path / "module_0000.jit_layer/compile_options.textproto").read_text()
@@ -122,7 +122,7 @@ def test_flags_of_2019(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAX_DUMP_HLO_GRAPH", "^jit_lay")
     for kind in ("UNOPTIMIZED", "OPTIMIZED", "PER_PASS"):
         monkeypatch.setenv(f"JAX_DUMP_HLO_{kind}", str(tmp_path / "old"))
-    run()
+    run(platform="interpreter")
     assert "module_0000.jit_layer.before_optimizations.dot" in names(tmp_path / "xla")
     assert names(tmp_path / "old") == {
         "hlo_unoptimized/module_0000.jit_layer.hlo.pb",
@@ -133,12 +133,80 @@ def test_flags_of_2019(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_allclose(mlirhlo.load(path)(*ARGUMENTS), RESULT, rtol=1e-6)
 
 
-def test_profile(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_flags_of_2019_on_machine_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in ("UNOPTIMIZED", "OPTIMIZED", "PER_PASS"):
+        monkeypatch.setenv(f"JAX_DUMP_HLO_{kind}", str(tmp_path))
+    run()
+    opcodes = {}
+    for path in tmp_path.rglob("*.pb"):
+        module = mlirhlo.load(path)
+        np.testing.assert_allclose(module(*ARGUMENTS), RESULT, rtol=1e-6)
+        opcodes[path.parent.name, path.name] = {op.opcode.name for op in module.hlo.instructions}
+    name = "module_0000.jit_layer.hlo.pb"
+    assert "fusion" not in opcodes["hlo_unoptimized", name]
+    assert "fusion" in opcodes["hlo_optimized", name]
+    stages = sorted(file for folder, file in opcodes if folder == "hlo_per_pass")
+    assert stages[0] == "module_0000.0000.cpu.pipeline-start.hlo.pb"
+    assert re.fullmatch(r"module_0000\.\d{4}\.cpu\.after_fusion\.hlo\.pb", stages[-1])
+    assert "fusion" in opcodes["hlo_per_pass", stages[-1]]
+
+
+@pytest.mark.parametrize(("platform", "op"), [("interpreter", "exponential"), ("cpu", "fusion")])
+def test_profile(
+    platform: str, op: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setenv("JAX_HLO_PROFILE", "1")
     with caplog.at_level(logging.INFO):
-        run()
+        run(platform=platform)
     assert "Execution profile for jit_layer:" in caplog.text
-    assert re.search(r"us +\d+\.\d%  %\S+ = exponential", caplog.text)
+    assert re.search(rf"us +\d+\.\d%  %\S+ = {op}", caplog.text)
+
+
+def test_a_profile_leaves_snapshots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAX_HLO_PROFILE", "1")
+    for platform in ("interpreter", "cpu"):
+        folder = tmp_path / platform
+        options = {"xla_dump_to": str(folder), "xla_dump_hlo_snapshots": True}
+        run(platform=platform, compiler_options=options)
+        assert sum("snapshot" in path.name for path in folder.iterdir()) == 1
+
+
+def test_historic_variables_are_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(jax_era, "_told", set())
+    for name in ("JAX_XLA_BACKEND", "JAX_BACKEND_TARGET"):
+        monkeypatch.setenv(name, "xla")
+    run()
+    run()
+    for name in ("JAX_XLA_BACKEND", "JAX_BACKEND_TARGET"):
+        assert caplog.text.count(f"{name} is historic") == 1
+    monkeypatch.setenv("XLA_FLAGS", "--jax_backend_target=local")
+    monkeypatch.setattr(process, "_read", [])
+    run()
+    assert "jax_backend_target is historic" in caplog.text
+    with pytest.raises(HloError, match="jax_xla_backend is historic"):
+        run(compiler_options={"jax_xla_backend": "xla"})
+
+
+def test_platforms_by_name_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, platform in (("CPU", "cpu"), ("Host", "cpu"), ("Interpreter", "interpreter")):
+        assert mlirhlo.jit(layer, platform=name).platform == platform
+    assert mlirhlo.jit(layer).platform == "cpu"
+    monkeypatch.setenv("JAX_PLATFORM_NAME", "INTERPRETER")
+    assert mlirhlo.jit(layer).platform == "interpreter"
+    assert mlirhlo.jit(layer, platform="cpu").platform == "cpu"
+
+
+@pytest.mark.parametrize("platform", ["interpreter", "cpu"])
+def test_compiled_text_is_the_platforms_module(platform: str) -> None:
+    lowered = mlirhlo.jit(layer).lower(*ARGUMENTS)
+    compiled = lowered.compile(platform=platform)
+    assert (" fusion(" in compiled.as_text()) == (platform == "cpu")
+    for text in (compiled.as_text(), compiled.as_text("stablehlo")):
+        np.testing.assert_allclose(mlirhlo.parse(text)(*ARGUMENTS), RESULT, rtol=1e-6)
+    off = lowered.compile({"xla_disable_hlo_passes": "fusion"}, platform="cpu")
+    assert " fusion(" not in off.as_text()
 
 
 def test_platform_and_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +216,7 @@ def test_platform_and_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
     assert function.platform == "cpu"
     assert "replica_count=2" in function.lower(*ARGUMENTS).as_text()
     monkeypatch.setenv("JAX_PLATFORM_NAME", "cuda")
-    with pytest.raises(ValueError, match="no platform 'cuda'"):
+    with pytest.raises(ValueError, match="unknown platform 'cuda'"):
         mlirhlo.jit(layer)
 
 

@@ -14,6 +14,7 @@ import mlirhlo
 from mlirhlo import mosaic as pl
 from mlirhlo.cli import hlo_opt, run_hlo_module
 from mlirhlo.debug.index.names import parse_name
+from mlirhlo.debug.options import process
 from mlirhlo.mosaic.pipeline import STAGES
 
 HLO = ROOT / "test" / "lit" / "cli" / "Inputs" / "kernel_call.hlo"
@@ -89,3 +90,60 @@ def test_names_with_dashes_are_told_from_stages() -> None:
     assert (found.module_name, found.after) == ("my-op", "post-x-failed")
     found = parse_name("1795191111665530234-0001-mosaic-dump-anonymous-original.txt")
     assert (found.module_name, found.after) == ("anonymous", "original")
+
+
+def test_stablehlo_given_to_hlo_opt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "p.mlir"
+    file.write_text(program())
+    for form in ("", "--emit=hlo"):
+        folder = tmp_path / f"d{form}"
+        options = [
+            f"--xla_mosaic_dump_to={folder}",
+            f"--xla_dump_to={folder}/xla",
+            *filter(None, [form]),
+        ]
+        assert hlo_opt.main([str(file), *options]) == 0
+        found = [path for path in folder.iterdir() if path.is_file()]
+        assert {NAME.fullmatch(path.name)[1] for path in found} == {"twice"}
+        assert any((folder / "xla").glob("*before_optimizations.txt"))
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("variable", ["XLA_FLAGS", "LIBTPU_INIT_ARGS"])
+@pytest.mark.parametrize("platform", ["interpreter", "cpu"])
+def test_kernels_called_from_python(
+    variable: str, platform: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_read", [])
+    monkeypatch.setenv(variable, f"--xla_mosaic_dump_to={tmp_path / 'd'}")
+
+    def thrice(x_ref: Any, o_ref: Any) -> None:
+        o_ref[...] = x_ref[...] * 3
+
+    x = np.ones((8, 128), np.float32)
+    call = pl.kernel_call(thrice, x, platform=platform)
+    for _ in range(2):
+        np.testing.assert_array_equal(call(x), 3 * x)
+    assert stages(tmp_path / "d") == [("thrice", stage) for stage in WHOLE]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("platform", ["interpreter", "cpu"])
+def test_pallas_kernels_in_functions_of_jax(platform: str, tmp_path: Path) -> None:
+    import jax
+    from jax.experimental import pallas
+
+    from mlirhlo.jax import jit
+
+    def thrice(x_ref: Any, o_ref: Any) -> None:
+        o_ref[...] = x_ref[...] * 3
+
+    def f(x: Any) -> Any:
+        return pallas.pallas_call(thrice, out_shape=jax.typeof(x), name="thrice")(x + 1)
+
+    x = np.ones((8, 128), np.float32)
+    options = {"xla_mosaic_dump_to": str(tmp_path / "d")}
+    for g in (f, jax.jit(f), lambda x: jax.lax.fori_loop(0, 1, lambda i, y: f(y), x)):
+        jitted = jit(g, platform=platform, compiler_options=options)
+        np.testing.assert_array_equal(jitted(x), 6 * x)
+    assert {stage for _, stage in stages(tmp_path / "d")} == set(WHOLE)

@@ -99,7 +99,9 @@ def test_indices_of_hypothesis(data: Any) -> None:
     key = data.draw(xps.indices(x.shape, allow_newaxis=True))
     want = np.asarray(x)[key]
     np.testing.assert_array_equal(np.asarray(x[key]), want)
-    np.testing.assert_array_equal(np.asarray(mlirhlo.jit(lambda x: x[key], platform="interpreter")(x)), want)
+    np.testing.assert_array_equal(
+        np.asarray(mlirhlo.jit(lambda x: x[key], platform="interpreter")(x)), want
+    )
 
 
 @settings(max_examples=40, deadline=None)

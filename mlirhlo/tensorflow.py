@@ -17,5 +17,6 @@ from mlirhlo.integrations.tensorflow.functions import (
     jit,
     load,
 )
+from mlirhlo.integrations.tensorflow.keras import compile_model
 
-__all__ = ["STAGES", "JittedFunction", "Program", "jit", "load"]
+__all__ = ["STAGES", "JittedFunction", "Program", "compile_model", "jit", "load"]

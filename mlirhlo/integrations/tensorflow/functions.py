@@ -30,6 +30,8 @@ STAGES: tuple[str, ...] = (
 )
 """Stages that `experimental_get_compiler_ir` offers and that are programs."""
 
+RESULTS: tuple[str, ...] = ("numpy", "tensorflow")
+
 
 def _tf() -> Any:
     return require("tensorflow", "tensorflow", "mlirhlo.tensorflow")
@@ -38,16 +40,11 @@ def _tf() -> Any:
 class JittedFunction:
     """A function that TensorFlow traces and this project executes."""
 
-    def __init__(
-        self,
-        function: Callable[..., object],
-        platform: str = CPU,
-        options: Mapping[str, object] | None = None,
-    ) -> None:
+    def __init__(self, function: Callable[..., object], settings: Settings) -> None:
         tf = _tf()
         is_traced = hasattr(function, "experimental_get_compiler_ir")
         self._function: Any = function if is_traced else tf.function(function, jit_compile=True)
-        self.platform, self.options = platform, options
+        self.settings = settings
         self._programs: dict[object, Program] = {}
         update_wrapper(self, function, updated=())
 
@@ -63,9 +60,7 @@ class JittedFunction:
                 generator = self._function.experimental_get_compiler_ir(*args, **kwargs)
             except ValueError as problem:
                 raise refused(problem) from None
-        return Program(
-            concrete, generator, self._bound, self._function, self.platform, self.options
-        )
+        return Program(concrete, generator, self._bound, self._function, self.settings)
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         """The result, structured as the function returns it; variables it assigns are assigned.
@@ -99,14 +94,16 @@ def jit(
     *,
     platform: str | None = None,
     options: Mapping[str, object] | None = None,
+    results: str = "numpy",
 ) -> Any:
-    """`tf.function(jit_compile=True)`, executed here: `jit(f)(x)` returns numpy arrays; also a decorator.
+    """`tf.function(jit_compile=True)`, executed here: `jit(f)(x)`; also a decorator.
 
     - `function`: a Python function, or what `tf.function` made with `jit_compile=True`.
     - `platform`: `"cpu"` for machine code (the default, unless `JAX_PLATFORM_NAME` says otherwise),
       `"interpreter"`, or `"XLA"` for TensorFlow's own compiler.
     - `options`: XLA's debug options (`{"xla_dump_to": "dumps"}`), which go over the flags of the environment;
       TensorFlow's compiler takes none.
+    - `results`: `"numpy"` arrays, or tensors of `"tensorflow"`.
 
     Raises `HloError` HLO0600 without TensorFlow, HLO0601 for an unknown platform or options to XLA.
     """
@@ -117,9 +114,10 @@ def jit(
             "TensorFlow's compiler takes no options",
             help="set XLA_FLAGS before TensorFlow is imported",
         )
+    settings = Settings(platform, options, choose("kind of results", results, RESULTS))
 
     def decorate(f: Callable[..., object]) -> JittedFunction:
-        return JittedFunction(f, platform, options)
+        return JittedFunction(f, settings)
 
     return decorate if function is None else decorate(function)
 
@@ -132,6 +130,20 @@ def load(ir: str | bytes) -> Module:
     return module_of(ir)
 
 
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a function is executed."""
+
+    platform: str = CPU
+    options: Mapping[str, object] | None = None
+    results: str = RESULTS[0]
+
+    def result(self, value: Any) -> Any:
+        """An array as the user wants it."""
+        array = _to_numpy(value)
+        return array if self.results == RESULTS[0] else _tf().convert_to_tensor(array)
+
+
 @dataclass(eq=False, repr=False)
 class Program:
     """A function compiled by TensorFlow for arguments of one kind."""
@@ -141,8 +153,7 @@ class Program:
     _generator: Callable[..., Any]
     _bound: Callable[[Sequence[object], Mapping[str, object]], tuple[Any, Any]]
     _function: Any
-    platform: str = CPU
-    options: Mapping[str, object] | None = None
+    settings: Settings
     _texts: dict[str, Any] = field(default_factory=dict[str, Any])
     _is_told: bool = False
 
@@ -180,7 +191,7 @@ class Program:
     def _executor(self) -> Callable[[Sequence[Any]], Any]:
         name = str(getattr(self._function, "__name__", "") or self.concrete.name)
         with refusals():
-            return executor_of(self.module, self.platform, self.options, name)
+            return executor_of(self.module, self.settings.platform, self.settings.options, name)
 
     @cached_property
     def _parameters(self) -> tuple[int, ...]:
@@ -220,9 +231,9 @@ class Program:
         Raises `HloError` as a call of the jitted function.
         """
         tf = _tf()
-        if self.platform == XLA:
+        if self.settings.platform == XLA:
             self._tell_xla()
-            return tf.nest.map_structure(_to_numpy, self._function(*args, **kwargs))
+            return tf.nest.map_structure(self.settings.result, self._function(*args, **kwargs))
         result = self._executor(self.arguments(*args, **kwargs))
         structure = self.concrete.structured_outputs
         leaves = tf.nest.flatten(structure, expand_composites=True)
@@ -230,7 +241,7 @@ class Program:
         values = list(cast("Sequence[Any]", result if isinstance(result, tuple) else (result,)))
         self._assign(values[count:], count)
         results = iter(values)
-        packed = [None if leaf is None else _to_numpy(next(results)) for leaf in leaves]
+        packed = [None if leaf is None else self.settings.result(next(results)) for leaf in leaves]
         return tf.nest.pack_sequence_as(structure, packed, expand_composites=True)
 
     def _tell_xla(self) -> None:

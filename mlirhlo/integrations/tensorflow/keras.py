@@ -1,0 +1,32 @@
+"""Keras models whose steps run here: the counterpart of `model.compile(jit_compile=True)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mlirhlo.integrations.tensorflow.functions import jit
+
+_STEPS = ("train_step", "test_step", "predict_step")
+"""Methods that Keras calls for each batch of `fit`, `evaluate` and `predict`."""
+
+
+def compile_model(
+    model: Any,
+    *args: Any,
+    platform: str | None = None,
+    options: Mapping[str, object] | None = None,
+    **settings: Any,
+) -> Any:
+    """`model.compile(…, jit_compile=True)` with this compiler: `fit`, `evaluate` and `predict` run here.
+
+    `args`, `settings`: those of `model.compile`, except `jit_compile` and `run_eagerly`. `platform`,
+    `options`: as in `jit`. Returns the model. Raises as `jit` does; a step that cannot be compiled raises
+    when it is first called.
+    """
+    model.compile(*args, **settings, jit_compile=False, run_eagerly=True)
+    for name in _STEPS:
+        step = getattr(type(model), name).__get__(model)
+        jitted = jit(step, platform=platform, options=options, results="tensorflow")
+        setattr(model, name, jitted)
+    return model

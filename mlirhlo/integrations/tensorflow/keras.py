@@ -24,9 +24,10 @@ def compile_model(
     `options`: as in `jit`. Returns the model. Raises as `jit` does; a step that cannot be compiled raises
     when it is first called.
     """
+    kind: Any = type(model)
     model.compile(*args, **settings, jit_compile=False, run_eagerly=True)
     for name in _STEPS:
-        step = getattr(type(model), name).__get__(model)
+        step = getattr(kind, name).__get__(model)
         jitted = jit(step, platform=platform, options=options, results="tensorflow")
         setattr(model, name, jitted)
     return model

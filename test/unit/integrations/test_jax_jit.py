@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -226,3 +228,87 @@ def test_without_jax() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert "error[HLO0600]: mlirhlo.jax needs jax, which is not installed" in done.stderr
     assert "help: pip install 'mlirhlo[jax]'" in done.stderr
+
+
+@pytest.mark.parametrize("number", range(len(PROGRAMS)))
+def test_compiler_ir_has_the_methods_of_jaxs_objects(number: int) -> None:
+    from mlirhlo.jax import XlaComputation, jit
+
+    function, args = PROGRAMS[number]
+    ours = jit(function).lower(*args).compiler_ir("hlo")
+    lower = getattr(function, "lower", None) or jax.jit(function).lower
+    theirs = lower(*args).compiler_ir("hlo")
+    assert isinstance(ours, XlaComputation)
+    for large in (False, True):
+        assert ours.as_hlo_text(large) == theirs.as_hlo_text(large)
+    assert ours.as_hlo_text(print_large_constants=True) == ours.as_hlo_text(True)
+    again = type(theirs)(ours.as_serialized_hlo_module_proto())
+    assert again.as_hlo_text(True) == theirs.as_hlo_text(True)
+    assert ours.name() == ours.name == theirs.name()
+    assert repr(ours.program_shape()) == repr(theirs.program_shape())
+    assert len(ours.program_shape().parameter_shapes()) == len(
+        theirs.program_shape().parameter_shapes()
+    )
+    assert ours.as_hlo_dot_graph().startswith("digraph")
+    same = jit(function).lower(*args).compiler_ir("hlo")
+    assert ours.hash() == same.hash()
+    module, original = ours.as_hlo_module(), theirs.as_hlo_module()
+    assert ours.get_hlo_module().name == original.name
+    assert module.to_string() == original.to_string()
+    assert len(module.computations()) == len(original.computations())
+    assert len(module.make_nonfusion_computations()) == len(original.make_nonfusion_computations())
+    assert module.spmd_output_sharding is original.spmd_output_sharding is None
+    assert module.spmd_parameters_shardings is original.spmd_parameters_shardings is None
+
+
+def test_compiled_is_the_optimised_module() -> None:
+    from mlirhlo import parse
+    from mlirhlo.jax import jit
+
+    lowered = jit(attention).lower(X, X, X)
+    for platform in ("cpu", "interpreter", "XLA"):
+        compiled = lowered.compile(platform=platform)
+        (module,) = compiled.runtime_executable().hlo_modules()
+        flat = compiled.flat_arguments(X, X, X)
+        for text in (compiled.as_text(), module.to_string()):
+            assert (" fusion(" in text) == (platform != "interpreter")
+        parts = parse(compiled.as_text())(*flat)
+        same(tuple(parts), jax.jit(attention)(X, X, X))
+        assert compiled.cost_analysis()["flops"] > 0
+
+
+def test_options_of_jit_and_of_compile(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    from mlirhlo.jax import jit
+
+    jitted = jit(loop, compiler_options={"xla_dump_to": str(tmp_path / "a"), "num_replicas": 1})
+    jitted(X)
+    assert list((tmp_path / "a").glob("*jit_loop.before_optimizations.txt"))
+    assert "without effect here: num_replicas" in caplog.text
+    jitted.lower(X).compile({"xla_dump_to": str(tmp_path / "b"), "xla_dump_hlo_pass_re": "cse"})
+    assert list((tmp_path / "b").glob("*.after_cse.*"))
+
+
+PROGRAM = """
+import sys, jax, jax.numpy as jnp, numpy as np
+from mlirhlo.jax import jit
+def wide(x): return x * 2
+print(jit(wide)(np.ones(2)).dtype, jit(wide)(3).dtype)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("x64", "types"), [("1", "float64 int64"), ("0", "float32 int32")])
+def test_variables_that_jax_reads(x64: str, types: str, tmp_path: Path) -> None:
+    variables = {
+        "JAX_ENABLE_X64": x64,
+        "JAX_DUMP_IR_TO": str(tmp_path),
+        "JAX_DUMP_IR_MODES": "stablehlo,jaxpr",
+    }
+    environment = {**os.environ, **variables}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment
+    )
+    assert done.stdout.split() == types.split(), done.stderr
+    names = [path.name for path in tmp_path.iterdir()]
+    assert sum(name.endswith("jit_wide_compile.mlir") for name in names) == 2
+    assert sum(name.endswith("wide.jaxpr.txt") for name in names) == 2

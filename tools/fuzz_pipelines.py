@@ -101,8 +101,8 @@ def pass_names() -> tuple[str, ...]:
     return (*names, *VARIANTS)
 
 
-def make_case(seed: int, number: int) -> Case:
-    """Case `number` of a seed."""
+def make_case(seed: int, number: int, pipelines: Sequence[str] = ()) -> Case:
+    """Case `number` of a seed; of any pipeline, or of one of those named."""
     from strategies.modules import Module
 
     choose = random.Random(f"{seed}:{number}")
@@ -112,6 +112,8 @@ def make_case(seed: int, number: int) -> Case:
         pipeline = choose.choice(pass_names())
     elif pipeline == "several":
         pipeline = ",".join(choose.choices(pass_names(), k=choose.randint(2, 6)))
+    if pipelines:
+        pipeline = choose.choice(pipelines)
     special = pipeline not in PLATFORMS and is_exact(parse_pipeline(pipeline))
     module = Module(f"{seed}:{number}", special=special, steps=choose.choice((3, 10, 20)))
     return Case(module.text, module.inputs, pipeline)
@@ -368,9 +370,11 @@ def within(a: np.ndarray, b: np.ndarray, bound: np.ndarray) -> bool:
 # ---------------------------------------------------------------- the tool
 
 
-def outcome(seed: int, number: int) -> tuple[int, Case, Failure | str | None]:
+def outcome(
+    seed: int, pipelines: Sequence[str], number: int
+) -> tuple[int, Case, Failure | str | None]:
     """A case and its failure, or why its module cannot be used."""
-    case = make_case(seed, number)
+    case = make_case(seed, number, pipelines)
     try:
         return number, case, judge(case.text, case.inputs, case.pipeline)
     except (HloError, ValueError) as problem:
@@ -378,10 +382,10 @@ def outcome(seed: int, number: int) -> tuple[int, Case, Failure | str | None]:
 
 
 def outcomes(
-    seed: int, numbers: Sequence[int], processes: int
+    seed: int, pipelines: Sequence[str], numbers: Sequence[int], processes: int
 ) -> Iterator[tuple[int, Case, Failure | str | None]]:
     """Outcomes of cases, in any order."""
-    work = partial(outcome, seed)
+    work = partial(outcome, seed, pipelines)
     if processes == 1:
         yield from map(work, numbers)
         return
@@ -396,10 +400,11 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--pipelines", nargs="+", default=(), help="run these only")
     parser.add_argument("--only", type=int, metavar="N", help="one case, printed whole")
     options = parser.parse_args()
     if options.only is not None:
-        _, case, result = outcome(options.seed, options.only)
+        _, case, result = outcome(options.seed, options.pipelines, options.only)
         print(case.text)
         print(f"passes: {case.pipeline}")
         print(
@@ -411,7 +416,9 @@ def main() -> int:
     groups: dict[tuple[str, str], list[int]] = defaultdict(list)
     counts: Counter[str] = Counter()
     numbers = range(options.first, options.first + options.cases)
-    for number, case, result in outcomes(options.seed, numbers, options.processes):
+    for number, case, result in outcomes(
+        options.seed, options.pipelines, numbers, options.processes
+    ):
         if isinstance(result, Failure):
             groups[result.culprit, result.cause].append(number)
             print(f"case {number}: {result.culprit}: {result.cause}", file=sys.stderr, flush=True)

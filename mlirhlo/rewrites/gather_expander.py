@@ -57,7 +57,9 @@ def _expand(op: GatherOp, rewriter: Rewriter) -> None:
     shapes = (op.shape, *op.input_shapes)
     if any(not isinstance(s, ArrayShape) or s.is_dynamic for s in shapes):
         return
-    if op.operand_batching_dims or 0 in array(op).dimensions or _rounds(op) >= 1 << 31:
+    if op.operand_batching_dims or _rounds(op) >= 1 << 31:
+        return
+    if 0 in (*array(op).dimensions, *op.slice_sizes):
         return
     b = Builder(op, rewriter)
     write = Writer(b.made.append)

@@ -11,7 +11,14 @@ from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.attributes.base import integers, string
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
-from mlirhlo.dialects.hlo.ops import ComputationOp, ConstantOp, ParameterOp, ScatterOp, TupleOp
+from mlirhlo.dialects.hlo.ops import (
+    ComputationOp,
+    ConstantOp,
+    CopyOp,
+    ParameterOp,
+    ScatterOp,
+    TupleOp,
+)
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.rewrites.algsimp.common import Builder, array
@@ -56,6 +63,9 @@ def _expand(op: ScatterOp, rewriter: Rewriter) -> None:
     if op.input_batching_dims or not _is_elementwise(computation):
         return
     first = array(updates[0])
+    if not first.element_count:
+        _leave(op, rewriter)
+        return
     rounds = prod(n for d, n in enumerate(first.dimensions) if d not in op.update_window_dims)
     if rounds >= 1 << 31:
         return
@@ -99,6 +109,16 @@ def _expand(op: ScatterOp, rewriter: Rewriter) -> None:
         b.done()
     else:
         b.done(found[0])
+
+
+def _leave(op: ScatterOp, rewriter: Rewriter) -> None:
+    """Nothing is combined: the operands are the results."""
+    b = Builder(op, rewriter)
+    if isinstance(op.shape, ArrayShape):
+        b.like(CopyOp, op.inputs[0])
+    else:
+        b.like(TupleOp, *op.inputs[: len(op.inputs) // 2])
+    b.done()
 
 
 def _fits(
@@ -167,7 +187,7 @@ class ScatterExpanderPass(ExpanderPass):
           =>   %w = (s32[], f32[9], s32[5,1], f32[5,1]) while(…)   %s = get-tuple-element(%w), index=1
 
     Updates are applied in the order of their indices; a window that does not lie inside the operand is left
-    out whole. Dynamic shapes, batching dimensions and functions that are not element-wise stay.
+    out whole. Without updates the operands are the results. Dynamic shapes, batching dimensions and functions that are not element-wise stay.
     Source: reference of the passes, "ScatterExpander".
     """
 

@@ -49,6 +49,8 @@ def scatter_in_other_form(op: ScatterOp, rewriter: Rewriter) -> None:
     whole = tuple(range(1, rank + 1))
     if not rank or op.input_batching_dims:
         return
+    if not all(array(v).element_count for v in (operands[0], updates[0])):
+        return  # a window of one does not fit into nothing
     if (
         array(indices).rank == 2
         and op.index_vector_dim == 1

@@ -37,9 +37,12 @@ def indexing(c: Choices) -> Indexing:
     batching = sorted(order[:batch_count])
     rest = order[batch_count:]
     index_map = rest[: c.integer(1, len(rest))]
-    collapsed = sorted(d for d in rest if c.integer(0, 1))
+    collapsed = sorted(d for d in rest if c.integer(0, 1) and operand[d])
     window = [
-        1 if d in collapsed or d in batching else c.integer(1, operand[d]) for d in range(rank)
+        min(1, operand[d])
+        if d in collapsed or d in batching
+        else c.integer(min(1, operand[d]), operand[d])
+        for d in range(rank)
     ]
     batch_rank = c.integer(batch_count, batch_count + 2)
     batch = c.shape(batch_rank, 1, 4)

@@ -20,6 +20,7 @@ from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.literal import Literal
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, leaves, parse_shape
 from strategies import every
+from strategies.bounded import Bounded
 from strategies.choices import Choices
 from strategies.instructions import GENERATORS, Case, dims, name_of, sizes
 
@@ -53,6 +54,12 @@ class Seeded(Choices):
 
     def integer(self, low: int, high: int) -> int:
         return self.choose.randint(low, high) if low < high else low
+
+    def shape(self, rank: int, low: int = 1, high: int = 5) -> list[int]:
+        shape = super().shape(rank, low, high)
+        if shape and low and self.rarely(40):
+            shape[self.integer(0, rank - 1)] = 0
+        return shape
 
     def values(self, name: str, shape: Sequence[int], denormals: bool = True) -> np.ndarray:
         if self.special and self.rarely(3):
@@ -184,7 +191,7 @@ class Module:
             old = source.real.name
             name = self.emit(scope, sizes(old, shape), f"real({name})")
         if new == "pred":
-            one = self._scalar(scope, old, 1)
+            one = self.scalar(scope, old, 1)
             ones = self.emit(scope, sizes(old, shape), f"broadcast({one}), dimensions={{}}")
             return self.emit(scope, sizes(new, shape), f"compare({name}, {ones}), direction=NE")
         return self.emit(scope, sizes(new, shape), f"convert({name})") if old != new else name
@@ -210,7 +217,7 @@ class Module:
                     scope, sizes(element, (need,)), f"slice({name}), slice={{[{at}:{at + need}]}}"
                 )
             else:
-                one = self._scalar(scope, element, 1)
+                one = self.scalar(scope, element, 1)
                 name = self.emit(
                     scope, sizes(element, (need,)), f"pad({name}, {one}), padding=0_{need - have}"
                 )
@@ -218,8 +225,13 @@ class Module:
             return name
         return self.emit(scope, sizes(element, new), f"reshape({name})")
 
-    def _scalar(self, scope: Scope, element: str, value: int) -> str:
+    def scalar(self, scope: Scope, element: str, value: int) -> str:
         return self.constant(scope, np.array(value).astype(PRIMITIVE_TYPES[element].dtype))
+
+    def add_computation(self, scope: Scope, text: str) -> None:
+        """Computations for the instructions of a scope, in its thread."""
+        thread = f', execution_thread="{scope.thread}"' if scope.thread else ""
+        self.computations.append(re.sub(r"^\}$", "}" + thread, text, flags=re.MULTILINE))
 
     # ------------------------------------------------------------ steps
 
@@ -261,11 +273,7 @@ class Module:
         for number in reversed(range(len(case.inputs))):
             text = text.replace(f"@p{number}", self._operand(scope, opcode, case.inputs[number]))
         if case.computations:
-            thread = f'}}, execution_thread="{scope.thread}"\n'
-            inner = case.computations.replace("@", prefix)
-            self.computations.append(
-                inner.replace("}\n", thread) if scope.thread else inner.rstrip()
-            )
+            self.add_computation(scope, case.computations.replace("@", prefix).rstrip())
         *before, root = text.replace("@", prefix).split("\n")
         scope.lines += before
         root = self.emit(scope, case.shape, root.split(" = ", 1)[1][len(case.shape) + 1 :])
@@ -312,8 +320,7 @@ class Module:
         """Ends a computation whose root is the line `shape opcode(…)`."""
         name = self.name(stem)
         lines = [f"  {line}" for line in [*scope.lines, f"ROOT {self.name('r')} = {root}"]]
-        thread = f', execution_thread="{scope.thread}"' if scope.thread else ""
-        self.computations.append("\n".join([f"{name} {{", *lines, f"}}{thread}"]))
+        self.add_computation(scope, "\n".join([f"{name} {{", *lines, "}"]))
         return name
 
     def _results(self, scope: Scope, most: int = 3) -> tuple[str, tuple[Type, ...]]:
@@ -464,71 +471,16 @@ class Module:
     # ------------------------------------------------------------ dynamic sizes
 
     def bounded(self, scope: Scope) -> None:
-        """Arrays of dynamic sizes: set, computed with, moved, and folded or padded at the end."""
-        c = self.c
+        """Arrays of dynamic sizes."""
         chosen = [(n, t) for n, t in scope.pool[-8:] if t[0] in ("f32", "s32") and len(t[1])]
         if not chosen or scope.thread:
             self.instruction(scope)
             return
-        name, (element, shape) = c.pick(chosen)
-        bounds: list[bool] = [False] * len(shape)
-
-        def full() -> str:
-            parts = (f"<={s}" if d else str(s) for s, d in zip(shape, bounds, strict=True))
-            return f"{element}[{','.join(parts)}]"
-
-        for _ in range(c.integer(1, 5)):
-            dim = c.integer(0, len(shape) - 1)
-            kind = c.integer(0, 6) if any(bounds) else 0
-            if kind == 6 and any(b for d, b in enumerate(bounds) if d != dim):
-                kind = 1
-            if kind == 0:
-                size = self._scalar(scope, "s32", c.integer(0, shape[dim]))
-                if c.rarely(2):
-                    size = self.source(scope, np.array(c.integer(0, shape[dim]), np.int32))
-                bounds[dim] = True
-                name = self.emit(
-                    scope, full(), f"set-dimension-size({name}, {size}), dimensions={{{dim}}}"
-                )
-            elif kind == 1:
-                name = self.emit(scope, full(), f"{c.pick(('negate', 'abs', 'copy'))}({name})")
-            elif kind == 2:
-                name = self.emit(scope, full(), f"{c.pick(('add', 'multiply'))}({name}, {name})")
-            elif kind == 3:
-                order = c.permutation(len(shape))
-                shape = tuple(shape[d] for d in order)
-                bounds = [bounds[d] for d in order]
-                name = self.emit(scope, full(), f"transpose({name}), dimensions={dims(order)}")
-            elif kind == 4:
-                name = self.emit(scope, full(), f"reverse({name}), dimensions={{{dim}}}")
-            elif kind == 5:
-                size = self.emit(
-                    scope, "s32[]", f"get-dimension-size({name}), dimensions={{{dim}}}"
-                )
-                scope.pool.append((size, ("s32", ())))
-            else:
-                other = [c.integer(1, 3) if d == dim else s for d, s in enumerate(shape)]
-                extra = self.source(scope, c.small(element, other))
-                shape = tuple(
-                    s + o if d == dim else s
-                    for d, (s, o) in enumerate(zip(shape, other, strict=True))
-                )
-                name = self.emit(
-                    scope, full(), f"concatenate({name}, {extra}), dimensions={{{dim}}}"
-                )
-        kept = [d for d in range(len(shape)) if not bounds[d]]
-        folded = [d for d in range(len(shape)) if bounds[d]]
-        if not folded:
-            return
-        add = self.name("plus")
-        self.computations.append(
-            f"{add} {{\n  {add}.a = {element}[] parameter(0)\n  {add}.b = {element}[] parameter(1)\n"
-            f"  ROOT {add}.c = {element}[] {c.pick(('add', 'maximum'))}({add}.a, {add}.b)\n}}"
-        )
-        result = tuple(shape[d] for d in kept)
-        zero = self._scalar(scope, element, c.integer(0, 2))
-        text = f"reduce({name}, {zero}), dimensions={dims(folded)}, to_apply={add}"
-        scope.pool.append((self.emit(scope, sizes(element, result), text), (element, result)))
+        name, (element, shape) = self.c.pick(chosen)
+        array = Bounded(self, scope, name, element, shape, [False] * len(shape))
+        for _ in range(self.c.integer(1, 6)):
+            array.apply()
+        array.finish()
 
 
 def _has_meaning(opcode: str, case: Case) -> bool:

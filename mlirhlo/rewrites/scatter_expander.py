@@ -187,8 +187,8 @@ class ScatterExpanderPass(ExpanderPass):
           =>   %w = (s32[], f32[9], s32[5,1], f32[5,1]) while(…)   %s = get-tuple-element(%w), index=1
 
     Updates are applied in the order of their indices; a window that does not lie inside the operand is left
-    out whole. Without updates the operands are the results. Dynamic shapes, batching dimensions and functions that are not element-wise stay.
-    Source: reference of the passes, "ScatterExpander".
+    out whole. Without updates the operands are the results. Dynamic shapes, batching dimensions and functions that
+    are not element-wise stay. Source: reference of the passes, "ScatterExpander".
     """
 
     name = "scatter_expander"

@@ -243,11 +243,11 @@ class Job:
 
     def _transform(self, loaded: Loaded, produced: list[Diagnostic]) -> Loaded:
         """Runs the passes; the first one over HLO finds a StableHLO program converted."""
-        from mlirhlo.rewrites.passes import HloPass
+        from mlirhlo.rewrites.pipeline import works_on_hlo
 
         passes = self.passes
         if inputs.is_stablehlo(loaded):
-            count = next((i for i, p in enumerate(passes) if isinstance(p, HloPass)), len(passes))
+            count = next((i for i, p in enumerate(passes) if works_on_hlo(p)), len(passes))
             self._run(loaded, passes[:count], produced)
             passes = passes[count:]
             if not produced and passes:

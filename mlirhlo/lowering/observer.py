@@ -31,8 +31,8 @@ class Observer:
         """A unit of code as loops and as the llvm dialect. `loops` are as they were given to LLVM's
         dialect; both belong to the compiler."""
 
-    def assembled(self, name: str, text: str, optimized: str | None = None) -> None:
-        """The unit as LLVM assembly: as written, and as LLVM left it (None when it changes nothing)."""
+    def assembled(self, name: str, text: str) -> None:
+        """The unit as the LLVM assembly that is compiled."""
 
     def runs(self) -> Callable[[Sequence[object]], Callable[[object], None]] | None:
         """Who is told of every run: takes the arguments of one device, returns what takes the

@@ -245,6 +245,13 @@ def _fingerprint(module: ModuleOp) -> str:
     return print_module(module, PrintOptions.fingerprint())
 
 
+def works_on_hlo(pass_: ModulePass) -> bool:
+    """Whether a pass, or a pipeline with any such pass, needs a module of HLO, not of StableHLO."""
+    if isinstance(pass_, PipelinePass):
+        return any(map(works_on_hlo, pass_.passes))
+    return isinstance(pass_, HloPass)
+
+
 MOST_ROUNDS = 25
 """Rounds of a pipeline that runs until nothing changes, as in XLA."""
 

@@ -221,6 +221,22 @@ def compile_assembly(text: str, cpu: Cpu | None = None, level: int = 2) -> str:
         return cast(str, machine.emit_assembly(_module(text)))
 
 
+def optimize_assembly(text: str) -> str:
+    """What LLVM's passes over its IR (`-O2`) leave of LLVM assembly, for this machine.
+
+    Machine code is not made of it: the lowering leaves next to nothing for these passes, and they take
+    as long as code generation. It shows what LLVM makes of the code, and is what dumps call
+    `ir-with-opt`. Raises `HloError` HLO0433.
+    """
+    llvm = _binding()
+    with _lock:
+        module = _module(text)
+        tuning = llvm.create_pipeline_tuning_options(speed_level=2)
+        builder = llvm.create_pass_builder(_target_machine(host(), 2), tuning)
+        builder.getModulePassManager().run(module, builder)
+        return f"{module}"
+
+
 @functools.cache
 def _session() -> Any:
     """LLVM's linker in memory, in the form that keeps the sections of an object together.

@@ -156,11 +156,11 @@ class CompilationDump(Observer):
 
         dump_stages(self.dump, name, loops, llvm)
 
-    def assembled(self, name: str, text: str, optimized: str | None = None) -> None:
+    def assembled(self, name: str, text: str) -> None:
         """As `Observer`."""
         from mlirhlo.debug.dump.kernels import dump_assembly
 
-        dump_assembly(self.dump, name, text, optimized)
+        dump_assembly(self.dump, name, text)
 
     def compiled(self, name: str, text: str, code: bytes) -> None:
         """As `Observer`."""

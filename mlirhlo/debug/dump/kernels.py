@@ -35,12 +35,14 @@ def dump_stages(dump: ModuleDump, name: str, loops: ModuleOp, llvm: ModuleOp) ->
     dump.write(f"{stem}-post-lowering.mlir", lambda: mlir_text(llvm, generic=generic))
 
 
-def dump_assembly(dump: ModuleDump, name: str, text: str, optimized: str | None) -> None:
-    """LLVM assembly before and after LLVM's own passes."""
+def dump_assembly(dump: ModuleDump, name: str, text: str) -> None:
+    """LLVM assembly as it is compiled, and what LLVM's passes over its IR leave of it."""
     if dump.wants_files:
+        from mlirhlo.runtime.jit import optimize_assembly
+
         stem = dump.stem(unit_name(name))
         dump.write(f"{stem}.ir-no-opt.ll", lambda: text)
-        dump.write(f"{stem}.ir-with-opt.ll", lambda: text if optimized is None else optimized)
+        dump.write(f"{stem}.ir-with-opt.ll", lambda: optimize_assembly(text))
 
 
 def dump_object(dump: ModuleDump, name: str, text: str, code: bytes) -> None:

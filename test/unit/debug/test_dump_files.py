@@ -523,3 +523,18 @@ def test_steps_of_fusion(tmp_path: Path) -> None:
     assert count > 1
     fused = [f"{step} of {count} fused" for step in range(1, count + 1)]
     assert labels == ["before fusion", *fused, "the module"]
+
+
+def test_assembly_as_llvm_leaves_it(tmp_path: Path) -> None:
+    """The optimised assembly is LLVM's own, and still the same functions."""
+    dump({"xla_dump_to": str(tmp_path)})
+    before, after = (
+        (tmp_path / f"module_0000.m.part_00.ir-{how}-opt.ll").read_text() for how in ("no", "with")
+    )
+    assert after != before
+    defined = [
+        set(re.findall(r"^define .*?@([\w.]+)\(", text, re.MULTILINE)) for text in (before, after)
+    ]
+    assert "main" in " ".join(defined[1])
+    assert defined[1] <= defined[0]
+    assert "; ModuleID" in after

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 from xdsl.ir import SSAValue
 
+from mlirhlo.analysis.cost import counter
+from mlirhlo.analysis.cost.counts import FLOPS, TRANSCENDENTALS, Counts
 from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.analysis.trip_count import runs_at_most_once
-from mlirhlo.dialects.hlo.attributes.base import integer
+from mlirhlo.dialects.hlo.attributes.base import integer, symbol
 from mlirhlo.dialects.hlo.build import make
+from mlirhlo.dialects.hlo.element_types import F32
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import GetTupleElementOp, Instruction, ParameterOp, WhileOp
+from mlirhlo.dialects.hlo.names import NameUniquer
+from mlirhlo.dialects.hlo.ops import (
+    ComputationOp,
+    GetTupleElementOp,
+    Instruction,
+    ParameterOp,
+    WhileOp,
+)
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.quick import read_instead, replace
-from mlirhlo.rewrites.cloning import clone_instruction
+from mlirhlo.rewrites.cloning import clone_computation, clone_instruction
+from mlirhlo.rewrites.flatten_call_graph import unshare
+from mlirhlo.rewrites.fusion.cost import BYTE_TIME, element_time
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
 from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
@@ -49,7 +63,8 @@ class WhileLoopInvariantCodeMotionPass(HloPass):
 
     An instruction moves when its operands are elements that the body hands on, constants, or instructions
     that move. Constants, iotas, broadcasts, reshapes and transposes move with a user only. Side effects,
-    random numbers, control dependencies and the condition stay, and loops that run at most once.
+    random numbers, control dependencies and the condition stay, and loops that run at most once. Bodies and
+    conditions that are called elsewhere too are cloned for that.
     Source: reference of the passes, "WhileLoopInvariantCodeMotion".
     """
 
@@ -57,6 +72,8 @@ class WhileLoopInvariantCodeMotionPass(HloPass):
 
     size_inflation_ratio: int = 0
     """Greatest ratio of a moved instruction's bytes to those of its operands; 0 = no limit."""
+    least_saved: int = 0
+    """Moves only what takes so many nanoseconds more to compute, with all that moves with it, than to read."""
 
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Moves; whether anything was."""
@@ -64,21 +81,31 @@ class WhileLoopInvariantCodeMotionPass(HloPass):
         if not loops:
             return False
         effects = SideEffects.of(module)
+        costs = counter(module.op) if self.least_saved else None
         computations = module.by_name()
-        calls = module.known(count_calls)
+        calls = dict(module.known(count_calls))
+        names = NameUniquer(computations)
         changed = False
         for op in loops:
-            loop = understood(op, computations, calls)
-            if loop is not None and not runs_at_most_once(loop.op, computations):
-                moving = self._moving(loop, effects)
-                if moving:
-                    _hoist(loop, moving)
-                    changed = True
+            assert isinstance(op, WhileOp)
+            alone = {op.body: 1, op.condition: 1}
+            loop = understood(op, computations, alone)
+            if loop is None or runs_at_most_once(op, computations):
+                continue
+            moving = self._moving(loop, effects, costs)
+            if moving and (own := _unshared(loop, computations, calls, names)) is not loop:
+                loop, moving = own, self._moving(own, effects, costs)
+            if moving:
+                _hoist(loop, moving)
+                changed = True
         if changed:
+            unshare(module.afresh())  # fusions of bodies that were cloned
             TupleSimplifierPass().run(module.afresh(), trace)
         return changed
 
-    def _moving(self, loop: Loop, effects: SideEffects) -> list[Instruction]:
+    def _moving(
+        self, loop: Loop, effects: SideEffects, costs: Callable[[Instruction], Counts] | None
+    ) -> list[Instruction]:
         """Instructions that move, operands first."""
         fixed: set[SSAValue] = set()
         found: list[Instruction] = []
@@ -95,13 +122,66 @@ class WhileLoopInvariantCodeMotionPass(HloPass):
             if all(v in fixed for v in op.inputs) and isinstance(op.shape, ArrayShape):
                 fixed.add(op.output)
                 found.append(op)
-        return _with_users(found)
+        return _with_users(found if costs is None else self._worth_it(found, costs))
+
+    def _worth_it(
+        self, found: list[Instruction], costs: Callable[[Instruction], Counts]
+    ) -> list[Instruction]:
+        """What takes long to compute, by the longest chain that leads there, with what it is computed from."""
+        times: dict[SSAValue, float] = {}
+        for op in found:
+            before = max((times.get(v, 0.0) for v in op.inputs), default=0.0)
+            times[op.output] = before + _time(costs(op))
+        taken: set[SSAValue] = set()
+        for op in reversed(found):
+            saved = times[op.output] - BYTE_TIME * _bytes(op.shape)
+            if op.output in taken or saved >= self.least_saved:
+                taken.update((op.output, *op.inputs))
+        return [op for op in found if op.output in taken]
 
     def _is_small(self, op: Instruction) -> bool:
         if not self.size_inflation_ratio:
             return True
         operands = sum(_bytes(shape) for shape in op.input_shapes)
         return _bytes(op.shape) <= self.size_inflation_ratio * operands
+
+
+def _unshared(
+    loop: Loop,
+    computations: dict[str, ComputationOp],
+    calls: dict[str, int],
+    names: NameUniquer,
+) -> Loop:
+    """The loop with a body and a condition that nothing else calls: clones of those that are shared."""
+    op = loop.op
+    for key, computation in (("condition", loop.condition), ("body", loop.body)):
+        name = computation.computation_name
+        if calls[name] < 2:
+            continue
+        clone = clone_computation(computation, names.unique(f"{name}.clone"))
+        block = computation.parent
+        assert block is not None
+        block.insert_op_after(clone, computation)
+        op.properties[key] = symbol(clone.computation_name)
+        computations[clone.computation_name] = clone
+        calls[name] -= 1
+        calls[clone.computation_name] = 1
+        for inner in clone.instructions:
+            for callee in inner.called_computations:
+                calls[callee] += 1
+    own = understood(op, computations, {op.body: 1, op.condition: 1})
+    assert own is not None
+    return loop if own.body is loop.body and own.condition is loop.condition else own
+
+
+def _time(counts: Counts) -> float:
+    """Nanoseconds that an instruction computes for, its operands given; a custom call takes long."""
+    flops, functions = counts.get(FLOPS), counts.get(TRANSCENDENTALS)
+    return (
+        element_time("add", F32) * flops + element_time("tanh", F32) * functions
+        if flops >= 0
+        else inf
+    )
 
 
 def _with_users(found: list[Instruction]) -> list[Instruction]:

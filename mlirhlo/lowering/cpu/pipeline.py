@@ -33,6 +33,9 @@ from mlirhlo.rewrites.fusion import FusionPass
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.pipeline import History, Instrumentation, run_pipeline
 from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
+from mlirhlo.rewrites.while_loop_invariant_code_motion import (
+    WhileLoopInvariantCodeMotionPass,
+)
 from mlirhlo.rewrites.while_loop_operand_packing import WhileLoopOperandPackingPass
 from mlirhlo.rewrites.while_loop_trip_count_annotator import WhileLoopTripCountAnnotatorPass
 from mlirhlo.rewrites.while_loop_unroller import WhileLoopUnrollerPass
@@ -60,6 +63,10 @@ _FOLDED = 4
 """Elements of all operands of what is known before it runs: scalars, such as a divisor that is no zero."""
 
 
+_LEAST_SAVED = 1000
+"""Nanoseconds of a round that are worth memory for what is computed in front of the loop."""
+
+
 @functools.cache
 def passes(*, has_layouts: bool = False) -> tuple[HloPass, ...]:
     """The passes in order. `has_layouts`: whether the order of dimensions in memory was chosen."""
@@ -84,6 +91,7 @@ def passes(*, has_layouts: bool = False) -> tuple[HloPass, ...]:
         AlgebraicSimplifierPass(only=rules, executing_on_cpu=True, is_layout_sensitive=has_layouts),
         CsePass(is_layout_sensitive=True),
         DcePass(),
+        WhileLoopInvariantCodeMotionPass(least_saved=_LEAST_SAVED),
         WhileLoopOperandPackingPass(),
         WhileLoopTripCountAnnotatorPass(),
         FusionPass(multi_output=True, operands=True),

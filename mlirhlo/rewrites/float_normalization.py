@@ -13,6 +13,7 @@ from mlirhlo.dialects.hlo.build import append, make
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, PrimitiveType
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import (
+    AsyncStartOp,
     ComputationOp,
     ConvertOp,
     Instruction,
@@ -29,6 +30,7 @@ from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
 
 SKIPPED = frozenset(
     {
+        "all-reduce-done",
         "async-done",
         "async-start",
         "async-update",
@@ -56,10 +58,18 @@ SKIPPED = frozenset(
         "while",
     }
 )
-"""Opcodes that hand values on, or say for themselves what they take."""
+"""Opcodes that hand values on, or say for themselves what they take; ends of pairs follow their starts."""
 
 _KEEPS_COMPUTATION = frozenset({"all-reduce", "all-reduce-start", "reduce-scatter"})
 """Opcodes whose function of elements is known by its form, and stays."""
+
+COLLECTIVES = frozenset(
+    {
+        *("all-gather", "all-reduce", "all-to-all", "collective-broadcast", "collective-permute"),
+        *("ragged-all-to-all", "reduce-scatter"),
+    }
+)
+"""Opcodes that an asynchronous computation is about; it holds nothing else."""
 
 _MOVES = frozenset(
     {
@@ -94,7 +104,8 @@ class FloatNormalizationPass(HloPass):
         %s = bf16[4] add(%x, %y)
           =>   %s = bf16[4] convert(f32[4] add(f32[4] convert(%x), f32[4] convert(%y)))
 
-    Moving data, calls, loops, fusions, bit casts and custom calls stay. A function of elements gets a copy
+    Moving data, calls, loops, fusions, bit casts and custom calls stay, as do collectives that asynchronous
+    instructions wrap; start and end of an all-reduce change together. A function of elements gets a copy
     that takes and gives the wider type and rounds inside, so that results stay what they were.
     Source: reference of the passes, "FloatNormalization".
     """
@@ -110,11 +121,16 @@ class FloatNormalizationPass(HloPass):
             return False
         fused = module.known(HloModule.fused_computations)
         changed = tuples = False
+        started = module.candidates(AsyncStartOp)
+        wrapped = {name for op in started for name in op.called_computations}
         for computation in tuple(module.computations):
             if computation.computation_name in fused:
                 continue
+            skipped = SKIPPED
+            if computation.computation_name in wrapped:
+                skipped = SKIPPED | COLLECTIVES
             for op in tuple(computation.instructions):
-                if op.opcode.name not in SKIPPED and self._is_wanted(op):
+                if op.opcode.name not in skipped and self._is_wanted(op):
                     tuples |= isinstance(op.shape, TupleShape)
                     _Raise(op, PRIMITIVE_TYPES[self.low], PRIMITIVE_TYPES[self.high]).run()
                     changed = True
@@ -188,11 +204,24 @@ class _Raise:
             control_predecessors=op.control_predecessors,
         )
         self.made.append(new)
-        last = self._lowered(new, op.shape)
         new.instruction_name = op.instruction_name
+        if op.opcode.name == "all-reduce-start":
+            (done,) = (use.operation for use in op.output.uses)
+            assert isinstance(done, Instruction)
+            self._put(new.output)
+            self.op, self.made = done, []
+            waits = done.control_predecessors
+            kept = {k: v for k, v in done.properties.items() if k != "control_predecessors"}
+            new = make(done.opcode.name, [new], shape, kept, control_predecessors=waits)
+            new.instruction_name = done.instruction_name
+            self.made.append(new)
+        self._put(self._lowered(new, self.op.shape))
+
+    def _put(self, result: SSAValue) -> None:
+        """Replaces the instruction by what was made, the last of which gives `result`."""
         for made in self.made:
-            inherit(made, op)
-        Rewriter(op).replace(op, self.made, (last,))
+            inherit(made, self.op)
+        Rewriter(self.op).replace(self.op, self.made, (result,))
 
     def _raised(self, shape: Shape) -> Shape:
         if isinstance(shape, TupleShape):

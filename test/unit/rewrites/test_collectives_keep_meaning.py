@@ -74,3 +74,53 @@ ENTRY e {
     before = print_module(module)
     assert not run_pipeline(module, parse_pipeline("shardy-xla")).changed
     assert print_module(module) == before
+
+
+PAIRS = """HloModule m, replica_count=2
+
+add { a = T[] parameter(0)  b = T[] parameter(1)  ROOT n = T[] add(a, b) }
+scatter { c = T[4] parameter(0)  ROOT rs = T[2] reduce-scatter(c), dimensions={0}, to_apply=add }
+work { e = T[4] parameter(0)  f = T[4] parameter(1)  ROOT h = T[4] multiply(e, f) }
+ENTRY e { x = T[4] parameter(0)
+  y = f32[4] parameter(1)
+  s = T[4] all-reduce-start(x), to_apply=add
+  d = T[4] all-reduce-done(s)
+  two.s = (T[4], T[4]) all-reduce-start(x, d), to_apply=add
+  two.d = (T[4], T[4]) all-reduce-done(two.s)
+  first = T[4] get-tuple-element(two.d), index=0
+  scattered.s = ((T[4]), T[2], s32[]) async-start(d), calls=scatter
+  scattered = T[2] async-done(scattered.s)
+  gathered.s = (T[2], T[4]) all-gather-start(scattered), dimensions={0}
+  gathered = T[4] all-gather-done(gathered.s)
+  sent.s = (T[4], T[4]) collective-permute-start(gathered), source_target_pairs={{0,1},{1,0}}
+  sent = T[4] collective-permute-done(sent.s)
+  work.s = ((T[4], T[4]), T[4], s32[]) async-start(sent, first), calls=work
+  work.u = ((T[4], T[4]), T[4], s32[]) async-update(work.s)
+  done = T[4] async-done(work.u)
+  copy.s = (T[4], T[4], u32[]) copy-start(done)
+  copied = T[4] copy-done(copy.s)
+  z = T[4] convert(y)
+  sum = T[4] add(copied, z)
+  ROOT out = (T[4], T[4]) tuple(sum, first) }
+"""
+
+
+@pytest.mark.parametrize("type_", ["f32", "bf16", "f16", "f8e4m3fn", "s4"])
+def test_asynchronous_pairs_through_every_pass(type_: str) -> None:
+    from fuzz_pipelines import PLATFORMS, pass_names, passes_of
+
+    from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
+
+    text = PAIRS.replace("T[", f"{type_}[")
+    x = np.array([1, -1, 2, 0]).astype(PRIMITIVE_TYPES[type_].dtype)
+    inputs = [[x, np.ones(4, np.float32)]] * 2
+    want = [np.asarray(a).tolist() for one in run_spmd(parse_module(text), inputs) for a in one]
+    original = print_module(parse_module(text))
+    for pipeline in (*pass_names(), *PLATFORMS):
+        module = parse_module(text)
+        run_pipeline(module, passes_of(pipeline))
+        if print_module(module) == original:
+            continue
+        assert verify_module(module) == [], pipeline
+        got = [np.asarray(a).tolist() for one in run_spmd(module, inputs) for a in one]
+        assert got == want, pipeline

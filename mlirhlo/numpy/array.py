@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mlirhlo.diagnostics import HloError
-from mlirhlo.numpy.dtypes import DType, kind_of, primitive
+from mlirhlo.numpy.dtypes import DType, available, kind_of, primitive
 from mlirhlo.numpy.errors import HloIndexError, HloTypeError, HloValueError, problem
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class Array:
     @staticmethod
     def concrete(data: Data) -> Array:
         """An array of numpy data, which nobody may change from now on."""
+        data = available(data)
         array = object.__new__(Array)
         array._data, array._dtype, array._shape = data, data.dtype, data.shape
         array._trace = array._value = array._weak = None

@@ -3,6 +3,9 @@
 Types of one kind promote as the standard's table says. Mixed kinds, which the standard leaves open,
 promote as numpy does; Python scalars take the type of the array beside them where its kind can
 hold them. Defaults are numpy's: float64, int64, complex128.
+
+With `JAX_ENABLE_X64=0`, read when this module is imported, types of 64 bits are those of 32, as in JAX:
+`float64` is another name of `float32`.
 """
 
 # The standard's names are those of Python's own functions.
@@ -21,23 +24,35 @@ from typing import Any, TypeAlias
 import ml_dtypes
 import numpy as np
 
+from mlirhlo.debug.options.jax_era import jax_settings
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, PrimitiveType
 from mlirhlo.numpy.errors import HloTypeError, HloValueError, problem
 
 DType: TypeAlias = "np.dtype[Any]"
+Data: TypeAlias = "np.ndarray[Any, Any]"
 
 bool = np.dtype(np.bool_)
-int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
-uint8, uint16, uint32, uint64 = (np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
-float16, float32, float64 = (np.dtype(f"float{n}") for n in (16, 32, 64))
-complex64, complex128 = np.dtype(np.complex64), np.dtype(np.complex128)
+_WIDEST = 64 if jax_settings().enable_x64 else 32
+int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, _WIDEST))
+uint8, uint16, uint32, uint64 = (np.dtype(f"uint{n}") for n in (8, 16, 32, _WIDEST))
+float16, float32, float64 = (np.dtype(f"float{n}") for n in (16, 32, _WIDEST))
+complex64, complex128 = np.dtype(np.complex64), np.dtype(f"complex{2 * _WIDEST}")
 bfloat16: DType = np.dtype(ml_dtypes.bfloat16)
 """float16 and bfloat16 are beyond the standard: HLO has them."""
 
-SIGNED = (int8, int16, int32, int64)
-UNSIGNED = (uint8, uint16, uint32, uint64)
-FLOATS = (float32, float64)
-COMPLEX = (complex64, complex128)
+_NARROWED: dict[DType, DType] = {
+    np.dtype(wide): narrow
+    for wide, narrow in (
+        (np.int64, int64), (np.uint64, uint64), (np.float64, float64), (np.complex128, complex128)
+    )
+    if np.dtype(wide) != narrow
+}  # fmt: skip
+"""What stands for types that there are not."""
+
+SIGNED = tuple(dict.fromkeys((int8, int16, int32, int64)))
+UNSIGNED = tuple(dict.fromkeys((uint8, uint16, uint32, uint64)))
+FLOATS = tuple(dict.fromkeys((float32, float64)))
+COMPLEX = tuple(dict.fromkeys((complex64, complex128)))
 KINDS: dict[str, tuple[DType, ...]] = {
     "bool": (bool,),
     "signed integer": SIGNED,
@@ -71,7 +86,14 @@ def as_dtype(given: Any) -> DType:
     except TypeError:
         raise problem(HloTypeError, "HLO0625", f"{given!r} is no data type") from None
     primitive(dtype)
-    return dtype
+    return _NARROWED.get(dtype, dtype)
+
+
+def available(data: Data) -> Data:
+    """Elements in the type that stands for theirs: the same array, unless there are no 64 bits."""
+    if _NARROWED and (narrow := _NARROWED.get(data.dtype)) is not None:
+        return data.astype(narrow)
+    return data
 
 
 def kind_of(dtype: DType) -> str:
@@ -106,7 +128,7 @@ def promote(kinds: tuple[DType | type, ...]) -> DType:
     # numpy's rule for Python scalars does not see the value, only its type.
     samples: dict[Any, Any] = {int: 1, float: 1.0, complex: 1j}
     found: DType = np.result_type(*(samples.get(k, k) if isinstance(k, type) else k for k in kinds))
-    return found
+    return _NARROWED.get(found, found)
 
 
 @dataclass(frozen=True)

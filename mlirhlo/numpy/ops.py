@@ -398,7 +398,7 @@ def fft(x: Array, kind: str, length: int, dtype: DType, size: int) -> Array:
     return emit("fft", (x,), dtype, (*x.shape[:-1], size), own)
 
 
-_LETTERS = {dt.float32: "s", dt.float64: "d", dt.complex64: "c", dt.complex128: "z"}
+_LETTERS = {dt.float64: "d", dt.float32: "s", dt.complex128: "z", dt.complex64: "c"}
 
 
 def lapack(

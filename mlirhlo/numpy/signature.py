@@ -91,7 +91,7 @@ def data_of(leaf: Any, spec: Spec) -> Data:
         return scalar_data(leaf, spec.dtype, "an argument")
     if isinstance(leaf, (np.ndarray, np.generic)):
         # Results may share memory with arguments, so those of the caller are copied.
-        found: Data = np.array(leaf)
+        found: Data = np.array(leaf, dtype=spec.dtype)
         return found
     from mlirhlo.numpy.creation import asarray
 

@@ -51,6 +51,8 @@ class JaxSettings:
     hlo_profile: bool = False
     replica_count: int = 1
     platform_name: str = ""
+    enable_x64: bool = True
+    """Whether there are types of 64 bits; of `mlirhlo.numpy`, which has numpy's defaults, unlike JAX."""
     tf_dump_graph_prefix: str = ""
     tf_xla_clustering_debug: bool = False
 
@@ -95,6 +97,7 @@ def jax_settings(environ: Mapping[str, str] | None = None) -> JaxSettings:
         hlo_profile=_bool(environ, "JAX_HLO_PROFILE", False),
         replica_count=_int(environ, "JAX_REPLICA_COUNT", 1),
         platform_name=PLATFORMS.get(platform, platform),
+        enable_x64=_bool(environ, "JAX_ENABLE_X64", True),
         tf_dump_graph_prefix=environ.get("TF_DUMP_GRAPH_PREFIX", ""),
         tf_xla_clustering_debug=_clustering_debug(environ.get("TF_XLA_FLAGS", "")),
     )

@@ -24,7 +24,7 @@ def compile_model(
     `options`: as in `jit`. Returns the model. Raises as `jit` does; a step that cannot be compiled raises
     when it is first called.
     """
-    kind: Any = type(model)
+    kind: Any = model.__class__
     model.compile(*args, **settings, jit_compile=False, run_eagerly=True)
     for name in _STEPS:
         step = getattr(kind, name).__get__(model)

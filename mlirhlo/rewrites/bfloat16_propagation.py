@@ -209,8 +209,10 @@ class _Places:
         for place in places:
             group = self._group(place)
             is_own = not sources_of(*place, bodies, callers)
-            if not self._may_change(place, running) or (
-                is_own and not _can_give(place[0], effects)
+            if (
+                not self._may_change(place, running)
+                or (is_own and not _can_give(place[0], effects))
+                or _reads_bits(place[0])
             ):
                 wide.add(group)
             for asked in self._asked(place):
@@ -300,6 +302,9 @@ class _Places:
         self, user: Instruction, number: int, index: ShapeIndex
     ) -> Iterator[Position | None]:
         name = user.opcode.name
+        if _reads_bits(user):
+            yield None
+            return
         if (
             isinstance(user, (CallOp, ConditionalOp, FusionOp, TupleOp, WhileOp))
             or name in FORWARDS
@@ -372,11 +377,20 @@ def _can_give(op: Instruction, effects: SideEffects) -> bool:
     name = op.opcode.name
     if name in _NO_MATH or effects.of_instruction(op):
         return False
+    if isinstance(op, ConstantOp):
+        return op.literal is None or not op.literal.is_elided
     if isinstance(op, ParameterOp):
         return True  # of a fusion or a loop: what is handed in decides
     if not all(_rounds_once(op, shape) for shape in op.input_shapes):
         return False
     return op.opcode.elementwise or name in _MAKES or isinstance(op, FusionOp)
+
+
+def _reads_bits(op: Instruction) -> bool:
+    """Whether it takes the bits of one type for another one."""
+    if op.opcode.name != "bitcast":
+        return False
+    return not _is_f32(op.shape) or not _is_f32(op.input_shapes[0])
 
 
 def _rounds_once(op: Instruction, shape: Shape) -> bool:
@@ -401,11 +415,19 @@ def _is_of_default_precision(op: Instruction) -> bool:
 def _narrow(op: Instruction, found: set[ShapeIndex]) -> None:
     """Gives parts of the result the type bf16, a constant its rounded value."""
     if isinstance(op, ConstantOp) and (literal := op.literal) is not None:
-        assert isinstance(literal.shape, ArrayShape)
-        shape = _narrowed(literal.shape, found, ())
-        rounded = literal.array.astype(BF16.dtype)
-        op.properties["literal"] = LiteralAttr(Literal.from_array(shape, rounded))
+        op.properties["literal"] = LiteralAttr(_rounded(literal, found, ()))
     op.output._type = type_of(_narrowed(op.shape, found, ()))  # pyright: ignore[reportPrivateUsage]
+
+
+def _rounded(literal: Literal, found: set[ShapeIndex], here: ShapeIndex) -> Literal:
+    """A literal whose parts `found` are rounded."""
+    if isinstance(literal.shape, TupleShape):
+        parts = enumerate(literal.elements)
+        return Literal.tuple_of([_rounded(part, found, (*here, k)) for k, part in parts])
+    if here not in found:
+        return literal
+    shape = _narrowed(literal.shape, found, here)
+    return Literal.from_array(shape, literal.array.astype(BF16.dtype))
 
 
 def _narrowed(shape: Shape, found: set[ShapeIndex], here: ShapeIndex) -> Shape:

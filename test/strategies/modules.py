@@ -22,7 +22,7 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, leaves, p
 from strategies import every
 from strategies.bounded import Bounded
 from strategies.choices import Choices
-from strategies.instructions import GENERATORS, Case, dims, name_of, sizes
+from strategies.instructions import COMMON, GENERATORS, Case, dims, name_of, sizes
 
 assert every
 
@@ -249,7 +249,7 @@ class Module:
         if scope.depth and self.c.rarely(3):
             self.c.pick(composite)(scope)
         elif not scope.fused and self.c.rarely(8):
-            self.c.pick((self.bounded, self.nested_tuple))(scope)
+            self.c.pick((self.bounded, self.nested_tuple, self.bits, self.constants))(scope)
         else:
             self.instruction(scope)
 
@@ -467,6 +467,33 @@ class Module:
         if self.c.rarely(2):
             whole = self.emit(scope, shape, f"opt-barrier({whole})")
         self.take(scope, whole, parse_shape(shape))
+
+    def bits(self, scope: Scope) -> None:
+        """An array taken for one of another shape or type, and back as floats of 16 bits where it can be."""
+        name, (element, shape) = self._some(scope, 1)[0]
+        size = PRIMITIVE_TYPES[element].bits
+        new = self.c.pick(
+            [t for t in COMMON if t != "pred" and PRIMITIVE_TYPES[t].bits == size] or [element]
+        )
+        other = (math.prod(shape),) if self.c.rarely(2) else shape
+        scope.pool.append((self.emit(scope, sizes(new, other), f"bitcast({name})"), (new, other)))
+        if new in ("f32", "f64"):
+            narrow = self.emit(scope, sizes("bf16", other), f"convert({scope.pool[-1][0]})")
+            scope.pool.append((narrow, ("bf16", other)))
+
+    def constants(self, scope: Scope) -> None:
+        """A constant that is a tuple."""
+        arrays = [
+            self.c.small(self.c.pick(COMMON), self.c.shape(self.c.integer(0, 2)))
+            for _ in range(self.c.integer(1, 3))
+        ]
+        shapes = [parse_shape(sizes(name_of(a), a.shape)) for a in arrays]
+        whole = Literal.tuple_of(
+            [Literal.from_array(shape, a) for shape, a in zip(shapes, arrays, strict=True)]
+        )
+        text = str(whole.shape)
+        name = self.emit(scope, text, f"constant({whole.to_text(large=True)})")
+        self.take(scope, name, whole.shape)
 
     # ------------------------------------------------------------ dynamic sizes
 

@@ -54,6 +54,16 @@ CASES = {
     "w = (s32[], f32[8]) while(t), condition=cond, body=body\n"
     "o = f32[8] get-tuple-element(w), index=1\nc = bf16[8] convert(o)\n"
     "ROOT r = (bf16[8], f32[8]) tuple(c, x)",
+    "bitcast": "m = f32[8] multiply(x, y)\nb = f32[2,4] bitcast(m)\nn = f32[2,4] negate(b)\n"
+    "ROOT c = bf16[2,4] convert(n)",
+    "bitcast_of_another_part": "m = f32[8] multiply(x, y)\nd = f32[8] subtract(x, y)\n"
+    "t = (f32[8], f32[8]) tuple(m, d)\ng = f32[8] get-tuple-element(t), index=1\n"
+    "b = f32[2,4] bitcast(g)\ni = s32[8] bitcast(m)\n"
+    "c = bf16[2,4] convert(b)\nROOT r = (bf16[2,4], s32[8]) tuple(c, i)",
+    "tuple_constant": "k = ((f32[8], s32[]), f32[2]) constant((({1.001, 2.002, -0, inf, nan, 1e-42, 7, 3e38}, 5), "
+    "{1.1, 2.2}))\nt = (f32[8], s32[]) get-tuple-element(k), index=0\n"
+    "f = f32[8] get-tuple-element(t), index=0\no = f32[2] get-tuple-element(k), index=1\n"
+    "c = bf16[8] convert(f)\nROOT r = (bf16[8], f32[2]) tuple(c, o)",
     "fusion": "f = f32[8] fusion(x, y), kind=kLoop, calls=fused\nROOT c = bf16[8] convert(f)",
 }
 
@@ -107,6 +117,8 @@ def test_every_bit_stays(name: str) -> None:
     [
         "i = s32[8] convert(x)\nf = f32[8] convert(i)",  # rounded to f32 first
         "z = c64[8] complex(x, y)\nf = f32[8] real(z)",
+        "i = s32[8] bitcast(x)\nf = f32[8] bitcast(i)",
+        "f = f32[8] add(x, y)\ni = s32[8] bitcast(f)",
         "f = f32[8] reduce-precision(x), exponent_bits=5, mantissa_bits=10",
         'f = f32[8] custom-call(x), custom_call_target="LayoutConstraint"',
     ],

@@ -202,9 +202,11 @@ def _load_bytecode(data: bytes, name: str, sniffed: Sniffed) -> Loaded:
 def _load_proto(data: bytes, name: str, sniffed: Sniffed) -> Loaded:
     with ALONE:
         from mlirhlo.formats import containers, proto
+        from mlirhlo.formats.proto.assignment import remember_assignment
 
     contents = containers.read(data, name, sniffed)
     module = proto.decode_module(contents.module, name, contents.config)
+    remember_assignment(module, contents.message)
     return Loaded(module, name, contents.sniffed, message=contents.message)
 
 
@@ -349,6 +351,7 @@ def to_bytes(
     else:
         with ALONE:
             from mlirhlo.formats import containers, proto
+            from mlirhlo.formats.proto.assignment import restore_assignment
 
         inside = Container[container_name] if container_name else Container(container)
         config = None
@@ -358,6 +361,7 @@ def to_bytes(
 
             config = proto.config_of(HloModule(module))
         message = containers.wrap(proto.encode_module(module), inside, config)
+        restore_assignment(module, message)
         return containers.write(message, kind, gzip=gzip)
     if gzip:
         import gzip as gzip_module

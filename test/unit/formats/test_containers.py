@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 from google.protobuf.message import Message
-from support import SHARED, needs_shared
+from support import DATA, SHARED, needs_shared
 
+import mlirhlo
+from mlirhlo import formats
 from mlirhlo.diagnostics import HloError
 from mlirhlo.formats import containers
 from mlirhlo.formats.containers import module_of, read, wrap, write
@@ -259,3 +261,18 @@ def test_binary_files_are_written_as_they_were(path: Path) -> None:
     assert read(write(contents.message, framed=framed)).message == contents.message
     plain = containers.unwrap(data)
     assert len(write(contents.message, framed=framed)) == len(plain)
+
+
+@pytest.mark.parametrize("format", ["pb", "pbtxt", "json"])
+def test_buffer_assignments_stay_with_an_unchanged_module(format: str) -> None:
+    """An HloProto says where values lie: kept when it is written again, dropped once the module is another."""
+    path = DATA / "dumps" / "cpu" / "module_0000.jit_mlp.cpu_after_optimizations.hlo.pb"
+    original = HloProto.FromString(path.read_bytes())
+    assert original.buffer_assignment.buffer_allocations
+    again = formats.load(formats.to_bytes(formats.load(path).module, format))
+    assert again.message == original
+    module = mlirhlo.load(path).opt("call-inliner,reshape-decomposer,dce")
+    module.hlo.entry.root.instruction_name = "another"
+    changed = formats.load(formats.to_bytes(module.op, format)).message
+    assert isinstance(changed, HloProto)
+    assert not changed.HasField("buffer_assignment")

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, cast
@@ -26,7 +26,7 @@ EXAMPLES = (
     "hlo-view m.hlo                    a page, opened in the browser: fold, search, follow",
     "hlo-view DIR --module=jit_step    the page with a slider over every pass in a dump",
     "hlo-view m.hlo --passes=algsimp,dce -o m.html    a slider over the passes run now",
-    "hlo-view m.hlo -o m.svg           dot, svg, html or json by the name; -t dot to stdout",
+    "hlo-view m.hlo -o m.svg           html, dot, svg, png, pdf or json by the name; -t dot to stdout",
     "hlo-view m.hlo near dot.3 2       what lies around an instruction ( / add.1: not beyond)",
     "hlo-view m.hlo paths x.1 add.7    what lies between two",
     "hlo-view m.hlo list dot           find instructions; list computations",
@@ -35,7 +35,11 @@ EXAMPLES = (
     "hlo-view m.hlo prompt             these commands at a prompt",
 )
 
-FORMATS = ("html", "dot", "svg", "json", "url", "text")
+FORMATS = ("html", "dot", "svg", "png", "pdf", "json", "url", "text")
+ENDINGS = {"": "", "htm": "html", "gv": "dot", "txt": "text", "hlo": "text"} | {
+    f: f for f in FORMATS
+}
+"""Format by the ending of the output file's name."""
 
 
 @dataclass
@@ -81,11 +85,26 @@ def _run(argv: Sequence[str]) -> int:
     xla = read_flags(parsed.xla).options
     options.sharding_color |= xla.xla_hlo_graph_sharding_color
     path, *words = parsed.files
+    if dots := _dots(path):
+        return _draw(dots, path, options)
     view = _View(path, options, addresses=xla.xla_hlo_graph_addresses)
     if words == ["prompt"]:
         return view.prompt()
     view.answer(words)
     return DONE
+
+
+def format_of(options: Options) -> str:
+    """The format that is asked for, else that of the output file's name; empty when neither says."""
+    if options.to:
+        return options.to
+    ending = os.path.splitext(options.output)[1].removeprefix(".").lower()
+    if ending not in ENDINGS:
+        raise usage_error(
+            f"'{options.output}': no format is called '{ending}'",
+            help=f"names end in {', '.join(FORMATS)}, or --to says the format",
+        )
+    return ENDINGS[ending]
 
 
 @dataclass(slots=True)
@@ -170,7 +189,7 @@ class _View:
         shown = filter_of(self.graph, chosen)
         if shown.limited:
             warn("HLO0545", f"more than {chosen.max_nodes} nodes: shortest paths only")
-        if self._format() not in ("", "text"):
+        if format_of(self.options) not in ("", "text"):
             self._graph(chosen)
             return
         lines = list(part_text(self.graph, shown))
@@ -255,46 +274,31 @@ class _View:
             page=self.options.output or "page.html",
         )
 
-    def _format(self) -> str:
-        """As asked for, or by the name of the output file; empty when neither says."""
-        ending = os.path.splitext(self.options.output)[1].removeprefix(".")
-        return self.options.to or (ending if ending in FORMATS else "")
-
     def _graph(self, chosen: GraphOptions, computation: str | None = None) -> None:
-        from mlirhlo.debug.graph import render
+        from mlirhlo.debug.graph import picture, render
 
-        wanted = self._format() or "html"
+        wanted = format_of(self.options) or "html"
         if wanted == "text":
             self._text([])
             return
         place = computation or self.options.computation or None
         if wanted == "html" and not self.options.output and not self.options.to:
             self._open(chosen, place)
+        elif wanted in ("png", "pdf"):
+            self._print_bytes(picture(self.graph.module.op, wanted, chosen, place))
         else:
             text = render(self.graph.module.op, wanted, chosen, place)
             self._print(text.rstrip("\n"))
 
     def _open(self, chosen: GraphOptions, computation: str | None) -> None:
         """Writes the page to a file of its own and opens it."""
-        import tempfile
-        import webbrowser
-        from pathlib import Path
-
         from mlirhlo.debug.graph import render
 
-        name = re.sub(r"[^\w.-]", "_", self.loaded.label)[:80]
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", prefix=f"{name}.", suffix=".html", delete=False
-        ) as file:
-            chosen = replace(chosen, page=file.name)
-            file.write(render(self.graph.module.op, "html", chosen, computation))
-        address = Path(file.name).as_uri()
-        if self.options.json:
-            self._print_json({"page": address})
-        else:
-            print(address)
-        if self.options.browser and (os.environ.get("DISPLAY") or sys.platform != "linux"):
-            webbrowser.open(address)
+        def page(name: str) -> str:
+            shown = replace(chosen, page=name)
+            return render(self.graph.module.op, "html", shown, computation)
+
+        _open_page(self.loaded.label, page, self.options)
 
     def _facts(self, found: dict[str, object]) -> None:
         if self.options.json:
@@ -323,6 +327,16 @@ class _View:
             write_file(self.options.output, f"{text}\n".encode("utf-8", "replace"))
         else:
             print(text)
+
+    def _print_bytes(self, data: bytes) -> None:
+        if self.options.output:
+            from mlirhlo.formats import write_file
+
+            write_file(self.options.output, data)
+        elif sys.stdout.isatty():
+            raise usage_error("a binary file does not go to a terminal", help="use -o FILE")
+        else:
+            sys.stdout.buffer.write(data)
 
     # -------------------------------------------------------------- prompt
 
@@ -365,6 +379,72 @@ class _View:
         setattr(self.options, name, is_on)
         print(f"{words[0]} {'on' if is_on else 'off'}")
         return True
+
+
+# ---------------------------------------------------------------- pages
+
+
+def _open_page(label: str, page: Callable[[str], str], options: Options) -> None:
+    """Writes a page, made for the name of its file, to a file of its own and opens it."""
+    import tempfile
+    import webbrowser
+    from pathlib import Path
+
+    name = re.sub(r"[^\w.-]", "_", label)[:80]
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", prefix=f"{name}.", suffix=".html", delete=False
+    ) as file:
+        file.write(page(file.name))
+    address = Path(file.name).as_uri()
+    print(json.dumps({"page": address}, indent=1) if options.json else address)
+    if options.browser and (os.environ.get("DISPLAY") or sys.platform != "linux"):
+        webbrowser.open(address)
+
+
+# ---------------------------------------------------------------- texts of graphs
+
+
+def _dots(path: str) -> list[tuple[str, str]]:
+    """Names and texts of a graph for Graphviz, or of a folder of them that holds no module."""
+    if path.endswith(DOTS) and os.path.isfile(path):
+        return [_dot_text(path)]
+    if not os.path.isdir(path):
+        return []
+    from mlirhlo.debug.index import read_folder
+
+    names = sorted(name for name in os.listdir(path) if name.endswith(DOTS))
+    kept = [files[0].name.extension for m in read_folder(path).modules for files in m.stages]
+    if not names or any(extension not in DOTS for extension in kept):
+        return []
+    return [_dot_text(os.path.join(path, name)) for name in names]
+
+
+DOTS = (".dot", ".gv")
+
+
+def _dot_text(path: str) -> tuple[str, str]:
+    data, _ = inputs.read_input(path)
+    return os.path.basename(path), data.decode("utf-8", "replace")
+
+
+def _draw(dots: Sequence[tuple[str, str]], path: str, options: Options) -> int:
+    """Draws texts of graphs: a page of all, or a picture of one."""
+    from mlirhlo.debug.graph.pictures import PICTURES, picture_of_dot, print_dots
+    from mlirhlo.formats import write_file
+
+    wanted = format_of(options) or "html"
+    if wanted in PICTURES and len(dots) == 1 and options.output:
+        write_file(options.output, picture_of_dot(dots[0][1], wanted))
+    elif wanted != "html":
+        raise usage_error(
+            f"graphs that are texts are not written as {wanted}",
+            help="a page (html), or of one file a picture with -o: svg, png, pdf",
+        )
+    elif options.output:
+        write_file(options.output, print_dots(dots).encode())
+    else:
+        _open_page(os.path.basename(path.rstrip("/")), lambda name: print_dots(dots), options)
+    return DONE
 
 
 # ---------------------------------------------------------------- reading

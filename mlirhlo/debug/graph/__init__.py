@@ -90,9 +90,7 @@ def render(
         case "dot":
             return _dot(graph, chosen, computation)
         case "svg":
-            from mlirhlo.debug.graph.svg import svg_of_dot
-
-            return svg_of_dot(_dot(graph, chosen, computation))
+            return picture(module, "svg", chosen, computation).decode(errors="replace")
         case "json":
             from mlirhlo.debug.graph.explorer import print_json
 
@@ -112,6 +110,22 @@ def render(
             raise error(
                 "HLO0543", f"unknown graph format '{format}'", help=f"one of {', '.join(FORMATS)}"
             )
+
+
+def picture(
+    module: ModuleOp,
+    format: str,
+    options: GraphOptions | None = None,
+    computation: str | None = None,
+) -> bytes:
+    """The graph that `render` gives as dot, drawn: `svg`, `png` or `pdf`.
+
+    Raises `HloError`: HLO0540 without Graphviz, HLO0541 for names that the module does not have.
+    """
+    from mlirhlo.debug.graph.model import Graph
+    from mlirhlo.debug.graph.pictures import picture_of_dot
+
+    return picture_of_dot(_dot(Graph(module), options or GraphOptions(), computation), format)
 
 
 def _dot(graph: Graph, options: GraphOptions, computation: str | None) -> str:

@@ -36,7 +36,7 @@ def convolution(op: ConvolutionOp, program: Program) -> Run:
     """
     lhs_type, rhs_type = element_type(op, 0), element_type(op, 1)
     result = cast(ArrayShape, op.shape).element_type
-    if op.sparsity_config is not None or op.block_scaling_config is not None or len(op.inputs) != 2:
+    if not op.is_dense:
         raise unsupported("convolution with block scaling or sparsity", lhs_type, rhs_type)
     labels = op.dim_labels
     assert labels is not None

@@ -108,7 +108,7 @@ def dot(op: DotOp, program: Program) -> Run:
     """
     lhs_type, rhs_type = element_type(op, 0), element_type(op, 1)
     result = cast(ArrayShape, op.shape).element_type
-    if op.block_scaling_config is not None or len(op.inputs) != 2:
+    if not op.is_dense:
         raise unsupported("dot with block scaling or sparsity", lhs_type, rhs_type)
     dims, dtype = DotDimensions.of(op), accumulator(lhs_type, rhs_type, result)
     algorithm = op.algorithm.lower()

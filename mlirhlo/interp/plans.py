@@ -15,6 +15,7 @@ from mlirhlo.dialects.hlo.module import source_of
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.ops.control_flow import ConstantOp, CustomCallOp, ParameterOp
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape
 from mlirhlo.interp.dynamic import lifted, needs_lifting
 from mlirhlo.interp.mixed_types import with_declared_types
 from mlirhlo.interp.registry import (
@@ -159,6 +160,8 @@ def _constant(op: ConstantOp) -> Value:
 def prepare(op: Instruction, program: Program) -> Run:
     """What runs `op`. Raises `HloError` HLO0300 when the opcode has no meaning."""
     opcode = op.opcode.name
+    if _is_nothing(op, program) and (opcode in PREPARED or opcode in MEANINGS):
+        return _nothing(op.shape)
     prepared = PREPARED.get(opcode)
     if prepared is not None:
         run = prepared(op, program)
@@ -171,6 +174,32 @@ def prepare(op: Instruction, program: Program) -> Run:
         raise no_meaning(op)
     run = with_declared_types(op, run)
     return lifted(op, run) if needs_lifting(op) else run
+
+
+_WHOLE = frozenset({"call", "conditional", "custom-call", "fusion", "while"})
+"""Opcodes that run more than what their result is computed from."""
+
+
+def _is_nothing(op: Instruction, program: Program) -> bool:
+    """Whether an instruction only gives an array without elements: nothing is computed, or even numbered, for
+    that, as the other dimensions may be of any size."""
+    shape = op.shape
+    return (
+        isinstance(shape, ArrayShape)
+        and not shape.is_dynamic
+        and 0 in shape.dimensions
+        and not op.opcode.collective
+        and op.opcode.name not in _WHOLE
+        and not program.has_side_effect(op)
+    )
+
+
+def _nothing(shape: Shape) -> Run:
+    import numpy as np
+
+    assert isinstance(shape, ArrayShape)
+    empty = np.empty(shape.dimensions, shape.element_type.dtype)
+    return lambda inputs, frame: empty
 
 
 def _generator(meaning: Callable[..., Generator[Call, Value, Value]], op: Instruction) -> Run:

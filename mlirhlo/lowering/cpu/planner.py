@@ -262,6 +262,9 @@ class _Planner:
         name = op.opcode.name
         if name in _SAME:
             return operands[0] if operands else ()
+        if name == "copy" and isinstance(op.shape, TupleShape):
+            # Nothing changes an operand, so that its copy may be itself.
+            return self._in_layout(operands[0], shape_of(op.inputs[0].type), op.shape, steps)
         if (started := self._asynchronous(op, operands, steps)) is not None:
             return started
         if any(map(is_held, (*operands, op.shape))) or crops(op):

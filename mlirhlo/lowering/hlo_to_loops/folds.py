@@ -99,8 +99,14 @@ def _zero(e: Elements, element: PrimitiveType) -> Value:
     return (zero, zero) if element.is_complex else (zero,)
 
 
+def _refuse_scaled(op: DotOp | ConvolutionOp) -> None:
+    if not op.is_dense:
+        raise error("HLO0432", f"`{op.opcode.name}` with block scales or sparsity has no lowering")
+
+
 @emits("dot")
 def _dot(e: Elements, op: DotOp, place: Place) -> Value:
+    _refuse_scaled(op)
     lhs, rhs = op.inputs
     left, right, result = array(lhs), array(rhs), array(op.output)
     element = _accumulator(left.element_type, right.element_type, result.element_type)
@@ -186,6 +192,7 @@ def windowed(e: Elements, op: ReduceWindowOp, place: Place) -> Sequence[Value]:
 
 @emits("convolution")
 def _convolution(e: Elements, op: ConvolutionOp, place: Place) -> Value:
+    _refuse_scaled(op)
     lhs, rhs = op.inputs
     left, right, result = array(lhs), array(rhs), array(op.output)
     window, labels = op.window, op.dim_labels

@@ -106,6 +106,13 @@ class CholeskyOp(Unary):
     lower = bool_property()
 
 
+_NOT_DENSE = frozenset({"block_scaling_config", "sparsity", "sparsity_config"})
+
+
+def _is_dense(op: Instruction) -> bool:
+    return len(op.inputs) == 2 and _NOT_DENSE.isdisjoint(op.properties)
+
+
 @instruction("convolution")
 class ConvolutionOp(Binary):
     """Sums of products of a sliding, dilated, grouped window."""
@@ -119,6 +126,11 @@ class ConvolutionOp(Binary):
     sparsity_config = value_property(SparsityConfig)
     block_scaling_config = value_property(RawText)
 
+    @property
+    def is_dense(self) -> bool:
+        """Whether it multiplies two operands as they are, without block scales and sparsity."""
+        return _is_dense(self)
+
 
 @instruction("dot")
 class DotOp(Binary):
@@ -131,6 +143,11 @@ class DotOp(Binary):
     operand_precision = words_property()
     algorithm = str_property("unset")
     block_scaling_config = value_property(RawText)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether it multiplies two operands as they are, without block scales and sparsity."""
+        return _is_dense(self)
 
 
 @instruction("fft")

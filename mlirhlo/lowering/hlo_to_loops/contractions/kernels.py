@@ -119,7 +119,7 @@ def the_contraction(
         seen.add(value)
         op = value.owner
         if isinstance(op, DotOp | ConvolutionOp):
-            if found is not None or _has_more(op):
+            if found is not None or not op.is_dense:
                 return None
             found = op
         elif not isinstance(op, Instruction) or (
@@ -179,8 +179,3 @@ class _Orders:
         if orders or not same or array(op.output).rank != len(order):
             self.is_lost = True
         return order
-
-
-def _has_more(op: DotOp | ConvolutionOp) -> bool:
-    """Block scales and sparsity, which nothing here has a meaning for."""
-    return len(op.inputs) != 2 or op.block_scaling_config is not None

@@ -7,26 +7,19 @@ mesh axes and parts of them, Shardy's attributes. A program computes the same ho
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from mlirhlo.dialects.hlo.attributes.mesh import AxisRef, Mesh
-from mlirhlo.dialects.hlo.attributes.sharding import DimensionSharding, NamedSharding, Sharding
-from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, parse_shape
+from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape, parse_shape
 from strategies import every
 from strategies.choices import Choices
 from strategies.instructions import GENERATORS, Case, dims, name_of, shape_of, sizes
+from strategies.places import COUNTS, SHARDED, Places, arrays_of
 
 __all__ = ["OPCODES", "Program", "every", "program"]
-
-UNCHECKED = ("get-dimension-size", "set-dimension-size")
-"""Their inputs are of dynamic size, which shardings of this file do not fit."""
-
-COUNTS = (4, 2, 3, 6, 8)
-SHARDED = 35
-"""Percentage of instructions with a sharding of their own."""
 
 
 @dataclass(slots=True)
@@ -40,141 +33,6 @@ class Program:
     """The pass before `spmd-partitioning`; none if empty."""
     off: float = 0.0
     """How far an element may be off, of the largest in the result."""
-
-
-# ---------------------------------------------------------------- shardings
-
-
-@dataclass(slots=True)
-class Places:
-    """Draws shardings for the arrays of one program."""
-
-    c: Choices
-    partitions: int
-    is_shardy: bool
-    mesh: Mesh = field(init=False)
-
-    def __post_init__(self) -> None:
-        primes = _primes(self.partitions)
-        axes: list[int] = []
-        for prime in primes:
-            if axes and self.c.chance(40):
-                axes[-1] *= prime
-            else:
-                axes.append(prime)
-        order = None
-        if self.c.rarely(3):
-            order = tuple(self.c.permutation(self.partitions))
-        self.mesh = Mesh(tuple((f"a{k}", n) for k, n in enumerate(axes)), order)
-
-    def mark(self, shape: Shape, percent: int = SHARDED) -> str:
-        """`, sharding=…` for a value of `shape`, so often."""
-        if not self.c.chance(percent):
-            return ""
-        if isinstance(shape, TupleShape):
-            leaves = list(_arrays(shape))
-            if len(leaves) != len(shape.elements) or not leaves:
-                return ""
-            return f", sharding={{{', '.join(self.of(s.rank) for s in leaves)}}}"
-        if not isinstance(shape, ArrayShape):
-            return ""
-        if self.is_shardy:
-            return self._shardy(shape.rank)
-        return f", sharding={self.of(shape.rank)}"
-
-    def of(self, rank: int) -> str:
-        """A sharding in braces."""
-        match 99 if self.is_shardy else self.c.integer(0, 9):
-            case 0:
-                return "{replicated}"
-            case 1:
-                return f"{{maximal device={self.c.integer(0, self.partitions - 1)}}}"
-            case 2 | 3:
-                return str(Sharding.of_mesh(self.named(rank, closed=True)))
-            case 99:
-                return str(Sharding.of_mesh(self.named(rank, closed=True)).to_v2())
-            case _:
-                return self.tiled(rank)
-
-    def tiled(self, rank: int) -> str:
-        """Tiles in any order of the devices."""
-        grid = [1] * (rank + 1)
-        for prime in _primes(self.partitions):
-            grid[self.c.integer(0, rank)] *= prime
-        if math.prod(grid[:-1]) == 1:
-            return "{replicated}"
-        order = self._order()
-        listed = ",".join(map(str, grid if grid[-1] > 1 else grid[:-1]))
-        rest = ""
-        if grid[-1] > 1:
-            rest = self.c.pick((" last_tile_dim_replicate", " last_tile_dims={replicated}"))
-        return f"{{devices=[{listed}]{order}{rest}}}"
-
-    def _order(self) -> str:
-        primes = _primes(self.partitions)
-        match self.c.integer(0, 3):
-            case 0 | 1:
-                return f"<=[{self.partitions}]"
-            case 2 if len(primes) > 1:
-                order = self.c.permutation(len(primes))
-                return f"<=[{','.join(map(str, primes))}]T({','.join(map(str, order))})"
-            case _:
-                return ",".join(map(str, self.c.permutation(self.partitions)))
-
-    def named(self, rank: int, *, closed: bool) -> NamedSharding:
-        """Axes of the mesh, or halves of them, along some dimensions."""
-        c = self.c
-        dimensions: list[list[AxisRef]] = [[] for _ in range(rank)]
-        for name, size in self.mesh.axes:
-            refs = [AxisRef(name)]
-            if size in (4, 8) and c.rarely(3):
-                refs = [AxisRef(name, 1, 2), AxisRef(name, 2, size // 2)]
-            for ref in refs:
-                where = c.integer(0, rank)
-                if where < rank:
-                    dimensions[where].append(ref)
-        parts = tuple(
-            DimensionSharding(tuple(_merged(axes)), is_closed=closed or not c.rarely(4))
-            for axes in dimensions
-        )
-        return NamedSharding(self.mesh, parts)
-
-    def _shardy(self, rank: int) -> str:
-        named = self.named(rank, closed=False)
-        closed = [DimensionSharding(d.axes) for d in named.dimensions]
-        old = Sharding.of_mesh(NamedSharding(self.mesh, tuple(closed))).to_v2()
-        dims = ", ".join(str(d).replace("'", '\\"') for d in named.dimensions)
-        sdy = f'frontend_attributes={{xla.sdy.sharding="#sdy.sharding<@mesh, [{dims}]>"}}'
-        return f", sharding={old}, {sdy}"
-
-    def header(self) -> str:
-        """What the module's header says of the mesh."""
-        if not self.is_shardy:
-            return ""
-        axes = ", ".join(f'"{name}"={size}' for name, size in self.mesh.axes)
-        order = "" if self.mesh.order is None else f", device_ids={[*self.mesh.order]}"  # type: ignore[misc]
-        mesh = f"{{mesh = #sdy.mesh<[{axes}]{order}>}}".replace('"', '\\"')
-        return f', frontend_attributes={{xla.sdy.meshes="{mesh}"}}'
-
-
-def _merged(axes: Sequence[AxisRef]) -> list[AxisRef]:
-    """Parts of one axis that follow each other as the whole: they are written so."""
-    found: list[AxisRef] = []
-    for axis in axes:
-        last = found[-1] if found else None
-        if last and last.name == axis.name and last.pre_size == 1 and axis.pre_size == last.size:
-            found[-1] = AxisRef(axis.name)
-        else:
-            found.append(axis)
-    return found
-
-
-def _primes(count: int) -> list[int]:
-    return {2: [2], 3: [3], 4: [2, 2], 6: [2, 3], 8: [2, 2, 2]}[count]
-
-
-def _arrays(shape: TupleShape) -> list[ArrayShape]:
-    return [s for s in shape.elements if isinstance(s, ArrayShape)]
 
 
 # ---------------------------------------------------------------- programs
@@ -288,59 +146,256 @@ class _Writer:
             value = self.detour(value, type_, shape)
         return value
 
+    def borrowed(self, array: np.ndarray, pool: Sequence[Array]) -> str | None:
+        """A value of `pool` in place of an array, cut to its size; None mostly where there is none."""
+        type_, size = name_of(array), array.size
+        fits = [v for v in pool if v[1].element_type.name == type_ and v[1].element_count >= size]
+        if not fits or not size or not self.c.chance(70):
+            return None
+        name, shape, _ = self.c.pick(fits)
+        if shape.dimensions == array.shape:
+            return name
+        flat = self.add(sizes(type_, [shape.element_count]), f"reshape({name})")
+        if shape.element_count > size:
+            start = self.c.integer(0, shape.element_count - size)
+            flat = self.add(
+                sizes(type_, [size]), f"slice({flat}), slice={{[{start}:{start + size}]}}"
+            )
+        return self.add(sizes(type_, array.shape), f"reshape({flat})")
+
+    def outlined(
+        self, lines: Sequence[str], shapes: Sequence[str], names: Sequence[str], prefix: str
+    ) -> str:
+        """Lines of `@p0`, `@p1`, … in a computation of their own, called in one of several ways."""
+        places, result = self.places, shape_of(lines[-1].split(" = ", 1)[1])
+        way = self.c.pick(("call", "conditional", "while"))
+        whole = f"({', '.join(shapes)})"
+        body = [f"{prefix}{way} {{"]
+        if way == "call" or not shapes:
+            way = "call"
+            body = [f"{prefix}call {{"]
+            body += [f"  @p{k} = {shape} parameter({k})" for k, shape in enumerate(shapes)]
+        else:
+            state = whole if way == "conditional" else f"(s32[], {result}, {whole})"
+            body.append(f"  @state = {state} parameter(0)")
+            inner = "@state"
+            if way == "while":
+                body.append(f"  @all = {whole} get-tuple-element(@state), index=2")
+                inner = "@all"
+            body += [
+                f"  @p{k} = {shape} get-tuple-element({inner}), index={k}"
+                for k, shape in enumerate(shapes)
+            ]
+        body += [f"  {places.marked(line)}" for line in lines]
+        if way != "while":
+            body[-1] = body[-1].replace("  @r = ", "  ROOT @r = ", 1)
+            self.head.append(_named("\n".join([*body, "}\n"]), prefix))
+            if way == "call":
+                return self.add(result, f"call({', '.join(names)}), to_apply={prefix}call")
+            other = _named("\n".join([*body, "}\n"]), f"{prefix}o_")
+            for line in lines:
+                for called in re.findall(r"=@(\w+)|{@(\w+)", line):
+                    name = "".join(called)
+                    other = other.replace(f"{prefix}o_{name}", f"{prefix}{name}")
+            other = other.replace(f"{prefix}{way} {{", f"{prefix}other {{")
+            self.head.append(other)
+            argument = self.add(whole, f"tuple({', '.join(names)})")
+            first = self.add("pred[]", f"constant({self.c.pick(('true', 'false'))})", 0)
+            return self.add(
+                result,
+                f"conditional({first}, {argument}, {argument}), "
+                f"true_computation={prefix}{way}, false_computation={prefix}other",
+            )
+        return self._loop(body, lines, result, whole, names, prefix)
+
+    def _loop(
+        self,
+        body: list[str],
+        lines: Sequence[str],
+        result: str,
+        whole: str,
+        names: Sequence[str],
+        prefix: str,
+    ) -> str:
+        state = f"(s32[], {result}, {whole})"
+        body += [
+            "  @i = s32[] get-tuple-element(@state), index=0",
+            "  @one = s32[] constant(1)",
+            "  @next = s32[] add(@i, @one)",
+            f"  ROOT @out = {state} tuple(@next, @r, @all)",
+            "}\n",
+        ]
+        condition = [
+            f"{prefix}condition {{",
+            f"  @s = {state} parameter(0)",
+            "  @n = s32[] get-tuple-element(@s), index=0",
+            "  @most = s32[] constant(2)",
+            "  ROOT @less = pred[] compare(@n, @most), direction=LT",
+            "}\n",
+        ]
+        self.head += [_named("\n".join(each), prefix) for each in (body, condition)]
+        shape = parse_shape(result)
+        leaves = arrays_of(shape) if isinstance(shape, TupleShape) else [shape]
+        firsts = [self._zeros(leaf) for leaf in leaves if isinstance(leaf, ArrayShape)]
+        first = firsts[0]
+        if isinstance(shape, TupleShape):
+            first = self.add(result, f"tuple({', '.join(firsts)})")
+        argument = self.add(whole, f"tuple({', '.join(names)})")
+        zero = self.add("s32[]", "constant(0)", 0)
+        start = self.add(state, f"tuple({zero}, {first}, {argument})")
+        rest = f"while({start}), condition={prefix}condition, body={prefix}while"
+        return self.add(result, f"get-tuple-element({self.add(state, rest)}), index=1")
+
+    def _zeros(self, shape: ArrayShape) -> str:
+        type_ = shape.element_type.name
+        zero = self.add(f"{type_}[]", _zero(type_), 0)
+        return self.add(str(shape), f"broadcast({zero}), dimensions={{}}")
+
 
 def _zero(type_: str) -> str:
-    return f"constant({'(0, 0)' if type_.startswith('c') else 'false' if type_ == 'pred' else 0})"
+    by_type = {"pred": "false", "f8e8m0fnu": "1", "c64": "(0, 0)", "c128": "(0, 0)"}
+    return f"constant({by_type.get(type_, '0')})"
+
+
+def _named(text: str, prefix: str) -> str:
+    """The text with the names of one case; Shardy's mesh is everyone's."""
+    return re.sub("@(?!mesh,)", prefix, text)
+
+
+SUMS = frozenset(
+    {
+        *(
+            "dot",
+            "convolution",
+            "reduce",
+            "reduce-window",
+            "scatter",
+            "select-and-scatter",
+            "scan",
+            "fft",
+        ),
+        *(
+            "batch-norm-grad",
+            "batch-norm-inference",
+            "batch-norm-training",
+            "cholesky",
+            "topk",
+            "sort",
+        ),
+        *("triangular-solve", "custom-call"),
+    }
+)
+"""Their results depend on the order of operands, or are not exact, for any but small integers."""
+BODIES = ("call", "conditional", "while")
+"""Opcodes whose computations hold arrays that may be sharded."""
 
 
 def program(c: Choices, opcode: str) -> Program:
-    """A program about one opcode."""
-    case = GENERATORS[opcode](c, opcode)
-    count = c.pick(COUNTS)
-    places = Places(c, count, is_shardy=c.rarely(4))
-    writer = _Writer(c, places)
-    names = [writer.operand(array) for array in case.inputs]
-    body = [*case.before, f"@r = {case.line}"]
-    for line in body:
-        for k, name in reversed([*enumerate(names)]):
-            line = line.replace(f"@p{k}", name)
-        text = line.replace("@", "c_")
-        writer.lines.append(
-            f"  {text}{places.mark(parse_shape(shape_of(line.split(' = ', 1)[1])))}"
-        )
-    roots = _leaves(writer, case)
+    """A program about one opcode: alone, or behind and before some others that take its result."""
+    partitions = c.pick(COUNTS)
+    writer = _Writer(c, Places(c, partitions, is_shardy=c.rarely(4)))
+    opcodes = [opcode]
+    while c.chance(35) and len(opcodes) < 4:
+        opcodes.insert(c.integer(0, len(opcodes)), c.pick(OPCODES))
+    off, roots = 0.0, list[Array]()
+    for number, each in enumerate(opcodes):
+        case = GENERATORS[each](c, each)
+        off = max(off, case.scaled)
+        roots = [*roots[-2:], *_instance(writer, case, each, f"c{number}_", roots)]
     while c.chance(35):
         at = c.integer(0, len(roots) - 1)
-        name, shape = roots[at]
-        roots[at] = (writer.detour(name, shape.element_type.name, shape.dimensions), shape)
-    return _finished(writer, roots, case)
+        name, shape, is_tame = roots[at]
+        roots[at] = (writer.detour(name, shape.element_type.name, shape.dimensions), shape, is_tame)
+    return _finished(writer, roots, off)
 
 
-def _leaves(writer: _Writer, case: Case) -> list[tuple[str, ArrayShape]]:
-    shape = parse_shape(case.shape)
-    if isinstance(shape, ArrayShape):
-        return [("c_r", shape)]
-    assert isinstance(shape, TupleShape)
+def _instance(
+    writer: _Writer, case: Case, opcode: str, prefix: str, pool: Sequence[Array]
+) -> list[Array]:
+    """A case as part of a program: here, or in a computation that is called; its results."""
+    c, places = writer.c, writer.places
+    is_tame = opcode not in SUMS
+    names = [
+        writer.borrowed(array, [v for v in pool if v[2] or is_tame]) or writer.operand(array)
+        for array in case.inputs
+    ]
+    computations = case.computations
+    if opcode in BODIES:
+        computations = "\n".join(places.marked(line) for line in computations.split("\n"))
+    writer.head.append(_named(computations, prefix))
+    lines = [*case.before, f"@r = {case.line}"]
+    if c.chance(25) and not any("<=" in line for line in lines):
+        result = writer.outlined(lines, [name_and_sizes(a) for a in case.inputs], names, prefix)
+    else:
+        for line in lines:
+            for k, name in reversed([*enumerate(names)]):
+                line = line.replace(f"@p{k}", name)
+            writer.lines.append("  " + places.marked(_named(line, prefix)))
+        result = f"{prefix}r"
+    whole = parse_shape(case.shape)
+    is_exact = is_tame and opcode in TAME and all(map(_is_small, case.inputs))
+    if isinstance(whole, ArrayShape):
+        return [(result, whole, is_exact)]
+    assert isinstance(whole, TupleShape)
     return [
-        (writer.add(str(s), f"get-tuple-element(c_r), index={k}"), s)
-        for k, s in enumerate(_arrays(shape))
+        (writer.add(str(s), f"get-tuple-element({result}), index={k}"), s, is_exact)
+        for k, s in enumerate(arrays_of(whole))
     ]
 
 
-def _finished(writer: _Writer, roots: Sequence[tuple[str, ArrayShape]], case: Case) -> Program:
+Array = tuple[str, ArrayShape, bool]
+"""Name, shape, and whether its values are small integers."""
+TAME = frozenset(
+    {
+        *("slice", "pad", "transpose", "reverse", "broadcast", "concatenate", "reshape", "copy"),
+        *(
+            "abs",
+            "negate",
+            "add",
+            "subtract",
+            "maximum",
+            "minimum",
+            "select",
+            "sign",
+            "iota",
+            "tuple",
+        ),
+        *("dynamic-slice", "dynamic-update-slice", "gather", "opt-barrier", "get-tuple-element"),
+    }
+)
+"""What these make of small integers are such."""
+
+
+def name_and_sizes(array: np.ndarray) -> str:
+    """The shape of an array as text."""
+    return sizes(name_of(array), array.shape)
+
+
+def _is_small(array: np.ndarray) -> bool:
+    if array.dtype.kind == "b":
+        return True
+    if array.dtype not in (np.float32, np.float64, np.int32, np.int64):
+        return False
+    with np.errstate(invalid="ignore"):
+        return bool(np.all((np.abs(array) <= 8) & (array == np.round(array))))
+
+
+def _finished(writer: _Writer, roots: Sequence[Array], off: float) -> Program:
     c, places = writer.c, writer.places
-    shapes = ", ".join(str(s) for _, s in roots)
-    whole = TupleShape(tuple(s for _, s in roots))
-    end = places.mark(whole, 70)
-    root = f"  ROOT r = ({shapes}) tuple({', '.join(n for n, _ in roots)}){end}"
+    if len(roots) == 1 and c.chance(40):
+        name, shape, _ = roots[0]
+        root = f"  ROOT r = {shape} copy({name}){places.mark(shape, 50, closed=True)}"
+    else:
+        shapes = ", ".join(str(s) for _, s, _ in roots)
+        whole = TupleShape(tuple(s for _, s, _ in roots))
+        end = places.mark(whole, 70)
+        root = f"  ROOT r = ({shapes}) tuple({', '.join(n for n, _, _ in roots)}){end}"
     head = f"HloModule m, num_partitions={places.partitions}{places.header()}\n"
-    lines = [head, case.computations.replace("@", "c_"), "ENTRY e {", *writer.lines, root, "}"]
+    lines = [head, *writer.head, "ENTRY e {", *writer.lines, root, "}"]
     propagation = "shardy-xla" if places.is_shardy else "sharding-propagation"
     if not places.is_shardy and c.rarely(5):
         propagation = ""
-    off = case.scaled
     return Program("\n".join(lines) + "\n", writer.inputs, places.partitions, propagation, off)
 
 
-OPCODES: tuple[str, ...] = tuple(sorted(o for o in GENERATORS if o not in UNCHECKED))
-MAKERS: dict[str, Callable[[Choices], Program]] = {}
+OPCODES: tuple[str, ...] = tuple(sorted(GENERATORS))

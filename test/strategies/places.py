@@ -25,6 +25,8 @@ class Places:
     partitions: int
     is_shardy: bool
     mesh: Mesh = field(init=False)
+    channel: int = 0
+    """The last channel in use."""
 
     def __post_init__(self) -> None:
         primes = _primes(self.partitions)

@@ -18,6 +18,7 @@ from strategies import every
 from strategies.choices import Choices
 from strategies.instructions import GENERATORS, Case, dims, name_of, shape_of, sizes
 from strategies.places import COUNTS, SHARDED, Places, arrays_of
+from strategies.regions import Region
 
 __all__ = ["OPCODES", "Program", "every", "program"]
 
@@ -66,7 +67,9 @@ class _Writer:
         """The same array after instructions that move it there and back."""
         c, rank = self.c, len(shape)
         full = sizes(type_, shape)
-        match c.integer(0, 7):
+        match c.integer(0, 8):
+            case 8 if type_ in REDUCED_TYPES:
+                return Region(c, self.places, self.add, self.head, type_, shape).write(value)
             case 0 if rank > 1:
                 order = c.permutation(rank)
                 back = [order.index(d) for d in range(rank)]
@@ -262,6 +265,8 @@ def _named(text: str, prefix: str) -> str:
     return re.sub("@(?!mesh,)", prefix, text)
 
 
+REDUCED_TYPES = ("pred", "f32", "f64", "s32", "s64", "u8", "u32", "c64")
+"""Types that a collective may sum."""
 SUMS = frozenset(
     {
         *(

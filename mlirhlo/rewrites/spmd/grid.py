@@ -10,6 +10,7 @@ Source: HLO text, "Shardings"; reference of the passes, "Partitioning".
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -187,9 +188,13 @@ class Grids:
     def __init__(self, count: int, shardings: Iterable[Sharding]) -> None:
         """`shardings`: the module's, tuples taken apart; the first ones count most."""
         cuts = {1, count}
-        for sharding in shardings:
-            tiles = sharding.to_v2().tiles
-            if tiles is None or tiles.size != count or not isinstance(tiles.order, Iota):
+        lists: list[Sharding] = []
+        for sharding in (s.to_v2() for s in shardings):
+            tiles = sharding.tiles
+            if tiles is None or tiles.size != count:
+                continue
+            if not isinstance(tiles.order, Iota):
+                lists.append(sharding)
                 continue
             wanted = {math.prod(tiles.order.reshape[k:]) for k in range(len(tiles.order.reshape))}
             if tiles.order.is_identity:
@@ -199,6 +204,8 @@ class Grids:
         ordered = sorted(cuts, reverse=True)
         sizes = [p for k, low in enumerate(ordered[1:]) for p in _primes(ordered[k] // low)]
         self.main: Grid = Grid(tuple(sizes), tuple(range(count)))
+        if lists and len(cuts) == 2:
+            self.main = _of_lists(count, lists)
         self._others: dict[TileAssignment, Grid] = {}
 
     def placement(self, sharding: Sharding | None, rank: int) -> Placement:
@@ -221,41 +228,83 @@ class Grids:
             raise _unfit(sharding, f"does not fit an array of rank {rank}")
         if sorted(tiles.ids()) != list(range(self.main.count)):
             raise _unfit(sharding, f"does not name each of the {self.main.count} partitions once")
-        grid, groups = self.main, self._express(sharding, tiles)
+        grid, groups = self.main, _express(self.main, sharding, tiles)
         if groups is None:
             sizes = tuple(p for size in tiles.dimensions for p in _primes(size))
             grid = self._others.setdefault(tiles, Grid(sizes, tiles.ids()))
             groups = grid.express(tiles)
             assert groups is not None
-        manual = frozenset(
-            a
-            for group, kind in zip(groups[rank:], sharding.subgroups, strict=False)
-            if kind is ShardingKind.MANUAL
-            for a in group
-        )
-        return Placement(grid, groups[:rank], manual)
+        return _placed(grid, groups, sharding, rank)
 
-    def _express(self, sharding: Sharding, tiles: TileAssignment) -> tuple[Axes, ...] | None:
-        found = self.main.express(tiles)
-        if found is not None or not sharding.replicate_on_last_tile_dim:
-            return found
-        # Devices of a replication group may stand in any order.
-        *data, copies = tiles.dimensions
-        ids = tiles.ids()
-        starts = TileAssignment((*data, 1), ids[::copies])
-        for axes in _subsets(self.main, copies):
-            rest = self.main.rest(axes)
-            grid = Grid(
-                tuple(self.main.sizes[a] for a in rest),
-                self.main.tiles((rest, axes)).ids()[::copies],
-            )
-            groups = grid.express(starts)
-            if groups is not None:
-                named = [tuple(rest[a] for a in group) for group in groups[:-1]]
-                made = partial_tile(self.main.tiles((*named, axes)))
-                if made.tiles is not None and made.tiles.ids() == ids:
-                    return (*named, axes)
-        return None
+    @staticmethod
+    def on(grid: Grid, placement: Placement) -> Placement | None:
+        """The same placement on another grid; None when that cannot say it."""
+        sharding, rank = placement.to_sharding(), len(placement.dims)
+        if placement.grid == grid:
+            return placement
+        if sharding.tiles is None:
+            manual = frozenset(grid.axes) if placement.manual else frozenset[int]()
+            return whole(grid, rank, manual)
+        groups = _express(grid, sharding, sharding.tiles)
+        return None if groups is None else _placed(grid, groups, sharding, rank)
+
+
+def _placed(grid: Grid, groups: tuple[Axes, ...], sharding: Sharding, rank: int) -> Placement:
+    manual = frozenset(
+        a
+        for group, kind in zip(groups[rank:], sharding.subgroups, strict=False)
+        if kind is ShardingKind.MANUAL
+        for a in group
+    )
+    return Placement(grid, groups[:rank], manual)
+
+
+def _express(grid: Grid, sharding: Sharding, tiles: TileAssignment) -> tuple[Axes, ...] | None:
+    found = grid.express(tiles)
+    is_plain = ShardingKind.REPLICATED not in sharding.subgroups[-1:]
+    if found is not None or (is_plain and not sharding.replicate_on_last_tile_dim):
+        return found
+    # Devices of a replication group may stand in any order.
+    *data, copies = tiles.dimensions
+    ids = tiles.ids()
+    starts = TileAssignment((*data, 1), ids[::copies])
+    for axes in _subsets(grid, copies):
+        rest = grid.rest(axes)
+        firsts = grid.tiles((rest, axes)).sorted_groups(copies).ids()[::copies]
+        groups = Grid(tuple(grid.sizes[a] for a in rest), firsts).express(starts)
+        if groups is not None:
+            named = [tuple(rest[a] for a in group) for group in groups[:-1]]
+            if grid.tiles((*named, axes)).sorted_groups(copies).ids() == ids:
+                return (*named, axes)
+    return None
+
+
+def _of_lists(count: int, shardings: Sequence[Sharding]) -> Grid:
+    """The grid of shardings that list their devices, as a mesh in an order of its own does: an axis is a digit of
+    tiles' numbers that cuts all that the axes before it leave together into equal parts.
+    """
+    places: list[Axes] = [()] * count
+    sizes: list[int] = []
+    for sharding in shardings:
+        tiles = sharding.tiles
+        if tiles is None or sorted(tiles.ids()) != list(range(count)):
+            continue
+        copies = sharding.replicate_on_last_tile_dim or sharding.subgroups[-1:] == (
+            ShardingKind.REPLICATED,
+        )
+        factors = [
+            p for size in tiles.dimensions[: len(tiles.dimensions) - copies] for p in _primes(size)
+        ]
+        grid = Grid((*factors, count // math.prod(factors)), tiles.ids())
+        for axis, size in enumerate(factors):
+            digits = grid.coordinates((axis,))
+            found = [(*place, digit) for place, digit in zip(places, digits, strict=True)]
+            members = Counter(found)
+            if len(members) == math.prod(sizes) * size and len(set(members.values())) == 1:
+                places = found
+                sizes.append(size)
+    devices = sorted(range(count), key=lambda device: (places[device], device))
+    return Grid((*sizes, *_primes(count // math.prod(sizes))), tuple(devices))
 
 
 def _subsets(grid: Grid, product: int) -> Iterable[Axes]:

@@ -32,15 +32,15 @@ from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.rewrites.spmd.emit import Computations, Emitter, Value, shape_of_value
 from mlirhlo.rewrites.spmd.factors import leaves, rank_of
-from mlirhlo.rewrites.spmd.grid import Axes, Grids, Placement, whole
+from mlirhlo.rewrites.spmd.grid import Grids, Placement, whole
 from mlirhlo.rewrites.spmd.local import Leaf, Windows, Work
+from mlirhlo.rewrites.spmd.manual_regions import MANUAL_BORDERS, border
 from mlirhlo.rewrites.spmd.part import Opaque, Part, Tree, reshard
 from mlirhlo.rewrites.spmd.reducers import from_device
 from mlirhlo.rewrites.spmd.shifting_rules import variants_of
 from mlirhlo.rewrites.spmd.strategy import cheapest, common_grid, manual_of
 
 Environment = dict[SSAValue, Tree]
-MANUAL_BORDERS = ("SPMDFullToShardShape", "SPMDShardToFullShape")
 BARRIERS = ("ShardBarrierFrom", "ShardBarrierTo")
 """Shardings go through them one way: from what reads the first, from what the second reads."""
 MARKS = ("Sharding", *BARRIERS)
@@ -248,7 +248,9 @@ class Partitioner:
             case OptBarrierOp():
                 return self._barrier(op, arguments[0], emit)
             case CustomCallOp() if op.custom_call_target in MANUAL_BORDERS:
-                return self._border(op, arguments[0], emit)
+                source = op.inputs[0].owner
+                said = self.placements(source)[0] if isinstance(source, Instruction) else None
+                return border(op, arguments[0], said, self.placements(op)[0], self.grids, emit)
             case CustomCallOp() if op.custom_call_target in MARKS:
                 return self.brought(arguments[0], self.placements(op), emit)
             case CustomCallOp() if op.custom_call_target.startswith("xla.sdy."):
@@ -272,7 +274,7 @@ class Partitioner:
                 operands.append(argument)
         targets = self.placements(op)
         grid = common_grid(operands, targets, self.grids.main)
-        manual = manual_of(operands)
+        manual = manual_of([leaf for argument in arguments for leaf in flat(argument)])
         works = [
             Work(op, operands, factors, {}, grid, manual, self.old, emit, self.windows)
             for factors in variants_of(op)
@@ -342,51 +344,3 @@ class Partitioner:
     def _barrier(self, op: Instruction, argument: Tree, emit: Emitter) -> Tree:
         argument = self.finished(argument, emit)
         return self._result(op, [made(argument, emit)], {}, argument, emit)
-
-    def _border(self, op: CustomCallOp, argument: Tree, emit: Emitter) -> Tree:
-        """Into and out of manual regions: the tiles stay, and count as whole arrays inside."""
-        source = op.inputs[0].owner
-        (place,) = self.placements(op)
-        if not isinstance(argument, Part) or place is None or not isinstance(op.shape, ArrayShape):
-            raise error(
-                "HLO0482",
-                f"%{op.instruction_name}: {op.custom_call_target} is about one array "
-                "with a sharding",
-            )
-        if op.custom_call_target == "SPMDFullToShardShape":
-            outer = self.placements(source)[0] if isinstance(source, Instruction) else None
-            outer = argument.placement if outer is None else outer
-            manual = place.manual or frozenset(outer.grid.axes)
-            split = _split(outer, manual)
-            part = reshard(argument, split, emit)
-            inner = tuple(tuple(a for a in axes if a not in manual) for axes in split.dims)
-            if not place.is_whole and place.grid == outer.grid:
-                inner = place.dims
-            result = Placement(outer.grid, inner, manual)
-            expected = result.local(op.shape.dimensions)
-            value = part.value
-        else:
-            manual = argument.placement.manual or frozenset(place.grid.axes)
-            outer = _split(place, manual)
-            inner = tuple(tuple(a for a in axes if a not in manual) for axes in outer.dims)
-            value = reshard(argument, Placement(outer.grid, inner, manual), emit).value
-            result = outer
-            expected = outer.local(op.shape.dimensions)
-        have = shape_of_value(value)
-        if not isinstance(have, ArrayShape) or have.dimensions != expected:
-            raise error(
-                "HLO0482",
-                f"%{op.instruction_name}: tiles of {have} are no {op.shape} "
-                "in and out of a manual region",
-                help="a manual region takes arrays whose dimensions fall into equal tiles",
-            )
-        return Part(value, op.shape, result)
-
-
-def _split(outer: Placement, manual: frozenset[int]) -> Placement:
-    """The same cuts with the manual axes of each dimension major."""
-    dims: list[Axes] = []
-    for axes in outer.dims:
-        major = tuple(a for a in axes if a in manual)
-        dims.append((*major, *(a for a in axes if a not in manual)))
-    return Placement(outer.grid, tuple(dims), outer.manual)

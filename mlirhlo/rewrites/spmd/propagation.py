@@ -38,7 +38,8 @@ from mlirhlo.rewrites.spmd.factors import (
     spread,
 )
 from mlirhlo.rewrites.spmd.grid import Axes, Grids, Placement
-from mlirhlo.rewrites.spmd.partitioner import BARRIERS, MANUAL_BORDERS
+from mlirhlo.rewrites.spmd.manual_regions import MANUAL_BORDERS
+from mlirhlo.rewrites.spmd.partitioner import BARRIERS
 from mlirhlo.rewrites.spmd.shifting_rules import factors_of
 
 KEEPS_ELEMENTS, ALL, CONFLICTS = 0, 1, 2

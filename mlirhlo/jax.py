@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from mlirhlo.integrations.jax.computation import XlaComputation
+from mlirhlo.integrations.computation import XlaComputation
 from mlirhlo.integrations.jax.functions import Compiled, JittedFunction, Lowered, jit
 from mlirhlo.integrations.jax.hook import PassRun, PassWarning
 from mlirhlo.integrations.jax.stages import Capture, PassStage, capture

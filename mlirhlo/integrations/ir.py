@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlirhlo.formats import holds_hlo
+from mlirhlo.integrations.computation import XlaComputation
 from mlirhlo.runtime.programs import prepare
 
 if TYPE_CHECKING:
@@ -13,14 +14,15 @@ if TYPE_CHECKING:
     from mlirhlo.runtime.programs import Program
 
 
-def module_of(ir: str | bytes) -> Module:
+def module_of(ir: str | bytes) -> XlaComputation:
     """The module that `ir` holds: HLO text or proto, StableHLO text, bytecode or artifact.
 
     Raises `HloError` as `mlirhlo.load` does.
     """
     from mlirhlo import load
 
-    return load(ir.encode("utf-8", "surrogateescape") if isinstance(ir, str) else ir)
+    found = load(ir.encode("utf-8", "surrogateescape") if isinstance(ir, str) else ir)
+    return XlaComputation(found.op, found.loaded)
 
 
 def executor_of(

@@ -48,6 +48,7 @@ from mlirhlo.numpy.tree import LEAF, Structure, flatten, paths, unflatten
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from mlirhlo.integrations.computation import XlaComputation
     from mlirhlo.runtime.programs import Program
 
 LOG = logging.getLogger("mlirhlo.jit")
@@ -72,9 +73,10 @@ class Lowered:
         """The module as text: `hlo`, `mlir` or `stablehlo`. Raises `HloError` HLO0502."""
         return _text(self.op, format)
 
-    def compiler_ir(self, dialect: str = "hlo") -> ModuleOp:
-        """The IR: a module of the `hlo` or the `stablehlo` dialect."""
-        return _stablehlo(self.op) if dialect == "stablehlo" else self.op
+    def compiler_ir(self, dialect: str = "hlo") -> XlaComputation | ModuleOp:
+        """The module: a `mlirhlo.Module` with the methods of JAX's `XlaComputation` for `hlo`, xDSL's module
+        for `stablehlo`."""
+        return _stablehlo(self.op) if dialect == "stablehlo" else _computation(self.op)
 
     def compile(
         self,
@@ -110,6 +112,10 @@ class Compiled:
     def as_text(self, format: str = "hlo") -> str:
         """The module as the platform optimised it, as text; formats as in `Lowered.as_text`."""
         return _text(self._program.optimized, format)
+
+    def compiler_ir(self) -> XlaComputation:
+        """The module as the platform optimised it."""
+        return _computation(self._program.optimized)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result for the traced arguments; static ones are left out.
@@ -352,6 +358,12 @@ def _platform(name: str | None) -> str:
     except HloError as unknown:
         (said,) = unknown.diagnostics
         raise problem(HloValueError, "HLO0623", f"jit: {said.message}", said.help) from None
+
+
+def _computation(op: ModuleOp) -> XlaComputation:
+    from mlirhlo.integrations.computation import XlaComputation
+
+    return XlaComputation(op)
 
 
 def _stablehlo(op: ModuleOp) -> ModuleOp:

@@ -43,9 +43,11 @@ def platform_named(name: str | None) -> str:
 
     None stands for `JAX_PLATFORM_NAME`, and for `cpu` where that is not set. Raises `HloError` HLO0601.
     """
-    if name is None:
-        name = jax_settings().platform_name or CPU
-    return choose("platform", JAX_PLATFORMS.get(str(name).lower(), str(name)), PLATFORMS)
+    source = ""
+    if name is None and (name := jax_settings().platform_name):
+        source = "; JAX_PLATFORM_NAME names it"
+    name = str(name or CPU)
+    return choose("platform", JAX_PLATFORMS.get(name.lower(), name), PLATFORMS, source)
 
 
 class Program:

@@ -9,9 +9,10 @@ from functools import cache, update_wrapper
 from typing import TYPE_CHECKING, Any
 
 from mlirhlo.diagnostics import error
+from mlirhlo.integrations.computation import XlaComputation
+from mlirhlo.integrations.ir import module_of
 from mlirhlo.integrations.jax import values
 from mlirhlo.integrations.jax.callbacks import machine_with
-from mlirhlo.integrations.jax.computation import XlaComputation
 from mlirhlo.integrations.jax.lowering import dump_lowered, lowering_platform_of
 from mlirhlo.integrations.jax.options import OptionValue, check_options, options_for_us
 from mlirhlo.integrations.jax.static import StaticArguments
@@ -243,10 +244,7 @@ class Lowered:
 
     def hlo(self) -> XlaComputation:
         """A new module of the hlo dialect, without optimisations."""
-        from mlirhlo import load
-
-        loaded = load(self.hlo_proto(), "pb")
-        return XlaComputation(loaded.op, loaded.loaded)
+        return module_of(self.hlo_proto())
 
     def hlo_proto(self) -> bytes:
         """The serialised HloModuleProto that JAX hands to its compiler."""

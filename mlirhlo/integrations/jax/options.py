@@ -32,6 +32,10 @@ _TPU = ("xla_tpu_", "xla_jf_", "xla_mosaic_", "xla_sc_", "xla_msa_", "xla_lhs_")
 """Prefixes of the TPU compiler's own options, whose names are not public."""
 
 
+_told: set[tuple[str, ...]] = set()
+"""Options that were told to be without effect."""
+
+
 def check_options(options: Mapping[str, OptionValue] | None) -> dict[str, OptionValue]:
     """The options as they are passed on, values as Python's types.
 
@@ -62,11 +66,13 @@ def check_options(options: Mapping[str, OptionValue] | None) -> dict[str, Option
 
 
 def options_for_us(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
-    """The options that are fields of DebugOptions; a remark (HLO0523) names the others."""
+    """The options that are fields of DebugOptions; a remark (HLO0523) names the others, once."""
     from mlirhlo.debug.options.known import type_of
 
     own = {name: value for name, value in options.items() if type_of(name) is not None}
-    if others := [name for name in options if name not in own]:
+    others = tuple(name for name in options if name not in own)
+    if others and others not in _told:
+        _told.add(others)
         message = f"without effect here: {', '.join(others)}"
         remark = Diagnostic("HLO0523", message, severity=Severity.REMARK)
         logging.getLogger("mlirhlo.flags").warning("%s", remark)

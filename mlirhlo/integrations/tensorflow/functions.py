@@ -17,6 +17,7 @@ from mlirhlo.runtime.programs import CPU, XLA, obey_for_other_compiler, platform
 
 if TYPE_CHECKING:
     from mlirhlo import Module
+    from mlirhlo.integrations.computation import XlaComputation
 
 STAGES: tuple[str, ...] = (
     "hlo",
@@ -178,9 +179,9 @@ class Program:
         assert isinstance(ir, str)
         return ir
 
-    def compiler_ir(self, stage: str = "hlo_serialized") -> Module:
-        """A new module of ours. Raises as `ir`, and as the readers do."""
-        return load(self.ir(stage))
+    def compiler_ir(self, stage: str = "hlo_serialized") -> XlaComputation:
+        """A new module of ours, with the methods of JAX's `XlaComputation`. Raises as `ir`, and as the readers do."""
+        return module_of(self.ir(stage))
 
     @cached_property
     def module(self) -> Module:

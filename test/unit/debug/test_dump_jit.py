@@ -218,9 +218,7 @@ def test_platform_and_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
     assert function.platform == "cpu"
     assert "replica_count=2" in function.lower(*ARGUMENTS).as_text()
     monkeypatch.setenv("JAX_PLATFORM_NAME", "cuda")
-    with pytest.raises(
-        ValueError, match="unknown platform 'cuda'(.|\n)*JAX_PLATFORM_NAME names it"
-    ):
+    with pytest.raises(ValueError, match="JAX_PLATFORM_NAME names it"):
         mlirhlo.jit(layer)
 
 

@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mlirhlo.analysis.buffer_assignment import is_read_in_place
+from mlirhlo.analysis.call_tree import CallTree, Node
 from mlirhlo.analysis.dataflow import ShapeIndex, Use, Value, in_place_pairs
 from mlirhlo.analysis.single_values import SingleValues
+from mlirhlo.analysis.timeline import Timeline
 from mlirhlo.dialects.hlo.ops import ConditionalOp, CopyOp, FusionOp, ParameterOp, WhileOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
@@ -37,6 +39,7 @@ class Ordering:
     is_scheduled: bool
     asked: set[Instruction]
     """Instructions that questions are about: those that define the values."""
+    tree: CallTree
     _places: dict[Instruction, int] = field(default_factory=dict[Instruction, int])
     """Position in the block, or, without a schedule, number among those asked about."""
     _followers: dict[int, int] = field(default_factory=dict[int, int])
@@ -47,7 +50,8 @@ class Ordering:
     @staticmethod
     def of(values: SingleValues, *, is_scheduled: bool, asked: Iterable[Instruction]) -> Ordering:
         """For questions about `asked`."""
-        return Ordering(values, is_scheduled, {*asked, *values.callers.values()})
+        tree = CallTree(values.callers, values.proposed.holder)
+        return Ordering(values, is_scheduled, {*asked, *values.callers.values()}, tree)
 
     def is_before(self, one: Instruction, other: Instruction) -> bool:
         """Whether one of two instructions of a computation always runs before the other."""
@@ -87,41 +91,56 @@ class Ordering:
                 number = id(other)
                 followers[number] = followers.get(number, 0) | here
 
-    def outer(self, op: Instruction) -> dict[str, Instruction]:
-        """By computation, innermost first: the instruction itself, and those that run it."""
-        found: dict[str, Instruction] = {}
-        here: Instruction | None = op
-        while here is not None:
-            computation = self.values.proposed.holder(here)
-            found[computation.computation_name] = here
-            here = self.values.callers.get(computation.computation_name)
-        return found
-
     def ends_before(self, op: Instruction, value: Value, *, reads: bool) -> bool:
         """Whether `op` is done when `value` is written; `reads`: only with reading its operands.
 
         One that reads and writes at once is not; a loop reads its first state before all that is in it.
         """
         made = value[0]
-        one, other = self.outer(op), self.outer(made)
-        name = next((name for name in one if name in other), None)
-        if name is None:
+        meeting = self.tree.meeting(op, made)
+        if meeting is None:
             return True
-        x, y = one[name], other[name]
+        x, y, mine, its = meeting
         if x is not y:
             return self.is_before(x, y)
-        if made is x:  # the result of a loop or conditional, after all that is in it
+        if its is None:  # the result of a loop or conditional, after all that is in it
             return op is not x or (reads and isinstance(x, WhileOp | ConditionalOp))
-        if op is x:
+        if mine is None:
             return reads
-        mine, its = _inside(one, name), _inside(other, name)
         if isinstance(x, WhileOp):
-            return mine == x.condition and its == x.body
-        return mine != its
+            name = mine.computation.computation_name
+            return name == x.condition and its.computation.computation_name == x.body
+        return mine is not its
+
+    def timeline(self) -> Timeline:
+        """The order in which all instructions of the computations asked about would run one after the other."""
+        within: dict[Instruction, list[ComputationOp]] = {}
+        roots = self._asked_about(within)
+        return Timeline.of(roots, within, self.values.proposed.in_order)
+
+    def _asked_about(self, within: dict[Instruction, list[ComputationOp]]) -> list[ComputationOp]:
+        """Those that no other one asked about runs; the others, by what runs them, into `within`."""
+        nodes: dict[Node, None] = {}
+        for op in self.asked:
+            node: Node | None = self.tree.node(op)
+            while node is not None and node not in nodes:
+                nodes[node] = None
+                node = node.parent
+        for node in nodes:
+            if node.caller is not None:
+                within.setdefault(node.caller, []).append(node.computation)
+        for caller, inner in within.items():
+            names = caller.called_computations
+            names = (caller.condition, caller.body) if isinstance(caller, WhileOp) else names
+            turns = {name: turn for turn, name in enumerate(names)}
+            inner.sort(key=lambda c: turns[c.computation_name])
+        turns = {name: turn for turn, name in enumerate(self.values.computations)}
+        roots = [node.computation for node in nodes if node.caller is None]
+        return sorted(roots, key=lambda c: turns[c.computation_name])
 
     def holds(self, computation: str, op: Instruction) -> bool:
         """Whether `op` runs as a part of the computation."""
-        return computation in self.outer(op)
+        return self.tree.holds(self.values.computations[computation], op)
 
 
 def _first_place(order: Sequence[Instruction], asked: Iterable[Instruction]) -> int:
@@ -135,12 +154,6 @@ def _first_place(order: Sequence[Instruction], asked: Iterable[Instruction]) -> 
         )
     ]
     return min([places[number] for number in wanted if number in places], default=len(order))
-
-
-def _inside(outer: Mapping[str, Instruction], name: str) -> str:
-    """The computation just inside of that one."""
-    names = list(outer)
-    return names[names.index(name) - 1]
 
 
 @dataclass(slots=True)
@@ -180,10 +193,13 @@ class LiveRanges:
 
     def interfere(self, one: Value, other: Value, *, range_of_one: LiveRange | None = None) -> bool:
         """Whether both may be needed at the same time."""
-        mine, its = range_of_one or self.of(one), self.of(other)
-        return not (self._is_over_before(one, mine, other) or self._is_over_before(other, its, one))
+        return not (
+            self.is_over_before(one, other, range_of_one) or self.is_over_before(other, one)
+        )
 
-    def _is_over_before(self, value: Value, alive: LiveRange, next_: Value) -> bool:
+    def is_over_before(self, value: Value, next_: Value, alive: LiveRange | None = None) -> bool:
+        """Whether a value, whose live range is `alive`, is needed no more when another one is written."""
+        alive = alive or self.of(value)
         ordering = self.ordering
         if value[0] is next_[0] or not ordering.ends_before(value[0], next_, reads=False):
             return False

@@ -39,21 +39,36 @@ READERS = -1
 
 
 @dataclass(slots=True)
+class _Within:
+    """Copies of one computation."""
+
+    copies: list[CopyOp] = field(default_factory=list[CopyOp])
+    """Those proposed."""
+    waiting: dict[CopyOp, CopyOp] = field(default_factory=dict[CopyOp, CopyOp])
+    """Those that would run after another one."""
+    of_parameters: dict[Operation, list[CopyOp]] = field(
+        default_factory=dict[Operation, "list[CopyOp]"]
+    )
+    """Those of parameters, by what they stand before; in front of the others."""
+    of_readers: dict[Operation, list[CopyOp]] = field(
+        default_factory=dict[Operation, "list[CopyOp]"]
+    )
+    """Those of readers, by what they stand before."""
+
+
+@dataclass(slots=True)
 class ProposedCopies:
     """Those of one module."""
 
     places: dict[CopyOp, Place] = field(default_factory=dict[CopyOp, Place])
     waits: dict[CopyOp, CopyOp] = field(default_factory=dict[CopyOp, CopyOp])
     """Copies that would run after another one, proposed or not both of them."""
+    _in: dict[ComputationOp, _Within] = field(default_factory=dict[ComputationOp, "_Within"])
+    _behind: dict[Operation, Operation] = field(default_factory=dict[Operation, Operation])
+    """By parameter: what follows it and is no parameter."""
     _at: dict[tuple[Operation, int], dict[ShapeIndex, CopyOp]] = field(
         default_factory=dict[tuple[Operation, int], "dict[ShapeIndex, CopyOp]"]
     )
-    _before: dict[Operation, list[CopyOp]] = field(default_factory=dict[Operation, "list[CopyOp]"])
-    """Those of readers, by what they stand before."""
-    _of_parameters: dict[Operation, list[CopyOp]] = field(
-        default_factory=dict[Operation, "list[CopyOp]"]
-    )
-    """Those of parameters, by what they stand before; in front of the others."""
 
     def propose(self, place: Place) -> CopyOp:
         """One more. Those of readers stand before the reader, those of parameters before all that is no parameter;
@@ -63,15 +78,22 @@ class ProposedCopies:
         copy = create(CopyOp, (), type_of(subshape(shape_of(value.type), part)), {})
         self.places[copy] = place
         self._at.setdefault((reader, number), {})[part] = copy
+        within = self._within(copy)
+        within.copies.append(copy)
         if number == READERS:
-            following = reader.next_op
-            while isinstance(following, ParameterOp):
-                following = following.next_op
-            assert following is not None
-            self._of_parameters.setdefault(following, []).append(copy)
+            following = behind_parameters(reader, self._behind)
+            within.of_parameters.setdefault(following, []).append(copy)
         else:
-            self._before.setdefault(reader, []).append(copy)
+            within.of_readers.setdefault(reader, []).append(copy)
         return copy
+
+    def wait(self, copy: CopyOp, other: CopyOp) -> None:
+        """Lets a copy run after another one of its computation."""
+        self.waits[copy] = other
+        self._within(copy).waiting[copy] = other
+
+    def _within(self, copy: CopyOp) -> _Within:
+        return self._in.setdefault(self.holder(copy), _Within())
 
     def at(self, reader: Operation, number: int) -> dict[ShapeIndex, CopyOp]:
         """Those at an operand, or at a parameter, by the part."""
@@ -86,12 +108,13 @@ class ProposedCopies:
     def in_order(self, computation: ComputationOp) -> list[Instruction]:
         """Instructions as they stand, each after the copies proposed before it."""
         listed = instruction_list(computation)
+        within = self._in.get(computation)
+        if within is None:
+            return listed
         before: dict[int, list[CopyOp]] = {}
-        for copies in (self._of_parameters, self._before):
+        for copies in (within.of_parameters, within.of_readers):
             for op, here in copies.items():
                 before[id(op)] = before.get(id(op), []) + here
-        if not before:
-            return listed
         end: Operation = computation.terminator
         found: list[Operation] = []
         for op in (*listed, end):
@@ -149,13 +172,14 @@ class ProposedCopies:
 
     def waited_for_in(self, computation: ComputationOp) -> dict[Operation, list[Instruction]]:
         """By instruction of a computation, proposed or not: what it runs after, beside its operands."""
-        found: dict[Operation, list[Instruction]] = {}
-        for copy, other in self.waits.items():
-            if self.holder(copy) is computation:
-                found.setdefault(copy, []).append(other)
-        for copy, (reader, number, _) in self.places.items():
-            if self.holder(copy) is not computation:
-                continue
+        within = self._in.get(computation)
+        if within is None:
+            return {}
+        found: dict[Operation, list[Instruction]] = {
+            copy: [other] for copy, other in within.waiting.items()
+        }
+        for copy in within.copies:
+            reader, number, _ = self.places[copy]
             if number == READERS:
                 for user in _users(reader.results[0]):
                     found.setdefault(user, [])
@@ -204,6 +228,18 @@ def _users(value: SSAValue) -> Iterator[Operation]:
         yield user
         if isinstance(user, GetTupleElementOp):
             yield from _users(user.output)
+
+
+def behind_parameters(op: Operation, known: dict[Operation, Operation]) -> Operation:
+    """The first op behind a parameter that is none; `known` has what was found before."""
+    passed: list[Operation] = []
+    following: Operation | None = op
+    while isinstance(following, ParameterOp):
+        passed.append(following)
+        following = known.get(following, following.next_op)
+    assert following is not None
+    known.update(dict.fromkeys(passed, following))
+    return following
 
 
 def own_copy(place: Place) -> CopyOp | None:

@@ -8,11 +8,11 @@ from typing import cast
 from xdsl.ir import Operation, SSAValue
 
 from mlirhlo.analysis.dataflow import ShapeIndex
-from mlirhlo.analysis.proposed_copies import READERS
+from mlirhlo.analysis.proposed_copies import READERS, behind_parameters
 from mlirhlo.analysis.single_values import SingleValues
 from mlirhlo.dialects.hlo.build import make, wait_for
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import CopyOp, ParameterOp
+from mlirhlo.dialects.hlo.ops import CopyOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.tuple_parts import insert_before, replace_parts, set_operand
@@ -34,10 +34,11 @@ def add_copies(
         if (place := proposed.places.get(copy)) is not None:
             groups.setdefault((place.reader, place.number), {})[place.part] = copy
     made: dict[CopyOp, Instruction] = {}
-    # Those of parameters go in front of all that follows: the first one last.
-    for (reader, number), wanted in reversed(groups.items()):
-        if number == READERS:
-            added = _copy_for_readers(cast(Instruction, reader), wanted)
+    behind: dict[Operation, Operation] = {}
+    for (reader, number), wanted in groups.items():
+        if number == READERS:  # in front of all that is no parameter
+            place = behind_parameters(reader, behind)
+            added = _copy_for_readers(cast(Instruction, reader), wanted, place)
             made.update((copy, added[index]) for index, copy in wanted.items())
     for (reader, number), wanted in groups.items():
         if number != READERS:
@@ -70,13 +71,9 @@ def _copied(
     return replace_parts(value, wanted, place, part), made
 
 
-def _copy_for_readers(op: Instruction, wanted: Collection[ShapeIndex]) -> Copies:
+def _copy_for_readers(op: Instruction, wanted: Collection[ShapeIndex], place: Operation) -> Copies:
     """Lets all readers of a parameter read copies of its wanted parts."""
     uses = tuple(op.output.uses)
-    place = op.next_op
-    while isinstance(place, ParameterOp):
-        place = place.next_op
-    assert place is not None
     value, copies = _copied(op.output, wanted, place)
     for use in uses:
         user = use.operation

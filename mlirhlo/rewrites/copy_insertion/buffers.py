@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from mlirhlo.analysis.dataflow import WRITING_IN_PLACE, ShapeIndex, Value, in_place_pairs
+from mlirhlo.analysis.live_ranges import LiveRanges
 from mlirhlo.analysis.single_values import SingleValues
 from mlirhlo.dialects.hlo.attributes.aliasing import InputOutputAlias
 from mlirhlo.dialects.hlo.module import HloModule, holder
@@ -21,6 +22,7 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape, subshape
+from mlirhlo.rewrites.copy_insertion.buffer import Buffer
 
 Pairs: TypeAlias = "tuple[tuple[int, ShapeIndex, ShapeIndex], ...]"
 """Of an instruction: number of an operand, index in it and in the result, which are in one buffer."""
@@ -96,16 +98,6 @@ def _in_place(module: HloModule, fused: frozenset[str]) -> list[tuple[Instructio
     return found
 
 
-class Buffer:
-    """Values that share memory."""
-
-    __slots__ = ("is_read_only", "values")
-
-    def __init__(self, value: Value, is_read_only: bool) -> None:
-        """Of one value."""
-        self.values, self.is_read_only = [value], is_read_only
-
-
 class Buffers:
     """Values by buffer; each has one of its own until it is tied to another."""
 
@@ -158,11 +150,16 @@ class Buffers:
             return one
         if len(one.values) < len(other.values):
             one, other = other, one
-        one.values += other.values
-        one.is_read_only |= other.is_read_only
+        one.add_all(other)
         for value in other.values:
             self._of[value] = one
         return one
+
+    def put_in_order(self, ranges: LiveRanges) -> None:
+        """Sorts every buffer's values by the time they are written."""
+        line = ranges.ordering.timeline()
+        for buffer in {id(buffer): buffer for buffer in self._of.values()}.values():
+            buffer.put_in_order(line, ranges)
 
     @property
     def makers(self) -> set[Instruction]:

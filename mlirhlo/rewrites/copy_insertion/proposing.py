@@ -67,7 +67,7 @@ class _Proposals:
         elif (copy := self.found.at(place.reader, place.number).get(place.part)) is None:
             copy = self.found.propose(place)
         if after is not None:
-            self.found.waits[copy] = after
+            self.found.wait(copy, after)
         return copy
 
     def _pairs(

@@ -17,6 +17,7 @@ from mlirhlo.dialects.hlo.module import HloModule, holder
 from mlirhlo.dialects.hlo.ops import CopyOp
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.shapes import leaves
+from mlirhlo.rewrites.copy_insertion.buffer import may_be_one
 from mlirhlo.rewrites.copy_insertion.buffers import Buffers, Sharing, is_array
 
 
@@ -43,6 +44,7 @@ class Needed:
             is_scheduled = self.module.is_scheduled
             ordering = Ordering.of(self.values, is_scheduled=is_scheduled, asked=asked)
             self.ranges = LiveRanges(self.values, ordering)
+            self.buffers.put_in_order(self.ranges)
         places = self.values.proposed.places
         left: list[CopyOp] = []
         while len(left) != len(copies):
@@ -76,8 +78,11 @@ class Needed:
         )
 
     def _now(self, value: Value) -> Value:
+        passed: list[Value] = []
         while value in self._instead:
+            passed.append(value)
             value = self._instead[value]
+        self._instead.update(dict.fromkeys(passed, value))
         return value
 
     def _join(self, copy: CopyOp) -> bool:
@@ -85,29 +90,14 @@ class Needed:
         made: Value = (copy, ())
         read = self._now(self.values.read_by_copy(copy))
         source, target = self.buffers.of(read), self.buffers.of(made)
-        others = [value for value in target.values if value not in (made, read)]
-        is_alone = not others and len(source.values) == 1
-        if (source.is_read_only or target.is_read_only) and not is_alone:
-            return False
+        if source.is_read_only or target.is_read_only:
+            if len(source.values) > 1 or not {made, read}.issuperset(target.values):
+                return False
         ranges = self.ranges
-        extended = ranges.extended(read, made)
-        everyone = others if source is target else [*others, *source.values]
-        if any(
-            ranges.interfere(read, value, range_of_one=extended)
-            for value in everyone
-            if value != read
-        ):
-            return False
-        if source is not target and any(
-            ranges.interfere(value, other)
-            for value in source.values
-            if value != read
-            for other in others
-        ):
+        if not may_be_one(ranges, source, target, read, made):
             return False
         ranges.extend(read, made)
-        merged = self.buffers.merge(source, target)
-        merged.values.remove(made)
+        self.buffers.merge(source, target).remove(made)
         self._instead[made] = read
         return True
 

@@ -5,6 +5,7 @@ import random
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +18,10 @@ from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import GetTupleElementOp, ParameterOp, TupleOp
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
-from mlirhlo.formats.hlo_text import parse_module
+from mlirhlo.formats.hlo_text import parse_module, print_module
 from mlirhlo.interp import run_module
 from mlirhlo.interp.fake_data import make_fake_arguments
+from mlirhlo.rewrites.copy_insertion.buffer import Buffer
 from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
 
 SEEDS = range(60)
@@ -122,3 +124,25 @@ def test_modules_of_xla() -> None:
         module = parse_module(text, Path(name).name)
         run_pipeline(module, parse_pipeline("copy-insertion"))
         assert problems(HloModule(module)) == [], name
+
+
+@pytest.mark.parametrize("before", ["", "hlo-memory-scheduler,"], ids=["any-order", "scheduled"])
+def test_neighbours_in_a_buffer_answer_for_all(
+    before: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asking the values written just before and after decides as asking every value of the buffers."""
+    pipeline = parse_pipeline(f"{before}copy-insertion")
+    in_order = Buffer.put_in_order
+
+    def exhaustive(self: Buffer, *arguments: Any) -> None:
+        in_order(self, *arguments)
+        self.is_chain = False
+
+    for seed in SEEDS:
+        texts: list[str] = []
+        for put in (in_order, exhaustive):
+            monkeypatch.setattr(Buffer, "put_in_order", put)
+            module = parse_module(Program(seed, nested=seed % 2 == 1).text)
+            run_pipeline(module, pipeline)
+            texts.append(print_module(module))
+        assert texts[0] == texts[1], seed

@@ -118,12 +118,12 @@ class CallTree:
         assert second is not None
         if first is not second:
             while first.parent is not second.parent:
-                up = (first.jump, second.jump)
-                if up[0] is up[1]:
-                    up = (first.parent, second.parent)
-                assert up[0] is not None
-                assert up[1] is not None
-                first, second = up
+                is_apart = first.jump is not second.jump
+                one_up = first.jump if is_apart else first.parent
+                other_up = second.jump if is_apart else second.parent
+                assert one_up is not None
+                assert other_up is not None
+                first, second = one_up, other_up
             if first.parent is None:
                 return None
             inside_one, inside_other = first, second

@@ -134,17 +134,24 @@ def dataflow(module: HloModule) -> Dataflow:
     )
 
 
-Callers: TypeAlias = "dict[str, list[Instruction]]"
+class Callers(dict[str, list[Instruction]]):
+    """By computation: those that hand values to it and back, once for each reference."""
+
+    def __init__(self) -> None:
+        """Of nothing yet."""
+        self.turns: dict[str, list[int]] = {}
+        """Beside each caller, which of the computations that it calls is meant."""
 
 
 def callers_of(live: Iterable[Instruction], computations: Mapping[str, ComputationOp]) -> Callers:
     """Those that hand values to a computation and back: not a reduce to its function of elements."""
-    found: Callers = {}
+    found = Callers()
     for op in live:
         if op.opcode.name in ("call", "while", "conditional", "async-start"):
-            for name in op.called_computations:
+            for turn, name in enumerate(op.called_computations):
                 if name in computations:
                     found.setdefault(name, []).append(op)
+                    found.turns.setdefault(name, []).append(turn)
     return found
 
 
@@ -230,15 +237,13 @@ def _arguments(
     computation = cast(ComputationOp, op.parent_op())
     name = computation.computation_name
     found: list[Position] = []
-    for caller in callers.get(name, ()):
+    for caller, turn in zip(callers.get(name, ()), callers.turns.get(name, ()), strict=True):
         match caller:
             case WhileOp():
                 found.append(read_at(caller, 0, index))
                 found.append(read_at(computations[caller.body].terminator, 0, index))
             case ConditionalOp():
-                for branch, called in enumerate(caller.called_computations):
-                    if called == name:
-                        found.append(read_at(caller, 1 + branch, index))
+                found.append(read_at(caller, 1 + turn, index))
             case _:
                 found.append(read_at(caller, op.parameter_number, index))
     return found

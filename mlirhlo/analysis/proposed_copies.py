@@ -64,8 +64,15 @@ class ProposedCopies:
     waits: dict[CopyOp, CopyOp] = field(default_factory=dict[CopyOp, CopyOp])
     """Copies that would run after another one, proposed or not both of them."""
     _in: dict[ComputationOp, _Within] = field(default_factory=dict[ComputationOp, "_Within"])
+    _of_element: dict[tuple[Operation, int], dict[ShapeIndex, CopyOp]] = field(
+        default_factory=dict[tuple[Operation, int], "dict[ShapeIndex, CopyOp]"]
+    )
+    """Those of parameters, by the element of the parameter."""
     _behind: dict[Operation, Operation] = field(default_factory=dict[Operation, Operation])
     """By parameter: what follows it and is no parameter."""
+    _readers: dict[Instruction, list[tuple[Operation, int]]] = field(
+        default_factory=dict[Instruction, "list[tuple[Operation, int]]"]
+    )
     _at: dict[tuple[Operation, int], dict[ShapeIndex, CopyOp]] = field(
         default_factory=dict[tuple[Operation, int], "dict[ShapeIndex, CopyOp]"]
     )
@@ -81,6 +88,8 @@ class ProposedCopies:
         within = self._within(copy)
         within.copies.append(copy)
         if number == READERS:
+            if part:
+                self._of_element.setdefault((reader, part[0]), {})[part] = copy
             following = behind_parameters(reader, self._behind)
             within.of_parameters.setdefault(following, []).append(copy)
         else:
@@ -153,7 +162,8 @@ class ProposedCopies:
         return (op, index) if copy is None else (copy, ())
 
     def uses(self, op: Instruction, index: ShapeIndex) -> Iterator[Place]:
-        """Operands that are a part of what `op` makes, or hold it."""
+        """Operands that are a part of what `op` makes, or hold it; not of those that take tuples apart or
+        make one."""
         place = self.places.get(cast(CopyOp, op))
         if place is not None and place.number != READERS:
             yield place
@@ -163,10 +173,18 @@ class ProposedCopies:
         elif (copy := self._at.get((op, READERS), {}).get(index)) is not None:
             yield Place(copy, 0, ())
             return
-        for use in op.output.uses:
-            user, number = use.operation, use.index
+        for user, number in self._holding(op):
             copy = self._at.get((user, number), {}).get(index)
             yield Place(user, number, index) if copy is None else Place(copy, 0, ())
+
+    def _holding(self, op: Instruction) -> list[tuple[Operation, int]]:
+        """Who reads an instruction, and as which operand, but for those that take tuples apart or make one."""
+        found = self._readers.get(op)
+        if found is None:
+            uses = [(use.operation, use.index) for use in op.output.uses]
+            kinds = (GetTupleElementOp, TupleOp)
+            found = self._readers[op] = [use for use in uses if not isinstance(use[0], kinds)]
+        return found
 
     # ------------------------------------------------------------ what runs before what
 
@@ -178,11 +196,15 @@ class ProposedCopies:
         found: dict[Operation, list[Instruction]] = {
             copy: [other] for copy, other in within.waiting.items()
         }
+        read: set[Operation] = set()
         for copy in within.copies:
             reader, number, _ = self.places[copy]
             if number == READERS:
-                for user in _users(reader.results[0]):
-                    found.setdefault(user, [])
+                if reader not in read:
+                    read.add(reader)
+                    found.update(
+                        (user, []) for user in _users(reader.results[0]) if user not in found
+                    )
             else:
                 found.setdefault(reader, []).append(copy)
                 found.setdefault(copy, []).extend(self._sources(copy))
@@ -215,6 +237,8 @@ class ProposedCopies:
             if (copy := copies.get((*path, *index))) is not None:
                 yield copy
             return
+        if path:
+            copies = self._of_element.get((cast(Instruction, owner), path[0]), {})
         for part, copy in copies.items():
             # A part that was taken out runs after the copy itself.
             if part[: len(path)] == path and (len(part) > len(path) or not path):
@@ -242,11 +266,31 @@ def behind_parameters(op: Operation, known: dict[Operation, Operation]) -> Opera
     return following
 
 
-def own_copy(place: Place) -> CopyOp | None:
+class PartReaders:
+    """Who reads parts of values, while the module stays as it is."""
+
+    def __init__(self) -> None:
+        self._whole: dict[Instruction, list[Operation]] = {}
+        self._parts: dict[Instruction, dict[int, list[Operation]]] = {}
+
+    def of(self, op: Instruction, at: int) -> list[Operation]:
+        """Readers of one part of a tuple and of the whole of it."""
+        if op not in self._whole:
+            whole: list[Operation] = []
+            parts: dict[int, list[Operation]] = {}
+            for use in op.output.uses:
+                user = use.operation
+                is_part = isinstance(user, GetTupleElementOp)
+                (parts.setdefault(user.index, []) if is_part else whole).append(user)
+            self._whole[op], self._parts[op] = whole, parts
+        return [*self._whole[op], *self._parts[op].get(at, ())]
+
+
+def own_copy(place: Place, readers: PartReaders) -> CopyOp | None:
     """The instruction that is the copy at a place already: it copies that part for nobody else."""
     reader, number, index = place
     if number == READERS:
-        return _only_reader(cast(Instruction, reader), index)
+        return _only_reader(cast(Instruction, reader), index, readers)
     value = reader.operands[number]
     while value.has_one_use():
         owner = value.owner
@@ -258,13 +302,9 @@ def own_copy(place: Place) -> CopyOp | None:
     return None
 
 
-def _only_reader(op: Instruction, index: ShapeIndex) -> CopyOp | None:
+def _only_reader(op: Instruction, index: ShapeIndex, readers: PartReaders) -> CopyOp | None:
     for at in index:
-        parts = [
-            user
-            for use in op.output.uses
-            if not isinstance(user := use.operation, GetTupleElementOp) or user.index == at
-        ]
+        parts = readers.of(op, at)
         if len(parts) != 1 or not isinstance(part := parts[0], GetTupleElementOp):
             return None
         op = part

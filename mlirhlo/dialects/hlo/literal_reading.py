@@ -407,13 +407,31 @@ def _read_vectorised(cursor: Cursor, shape: ArrayShape) -> bytes | None:
         return None
     if raw.translate(None, _NUMBER_BYTES) != _skeleton(shape):
         return None
+    raw = raw.translate(_TO_BLANK)
+    pieces: list[bytes] = []
     try:
-        data = _convert(type_, raw.translate(_TO_BLANK).split(b","))
+        for begin, stop in _chunks(raw):
+            piece = _convert(type_, raw[begin:stop].split(b","))
+            if piece is None:
+                return None
+            pieces.append(piece)
     except (ValueError, OverflowError):
         return None
-    if data is not None:
-        cursor.position = end
-    return data
+    cursor.position = end
+    return b"".join(pieces)
+
+
+_CHUNK = 1 << 16
+"""Numbers that are converted at a time: each is an object of Python's meanwhile."""
+
+
+def _chunks(raw: bytes) -> list[tuple[int, int]]:
+    """Where every `_CHUNK` numbers with commas between begin and end."""
+    import numpy as np
+
+    commas = np.flatnonzero(np.frombuffer(raw, dtype=np.uint8) == ord(","))
+    ends = [int(place) for place in commas[_CHUNK - 1 :: _CHUNK]]
+    return list(zip([0, *(end + 1 for end in ends)], [*ends, len(raw)], strict=True))
 
 
 def _end_of_braces(cursor: Cursor, start: int, rank: int) -> int | None:

@@ -169,6 +169,13 @@ class TupleShape:
         default_factory=list[Attribute], init=False, repr=False, compare=False
     )
     _text: list[str] = field(default_factory=list[str], init=False, repr=False, compare=False)
+    _hash: list[int] = field(default_factory=list[int], init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        # Kept: every reader of an element looks the whole tuple up.
+        if not self._hash:
+            self._hash.append(hash(self.elements))
+        return self._hash[0]
 
     def to_string(self, layout: bool = True) -> str:
         """HLO text, with `/*index=5*/` before every fifth element."""

@@ -34,7 +34,7 @@ _FAILURES = (
 _FOREIGN = re.compile(
     r"([#!])([A-Za-z_][\w$]*)(?:\.([A-Za-z_][\w$.]*)\s*(?:<(.*)>)?|<(.*)>)", re.DOTALL
 )
-_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|->|[(\[{<]|[)\]}>]')
+_BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|->|[(\[{<]|[)\]}>]')
 
 
 @lru_cache(maxsize=4096)

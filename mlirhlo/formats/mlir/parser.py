@@ -35,15 +35,17 @@ from mlirhlo.formats.mlir.checks import check_computation, check_header, check_p
 
 _VALUE = r"%[A-Za-z0-9_$.\-]+"
 _VALUES = rf"{_VALUE}(?:, {_VALUE})*"
+_IN_STRING = r"[^\"\\]*+(?:\\.[^\"\\]*+)*+"
+"""Runs, not characters: Python's matcher remembers every turn of a group, 800 bytes each."""
 _INSTRUCTION = re.compile(
-    rf"    %([A-Za-z0-9_$.\-]+) = (hlo\.[a-z_]+)(?: ([0-9]+))?(?: \"((?:[^\"\\]|\\.)*)\")?"
+    rf"    %([A-Za-z0-9_$.\-]+) = (hlo\.[a-z_]+)(?: ([0-9]+))?(?: \"({_IN_STRING})\")?"
     rf"(?: ({_VALUES}))?(?: after ({_VALUES}))?(?: (\{{.*\}}))? : (.+)"
 )
 _COMPUTATION = re.compile(
     r"  hlo\.computation( entry)? @([A-Za-z_][A-Za-z0-9_$.]*|\"(?:[^\"\\])*\")(?: attributes (\{.*\}))? \{"
 )
 _RETURN = re.compile(rf"    hlo\.return ({_VALUE})")
-_TOP_LEVEL = re.compile(r'"(?:[^"\\]|\\.)*"|[\[({<]|->|[\])}>]|,')
+_TOP_LEVEL = re.compile(f'"{_IN_STRING}"|' + r"[\[({<]|->|[\])}>]|,")
 _CLASSES = {cls.name: cls for cls in OP_CLASSES.values()}
 _XDSL_FAILURES = (
     ArithmeticError,
@@ -165,7 +167,7 @@ def _too_deep(source: SourceText, offset: int) -> HloError:
     )
 
 
-_BRACKETS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|[(\[{<]|->|[)\]}>]')
+_BRACKETS = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|//[^\n]*|[(\[{<]|->|[)\]}>]')
 
 
 def _check_depth(source: SourceText) -> None:

@@ -8,7 +8,13 @@ from typing import cast
 from xdsl.ir import Operation
 
 from mlirhlo.analysis.dataflow import ShapeIndex
-from mlirhlo.analysis.proposed_copies import READERS, Place, ProposedCopies, own_copy
+from mlirhlo.analysis.proposed_copies import (
+    READERS,
+    PartReaders,
+    Place,
+    ProposedCopies,
+    own_copy,
+)
 from mlirhlo.analysis.single_values import SingleValues, single_values
 from mlirhlo.dialects.hlo.attributes.aliasing import InputOutputAlias
 from mlirhlo.dialects.hlo.module import HloModule
@@ -53,10 +59,11 @@ class _Proposals:
         self.found = ProposedCopies()
         self._taken: set[CopyOp | None] = set()
         """Copies of the module that stand for a proposed one."""
+        self._readers = PartReaders()
 
     def _at(self, place: Place, after: CopyOp | None = None) -> CopyOp:
         """The copy at a place: one that is there, if it is nobody else's and may run after that other one."""
-        copy = own_copy(place)
+        copy = own_copy(place, self._readers)
         may_wait = (
             after is None
             or after in self.found.places
@@ -76,7 +83,9 @@ class _Proposals:
         """Of parts of parameters for their readers, and of the results over them, which are copied after them."""
         parts = tuple(parts)
         # A copy between a parameter and a result is the result's.
-        at_end = {own_copy(Place(end, 0, result)) for result, _, _ in parts} - self._taken
+        at_end = {
+            own_copy(Place(end, 0, result), self._readers) for result, _, _ in parts
+        } - self._taken
         self._taken |= at_end
         first = {
             result: self._at(Place(parameter, READERS, index)) for result, parameter, index in parts

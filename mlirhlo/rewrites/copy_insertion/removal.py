@@ -10,7 +10,7 @@ from typing import cast
 
 from mlirhlo.analysis.dataflow import ShapeIndex, Value
 from mlirhlo.analysis.live_ranges import LiveRanges, Ordering
-from mlirhlo.analysis.proposed_copies import Place, own_copy
+from mlirhlo.analysis.proposed_copies import PartReaders, Place, own_copy
 from mlirhlo.analysis.single_values import SingleValues
 from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.module import HloModule, holder
@@ -106,11 +106,12 @@ class Needed:
         entry = self.module.entry
         end = entry.terminator
         aliased = {alias.output_index for alias in self.places.aliases}
+        readers = PartReaders()
         seen: dict[int, ShapeIndex] = {}
         wanted: dict[ShapeIndex, None] = {}
 
         def has_copy(index: ShapeIndex) -> bool:
-            return own_copy(Place(end, 0, index)) in self._removed
+            return own_copy(Place(end, 0, index), readers) in self._removed
 
         for index, _ in leaves(entry.root.shape):
             if not is_array((entry.root, index)):
@@ -126,7 +127,9 @@ class Needed:
                 copied = first if best[0] > best[1] else index
                 seen[id(buffer)] = index if copied is first else first
                 wanted[copied] = None
-        again = {index: own_copy(Place(end, 0, index)) for index in wanted if has_copy(index)}
+        again = {
+            index: own_copy(Place(end, 0, index), readers) for index in wanted if has_copy(index)
+        }
         for copy in again.values():
             assert copy is not None
             del self._removed[copy]

@@ -8,7 +8,7 @@ when its computation is complete; computations are numbered in the order of thei
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, SymbolRefAttr, UnitAttr, UnknownLoc
 from xdsl.dialects.func import FuncOp
@@ -361,7 +361,8 @@ def _callees(function: FuncOp, functions: Mapping[str, FuncOp]) -> list[str]:
     found: dict[str, None] = {}
     for op in function.walk():
         for value in op.properties.values():
-            listed = value.data if isinstance(value, ArrayAttr) else (value,)
+            is_list = isinstance(value, ArrayAttr)
+            listed = cast("ArrayAttr[Attribute]", value).data if is_list else (value,)
             for one in listed:
                 if isinstance(one, SymbolRefAttr) and one.root_reference.data in functions:
                     found[one.root_reference.data] = None

@@ -7,6 +7,7 @@ So the syntax of a value stands once, in its `read` function and its `__str__`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, ClassVar, TypeVar, cast
@@ -49,8 +50,19 @@ class TextAttr(Data[Value]):
     def print_parameter(self, printer: Printer) -> None:
         """Prints `<"text">`."""
         printer.print_string("<")
-        printer.print_string_literal(str(self.data))
+        print_string_literal(printer, str(self.data))
         printer.print_string(">")
+
+
+_NOTHING_TO_ESCAPE = re.compile(r"[ !#-\[\]-~]*+")
+
+
+def print_string_literal(printer: Printer, text: str) -> None:
+    """Prints an MLIR string; in one go where nothing is to be escaped: xDSL prints character by character."""
+    if _NOTHING_TO_ESCAPE.fullmatch(text) is None:
+        printer.print_string_literal(text)
+    else:
+        printer.print_string(f'"{text}"')
 
 
 @lru_cache(maxsize=1 << 14)

@@ -22,7 +22,7 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from mlirhlo.dialects.hlo.attributes.base import int_of, integer, string
+from mlirhlo.dialects.hlo.attributes.base import int_of, integer, print_string_literal, string
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.syntax import SyntaxProblem
@@ -70,7 +70,7 @@ def print_instruction(op: Instruction, printer: Printer) -> None:
         printer.print_string(f" {int_of(op.properties[PARAMETER_NUMBER])}")
     elif op.name == "hlo.constant" and (literal := short_literal(op)) is not None:
         printer.print_string(" ")
-        printer.print_string_literal(literal.to_text())
+        print_string_literal(printer, literal.to_text())
     if op.inputs:
         printer.print_string(" ")
         printer.print_list(op.inputs, printer.print_operand)

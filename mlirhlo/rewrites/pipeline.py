@@ -23,7 +23,7 @@ from mlirhlo.dialects.hlo.module import Facts, HloModule
 from mlirhlo.rewrites.authors import is_foreign, run_foreign, verify_foreign
 from mlirhlo.rewrites.control import PassControl, rewrites
 from mlirhlo.rewrites.passes import HloPass, Trace
-from mlirhlo.rewrites.registry import ALIASES, list_passes
+from mlirhlo.rewrites.registry import list_passes, pass_named
 
 TRANSFORMS = "transforms_pipeline"
 """Name of a pipeline that was put together by hand, as in XLA's hlo-opt."""
@@ -103,8 +103,7 @@ def parse_pipeline(text: str) -> tuple[ModulePass, ...]:
         raise error("HLO0400", f"cannot read the pipeline {text!r}: {message}") from None
     passes: list[ModulePass] = []
     for spec in specs:
-        name = ALIASES.get(spec.name, spec.name)
-        info = known.get(name) or known.get(name.replace("_", "-"))
+        info = pass_named(spec.name, known)
         if info is None:
             near = difflib.get_close_matches(spec.name, known, n=1)
             hint = f"did you mean {near[0]!r}? " if near else ""

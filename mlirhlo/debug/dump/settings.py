@@ -168,8 +168,20 @@ def _filter(expression: str, problems: list[Diagnostic], otherwise: Filter = NON
         return Filter(expression=re.compile(_as_python(expression)))
     except re.error as problem:
         # XLA says so and matches nothing.
-        problems.append(_warning(f"Invalid RE2: {expression}: {problem}", "it matches nothing"))
+        meant = as_expression(expression)
+        hint = f"; a regular expression is wanted, such as '{meant}'" if meant else ""
+        message = f"Invalid RE2: {expression}: {problem}"
+        problems.append(_warning(message, f"it matches nothing{hint}"))
         return NONE
+
+
+def as_expression(pattern: str) -> str | None:
+    """The regular expression that a file pattern (`*While*`) may stand for; None if it has no `*` for that."""
+    meant = re.sub(r"(?<![.\\)\]}])\*", ".*", pattern)
+    try:
+        return meant if meant != pattern and re.compile(meant) else None
+    except re.error:
+        return None
 
 
 _CLASSES = {

@@ -26,6 +26,7 @@ from mlirhlo.debug.dump.sink import (
     refuse,
     tell,
 )
+from mlirhlo.debug.dump.unmatched import UNMATCHED
 from mlirhlo.debug.options import DebugOptions, Flags, asks_for_dumps, process_flags
 
 if TYPE_CHECKING:
@@ -61,8 +62,12 @@ def start(
     settings, problems = decide(flags.options)
     for problem in problems:
         tell((problem.message,), problem.code, problem.message, problem.help or "", fatal=False)
-    if not settings.is_active or not settings.named(name):
+    if not settings.is_active:
         return None
+    if not settings.named(name):
+        UNMATCHED.missed(flags.options.xla_dump_hlo_module_re, name)
+        return None
+    UNMATCHED.matched(flags.options.xla_dump_hlo_module_re)
     if not _within_limit(flags.options, number):
         return None
     if from_environment is None:

@@ -21,6 +21,8 @@ import pytest
 
 import mlirhlo
 from mlirhlo.debug.dump import observe, writer
+from mlirhlo.debug.dump.settings import as_expression
+from mlirhlo.debug.dump.unmatched import Unmatched
 from mlirhlo.debug.options import process, resolve
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.formats.proto.buffer_assignment_pb2 import MemoryUsageReportProto
@@ -538,3 +540,32 @@ def test_assembly_as_llvm_leaves_it(tmp_path: Path) -> None:
     assert "main" in " ".join(defined[1])
     assert defined[1] <= defined[0]
     assert "; ModuleID" in after
+
+
+@pytest.mark.parametrize("expression", ["another", "an_*", "m"])
+def test_an_expression_that_matches_no_module_is_told(
+    expression: str,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """At the end of the process, once, with the names there were."""
+    unmatched = Unmatched()
+    monkeypatch.setattr(writer, "UNMATCHED", unmatched)
+    for _ in range(2):
+        dump({"xla_dump_to": str(tmp_path), "xla_dump_hlo_module_re": expression})
+    unmatched.report()
+    told = [record.getMessage() for record in caplog.records if "HLO0525" in record.getMessage()]
+    assert len(told) == (expression != "m")
+    for message in told:
+        assert f"--xla_dump_hlo_module_re={expression} matches no module" in message
+        assert message.endswith("modules were: m")
+        assert ("an_.*" in message) == ("*" in expression)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "meant"),
+    [("*While*", ".*While.*"), ("jit_*", "jit_.*"), (".*", None), ("a(b)*", None), ("a[", None)],
+)
+def test_file_patterns_are_explained(pattern: str, meant: str | None) -> None:
+    assert as_expression(pattern) == meant

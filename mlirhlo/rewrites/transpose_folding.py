@@ -41,7 +41,7 @@ def dot_of_transpose(op: DotOp, rewriter: Rewriter) -> None:
         b.done()
 
 
-@rule(ConvolutionOp)
+@rule(ConvolutionOp, needs=("!dots_only",))
 def convolution_of_transpose(op: ConvolutionOp, rewriter: Rewriter) -> None:
     """convolution(transpose(x), transpose(k)) => convolution(x, k), the labels permuted"""
     labels = op.dim_labels
@@ -90,3 +90,6 @@ class TransposeFoldingPass(RulePass):
 
     name = "transpose-folding"
     rules: ClassVar[tuple[Rule, ...]] = (dot_of_transpose, convolution_of_transpose)
+
+    dots_only: bool = False
+    """Leaves convolutions in the order that they have, as XLA:CPU does, whose kernels want features last."""

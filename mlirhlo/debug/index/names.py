@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from mlirhlo.debug.index.suffixes import (
     BY_EXTENSION,
+    CLUSTERING,
     EXTENSIONS,
     INPUT_FILES,
     SUFFIXES,
@@ -77,6 +78,7 @@ _LLVM_PASS = re.compile(r"(?P<module>.+)\.pass-(?P<number>\d+)\.before\.(?P<pass
 _TRITON = re.compile(
     r"(?P<module>[^.]+)\.(?P<fusion>.+)\.(?P<stage>canonicalize-cse|xtile-to-triton|triton-to-llvm)"
 )
+_CLUSTERING = re.compile(rf"(?P<graph>{'|'.join(CLUSTERING)})(?:_(?P<number>\d+))?")
 _EXECUTION = re.compile(r"module_(?P<name>.+)\.execution_(?P<number>\d{4,})\.hlo_snapshot")
 
 
@@ -280,6 +282,14 @@ def _foreign(name: str, stem: str, extension: str) -> FileName:
         base = FileName(name, kind=kind, extension=extension, meaning=meaning, parts=tuple(parts))
         return replace(base, **cast("dict[str, Any]", fields))
 
+    if extension == ".pbtxt" and (match := _CLUSTERING.fullmatch(stem)):
+        parts.append((match["graph"], "the pass of TensorFlow's auto-clustering that wrote it"))
+        if match["number"]:
+            parts.append(
+                (match["number"], "number of the graph of this name in its process, from 0")
+            )
+        meaning = f"{CLUSTERING[match['graph']]} (TF_DUMP_GRAPH_PREFIX)"
+        return made("tensorflow", meaning, step=int(match["number"] or 0), after=match["graph"])
     if match := _MOSAIC.fullmatch(stem):
         module, stage = match["module"], match["stage"]
         time = int(match["time"]) if match["time"] else None

@@ -127,6 +127,7 @@ def assign_buffers(module: HloModule) -> BufferAssignment:
     parameters: list[Allocation] = []
     local: list[Allocation] = []
     rest: list[Placed] = []
+    output_kind = f"output shape is |{_plain(entry.root.shape)}|, maybe-live-out"
     for number, values in enumerate(found.buffers):
         home = values[0][0].parent_op()
         assert isinstance(home, ComputationOp)
@@ -150,8 +151,7 @@ def assign_buffers(module: HloModule) -> BufferAssignment:
             constants.append(Allocation("constant", [placed], size))
         elif is_result:
             placed.last = end
-            kind = f"output shape is |{_plain(entry.root.shape)}|, maybe-live-out"
-            outputs.append(Allocation(kind, [placed], size))
+            outputs.append(Allocation(output_kind, [placed], size))
         elif size:
             rest.append(placed)
     temporary = _share(outputs, rest, found.dataflow.computations)

@@ -65,5 +65,5 @@ def analyse(module: ModuleOp, options: Options | None = None) -> CostAnalysis:
     register_rules()
     hlo = HloModule(module)
     visitor = Visitor(hlo.by_name(), options or Options())
-    total = visitor.computation(hlo.entry)
+    total = visitor.entry(hlo.entry)
     return CostAnalysis(total.nonzero(), visitor.instructions)

@@ -112,9 +112,16 @@ class Visitor:
     options: Options
     instructions: dict[Instruction, Counts] = field(default_factory=dict[Instruction, Counts])
     _sums: dict[str, Counts] = field(default_factory=dict[str, Counts])
+    _counted: set[str] = field(default_factory=set[str])
+
+    def entry(self, computation: ComputationOp) -> Counts:
+        """The sum over the entry computation."""
+        for callee in self._callees(computation):
+            self.called(callee)
+        return self.computation(computation)
 
     def computation(self, computation: ComputationOp) -> Counts:
-        """The sum over a computation."""
+        """The sum over a computation whose callees are counted."""
         root = computation.root
         instructions = [op for op in instruction_list(computation) if op is not root]
         total = Counts()
@@ -124,13 +131,33 @@ class Visitor:
         return total
 
     def called(self, name: str) -> Counts:
-        """The sum over a computation that is called; found once."""
-        found = self._sums.get(name)
-        if found is None:
-            # Guards against a computation that calls itself, which the verifier reports.
-            self._sums[name] = Counts()
-            found = self._sums[name] = self.computation(self.computations[name])
-        return found
+        """The sum over a computation that is called; found once.
+
+        What it calls is counted before it, on a stack of our own: calls nest as deep as a program likes.
+        """
+        stack = [] if name in self._sums else [name]
+        while stack:
+            computation = self.computations[stack[-1]]
+            if stack[-1] not in self._sums:
+                # Guards against a computation that calls itself, which the verifier reports.
+                self._sums[stack[-1]] = Counts()
+                stack += self._callees(computation)
+                continue
+            done = stack.pop()
+            if done not in self._counted:
+                self._counted.add(done)
+                self._sums[done] = self.computation(computation)
+        return self._sums[name]
+
+    def _callees(self, computation: ComputationOp) -> list[str]:
+        """Computations it calls that are not counted yet."""
+        return [
+            callee
+            for op in computation.instructions
+            if op.calling_keys
+            for callee in op.called_computations
+            if callee not in self._sums and callee in self.computations
+        ]
 
     def instruction(self, op: Instruction) -> Counts:
         """One instruction, with what it calls."""

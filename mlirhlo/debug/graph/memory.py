@@ -6,10 +6,14 @@ place. Source: `mlirhlo.analysis.buffer_assignment`.
 
 from __future__ import annotations
 
+import re
+
 from mlirhlo.analysis.buffer_assignment import assign_buffers
 from mlirhlo.analysis.dataflow import Value
 from mlirhlo.debug.graph.model import Graph
 from mlirhlo.diagnostics import HloError
+
+_KIND = re.compile(r".*?(?=,? shape)")
 
 
 def write_memory(graph: Graph) -> dict[str, object]:
@@ -27,12 +31,14 @@ def write_memory(graph: Graph) -> dict[str, object]:
     for number, allocation in enumerate(assignment.allocations):
         if allocation.kind == "thread-local":
             continue
-        kind = allocation.kind.split(", shape")[0].split(" shape is")[0]
+        # With a shape of thousands of elements behind it, which is not copied for each of them.
+        kind = _KIND.match(allocation.kind)
         places: dict[int, int] = {}
         for placed in allocation.buffers:
             slot = places.setdefault(placed.offset, len(slots))
             if slot == len(slots):
-                slots.append((f"allocation {number}: {kind}", 0, placed.offset))
+                text = f"allocation {number}: {kind[0] if kind else allocation.kind}"
+                slots.append((text, 0, placed.offset))
             text, size, offset = slots[slot]
             slots[slot] = (text, max(size, placed.bytes), offset)
             slot_of.update(dict.fromkeys(placed.values, slot))

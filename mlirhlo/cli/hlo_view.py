@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from mlirhlo.cli import inputs
@@ -17,6 +18,8 @@ from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import DONE, report, run_tool, usage_error, warn
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
     from mlirhlo.debug.graph import GraphOptions, Stage
     from mlirhlo.debug.graph.model import Graph
 
@@ -107,13 +110,20 @@ def format_of(options: Options) -> str:
     return ENDINGS[ending]
 
 
-@dataclass(slots=True)
+@dataclass
 class _Loaded:
-    graph: Graph
+    module: ModuleOp
     label: str
     stages: tuple[Stage, ...]
     folder: str = ""
     """The folder that the stages lie in."""
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph of the module, for commands about it; a page makes its own."""
+        from mlirhlo.debug.graph.model import Graph
+
+        return Graph(self.module)
 
 
 class _View:
@@ -122,7 +132,11 @@ class _View:
     def __init__(self, path: str, options: Options, *, addresses: bool = False) -> None:
         self.options, self.addresses = options, addresses
         self.loaded = _folder(path, options) if os.path.isdir(path) else _file(path, options)
-        self.graph = self.loaded.graph
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of the module."""
+        return self.loaded.graph
 
     # -------------------------------------------------------------- commands
 
@@ -285,9 +299,9 @@ class _View:
         if wanted == "html" and not self.options.output and not self.options.to:
             self._open(chosen, place)
         elif wanted in ("png", "pdf"):
-            self._print_bytes(picture(self.graph.module.op, wanted, chosen, place))
+            self._print_bytes(picture(self.loaded.module, wanted, chosen, place))
         else:
-            text = render(self.graph.module.op, wanted, chosen, place)
+            text = render(self.loaded.module, wanted, chosen, place)
             self._print(text.rstrip("\n"))
 
     def _open(self, chosen: GraphOptions, computation: str | None) -> None:
@@ -296,7 +310,7 @@ class _View:
 
         def page(name: str) -> str:
             shown = replace(chosen, page=name)
-            return render(self.graph.module.op, "html", shown, computation)
+            return render(self.loaded.module, "html", shown, computation)
 
         _open_page(self.loaded.label, page, self.options)
 
@@ -452,7 +466,6 @@ def _draw(dots: Sequence[tuple[str, str]], path: str, options: Options) -> int:
 
 def _file(path: str, options: Options) -> _Loaded:
     """A module from a file, and its stages when passes are to run."""
-    from mlirhlo.debug.graph.model import Graph
     from mlirhlo.formats import load
 
     data, name = inputs.read_input(path)
@@ -463,12 +476,11 @@ def _file(path: str, options: Options) -> _Loaded:
         from mlirhlo.debug.graph.recorded import recorded_stages
 
         stages = recorded_stages(module, options.passes)
-    return _Loaded(Graph(module), label, stages)
+    return _Loaded(module, label, stages)
 
 
 def _folder(path: str, options: Options) -> _Loaded:
     """A module from a folder of dumps, with every stage that was recorded."""
-    from mlirhlo.debug.graph.model import Graph
     from mlirhlo.debug.graph.recorded import dumped_stages
     from mlirhlo.debug.index import read_folder
     from mlirhlo.diagnostics import error
@@ -482,7 +494,7 @@ def _folder(path: str, options: Options) -> _Loaded:
     report(problems)
     if not stages:
         raise error("HLO0544", f"no dump of {module.label} holds a module that can be read")
-    return _Loaded(Graph(stages[-1].module), module.label, stages, path)
+    return _Loaded(stages[-1].module, module.label, stages, path)
 
 
 def _until(words: Sequence[str], mark: str) -> tuple[list[str], list[str]]:

@@ -36,6 +36,8 @@ _NUMBERS = frozenset(
 )
 """Dimension numbers of dots, gathers and scatters, which are one attribute to XLA."""
 
+_NO_METADATA = Metadata()
+
 
 @dataclass(slots=True)
 class Node:
@@ -69,7 +71,7 @@ class Node:
     @property
     def metadata(self) -> Metadata:
         """Metadata; empty where there is none."""
-        return self.op.metadata or Metadata()
+        return self.op.metadata or _NO_METADATA
 
 
 @dataclass(slots=True)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.build import paused_gc
 
 if TYPE_CHECKING:
     from mlirhlo.debug.graph import GraphOptions
@@ -38,6 +39,14 @@ def print_html(graph: Graph, options: GraphOptions, computation: str | None = No
 
     Raises `HloError` HLO0541 for names the module does not have, HLO0542 without the layout library.
     """
+    with paused_gc():
+        return _page(
+            _data(graph, options, computation), options.label or graph.module.name or "module"
+        )
+
+
+def _data(graph: Graph, options: GraphOptions, computation: str | None) -> dict[str, object]:
+    """What the page carries."""
     from mlirhlo.debug.graph import computation_of, node_of
     from mlirhlo.debug.graph.memory import write_memory
     from mlirhlo.debug.graph.model import Graph
@@ -63,6 +72,10 @@ def print_html(graph: Graph, options: GraphOptions, computation: str | None = No
         "path": None if options.path is None else [node_of(graph, n).name for n in options.path],
         "sharding": options.sharding_color,
     }
+    return data
+
+
+def _page(data: dict[str, object], title: str) -> str:
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=True)
     packed = base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()
     script, style = viewer_script(), (_VIEWER / "viewer.css").read_text(encoding="utf-8")

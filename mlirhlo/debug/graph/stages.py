@@ -43,6 +43,8 @@ class StageWriter:
     records: list[Record] = field(default_factory=list[Record])
     computations: list[Record] = field(default_factory=list[Record])
     stages: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
+    compares: bool = True
+    """Whether stages are compared, each with the one before."""
     _latest: Structure | None = None
     _interner: Interner = field(default_factory=Interner)
     _record_numbers: dict[Record, int] = field(default_factory=dict[Record, int])
@@ -84,6 +86,8 @@ class StageWriter:
 
     def _differences(self, graph: Graph, texts: Sequence[str]) -> list[tuple[int, int, int]]:
         """Kind and positions in the stage before and in this one of what is not the same; -1 for nowhere."""
+        if not self.compares:
+            return []
         before, now = self._latest, Structure(_listing(graph, texts), self._interner)
         self._latest = now
         if before is None:
@@ -204,7 +208,7 @@ def write_stages(
     graphs: Sequence[tuple[Graph, str, str]], title: str, module: str
 ) -> dict[str, object]:
     """Data of a page about `graphs`: graph, label and file name of each stage, oldest first."""
-    writer = StageWriter()
+    writer = StageWriter(compares=len(graphs) > 1)
     for graph, label, file in graphs:
         writer.add(graph, label, file)
     return writer.data(title, module)

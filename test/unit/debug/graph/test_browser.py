@@ -402,3 +402,207 @@ def test_a_report_fits_and_its_links_open_what_they_lead_to(page: Page, tmp_path
         assert page.run(FITS)
     finally:
         narrow(page, 0)
+
+
+SIZES = {"small": (1280, 800), "usual": (1500, 950), "telephone": (390, 844)}
+
+PICTURE = """
+const canvas = document.getElementById('canvas').getBoundingClientRect();
+const boxes = [...document.querySelectorAll('.place')].map((p) => p.getBoundingClientRect());
+const legend = document.getElementById('strip').getBoundingClientRect();
+return {
+  isWhole: boxes.every((r) => r.left >= canvas.left - 1 && r.right <= canvas.right + 1
+    && r.top >= canvas.top - 1 && r.bottom <= canvas.bottom + 1),
+  isFree: boxes.every((r) => r.bottom <= legend.top + 1),
+  scale: Number.parseFloat(document.getElementById('scale').textContent),
+  boxes: document.querySelectorAll('.place:not(.stub)').length,
+  stubs: document.querySelectorAll('.place.stub').length,
+};
+"""
+
+
+def sized(page: Page, name: str) -> None:
+    width, height = SIZES[name]
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+@pytest.fixture(params=sorted(SIZES))
+def window(page: Page, request: pytest.FixtureRequest) -> Iterator[Page]:
+    sized(page, request.param)
+    yield page
+    narrow(page, 0)
+
+
+def layers(count: int, *, scoped: bool) -> str:
+    """A network with softmax in every layer, without metadata or with scopes."""
+    lines = ["HloModule net", "", "sum {", "  a = f32[] parameter(0)", "  b = f32[] parameter(1)"]
+    lines += [
+        "  ROOT c = f32[] add(a, b)",
+        "}",
+        "",
+        "ENTRY main {",
+        "  x.0 = f32[8,8] parameter(0)",
+        "  zero = f32[] constant(0)",
+    ]
+    at, last = (', metadata={{op_name="jit(f)/layer_{}/op"}}' if scoped else ""), "x.0"
+    for n in range(count):
+        where = at.format(n)
+        lines += [
+            f"  w.{n} = f32[8,8] parameter({n + 1})",
+            f"  d.{n} = f32[8,8] dot({last}, w.{n}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}{where}",
+            f"  e.{n} = f32[8,8] exponential(d.{n}){where}",
+            f"  s.{n} = f32[8] reduce(e.{n}, zero), dimensions={{1}}, to_apply=sum{where}",
+            f"  b.{n} = f32[8,8] broadcast(s.{n}), dimensions={{0}}{where}",
+            f"  q.{n} = f32[8,8] divide(e.{n}, b.{n}){where}",
+            f"  t.{n} = f32[8,8] tanh(q.{n}){where}",
+            f"  r.{n} = f32[8,8] add(t.{n}, {last}){where}",
+        ]
+        last = f"r.{n}"
+    return "\n".join([*lines, f"  ROOT out = f32[8,8] negate({last})", "}"])
+
+
+@pytest.mark.parametrize("scoped", [False, True], ids=["plain", "scoped"])
+@pytest.mark.parametrize("count", [2, 40])
+def test_first_view_fits_and_can_be_read(
+    window: Page, tmp_path: Path, count: int, scoped: bool
+) -> None:
+    found = shown(window, tmp_path, layers(count, scoped=scoped)).run(PICTURE)
+    assert found["isWhole"]
+    assert found["isFree"], "the legend covers nothing"
+    assert found["scale"] >= 80
+    assert window.run(FITS)
+    window.press("u", "u")
+    found = window.run(PICTURE)
+    assert found["isWhole"], "fit is the whole, at any size"
+    assert found["stubs"] < found["boxes"]
+    window.click("#fold")
+    assert window.run(PICTURE)["scale"] >= 80
+
+
+def test_groups_say_what_they_compute(page: Page, tmp_path: Path) -> None:
+    shown(page, tmp_path, layers(40, scoped=False))
+    titles = [name for name in page.names() if name != "parameters"]
+    assert len(titles) > 2
+    groups = [name for name in titles if name != "out"]
+    assert all("dot" in name and "softmax" in name and "tanh" in name for name in groups), groups
+    edges = page.run(
+        "return [...document.querySelectorAll('.edge title')].map((t) => t.textContent)"
+    )
+    assert edges, "what follows is connected"
+    page.click(".place.flow .handle")
+    assert page.count(".place.open") == 1
+    assert any(name.startswith("d.") or "dot" in name for name in page.names())
+
+
+def test_scopes_come_before_dataflow(page: Page, tmp_path: Path) -> None:
+    shown(page, tmp_path, layers(40, scoped=True))
+    assert any(name.startswith("layer_0") for name in page.names())
+
+
+def test_zoom_buttons(mlp: Page) -> None:
+    scale = "return Number.parseFloat(document.getElementById('scale').textContent)"
+    fitted = mlp.run(scale)
+    mlp.click("#zoom-in")
+    assert mlp.run(scale) > fitted
+    mlp.click("#zoom-out")
+    mlp.click("#zoom-out")
+    assert mlp.run(scale) < fitted
+    mlp.click("#fit")
+    assert mlp.run(scale) == fitted
+
+
+def test_two_fingers_zoom(mlp: Page) -> None:
+    touch = "Input.dispatchTouchEvent"
+
+    def fingers(kind: str, *xs: int) -> None:
+        points = [{"x": x, "y": 300, "id": number} for number, x in enumerate(xs)]
+        mlp.driver.execute_cdp_cmd(touch, {"type": kind, "touchPoints": points})
+
+    scale = "return Number.parseFloat(document.getElementById('scale').textContent)"
+    mlp.driver.execute_cdp_cmd(
+        "Emulation.setTouchEmulationEnabled", {"enabled": True, "maxTouchPoints": 2}
+    )
+    try:
+        before = mlp.run(scale)
+        fingers("touchStart", 400, 500)
+        for step in range(1, 6):
+            fingers("touchMove", 400 - 10 * step, 500 + 10 * step)
+        fingers("touchEnd")
+        assert mlp.run(scale) == pytest.approx(2 * before, rel=0.1)
+    finally:
+        mlp.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
+
+
+def test_passes_are_listed_with_what_they_changed(staged: Page) -> None:
+    assert staged.count("#passes button") == 4
+    rows = staged.run(
+        "return [...document.querySelectorAll('#passes button')].map((b) => b.textContent)"
+    )
+    assert "fusion" in rows[2]
+    assert "+18" in rows[2]
+    assert ">14" in rows[2]
+    staged.click("#passes button", 1)
+    assert staged.text("#stage").startswith("2 / 4")
+    assert (
+        staged.run(
+            "return document.querySelector('#passes [aria-current=true] .number').textContent"
+        )
+        == "2"
+    )
+    narrow(staged, 390)
+    try:
+        assert staged.run(
+            "return document.querySelector('#passes [aria-current=true]').checkVisibility()"
+        )
+    finally:
+        narrow(staged, 0)
+
+
+def test_the_address_says_what_is_shown(staged: Page) -> None:
+    address = "return location.hash"
+    staged.press("[")
+    assert staged.run(address) == "#stage=3"
+    search(staged, "%divide.1")
+    assert staged.run(address) == "#stage=3&select=divide.1"
+    here = staged.driver.current_url
+    staged.driver.get("about:blank")
+    staged.driver.get(here)
+    staged.until("return document.documentElement.dataset.ready")
+    assert staged.text("#stage").startswith("3 / 4")
+    assert selected(staged) == "divide.1"
+    staged.run("location.hash = '#stage=1'")
+    staged.until("return document.getElementById('stage').textContent.startsWith('1 / 4')")
+    staged.run("location.hash = '#exp.0'")
+    staged.until("return document.getElementById('stage').textContent.startsWith('4 / 4')")
+    assert selected(staged) == "exp.0"
+    for odd in ("#%", "#stage=99", "#stage=-3&select=%25", "#stage=x&computation=nothing"):
+        staged.run("location.hash = arguments[0]", odd)
+        assert staged.count(".place") > 0
+
+
+def test_unknown_operations_are_said(page: Page, tmp_path: Path) -> None:
+    text = """HloModule m
+
+ENTRY e {
+  x = f32[4] parameter(0)
+  ROOT c = f32[4] custom-call(x), custom_call_target="mine"
+}
+"""
+    shown(page, tmp_path, text)
+    assert "unknown of 1 custom call" in page.text("#instruction")
+    search(page, "op:custom-call")
+    assert "unknown of 1 custom call" in page.text("#instruction")
+    page.press("3")
+    assert "unknown" in page.text("#legend")
+
+
+def test_titles_leave_the_sign_free(mlp: Page) -> None:
+    assert mlp.run(
+        "const side = (p, part) => p.querySelector(part).getBoundingClientRect();"
+        "return [...document.querySelectorAll('.place.leaf')].filter((p) => p.querySelector('.handle'))"
+        ".every((p) => side(p, 'text').right < side(p, '.handle').left)"
+    )
+    assert mlp.run(
+        "return document.getElementById('title').scrollWidth <= document.getElementById('title').clientWidth"
+    )

@@ -130,6 +130,12 @@ def _platform_passes(options: Options) -> tuple[ModulePass, ...]:
         raise UsageError(*problem.diagnostics) from None
 
 
+def _partitions(passes: Sequence[ModulePass]) -> bool:
+    """Whether passes partition a module, as its header says."""
+    names = ("spmd-partitioner", "sharding-propagation", "shardy-xla", "spmd-partitioning")
+    return any(p.name in names and not getattr(p, "num_partitions", 0) for p in passes)
+
+
 class Job:
     """One run over one file."""
 
@@ -258,6 +264,8 @@ class Job:
         self._start_dump(loaded)
         if passes:
             inputs.check_entry(loaded)
+            if self.options.num_partitions or _partitions(passes):
+                inputs.set_partitions(loaded, self.options.num_partitions)
             self._run(loaded, passes, produced)
         if self.dump is not None and self.options.stage == stages.HLO:
             self.dump.optimized(inputs.as_hlo(loaded).module)

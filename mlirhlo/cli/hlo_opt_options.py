@@ -39,6 +39,15 @@ class Options(WatchFlags, OutputFlags, InputFlags):
     )
     verify_each: bool = flag(False, group="Passes", help="check the module after each pass")
     platform: str = flag("transforms", group="Passes", metavar="P", help="whose passes and stages")
+    num_partitions: int = flag(
+        0,
+        "num_partitions",
+        group="Passes",
+        metavar="N",
+        least=0,
+        help="partitions of a sharded module [its header's]",
+        rare=True,
+    )
     stage: str = flag("hlo", group="Passes", metavar="S", help="what to print, see --list-stages")
     list_stages: bool = flag(False, group="Passes", help="stages of the platform")
     dump_pass_pipeline: bool = flag(

@@ -140,6 +140,34 @@ def check_entry(loaded: Loaded) -> None:
         raise error("HLO0106", str(problem), Place(loaded.name)) from None
 
 
+def unsaid_partitions(loaded: Loaded) -> int:
+    """Partitions that an HLO module's shardings are for, when its header says no number; else 0."""
+    from mlirhlo.dialects.hlo.module import HloModule
+    from mlirhlo.rewrites.spmd.partitions import unsaid_partitions as unsaid
+
+    return unsaid(HloModule(loaded.module))
+
+
+def set_partitions(loaded: Loaded, count: int) -> None:
+    """Makes an HLO module one of `count` partitions (0: as its header says). Warns (HLO0483) of shardings in a
+    module whose header says no number.
+    """
+    from mlirhlo.cli.report import warn
+    from mlirhlo.dialects.hlo.attributes.base import integer
+    from mlirhlo.dialects.hlo.module import HloModule
+
+    module = HloModule(loaded.module)
+    if unsaid := unsaid_partitions(loaded):
+        taken = f"taken for {count} partitions" if count else "not partitioned"
+        hint = None if count else f"--num_partitions={unsaid} partitions it"
+        message = (
+            f"{loaded.name}: shardings over {unsaid} devices, but no num_partitions in the header"
+        )
+        warn("HLO0483", f"{message}: {taken}", hint)
+    if count:
+        module.set("num_partitions", integer(count))
+
+
 def named(diagnostic: Diagnostic, name: str) -> Diagnostic:
     """The diagnostic with the name of the file where only a module without text could be named."""
     from mlirhlo.diagnostics import Place

@@ -69,7 +69,7 @@ class Options:
         group=_TEST,
         metavar="N",
         least=0,
-        help="simulated devices [as module and inputs say]",
+        help="devices; a sharded module is partitioned [as it says]",
     )
     input_format: str | None = flag(
         None,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from mlirhlo.debug.dump import CompilationDump
     from mlirhlo.debug.options import Flags
+    from mlirhlo.debug.partitioned import Partitioned
     from mlirhlo.debug.replay import Inputs
     from mlirhlo.formats import Loaded
     from mlirhlo.formats.arrays import Archive
@@ -73,6 +74,8 @@ class Replay:
     compiled: Compiled = field(default_factory=Compiled)
     dump: CompilationDump | None = None
     """What the flags have dumped of the tested module."""
+    partitioned: Partitioned | None = None
+    """The tested module, where it is sharded and `--num_partitions` says over how many."""
 
     def run(self) -> Tally:
         """Runs every iteration. Raises `HloError`."""
@@ -134,6 +137,8 @@ class Replay:
             return None
         loaded = files.as_hlo(loaded)
         files.check_entry(loaded)
+        if files.unsaid_partitions(loaded):
+            files.set_partitions(loaded, self.options.num_partitions)
         count = self._fill_constants(loaded.module)
         if count:
             print(f"{count} constants have fake values, seed {self.options.seed}", file=sys.stderr)
@@ -151,8 +156,13 @@ class Replay:
     def _transformed(self, loaded: Loaded) -> ModuleOp:
         """The module to test: another copy when passes shall change it."""
         if not self.options.passes:
-            self._tell_optimized(loaded.module)
-            return loaded.module
+            if self.options.num_partitions > 1:
+                from mlirhlo.debug.partitioned import Partitioned
+
+                self.partitioned = Partitioned.of(loaded.module)
+            tested = loaded.module if self.partitioned is None else self.partitioned.module
+            self._tell_optimized(tested)
+            return tested
         from mlirhlo.formats import load
         from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
 
@@ -295,8 +305,11 @@ class Replay:
     def execute(
         self, module: ModuleOp, inputs: Inputs, seed: int, platform: str, *, watch: bool = False
     ) -> list[Value]:
-        """One run on all devices."""
+        """One run on all devices; `watch`: of the tested module."""
         options = self.options
+        partitioned = self.partitioned if watch else None
+        if partitioned is not None:
+            inputs = partitioned.cut(inputs)
         dump = self.dump if watch else None
         run = None
         if platform == CPU:
@@ -316,13 +329,15 @@ class Replay:
             done(results[0])
         if options.timing:
             print(f"ran in {time.perf_counter() - start:.3f} s", file=sys.stderr)
-        return results
+        return results if partitioned is None else partitioned.joined(results)
 
     def _profile(self, module: ModuleOp, inputs: Inputs) -> None:
         """Prints the time of every kernel, and writes it as a Chrome trace."""
         from mlirhlo.formats import write_file
         from mlirhlo.runtime.profile import profile
 
+        if self.partitioned is not None:
+            inputs = self.partitioned.cut(inputs)
         found = profile(module, inputs.per_device[0])
         print(found.table())
         if self.options.profile != "-":

@@ -22,8 +22,21 @@ def shardings_of(module: HloModule) -> Iterator[Sharding]:
             )
 
 
+def unsaid_partitions(module: HloModule) -> int:
+    """Partitions that the shardings of a module are for, when its header says no number; else 0."""
+    if module.get("num_partitions") is not None or _is_partitioned(module):
+        return 0
+    tiles = (s.to_v2().tiles for s in shardings_of(module))
+    count = max((t.size for t in tiles if t is not None), default=0)
+    return count if count > 1 else 0
+
+
+def _is_partitioned(module: HloModule) -> bool:
+    return module.entry.computation_name.endswith(PARTITIONED)
+
+
 def partitions_of(module: HloModule, wanted: int) -> int:
     """How many partitions a module is for; 1 where it is partitioned already."""
-    if module.entry.computation_name.endswith(PARTITIONED):
+    if _is_partitioned(module):
         return 1
     return wanted or module.num_partitions

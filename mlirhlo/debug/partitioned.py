@@ -51,7 +51,7 @@ class Partitioned:
             return None
         if any(not isinstance(s, ArrayShape) or s.is_dynamic for s in shapes):
             return None
-        copy = cast("ModuleOp", module.clone())
+        copy = module.clone()
         run_pipeline(copy, parse_pipeline("shardy-xla"))
         entry = HloModule(copy).entry
         parameters = sorted(entry.parameters, key=lambda op: op.parameter_number)

@@ -74,6 +74,13 @@ class Writer:
         wanted = plain(shape_at(scalar).element_type, sizes)
         return self("broadcast", scalar, shape=wanted, dimensions=integers(()))
 
+    def part(self, value: Instruction, number: int) -> Instruction:
+        """An element of a tuple."""
+        shape = value.shape
+        assert isinstance(shape, TupleShape)
+        element = shape.elements[number]
+        return self("get-tuple-element", value, shape=element, index=integer(number))
+
     def reshape(self, value: SSAValue | Instruction, sizes: Sequence[int]) -> Instruction:
         """Other sizes."""
         return self("reshape", value, shape=plain(shape_at(value).element_type, sizes))

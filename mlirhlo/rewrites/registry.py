@@ -132,6 +132,7 @@ _BUILTIN: Mapping[str, str] = {
     "hlo-trivial-scheduler": "schedules:HloTrivialSchedulerPass",
     "instruction-hoister": "schedules:InstructionHoisterPass",
     "operand_upcaster": "operand_upcaster:OperandUpcasterPass",
+    "reduce-in-blocks": "reduce_in_blocks:ReduceInBlocksPass",
     "reduce-decomposer": "reduce_decomposer:ReduceDecomposerPass",
     "result_caster": "operand_upcaster:ResultCasterPass",
     "root-instruction-sinker": "root_instruction_sinker:RootInstructionSinkerPass",

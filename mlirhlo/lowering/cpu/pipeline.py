@@ -32,6 +32,7 @@ from mlirhlo.rewrites.dynamic_padder import DynamicPadderPass
 from mlirhlo.rewrites.fusion import FusionPass
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.pipeline import History, Instrumentation, run_pipeline
+from mlirhlo.rewrites.reduce_in_blocks import ReduceInBlocksPass
 from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
 from mlirhlo.rewrites.while_loop_invariant_code_motion import (
     WhileLoopInvariantCodeMotionPass,
@@ -92,6 +93,7 @@ def passes(*, has_layouts: bool = False) -> tuple[HloPass, ...]:
         CsePass(is_layout_sensitive=True),
         DcePass(),
         WhileLoopInvariantCodeMotionPass(least_saved=_LEAST_SAVED),
+        ReduceInBlocksPass(),
         WhileLoopOperandPackingPass(),
         WhileLoopTripCountAnnotatorPass(),
         FusionPass(multi_output=True, operands=True),

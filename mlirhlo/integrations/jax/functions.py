@@ -13,7 +13,7 @@ from mlirhlo.integrations.computation import XlaComputation
 from mlirhlo.integrations.ir import module_of
 from mlirhlo.integrations.jax import values
 from mlirhlo.integrations.jax.callbacks import machine_with
-from mlirhlo.integrations.jax.lowering import dump_lowered, lowering_platform_of
+from mlirhlo.integrations.jax.lowering import dump_lowered, lower
 from mlirhlo.integrations.jax.options import OptionValue, check_options, options_for_us
 from mlirhlo.integrations.jax.static import StaticArguments
 from mlirhlo.integrations.optional import choose, require
@@ -44,7 +44,7 @@ class Settings:
 
     platform: str = "cpu"
     lowering_platform: str = ""
-    """Empty: the CPU's rules, and the TPU's for functions that call Mosaic kernels."""
+    """Empty: the CPU's rules, and those of the TPU for Pallas kernels."""
     results: str = "numpy"
     passes: str = ""
     options: Mapping[str, OptionValue] = field(default_factory=dict[str, OptionValue])
@@ -95,13 +95,10 @@ class JittedFunction:
         return self._lowered(traced, platform)
 
     def _lowered(self, traced: Any, platform: str | None = None) -> Lowered:
-        platform = platform or self._settings.lowering_platform or lowering_platform_of(traced)
-        return Lowered(
-            traced,
-            traced.lower(lowering_platforms=(platform,)),
-            self._static,
-            self._settings,
-        )
+        platform = platform or self._settings.lowering_platform
+        if not platform and self._settings.platform == XLA:
+            platform = "cpu"  # XLA's, which has no kernels
+        return Lowered(traced, lower(traced, platform), self._static, self._settings)
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         """The result, a tree as the function returns it.
@@ -147,8 +144,8 @@ def jit(
 
     - `platform`: `"cpu"` for machine code (the default, unless `JAX_PLATFORM_NAME` says otherwise),
       `"interpreter"`, or `"XLA"` for JAX's own compiler and devices.
-    - `lowering_platform`: the platform that JAX lowers for, `"cpu"`, `"tpu"` or `"cuda"`; without it `"tpu"`
-      for functions that call Pallas kernels, `"cpu"` for all others.
+    - `lowering_platform`: the platform that JAX lowers for, `"cpu"`, `"tpu"` or `"cuda"`; without it the CPU,
+      and Pallas kernels as for a TPU.
     - `results`: `"numpy"` arrays, or `"jax"` ones.
     - `passes`: a pipeline of ours that runs on the module first (`"cse,dce"`).
     - `compiler_options`: XLA's flags without dashes, as in `Lowered.compile`.

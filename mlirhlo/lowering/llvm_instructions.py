@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr
 from xdsl.dialects.llvm import (
+    ATOMIC_ORDERING_KEYWORDS,
     GEP_USE_SSA_VAL,
     FastMathAttr,
     FCmpPredicateFlag,
@@ -110,7 +111,10 @@ def _tail(f: FunctionText, op: Operation) -> str:
 
 def _load(f: FunctionText, op: Operation) -> str:
     (address,), (result,) = operands_of(op), op.results
-    return f"load {f.printer.type(result.type)}, {f.typed(address)}{_tail(f, op)}"
+    ordering = op.properties.get("ordering")
+    number = 0 if ordering is None else cast(Any, ordering).value.data
+    atomic, order = ("atomic ", f" {ATOMIC_ORDERING_KEYWORDS[number]}") if number else ("", "")
+    return f"load {atomic}{f.printer.type(result.type)}, {f.typed(address)}{order}{_tail(f, op)}"
 
 
 def _store(f: FunctionText, op: Operation) -> str:

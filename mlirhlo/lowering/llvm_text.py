@@ -164,6 +164,8 @@ class ModuleText:
             value = self.constant(op.value, op.global_type)
         align = f", align {op.alignment.value.data}" if op.alignment is not None else ""
         linkage = op.linkage.linkage.data
+        if linkage == "external" and op.value is None:
+            return f"@{symbol(name)} = external {kind} {self.type(op.global_type)}{align}"
         return (
             f"@{symbol(name)} = {linkage} {thread}{kind} {self.type(op.global_type)} {value}{align}"
         )

@@ -11,12 +11,14 @@ an array (parameters, then results), then their dimensions:
          of a result 1 + the number of the parameter that it may lie over, else 0,
          offset of the strides in bytes where the order in memory is not C's, else 0
 
-`run` (`pool_ir.py`) gives `main` an arena. `call` is a METH_FASTCALL|METH_KEYWORDS function whose self is a tuple:
+`run` (`run_ir.py`) gives `main` an arena. `call` is a METH_FASTCALL|METH_KEYWORDS function whose self is a tuple:
 the descriptor as bytes, the callable for whatever does not fit exactly, and what has to stay alive.
 Layouts of objects: CPython's object.h, tupleobject.h, bytesobject.h; NumPy's ndarraytypes.h.
 """
 
 from __future__ import annotations
+
+from mlirhlo.runtime.run_ir import DONE, STOPPED
 
 HEAD, ROW = 16, 6
 """Words in front of the rows; words of a row."""
@@ -36,13 +38,16 @@ C_ORDER = 0x1
 """The flag of C order; arrays of another order have their strides compared instead."""
 
 CALL = f"""
-declare i1 @run(ptr, ptr, ptr)
+declare i32 @run(ptr, ptr, ptr)
 declare ptr @numpy_new(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
 declare ptr @numpy_set_handler(ptr)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 declare ptr @PyTuple_New(i64)
 declare ptr @PyErr_NoMemory()
+declare i32 @PyErr_CheckSignals()
+declare void @PyErr_SetNone(ptr)
+@PyExc_KeyboardInterrupt = external global ptr
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
@@ -170,7 +175,7 @@ out:
   ret ptr %q
 }}
 
-; `run`, while other threads of Python may run if it takes long.
+; `run`, while other threads of Python may run if it takes long; false with an exception set.
 define internal i1 @run_unlocked(ptr %d, ptr %parameters, ptr %results) {{
 entry:
   %long_at = getelementptr i64, ptr %d, i64 6
@@ -178,13 +183,34 @@ entry:
   %is_long = icmp ne i64 %long, 0
   br i1 %is_long, label %unlock, label %stay
 stay:
-  %r = call i1 @run(ptr %d, ptr %parameters, ptr %results)
-  ret i1 %r
+  %r = call i32 @run(ptr %d, ptr %parameters, ptr %results)
+  br label %ran
 unlock:
   %thread = call ptr @PyEval_SaveThread()
-  %s = call i1 @run(ptr %d, ptr %parameters, ptr %results)
+  %s = call i32 @run(ptr %d, ptr %parameters, ptr %results)
   call void @PyEval_RestoreThread(ptr %thread)
-  ret i1 %s
+  br label %ran
+ran:
+  %status = phi i32 [ %r, %stay ], [ %s, %unlock ]
+  %done = icmp eq i32 %status, {DONE}
+  br i1 %done, label %out, label %undone
+undone:
+  %stopped = icmp eq i32 %status, {STOPPED}
+  br i1 %stopped, label %interrupt, label %no_memory
+; Python's handler says what is raised; if that is nothing, the results are lost all the same
+interrupt:
+  %raised = call i32 @PyErr_CheckSignals()
+  %told = icmp ne i32 %raised, 0
+  br i1 %told, label %out, label %raise
+raise:
+  %class = load ptr, ptr @PyExc_KeyboardInterrupt
+  call void @PyErr_SetNone(ptr %class)
+  br label %out
+no_memory:
+  %null = call ptr @PyErr_NoMemory()
+  br label %out
+out:
+  ret i1 %done
 }}
 
 define ptr @call(ptr %self, ptr %args, i64 %count, ptr %names) {{
@@ -320,12 +346,11 @@ apart:
   br label %next_given
 run_given:
   %ran_given = call i1 @run_unlocked(ptr %d, ptr %inputs, ptr %outputs)
-  br i1 %ran_given, label %return_given, label %no_memory
+  br i1 %ran_given, label %return_given, label %not_given
 return_given:
   call void @Py_IncRef(ptr %whole)
   ret ptr %whole
-no_memory:
-  %null = call ptr @PyErr_NoMemory()
+not_given:
   ret ptr null
 
 ; results are made
@@ -350,10 +375,7 @@ made:
   br label %next_new
 run_new:
   %ran_new = call i1 @run_unlocked(ptr %d, ptr %inputs, ptr %outputs)
-  br i1 %ran_new, label %pack, label %unmake_set
-unmake_set:
-  %null2 = call ptr @PyErr_NoMemory()
-  br label %unmake
+  br i1 %ran_new, label %pack, label %unmake
 pack:
   br i1 %is_tuple, label %pack_tuple, label %single
 single:
@@ -378,7 +400,7 @@ item:
 packed:
   ret ptr %tuple
 unmake:
-  %left = phi i64 [ %n, %new ], [ %r, %unmake_set ], [ %r, %pack_tuple ]
+  %left = phi i64 [ %n, %new ], [ %r, %run_new ], [ %r, %pack_tuple ]
   br label %next_dropped
 next_dropped:
   %u = phi i64 [ %left, %unmake ], [ %u1, %drop ]

@@ -12,6 +12,7 @@ import functools
 import importlib
 import math
 import os
+import platform
 import struct
 import sys
 import sysconfig
@@ -24,8 +25,9 @@ import numpy as np
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.lowering.cpu.steps import Buffer
+from mlirhlo.lowering.loops_to_llvm.memory import STOP
 from mlirhlo.lowering.memory_order import physical_order
-from mlirhlo.runtime import call_ir, pool_ir
+from mlirhlo.runtime import call_ir, pool_ir, run_ir
 from mlirhlo.runtime.cache import object_code
 from mlirhlo.runtime.jit import Library, lock_for_forks
 
@@ -112,8 +114,11 @@ class Runner:
     def run(
         self, inputs: Sequence[np.ndarray[Any, Any]], outputs: Sequence[np.ndarray[Any, Any]]
     ) -> None:
-        """Raises MemoryError when there is none for the temporaries."""
-        if not _pool().run(self.descriptor, _pointers(inputs), _pointers(outputs)):
+        """Raises MemoryError when there is none for the temporaries, KeyboardInterrupt where SIGINT ended it."""
+        status = _pool().run(self.descriptor, _pointers(inputs), _pointers(outputs))
+        if status == run_ir.STOPPED:
+            raise KeyboardInterrupt
+        if status == run_ir.NO_MEMORY:
             raise MemoryError
 
     def fast(self, slow: Callable[..., Any]) -> Callable[..., Any] | None:
@@ -162,8 +167,13 @@ class _Pool:
 
     def __init__(self) -> None:
         functions = [f"memory_{name}" for name in ("new", "zeroed", "resized", "free")]
-        names = ["run", "kept_limit", *functions]
-        self.library = Library([object_code(pool_ir.POOL)], names)
+        names = ["run", "kept_limit", STOP, *functions]
+        text = pool_ir.POOL + run_ir.run_assembly(
+            platform.machine(), is_linux=sys.platform == "linux"
+        )
+        self.library = Library([object_code(text)], names)
+        self.library.keep()  # a handler of signals is in it
+        self.stop = self.library.address(STOP)
         limit = ctypes.c_int64.from_address(self.library.address("kept_limit"))
         limit.value = max(
             limit.value, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8
@@ -173,7 +183,7 @@ class _Pool:
         )
         self.address = self.library.address("run")
         self.run = ctypes.CFUNCTYPE(
-            ctypes.c_bool, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p
+            ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p
         )(self.address)
 
 
@@ -221,6 +231,11 @@ def _only_handler() -> object | None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(pool))
     made: object = new(ctypes.addressof(pool.handler), b"mem_handler", None)
     return made
+
+
+def externals(text: str) -> dict[str, int]:
+    """The address of the byte that ends loops, for LLVM assembly that looks at it."""
+    return {STOP: _pool().stop} if f"@{STOP}" in text else {}
 
 
 def new_array(sizes: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -272,6 +287,9 @@ class _Caller:
                 "Py_DecRef",
                 "PyTuple_New",
                 "PyErr_NoMemory",
+                "PyErr_CheckSignals",
+                "PyErr_SetNone",
+                "PyExc_KeyboardInterrupt",
                 "PyEval_SaveThread",
                 "PyEval_RestoreThread",
                 "PyObject_Vectorcall",

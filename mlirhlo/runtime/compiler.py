@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mlirhlo.debug.dump import observe
@@ -21,6 +22,7 @@ from mlirhlo.runtime.externals import externals
 from mlirhlo.runtime.images import link
 from mlirhlo.runtime.jit import Library, compile_object
 from mlirhlo.runtime.modules import keep_module, kept_module, module_key
+from mlirhlo.runtime.threads import PARALLEL_FOR
 from mlirhlo.runtime.units import halves, split
 from mlirhlo.runtime.workers import compile_all
 
@@ -73,7 +75,9 @@ def compile_module(
 
         stages = lower(module, told, wanted_passes(flags), checked=debug)
         sites = stages.sites if debug else None
-        plan, text = stages.plan, stages.text
+        text = stages.text
+        # What has parallel loops counts as long: they are skipped once a run is to stop.
+        plan = replace(stages.plan, is_long=stages.plan.is_long or f"@{PARALLEL_FOR}(" in text)
         objects = _objects(text, level, cached=cached, is_kept=key is not None, told=told)
         code = link(objects, [MAIN]) or objects
         outside = externals(text)

@@ -6,14 +6,14 @@ import re
 
 from mlirhlo.diagnostics import error
 from mlirhlo.lowering import routines
-from mlirhlo.runtime import threads
+from mlirhlo.runtime import calls, threads
 
 _OURS = re.compile(r"@(mlirhlo_\w+)\(")
 
 
 def externals(text: str) -> dict[str, int]:
     """By symbol, for all that LLVM assembly calls. Raises `HloError` HLO0434 for what is not there."""
-    found = threads.externals(text)
+    found = threads.externals(text) | calls.externals(text)
     others = set(_OURS.findall(text)) - found.keys()
     for symbol in [s for s in others if s.startswith((routines.LAPACK, routines.FFT))]:
         address = routines.address(symbol)

@@ -1,8 +1,4 @@
-"""LLVM assembly of the arenas of a process, and of running a module in one.
-
-`run(descriptor, parameters, results)` takes an arena out of the pool, calls the module's `main` and puts it
-back; false when there is no memory. `call_ir.py` says what stands in a descriptor.
-"""
+"""LLVM assembly of the arenas of a process; `run_ir.py` runs modules in them."""
 
 from __future__ import annotations
 
@@ -161,29 +157,5 @@ declare i64 @llvm.umin.i64(i64, i64)
 declare i64 @llvm.ctlz.i64(i64, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-
-define i1 @run(ptr %d, ptr %parameters, ptr %results) {{
-entry:
-  %main = load ptr, ptr %d
-  %size_at = getelementptr i64, ptr %d, i64 4
-  %size = load i64, ptr %size_at
-  %class_at = getelementptr i64, ptr %d, i64 5
-  %class = load i64, ptr %class_at
-  %bare = icmp eq i64 %size, 0
-  br i1 %bare, label %without, label %with
-without:
-  call void %main(ptr %parameters, ptr %results, ptr null)
-  ret i1 true
-with:
-  %arena = call ptr @arena_take(i64 %class)
-  %failed = icmp eq ptr %arena, null
-  br i1 %failed, label %no, label %yes
-no:
-  ret i1 false
-yes:
-  call void %main(ptr %parameters, ptr %results, ptr %arena)
-  call void @arena_give(ptr %arena, i64 %class)
-  ret i1 true
-}}
 """
 """What needs nothing of Python's."""

@@ -14,7 +14,7 @@ import os
 import platform
 import sys
 
-from mlirhlo.runtime import threads_ir
+from mlirhlo.runtime import calls, threads_ir
 from mlirhlo.runtime.cache import object_code
 from mlirhlo.runtime.jit import Library, lock_for_forks
 
@@ -77,7 +77,8 @@ class _Pool:
         self._works = sys.platform == "linux" and number > 0
         names = [PARALLEL_FOR, "pool_stop", "pool_forget", "threads"]
         # A machine of another kind never calls what is missing there: it has one thread.
-        self._library = Library([object_code(threads_ir.assembly(number, pause))], names)
+        text = threads_ir.assembly(number, pause, platform.machine())
+        self._library = Library([object_code(text)], names, calls.externals(text))
         self.address = self._library.address(PARALLEL_FOR)
         self._count = ctypes.c_int32.from_address(self._library.address("threads"))
         self._stop = ctypes.CFUNCTYPE(None)(self._library.address("pool_stop"))

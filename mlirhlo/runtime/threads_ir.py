@@ -15,6 +15,9 @@ half of the next job, begins nothing. Who waits spins first and sleeps on a fute
 
 from __future__ import annotations
 
+from mlirhlo.lowering.loops_to_llvm.memory import STOP
+from mlirhlo.runtime.run_ir import set_modes
+
 MAX_THREADS = 256
 
 _RANGES_A_THREAD = 4
@@ -30,10 +33,12 @@ _WAIT, _WAKE = 128, 129
 """futex: FUTEX_WAIT and FUTEX_WAKE within one process."""
 
 
-def assembly(futex: int, pause: str) -> str:
+def assembly(futex: int, pause: str, machine: str) -> str:
     """`futex`: number of the system call; `pause`: an intrinsic that eases a spinning core,
-    or nothing."""
+    or nothing; `machine`: as `platform` calls it."""
+    modes_declared, modes_set = set_modes(machine)
     declared = f"declare void @{pause}()" if pause else ""
+    declared += modes_declared
     pause = f"call void @{pause}()" if pause else ""
     return f"""
 {declared}
@@ -53,6 +58,8 @@ def assembly(futex: int, pause: str) -> str:
 @queues = internal global [{MAX_THREADS} x [8 x i64]] zeroinitializer, align 64
 @handles = internal global [{MAX_THREADS} x i64] zeroinitializer, align 64
 
+@{STOP} = external global i8, align 1
+
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_join(i64, ptr)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
@@ -64,7 +71,7 @@ define internal void @share(ptr %kernel, ptr %args, i64 %n, i64 %parts) {{
 entry:
   br label %next
 next:
-  %w = phi i64 [ 0, %entry ], [ %w1, %range ]
+  %w = phi i64 [ 0, %entry ], [ %w1, %range ], [ %w1, %run ]
   %more = icmp slt i64 %w, %parts
   br i1 %more, label %range, label %out
 range:
@@ -73,6 +80,10 @@ range:
   %w1 = add i64 %w, 1
   %b = mul i64 %n, %w1
   %end = udiv i64 %b, %parts
+  %flag = load atomic i8, ptr @{STOP} monotonic, align 1
+  %stops = icmp ne i8 %flag, 0
+  br i1 %stops, label %next, label %run
+run:
   call void %kernel(ptr %args, i64 %begin, i64 %end, i64 %w)
   br label %next
 out:
@@ -125,7 +136,7 @@ define internal void @help(ptr %kernel, ptr %args, i64 %n, i64 %parts, i64 %queu
 entry:
   br label %look
 look:
-  %did = phi i32 [ 0, %entry ], [ %did1, %range ]
+  %did = phi i32 [ 0, %entry ], [ %did1, %over ]
   %w = call i64 @claim(i64 %queue, i64 %all, i32 %epoch)
   %more = icmp sge i64 %w, 0
   br i1 %more, label %range, label %done
@@ -135,7 +146,13 @@ range:
   %w1 = add i64 %w, 1
   %b = mul i64 %n, %w1
   %end = udiv i64 %b, %parts
+  %flag = load atomic i8, ptr @{STOP} monotonic, align 1
+  %stops = icmp ne i8 %flag, 0
+  br i1 %stops, label %over, label %run
+run:
   call void %kernel(ptr %args, i64 %begin, i64 %end, i64 %w)
+  br label %over
+over:
   %did1 = add i32 %did, 1
   br label %look
 done:
@@ -188,6 +205,7 @@ entry:
   %signals = alloca [128 x i8], align 16
   store [16 x i64] [{", ".join(["i64 -1"] * 16)}], ptr %signals
   %m = call i32 @pthread_sigmask(i32 0, ptr %signals, ptr null)
+  {modes_set}
   %wide = ptrtoint ptr %word to i64
   %born = trunc i64 %wide to i32
   %queue = lshr i64 %wide, 32

@@ -98,13 +98,18 @@ def halves(text: str, least: int = _LEAST_APART) -> list[str]:
         return [text]
     used = [set[str]().union(*(module.functions[n].names for n in names)) for names in parts]
     shared = used[0] & used[1] & module.globals.keys()
-    if not light or any(" constant " not in module.globals[name] for name in shared):
+    if not light or any(_is_own(module.globals[name]) for name in shared):
         return [text]
     for names, others in zip(parts, reversed(used), strict=True):
         for name in others.intersection(names):
             module.functions[name].is_internal = False
     made = [_assembly(module, names) for names in parts]
     return [made[1], f"{LIGHT}{made[0]}"]
+
+
+def _is_own(line: str) -> bool:
+    """Whether a global is a variable of the module, which only one unit can hold."""
+    return " constant " not in line and " external " not in line
 
 
 def _assembly(module: _Module, names: Sequence[str]) -> str:
@@ -188,7 +193,7 @@ def _callees_first(
         used = set[str]().union(*(module.functions[name].names for name in names))
         needs[root] = {owner[name] for name in used & owner.keys()} - {root}
         for name in used & module.globals.keys():
-            if " constant " not in module.globals[name] and writers.setdefault(name, root) != root:
+            if _is_own(module.globals[name]) and writers.setdefault(name, root) != root:
                 return None
     order: list[str] = []
     left = dict(needs)

@@ -35,7 +35,7 @@ from mlirhlo.lowering.cpu.loop_functions import LoopCode
 from mlirhlo.lowering.cpu.plan import MAIN as MAIN
 from mlirhlo.lowering.cpu.plan import Plan
 from mlirhlo.lowering.cpu.registers import arguments_of, registers_of
-from mlirhlo.lowering.cpu.step_code import BYTES, StepCode
+from mlirhlo.lowering.cpu.step_code import BYTES, StepCode, stop_flag
 from mlirhlo.lowering.cpu.steps import (
     Branch,
     Buffer,
@@ -78,6 +78,7 @@ def emit_module(plan: Plan, *, marks: list[Kernel] | None = None) -> ModuleOp:
     outside = [declaration(CALLBACK, [i64, POINTERS], [i8])] if plan.sites else []
     outside += [declaration(MARK, [i64, i64])] if marks is not None else []
     helpers = helpers_of(plan.kernels.values())
+    outside += [stop_flag()] if program.loops_stop else []
     kernels = [f for name, f in plan.kernels.items() if name in program.called]
     return module_of([*program.globals, *outside, *helpers, *kernels, *program.loops, main])
 
@@ -101,6 +102,8 @@ class _Program:
             _global(buffer, f"constant_{number}") for number, buffer in enumerate(plan.constants)
         ]
         self.constants = {buffer: number for number, buffer in enumerate(plan.constants)}
+        self.loops_stop = False
+        """Whether a loop looks at the flag that stops the run."""
         self.loops: list[FuncOp] = []
         """Functions of loops."""
         self.parts: list[_Part] = []
@@ -252,6 +255,7 @@ class _Function(StepCode):
 
     def loop(self, step: While) -> None:
         """Of its own function where scalars of it may stay in registers, or where it is nested too deep."""
+        self.program.loops_stop = True
         height = self.program.heights[id(step)]
         if step.strands is not None:
             self._strands(step, step.strands)

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, i8, i32
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    IntegerAttr,
+    MemRefType,
+    StringAttr,
+    UnitAttr,
+    i8,
+    i32,
+    i64,
+)
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from mlirhlo.dialects.interned import symbol_ref
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.builder import INDEX, FunctionBuilder, Index, memref_of
 from mlirhlo.lowering.cpu.steps import (
@@ -21,9 +31,26 @@ from mlirhlo.lowering.cpu.steps import (
     Step,
     While,
 )
+from mlirhlo.lowering.loops_to_llvm.memory import STOP
 
 BYTES = MemRefType(i8, [DYNAMIC_INDEX])
 """Memory of any size."""
+
+_FLAG = MemRefType(i8, [1])
+
+
+def stop_flag() -> Operation:
+    """The declaration of the byte."""
+    return create_op(
+        memref.GlobalOp,
+        properties={
+            "sym_name": StringAttr(STOP),
+            "sym_visibility": StringAttr("public"),
+            "type": _FLAG,
+            "initial_value": UnitAttr(),
+            "alignment": IntegerAttr(1, i64),
+        },
+    )
 
 
 class StepCode:
@@ -115,8 +142,10 @@ class StepCode:
         return self.b.cmpi("ne", self.scalar(buffer, i8), self.b.constant(0, i8))
 
     def goes_on(self, step: While) -> SSAValue:
-        """Whether a loop has another round."""
-        return self.test(step.test)
+        """Whether a loop has another round; none has once the run is to stop."""
+        b = self.b
+        flag = b.emit(memref.GetGlobalOp, (), _FLAG, {"name": symbol_ref(STOP)})
+        return b.andi(self.test(step.test), b.cmpi("eq", b.load(flag, [0]), b.constant(0, i8)))
 
     def _inside(self, steps: Sequence[Step]) -> Block:
         b = self.b

@@ -156,10 +156,11 @@ def _global(op: Operation) -> Operation:
     for size in type_.get_shape():
         count *= size
     value = op.properties["initial_value"]
+    is_outside = op.properties["sym_visibility"] == StringAttr("public")
     properties: dict[str, Attribute] = {
         "global_type": xllvm.LLVMArrayType(IntAttr(count), type_.element_type),
         "sym_name": op.properties["sym_name"],
-        "linkage": _PRIVATE,
+        "linkage": _PUBLIC if is_outside else _PRIVATE,
         "addr_space": IntegerAttr(0, i32),
         "alignment": op.properties.get("alignment", IntegerAttr(64, i64)),
     }

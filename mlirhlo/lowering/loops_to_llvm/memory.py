@@ -54,12 +54,20 @@ def access(to: Lowering, op: Operation, element: Attribute) -> dict[str, Attribu
     return properties
 
 
+STOP = "mlirhlo_stop"
+"""A byte outside that is not zero where loops are to end: the user has interrupted the process."""
+
+_MONOTONIC = integer64(2)
+
+
 def _load(to: Lowering, op: memref.LoadOp) -> None:
     base, *indices = operands_of(op)
     (result,) = op.results
     address = to.address(base, indices)
     properties = access(to, op, result.type)
     properties.pop("nontemporal", None)
+    if isinstance(base.owner, memref.GetGlobalOp) and base.owner.name_.string_value() == STOP:
+        properties["ordering"] = _MONOTONIC  # read again in every round
     to.values[result] = to.emit(xllvm.LoadOp, [address], to.convert(result.type), properties)
 
 

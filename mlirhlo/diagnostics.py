@@ -138,6 +138,16 @@ class HloTypeError(HloError, TypeError):
     """A value of a type, or a kind of value, that cannot be used here."""
 
 
+class HloMemoryError(HloError, MemoryError):
+    """There is no memory for an array."""
+
+
+def out_of_memory(message: str, place: Place | None = None) -> HloMemoryError:
+    """The error HLO0507."""
+    advice = "run it on a machine with more memory, or make the shapes smaller"
+    return HloMemoryError(Diagnostic("HLO0507", message or "out of memory", place, help=advice))
+
+
 def wrong_type(what: str, wanted: str, given: object, help: str | None = None) -> HloTypeError:
     """The error HLO0508: the argument `what` of a Python function wants something else."""
     got = "None" if given is None else type(given).__name__

@@ -124,8 +124,9 @@ class InstructionChecks:
         value = op.properties.get(key)
         if value is None or id(value) in self._right_types:
             return
-        parts = value.data if isinstance(value, ArrayAttr) else (value,)
-        if all(self._check_layouts(op, shape_of(part), key) for part in cast(Any, parts)):
+        is_list = isinstance(value, ArrayAttr)
+        parts = cast("ArrayAttr[Attribute]", value).data if is_list else (value,)
+        if all(self._check_layouts(op, shape_of(part), key) for part in parts):
             self._right_types.add(id(value))
 
     def _check_sharding(self, op: Instruction, attribute: Attribute) -> bool:

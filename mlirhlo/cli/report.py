@@ -14,7 +14,7 @@ from contextlib import suppress
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
-from mlirhlo.diagnostics import Diagnostic, HloError, Severity
+from mlirhlo.diagnostics import Diagnostic, HloError, Severity, out_of_memory
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -29,7 +29,6 @@ _COLOURS = {
     Severity.NOTE: "\x1b[1;36m",
     Severity.REMARK: "\x1b[1;34m",
 }
-_MEMORY_HELP = "run it on a machine with more memory, or make the shapes smaller"
 _BOLD, _CARET, _RESET = "\x1b[1m", "\x1b[1;32m", "\x1b[0m"
 
 
@@ -84,7 +83,7 @@ def run_tool(tool: str, body: Callable[[Sequence[str]], int], argv: Sequence[str
     except MemoryError as problem:
         if debug:
             raise
-        report([Diagnostic("HLO0507", str(problem) or "out of memory", help=_MEMORY_HELP)])
+        report(out_of_memory(str(problem)).diagnostics)
         return INPUT_AT_FAULT
     except OSError as problem:
         if debug or not _is_about_output(problem):
@@ -105,6 +104,7 @@ def _prepare_process() -> None:
     # A module lives as long as the process: looking for garbage in it costs a third of the time.
     gc.freeze()
     gc.set_threshold(200_000, 50, 1000)
+    _end_when_interrupted()
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed by the caller: `tool >&-`
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  stays open
@@ -114,6 +114,37 @@ def _prepare_process() -> None:
         # Names in dumps and our own messages go beyond what some terminals can say.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace", line_buffering=by_line)
+
+
+_GRACE_S = 0.3
+"""What an interrupted tool may take to end by itself."""
+
+
+def _end_when_interrupted() -> None:
+    """Ends the process on SIGINT also where no Python runs: in one call of machine code, of LLVM or NumPy."""
+    import signal
+    import threading
+    import time
+
+    if not hasattr(os, "set_blocking") or signal.getsignal(signal.SIGINT) is not _default_handler():
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+
+    def wait() -> None:
+        while (got := os.read(reader, 1)) and got[0] != signal.SIGINT:
+            pass
+        time.sleep(_GRACE_S)
+        os._exit(INTERRUPTED)
+
+    threading.Thread(target=wait, daemon=True, name="mlirhlo interrupts").start()
+
+
+def _default_handler() -> object:
+    import signal
+
+    return signal.default_int_handler
 
 
 def _are_one_file(one: TextIO, other: TextIO) -> bool:

@@ -18,11 +18,18 @@ from typing import TYPE_CHECKING, Any, cast
 import ml_dtypes
 import numpy as np
 
+from mlirhlo.diagnostics import out_of_memory
 from mlirhlo.dialects.hlo.element_types import Kind
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import ConstantOp
-from mlirhlo.dialects.hlo.shapes import ArrayShape, BufferShape, Shape, TupleShape
+from mlirhlo.dialects.hlo.shapes import (
+    ArrayShape,
+    BufferShape,
+    Shape,
+    TupleShape,
+    is_too_large,
+)
 from mlirhlo.interp.fake_data_uses import Demands, IndexDemand, demands_on
 from mlirhlo.interp.registry import TOKEN, Array, Value
 from mlirhlo.interp.values import literal_of_value
@@ -101,6 +108,8 @@ def _value(
         case BufferShape():
             return _value(shape.element, number, index, demands, generator, large_range)
         case ArrayShape():
+            if is_too_large(shape):
+                raise out_of_memory(f"no memory can hold {shape}")
             return fake_array(
                 shape, demands.get((number, index), Demands()), generator, large_range
             )

@@ -10,12 +10,12 @@ from typing import Any, cast
 
 from xdsl.ir import SSAValue
 
-from mlirhlo.diagnostics import Diagnostic, HloError, Place
+from mlirhlo.diagnostics import Diagnostic, HloError, Place, out_of_memory
 from mlirhlo.dialects.hlo.module import source_of
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.ops.control_flow import ConstantOp, CustomCallOp, ParameterOp
-from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, is_too_large
 from mlirhlo.interp.dynamic import lifted, needs_lifting
 from mlirhlo.interp.mixed_types import with_declared_types
 from mlirhlo.interp.registry import (
@@ -227,6 +227,9 @@ def failed(op: Instruction, inputs: Sequence[Value], problem: Exception) -> HloE
 
     if broken := verify_instruction(op):
         return HloError(broken[0])
+    if isinstance(problem, MemoryError) or is_too_large(op.shape):
+        name = f"{op.opcode.name}: %{op.instruction_name}"
+        return out_of_memory(f"{name} has no memory for {op.shape}: {problem}", place_of(op))
     given = ", ".join(map(describe, inputs)) or "these shapes"
     return HloError(
         Diagnostic(

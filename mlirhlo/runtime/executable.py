@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from mlirhlo.diagnostics import HloError, error, wrong_type
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TokenShape, TupleShape
@@ -295,7 +296,10 @@ class _Slow:
         for number, (given, buffer) in enumerate(zip(found, results, strict=True)):
             if problem := _misfit(given, buffer.shape):
                 raise _unfit(number, buffer.shape, problem)
-        return cast("list[Array]", found)
+        arrays = cast("list[Array]", found)
+        if (pair := _overlapping(arrays)) is not None:
+            raise error("HLO0303", f"out {pair[1]}: its memory is also that of out {pair[0]}")
+        return arrays
 
 
 def _misfit(given: object, shape: ArrayShape) -> str | None:
@@ -305,7 +309,25 @@ def _misfit(given: object, shape: ArrayShape) -> str | None:
     array = cast(Array, given)
     if array.dtype != shape.element_type.dtype or array.shape != shape.dimensions:
         return describe(array)
-    return None if array.flags.writeable else "an array that must not be written"
+    if not array.flags.writeable:
+        return "an array that must not be written"
+    if any(step == 0 and size > 1 for step, size in zip(array.strides, array.shape, strict=True)):
+        return "an array whose elements are in one place"
+    return None
+
+
+def _overlapping(arrays: Sequence[Array]) -> tuple[int, int] | None:
+    """Numbers of two arrays that have elements in common."""
+    reached: list[tuple[int, int]] = []
+    bounds = [byte_bounds(array) for array in arrays]
+    for number in sorted(range(len(arrays)), key=bounds.__getitem__):
+        start, end = bounds[number]
+        reached = [(limit, other) for limit, other in reached if limit > start]
+        for _, other in reached:
+            if np.shares_memory(arrays[number], arrays[other]):
+                return min(number, other), max(number, other)
+        reached.append((end, number))
+    return None
 
 
 def _unfit(number: int, shape: ArrayShape, problem: str) -> HloError:

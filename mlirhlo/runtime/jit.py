@@ -13,10 +13,11 @@ import importlib
 import itertools
 import os
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from mlirhlo.diagnostics import error
 from mlirhlo.lowering import target as targets
@@ -25,6 +26,8 @@ from mlirhlo.runtime.images import Image, Loaded, link
 
 if TYPE_CHECKING:
     from threading import RLock
+
+T = TypeVar("T")
 
 LIGHT = "; not to be optimised\n"
 """The first line of assembly that is worth no effort at all."""
@@ -200,6 +203,29 @@ def _compiling(text: str, cpu: Cpu) -> Generator[None]:
             _set(defaults)
 
 
+_LONG = 64 << 10
+"""Bytes of assembly that LLVM may take a good part of a second for."""
+
+
+def interruptible(work: Callable[[], T]) -> T:
+    """The result of `work`, on a thread of its own where a signal could not end it in time.
+
+    Whoever interrupts the main thread need not wait: LLVM goes on alone, and what it makes is dropped.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    result: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as problem:  # noqa: BLE001  raised by whoever waits
+            result.set_exception(problem)
+
+    threading.Thread(target=run, daemon=True, name="mlirhlo LLVM").start()
+    return result.result()
+
+
 def compile_object(text: str, cpu: Cpu | None = None, level: int = 2) -> bytes:
     """Relocatable object code of LLVM assembly, for this machine unless `cpu` says otherwise.
 
@@ -209,8 +235,12 @@ def compile_object(text: str, cpu: Cpu | None = None, level: int = 2) -> bytes:
     if text.startswith(LIGHT):
         level = 0
     cpu = cpu or host()
-    with _compiling(text, cpu) if level else _lock:
-        return cast(bytes, _target_machine(cpu, level).emit_object(_module(text)))
+
+    def made() -> bytes:
+        with _compiling(text, cpu) if level else _lock:
+            return cast(bytes, _target_machine(cpu, level).emit_object(_module(text)))
+
+    return interruptible(made) if len(text) >= _LONG else made()
 
 
 def compile_assembly(text: str, cpu: Cpu | None = None, level: int = 2) -> str:

@@ -20,6 +20,9 @@ _SIGINT = 2
 _HANDLER_BYTES = 256
 """More than a `struct sigaction` has on any system; its first word is the handler."""
 
+_LOOK_CYCLES = 1 << 20
+"""Cycles after which a run looks whose handler there is, which is a call of the system: less than a millisecond."""
+
 _X86_MODES, _X86_DEFAULT = 0xFFC0, 0x1F80
 """Of MXCSR: all but the flags of what happened, and rounding to nearest without traps and flushing."""
 
@@ -45,6 +48,7 @@ def set_modes(machine: str) -> tuple[str, str]:
 
 _NO_SIGNALS = f"""
 @{STOP} = global i8 0, align 64
+@last_look = internal global i64 0, align 8
 
 define internal void @begin() {{
   ret void
@@ -59,6 +63,7 @@ _SIGNALS = f"""
 @{STOP} = global i8 0, align 64
 @running = internal global i32 0, align 64
 @next_handler = internal global ptr null, align 8
+@last_look = internal global i64 0, align 8
 
 declare i32 @sigaction(i32, ptr, ptr)
 
@@ -80,11 +85,18 @@ define internal void @begin() {{
 entry:
   %before = atomicrmw add ptr @running, i32 1 seq_cst
   %first = icmp eq i32 %before, 0
-  br i1 %first, label %clear, label %look
+  br i1 %first, label %clear, label %think
 clear:
   store atomic i8 0, ptr @{STOP} seq_cst, align 1
-  br label %look
+  br label %think
+think:
+  %now = call i64 @now()
+  %then = load atomic i64, ptr @last_look monotonic, align 8
+  %since = sub i64 %now, %then
+  %old = icmp ugt i64 %since, {_LOOK_CYCLES}
+  br i1 %old, label %look, label %out
 look:
+  store atomic i64 %now, ptr @last_look monotonic, align 8
   %action = alloca [{_HANDLER_BYTES} x i8], align 16
   %failed = call i32 @sigaction(i32 {_SIGINT}, ptr null, ptr %action)
   %handler = load ptr, ptr %action
@@ -122,6 +134,13 @@ out:
 """
 
 _X86 = f"""
+declare i64 @llvm.readcyclecounter()
+
+define internal i64 @now() {{
+  %cycles = call i64 @llvm.readcyclecounter()
+  ret i64 %cycles
+}}
+
 declare void @llvm.x86.sse.stmxcsr(ptr)
 declare void @llvm.x86.sse.ldmxcsr(ptr)
 
@@ -146,11 +165,18 @@ other:
 }}
 """
 
-_OTHER = """
-define internal void @run_main(ptr %main, ptr %parameters, ptr %results, ptr %arena) {
+_OTHER = f"""
+; Nothing that is known to count: a run looks every time.
+define internal i64 @now() {{
+  %then = load atomic i64, ptr @last_look monotonic, align 8
+  %now = add i64 %then, {2 * _LOOK_CYCLES}
+  ret i64 %now
+}}
+
+define internal void @run_main(ptr %main, ptr %parameters, ptr %results, ptr %arena) {{
   call void %main(ptr %parameters, ptr %results, ptr %arena)
   ret void
-}
+}}
 """
 
 _RUN = f"""

@@ -46,8 +46,15 @@ def compile_all(texts: Sequence[str], level: int) -> list[bytes]:
 
     # The longest first, so that none of them is left to the end.
     order = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
-    with ThreadPoolExecutor(min(count, len(texts))) as threads:
+    threads = ThreadPoolExecutor(min(count, len(texts)))
+    try:
         made = dict(zip(order, threads.map(compiled, order), strict=True))
+    except BaseException:
+        # Nobody waits for what is left: an interrupt ends long compilations.
+        threads.shutdown(wait=False, cancel_futures=True)
+        _pool.interrupt()
+        raise
+    threads.shutdown()
     return [made[at] for at in range(len(texts))]
 
 
@@ -66,6 +73,8 @@ def _compiled(text: str, level: int) -> bytes:
             return worker.compile(text, effort)
         except (EOFError, OSError):
             worker.stop()
+            if worker.is_cancelled:
+                break
         finally:
             _pool.give(worker)
     raise error(
@@ -80,16 +89,21 @@ class _Worker:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self.is_cancelled = False
+        """Whether nobody waits for it any more."""
 
     def compile(self, text: str, level: int) -> bytes:
         """Raises `HloError` as the worker does, EOFError or OSError when it is no more."""
         process = self._process
+        if self.is_cancelled:
+            raise EOFError
         if process is None:
             process = self._process = subprocess.Popen(
                 [sys.executable, "-c", _PROGRAM],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C is for whoever waits
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
         assert process.stdin is not None
@@ -106,6 +120,13 @@ class _Worker:
         if process is not None:
             process.kill()
             process.communicate()
+
+    def cancel(self) -> None:
+        """Ends the process under the thread that waits for it, which does not try again."""
+        self.is_cancelled = True
+        process = self._process
+        if process is not None:
+            process.kill()
 
     def forget(self) -> None:
         """Leaves the process to its owner."""
@@ -129,7 +150,15 @@ class _Pool:
         return self._free.get()
 
     def give(self, worker: _Worker) -> None:
-        self._free.put(worker)
+        if not worker.is_cancelled:
+            self._free.put(worker)
+
+    def interrupt(self) -> None:
+        """Ends the processes, which nobody waits for any more, and starts over."""
+        with self._lock:
+            workers, self._all, self._free = self._all, [], SimpleQueue()
+        for worker in workers:
+            worker.cancel()
 
     def stop(self) -> None:
         for worker in self._all:

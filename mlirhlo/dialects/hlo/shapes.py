@@ -269,6 +269,16 @@ def leaves(shape: Shape, index: tuple[int, ...] = ()) -> Iterator[tuple[tuple[in
         yield index, shape
 
 
+MAX_BYTES = 1 << 47
+"""Bytes that a process can address: no memory holds a larger array."""
+
+
+def is_too_large(shape: Shape) -> bool:
+    """Whether no memory can hold an array of `shape`."""
+    arrays = (part for _, part in leaves(shape) if isinstance(part, ArrayShape))
+    return any(array.byte_size > MAX_BYTES for array in arrays)
+
+
 def subshape(shape: Shape, index: Sequence[int]) -> Shape:
     """The part of `shape` at a shape index. Raises `IndexError` when there is none."""
     for position in index:

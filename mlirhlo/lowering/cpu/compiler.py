@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from mlirhlo.diagnostics import error
+from mlirhlo.diagnostics import error, out_of_memory
 from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.shapes import UNBOUNDED, ArrayShape, leaves
+from mlirhlo.dialects.hlo.shapes import MAX_BYTES, UNBOUNDED, ArrayShape, leaves
 from mlirhlo.lowering.checking import add_checks
 from mlirhlo.lowering.cpu.emit import MAIN, emit_module
 from mlirhlo.lowering.cpu.pipeline import optimize_in_place
@@ -54,7 +54,7 @@ def lower(
 
     `checked`: every access of a buffer is tested before it is made (`checking.py`).
 
-    Raises `HloError` HLO0432 or HLO0435 for what has no code.
+    Raises `HloError` HLO0432 or HLO0435 for what has no code, HLO0507 for what needs more than all memory.
     """
     with paused_gc():
         # What observers see first is what passes change: a dump prints what is unchanged once.
@@ -64,6 +64,9 @@ def lower(
         values: Values = []
         optimize_in_place(fused, observer.passes(), wanted)
         plan = plan_module(fused, values)
+        for buffer in (*plan.parameters, *plan.results):
+            if buffer.size > MAX_BYTES:
+                raise out_of_memory(f"no memory can hold {buffer.shape}")
         observer.planned(fused, plan, values)
         loops = emit_module(plan)
         sites = add_checks(loops) if checked else []

@@ -1,0 +1,162 @@
+"""Ctrl-C ends machine code and long compilations, and leaves the process usable."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mlirhlo
+from mlirhlo.runtime.jit import interruptible
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals are Linux's")
+
+ENDLESS = """
+c { p = s32[] parameter(0)  ROOT t = pred[] constant(true) }
+b { p = s32[] parameter(0)  k = s32[] constant(1)  ROOT r = s32[] add(p, k) }
+ENTRY e { a = s32[] parameter(0)  ROOT w = s32[] while(a), condition=c, body=b }
+"""
+NESTED = """
+in { q = (s32[], f32[64]) parameter(0)  ROOT t = pred[] constant(true) }
+inb { q = (s32[], f32[64]) parameter(0)  i = s32[] get-tuple-element(q), index=0
+  x = f32[64] get-tuple-element(q), index=1  y = f32[64] sine(x)  ROOT r = (s32[], f32[64]) tuple(i, y) }
+c { p = (s32[], f32[64]) parameter(0)  i = s32[] get-tuple-element(p), index=0
+  n = s32[] constant(2000000000)  ROOT t = pred[] compare(i, n), direction=LT }
+b { p = (s32[], f32[64]) parameter(0)  ROOT w = (s32[], f32[64]) while(p), condition=in, body=inb }
+ENTRY e { a = s32[] parameter(0)  x = f32[64] parameter(1)  t = (s32[], f32[64]) tuple(a, x)
+  w = (s32[], f32[64]) while(t), condition=c, body=b  ROOT y = f32[64] get-tuple-element(w), index=1 }
+"""
+SECONDS = 5.0
+"""Far more than it takes, on a machine that does other things."""
+
+
+@contextmanager
+def interrupted(after: float = 0.3) -> Iterator[list[float]]:
+    """SIGINT comes after some time; when it came."""
+    when: list[float] = []
+
+    def interrupt() -> None:
+        time.sleep(after)
+        when.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        yield when
+    finally:
+        thread.join()
+
+
+def is_usable() -> bool:
+    module = mlirhlo.parse("ENTRY e { x = f32[4] parameter(0)  ROOT y = f32[4] negate(x) }")
+    return bool((mlirhlo.compile(module)(np.ones(4, np.float32)) == -1).all())
+
+
+@pytest.mark.parametrize("text", [ENDLESS, NESTED], ids=["scalar", "nested"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_loops_end(text: str, threads: int) -> None:
+    from mlirhlo.runtime.threads import set_thread_count
+
+    arguments = [np.int32(0)] + ([np.ones(64, np.float32)] if text is NESTED else [])
+    set_thread_count(threads)
+    try:
+        run = mlirhlo.compile(mlirhlo.parse(text))
+        # As they are, and by way of the call that converts.
+        for given in (arguments, [x.tolist() for x in arguments]):
+            with interrupted() as when, pytest.raises(KeyboardInterrupt):
+                run(*given)
+            assert time.monotonic() - when[0] < SECONDS
+    finally:
+        set_thread_count(0)
+    assert is_usable()
+
+
+def test_loops_on_several_threads_end() -> None:
+    run = mlirhlo.compile(mlirhlo.parse(ENDLESS))
+    ended: list[type[BaseException]] = []
+
+    def work() -> None:
+        try:
+            run(np.int32(0))
+        except BaseException as problem:  # noqa: BLE001  what it is, is tested
+            ended.append(type(problem))
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+
+    def join() -> None:
+        for thread in threads:
+            thread.join()
+
+    with pytest.raises(KeyboardInterrupt), interrupted():
+        join()
+    for thread in threads:
+        thread.join(SECONDS)
+    assert ended == [KeyboardInterrupt] * 3
+    assert is_usable()
+
+
+def test_the_parts_of_a_parallel_loop_that_are_left_are_not_run() -> None:
+    from mlirhlo.runtime.threads import set_thread_count
+
+    size = 6000
+    text = (
+        f"ENTRY e {{ x = f32[{size},{size}] parameter(0)  ROOT r = f32[{size},{size}] dot(x, x),"
+        " lhs_contracting_dims={1}, rhs_contracting_dims={0} }"
+    )
+    set_thread_count(2)
+    try:
+        run, x = mlirhlo.compile(mlirhlo.parse(text)), np.zeros((size, size), np.float32)
+        with interrupted(0.5), pytest.raises(KeyboardInterrupt):
+            all(run(x) is not None for _ in range(100))
+    finally:
+        set_thread_count(0)
+    assert is_usable()
+
+
+def test_an_interrupt_between_runs_does_not_end_the_next_one() -> None:
+    text = ENDLESS.replace("constant(true)", "compare(p, p), direction=NE")
+    run = mlirhlo.compile(mlirhlo.parse(text))
+    assert run(np.int32(7)) == 7
+    with pytest.raises(KeyboardInterrupt), interrupted(0.0):
+        time.sleep(SECONDS)
+    assert run(np.int32(7)) == 7
+
+
+def test_work_of_llvm_is_left_alone() -> None:
+    until = threading.Event()
+    with interrupted() as when, pytest.raises(KeyboardInterrupt):
+        interruptible(lambda: until.wait(60))
+    assert time.monotonic() - when[0] < SECONDS
+    until.set()
+    assert interruptible(lambda: 7) == 7
+    with pytest.raises(ZeroDivisionError):
+        interruptible(lambda: 1 // 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("platform", ["CPU", "Interpreter"])
+def test_the_tool_ends(platform: str, tmp_path: Path) -> None:
+    file = tmp_path / "endless.hlo"
+    file.write_text(ENDLESS)
+    command = [sys.executable, "-m", "mlirhlo.cli.run_hlo_module", f"--platform={platform}"]
+    process = subprocess.Popen(
+        [*command, "--reference_platform=", str(file)], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    assert "inputs: fake data" in process.stderr.readline()
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(SECONDS) == 130
+    assert "Traceback" not in process.stderr.read()

@@ -171,7 +171,7 @@ ELEMENTWISE: Mapping[str, Maker] = {
     "atanh": _precise(np.arctanh, complexes.atanh),
     "cbrt": _precise(np.cbrt, complexes.cbrt),
     "ceil": _by_kind(integers=lambda _: identity, floats=np.ceil),
-    "cosine": _precise(np.cos, np.cos),
+    "cosine": _precise(np.cos, complexes.cosine),
     "cosh": _precise(np.cosh, np.cosh),
     "count-leading-zeros": bits.count_leading_zeros,
     "divide": _by_kind(integers=divide_integers, floats=np.divide, complex_=complexes.divide),
@@ -208,12 +208,12 @@ ELEMENTWISE: Mapping[str, Maker] = {
     "sign": _by_kind(
         integers=_lifted(np.sign), floats=_sign_real, complex_=complexes.sign, pred=identity
     ),
-    "sine": _precise(np.sin, np.sin),
+    "sine": _precise(np.sin, complexes.sine),
     "sinh": _precise(np.sinh, np.sinh),
     "sqrt": _precise(np.sqrt, np.sqrt),
     "subtract": _number(np.subtract, np.logical_xor),
     "tan": _precise(np.tan, complexes.tan),
-    "tanh": _precise(np.tanh, np.tanh),
+    "tanh": _precise(np.tanh, complexes.tanh),
     "xor": bits.bitwise(np.bitwise_xor),
 }
 """Opcodes whose function depends on the operands' element type alone."""

@@ -77,8 +77,9 @@ def sign(x: Complex) -> Array:
 
 
 def exponential(x: Complex) -> Array:
-    """e**x; a real argument stays real even when its part overflows."""
-    return np.exp(x)
+    """e**x; a real argument stays real even when its part overflows, e**-inf is 0 at any angle."""
+    nothing = np.isneginf(x.real) & ~np.isfinite(x.imag)
+    return np.where(nothing, 0, np.exp(x))
 
 
 def log(x: Complex) -> Array:
@@ -119,9 +120,33 @@ def cbrt(x: Complex) -> Array:
     return make(size * np.cos(angle), size * np.sin(angle))
 
 
+def _endless(x: Complex) -> Array:
+    """Where the angle of a sine is none and its size infinite."""
+    return ~np.isfinite(x.real) & np.isinf(x.imag)
+
+
+def sine(x: Complex) -> Array:
+    """Sin a cosh b + i cos a sinh b; of the signs that C99 leaves open, those without a minus."""
+    return np.where(_endless(x), complex(np.nan, np.inf), np.sin(x))
+
+
+def cosine(x: Complex) -> Array:
+    """Cos a cosh b - i sin a sinh b; of the signs that C99 leaves open, those of a part that is zero."""
+    result = np.where(_endless(x), complex(np.inf, np.nan), np.cos(x))
+    imag = np.where(~np.isfinite(x.real) & (x.imag == 0), 0.0, result.imag)
+    return make(result.real, np.where((x.real == 0) & np.isnan(x.imag), x.real, imag))
+
+
+def tanh(x: Complex) -> Array:
+    """Sinh x / cosh x without overflow; NaN where the imaginary part is no number and the real one is."""
+    lost = np.isfinite(x.real) & ~np.isfinite(x.imag)
+    return np.where(lost, complex(np.nan, np.nan), np.tanh(x))
+
+
 def tan(x: Complex) -> Array:
-    """Sin x / cos x without overflow for large imaginary parts."""
-    return np.tan(x)
+    """-i tanh(i x)."""
+    result = tanh(make(-x.imag, x.real))
+    return make(result.imag, -result.real)
 
 
 def asin(x: Complex) -> Array:
@@ -135,8 +160,9 @@ def acos(x: Complex) -> Array:
 
 
 def atan(x: Complex) -> Array:
-    """Arc tangent; cuts on the imaginary axis outside [-i, i]."""
-    return np.arctan(x)
+    """-i atanh(i x); cuts on the imaginary axis outside [-i, i]."""
+    result = np.arctanh(make(-x.imag, x.real))
+    return make(result.imag, -result.real)
 
 
 def asinh(x: Complex) -> Array:
@@ -156,19 +182,23 @@ def atanh(x: Complex) -> Array:
 
 def atan2(y: Complex, x: Complex) -> Array:
     """-i * log((x + i*y) / sqrt(x*x + y*y))."""
-    return -1j * np.log(divide(x + 1j * y, np.sqrt(x * x + y * y)))
+    turned = make(x.real - y.imag, x.imag + y.real)
+    result = np.log(divide(turned, np.sqrt(x * x + y * y)))
+    return make(result.imag, -result.real)
 
 
 def power(x: Complex, y: Complex) -> Array:
-    """e**(y * log x) in polar form; x**0 is 1, 0**y is 0 for real positive y."""
+    """e**(y * log x) in polar form; x**0 and 1**y are 1, 0**y and inf**-y are 0 and inf**y is inf for real y > 0."""
     a, b, c, d = x.real, x.imag, y.real, y.imag
     size, angle = np.log(magnitude(x)), np.arctan2(b, a)
     length = np.exp(c * size - d * angle)
     turn = d * size + c * angle
     result = make(length * np.cos(turn), length * np.sin(turn))
-    zero = (a == 0) & (b == 0)
-    result = np.where(zero & (c > 0) & (d == 0), 0, result)
-    return np.where((c == 0) & (d == 0), 1, result)
+    real = (b == 0) & (d == 0)
+    zero, infinite = real & (a == 0), real & np.isposinf(a)
+    result = np.where((zero & (c > 0)) | (infinite & (c < 0)), 0, result)
+    result = np.where(infinite & (c > 0), np.inf, result)
+    return np.where((c == 0) & (d == 0) | (a == 1) & (b == 0), 1, result)
 
 
 def maximum(x: Complex, y: Complex) -> Array:

@@ -87,7 +87,7 @@ def _source(op: Instruction, number: int) -> Instruction | None:
     if not isinstance(shape, ArrayShape):
         return None
     if shape.element_type is not F32:
-        return None if shape.element_type.is_float else owner
+        return None if shape.element_type.is_float or shape.element_type.is_complex else owner
     if not isinstance(owner, ConvertOp) or owner.control_predecessors:
         return None
     return owner if _is_bf16(owner.operand.type) else None

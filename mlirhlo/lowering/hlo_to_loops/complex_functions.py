@@ -140,8 +140,10 @@ def sine(n: Numbers, x: Pair) -> Pair:
     """Sin a cosh b + i cos a sinh b."""
     sin, cos, sinh, cosh = _hyperbolic(n, x)
     real = n.select(n.cmp("oeq", x[0], 0.0), x[0], n.mul(sin, cosh))
-    flat = n.select(n.cmp("uno", cos, cos), x[1], n.mul(cos, x[1]))
-    return real, n.select(n.cmp("oeq", x[1], 0.0), flat, n.mul(cos, sinh))
+    lost = n.cmp("uno", cos, cos)
+    flat = n.select(lost, x[1], n.mul(cos, x[1]))
+    imag = n.select(n.b.andi(lost, z.is_infinite(n, x[1])), n.c(INFINITY), n.mul(cos, sinh))
+    return real, n.select(n.cmp("oeq", x[1], 0.0), flat, imag)
 
 
 def cosine(n: Numbers, x: Pair) -> Pair:
@@ -151,13 +153,16 @@ def cosine(n: Numbers, x: Pair) -> Pair:
     # A part that is zero leaves a zero, whatever the other one is.
     one = n.c(1.0)
     steep = n.neg(n.mul(x[0], n.with_sign(one, x[1])))
-    flat = n.neg(n.mul(n.with_sign(one, n.select(n.cmp("uno", sin, sin), one, sin)), x[1]))
+    steep = n.select(n.cmp("uno", x[1], x[1]), x[0], steep)
+    lost = n.cmp("uno", sin, sin)
+    flat = n.select(lost, n.c(0.0), n.neg(n.mul(n.with_sign(one, sin), x[1])))
     imag = n.select(n.cmp("oeq", x[1], 0.0), flat, imag)
-    return n.mul(cos, cosh), n.select(n.cmp("oeq", x[0], 0.0), steep, imag)
+    real = n.select(n.b.andi(lost, z.is_infinite(n, x[1])), n.c(INFINITY), n.mul(cos, cosh))
+    return real, n.select(n.cmp("oeq", x[0], 0.0), steep, imag)
 
 
 def power(n: Numbers, x: Pair, y: Pair) -> Pair:
-    """e**(y log x); x**0 is 1, 0**y is 0 for real positive y."""
+    """e**(y log x); x**0 and 1**y are 1, 0**y and inf**-y are 0 and inf**y is inf for real y > 0."""
     k = n.b
     (a, b), (c, d) = x, y
     length, angle = log_size(n, x), angle_of(n, b, a)
@@ -167,11 +172,15 @@ def power(n: Numbers, x: Pair, y: Pair) -> Pair:
     size = exponential.exp(n, size)
     result = n.mul(size, cosine), n.mul(size, sine)
     zero, one = n.c(0.0), n.c(1.0)
-    none = k.andi(n.cmp("oeq", a, 0.0), n.cmp("oeq", b, 0.0))
-    real_power = n.cmp("oeq", d, 0.0)
-    vanishing = k.andi(k.andi(none, n.cmp("ogt", c, 0.0)), real_power)
+    real, real_power = n.cmp("oeq", b, 0.0), n.cmp("oeq", d, 0.0)
+    up, down = (k.andi(real_power, n.cmp(p, c, 0.0)) for p in ("ogt", "olt"))
+    none, all_ = (k.andi(real, n.cmp("oeq", a, v)) for v in (0.0, INFINITY))
+    vanishing = k.ori(k.andi(none, up), k.andi(all_, down))
     result = z.select(n, vanishing, (zero, zero), result)
-    return z.select(n, k.andi(n.cmp("oeq", c, 0.0), real_power), (one, zero), result)
+    result = z.select(n, k.andi(all_, up), (n.c(INFINITY), zero), result)
+    unit = k.andi(real, n.cmp("oeq", a, 1.0))
+    whole = k.ori(unit, k.andi(n.cmp("oeq", c, 0.0), real_power))
+    return z.select(n, whole, (one, zero), result)
 
 
 def cbrt(n: Numbers, x: Pair) -> Pair:
@@ -188,6 +197,11 @@ def _roots(n: Numbers, x: Pair) -> tuple[Pair, Pair]:
     return below, z.sqrt(n, (n.add(one, x[0]), x[1]))
 
 
+def _zero_and_nan(n: Numbers, x: Pair) -> SSAValue:
+    """Whether the real part is 0 and the imaginary one is no number."""
+    return n.b.andi(n.cmp("oeq", x[0], 0.0), n.cmp("uno", x[1], x[1]))
+
+
 def asin(n: Numbers, x: Pair) -> Pair:
     """Cuts on the real axis outside [-1, 1]."""
     (a, b), (c, d) = _roots(n, x)
@@ -196,7 +210,7 @@ def asin(n: Numbers, x: Pair) -> Pair:
     endless = n.b.ori(z.is_infinite(n, x[0]), z.is_infinite(n, x[1]))
     real = n.select(endless, angle_of(n, x[0], n.abs(x[1])), real)
     imag = n.select(endless, n.c(INFINITY), imag)
-    return real, n.with_sign(imag, x[1])
+    return n.select(_zero_and_nan(n, x), x[0], real), n.with_sign(imag, x[1])
 
 
 def acos(n: Numbers, x: Pair) -> Pair:
@@ -204,7 +218,11 @@ def acos(n: Numbers, x: Pair) -> Pair:
     (a, b), (c, d) = _roots(n, x)
     real = angle_of(n, a, c)
     imag = logarithm.asinh(n, n.sub(n.mul(b, c), n.mul(a, d)))
-    return n.add(real, real), n.with_sign(imag, n.neg(x[1]))
+    endless = n.b.ori(z.is_infinite(n, x[0]), z.is_infinite(n, x[1]))
+    real = n.select(endless, angle_of(n, n.abs(x[1]), x[0]), n.add(real, real))
+    real = n.select(_zero_and_nan(n, x), n.c(math.pi / 2), real)
+    imag = n.select(endless, n.c(INFINITY), imag)
+    return real, n.with_sign(imag, n.neg(x[1]))
 
 
 def asinh(n: Numbers, x: Pair) -> Pair:
@@ -219,7 +237,10 @@ def acosh(n: Numbers, x: Pair) -> Pair:
     c, d = z.sqrt(n, (n.add(x[0], one), x[1]))
     real = logarithm.asinh(n, n.add(n.mul(a, c), n.mul(b, d)))
     half = angle_of(n, b, c)
-    return real, n.add(half, half)
+    endless = n.b.ori(z.is_infinite(n, x[0]), z.is_infinite(n, x[1]))
+    imag = n.select(endless, angle_of(n, x[1], x[0]), n.add(half, half))
+    imag = n.select(_zero_and_nan(n, x), n.c(math.pi / 2), imag)
+    return n.select(endless, n.c(INFINITY), real), imag
 
 
 def atanh(n: Numbers, x: Pair) -> Pair:
@@ -237,7 +258,11 @@ def atanh(n: Numbers, x: Pair) -> Pair:
     turned = angle_of(n, n.add(b, b), n.sub(n.mul(rest, n.add(one, size)), n.mul(b, b)))
     half_turn = n.with_sign(n.c(math.pi / 2), b)
     imag = n.select(huge, half_turn, n.mul(turned, n.c(0.5)))
-    return n.with_sign(real, a), imag
+    unknown = [n.cmp("uno", v, v) for v in (a, b)]
+    flat = n.b.andi(unknown[1], n.b.ori(n.cmp("oeq", a, 0.0), z.is_infinite(n, a)))
+    far = n.b.andi(unknown[0], z.is_infinite(n, b))
+    real = n.select(n.b.ori(flat, far), n.c(0.0), real)
+    return n.with_sign(real, a), n.select(far, half_turn, imag)
 
 
 def atan(n: Numbers, x: Pair) -> Pair:

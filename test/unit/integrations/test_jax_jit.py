@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -254,7 +255,10 @@ def test_compiler_ir_has_the_methods_of_jaxs_objects(number: int) -> None:
     assert ours.hash() == same.hash()
     module, original = ours.as_hlo_module(), theirs.as_hlo_module()
     assert ours.get_hlo_module().name == original.name
-    assert module.to_string() == original.to_string()
+    texts = module.to_string(), original.to_string()
+    # The two were lowered by different lines of this test.
+    mine, other = (re.sub(r"(line|column)=\d+", "", text) for text in texts)
+    assert mine == other
     assert len(module.computations()) == len(original.computations())
     assert len(module.make_nonfusion_computations()) == len(original.make_nonfusion_computations())
     assert module.spmd_output_sharding is original.spmd_output_sharding is None

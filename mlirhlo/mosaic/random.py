@@ -1,7 +1,8 @@
 """Random numbers of keys, drawn by the core's generator. The names are those of `jax.random` and `pltpu`.
 
 A key is two words of 32 bits: `key_ref`, an operand of shape [1, 2] in SMEM that `to_pallas_key` made, or what
-`fold_in` gives. Every draw starts the generator anew: the same key gives the same numbers.
+`fold_in` gives. Every draw starts the generator anew: the same key gives the same numbers. Around a kernel a key is an
+array, `random.key(seed)`, and the numbers are those of JAX.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from mlirhlo.mosaic.language.elements import F32, I32, DTypeLike
 from mlirhlo.mosaic.language.extras import prng_seed
 from mlirhlo.mosaic.language.faults import bad_shape
 from mlirhlo.mosaic.language.grid import program_id
+from mlirhlo.mosaic.language.hosted import hosted
+from mlirhlo.mosaic.language.keys import ON_ARRAYS, key, key_data, randint, split
 from mlirhlo.mosaic.language.random import (
     stateful_bernoulli,
     stateful_bits,
@@ -152,14 +155,25 @@ def to_pallas_key(key: Any) -> np.ndarray[Any, np.dtype[np.uint32]]:
     return np.asarray(high ^ low)[..., None, :]
 
 
+PRNGKey, wrap_key_data = key, key_data
+
 __all__ = [
     "Key",
     "KeyLike",
+    "PRNGKey",
     "bernoulli",
     "bits",
     "fold_in",
+    "key",
+    "key_data",
     "normal",
+    "randint",
     "sample_block",
+    "split",
     "to_pallas_key",
     "uniform",
+    "wrap_key_data",
 ]
+
+# Around kernels, the same names draw JAX's numbers of keys that are arrays.
+globals().update(hosted(tuple(ON_ARRAYS), globals(), ON_ARRAYS.get))

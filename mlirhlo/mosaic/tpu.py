@@ -60,7 +60,12 @@ from mlirhlo.mosaic.language.random import (
 )
 from mlirhlo.mosaic.language.refs import tpu_load as load
 from mlirhlo.mosaic.language.refs import tpu_store as store
-from mlirhlo.mosaic.language.scratch import MemorySpace, SemaphoreType
+from mlirhlo.mosaic.language.scratch import (
+    CoreType,
+    MemorySpace,
+    SemaphoreType,
+    dma_semaphore,
+)
 from mlirhlo.mosaic.language.shapes import roll
 from mlirhlo.mosaic.language.specs import (
     ARBITRARY,
@@ -107,6 +112,7 @@ __all__ = [
     "BufferedRefBase",
     "ChipVersion",
     "CompilerParams",
+    "CoreType",
     "DeviceIdType",
     "GridDimensionSemantics",
     "InterpretParams",
@@ -124,6 +130,7 @@ __all__ = [
     "core_barrier",
     "create_tensorcore_mesh",
     "delay",
+    "dma_semaphore",
     "einshape",
     "emit_pipeline",
     "emit_pipeline_with_allocations",

@@ -321,7 +321,7 @@ def windows_of(
         if "transform_indices" not in entry:
             found.append(None)
             continue
-        if 0 in value.shape and prod(kernel.bounds):
+        if 0 in value.shape and all(kernel.bounds):
             raise has_no_program(kernel.op, f"with blocks of an array of shape {list(value.shape)}")
         index_map = functions[plain(entry["transform_indices"])].regions[0].blocks[0]
         is_stored = number >= operands or parameter in stored

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirhlo.mosaic.language.arithmetic import broadcast_to, equal, where
+from mlirhlo.mosaic.language.arithmetic import broadcast_to, equal, true_divide, where
 from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.elements import F32, I32
 from mlirhlo.mosaic.language.faults import bad_shape
@@ -91,7 +91,8 @@ def _gradient(value: Value, dim: int, step: Any) -> Value:
     first = part(1, 1) - part(0, 1)
     last = part(count - 1, 1) - part(count - 2, 1)
     inner = [(part(2, count - 2) - part(0, count - 2)) * 0.5] if count > 2 else []
-    return concatenate([first, *inner, last], dim) / step
+    joined = concatenate([first, *inner, last], dim)
+    return true_divide(joined, step)
 
 
 def diag(v: ArrayLike, k: int = 0) -> Value:

@@ -103,7 +103,7 @@ def result_type(*args: Any) -> DType:
         if isinstance(arg, bool | int | float) and not isinstance(arg, np.generic):
             numbers.append(arg)
             continue
-        one = as_dtype(getattr(arg, "dtype", arg))
+        one = as_dtype(arg if isinstance(arg, type) else getattr(arg, "dtype", arg))
         found = one if found is None else promoted(found, one)
     for number in numbers:
         found = weak(number, found) if found is not None else as_value_dtype(number)

@@ -358,11 +358,12 @@ class Kernel:
         arguments = ", ".join(
             f"{name}: {_tensor(*one)}" for name, one in zip(names, operands, strict=True)
         )
+        given = f" {', '.join(returned)} : {types}" if returned else ""
         body = "".join(f"    {line}\n" for line in lines)
         return (
             f"module @{self.name} {{\n"
             f"  func.func public @main({arguments}) -> ({types}) {{\n{body}"
-            f"    return {', '.join(returned)} : {types}\n  }}\n}}\n"
+            f"    return{given}\n  }}\n}}\n"
         )
 
     def _call(self, passed: list[str], operands: list[Any], results: list[Any]) -> str:
@@ -391,9 +392,9 @@ class Kernel:
         into = ", ".join(_tensor(*one) for one in kinds)
         types = ", ".join(_tensor(*one) for one in out)
         given = types if len(out) == 1 else f"({types})"
-        left = "%0" if len(out) == 1 else f"%0:{len(out)}"
+        left = ("" if not out else "%0 = ") if len(out) < 2 else f"%0:{len(out)} = "
         return (
-            f"{left} = stablehlo.custom_call @tpu_custom_call({', '.join(passed)}) "
+            f"{left}stablehlo.custom_call @tpu_custom_call({', '.join(passed)}) "
             f"{{{', '.join(attributes)}}} : ({into}) -> {given}"
         )
 

@@ -80,6 +80,17 @@ class _Type(NamedTuple):
     dtype: Any
 
 
+class CoreType(Enum):
+    """The kinds of cores that a chip has; kernels are of TensorCores here."""
+
+    TC = "tc"
+    SC_SCALAR_SUBCORE = "sc_scalar_subcore"
+    SC_VECTOR_SUBCORE = "sc_vector_subcore"
+
+    def __str__(self) -> str:
+        return self.value
+
+
 class MemorySpace(Enum):
     """Where arrays are; called with a shape and element type, scratch memory there."""
 

@@ -49,8 +49,7 @@ def lanes_from_boxes(op: Operation) -> None:
         _made(op, "vector.extract", (source,), type_, {"static_position": f"array<i64: {at}>"})
         for at in range(count)
     ]
-    whole = {"dimension": "1 : i32"}
-    replace(op, [_made(op, "tpu.concatenate", parts, op.results[0].type, whole)])
+    replace(op, [_joined(op, parts, op.results[0].type, 1)])
     Rewriter.erase_op(turn)
 
 
@@ -85,10 +84,17 @@ def boxes_from_lanes(op: Operation) -> bool:
     one = vector_type((1, rows, lanes), element)
     parts = [_made(op, "tpu.reshape", (part,), one) for part in slices]
     type_ = op.results[0].type
-    whole = _made(op, "tpu.concatenate", parts, type_, {"dimension": "0 : i32"})
+    whole = _joined(op, parts, type_, 0)
     replace(op, [_made(op, "tpu.reshape", (whole,), type_)])
     Rewriter.erase_op(split)
     return True
+
+
+def _joined(op: Operation, parts: Sequence[SSAValue], type_: Attribute, dim: int) -> SSAValue:
+    """The parts along a dimension; of one part, that part."""
+    if len(parts) == 1:
+        return parts[0]
+    return _made(op, "tpu.concatenate", parts, type_, {"dimension": f"{dim} : i32"})
 
 
 def _only_source(op: Operation, name: str) -> Operation | None:

@@ -31,6 +31,7 @@ from mlirhlo.mosaic.pipeline.building import (
 from mlirhlo.mosaic.pipeline.constants import one_value
 from mlirhlo.mosaic.pipeline.vector_rules import lists_of_numbers
 from mlirhlo.mosaic.target.divisible import constant_of
+from mlirhlo.mosaic.target.memory import mask_of
 from mlirhlo.mosaic.target.tiling import element_name, shape_in, width_in_bits
 from mlirhlo.mosaic.target.views import squeezed_dimensions
 
@@ -402,6 +403,27 @@ def _fold_stride(op: Operation) -> SSAValue | None:
     return insert(new, op).results[0]
 
 
+def _fold_masked_load(op: Operation) -> SSAValue | None:
+    """A load whose mask is one constant is one of all elements, or what stands in their place."""
+    mask = mask_of(op)
+    if not mask:
+        return None if mask is None else op.operands[-1]
+    new = build("vector.load", op.operands[:-2], (op.results[0].type,), None, op)
+    return insert(new, op).results[0]
+
+
+def unmask_store(op: Operation) -> bool:
+    """A store whose mask is one constant stores all elements, or none; whether it was so."""
+    mask = mask_of(op)
+    if mask is None:
+        return False
+    if mask:
+        base, *indices = op.operands[:-2]
+        insert(build("vector.store", (op.operands[-1], base, *indices), (), None, op), op)
+    replace(op, [])
+    return True
+
+
 def _fold_rounding(op: Operation) -> SSAValue | None:
     """`fptosi (roundeven x)` rounds to nearest even itself."""
     source = op.operands[0].owner
@@ -433,6 +455,7 @@ FOLDS: Mapping[str, Callable[[Operation], SSAValue | None]] = {
     "arith.xori": _each(_fold_swapped, _fold_unit, _fold_twice),
     "tpu.fptosi": _fold_rounding,
     "tpu.strided_load": _fold_stride,
+    "vector.maskedload": _fold_masked_load,
     "vector.extract_strided_slice": _fold_part,
     "vector.extract": _fold_extract,
     "arith.index_cast": _fold_index,

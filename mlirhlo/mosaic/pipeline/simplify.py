@@ -14,7 +14,7 @@ from mlirhlo.mosaic.pipeline.building import (
 )
 from mlirhlo.mosaic.pipeline.constants import fold_constants
 from mlirhlo.mosaic.pipeline.control import simplify_control
-from mlirhlo.mosaic.pipeline.folds import FOLDS, unroll_rolled
+from mlirhlo.mosaic.pipeline.folds import FOLDS, unmask_store, unroll_rolled
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -118,6 +118,8 @@ def _fold_all(function: Operation) -> bool:
                 changed = True
             elif name_of(op) == "tpu.unroll_vectors":
                 changed |= unroll_rolled(op)
+            elif name_of(op) == "vector.maskedstore":
+                changed |= unmask_store(op)
     return changed
 
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from xdsl.ir import Operation
+
+from mlirhlo.dialects.stablehlo.elements import array_of
 from mlirhlo.dialects.tpu.values import LANES
-from mlirhlo.mosaic.attributes import flag_of, integers_of
+from mlirhlo.mosaic.attributes import attribute_of, flag_of, integers_of, name_of
 from mlirhlo.mosaic.target.divisible import constant_of, is_divisible
 from mlirhlo.mosaic.target.rules import (
     ALIGNMENT,
@@ -34,7 +37,7 @@ from mlirhlo.mosaic.target.views import layout_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from xdsl.ir import Operation, SSAValue
+    from xdsl.ir import SSAValue
 
 VECTOR_LOADS = ("vector.load", "tpu.vector_load", "tpu.strided_load", "vector.maskedload")
 VECTOR_STORES = ("vector.store", "tpu.vector_store", "tpu.strided_store", "vector.maskedstore")
@@ -57,6 +60,21 @@ def vector_of(op: Operation) -> Any:
     if op.results:
         return op.results[0].type
     return next(o.type for o in op.operands if str(o.type).startswith("vector"))
+
+
+def mask_of(op: Operation) -> bool | None:
+    """What the mask of a masked access is everywhere, where it is a constant; None for other masks."""
+    mask = next(operand for operand in op.operands if element_name(operand.type) == "i1")
+    source, shape = mask.owner, shape_in(mask.type)
+    if not isinstance(source, Operation):
+        return None
+    if name_of(source) == "vector.constant_mask":
+        sizes = integers_of(source, "mask_dim_sizes") or ()
+        return True if sizes == shape else False if 0 in sizes else None
+    if name_of(source) != "arith.constant" or (value := attribute_of(source, "value")) is None:
+        return None
+    bits = array_of(value)
+    return True if bits.all() else None if bits.any() else False
 
 
 @refuses(*VECTOR_LOADS, *VECTOR_STORES)
@@ -102,6 +120,8 @@ def masks_are_of_words(op: Operation, question: Question) -> Refusal | None:
     if flag_of(op, "add"):
         return Refusal(LOWERING, "nothing adds in VMEM", "load, add, and store")
     is_masked = any(element_name(operand.type) == "i1" for operand in op.operands)
+    if is_masked and name_of(op).startswith("vector.") and mask_of(op) is not None:
+        return None  # The compiler loads or stores all of it, or nothing.
     if is_masked and op.results:
         return Refusal(LOWERING, "loads are not masked", "load all of it, and arith.select")
     if not is_masked or width_in_bits(element) == 32:
@@ -113,7 +133,7 @@ def masks_are_of_words(op: Operation, question: Question) -> Refusal | None:
     )
 
 
-@refuses("vector.load", "tpu.vector_load", "vector.store", "tpu.vector_store")
+@refuses(*VECTOR_LOADS[:2], *VECTOR_STORES[:2], "vector.maskedload", "vector.maskedstore")
 def indices_are_aligned(op: Operation, question: Question) -> Refusal | None:
     """Dynamic indices into tiled dimensions are multiples of the tile."""
     base, indices = base_of(op), list(indices_of(op))
@@ -171,6 +191,13 @@ def strides_are_of_rows(op: Operation, question: Question) -> Refusal | None:
     if bits != 32 and any(constant_of(index) is None for index in indices_of(op)):
         return Refusal(
             ALIGNMENT, "with a stride, packed rows have static indices", "cast to 32 bits before"
+        )
+    rows, packed = (1, *shape_in(vector_of(op)))[-2], 32 // bits
+    if rows % packed and any(stride != 1 for stride in strides):
+        return Refusal(
+            SHAPE,
+            f"with a stride, {rows} rows of packed elements are no multiple of {packed}",
+            f"load {packed} rows and take a part of them, or cast to 32 bits before",
         )
     if (is_store or any(stride != 1 for stride in strides)) and shape[-1] > LANES:
         return Refusal(

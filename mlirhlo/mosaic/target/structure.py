@@ -18,6 +18,7 @@ from mlirhlo.mosaic.attributes import (
     plain,
     string_of,
 )
+from mlirhlo.mosaic.target.memory import mask_of
 from mlirhlo.mosaic.target.rules import LOWERING, SPACE, STRUCTURE, SYNC, Question, Refusal, refuses
 from mlirhlo.mosaic.target.tiling import is_memref, space_of
 
@@ -61,10 +62,21 @@ _NOWHERE = {
 """What no TensorCore lowers, and what to write instead."""
 
 
+_MASKED = ("vector.maskedload", "vector.maskedstore")
+
+
 @refuses(*_NOWHERE)
 def nowhere(op: Operation, question: Question) -> Refusal | None:
-    """Operations without a lowering on TensorCores."""
-    return Refusal(LOWERING, "no TensorCore lowers it in a kernel", _NOWHERE[name_of(op)])
+    """Operations without a lowering on TensorCores; a mask that is one constant is folded before."""
+    name = name_of(op)
+    if name in _MASKED and mask_of(op) is not None:
+        return None
+    if name == "vector.constant_mask" and all(
+        name_of(use.operation) in _MASKED and mask_of(use.operation) is not None
+        for use in op.results[0].uses
+    ):
+        return None
+    return Refusal(LOWERING, "no TensorCore lowers it in a kernel", _NOWHERE[name])
 
 
 _VIEWS = frozenset(

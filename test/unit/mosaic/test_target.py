@@ -11,6 +11,7 @@ from support import SHARED, needs_shared
 
 from mlirhlo.diagnostics import HloError
 from mlirhlo.formats.mosaic import parse_kernel
+from mlirhlo.mosaic.pipeline import run_pipeline
 from mlirhlo.mosaic.target import GENERATIONS, check_target
 
 ROOT = Path(__file__).parents[3]
@@ -221,6 +222,56 @@ def test_a_rule_refuses_at_the_line(name: str) -> None:
     assert place.file == "k.mlir"
     assert place.line > 0
     assert problems[0].help
+
+
+def masked(mask: str, is_store: bool = False) -> str:
+    """A kernel with a masked load, or store."""
+    mask_type = V.replace("f32", "i1")
+    what = f"vector.maskedstore %x0[%c0, %c0], %m, %p : {REF}, {mask_type}, {V}"
+    if not is_store:
+        what = (
+            f"%r = vector.maskedload %x0[%c0, %c0], %m, %p : {REF}, {mask_type}, {V} into {V}{KEEP}"
+        )
+    zero = f"%p = arith.constant dense<0.0> : {V}\n    "
+    return kernel(f"{zero}{mask} : {mask_type}\n    {what}", REF)
+
+
+@pytest.mark.parametrize("is_store", [False, True])
+def test_masks_that_are_constants_are_folded(is_store: bool) -> None:
+    """All of it is loaded, or nothing; the real compiler (v5e) says the same of each."""
+    for mask in (
+        "arith.constant dense<true>",
+        "arith.constant dense<false>",
+        "vector.constant_mask [8, 128]",
+    ):
+        module = parse_kernel(masked(f"%m = {mask}", is_store))
+        check_target(module, "v5e").require()
+        run_pipeline(module, stop_after="canonicalize-mosaic")
+        assert "masked" not in str(module)
+    part = parse_kernel(masked("%m = vector.constant_mask [4, 128]", is_store))
+    with pytest.raises(HloError, match="HLO0740"):
+        check_target(part, "v5e").require()
+
+
+@pytest.mark.parametrize(
+    ("element", "rows", "is_taken"),
+    [
+        *(("bf16", rows, rows % 2 == 0) for rows in (1, 2, 3, 6)),
+        *(("i8", rows, rows % 4 == 0) for rows in (2, 4, 6, 12)),
+        ("f32", 1, True),
+    ],
+)
+def test_strided_loads_of_packed_rows(element: str, rows: int, is_taken: bool) -> None:
+    """Rows fill words; the real compiler (v5e) says the same of each."""
+    vector = f"vector<{rows}x128x{element}>"
+    whole = f"memref<64x128x{element}, {VMEM}>"
+    text = kernel(
+        f"%r = tpu.strided_load %x0[%c0, %c0] {{strides = array<i32: 2, 1>}} : {whole}, {vector}\n"
+        f"    vector.store %r, %x0[%c0, %c0] : {whole}, {vector}",
+        whole,
+    )
+    problems = check_target(parse_kernel(text), "v5e").problems
+    assert [problem.code for problem in problems] == ([] if is_taken else ["HLO0748"])
 
 
 def test_good_kernels_are_taken() -> None:

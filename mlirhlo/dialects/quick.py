@@ -9,7 +9,7 @@ xDSL's own methods yield.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp, StringAttr
@@ -318,6 +318,31 @@ def replace(old: SSAValue, new: SSAValue) -> None:
     read_instead(old, new)
     if new._name is None:
         new._name = old._name
+
+
+def read_all_instead(values: Mapping[SSAValue, SSAValue]) -> None:
+    """`read_instead` of many: each reader has its operands changed once, however many there are."""
+    changed: dict[Operation, list[SSAValue]] = {}
+    for old, new in values.items():
+        use, first = old.first_use, new.first_use
+        if old is new:
+            continue
+        while use is not None:
+            reader, following = use._operation, use._next_use
+            operands = changed.get(reader)
+            if operands is None:
+                operands = changed[reader] = list(reader._operands)
+            operands[use._index] = new
+            use._prev_use = None
+            use._next_use = first
+            if first is not None:
+                first._prev_use = use
+            first = use
+            use = following
+        old.first_use = None
+        new.first_use = first
+    for reader, operands in changed.items():
+        reader._operands = SSAValues(operands)
 
 
 def read_instead(old: SSAValue, new: SSAValue) -> None:

@@ -15,7 +15,7 @@ from mlirhlo.dialects.hlo.ops import ComputationOp, FusionOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
 from mlirhlo.dialects.hlo.types import type_of
-from mlirhlo.dialects.quick import detach, erase, insert_before, new_block, read_instead
+from mlirhlo.dialects.quick import detach, erase, insert_before, new_block, read_all_instead
 from mlirhlo.rewrites.fusion.graph import Node
 from mlirhlo.rewrites.fusion.groups import HLO_KINDS, Group
 from mlirhlo.rewrites.rules import inherit
@@ -53,8 +53,7 @@ class Builder:
         for group in fused:
             made[group] = self._fuse(computation, group, values)
         _put_in_order(computation, groups, made)
-        for node, value in values.items():
-            read_instead(node.op.output, value)
+        read_all_instead({node.op.output: value for node, value in values.items()})
         _erase(groups)
         computation.properties.pop("storage_order", None)
         return True

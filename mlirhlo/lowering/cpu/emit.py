@@ -75,7 +75,7 @@ def emit_module(plan: Plan, *, marks: list[Kernel] | None = None) -> ModuleOp:
     main = _Function(program, MAIN).main()
     for number, part in enumerate(program.parts):  # which grows meanwhile
         program.loops.append(_Function(program, _part_name(number), part.local).part(part.step))
-    outside = [declaration(CALLBACK, [i64, POINTERS], [i8])] if plan.sites else []
+    outside: list[Operation] = [declaration(CALLBACK, [i64, POINTERS], [i8])] if plan.sites else []
     outside += [declaration(MARK, [i64, i64])] if marks is not None else []
     helpers = helpers_of(plan.kernels.values())
     outside += [stop_flag()] if program.loops_stop else []

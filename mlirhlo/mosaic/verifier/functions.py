@@ -16,7 +16,30 @@ from mlirhlo.mosaic.target.tiling import is_memref, shape_in
 from mlirhlo.mosaic.verifier.constraint import Constraint, demand
 
 if TYPE_CHECKING:
-    from xdsl.ir import Operation
+    from collections.abc import Sequence
+
+    from xdsl.ir import Operation, SSAValue
+
+
+def _arguments(op: Operation) -> Sequence[SSAValue]:
+    """Arguments of the function; none where it is only declared."""
+    has_body = bool(op.regions) and bool(op.regions[0].blocks)
+    return op.regions[0].blocks[0].args if has_body else ()
+
+
+def _count(op: Operation) -> str | None:
+    numbers = integer_of(op, "scalar_prefetch"), integer_of(op, "scratch_operands")
+    windows = dictionaries_of(op, "window_params") or ()
+    bounds = integers_of(op, "iteration_bounds") or ()
+    if not any(numbers) and not windows:
+        return None
+    count = len(_arguments(op))
+    if min(numbers) >= 0 and len(bounds) + len(windows) + sum(numbers) <= count:
+        return None
+    return (
+        f"{len(bounds)} bounds, {numbers[0]} prefetched scalars, {len(windows)} windows and"
+        f" {numbers[1]} scratch operands for {count} arguments"
+    )
 
 
 def _windows(op: Operation) -> str | None:
@@ -30,10 +53,10 @@ def _windows(op: Operation) -> str | None:
 
 def _window_shapes(op: Operation) -> str | None:
     bounds = integers_of(op, "iteration_bounds") or ()
-    types = [a.type for a in op.regions[0].blocks[0].args] if op.regions[0].blocks else []
+    types = [a.type for a in _arguments(op)]
     first = len(bounds) + integer_of(op, "scalar_prefetch")
     for at, window in enumerate(dictionaries_of(op, "window_params") or ()):
-        if "window_bounds" not in window or first + at >= len(types):
+        if "window_bounds" not in window or not 0 <= first + at < len(types):
             continue
         type_ = types[first + at]
         block = integers(window["window_bounds"])
@@ -52,4 +75,5 @@ ROWS: tuple[Constraint, ...] = (
     *demand(
         "func.func", 2, "windows have the shape of their references, but for ones", _window_shapes
     ),
+    *demand("func.func", 3, "there is an argument for all that is counted", _count),
 )

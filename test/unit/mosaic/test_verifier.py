@@ -156,6 +156,18 @@ CASES: dict[str, str] = {
     "subcore_id_c1": "%r = tpu.subcore_id : i32",
     "func_c1": "",
     "func_c2": "",
+    "func_c3": "",
+    "for_c1": f"%r = scf.for %x = %c to %k step %k iter_args(%q = %v) -> ({V}) {{ }}",
+    "while_c1": (
+        '%r = "scf.while"(%i) ({ ^bb0(%a: i32): %t = arith.constant true'
+        '  "scf.condition"(%t) : (i1) -> () },'
+        ' { ^bb0(%a: i32): "scf.yield"(%a) : (i32) -> () }) : (i32) -> i32'
+    ),
+    "if_c1": (
+        "%t = arith.constant true"
+        '  %r = "scf.if"(%t) ({ "scf.yield"() : () -> () }, { "scf.yield"(%i) : (i32) -> () }) : (i1) -> i32'
+    ),
+    "region_c1": '%r = "tpu.region"() ({ "tpu.yield"() : () -> () }) : () -> i32',
 }
 
 
@@ -164,6 +176,8 @@ def kernel(number: str) -> str:
     more, grid = "", ""
     if number == "func_c1":
         more = "dimension_semantics = [], iteration_bounds = array<i64: 2>, "
+    if number == "func_c3":
+        more = "scratch_operands = 127 : i64, "
     if number == "func_c2":
         grid = "%n: i32, "
         more = (

@@ -54,7 +54,8 @@ def passes(page: Page, folder: Path) -> None:
     options = GraphOptions(label="module_0000.jit_mlp", stages=stages)
     page.open(written(folder, render(stages[-1].module, "html", options)))
     page.press("[")
-    page.click('[data-key$="/reduce_divide_fusion"] .handle')
+    search(page, "%reduce_divide_fusion")
+    page.press("\ue007")
     page.click("#tab-changes")
     page.press("f")
 

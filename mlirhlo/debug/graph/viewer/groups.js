@@ -4,7 +4,10 @@
 const ELEMENTARY = new Set("exponential exponential-minus-one log log-plus-one logistic tanh tan sine cosine erf power sqrt rsqrt cbrt atan2".split(" "));
 const MOVING = new Set("parameter constant tuple get-tuple-element reshape broadcast transpose bitcast copy convert slice iota concatenate pad dynamic-slice dynamic-update-slice reverse copy-start copy-done bitcast-convert opt-barrier".split(" "));
 const REDUCTIONS = { add: "sum", multiply: "product", max: "max", min: "min", and: "all", or: "any" };
-const LONGEST_TITLE = 38;
+/** Characters of a title; on a telephone two of them are beside each other. */
+const LONGEST_TITLE = innerWidth < 600 ? 24 : 38;
+/** What calls of libraries compute, by their target. */
+const LIBRARIES = [[/^__cudnn\$conv|^__onednn\$convolution/, "convolution"], [/^__cublas\$(gemm|lt\$matmul)|^__onednn\$matmul/, "dot"], [/^__onednn\$softmax/, "softmax"]];
 /** Instructions that are looked at to name a group. */
 const MOST_NAMED = 20000;
 
@@ -95,16 +98,17 @@ export function stretchesOf(units, most, inputsOf) {
 
 /** The end of a stretch of about `size` instructions that starts at unit `start`. */
 function cut(start, before, size, weights, crossings) {
+  if (weights.at(-1) - before <= size * 1.1) {
+    return weights.length;
+  }
+  const end = weights.length - 2; // something is left for the next
   let least = start;
-  while (least < weights.length - 1 && weights[least] - before < size * 0.75) {
+  while (least < end && weights[least] - before < size * 0.75) {
     least += 1;
   }
   let most = least;
-  while (most < weights.length - 1 && weights[most + 1] - before <= size * 1.5) {
+  while (most < end && weights[most + 1] - before <= size * 1.5) {
     most += 1;
-  }
-  if (most === weights.length - 1) {
-    return weights[most] - before <= size * 1.5 ? weights.length : most + 1;
   }
   // Against the line between the ends of the window: in a forward pass ever more values stay for later.
   const slope = (crossings[most] - crossings[least]) / Math.max(1, most - least);
@@ -113,7 +117,11 @@ function cut(start, before, size, weights, crossings) {
     const here = crossings[at] - crossings[least] - slope * (at - least) + Math.abs(weights[at] - before - size) / (size * 10);
     [best, score] = here < score ? [at, here] : [best, score];
   }
-  return best + 1;
+  return Math.max(best, start) + 1;
+}
+
+function libraryWord(target) {
+  return LIBRARIES.find(([pattern]) => pattern.test(target))?.[1] ?? target;
 }
 
 /** Counts of the words that say what instructions compute, with those of the computations they call. */
@@ -131,9 +139,9 @@ function wordsOf(members) {
       }
     }
     const word = opcode === "reduce" || opcode === "reduce-window" ? (REDUCTIONS[instruction.called[0]?.word] ?? opcode)
-      : opcode === "custom-call" ? instruction.note : opcode === "fusion" || opcode === "call" ? "" : opcode;
+      : opcode === "custom-call" ? libraryWord(instruction.note) : opcode === "fusion" || opcode === "call" ? "" : opcode;
     if (word && (opcode !== "custom-call" || instruction.isAnchor)) {
-      const entry = words.get(word) ?? { word, count: 0, weight: weightOf(instruction) };
+      const entry = words.get(word) ?? { word, count: 0, weight: weightOf(instruction, word) };
       entry.count += 1;
       words.set(word, entry);
     }
@@ -142,10 +150,10 @@ function wordsOf(members) {
 }
 
 /** 4 for products, 3 for what else most work is in, 2 for elementary functions, 1 for arithmetic, 0 for what moves data. */
-function weightOf(instruction) {
+function weightOf(instruction, word) {
   const { opcode } = instruction;
   if (instruction.isAnchor && opcode !== "fusion" && opcode !== "call") {
-    return /dot$|^convolution$/.test(opcode) ? 4 : 3;
+    return /dot$|^convolution$/.test(word) ? 4 : 3;
   }
   return ELEMENTARY.has(opcode) ? 2 : MOVING.has(opcode) || opcode === "fusion" || opcode === "call" ? 0 : 1;
 }

@@ -51,13 +51,16 @@ export class Tree {
     this.isDetailed = false;
     this.showsGhosts = true;
     this.limit = CROWD; // of items at the first level
-    this.cells = new Map(); // by key, as long as the picture is of the same instructions
+    // What depends on the stage and on what is shown of it:
+    this.cells = new Map(); // by key
+    this.scopes = new Map(); // by key
+    this.drawn = new Map(); // operands, by instruction
   }
 
   /** Forgets what depends on the stage and on what is shown of it. */
   reset(stage) {
     this.stage = stage;
-    this.cells.clear();
+    [this.cells, this.scopes, this.drawn].forEach((known) => known.clear());
   }
 
   isShown(instruction) {
@@ -83,7 +86,8 @@ export class Tree {
       return instructions.map((instruction) => leaf(key, instruction));
     }
     const [parameters, others] = this.withoutParameters(instructions, key, limit);
-    const items = this.scoped(others, key);
+    const items = this.scopes.get(key) ?? this.scoped(others, key);
+    this.scopes.set(key, items);
     return [...parameters, ...this.folded(items, others, key, limit - parameters.length)];
   }
 
@@ -236,6 +240,15 @@ export class Tree {
 
   /** Operands as drawn: through tuple elements, without constants. */
   drawnInputs(instruction) {
+    let found = this.drawn.get(instruction);
+    if (!found) {
+      found = this.inputsDrawn(instruction);
+      this.drawn.set(instruction, found);
+    }
+    return found;
+  }
+
+  inputsDrawn(instruction) {
     let { inputs } = instruction;
     if (this.showsGhosts && this.stage.ghosts) {
       const isGhost = instruction.status === "removed";

@@ -41,47 +41,19 @@ from mlirhlo.rewrites.spmd.grid import Axes, Grids, Placement
 from mlirhlo.rewrites.spmd.manual_regions import MANUAL_BORDERS
 from mlirhlo.rewrites.spmd.partitioner import BARRIERS
 from mlirhlo.rewrites.spmd.shifting_rules import factors_of
+from mlirhlo.rewrites.spmd.ties import (
+    ALL,
+    CONFLICTS,
+    KEEPS_ELEMENTS,
+    Node,
+    Tie,
+    manual_of,
+    pairs,
+    same,
+    where_equal,
+)
 
-KEEPS_ELEMENTS, ALL, CONFLICTS = 0, 1, 2
-"""Levels of sweeps."""
 _MOVES = ("transpose", "reshape", "copy", "reverse", "convert")
-
-
-@dataclass(slots=True, eq=False)
-class Node:
-    """One array of the module."""
-
-    sizes: tuple[int, ...]
-    placement: Placement | None = None
-    """None: nothing known, as good as whole."""
-    open: tuple[bool, ...] = ()
-    """Dimensions that may be cut further."""
-
-    def axes(self, dim: int) -> Axes:
-        """Axes of a dimension."""
-        return () if self.placement is None else self.placement.dims[dim]
-
-    @property
-    def elements(self) -> int:
-        """Size, to weigh proposals."""
-        count = 1
-        for n in self.sizes:
-            count *= n
-        return count
-
-
-@dataclass(slots=True, eq=False)
-class Tie:
-    """Nodes whose dimensions belong together."""
-
-    nodes: list[Node]
-    dims: list[Dims]
-    factors: Factors
-    level: int
-    is_border: bool = False
-    """Of a manual region: what is manual inside is not outside."""
-    source: int | None = None
-    """Number of the only node that others follow; None: each follows all."""
 
 
 @dataclass(slots=True)
@@ -160,7 +132,7 @@ class Propagation:
     def _grouped(self, group: int, node: Node) -> None:
         first = self.groups.setdefault(group, node)
         if first is not node and len(first.sizes) == len(node.sizes):
-            self.graph.ties.append(_same(first, node))
+            self.graph.ties.append(same(first, node))
 
     def _all_of(self, value: SSAValue) -> list[Node | None]:
         return [self.graph.nodes.get((value, k)) for k in range(len(leaves(shape_of(value.type))))]
@@ -174,35 +146,35 @@ class Propagation:
                 return
             case TupleOp():
                 parts = [node for v in op.inputs for node in self._all_of(v)]
-                yield from _pairs(parts, result)
+                yield from pairs(parts, result)
             case GetTupleElementOp():
                 parts = self._all_of(op.operand)
                 shape = shape_of(op.operand.type)
                 assert isinstance(shape, TupleShape)
                 before = sum(len(leaves(e)) for e in shape.elements[: op.index])
-                yield from _pairs(parts[before : before + len(result)], result)
+                yield from pairs(parts[before : before + len(result)], result)
             case CallOp():
                 callee = self.by_name[op.to_apply]
                 for value, parameter in zip(op.inputs, callee.parameters, strict=True):
-                    yield from _pairs(self._all_of(value), self._all_of(parameter.output))
-                yield from _pairs(self._all_of(callee.terminator.root), result)
+                    yield from pairs(self._all_of(value), self._all_of(parameter.output))
+                yield from pairs(self._all_of(callee.terminator.root), result)
             case WhileOp():
                 body, condition = self.by_name[op.body], self.by_name[op.condition]
-                yield from _pairs(self._all_of(op.operand), result)
-                yield from _pairs(result, self._all_of(body.parameters[0].output))
-                yield from _pairs(result, self._all_of(condition.parameters[0].output))
-                yield from _pairs(self._all_of(body.terminator.root), result)
+                yield from pairs(self._all_of(op.operand), result)
+                yield from pairs(result, self._all_of(body.parameters[0].output))
+                yield from pairs(result, self._all_of(condition.parameters[0].output))
+                yield from pairs(self._all_of(body.terminator.root), result)
             case ConditionalOp():
                 for name, value in zip(op.called_computations, op.inputs[1:], strict=True):
                     branch = self.by_name[name]
                     inside = self._all_of(branch.parameters[0].output)
-                    yield from _pairs(self._all_of(value), inside)
-                    yield from _pairs(self._all_of(branch.terminator.root), result)
+                    yield from pairs(self._all_of(value), inside)
+                    yield from pairs(self._all_of(branch.terminator.root), result)
             case CustomCallOp() if op.custom_call_target in MANUAL_BORDERS:
                 inside = self._all_of(op.inputs[0])
                 for a, b in zip(inside, result, strict=True):
                     if a is not None and b is not None:
-                        yield _where_equal(a, b)
+                        yield where_equal(a, b)
             case _:
                 yield from self._of_factors(op, result)
 
@@ -273,7 +245,7 @@ class Propagation:
                             wanted[factor] = (node.elements, own)
                     elif len(own) > len(have):
                         wanted[factor] = (node.elements, own)
-        manual = _manual_of(tie)
+        manual = manual_of(tie)
         if not wanted and not manual:
             return False
         cuts = {f: axes for f, (_, axes) in wanted.items() if f not in banned}
@@ -394,39 +366,3 @@ def _open_dims(op: Instruction, sharding: Sharding, rank: int) -> tuple[bool, ..
         listed = {int(d) for d in config.partition("[")[2].rstrip("]").split(",") if d}
         return tuple(d in listed for d in range(rank))
     return (False,) * rank
-
-
-def _same(a: Node, b: Node) -> Tie:
-    factors = Factors()
-    dims: Dims = tuple((factors.new(n),) for n in a.sizes)
-    return Tie([a, b], [dims, dims], factors, KEEPS_ELEMENTS)
-
-
-def _where_equal(a: Node, b: Node) -> Tie:
-    """The dimensions of the same size: in and out of a manual region, those it leaves alone."""
-    factors = Factors()
-    left: list[tuple[int, ...]] = []
-    right: list[tuple[int, ...]] = []
-    for n, m in zip(a.sizes, b.sizes, strict=True):
-        left.append((factors.new(n, None if n == m else factors.whole),))
-        right.append(left[-1] if n == m else (factors.new(m, factors.whole),))
-    return Tie([a, b], [tuple(left), tuple(right)], factors, KEEPS_ELEMENTS, is_border=True)
-
-
-def _manual_of(tie: Tie) -> frozenset[int]:
-    """Axes that are manual in any node, and so in all."""
-    if tie.is_border:
-        return frozenset()
-    sets = [node.placement.manual for node in tie.nodes if node.placement is not None]
-    return frozenset[int]().union(*sets)
-
-
-def _pairs(left: Sequence[Node | None], right: Sequence[Node | None]) -> Iterator[Tie]:
-    for a, b in zip(left, right, strict=True):
-        if a is not None and b is not None and sizes_match(a, b):
-            yield _same(a, b)
-
-
-def sizes_match(a: Node, b: Node) -> bool:
-    """Whether two nodes are arrays of the same sizes."""
-    return a.sizes == b.sizes

@@ -19,6 +19,7 @@ from strategies.choices import Choices
 from strategies.instructions import GENERATORS, Case, dims, name_of, shape_of, sizes
 from strategies.places import COUNTS, SHARDED, Places, arrays_of
 from strategies.regions import Region
+from strategies.unexecuted import OTHERS
 
 __all__ = ["OPCODES", "Program", "every", "program"]
 
@@ -269,6 +270,7 @@ REDUCED_TYPES = ("pred", "f32", "f64", "s32", "s64", "u8", "u32", "c64")
 """Types that a collective may sum."""
 SUMS = frozenset(
     {
+        *("ragged-dot", "scaled-dot"),
         *(
             "dot",
             "convolution",
@@ -304,7 +306,7 @@ def program(c: Choices, opcode: str) -> Program:
         opcodes.insert(c.integer(0, len(opcodes)), c.pick(OPCODES))
     off, roots = 0.0, list[Array]()
     for number, each in enumerate(opcodes):
-        case = GENERATORS[each](c, each)
+        case = MAKERS[each](c, each)
         off = max(off, case.scaled)
         roots = [*roots[-2:], *_instance(writer, case, each, f"c{number}_", roots)]
     while c.chance(35):
@@ -403,4 +405,5 @@ def _finished(writer: _Writer, roots: Sequence[Array], off: float) -> Program:
     return Program("\n".join(lines) + "\n", writer.inputs, places.partitions, propagation, off)
 
 
-OPCODES: tuple[str, ...] = tuple(sorted(GENERATORS))
+MAKERS = {**GENERATORS, **OTHERS}
+OPCODES: tuple[str, ...] = tuple(sorted(MAKERS))

@@ -47,10 +47,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Opaque:
-    """A token or another value that is no array."""
+    """A token or another value that is no array: what an asynchronous instruction hands to its end."""
 
     value: Value
     shape: Shape
+    manual: frozenset[int] = frozenset()
+    """Axes along which it is manual."""
 
 
 Tree: TypeAlias = "Part | Opaque | tuple[Tree, ...]"

@@ -44,6 +44,8 @@ Environment = dict[SSAValue, Tree]
 BARRIERS = ("ShardBarrierFrom", "ShardBarrierTo")
 """Shardings go through them one way: from what reads the first, from what the second reads."""
 MARKS = ("Sharding", *BARRIERS)
+STARTS = ("async-update", "send", "recv")
+"""Opcodes that begin something, beside those whose names say it."""
 
 
 def flat(tree: Tree) -> list[Leaf]:
@@ -158,7 +160,9 @@ class Partitioner:
         old = self.module.entry
         emit = Emitter(self.added, Block())
         parameters = {op.parameter_number: self._own_parameter(op, emit) for op in old.parameters}
-        result = self.body(old, [parameters[k] for k in sorted(parameters)], emit)
+        result = self._opened(
+            self.body(old, [parameters[k] for k in sorted(parameters)], emit), emit
+        )
         allowed = self.module.allow_propagation_to_output
         free = allowed.values if allowed is not None else (False,)
         places: list[Placement | None] = []
@@ -207,7 +211,7 @@ class Partitioner:
             shape = local_shape(op.shape, list(at))
             value = emit.like(op, (), shape, op.properties)
             parameters.append(taken_apart(value, op.shape, at, emit))
-        result = self.body(old, parameters, emit)
+        result = self._opened(self.body(old, parameters, emit), emit)
         if places is not None:
             result = self.brought(result, list(places), emit)
         result = self.finished(result, emit)
@@ -236,7 +240,7 @@ class Partitioner:
             case TupleOp():
                 return tuple(arguments)
             case GetTupleElementOp():
-                (argument,) = arguments
+                argument = self._opened(arguments[0], emit)
                 assert isinstance(argument, tuple)
                 return argument[op.index]
             case CallOp():
@@ -259,6 +263,8 @@ class Partitioner:
                     f"%{op.instruction_name}: {op.custom_call_target} is Shardy's",
                     help="run shardy-xla before spmd-partitioning",
                 )
+            case _ if op.opcode.name.endswith("-start") or op.opcode.name in STARTS:
+                return self._started(op, arguments, emit)
             case _:
                 return self._plain(op, arguments, emit)
 
@@ -281,8 +287,32 @@ class Partitioner:
         ]
         return shaped(op.shape, cheapest(works, targets))
 
+    def _started(self, op: Instruction, arguments: Sequence[Tree], emit: Emitter) -> Tree:
+        """Begins on whole arrays; its end reads this very instruction, so that its value stays in one piece."""
+        whole = [
+            argument
+            if isinstance(argument, Opaque)
+            else self.brought(argument, [self.whole(leaf) for leaf in leaves(shape)], emit)
+            for argument, shape in zip(arguments, op.input_shapes, strict=True)
+        ]
+        manual = manual_of([leaf for argument in whole for leaf in flat(argument)])
+        operands = [made(argument, emit) for argument in whole]
+        return Opaque(emit.like(op, operands, op.shape, op.properties), op.shape, manual)
+
+    def _opened(self, value: Tree, emit: Emitter) -> Tree:
+        """The elements of what an asynchronous instruction hands on; any other tree as it is."""
+        if isinstance(value, tuple):
+            return tuple(self._opened(part, emit) for part in value)
+        if isinstance(value, Part) or not isinstance(value.shape, TupleShape):
+            return value
+        places: list[Placement | None] = [
+            self.whole(leaf, value.manual) if isinstance(leaf, ArrayShape) else None
+            for leaf in leaves(value.shape)
+        ]
+        return taken_apart(value.value, value.shape, places, emit)
+
     def _call(self, op: CallOp, arguments: Sequence[Tree], emit: Emitter) -> Tree:
-        inputs = [self.finished(a, emit) for a in arguments]
+        inputs = [self.finished(self._opened(a, emit), emit) for a in arguments]
         name, result = self.called(op.to_apply, inputs, self.placements(op))
         return self._result(op, [made(a, emit) for a in inputs], {"to_apply": name}, result, emit)
 
@@ -310,6 +340,7 @@ class Partitioner:
         ]
 
     def _while(self, op: WhileOp, argument: Tree, emit: Emitter) -> Tree:
+        argument = self._opened(argument, emit)
         places = self._state(op, argument)
         state = self.brought(argument, list(places), emit)
         body, result = self.called(op.body, [state], places)
@@ -319,7 +350,7 @@ class Partitioner:
 
     def _conditional(self, op: ConditionalOp, arguments: Sequence[Tree], emit: Emitter) -> Tree:
         selector = self.brought(arguments[0], [self.whole(op.input_shapes[0])], emit)
-        inputs = [self.finished(a, emit) for a in arguments[1:]]
+        inputs = [self.finished(self._opened(a, emit), emit) for a in arguments[1:]]
         manual = manual_of([leaf for tree in inputs for leaf in flat(tree)])
         places = [
             self.whole(leaf, manual) if at is None and isinstance(leaf, ArrayShape) else at
@@ -342,5 +373,5 @@ class Partitioner:
         return self._result(op, operands, dict(zip(keys, names, strict=True)), result, emit)
 
     def _barrier(self, op: Instruction, argument: Tree, emit: Emitter) -> Tree:
-        argument = self.finished(argument, emit)
+        argument = self.finished(self._opened(argument, emit), emit)
         return self._result(op, [made(argument, emit)], {}, argument, emit)

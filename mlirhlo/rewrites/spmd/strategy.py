@@ -177,5 +177,5 @@ def common_grid(operands: Sequence[Leaf], targets: Sequence[Placement | None], m
 
 def manual_of(operands: Sequence[Leaf]) -> frozenset[int]:
     """Axes that are manual in any operand."""
-    sets: list[frozenset[int]] = [p.placement.manual for p in operands if isinstance(p, Part)]
+    sets = [p.placement.manual if isinstance(p, Part) else p.manual for p in operands]
     return frozenset[int]().union(*sets)

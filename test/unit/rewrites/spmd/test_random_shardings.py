@@ -130,6 +130,12 @@ KINDS = {
             "sharding={devices=[2,2]<=[4]}"
         ),
     ),
+    "an asynchronous pair": (
+        "x = f32[4,2] parameter(0), sharding={devices=[4,1]<=[4]}",
+        "s = ((f32[4,2]), f32[4,2], u32[]) async-start(x), calls=inner",
+        "u = ((f32[4,2]), f32[4,2], u32[]) async-update(s)",
+        "f32[4,2] async-done(u)",
+    ),
     "the sign of a zero": (
         "x = f32[8,1] parameter(0), sharding={devices=[4,1]<=[4]}",
         "zero = f32[1,1] slice(x), slice={[0:1], [0:1]}",
@@ -137,6 +143,7 @@ KINDS = {
         "f32[1,1] divide(one, zero)",
     ),
 }
+INNER = "inner {\n  p = f32[4,2] parameter(0)\n  ROOT n = f32[4,2] negate(p)\n}\n"
 ADD = "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = f32[] add(a, b)\n}\n"
 
 
@@ -151,7 +158,7 @@ def test_kinds(name: str, place: str, before: str) -> None:
     if place and last.split(" ")[0].count(",") != 1:
         place = ", sharding={devices=[4]<=[4]}"
     body = "\n  ".join([*lines, f"ROOT r = {last}{place}"])
-    text = f"HloModule m, num_partitions=4\n\n{ADD}\nENTRY main {{\n  {body}\n}}\n"
+    text = f"HloModule m, num_partitions=4\n\n{ADD}{INNER}\nENTRY main {{\n  {body}\n}}\n"
     inputs: list[np.ndarray] = []
     for parameter in HloModule(parse_module(text)).entry.parameters:
         shape = cast("ArrayShape", parameter.shape)

@@ -91,9 +91,11 @@ class Checks:
                 continue
             doing = "write" if is_write else "read"
             if flight.target.memory is memory and overlap(view, root(flight.target)):
-                raise race(flight, "the copy that writes there", op, doing, memory.name)
+                what = f"the copy that writes there{self._whose(flight.agent)}"
+                raise race(flight, what, op, doing, self._named(memory))
             if is_write and flight.source.memory is memory and overlap(view, root(flight.source)):
-                raise race(flight, "the copy that reads there", op, doing, memory.name)
+                what = f"the copy that reads there{self._whose(flight.agent)}"
+                raise race(flight, what, op, doing, self._named(memory))
         if core.has_peers:
             doing = "write" if is_write else "read"
             self._touch(
@@ -150,15 +152,19 @@ class Checks:
             for other in memory.flights:
                 if other.number in flight.clock:
                     continue
+                whose, name = self._whose(other.agent), self._named(memory)
                 if other.target.memory is memory and overlap(view, root(other.target)):
-                    raise race(other, "the copy that writes there", flight.op, doing, memory.name)
+                    what = f"the copy that writes there{whose}"
+                    raise race(other, what, flight.op, doing, name)
                 if is_write and other.source.memory is memory and overlap(view, root(other.source)):
-                    raise race(other, "the copy that reads there", flight.op, doing, memory.name)
+                    what = f"the copy that reads there{whose}"
+                    raise race(other, what, flight.op, doing, name)
             for touch in memory.touches.values():
                 if not is_write and not touch.is_write:
                     continue
                 if flight.clock.get(touch.agent, -1) < touch.time and overlap(view, touch.view):
-                    raise race(touch.op, str(touch), flight.op, doing, memory.name)
+                    what = f"{touch}{self._whose(touch.agent)}"
+                    raise race(touch.op, what, flight.op, doing, self._named(memory))
         source, target = flight.source, flight.target
         if source.memory is not None and source.memory is target.memory:
             if overlap(root(source), root(target)):
@@ -169,6 +175,20 @@ class Checks:
         for memory in (source.memory, target.memory):
             if memory is not None:
                 memory.launch(flight)
+
+    def _whose(self, agent: int) -> str:
+        """Of which core something is, where that is another one."""
+        core = self._core
+        return f" of {core.world.title(agent)}" if core.world and agent != core.agent else ""
+
+    def _named(self, memory: Memory) -> str:
+        """A memory by its name, and by its core where there are several."""
+        core = self._core
+        return (
+            f"{memory.name} of {core.world.title(memory.agent)}"
+            if core.world and core.has_peers
+            else memory.name
+        )
 
     # Memory nobody wrote.
 

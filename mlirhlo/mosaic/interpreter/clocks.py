@@ -49,6 +49,8 @@ class Flight:
     """What was ordered before its start."""
     arrived: MemRef | None
     sent: MemRef | None
+    agent: int = 0
+    """The core that started it."""
     is_done: bool = False
     transfer: Transfer | None = None
     """Its modelled time."""

@@ -190,8 +190,14 @@ class Kernel:
         ]
 
     def _bounds(self, inputs: Sequence[Array]) -> tuple[int, ...]:
-        """Sizes of the grid; dynamic ones are the first operands."""
-        given = iter(inputs)
+        """Sizes of the grid; dynamic ones are the first operands. Raises `HloError` HLO0700 without them."""
+        count = sum(bound == DYNAMIC_BOUND for bound in self.bounds)
+        sizes = [np.asarray(one) for one in inputs[:count]]
+        if len(sizes) < count or any(one.ndim or one.dtype.kind not in "iu" for one in sizes):
+            raise self._unfit(
+                f"{count} bounds of its grid are operands, whole numbers in front of the arrays"
+            )
+        given = iter(sizes)
         return tuple(int(next(given)) if b == DYNAMIC_BOUND else b for b in self.bounds)
 
     def _arrays(

@@ -194,7 +194,7 @@ class World:
             if other is not found and other.signals
         ]
         notes += [
-            (f"{self._title(agent)} waits for {other.amount} here", place_of(other.op))
+            (f"{self.title(agent)} waits for {other.amount} here", place_of(other.op))
             for agent, other in sorted(self._waits.items())
             if other is not wait
         ]
@@ -213,7 +213,7 @@ class World:
     def _whose(self, wait: _Wait) -> str:
         """Of which core a wait is, where there are several."""
         agents = [agent for agent, other in self._waits.items() if other is wait]
-        return f" of {self._title(agents[0])}" if agents and self.count > 1 else ""
+        return f" of {self.title(agents[0])}" if agents and self.count > 1 else ""
 
     def look(self, core: Core, ref: MemRef) -> int:
         """What a semaphore holds. Who sees the same again lets others go on: it may wait for them so."""
@@ -234,7 +234,8 @@ class World:
         self._looks[key] = value
         return value
 
-    def _title(self, agent: int) -> str:
+    def title(self, agent: int) -> str:
+        """What a core is called."""
         device, core = divmod(agent, self.cores)
         return f"device {device}" if self.cores == 1 else f"core {core} of device {device}"
 
@@ -361,7 +362,8 @@ class World:
         sent: MemRef | None,
     ) -> None:
         """Starts a copy. Raises `HloError` HLO0730 when it races."""
-        flight = Flight(self._next, op, source, target, dict(core.clock), arrived, sent)
+        clock = dict(core.clock)
+        flight = Flight(self._next, op, source, target, clock, arrived, sent, core.agent)
         self._next += 1
         if core.time is not None:
             names = [ref.memory.name if ref.memory is not None else "" for ref in (source, target)]

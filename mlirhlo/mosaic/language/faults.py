@@ -92,9 +92,9 @@ def bad_memory(message: str, help: str | None = None) -> HloError:
     return error("HLO0725", message, user_place(), help)
 
 
-def bad_spec(message: str, help: str | None = None) -> HloError:
-    """HLO0726: block specs, grid, scratch or arrays that do not fit together."""
-    return error("HLO0726", message, user_place(), help)
+def bad_spec(message: str, help: str | None = None, place: Place | None = None) -> HloError:
+    """HLO0726: block specs, grid, scratch or arrays that do not fit together; at the spec, where one is wrong."""
+    return error("HLO0726", message, place or user_place(), help)
 
 
 def captured(message: str, help: str | None = None) -> HloError:

@@ -85,6 +85,15 @@ class Kernel:
                 help="use interpreter or cpu; for a TPU, put to_stablehlo() into a program",
             )
         self._dump_once()
+        if len(arrays) != self.dynamic_bounds + len(self.inputs):
+            bounds = (
+                f"{self.dynamic_bounds} bound(s) of its grid and " if self.dynamic_bounds else ""
+            )
+            raise error(
+                "HLO0726",
+                f"{self.name} takes {bounds}{len(self.inputs)} array(s), not {len(arrays)} operand(s)",
+                help="bounds of the grid that are known at the call come first, then the arrays in order",
+            )
         if platform == "cpu":
             executable = self._compiled(bool(getattr(options, "rounds_matmul_operands", False)))
             if executable is not None:
@@ -215,7 +224,15 @@ class Kernel:
 
     def _passed(self, array: Any, number: int) -> Any:
         held = np.asarray(array)
-        if number >= self.dynamic_bounds:
+        if number < self.dynamic_bounds and (held.ndim or held.dtype.kind not in "iu"):
+            raise error(
+                "HLO0726",
+                f"bound {number} of the grid of {self.name} is {held.dtype}{list(held.shape)}",
+                help="give one whole number, np.int32(n)",
+            )
+        if number < self.dynamic_bounds:
+            held = held.astype(np.int32)
+        else:
             wanted = self.inputs[number - self.dynamic_bounds]
             held = held.reshape(wanted.shape) if held.ndim == 0 and wanted.shape == (1,) else held
             if held.shape != wanted.shape or held.dtype != wanted.dtype:

@@ -8,7 +8,9 @@ from enum import Enum
 from math import prod
 from typing import Any, TypeAlias
 
+from mlirhlo.diagnostics import Place
 from mlirhlo.mosaic.language.elements import DType, DTypeLike, as_dtype
+from mlirhlo.mosaic.language.faults import user_place
 from mlirhlo.mosaic.language.scratch import MemorySpace
 
 
@@ -112,6 +114,8 @@ class BlockSpec:
     index_map: Callable[..., Any] | None
     memory_space: MemorySpace | None
     pipeline_mode: Buffered | None
+    place: Place | None = field(compare=False, repr=False)
+    """Where it is written."""
 
     def __init__(
         self,
@@ -126,6 +130,7 @@ class BlockSpec:
         object.__setattr__(self, "index_map", index_map)
         object.__setattr__(self, "memory_space", memory_space)
         object.__setattr__(self, "pipeline_mode", pipeline_mode)
+        object.__setattr__(self, "place", user_place())
 
 
 no_block_spec = BlockSpec()

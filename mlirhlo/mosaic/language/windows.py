@@ -117,6 +117,7 @@ def operand_of(name: str, array: ShapeDtypeStruct, spec: Any, grid: Sequence[Any
             f"the block of {name} has {len(block)} dimensions, the array {len(shape)}: "
             f"{list(block)} of {list(shape)}",
             "use None for dimensions of which the kernel sees one element",
+            spec.place,
         )
     sizes: list[int] = []
     for dim, size in enumerate(block):
@@ -210,6 +211,7 @@ def index_function(
                 f"the index map of {operand.name} gives {len(items)} numbers for a block of "
                 f"{rank} dimensions",
                 "return one block number a dimension",
+                operand.spec.place,
             )
         values = [scalar(item, "a block number").ssa for item in items]
         end = emit("func.return", values)
@@ -236,6 +238,7 @@ def _check_parameters(operand: Operand, indices: int, refs: int) -> None:
             f"the index map of {operand.name} is given {indices} indices{more}, which does not fit "
             f"its parameters: {problem}",
             "it takes an index for each dimension of the grid, then the scalar-prefetch references",
+            operand.spec.place,
         ) from problem
 
 

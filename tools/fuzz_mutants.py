@@ -163,7 +163,7 @@ def main() -> int:
     parser.add_argument("--only", type=int, metavar="N", help="one case; prints its text")
     parser.add_argument("--largest", type=int, default=4000, help="longest text that is damaged")
     parser.add_argument("--stages", default=",".join(STAGES), type=lambda text: text.split(","))
-    parser.add_argument("--seconds", type=float, default=60, help="bound of a case")
+    parser.add_argument("--seconds", type=float, default=120, help="bound of a case")
     parser.add_argument("--memory", type=int, default=8, metavar="GIB", help="bound of a child")
     parser.add_argument("--state", type=Path, help="file to go on from, and to write")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)

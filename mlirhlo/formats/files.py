@@ -38,6 +38,8 @@ def whole_file(path: str) -> Generator[IO[bytes]]:
             with contextlib.suppress(OSError):
                 os.unlink(part)
             raise
+    except BrokenPipeError:
+        raise  # whoever read has seen enough
     except OSError as problem:
         raise error("HLO0503", f"cannot write '{path}': {problem.strerror or problem}") from None
 

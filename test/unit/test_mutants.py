@@ -1,0 +1,35 @@
+"""A sample of what `tools/fuzz_mutants.py` runs: mutants through formats, pipelines and both platforms."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from mutants import STAGES, judge, mutant, mutants
+from unit.corpus import repository_texts
+
+TEXTS = [text for _, text in repository_texts() if len(text) <= 1500]
+
+
+def test_mutants_end_coded_or_equal() -> None:
+    outcomes = {n: judge(text, STAGES) for n, text in mutants(7, TEXTS, iter(range(25)))}
+    assert not {n: outcome for n, outcome in outcomes.items() if " " in outcome}
+    assert "equal" in outcomes.values()
+    assert any(outcome.startswith("HLO") for outcome in outcomes.values())
+
+
+def test_a_mutant_follows_from_its_seed() -> None:
+    (text, *_) = TEXTS
+    assert mutant(random.Random(1), text) == mutant(random.Random(1), text)
+    assert len({mutant(random.Random(n), text) for n in range(20)}) > 10
+
+
+def test_what_goes_wrong_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is raised that is no diagnostic, with the place where it was."""
+
+    def crash(*arguments: object, **named: object) -> None:
+        raise KeyError("oh", arguments, named)
+
+    monkeypatch.setattr("mlirhlo.rewrites.cse.CsePass.run", crash)
+    outcome = judge(TEXTS[0], ("pipelines",))
+    assert outcome.startswith("pipeline cpu: KeyError at ")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _VIEWER = Path(__file__).parent / "viewer"
 _SCRIPTS = (
     "dom.js", "data.js", "groups.js", "tree.js", "layout.js", "select.js", "draw.js", "search.js", "panel.js",
-    "view.js", "help.js", "pointer.js", "passes.js", "address.js", "main.js",
+    "view.js", "fold.js", "help.js", "pointer.js", "passes.js", "address.js", "main.js",
 )  # fmt: skip
 """Each after those it imports from."""
 _IMPORT = re.compile(r'^import [^;]*? from "\./[\w.-]+";\n', re.MULTILINE)

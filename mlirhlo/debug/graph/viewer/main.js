@@ -5,19 +5,18 @@ import { Stages, readData } from "./data.js";
 import { readAddress, writeAddress } from "./address.js";
 import { listStages, markStage } from "./passes.js";
 import { Item } from "./tree.js";
+import { foldToFit } from "./fold.js";
 import { arrange } from "./layout.js";
 import { between, callSite, drawnUsers, neighbours } from "./select.js";
 import { Coloring, draw, drawLegend } from "./draw.js";
 import { setUpSearch } from "./search.js";
 import { showChanges, showInstruction, showText } from "./panel.js";
-import { center, fit, isReadable, keepInView, moveView, onScreen, state, toast, zoom } from "./view.js";
+import { center, fit, keepInView, moveView, onScreen, state, toast, zoom } from "./view.js";
 import { showKeys } from "./help.js";
 import { setUpPointer } from "./pointer.js";
 
 const MOST_BOXES = 700;
 const MOST_IN_FOCUS = 400;
-/** How many items the first picture may have: as many as fit and can be read. */
-const LIMITS = [80, 48, 32, 22, 16, 12, 9, 7, 5, 3];
 /** Calls that are unfolded to show an instruction; within more, its computation is shown alone. */
 const MOST_NESTED = 12;
 
@@ -281,49 +280,12 @@ function unfoldLevel() {
   fit();
 }
 
-/** Folds so far that the whole can be read, then unfolds groups, largest first, as long as it can. */
+/** The first picture: folded so far that the whole can be read, and no farther. */
 function firstView() {
-  const { tree } = state;
-  tree.open.clear();
-  const isReadableWith = (limit) => {
-    tree.limit = limit;
-    arrangeAll();
-    return isReadable();
-  };
-  let [low, high] = [0, LIMITS.length - 1]; // the first that can be read is between them
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    [low, high] = isReadableWith(LIMITS[middle]) ? [low, middle] : [middle + 1, high];
-  }
-  isReadableWith(LIMITS[low]);
-  for (let groups = scopesIn(state.arrangement.places); groups.length;) {
-    const [{ item }] = groups;
-    tree.toggle(item.key, true);
-    arrangeAll();
-    if (!isReadable()) {
-      tree.toggle(item.key, false);
-      arrangeAll();
-      break;
-    }
-    groups = scopesIn(state.arrangement.places);
-  }
+  foldToFit(arrangeAll);
   redraw();
   fit();
   state.isFirst = true;
-}
-
-/** Closed scopes, largest first. */
-function scopesIn(places) {
-  const found = [];
-  const open = [...places];
-  for (const place of open) { // grows
-    if (place.inner) {
-      open.push(...place.inner.places);
-    } else if (place.item.kind === "scope" && !place.item.isParameters && place.item.count >= 4) {
-      found.push(place);
-    }
-  }
-  return found.sort((a, b) => b.item.count - a.item.count);
 }
 
 function foldAll() {

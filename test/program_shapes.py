@@ -269,7 +269,7 @@ def nested_reducers(count: int) -> str:
         inner = f"fn{n - 1}" if n else "add"
         pieces.append(
             f"fn{n} {{\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
-            "  c = f32[2] broadcast(b), dimensions={}\n"
+            "  c = f32[1] broadcast(b), dimensions={}\n"
             f"  ROOT r = f32[] reduce(c, a), dimensions={{0}}, to_apply={inner}\n}}\n\n"
         )
     lines = [

@@ -5,7 +5,7 @@ Names that mean no computation of the module are left out; the verifier reports 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -161,3 +161,23 @@ def call_graph_of(module: HloModule) -> CallGraph:
         {name: tuple(found) for name, found in sites_in.items()},
         {name: tuple(found) for name, found in sites_of.items()},
     )
+
+
+def callees_first(
+    start: str, callees: Callable[[str], Iterable[str]], is_known: Callable[[str], bool]
+) -> Iterator[str]:
+    """`start` and what it leads to, each after all that it leads to itself; not what is known already.
+
+    A stack, not recursion: calls nest deeper than Python's.
+    """
+    met = {start}
+    stack = [(start, iter(callees(start)))]
+    while stack:
+        name, rest = stack[-1]
+        following = next((c for c in rest if c not in met and not is_known(c)), None)
+        if following is None:
+            stack.pop()
+            yield name
+        else:
+            met.add(following)
+            stack.append((following, iter(callees(following))))

@@ -18,6 +18,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
+from mlirhlo.analysis.call_graph import callees_first
 from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects.hlo.module import HloModule
@@ -112,11 +113,16 @@ class Interpreter:
 
     def vectorises(self, name: str) -> bool:
         """Whether a computation on scalars may be given whole arrays instead."""
-        known = self._vectorises.get(name)
-        if known is None:
-            self._vectorises[name] = False  # what a computation that calls itself meets
-            known = self._vectorises[name] = vectorised.vectorises(self.computation(name), self)
-        return known
+        if name not in self._vectorises:
+            for needed in callees_first(name, self._callees, self._vectorises.__contains__):
+                self._vectorises[needed] = False  # what a computation that calls itself meets
+                vectorises = vectorised.vectorises(self.computation(needed), self)
+                self._vectorises[needed] = vectorises
+        return self._vectorises[name]
+
+    def _callees(self, name: str) -> list[str]:
+        """Computations that instructions of another one call."""
+        return [c for op in self.computation(name).instructions for c in op.called_computations]
 
     def evaluate(self, op: Instruction, inputs: Sequence[Value]) -> Value:
         """What one instruction gives for the values of its inputs."""
@@ -295,15 +301,20 @@ class Interpreter:
             self.hook(op, inputs[: len(op.inputs)], value)
 
 
+_MAX_DEPTH = 100
+
+
 class DeviceFrame:
     """One device's view of a running module; see the protocol `Frame`."""
 
-    __slots__ = ("interpreter", "partition", "replica")
+    __slots__ = ("depth", "interpreter", "partition", "replica")
 
     def __init__(self, interpreter: Interpreter, replica: int = 0, partition: int = 0) -> None:
         self.interpreter: Interpreter = interpreter
         self.replica: int = replica
         self.partition: int = partition
+        self.depth: int = 0
+        """Functions of elements that are running, each inside the one before."""
 
     @property
     def program(self) -> Interpreter:
@@ -327,6 +338,19 @@ class DeviceFrame:
 
     def call_elementwise(self, computation: str, arguments: Sequence[Array]) -> tuple[Array, ...]:
         """Applies a scalar computation to the elements at each place of arrays of one shape."""
+        if self.depth >= _MAX_DEPTH:
+            raise error(
+                "HLO0309",
+                f"functions of elements are nested deeper than {_MAX_DEPTH}; the innermost is %{computation}",
+                help="inline them: hlo-opt --passes=map-inline,call-inliner",
+            )
+        self.depth += 1
+        try:
+            return self._elementwise(computation, arguments)
+        finally:
+            self.depth -= 1
+
+    def _elementwise(self, computation: str, arguments: Sequence[Array]) -> tuple[Array, ...]:
         if self.interpreter.vectorises(computation):
             plan = self.interpreter.plan(computation)
             value = self.interpreter.execute(plan, arguments, self, spread=True)

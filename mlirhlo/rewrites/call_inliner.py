@@ -22,7 +22,7 @@ from mlirhlo.rewrites.rules import inherit
 
 @dataclass(frozen=True)
 class CallInlinerPass(HloPass):
-    """Replaces each call by a copy of the computation it calls, innermost first; then runs dce.
+    """Replaces each call by a copy of the computation it calls, outermost first; then runs dce.
 
     Before and after:
 
@@ -54,13 +54,20 @@ class CallInlinerPass(HloPass):
             op.instruction_name for op in module.instructions if op.instruction_name
         )
         changed = False
-        for computation in reversed(module.known(callers_first)):
-            if computation.computation_name in asynchronous:
+        # What stands in calls of calls is copied once, to where it stays; what only they call is not looked at.
+        live = {module.entry.computation_name}
+        for computation in module.known(callers_first):
+            name = computation.computation_name
+            if name not in live:
                 continue
-            for op in tuple(computation.instructions):
-                if isinstance(op, CallOp) and self._inlinable(op, sites):
-                    _inline(op, computations[op.to_apply], names)
+            calls = [op for op in computation.instructions if isinstance(op, CallOp)][::-1]
+            while calls and name not in asynchronous:
+                op = calls.pop()
+                if self._inlinable(op, sites):
+                    calls += reversed(_inline(op, computations[op.to_apply], names))
                     changed = True
+            for op in computation.instructions:
+                live.update(op.called_computations)
         if changed:
             DcePass().run(module.afresh(), trace)
             unshare(module.afresh())
@@ -81,12 +88,22 @@ class CallInlinerPass(HloPass):
         )
 
 
-def _inline(call: CallOp, callee: ComputationOp, names: NameUniquer) -> None:
+def _inline(call: CallOp, callee: ComputationOp, names: NameUniquer) -> list[CallOp]:
+    """Puts a copy of the callee in the place of a call; the calls in it."""
+    before = call.prev_op
     root = insert_body(call, callee, call.inputs, names)
+    calls: list[CallOp] = []
+    op = call.prev_op
+    while op is not before:
+        assert op is not None
+        if isinstance(op, CallOp):
+            calls.append(op)
+        op = op.prev_op
     # Control successors of the call read its result as an operand, so they move to the root.
     replace(call.output, root)
     call.detach()
     call.erase()
+    return calls[::-1]
 
 
 def insert_body(

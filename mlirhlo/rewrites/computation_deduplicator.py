@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
 from xdsl.ir import Attribute
 
-from mlirhlo.analysis.call_graph import call_graph_of
+from mlirhlo.analysis.call_graph import call_graph_of, callees_first
 from mlirhlo.dialects.hlo.attributes.annotations import Metadata, MetadataAttr
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import AsyncStartOp, ComputationOp, FusionOp
@@ -56,16 +56,20 @@ def same_computation(
     one: ComputationOp, other: ComputationOp, computations: Mapping[str, ComputationOp]
 ) -> bool:
     """Whether two computations do the same, those they call included."""
-    return _deep(one, computations) == _deep(other, computations)
-
-
-def _deep(computation: ComputationOp, computations: Mapping[str, ComputationOp]) -> Hashable:
+    if list(map(type, instruction_list(one))) != list(map(type, instruction_list(other))):
+        return False
+    numbers: dict[Hashable, Hashable] = {}
     names: dict[str, Hashable] = {}
-    for op in computation.instructions:
-        for name in op.called_computations:
-            if name not in names and name in computations:
-                names[name] = _deep(computations[name], computations)
-    return computation_key(computation, names)
+
+    def callees(name: str) -> Iterator[str]:
+        for op in computations[name].instructions:
+            yield from (called for called in op.called_computations if called in computations)
+
+    for computation in (one, other):
+        for name in callees_first(computation.computation_name, callees, names.__contains__):
+            key = computation_key(computations[name], names)
+            names[name] = numbers.setdefault(key, len(numbers))
+    return names[one.computation_name] == names[other.computation_name]
 
 
 @dataclass(frozen=True)

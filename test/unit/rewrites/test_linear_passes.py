@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import cProfile
+from collections.abc import Callable
 
 import pytest
+from program_shapes import SHAPES
 
 from mlirhlo.formats.hlo_text import parse_module
 from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
@@ -26,8 +28,8 @@ def many(count: int) -> str:
     return "\n".join(["ENTRY e {", *lines, f"  ROOT r = ({shapes}) tuple({names})", "}"])
 
 
-def calls(pipeline: str, count: int) -> int:
-    module = parse_module(many(count))
+def calls(pipeline: str, count: int, form: Callable[[int], str] = many) -> int:
+    module = parse_module(form(count))
     profile = cProfile.Profile()
     profile.runcall(run_pipeline, module, parse_pipeline(pipeline))
     return sum(entry.callcount for entry in profile.getstats())
@@ -37,3 +39,26 @@ def calls(pipeline: str, count: int) -> int:
 def test_what_all_read_is_asked_about_once_a_reader(pipeline: str) -> None:
     calls(pipeline, 400)  # what is cached of shapes is there from now on
     assert calls(pipeline, 400) < 2.05 * calls(pipeline, 200)
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "form"),
+    [
+        ("copy-insertion", "updates"),
+        ("copy-insertion", "whiles_in_a_row"),
+        ("copy-insertion", "nested_whiles"),
+        ("copy-insertion", "nested_conditionals"),
+        ("copy-insertion", "wide_loop"),
+        ("copy-insertion", "branches"),
+        ("call-inliner", "nested_calls"),
+        ("call-inliner", "computations"),
+        ("flatten-call-graph", "nested_calls"),
+        ("dce", "nested_fusions"),
+        ("cse", "sharing_chain"),
+        ("tuple-simplifier", "tuple_chain"),
+        ("hlo-memory-scheduler", "chain"),
+    ],
+)
+def test_deep_and_wide_programs(pipeline: str, form: str) -> None:
+    calls(pipeline, 400, SHAPES[form])
+    assert calls(pipeline, 1600, SHAPES[form]) < 2.3 * calls(pipeline, 800, SHAPES[form])

@@ -15,6 +15,7 @@ from mlirhlo.dialects.quick import readers_of
 from mlirhlo.rewrites.algsimp.common import array, is_array
 from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.computations import add_computation
+from mlirhlo.rewrites.flatten_call_graph import unshare
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter
 
@@ -53,6 +54,8 @@ class FusionConstantSinkingPass(HloPass):
                 if callee not in seen:
                     seen.add(callee)
                     stack.append(callee)
+        if moved:
+            unshare(module.afresh())
         trace.rule_counts[self.name, "fusion_constant_sinking"] += moved
         return moved > 0
 

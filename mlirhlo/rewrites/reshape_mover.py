@@ -121,7 +121,12 @@ def _candidates(instructions: list[Instruction]) -> list[Instruction]:
 
 
 def _rearranged(op: Instruction) -> list[SSAValue]:
-    return [value for value in op.inputs if _is_rearranged(value)]
+    return [v for v in op.inputs if _is_rearranged(v) and not _is_scalar_beside(v, op)]
+
+
+def _is_scalar_beside(value: SSAValue, op: Instruction) -> bool:
+    """Whether it is a scalar for all elements, as select and clamp take them: it has no order to change."""
+    return not _rank(value) and _rank(op.output) > 0
 
 
 def _is_read_beside(value: SSAValue, found: dict[Instruction, None]) -> bool:
@@ -145,14 +150,15 @@ def _is_candidate(op: Instruction) -> bool:
         return False
     if shape.is_dynamic or "sharding" in op.properties:
         return False
-    rearranged = [v.owner for v in _rearranged(op)]
+    rearranged_values = _rearranged(op)
+    rearranged = [v.owner for v in rearranged_values]
     if not rearranged:
         return False
     first = rearranged[0]
     assert isinstance(first, ReshapeOp | TransposeOp)
     if not all(_same_kind(first, other) for other in rearranged):
         return False
-    return all(_is_rearranged(v) or _is_trivial(v, shape) for v in op.inputs)
+    return all(v in rearranged_values or _is_trivial(v, shape) for v in op.inputs)
 
 
 def _same_kind(one: Instruction, other: object) -> bool:
@@ -192,11 +198,11 @@ def _sink(op: Instruction) -> tuple[Instruction, Instruction]:
     operands: list[SSAValue] = []
     for value in op.inputs:
         owner = value.owner
-        if _is_rearranged(value):
+        if _is_scalar_beside(value, op):
+            operands.append(value)
+        elif _is_rearranged(value):
             assert isinstance(owner, ReshapeOp | TransposeOp)
             operands.append(owner.operand)
-        elif not _rank(value) and _rank(op.output):
-            operands.append(value)
         else:
             back = _back(value, first, source)
             made.append(back)

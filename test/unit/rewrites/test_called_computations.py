@@ -17,6 +17,10 @@ twice { a = f32[4] parameter(0)
   d = f32[4] async-done(s)
   f = f32[4] fusion(d), kind=kLoop, calls=fused
   ROOT r = f32[4] add(d, f) }
+inner { ia = f32[4] parameter(0)  ib = f32[] parameter(1)  ic = f32[4] broadcast(ib), dimensions={}
+  ROOT ir = f32[4] add(ia, ic) }
+outer { oa = f32[4] parameter(0)  ob = f32[] parameter(1)  on = f32[4] negate(oa)
+  ROOT or.1 = f32[4] fusion(on, ob), kind=kLoop, calls=inner }
 nest { n = f32[4] parameter(0)
   c = f32[4] call(n), to_apply=twice
   ROOT r = f32[4] call(c), to_apply=twice }
@@ -28,6 +32,8 @@ CALLED: dict[str, str] = {
     "u = ((f32[4]), f32[4], s32[]) async-update(s)  d = f32[4] async-done(u)\n"
     "t = (f32[4], f32[4], u32[]) copy-start(k)  c = f32[4] copy-done(t)\n"
     "e = f32[4] add(c, d)  ROOT r = f32[4] add(e, x)",
+    "constants_of_nested_fusions": "k = f32[] constant(2)\n"
+    "ROOT r = f32[4] fusion(x, k), kind=kLoop, calls=outer",
     "calls_in_calls": "c = f32[4] call(x), to_apply=nest  ROOT r = f32[4] call(c), to_apply=nest",
     "a_call_that_stays": "c = f32[4] call(x), to_apply=twice\n"
     'ROOT r = f32[4] call(c), to_apply=twice, frontend_attributes={inlineable="false"}',

@@ -104,10 +104,14 @@ class Region:
     def _body(self, value: str, local: Sequence[int], manual: Sequence[str]) -> str:
         while self.c.chance(60):
             along = self.c.some(manual, 60)
-            value = self._collective(value, local, groups_of(self.places.mesh, along))
+            lone = groups_of(self.places.mesh, [self.c.pick(manual)])
+            value = self._collective(value, local, groups_of(self.places.mesh, along), lone)
         return value
 
-    def _collective(self, value: str, local: Sequence[int], groups: list[list[int]]) -> str:
+    def _collective(
+        self, value: str, local: Sequence[int], groups: list[list[int]], lone: list[list[int]]
+    ) -> str:
+        """`lone`: groups along one axis; shifted along it, copies of a tile stay copies."""
         c, full, count = self.c, sizes(self.type_, local), len(groups[0])
         self.places.channel += 1
         listed = "{" + ",".join(dims(group) for group in groups) + "}"
@@ -144,10 +148,10 @@ class Region:
                 return self.add(full, f"collective-broadcast({value}), {plain}", 0)
             case "collective-permute-start":
                 pair = f"({full}, {full})"
-                rest = f"collective-permute-start({value}), {self._pairs(groups)}"
+                rest = f"collective-permute-start({value}), {self._pairs(lone)}"
                 return self.add(full, f"collective-permute-done({self.add(pair, rest, 0)})", 0)
             case _:
-                return self.add(full, f"collective-permute({value}), {self._pairs(groups)}", 0)
+                return self.add(full, f"collective-permute({value}), {self._pairs(lone)}", 0)
 
     def _gathered(
         self, value: str, local: Sequence[int], dim: int, named: str, count: int, opcode: str

@@ -172,7 +172,10 @@ class _Writer:
     ) -> str:
         """Lines of `@p0`, `@p1`, … in a computation of their own, called in one of several ways."""
         places, result = self.places, shape_of(lines[-1].split(" = ", 1)[1])
-        way = self.c.pick(("call", "conditional", "while"))
+        ways = ("call", "conditional", "while")
+        if any("async-start" in line for line in lines):
+            ways = ("call", "while")  # a computation is of one async-start
+        way = self.c.pick(ways)
         whole = f"({', '.join(shapes)})"
         body = [f"{prefix}{way} {{"]
         if way == "call" or not shapes:

@@ -19,6 +19,8 @@ from mlirhlo.interp.values import arrays_of
 def test_whole_in_and_whole_out(opcode: str) -> None:
     for number in range(6):
         given = program(Seeded(SEED + number), opcode)
+        if spmd.refusal(given.text, given.inputs) is not None:
+            continue
         module = parse_module(given.text)
         partitioned = Partitioned.of(module)
         if partitioned is None:

@@ -126,10 +126,8 @@ def program_of(
         value if value.element == element else writer.bits(value, value.shape, element)
         for value, (_, element) in zip(outs, results, strict=True)
     ]
-    given = (
-        f" {', '.join(v.name for v in outs)} : {', '.join(v.type for v in outs)}" if outs else ""
-    )
-    p.w.lines.append(f"return{given}")
+    told = f" {', '.join(v.name for v in outs)} : {', '.join(v.type for v in outs)}" if outs else ""
+    p.w.lines.append(f"return{told}")
     named = ", ".join(f"{value.name}: {value.type}" for value in arguments)
     # Row-major, as a kernel's arrays are: the result of a transpose would be a turned view of its operand.
     types = ", ".join(f"{tensor(*one)} {_row_major(one[0])}" for one in results)

@@ -132,7 +132,7 @@ def sine(x: Complex) -> Array:
 
 def cosine(x: Complex) -> Array:
     """Cos a cosh b - i sin a sinh b; of the signs that C99 leaves open, those of a part that is zero."""
-    result = np.where(_endless(x), complex(np.inf, np.nan), np.cos(x))
+    result: Any = np.where(_endless(x), complex(np.inf, np.nan), np.cos(x))
     imag = np.where(~np.isfinite(x.real) & (x.imag == 0), 0.0, result.imag)
     return make(result.real, np.where((x.real == 0) & np.isnan(x.imag), x.real, imag))
 
@@ -145,7 +145,7 @@ def tanh(x: Complex) -> Array:
 
 def tan(x: Complex) -> Array:
     """-i tanh(i x)."""
-    result = tanh(make(-x.imag, x.real))
+    result: Any = tanh(make(-x.imag, x.real))
     return make(result.imag, -result.real)
 
 
@@ -161,7 +161,7 @@ def acos(x: Complex) -> Array:
 
 def atan(x: Complex) -> Array:
     """-i atanh(i x); cuts on the imaginary axis outside [-i, i]."""
-    result = np.arctanh(make(-x.imag, x.real))
+    result: Any = np.arctanh(make(-x.imag, x.real))
     return make(result.imag, -result.real)
 
 
@@ -183,7 +183,7 @@ def atanh(x: Complex) -> Array:
 def atan2(y: Complex, x: Complex) -> Array:
     """-i * log((x + i*y) / sqrt(x*x + y*y))."""
     turned = make(x.real - y.imag, x.imag + y.real)
-    result = np.log(divide(turned, np.sqrt(x * x + y * y)))
+    result: Any = np.log(divide(turned, np.sqrt(x * x + y * y)))
     return make(result.imag, -result.real)
 
 

@@ -104,9 +104,12 @@ class CallTree:
 
     def meeting(self, one: Instruction, other: Instruction) -> Meeting | None:
         """Where the runs of two instructions meet; None where nothing runs both."""
-        first, second = self.node(one), self.node(other)
+        first: Node | None = self.node(one)
+        second: Node | None = self.node(other)
         if first is second:
             return Meeting(one, other, None, None)
+        assert first is not None
+        assert second is not None
         inside_one = inside_other = None
         if first.depth > second.depth:
             inside_one = first.at(second.depth + 1)

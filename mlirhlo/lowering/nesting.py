@@ -15,7 +15,7 @@ what that returns.
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 ResultT = TypeVar("ResultT")
 
@@ -26,7 +26,7 @@ Walk: TypeAlias = "Generator[Generator[Any, Any, Any], Any, ResultT]"
 def walked(walk: Walk[ResultT]) -> ResultT:
     """Runs a call, with all that it yields, to its result."""
     stack: list[Generator[Any, Any, Any]] = [walk]
-    result: Any = None
+    result: Any = None  # of the call that ended last, whatever its type
     while stack:
         try:
             inner = stack[-1].send(result)
@@ -36,4 +36,4 @@ def walked(walk: Walk[ResultT]) -> ResultT:
         else:
             stack.append(inner)
             result = None
-    return result
+    return cast(ResultT, result)

@@ -66,8 +66,8 @@ class CallInlinerPass(HloPass):
                 if self._inlinable(op, sites):
                     calls += reversed(_inline(op, computations[op.to_apply], names))
                     changed = True
-            for op in computation.instructions:
-                live.update(op.called_computations)
+            for caller in computation.instructions:
+                live.update(caller.called_computations)
         if changed:
             DcePass().run(module.afresh(), trace)
             unshare(module.afresh())

@@ -37,8 +37,8 @@ def add_copies(
     behind: dict[Operation, Operation] = {}
     for (reader, number), wanted in groups.items():
         if number == READERS:  # in front of all that is no parameter
-            place = behind_parameters(reader, behind)
-            added = _copy_for_readers(cast(Instruction, reader), wanted, place)
+            point = behind_parameters(reader, behind)
+            added = _copy_for_readers(cast(Instruction, reader), wanted, point)
             made.update((copy, added[index]) for index, copy in wanted.items())
     for (reader, number), wanted in groups.items():
         if number != READERS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from support import DATA
@@ -30,7 +31,7 @@ COMMANDS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_a_closed_pipe_ends_a_tool_quietly(command: list[str]) -> None:
+def test_a_closed_pipe_ends_a_tool_quietly(command: list[str], tmp_path: Path) -> None:
     name, *arguments = command
     reader, writer = os.pipe()
     os.close(reader)
@@ -40,6 +41,7 @@ def test_a_closed_pipe_ends_a_tool_quietly(command: list[str]) -> None:
             stdout=closed,
             stderr=subprocess.PIPE,
             text=True,
+            cwd=tmp_path,
             check=False,
         )
     said = [line for line in process.stderr.splitlines() if not line.startswith("inputs: ")]

@@ -24,7 +24,7 @@ from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, OP_CLASSES
 from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.shapes import without_layout
 from mlirhlo.dialects.hlo.types import shape_of, type_of
-from mlirhlo.dialects.quick import read_instead
+from mlirhlo.dialects.quick import read_all_instead
 from mlirhlo.rewrites.dce import callers_first, erase_unused
 from mlirhlo.rewrites.passes import HloPass, Trace
 
@@ -116,7 +116,9 @@ class CsePass(HloPass):
         firsts: dict[_Alike, Instruction] = {}
         groups: dict[_Alike, dict[Hashable, Instruction]] = {}
         merged: set[Instruction] = set()
-        changed = False
+        # What is merged is read in place of itself at the end: a reader of many has its operands changed once.
+        instead: dict[SSAValue, SSAValue] = {}
+        numbers_of_merged: dict[int, int] = {}
         only_inputs = self.ignore_control_dependencies
         following: Any = computation.block.first_op
         end = computation.terminator
@@ -129,6 +131,8 @@ class CsePass(HloPass):
                 continue
             # Control predecessors among the operands do no harm: who has such is set apart.
             numbers = tuple(map(id, op.inputs if only_inputs else values))
+            if not numbers_of_merged.keys().isdisjoint(numbers):
+                numbers = tuple([numbers_of_merged.get(number, number) for number in numbers])
             if iotas and not iotas.keys().isdisjoint(numbers):
                 numbers = tuple([iotas.get(number, number) for number in numbers])
             if kind in _COMMUTING and numbers[0] > numbers[-1]:
@@ -149,12 +153,14 @@ class CsePass(HloPass):
                 group[key] = op
             elif self._mergeable(op, effects):
                 merged.add(kept)
-                read_instead(op.output, kept.output)
+                instead[op.output] = kept.output
+                numbers_of_merged[id(op.output)] = id(kept.output)
                 if kept.instruction_name is None:
                     kept.instruction_name = op.instruction_name
-                erase_unused(op, effects)
-                changed = True
-        return changed
+        read_all_instead(instead)
+        for value in reversed(instead):
+            erase_unused(cast(Instruction, value.owner), effects)
+        return bool(instead)
 
     def _mergeable(self, op: Instruction, effects: SideEffects) -> bool:
         if not self.ignore_control_dependencies and _is_ordered(op):

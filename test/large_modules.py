@@ -267,7 +267,7 @@ def many_loops(count: int) -> str:
     lines = ["ENTRY main {", "  x0 = f32[8] parameter(0)", "  z = s32[] constant(0)"]
     for n in range(count):
         computations.append([f"b{n} {{", *_BODY.split("\n"), "  y = f32[8] add(x, x)"])
-        computations[-1] += ["  ROOT t = (s32[], f32[8]) tuple(j, y)", "}"]
+        computations[-1].extend(["  ROOT t = (s32[], f32[8]) tuple(j, y)", "}"])
         lines.append(f"  q{n} = (s32[], f32[8]) tuple(z, x{n})")
         lines.append(f"  w{n} = (s32[], f32[8]) while(q{n}), condition=cond, body=b{n}")
         root = "ROOT " if n == count - 1 else ""

@@ -375,14 +375,14 @@ def same(a: np.ndarray, b: np.ndarray) -> bool:
     if a.dtype.kind in "iub" or not bool(_equal(_wide(a), _wide(b)).all()):
         return False
     zeros = _wide(a) == 0
-    signs = [[np.signbit(part) for part in (_wide(x).real, _wide(x).imag)] for x in (a, b)]
+    signs = [[np.signbit(part) for part in (np.real(_wide(x)), np.imag(_wide(x)))] for x in (a, b)]
     return all(bool((p == q)[zeros].all()) for p, q in zip(*signs, strict=True))
 
 
 def within(a: np.ndarray, b: np.ndarray, bound: np.ndarray) -> bool:
     """Whether `b` is as near to `a` as rounding otherwise explains; not the sign of zeros."""
     x, y = _wide(a), _wide(b)
-    digits = _digits(a.real.dtype) or 60
+    digits = _digits(np.real(a).dtype) or 60
     with np.errstate(all="ignore"):
         scale = np.abs(x[np.isfinite(x)]).max(initial=1.0)
         # XLA's rules take sums and products that overflow to be apart from infinity.

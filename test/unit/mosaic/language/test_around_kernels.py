@@ -167,7 +167,8 @@ def test_trees_of_classes() -> None:
 
         @classmethod
         def tree_unflatten(cls, b: Any, values: Any) -> Any:
-            return cls(*values, b)
+            (a,) = values
+            return cls(a, b)
 
     doubled = tree.map(lambda v: 2 * v, {"x": Pair(3, "name"), "y": None})
     assert (doubled["x"].a, doubled["x"].b, doubled["y"]) == (6, "name", None)

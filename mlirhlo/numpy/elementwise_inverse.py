@@ -56,17 +56,20 @@ def _signed_as(size: Array, x: Array) -> Array:
     return ops.select(ops.compare("LT", bits, ops.like(0, bits)), _negated(size), size)
 
 
+def by_kind(real: Rule, complex_: Rule) -> Rule:
+    """A rule for real and one for complex numbers."""
+    return lambda x: complex_(x) if dt.kind_of(x.dtype) == "c" else real(x)
+
+
 def by_type(real: Rule, complex_: Rule) -> Rule:
     """A rule for real and one for complex numbers; narrow floats work in float32."""
 
-    def apply(x: Array) -> Array:
-        if dt.kind_of(x.dtype) == "c":
-            return complex_(x)
+    def widened(x: Array) -> Array:
         if x.dtype in (dt.float16, dt.bfloat16):
             return ops.convert(real(ops.convert(x, dt.float32)), x.dtype)
         return real(x)
 
-    return apply
+    return by_kind(widened, complex_)
 
 
 # ------------------------------------------------------------------ real numbers
@@ -308,6 +311,18 @@ def _complex_atanh(z: Array) -> Array:
     return ops.complex_(real, ops.select(_both(is_far, ops.compare("EQ", y, y)), quarter, imag))
 
 
+def _complex_tanh(z: Array) -> Array:
+    """HLO's, with C23's values on the imaginary axis: 0 and NaN where C99 has NaN twice."""
+    x, y = _real(z), _imag(z)
+    result = ops.unary("tanh", z)
+    is_kept = _both(_is_zero(x), _either(_is_undefined(y), _is_infinite(y)))
+    return ops.complex_(ops.select(is_kept, x, _real(result)), _imag(result))
+
+
+def _complex_tan(z: Array) -> Array:
+    return _turned_back(_complex_tanh(_turned(z)))
+
+
 def _complex_atan(z: Array) -> Array:
     return _turned_back(_complex_atanh(_turned(z)))
 
@@ -329,3 +344,5 @@ atanh = by_type(_real_atanh, _complex_atanh)
 cosh = by_type(_real_cosh, _complex_cosh)
 expm1 = by_type(_real_expm1, _complex_expm1)
 sinh = by_type(_real_sinh, _complex_sinh)
+tan = by_kind(lambda x: ops.unary("tan", x), _complex_tan)
+tanh = by_kind(lambda x: ops.unary("tanh", x), _complex_tanh)

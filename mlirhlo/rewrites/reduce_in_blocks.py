@@ -42,7 +42,7 @@ _MOST_INSTRUCTIONS = 64
 
 @dataclass(frozen=True)
 class ReduceInBlocksPass(HloPass):
-    """Computes a large product, or reduce, that is only reduced again, in a loop over blocks of its rows.
+    """Computes large products and reduces that are only reduced again in blocks of their rows.
 
     Before and after:
 

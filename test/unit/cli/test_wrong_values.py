@@ -27,7 +27,13 @@ Main = Callable[[Sequence[str]], int]
     ("main", "text", "flag", "code", "said"),
     [
         (run_hlo_module.main, HUGE, "--platform=Interpreter", 1, "error[HLO0507]: Unable to"),
-        (run_hlo_module.main, HUGE, "--platform=CPU", 1, "error[HLO0507]: no memory can hold f32[1000000,1000000,1000]"),
+        (
+            run_hlo_module.main,
+            HUGE,
+            "--platform=CPU",
+            1,
+            "error[HLO0507]: no memory can hold f32[1000000,1000000,1000]",
+        ),
         (run_hlo_module.main, SMALL, "--num_partitions=-1", 2, "at least 0 is wanted"),
         (run_hlo_module.main, SMALL, f"--num_replicas={1 << 62}", 1, "error[HLO0507]"),
         (run_hlo_module.main, SMALL, "--iterations=0", 2, "at least 1 is wanted"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import cProfile
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +44,13 @@ class Finished:
     err: str
     cpu_s: float
     """User and system time of the process and its children."""
+
+
+def calls_of(action: Callable[[], object]) -> int:
+    """How many functions an action calls, C functions counted: its time without the machine's noise."""
+    profile = cProfile.Profile()
+    profile.runcall(action)
+    return sum(entry.callcount for entry in profile.getstats())
 
 
 def environment(**extra: str) -> dict[str, str]:

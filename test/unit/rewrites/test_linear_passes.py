@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import cProfile
 from collections.abc import Callable
 
 import pytest
 from program_shapes import SHAPES
+from support import calls_of
 
 from mlirhlo.formats.hlo_text import parse_module
 from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
@@ -30,9 +30,7 @@ def many(count: int) -> str:
 
 def calls(pipeline: str, count: int, form: Callable[[int], str] = many) -> int:
     module = parse_module(form(count))
-    profile = cProfile.Profile()
-    profile.runcall(run_pipeline, module, parse_pipeline(pipeline))
-    return sum(entry.callcount for entry in profile.getstats())
+    return calls_of(lambda: run_pipeline(module, parse_pipeline(pipeline)))
 
 
 @pytest.mark.parametrize("pipeline", ["cse", "fusion", "priority-fusion", "dce", "cse,fusion"])

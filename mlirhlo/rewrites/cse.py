@@ -131,7 +131,7 @@ class CsePass(HloPass):
                 continue
             # Control predecessors among the operands do no harm: who has such is set apart.
             numbers = tuple(map(id, op.inputs if only_inputs else values))
-            if not numbers_of_merged.keys().isdisjoint(numbers):
+            if numbers_of_merged and not numbers_of_merged.keys().isdisjoint(numbers):
                 numbers = tuple([numbers_of_merged.get(number, number) for number in numbers])
             if iotas and not iotas.keys().isdisjoint(numbers):
                 numbers = tuple([iotas.get(number, number) for number in numbers])

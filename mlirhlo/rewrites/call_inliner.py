@@ -66,8 +66,8 @@ class CallInlinerPass(HloPass):
                 if self._inlinable(op, sites):
                     calls += reversed(_inline(op, computations[op.to_apply], names))
                     changed = True
-            for caller in computation.instructions:
-                live.update(caller.called_computations)
+            callers = [op for op in computation.instructions if op.calling_keys]
+            live.update(*(op.called_computations for op in callers))
         if changed:
             DcePass().run(module.afresh(), trace)
             unshare(module.afresh())

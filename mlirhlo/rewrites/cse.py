@@ -118,7 +118,7 @@ class CsePass(HloPass):
         merged: set[Instruction] = set()
         # What is merged is read in place of itself at the end: a reader of many has its operands changed once.
         instead: dict[SSAValue, SSAValue] = {}
-        numbers_of_merged: dict[int, int] = {}
+        representatives = dict(iotas)
         only_inputs = self.ignore_control_dependencies
         following: Any = computation.block.first_op
         end = computation.terminator
@@ -131,10 +131,8 @@ class CsePass(HloPass):
                 continue
             # Control predecessors among the operands do no harm: who has such is set apart.
             numbers = tuple(map(id, op.inputs if only_inputs else values))
-            if numbers_of_merged and not numbers_of_merged.keys().isdisjoint(numbers):
-                numbers = tuple([numbers_of_merged.get(number, number) for number in numbers])
-            if iotas and not iotas.keys().isdisjoint(numbers):
-                numbers = tuple([iotas.get(number, number) for number in numbers])
+            if representatives and not representatives.keys().isdisjoint(numbers):
+                numbers = tuple([representatives.get(number, number) for number in numbers])
             if kind in _COMMUTING and numbers[0] > numbers[-1]:
                 numbers = numbers[::-1]
             alike = (kind, numbers)
@@ -154,7 +152,8 @@ class CsePass(HloPass):
             elif self._mergeable(op, effects):
                 merged.add(kept)
                 instead[op.output] = kept.output
-                numbers_of_merged[id(op.output)] = id(kept.output)
+                number = id(kept.output)
+                representatives[id(op.output)] = representatives.get(number, number)
                 if kept.instruction_name is None:
                     kept.instruction_name = op.instruction_name
         read_all_instead(instead)

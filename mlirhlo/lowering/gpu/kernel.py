@@ -1,0 +1,38 @@
+"""A kernel: code of the gpu dialect for one instruction or fusion, and how it is launched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects import gpu
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One launch of an entry point."""
+
+    entry: str
+    grid: tuple[int, int, int]
+    """Blocks, by x, y and z."""
+    block: tuple[int, int, int]
+    """Threads of a block."""
+    buffers: tuple[int, ...]
+    """What the parameters point to, by number: the operands' arrays, then the results', then workspaces."""
+    shared_bytes: int = 0
+    """Dynamic shared memory of a block."""
+    cluster: tuple[int, int, int] = (1, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuKernel:
+    """What computes the results' arrays of an instruction from its operands' arrays.
+
+    Arrays stand in memory as on the CPU: dense, in the order of their layout; pred takes a byte.
+    """
+
+    name: str
+    module: gpu.ModuleOp
+    launches: tuple[Launch, ...]
+    """In this order, each after the one before has ended."""
+    workspaces: tuple[int, ...] = ()
+    """Bytes of buffers that the launches share, of no defined content before the first of them."""

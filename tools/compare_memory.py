@@ -21,8 +21,8 @@ from typing import Any
 
 import mlirhlo
 from mlirhlo.diagnostics import HloError
-from mlirhlo.lowering.cpu.arena import assign_offsets
 from mlirhlo.lowering.cpu.compiler import lower
+from mlirhlo.lowering.plan.arena import assign_offsets
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from mlirhlo.lowering.cpu.plan import Plan
-    from mlirhlo.lowering.cpu.planner import Values
+    from mlirhlo.lowering.plan.plan import Plan
+    from mlirhlo.lowering.plan.planner import Values
     from mlirhlo.rewrites.pipeline import Instrumentation
 
 

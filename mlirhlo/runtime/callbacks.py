@@ -31,12 +31,12 @@ from mlirhlo.interp.machine import Machine
 from mlirhlo.interp.plans import FAILURES, failed, place_of, prepare
 from mlirhlo.interp.registry import TOKEN, Array, Call, DynamicArray, Run, Value
 from mlirhlo.lowering.cpu.emit import CALLBACK
-from mlirhlo.lowering.cpu.steps import Held, Site, Tree
 from mlirhlo.lowering.memory_order import physical_dimensions
+from mlirhlo.lowering.plan.steps import Held, Site, Tree
 from mlirhlo.runtime.calls import logical
 
 if TYPE_CHECKING:
-    from mlirhlo.lowering.cpu.plan import Plan
+    from mlirhlo.lowering.plan.plan import Plan
 
 LOG = logging.getLogger(__name__)
 

@@ -24,9 +24,9 @@ import numpy as np
 
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.lowering.cpu.steps import Buffer
 from mlirhlo.lowering.loops_to_llvm.memory import STOP
 from mlirhlo.lowering.memory_order import physical_order
+from mlirhlo.lowering.plan.steps import Buffer
 from mlirhlo.runtime import call_ir, pool_ir, run_ir
 from mlirhlo.runtime.cache import object_code
 from mlirhlo.runtime.jit import Library, lock_for_forks

@@ -20,7 +20,7 @@ from mlirhlo.lowering.checking import VIOLATION
 from mlirhlo.runtime.jit import Library
 
 if TYPE_CHECKING:
-    from mlirhlo.lowering.cpu.plan import Plan
+    from mlirhlo.lowering.plan.plan import Plan
 
 Array = np.ndarray[Any, Any]
 

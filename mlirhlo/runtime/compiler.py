@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from mlirhlo.debug.dump import observe
 from mlirhlo.debug.options import process_flags, wanted_passes
 from mlirhlo.diagnostics import error
-from mlirhlo.lowering.cpu.plan import MAIN
 from mlirhlo.lowering.observer import SILENT
+from mlirhlo.lowering.plan.plan import MAIN
 from mlirhlo.runtime.cache import object_code, object_codes
 from mlirhlo.runtime.executable import Executable
 from mlirhlo.runtime.externals import externals

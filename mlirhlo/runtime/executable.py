@@ -13,19 +13,19 @@ from mlirhlo.diagnostics import HloError, error, wrong_type
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TokenShape, TupleShape
 from mlirhlo.interp.registry import TOKEN, Value
 from mlirhlo.interp.values import describe, for_user, unflatten, value_from
-from mlirhlo.lowering.cpu.steps import (
+from mlirhlo.lowering.memory_order import physical_order
+from mlirhlo.lowering.plan.steps import (
     Buffer,
     Held,
     Tree,
 )
-from mlirhlo.lowering.cpu.steps import held as held_leaves
-from mlirhlo.lowering.memory_order import physical_order
+from mlirhlo.lowering.plan.steps import held as held_leaves
 from mlirhlo.runtime.calls import Runner, Signature, logical, new_array
 from mlirhlo.runtime.jit import Library
 
 if TYPE_CHECKING:
     from mlirhlo.interp.machine import Machine
-    from mlirhlo.lowering.cpu.plan import Plan
+    from mlirhlo.lowering.plan.plan import Plan
     from mlirhlo.runtime.callbacks import Callbacks
     from mlirhlo.runtime.checked import CheckedRunner
 

@@ -26,9 +26,9 @@ from mlirhlo.dialects.hlo.shapes import (
     TupleShape,
     parse_shape,
 )
-from mlirhlo.lowering.cpu.plan import Plan
-from mlirhlo.lowering.cpu.steps import Buffer, Tree
 from mlirhlo.lowering.memory_order import byte_size
+from mlirhlo.lowering.plan.plan import Plan
+from mlirhlo.lowering.plan.steps import Buffer, Tree
 from mlirhlo.runtime.cache import default_cache, object_key
 from mlirhlo.runtime.fingerprint import fingerprint
 from mlirhlo.runtime.images import Image
@@ -79,7 +79,6 @@ def kept_module(key: str) -> Kept | None:
     constants = [Buffer(ArrayShape(PRIMITIVE_TYPES["u8"], (size,)), size)]
     plan = Plan(
         steps=[],
-        kernels={},
         parameters=parameters,
         results=results,
         constants=constants,

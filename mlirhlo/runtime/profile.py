@@ -22,11 +22,11 @@ from mlirhlo.dialects.hlo.ops import FusionOp
 from mlirhlo.lowering.cpu.compiler import FEATURES
 from mlirhlo.lowering.cpu.emit import MAIN, MARK, emit_module
 from mlirhlo.lowering.cpu.pipeline import optimize
-from mlirhlo.lowering.cpu.plan import Plan
 from mlirhlo.lowering.cpu.planner import plan_module
-from mlirhlo.lowering.cpu.steps import Kernel
 from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
+from mlirhlo.lowering.plan.plan import Plan
+from mlirhlo.lowering.plan.steps import Kernel
 from mlirhlo.runtime.executable import Executable
 from mlirhlo.runtime.externals import externals
 from mlirhlo.runtime.jit import Library, compile_object

@@ -21,9 +21,9 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.formats.hlo_text import PrintOptions
 from mlirhlo.formats.hlo_text.printer import ModulePrinter
-from mlirhlo.lowering.cpu.plan import Plan
-from mlirhlo.lowering.cpu.planner import Values
-from mlirhlo.lowering.cpu.steps import Buffer, Tree
+from mlirhlo.lowering.plan.plan import Plan
+from mlirhlo.lowering.plan.planner import Values
+from mlirhlo.lowering.plan.steps import Buffer, Tree
 
 Index: TypeAlias = tuple[int, ...]
 

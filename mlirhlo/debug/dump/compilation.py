@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from mlirhlo.debug.dump.assignment import Assignment
     from mlirhlo.debug.replay import Inputs
-    from mlirhlo.lowering.cpu.plan import Plan
-    from mlirhlo.lowering.cpu.planner import Values
+    from mlirhlo.lowering.plan.plan import Plan
+    from mlirhlo.lowering.plan.planner import Values
     from mlirhlo.rewrites.pipeline import Instrumentation
 
 

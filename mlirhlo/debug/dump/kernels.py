@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from xdsl.printer import Printer
 
-from mlirhlo.lowering.cpu.plan import Plan
-from mlirhlo.lowering.cpu.steps import Branch, Buffer, Callback, Copy, Kernel, Slice, Step, While
+from mlirhlo.lowering.plan.plan import Plan
+from mlirhlo.lowering.plan.steps import Branch, Buffer, Callback, Copy, Kernel, Slice, Step, While
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

@@ -14,11 +14,11 @@ from mlirhlo.dialects.hlo.shapes import MAX_BYTES, UNBOUNDED, ArrayShape, leaves
 from mlirhlo.lowering.checking import add_checks
 from mlirhlo.lowering.cpu.emit import MAIN, emit_module
 from mlirhlo.lowering.cpu.pipeline import optimize_in_place
-from mlirhlo.lowering.cpu.plan import Plan
-from mlirhlo.lowering.cpu.planner import Values, plan_module
+from mlirhlo.lowering.cpu.planner import CpuPlan, plan_module
 from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
 from mlirhlo.lowering.observer import SILENT, Observer
+from mlirhlo.lowering.plan.planner import Values
 from mlirhlo.rewrites.cloning import clone_module
 
 FEATURES = {"prefer-vector-width": "512"}
@@ -34,7 +34,7 @@ class Stages:
 
     fused: ModuleOp
     """After the passes of `pipeline`."""
-    plan: Plan
+    plan: CpuPlan
     loops: ModuleOp
     llvm: ModuleOp
     text: str

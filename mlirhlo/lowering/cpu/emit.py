@@ -32,11 +32,14 @@ from mlirhlo.dialects.interned import UNIT, symbol_ref
 from mlirhlo.dialects.quick import create_op, module_of
 from mlirhlo.lowering.builder import SELDOM, FunctionBuilder
 from mlirhlo.lowering.cpu.loop_functions import LoopCode
-from mlirhlo.lowering.cpu.plan import MAIN as MAIN
-from mlirhlo.lowering.cpu.plan import Plan
+from mlirhlo.lowering.cpu.planner import CpuPlan
 from mlirhlo.lowering.cpu.registers import arguments_of, registers_of
 from mlirhlo.lowering.cpu.step_code import BYTES, StepCode, stop_flag
-from mlirhlo.lowering.cpu.steps import (
+from mlirhlo.lowering.hlo_to_loops.helpers import helpers_of
+from mlirhlo.lowering.hlo_to_loops.outside import declaration
+from mlirhlo.lowering.nesting import Walk, walked
+from mlirhlo.lowering.plan.plan import MAIN as MAIN
+from mlirhlo.lowering.plan.steps import (
     Branch,
     Buffer,
     Callback,
@@ -48,9 +51,6 @@ from mlirhlo.lowering.cpu.steps import (
     named,
     touched,
 )
-from mlirhlo.lowering.hlo_to_loops.helpers import helpers_of
-from mlirhlo.lowering.hlo_to_loops.outside import declaration
-from mlirhlo.lowering.nesting import Walk, walked
 
 POINTERS = MemRefType(BYTES, [DYNAMIC_INDEX])
 """An array of pointers."""
@@ -69,7 +69,7 @@ MARK = "mlirhlo_mark"
 """Function outside that is told of every kernel: `(number of the step, 1 before and 0 after it)`."""
 
 
-def emit_module(plan: Plan, *, marks: list[Kernel] | None = None) -> ModuleOp:
+def emit_module(plan: CpuPlan, *, marks: list[Kernel] | None = None) -> ModuleOp:
     """All kernels and `main`. With `marks`, `main` tells of every kernel, and they are listed there."""
     program = _Program(plan, marks)
     main = _Function(program, MAIN).main()
@@ -95,7 +95,7 @@ class _Part:
 class _Program:
     """What all functions of a plan write to."""
 
-    def __init__(self, plan: Plan, marks: list[Kernel] | None) -> None:
+    def __init__(self, plan: CpuPlan, marks: list[Kernel] | None) -> None:
         self.plan = plan
         self.marks = marks
         self.globals = [

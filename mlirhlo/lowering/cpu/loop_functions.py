@@ -19,7 +19,7 @@ from mlirhlo.dialects.quick import append, create_op, operands_of, ops_of
 from mlirhlo.lowering.builder import FunctionBuilder, memref_of
 from mlirhlo.lowering.cpu.registers import Registers, is_inlined
 from mlirhlo.lowering.cpu.step_code import BYTES, StepCode
-from mlirhlo.lowering.cpu.steps import Branch, Buffer, Copy, Kernel, Step, While, all_steps
+from mlirhlo.lowering.plan.steps import Branch, Buffer, Copy, Kernel, Step, While, all_steps
 
 _NOT_EQUAL = 1
 """`arith.cmpi`'s number of `ne`."""

@@ -19,7 +19,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects.quick import readers_of
-from mlirhlo.lowering.cpu.steps import (
+from mlirhlo.lowering.hlo_to_loops.elements import memory_type
+from mlirhlo.lowering.loops_to_llvm.effort import ops_inside
+from mlirhlo.lowering.plan.steps import (
     Branch,
     Buffer,
     Callback,
@@ -31,8 +33,6 @@ from mlirhlo.lowering.cpu.steps import (
     all_steps,
     touched,
 )
-from mlirhlo.lowering.hlo_to_loops.elements import memory_type
-from mlirhlo.lowering.loops_to_llvm.effort import ops_inside
 
 _MOST_OPS = 64
 """Of a kernel that is written where it is called."""

@@ -21,7 +21,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from mlirhlo.dialects.interned import symbol_ref
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.builder import INDEX, FunctionBuilder, Index, memref_of
-from mlirhlo.lowering.cpu.steps import (
+from mlirhlo.lowering.loops_to_llvm.memory import STOP
+from mlirhlo.lowering.plan.steps import (
     Branch,
     Buffer,
     Callback,
@@ -31,7 +32,6 @@ from mlirhlo.lowering.cpu.steps import (
     Step,
     While,
 )
-from mlirhlo.lowering.loops_to_llvm.memory import STOP
 
 BYTES = MemRefType(i8, [DYNAMIC_INDEX])
 """Memory of any size."""

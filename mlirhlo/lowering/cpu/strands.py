@@ -20,8 +20,8 @@ from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.ops import WhileOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.lowering.builder import UPDATES
-from mlirhlo.lowering.cpu.arena import aligned, assign_offsets
-from mlirhlo.lowering.cpu.steps import (
+from mlirhlo.lowering.plan.arena import aligned, assign_offsets
+from mlirhlo.lowering.plan.steps import (
     Branch,
     Buffer,
     Callback,

@@ -24,7 +24,8 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
-from mlirhlo.lowering.cpu.steps import (
+from mlirhlo.lowering.hlo_to_loops.elements import physical_order
+from mlirhlo.lowering.plan.steps import (
     Branch,
     Buffer,
     Callback,
@@ -35,7 +36,6 @@ from mlirhlo.lowering.cpu.steps import (
     While,
     all_steps,
 )
-from mlirhlo.lowering.hlo_to_loops.elements import physical_order
 
 
 def read_in_place(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mlirhlo
 from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.lowering.cpu.planner import plan_module
-from mlirhlo.lowering.cpu.schedule import in_order
+from mlirhlo.lowering.plan.schedule import in_order
 
 WIDE = """HloModule wide{header}
 sum {{

@@ -9,9 +9,9 @@ import pytest
 
 import mlirhlo
 from mlirhlo.lowering.cpu.pipeline import optimize
-from mlirhlo.lowering.cpu.plan import Plan
 from mlirhlo.lowering.cpu.planner import plan_module
-from mlirhlo.lowering.cpu.steps import Branch, Copy, Kernel, Slice, Step, While
+from mlirhlo.lowering.plan.plan import Plan
+from mlirhlo.lowering.plan.steps import Branch, Copy, Kernel, Slice, Step, While
 
 pytest.importorskip("llvmlite")
 

@@ -7,7 +7,7 @@ import pytest
 
 import mlirhlo
 from mlirhlo.lowering.cpu.compiler import lower
-from mlirhlo.lowering.cpu.steps import Slice, Strands, While
+from mlirhlo.lowering.plan.steps import Slice, Strands, While
 
 SAYS = 'attributes {mhlo.frontend_attributes = {mlirhlo.parallel = "true"}}'
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import mlirhlo
 from mlirhlo.lowering.cpu.planner import plan_module
-from mlirhlo.lowering.cpu.steps import Copy, While
+from mlirhlo.lowering.plan.steps import Copy, While
 
 pytest.importorskip("llvmlite")
 

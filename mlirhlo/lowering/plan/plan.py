@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import Shape
-from mlirhlo.lowering.cpu.steps import Buffer, Site, Step, Tree
-
-if TYPE_CHECKING:
-    from xdsl.dialects.func import FuncOp
+from mlirhlo.lowering.plan.steps import Buffer, Site, Step, Tree
 
 MAIN = "main"
 """Function that runs the module."""
@@ -22,10 +18,9 @@ MAIN = "main"
 
 @dataclass
 class Plan:
-    """All there is to run."""
+    """All there is to run, but for the kernels, which each back end has in its own form."""
 
     steps: list[Step]
-    kernels: dict[str, FuncOp]
     parameters: list[Buffer]
     results: list[Buffer]
     constants: list[Buffer]

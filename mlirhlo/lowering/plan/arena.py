@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from mlirhlo.analysis.heap import pack
 from mlirhlo.diagnostics import out_of_memory
 from mlirhlo.dialects.hlo.shapes import MAX_BYTES
-from mlirhlo.lowering.cpu.steps import Buffer
+from mlirhlo.lowering.plan.steps import Buffer
 
 ALIGNMENT = 64
 """Bytes, of every buffer: one vector, one cache line."""

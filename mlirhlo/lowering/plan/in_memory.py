@@ -8,10 +8,10 @@ from mlirhlo.dialects.hlo.element_types import Kind
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, BufferShape, Shape, TokenShape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
-from mlirhlo.lowering.cpu.steps import Buffer, Held, Tree, held
 from mlirhlo.lowering.hlo_to_loops.elements import buffer_type
 from mlirhlo.lowering.memory_order import byte_size as byte_size
 from mlirhlo.lowering.memory_order import physical_order
+from mlirhlo.lowering.plan.steps import Buffer, Held, Tree, held
 
 
 def in_memory(shape: Shape) -> ArrayShape | None:

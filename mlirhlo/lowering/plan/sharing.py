@@ -19,17 +19,13 @@ Source: XLA's copy insertion and buffer assignment, whose aims these are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase
-from xdsl.dialects.func import FuncOp
-
-from mlirhlo.lowering.builder import IN_PLACE
-from mlirhlo.lowering.cpu.candidates import Candidates, Numbers, Pairs, Set, shared_operands
-from mlirhlo.lowering.cpu.exposed import Exposed, exposed_reads
-from mlirhlo.lowering.cpu.steps import (
+from mlirhlo.lowering.nesting import Walk, walked
+from mlirhlo.lowering.plan.candidates import Candidates, Numbers, Pairs, Set, shared_operands
+from mlirhlo.lowering.plan.exposed import Exposed, exposed_reads
+from mlirhlo.lowering.plan.steps import (
     Branch,
     Buffer,
     Callback,
@@ -39,17 +35,14 @@ from mlirhlo.lowering.cpu.steps import (
     Step,
     While,
 )
-from mlirhlo.lowering.nesting import Walk, walked
 
 
-def share_buffers(
-    steps: list[Step], kernels: Mapping[str, FuncOp], results: Sequence[Buffer]
-) -> list[Step]:
+def share_buffers(steps: list[Step], pairs: Pairs, results: Sequence[Buffer]) -> list[Step]:
     """The steps without the copies that sharing spares, on one buffer for each group that shares.
 
+    `pairs`: by kernel, the numbers of operands and of the results that may be written over them.
     Buffers of a group take over the place of the one that stands for it: `Buffer.home`.
     """
-    pairs = {name: _pairs_of(function) for name, function in kernels.items()}
     candidates = Candidates(steps, results, pairs)
     groups = _Groups(candidates)
     exposed = exposed_reads(steps, candidates.changing)
@@ -62,15 +55,6 @@ def share_buffers(
             groups.join(a, b)
     groups.settle()
     return walked(_on_homes(steps))
-
-
-def _pairs_of(function: FuncOp) -> Sequence[tuple[int, int]]:
-    given = cast("ArrayAttr[DenseArrayBase[Any]] | None", function.attributes.get(IN_PLACE))
-    found: list[tuple[int, int]] = []
-    for pair in given or ():
-        operand, result = cast("tuple[int, int]", pair.get_values())
-        found.append((operand, result))
-    return found
 
 
 @dataclass(slots=True, eq=False)

@@ -12,7 +12,7 @@ from itertools import chain
 from math import log2
 from typing import TypeAlias
 
-from mlirhlo.lowering.cpu.steps import Branch, Buffer, Copy, Kernel, Step, While, touched
+from mlirhlo.lowering.plan.steps import Branch, Buffer, Copy, Kernel, Step, While, touched
 
 Set: TypeAlias = int
 """Buffers of one part by number, a bit for each."""

@@ -11,8 +11,8 @@ from typing import TypeAlias, cast
 
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
-from mlirhlo.lowering.cpu.in_memory import byte_size, in_memory
-from mlirhlo.lowering.cpu.steps import Buffer, Tree
+from mlirhlo.lowering.plan.in_memory import byte_size, in_memory
+from mlirhlo.lowering.plan.steps import Buffer, Tree
 
 ShapeIndex: TypeAlias = "tuple[int, ...]"
 """Numbers of parts, from the outermost tuple inwards."""

@@ -1,0 +1,1 @@
+"""Modules as steps on buffers: what the compilers for CPUs and GPUs plan alike."""

@@ -1,7 +1,7 @@
 """Which instructions must stay though nobody reads them.
 
 Source: behaviour of XLA's `HasSideEffect`: an instruction's own opcode, its flags, and everything
-in the computations it calls.
+in the computations it calls. Here the end of an asynchronous pair also stays where its start does.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from mlirhlo.dialects.hlo.attributes.base import bool_of
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+
+_ENDS = frozenset({"async-done", "async-update", "copy-done"})
+_HAVE_ENDS = frozenset({"async-start", "async-update", "copy-start"})
 
 
 @dataclass(slots=True)
@@ -63,6 +66,8 @@ class SideEffects:
         row = op.opcode
         if row.side_effect:
             return True
+        if row.name in _ENDS:
+            return self._keeps_start(op)
         if row.name == "custom-call":
             return bool_of(op.properties.get("custom_call_has_side_effect"))
         if row.collective:
@@ -72,3 +77,14 @@ class SideEffects:
                 return True
             return "channel_id" in op.properties and not self.is_spmd
         return False
+
+    def _keeps_start(self, end: Instruction) -> bool:
+        """Whether the start of an asynchronous pair stays when its end goes; a start without an end is invalid."""
+        while end.opcode.name in _ENDS:
+            start = end.operands[0].owner
+            if not isinstance(start, Instruction) or start.opcode.name not in _HAVE_ENDS:
+                return True
+            if start.control_predecessors or not start.output.has_one_use():
+                return True
+            end = start
+        return self.of_instruction(end)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
 from operator import attrgetter, not_
-from typing import cast
+from typing import TypeGuard, cast
+
+from xdsl.ir import Block, Operation
 
 from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.dialects.hlo.attributes.base import integer
@@ -56,17 +58,8 @@ class DcePass(HloPass):
         """Removes what is dead; whether anything was."""
         unread = module.known(_holding_unread)
         several = module.known(_of_several_outputs)
-        changed = False
-        for computation in module.known(callers_first) if unread or several else ():
-            if computation not in several and computation not in unread:
-                continue
-            effects, callers = module.known(SideEffects.of), module.known(call_sites)
-            dropped = computation in several and _drop_unread_fusion_outputs(
-                computation, effects, callers
-            )
-            if dropped or computation in unread:
-                changed |= self._remove_dead(module, computation, callers, effects)
-            changed |= dropped
+        order = module.known(callers_first) if unread or several else ()
+        changed = _Removal(self, module).run(c for c in order if c in several or c in unread)
         reachable = called_from_entry(module) if changed else module.known(called_from_entry)
         for computation in tuple(module.computations):
             if computation not in reachable:
@@ -75,46 +68,8 @@ class DcePass(HloPass):
                 changed = True
         return changed
 
-    def _remove_dead(
-        self,
-        module: HloModule,
-        computation: ComputationOp,
-        callers: Mapping[str, list[Instruction]],
-        effects: SideEffects,
-    ) -> bool:
-        unread: list[Instruction] = []
-        parameters: list[ParameterOp] = []
-        for op in computation.instructions:
-            if isinstance(op, ParameterOp):
-                parameters.append(op)
-            elif op.output.first_use is None:
-                unread.append(op)
-        changed = False
-        for op in unread:
-            if self._removable(op, effects):
-                self._erase(op, effects)
-                changed = True
-        dead = [p for p in parameters if p.output.first_use is None and not p.control_predecessors]
-        if dead:
-            changed |= self._remove_parameters(module, computation, dead, callers, effects)
-        return changed
-
-    def _erase(self, op: Instruction, effects: SideEffects) -> None:
-        """Erases `op`, which nobody reads, and then what only it read."""
-        stack = [op]
-        while stack:
-            gone = stack.pop()
-            read = owners_of(gone)
-            erase(gone)
-            stack += [
-                owner
-                for owner in dict.fromkeys(read)
-                if isinstance(owner, Instruction)
-                and owner.output.first_use is None
-                and self._removable(owner, effects)
-            ]
-
-    def _removable(self, op: Instruction, effects: SideEffects) -> bool:
+    def removable(self, op: Instruction, effects: SideEffects) -> bool:
+        """Whether `op`, which nobody reads, may go."""
         if isinstance(op, ParameterOp) or op.control_predecessors:
             return False
         allowed = (
@@ -133,17 +88,75 @@ class DcePass(HloPass):
             return "constrain_layout" not in op.properties
         return not effects.of_instruction(op)
 
+
+class _Removal:
+    """Computations to clean: what one loses may leave something unread in its callers and in the fusions it calls."""
+
+    def __init__(self, options: DcePass, module: HloModule) -> None:
+        self._options, self._module = options, module
+        self._effects = module.known(SideEffects.of)
+        self._callers = module.known(call_sites)
+        self._work: dict[ComputationOp, None] = {}
+
+    def run(self, computations: Iterable[ComputationOp]) -> bool:
+        """Cleans computations, the first first, and those that this affects; whether anything was removed."""
+        self._work = dict.fromkeys(reversed(tuple(computations)))
+        changed = False
+        while self._work:
+            changed |= self._clean(self._work.popitem()[0])
+        return changed
+
+    def _clean(self, computation: ComputationOp) -> bool:
+        sites = [
+            site
+            for site in self._callers.get(computation.computation_name, ())
+            if site.parent is not None
+        ]
+        changed = _drop_unread_fusion_outputs(computation, self._effects, sites)
+        unread: list[Instruction] = []
+        parameters: list[ParameterOp] = []
+        for op in computation.instructions:
+            if isinstance(op, ParameterOp):
+                parameters.append(op)
+            elif op.output.first_use is None:
+                unread.append(op)
+        for op in unread:
+            if self._options.removable(op, self._effects):
+                self._erase(op)
+                changed = True
+        dead = [p for p in parameters if p.output.first_use is None and not p.control_predecessors]
+        if dead:
+            changed |= self._remove_parameters(computation, dead, sites)
+        return changed
+
+    def _erase(self, op: Instruction) -> None:
+        """Erases `op`, which nobody reads, and then what only it read."""
+        stack = [op]
+        while stack:
+            gone = stack.pop()
+            operands = owners_of(gone)
+            erase(gone)
+            for owner in dict.fromkeys(operands):
+                if self._is_unread(owner):
+                    stack.append(owner)
+
+    def _is_unread(self, op: Operation | Block) -> TypeGuard[Instruction]:
+        """Whether `op`, which lost a reader, may go; it may also have lost the only reader of one of its outputs."""
+        if not isinstance(op, Instruction) or op.parent is None:
+            return False
+        if op.output.first_use is None:
+            if isinstance(op, ParameterOp):
+                self._work[holder(op)] = None
+            return self._options.removable(op, self._effects)
+        if isinstance(op, FusionOp) and isinstance(op.shape, TupleShape):
+            self._work[self._effects.computations[op.calls]] = None
+        return False
+
     def _remove_parameters(
-        self,
-        module: HloModule,
-        computation: ComputationOp,
-        dead: Sequence[ParameterOp],
-        callers: Mapping[str, list[Instruction]],
-        effects: SideEffects,
+        self, computation: ComputationOp, dead: Sequence[ParameterOp], sites: Sequence[Instruction]
     ) -> bool:
-        sites = callers.get(computation.computation_name, [])
         if computation.is_entry is not None:
-            if not self.remove_dead_parameters_from_entry_computation:
+            if not self._options.remove_dead_parameters_from_entry_computation:
                 return False
         elif not sites or not all(isinstance(site, FusionOp) for site in sites):
             return False
@@ -151,22 +164,20 @@ class DcePass(HloPass):
             return False
         parameters = computation.parameters
         gone = {p.parameter_number for p in dead}
-        layout = module.program_layout
+        layout = self._module.program_layout
         for parameter in dead:
-            parameter.detach()
-            parameter.erase()
+            erase(parameter)
         for number, parameter in enumerate(p for p in parameters if p.parameter_number not in gone):
             parameter.properties["parameter_number"] = integer(number)
         for site in sites:
             kept = [v for i, v in enumerate(site.inputs) if i not in gone]
             dropped = [v.owner for i, v in enumerate(site.inputs) if i in gone]
             site.operands = [*kept, *site.control_predecessors]
-            for owner in dropped:
-                if isinstance(owner, Instruction) and owner.parent is not None:
-                    if owner.output.first_use is None and self._removable(owner, effects):
-                        self._erase(owner, effects)
+            for owner in dict.fromkeys(dropped):
+                if self._is_unread(owner):
+                    self._erase(owner)
         if computation.is_entry is not None:
-            module.set_program_layout(
+            self._module.set_program_layout(
                 [s for i, s in enumerate(layout.parameters) if i not in gone], layout.result
             )
         return True
@@ -212,10 +223,9 @@ def _sharding_matters(op: CustomCallOp) -> bool:
 
 
 def _drop_unread_fusion_outputs(
-    computation: ComputationOp, effects: SideEffects, callers: Mapping[str, list[Instruction]]
+    computation: ComputationOp, effects: SideEffects, sites: Sequence[Instruction]
 ) -> bool:
     """fusion(…) giving (a, b, c) of which only a and c are read => a fusion giving (a, c)"""
-    sites = callers.get(computation.computation_name, [])
     if len(sites) != 1 or not isinstance(site := sites[0], FusionOp):
         return False
     root = computation.root

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
-from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import CallOp, ComputationOp, ConstantOp, Instruction, ParameterOp
+from mlirhlo.dialects.hlo.module import HloModule, holder
+from mlirhlo.dialects.hlo.ops import CallOp, ConstantOp, Instruction, ParameterOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, default_layout
 from mlirhlo.dialects.quick import read_instead
+from mlirhlo.rewrites.dce import erase_unused
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
 
@@ -23,8 +24,9 @@ class ZeroSizedHloEliminationPass(HloPass):
 
         %a = f32[0,4] add(%x, %y)      =>   %a = f32[0,4] constant({})
 
-    Parameters stay; their users read a constant. Side effects, control dependencies, dynamic shapes and the
-    bodies of fusions and composites are left alone. Source: reference of the passes, "ZeroSizedHloElimination".
+    Parameters stay; their users read a constant. Operands that only the replaced instruction read go with it, so
+    that asynchronous pairs go as a whole. Side effects, control dependencies, dynamic shapes and the bodies of
+    fusions and composites are left alone. Source: reference of the passes, "ZeroSizedHloElimination".
     """
 
     name = "zero_sized_hlo_elimination"
@@ -44,12 +46,10 @@ class ZeroSizedHloEliminationPass(HloPass):
         waited = {v for op in module.instructions for v in op.control_predecessors}
         changed = False
         for op in empty:
-            computation = op.parent_op()
-            assert isinstance(computation, ComputationOp)
-            if computation.computation_name in bodies or op.output in waited:
-                continue
-            if not effects.of_instruction(op):
-                changed |= _replace(op)
+            if op.parent is None or op.output in waited:
+                continue  # erased with its only reader, or waited for
+            if holder(op).computation_name not in bodies and not effects.of_instruction(op):
+                changed |= _replace(op, effects)
         return changed
 
 
@@ -65,7 +65,7 @@ def _is_empty(op: Instruction) -> bool:
     )
 
 
-def _replace(op: Instruction) -> bool:
+def _replace(op: Instruction, effects: SideEffects) -> bool:
     shape = op.shape
     assert isinstance(shape, ArrayShape)
     if op.output.first_use is None:
@@ -81,6 +81,5 @@ def _replace(op: Instruction) -> bool:
     if isinstance(op, ParameterOp):
         return True
     constant.instruction_name = op.instruction_name
-    op.detach()
-    op.erase()
+    erase_unused(op, effects)
     return True

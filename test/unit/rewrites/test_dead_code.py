@@ -1,0 +1,143 @@
+"""What dies together is removed together: in nested fusions, and both halves of asynchronous pairs."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from mlirhlo.analysis.verifier import verify_module
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops import ParameterOp
+from mlirhlo.formats.hlo_text import parse_module, print_module
+from mlirhlo.rewrites.dce import DcePass
+from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
+
+WIDTH = 3
+"""Parameters and results of each computation."""
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_nested_fusions_have_nothing_unread_after_one_run(seed: int) -> None:
+    module = parse_module(_nested_fusions(random.Random(seed)), "nested.hlo")
+    assert not verify_module(module)
+    run_pipeline(module, parse_pipeline("dce"))
+    assert not verify_module(module)
+    view = HloModule(module)
+    for computation in view.computations:
+        for op in computation.instructions:
+            is_entry_parameter = isinstance(op, ParameterOp) and computation.is_entry is not None
+            assert op.output.first_use is not None or is_entry_parameter, op.instruction_name
+    text = print_module(module)
+    run_pipeline(module, (DcePass(),))
+    assert print_module(module) == text
+
+
+def test_a_chain_of_fusions_is_cleaned_once_for_each_loss() -> None:
+    """Each fusion's first output reads only the first output of the one before; the last of them is not read."""
+    length = 300
+    bodies = [
+        f"body.{n} {{\n  a = f32[2] parameter(0)\n  b = f32[2] parameter(1)\n  c = f32[2] sine(a)\n"
+        f"  d = f32[2] cosine(b)\n  ROOT r = (f32[2], f32[2]) tuple(c, d)\n}}\n"
+        for n in range(length)
+    ]
+    lines = ["ENTRY e {", "  a.0 = f32[2] parameter(0)", "  b.0 = f32[2] parameter(1)"]
+    for n in range(length):
+        lines += [
+            f"  f.{n} = (f32[2], f32[2]) fusion(a.{n}, b.{n}), kind=kLoop, calls=body.{n}",
+            f"  a.{n + 1} = f32[2] get-tuple-element(f.{n}), index=0",
+            f"  b.{n + 1} = f32[2] get-tuple-element(f.{n}), index=1",
+        ]
+    lines += [f"  ROOT r = f32[2] negate(b.{length})", "}"]
+    module = parse_module("\n".join(["HloModule chain\n", *bodies, *lines]), "chain.hlo")
+    run_pipeline(module, parse_pipeline("dce"))
+    assert not verify_module(module)
+    assert "sine" not in print_module(module).replace("cosine", "")
+
+
+def _nested_fusions(choose: random.Random) -> str:
+    """A module of fusions with several outputs in fusions with several outputs, most of them unread in the entry."""
+    bodies: list[str] = []
+    entry = _computation(choose, bodies, 3, "ENTRY e", read_all=False)
+    return "\n".join(["HloModule nested\n", *bodies, entry])
+
+
+def _computation(
+    choose: random.Random, bodies: list[str], depth: int, head: str, *, read_all: bool = True
+) -> str:
+    """The text of a computation; the fusions it calls are added to `bodies`."""
+    values = [f"p.{n}" for n in range(WIDTH)]
+    lines = [f"{value} = f32[2] parameter({n})" for n, value in enumerate(values)]
+    shape = ", ".join(["f32[2]"] * WIDTH)
+    read: set[str] = set()
+    for n in range(2 if depth else 0):
+        body = _computation(choose, bodies, depth - 1, f"f.{len(bodies)}.{depth}", read_all=True)
+        bodies.append(body)
+        operands = choose.choices(values, k=WIDTH)
+        read.update(operands)
+        name = body.split()[0]
+        lines.append(f"x.{n} = ({shape}) fusion({', '.join(operands)}), kind=kLoop, calls={name}")
+        outputs = [f"g.{n}.{k}" for k in range(WIDTH)]
+        lines += [
+            f"{g} = f32[2] get-tuple-element(x.{n}), index={k}" for k, g in enumerate(outputs)
+        ]
+        values += outputs
+    roots = choose.choices(values, k=WIDTH)
+    read.update(roots)
+    for n, value in enumerate(v for v in values if v not in read and read_all):
+        side = choose.randrange(WIDTH)
+        lines.append(f"s.{n} = f32[2] add({roots[side]}, {value})")
+        roots[side] = f"s.{n}"
+    lines.append(f"ROOT r = ({shape}) tuple({', '.join(roots)})")
+    return "\n  ".join([f"{head} {{", *lines]) + "\n}\n"
+
+
+BODY = {
+    "pure": "ROOT n = f32[3,0] negate(p)",
+    "effect": "t = token[] after-all()\n  o = token[] outfeed(p, t)\n  ROOT n = f32[3,0] negate(p)",
+}
+READER = {"read": "ROOT q = f32[3,0] negate(d)", "unread": "ROOT q = f32[3,0] negate(p)"}
+
+
+@pytest.mark.parametrize("body", BODY)
+@pytest.mark.parametrize("reader", READER)
+@pytest.mark.parametrize("update", ["", "u"])
+@pytest.mark.parametrize("wait", ["", "start", "after start"])
+@pytest.mark.parametrize(
+    "passes", ["dce", "zero_sized_hlo_elimination", "zero_sized_hlo_elimination,dce", "algsimp"]
+)
+def test_both_halves_of_a_pair_go_or_stay(
+    body: str, reader: str, update: str, wait: str, passes: str
+) -> None:
+    shape = "((f32[3,0]), f32[3,0], s32[])"
+    before = ", control-predecessors={z}" if wait == "start" else ""
+    after = ", control-predecessors={s, cs}" if wait == "after start" else ""
+    text = f"""HloModule pair
+
+f {{
+  p = f32[3,0] parameter(0)
+  {BODY[body]}
+}}
+
+ENTRY e {{
+  p = f32[3,0] parameter(0)
+  z = f32[3,0] sine(p)
+  s = {shape} async-start(p), calls=f{before}
+  u = {shape} async-update(s)
+  d = f32[3,0] async-done(u)
+  cs = (f32[3,0], f32[3,0], u32[]) copy-start(p){before}
+  cd = f32[3,0] copy-done(cs)
+  {READER[reader]}{after}
+}}
+"""
+    if not update:
+        text = text.replace(f"  u = {shape} async-update(s)\n", "").replace("done(u)", "done(s)")
+    module = parse_module(text, "pair.hlo")
+    assert not verify_module(module)
+    run_pipeline(module, parse_pipeline(passes))
+    assert not verify_module(module)
+    starts = "async-start" in print_module(module)
+    if body == "effect" or wait:
+        assert starts
+    elif passes == "zero_sized_hlo_elimination,dce":
+        assert not starts

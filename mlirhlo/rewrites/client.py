@@ -106,13 +106,14 @@ class Value:
         """The smaller; NaN where one is."""
         return self.elementwise("minimum", other)
 
-    def compare(self, direction: str, other: Operand) -> Value:
-        """EQ, NE, LT, LE, GT or GE."""
+    def compare(self, direction: str, other: Operand, *, in_total_order: bool = False) -> Value:
+        """EQ, NE, LT, LE, GT or GE; of floats by value, or in the total order of their bits."""
         right = self.graph.value(other, self.type)
         sizes = max(self.sizes, right.sizes, key=len)
         operands = [v if v.sizes == sizes else v.broadcast(sizes) for v in (self, right)]
+        kind = {"type": string("TOTALORDER")} if in_total_order and self.type.is_float else {}
         return self.graph.make(
-            "compare", *operands, shape=plain(PRED, sizes), direction=string(direction)
+            "compare", *operands, shape=plain(PRED, sizes), direction=string(direction), **kind
         )
 
     def select(self, on_true: Operand, on_false: Value) -> Value:
@@ -354,11 +355,18 @@ class Graph:
         assert isinstance(root, Instruction)
         return Value(self, root)
 
-    def sort(self, values: Sequence[Value], dim: int) -> list[Value]:
-        """All ordered by the first, ascending; equal ones keep their order."""
+    def sort(
+        self,
+        values: Sequence[Value],
+        dim: int,
+        *,
+        direction: str = "LT",
+        in_total_order: bool = False,
+    ) -> list[Value]:
+        """All ordered by the first, ascending or (`GT`) descending; equal ones keep their order."""
         graph, block = Graph.of(self.home)
         pairs = [graph.parameter(plain(v.type, ())) for v in values for _ in range(2)]
-        less = pairs[0].compare("LT", pairs[1])
+        less = pairs[0].compare(direction, pairs[1], in_total_order=in_total_order)
         comparator = add_computation(self.home, "less", block, less.op)
         shapes = tuple(v.op.shape for v in values)
         found = self.make(

@@ -154,6 +154,7 @@ _BUILTIN: Mapping[str, str] = {
     "cudnn-norm-rewriter": "cudnn_norm_rewriter:CudnnNormRewriterPass",
     "cublas-gemm-rewriter": "cublas_gemm_rewriter:CublasGemmRewriterPass",
     "cpu-parallel-task-assigner": "cpu_parallel_task_assigner:CpuParallelTaskAssignerPass",
+    "library-call-expander": "library_call_expander:LibraryCallExpanderPass",
     "layout-assignment": "layout_assignment:LayoutAssignmentPass",
     "layout_normalization": "layout_normalization:LayoutNormalizationPass",
     "reshape-decomposer": "reshape_decomposer:ReshapeDecomposerPass",

@@ -14,24 +14,23 @@ from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 
-from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.lowering.plan import passes as planned
+from mlirhlo.lowering.plan.passes import rules_that_keep_values
 from mlirhlo.mosaic.kernel_expander import MosaicKernelExpanderPass
 from mlirhlo.rewrites.algsimp import AlgebraicSimplifierPass
 from mlirhlo.rewrites.batchnorm_expander import BatchNormExpanderPass
 from mlirhlo.rewrites.call_inliner import CallInlinerPass
-from mlirhlo.rewrites.cloning import clone_module
 from mlirhlo.rewrites.constant_folding import ConstantFoldingPass
 from mlirhlo.rewrites.convolution_features_last import ConvolutionFeaturesLastPass
 from mlirhlo.rewrites.cse import CsePass
 from mlirhlo.rewrites.custom_call_expander import CustomCallExpanderPass
 from mlirhlo.rewrites.dce import DcePass
 from mlirhlo.rewrites.declared_types import DeclaredTypesPass
-from mlirhlo.rewrites.default_layouts import DefaultLayoutsPass, has_layouts
 from mlirhlo.rewrites.defuser import DefuserPass
 from mlirhlo.rewrites.dynamic_padder import DynamicPadderPass
 from mlirhlo.rewrites.fusion import FusionPass
 from mlirhlo.rewrites.passes import HloPass, Trace
-from mlirhlo.rewrites.pipeline import History, Instrumentation, run_pipeline
+from mlirhlo.rewrites.pipeline import Instrumentation
 from mlirhlo.rewrites.reduce_in_blocks import ReduceInBlocksPass
 from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
 from mlirhlo.rewrites.while_loop_invariant_code_motion import (
@@ -42,23 +41,6 @@ from mlirhlo.rewrites.while_loop_trip_count_annotator import WhileLoopTripCountA
 from mlirhlo.rewrites.while_loop_unroller import WhileLoopUnrollerPass
 
 NAME = "cpu"
-
-_KEEPS_VALUES = frozenset(
-    {
-        "divide_by_one",
-        "dot_with_dimensions_of_one",
-        "multiply_one",
-        "power_two",
-        "reduce_of_reshape",
-        "reduce_of_same_count",
-        "reduce_of_transpose",
-        "reduce_window_of_pad",
-        "reduce_window_that_broadcasts",
-    }
-)
-"""Rules of `algsimp` that are not exact in general and yet wanted: the order of a sum is the
-kernel's own, x * x is the nearest to pow(x, 2)."""
-
 
 _FOLDED = 4
 """Elements of all operands of what is known before it runs: scalars, such as a divisor that is no zero."""
@@ -71,11 +53,7 @@ _LEAST_SAVED = 1000
 @functools.cache
 def passes(*, has_layouts: bool = False) -> tuple[HloPass, ...]:
     """The passes in order. `has_layouts`: whether the order of dimensions in memory was chosen."""
-    rules = tuple(
-        rule.name
-        for rule in AlgebraicSimplifierPass.rules
-        if rule.contract == "exact" or rule.name in _KEEPS_VALUES
-    )
+    rules = rules_that_keep_values()
     return (
         CallInlinerPass(),
         DefuserPass(),
@@ -110,9 +88,7 @@ def optimize(
 
     `wanted` says by name which passes run, `trace` is told what happens.
     """
-    copy = clone_module(module)
-    optimize_in_place(copy, watchers, wanted, trace)
-    return copy
+    return planned.optimize(module, NAME, passes, watchers, wanted, trace)
 
 
 def optimize_in_place(
@@ -122,11 +98,4 @@ def optimize_in_place(
     trace: Trace | None = None,
 ) -> None:
     """What `optimize` does, to the module itself."""
-    history = History(kept=None)  # none that keeps anything comes again
-    view = HloModule(module, history.facts)
-    if laid_out := has_layouts(view):
-        DefaultLayoutsPass().run(view, Trace())
-        history.facts.clear()
-        laid_out = has_layouts(view)
-    chosen = [p for p in passes(has_layouts=laid_out) if wanted(p.name)]
-    run_pipeline(module, chosen, watchers, name=NAME, trace=trace, history=history)
+    planned.optimize_in_place(module, NAME, passes, watchers, wanted, trace)

@@ -14,6 +14,7 @@ from unit.rewrites import (
     form_cases,
     gpu_cases,
     layout_cases,
+    library_cases,
     listed_cases,
     norm_cases,
 )
@@ -50,6 +51,7 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
     **norm_cases.CASES,
     **convolution_group_cases.CASES,
     **layout_cases.CASES,
+    **library_cases.CASES,
     **listed_cases.CASES,
     "batchnorm_expander": {
         "batch_norm_inference": (

@@ -1,0 +1,84 @@
+"""The HLO passes of the GPU compiler: what stands between a module and its kernels.
+
+    calls inlined, fusions taken apart, calls of libraries written out ──► simplified
+        ──► fused for this compiler's kernels
+
+A module that XLA:GPU optimised is fused anew, as on the CPU: which instructions share a kernel is a question
+of the kernels there are.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+
+from mlirhlo.lowering.plan import passes as planned
+from mlirhlo.lowering.plan.passes import rules_that_keep_values
+from mlirhlo.mosaic.kernel_expander import MosaicKernelExpanderPass
+from mlirhlo.rewrites.algsimp import AlgebraicSimplifierPass
+from mlirhlo.rewrites.batchnorm_expander import BatchNormExpanderPass
+from mlirhlo.rewrites.call_inliner import CallInlinerPass
+from mlirhlo.rewrites.constant_folding import ConstantFoldingPass
+from mlirhlo.rewrites.cse import CsePass
+from mlirhlo.rewrites.custom_call_expander import CustomCallExpanderPass
+from mlirhlo.rewrites.dce import DcePass
+from mlirhlo.rewrites.declared_types import DeclaredTypesPass
+from mlirhlo.rewrites.defuser import DefuserPass
+from mlirhlo.rewrites.dynamic_padder import DynamicPadderPass
+from mlirhlo.rewrites.fusion import FusionPass
+from mlirhlo.rewrites.library_call_expander import LibraryCallExpanderPass
+from mlirhlo.rewrites.passes import HloPass, Trace
+from mlirhlo.rewrites.pipeline import Instrumentation
+from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
+from mlirhlo.rewrites.while_loop_trip_count_annotator import WhileLoopTripCountAnnotatorPass
+
+NAME = "gpu"
+
+_FOLDED = 4
+"""Elements of all operands of what is known before it runs."""
+
+
+@functools.cache
+def passes(*, has_layouts: bool = False) -> tuple[HloPass, ...]:
+    """The passes in order. `has_layouts`: whether the order of dimensions in memory was chosen."""
+    return (
+        CallInlinerPass(),
+        DefuserPass(),
+        LibraryCallExpanderPass(),
+        MosaicKernelExpanderPass(),
+        DeclaredTypesPass(),
+        BatchNormExpanderPass(),
+        DynamicPadderPass(),
+        CustomCallExpanderPass(),
+        TupleSimplifierPass(),
+        ConstantFoldingPass(largest=_FOLDED),
+        AlgebraicSimplifierPass(only=rules_that_keep_values(), is_layout_sensitive=has_layouts),
+        CsePass(is_layout_sensitive=True),
+        DcePass(),
+        WhileLoopTripCountAnnotatorPass(),
+        FusionPass(multi_output=True, operands=True),
+    )
+
+
+def optimize(
+    module: ModuleOp,
+    watchers: Sequence[Instrumentation] = (),
+    wanted: Callable[[str], bool] = lambda name: True,
+    trace: Trace | None = None,
+) -> ModuleOp:
+    """A copy of an HLO module as it is planned for a GPU: simplified and fused.
+
+    `wanted` says by name which passes run, `trace` is told what happens.
+    """
+    return planned.optimize(module, NAME, passes, watchers, wanted, trace)
+
+
+def optimize_in_place(
+    module: ModuleOp,
+    watchers: Sequence[Instrumentation] = (),
+    wanted: Callable[[str], bool] = lambda name: True,
+) -> None:
+    """What `optimize` does, to the module itself."""
+    planned.optimize_in_place(module, NAME, passes, watchers, wanted)

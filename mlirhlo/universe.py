@@ -46,9 +46,22 @@ def _sdy() -> Dialect:
     return SDY
 
 
+def _structured() -> Dialect:
+    from mlirhlo.dialects.structured import STRUCTURED
+
+    return STRUCTURED
+
+
 def _dialects() -> dict[str, Callable[[], Dialect]]:
     """Our dialects by name, but for those that this xDSL has itself, where a clash is an error."""
-    ours = {"hlo": _hlo, "stablehlo": _stablehlo, "chlo": _chlo, "quant": _quant, "sdy": _sdy}
+    ours = {
+        "hlo": _hlo,
+        "stablehlo": _stablehlo,
+        "chlo": _chlo,
+        "quant": _quant,
+        "sdy": _sdy,
+        "structured": _structured,
+    }
     taken = get_all_dialects()
     return {name: factory for name, factory in ours.items() if name not in taken}
 

@@ -263,7 +263,8 @@ class Job:
             return loaded
         self._start_dump(loaded)
         if passes:
-            inputs.check_entry(loaded)
+            if not inputs.holds_kernels(loaded):
+                inputs.check_entry(loaded)
             if self.options.num_partitions or _partitions(passes):
                 inputs.set_partitions(loaded, self.options.num_partitions)
             self._run(loaded, passes, produced)

@@ -186,6 +186,12 @@ def holds_hlo(module: ModuleOp) -> bool:
     return any(op.name == "hlo.computation" for op in module.body.block.ops)
 
 
+def holds_kernels(module: ModuleOp) -> bool:
+    """Whether a module holds structured kernels, which stand for instructions, not for a program."""
+    first = module.body.block.first_op if module.body.blocks else None
+    return first is not None and first.name == "structured.kernel"
+
+
 def _load_bytecode(data: bytes, name: str, sniffed: Sniffed) -> Loaded:
     with ALONE:
         from mlirhlo.formats.sniff import Format
@@ -324,7 +330,7 @@ def to_bytes(
     if kind not in (Format.MLIR_TEXT, Format.MLIR_BYTECODE) and not holds_hlo(module):
         raise error(
             "HLO0502",
-            f"a StableHLO program is not written as '{format}'",
+            f"{'a kernel' if holds_kernels(module) else 'a StableHLO program'} is not written as '{format}'",
             help="convert it to HLO first (rewrites.stablehlo_to_hlo), or write it as 'mlir'",
         )
     if kind is Format.HLO_TEXT:
@@ -335,7 +341,7 @@ def to_bytes(
         data = text.encode("utf-8", errors="surrogateescape")
     elif kind is Format.MLIR_TEXT:
         generic = format == "mlir-generic"
-        if holds_hlo(module):
+        if holds_hlo(module) or holds_kernels(module):
             with ALONE:
                 from mlirhlo.formats import mlir
 

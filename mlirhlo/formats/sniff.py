@@ -131,18 +131,20 @@ _JSON = re.compile(r'\{\s*(?:["}]|$)')
 _MLIR = re.compile(
     r"""
       \# | ! | "[\w.$-]+" \s* [(<] | \{-\#                  # aliases, generic operations, resources
-    | module \s* (?: \{ | @ | attributes\b )
+    | (?: builtin\. )? module \s* (?: \{ | @ | attributes\b )
     | %\d | %[\w.$-]+ (?: :\d+ )? (?: \s*,\s* %[\w.$-]+ )* \s* = \s* (?: " | \w+\.[a-z] )
     | [a-z]\w* (?: \.[a-z]\w* )+ \s* (?: @ | \{\s*(?:\}|$|\^) | attributes\b | private\b | public\b | " | % )
     """,
     re.VERBOSE,
 )
 
-_HLO_DIALECT = re.compile(r"""(?<![\w."])"?hlo\.(?:computation|[a-z_]+")""")
+_HLO_DIALECT = re.compile(
+    r"""(?<![\w."])"?(?:hlo\.(?:computation|[a-z_]+")|structured\.kernel\b)"""
+)
 
 
 def is_hlo_dialect(text: str) -> bool:
-    """Whether MLIR text is of the hlo dialect; other text is StableHLO, or MLIR around it.
+    """Whether MLIR text is of the hlo dialect or of kernels around it; other text is StableHLO, or MLIR.
 
     Modules of the hlo dialect hold computations; a module without any has attributes `hlo.…`.
     """

@@ -13,7 +13,7 @@ from typing import Any, cast
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import Builtin, ModuleOp, UnitAttr
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Dialect, Operation, Region, SSAValue
 from xdsl.parser import Parser
 from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -61,14 +61,21 @@ _MAX_NESTING = 400
 
 
 def context() -> Context:
-    """A context that knows the hlo dialect and xDSL's own."""
+    """A context that knows the hlo and structured dialects and xDSL's own."""
     ctx = Context()
     ctx.load_dialect(Builtin)
     ctx.load_dialect(HLO)
+    ctx.register_dialect("structured", _structured)
     for name, factory in get_all_dialects().items():
-        if name not in ("builtin", "hlo"):
+        if name not in ("builtin", "hlo", "structured"):
             ctx.register_dialect(name, factory)
     return ctx
+
+
+def _structured() -> Dialect:
+    from mlirhlo.dialects.structured import STRUCTURED
+
+    return STRUCTURED
 
 
 class MlirLexer(MLIRLexer):
@@ -150,7 +157,21 @@ def _check(module: ModuleOp, source: SourceText) -> None:
                 check_properties(type(op), op.properties)
     except VerifyException as problem:
         message = str(problem).strip().splitlines()[-1]
-        raise HloError(Diagnostic("HLO0062", message, source.place(0))) from None
+        place = source.place(_offset_of_invalid(module, source.text))
+        raise HloError(Diagnostic("HLO0062", message, place)) from None
+
+
+def _offset_of_invalid(module: ModuleOp, text: str) -> int:
+    """Where the kernel begins that does not verify; 0 for other modules."""
+    offset = -1
+    for op in module.ops:
+        if op.name == "structured.kernel":
+            offset = text.find(op.name, offset + 1)
+            try:
+                op.verify()
+            except VerifyException:
+                return max(offset, 0)
+    return 0
 
 
 def _syntax_error(source: SourceText, problem: ParseError) -> HloError:

@@ -302,6 +302,54 @@ class GEPOp(IRDLOperation):
         printer.print_attribute(self.elem_type)
 
 
+ATOMIC_OPERATIONS = (
+    *("xchg", "add", "sub", "and", "nand", "or", "xor", "max", "min", "umax", "umin"),
+    *("fadd", "fsub", "fmax", "fmin"),
+)
+"""By the numbers of MLIR's `AtomicBinOp`."""
+
+
+@irdl_op_definition
+class AddrSpaceCastOp(IRDLOperation):
+    """A pointer to the same memory in another address space."""
+
+    name = "llvm.addrspacecast"
+    arg = operand_def(LLVMPointerType)
+    res = result_def(LLVMPointerType)
+    traits = traits_def(Pure())
+    assembly_format = "$arg attr-dict `:` type($arg) `to` type($res)"
+
+
+@irdl_op_definition
+class AtomicRMWOp(IRDLOperation):
+    """Replaces a number in memory by a function of it and a value, at once; the number before."""
+
+    name = "llvm.atomicrmw"
+    T: ClassVar = VarConstraint("T", AnyFloatConstr | SignlessIntegerConstraint)
+    ptr = operand_def(LLVMPointerType)
+    val = operand_def(T)
+    res = result_def(T)
+    bin_op = prop_def(IntegerAttr)
+    """Number of one of `ATOMIC_OPERATIONS`."""
+    ordering = prop_def(IntegerAttr)
+    alignment = opt_prop_def(IntegerAttr)
+
+
+@irdl_op_definition
+class AtomicCmpXchgOp(IRDLOperation):
+    """Stores `val` where memory holds `cmp`; what it held before, and whether that was `cmp`."""
+
+    name = "llvm.cmpxchg"
+    T: ClassVar = VarConstraint("T", base(LLVMPointerType) | SignlessIntegerConstraint)
+    ptr = operand_def(LLVMPointerType)
+    cmp = operand_def(T)
+    val = operand_def(T)
+    res = result_def()
+    success_ordering = prop_def(IntegerAttr)
+    failure_ordering = prop_def(IntegerAttr)
+    alignment = opt_prop_def(IntegerAttr)
+
+
 _OWN: tuple[type[Operation], ...] = (
     FCmpOp,
     SelectOp,
@@ -315,6 +363,9 @@ _OWN: tuple[type[Operation], ...] = (
     MaskedGatherOp,
     MaskedScatterOp,
     GEPOp,
+    AddrSpaceCastOp,
+    AtomicRMWOp,
+    AtomicCmpXchgOp,
 )
 _NAMES = {op.name for op in _OWN}
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mlirhlo.lowering.nvvm_intrinsics import NVVM
+
 RESULT = -1
 """Stands for the type of the result in a row below."""
 
@@ -108,6 +110,7 @@ OVERLOADED: Mapping[str, tuple[int, ...]] = {
     "llvm.x86.tilestored64.internal": (),
     "llvm.x86.tilezero.internal": (),
     "llvm.x86.sse2.pause": (),
+    **dict.fromkeys(NVVM, ()),
 }
 """Operands (`RESULT`, or their number) whose types are mangled into the name, by name."""
 
@@ -135,4 +138,6 @@ def suffix(type_text: str) -> str:
     if type_text.startswith("<"):
         count, _, element = type_text[1:-1].partition(" x ")
         return f"v{count}{suffix(element)}"
+    if type_text.startswith("ptr addrspace("):
+        return "p" + type_text[14:-1]
     return _SUFFIXES.get(type_text, type_text)

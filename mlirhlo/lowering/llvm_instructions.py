@@ -17,6 +17,7 @@ from xdsl.dialects.llvm import (
 from xdsl.ir import Attribute, Operation
 
 from mlirhlo.dialects.hlo.attributes.base import ints
+from mlirhlo.dialects.llvm import ATOMIC_OPERATIONS
 from mlirhlo.dialects.quick import operands_of
 from mlirhlo.lowering.intrinsics import mangled
 from mlirhlo.lowering.llvm_spelling import symbol
@@ -106,6 +107,9 @@ def _tail(f: FunctionText, op: Operation) -> str:
     if "nontemporal" in op.properties or "nontemporal" in op.attributes:
         f.printer.uses_nontemporal = True
         text += ", !nontemporal !0"
+    if "invariant" in op.attributes:
+        f.printer.uses_invariant = True
+        text += ", !invariant.load !1"
     return text
 
 
@@ -120,6 +124,33 @@ def _load(f: FunctionText, op: Operation) -> str:
 def _store(f: FunctionText, op: Operation) -> str:
     value, address = operands_of(op)
     return f"store {f.typed(value)}, {f.typed(address)}{_tail(f, op)}"
+
+
+def _atomic_rmw(f: FunctionText, op: Operation) -> str:
+    address, value = map(f.typed, operands_of(op))
+    number = cast(int, cast(Any, op.properties["bin_op"]).value.data)
+    return f"atomicrmw {ATOMIC_OPERATIONS[number]} {address}, {value} {_ordering(op, 'ordering')}"
+
+
+def _atomic_cmpxchg(f: FunctionText, op: Operation) -> str:
+    orders = " ".join(_ordering(op, f"{name}_ordering") for name in ("success", "failure"))
+    return f"cmpxchg {', '.join(map(f.typed, operands_of(op)))} {orders}"
+
+
+def _ordering(op: Operation, name: str) -> str:
+    return ATOMIC_ORDERING_KEYWORDS[cast(Any, op.properties[name]).value.data]
+
+
+def _inline_asm(f: FunctionText, op: Operation) -> str:
+    texts = [cast(StringAttr, op.properties[name]).data for name in ("asm_string", "constraints")]
+    asm, constraints = (f'"{text.translate(_ESCAPED)}"' for text in texts)
+    effects = "sideeffect " if "has_side_effects" in op.properties else ""
+    result = f.printer.type(op.results[0].type) if op.results else "void"
+    arguments = ", ".join(map(f.typed, operands_of(op)))
+    return f"call {result} asm {effects}{asm}, {constraints}({arguments})"
+
+
+_ESCAPED = {ord(c): f"\\{ord(c):02X}" for c in '"\\\n\t'}
 
 
 def _gep(f: FunctionText, op: Operation) -> str:
@@ -248,6 +279,7 @@ WRITERS: Mapping[str, Writer] = {
         for name in (
             *("trunc", "zext", "sext", "fptosi", "fptoui", "sitofp", "uitofp"),
             *("fpext", "fptrunc", "bitcast", "ptrtoint", "inttoptr"),
+            "addrspacecast",
         )
     },
     **{
@@ -281,4 +313,7 @@ WRITERS: Mapping[str, Writer] = {
     "llvm.br": _br,
     "llvm.cond_br": _cond_br,
     "llvm.unreachable": _unreachable,
+    "llvm.atomicrmw": _atomic_rmw,
+    "llvm.cmpxchg": _atomic_cmpxchg,
+    "llvm.inline_asm": _inline_asm,
 }

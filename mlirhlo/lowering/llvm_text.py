@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
     Float64Type,
     FloatAttr,
     IndexType,
+    IntAttr,
     IntegerAttr,
     IntegerType,
     ModuleOp,
@@ -51,6 +52,12 @@ _FLOATS: Mapping[type[Attribute], str] = {
 }
 
 
+_SHARED = 3
+"""The address space of shared memory, which holds nothing when a block begins."""
+KERNEL, BLOCK_SIZE = "nvvm.kernel", "nvvm.reqntid"
+"""Attributes of functions that are launched on a GPU, and of the threads of their blocks."""
+
+
 def print_llvm(module: ModuleOp) -> str:
     """LLVM assembly of a module of `llvm.func` and `llvm.mlir.global` ops.
 
@@ -77,6 +84,7 @@ class ModuleText:
         self.defined: set[str] = set()
         self.attribute_groups: dict[str, int] = {}
         self.uses_nontemporal = False
+        self.uses_invariant = False
 
     def module(self, module: ModuleOp) -> str:
         lines: list[str] = []
@@ -92,6 +100,8 @@ class ModuleText:
             lines.append(f"attributes #{number} = {{ {text} }}")
         if self.uses_nontemporal:
             lines.append("!0 = !{i32 1}")
+        if self.uses_invariant:
+            lines.append("!1 = !{}")
         return "\n".join(lines) + "\n"
 
     def type(self, type_: Attribute) -> str:
@@ -111,7 +121,7 @@ class ModuleText:
             (size,) = type_.get_shape()
             return f"<{size} x {self.type(cast(Any, type_).element_type)}>"
         if isinstance(type_, LLVMPointerType):
-            return "ptr"
+            return "ptr" + _space(type_.addr_space)
         if isinstance(type_, LLVMVoidType):
             return "void"
         if isinstance(type_, LLVMArrayType):
@@ -156,9 +166,13 @@ class ModuleText:
         name = op.sym_name.data
         self.defined.add(name)
         kind = "constant" if op.constant is not None else "global"
+        if op.addr_space.value.data:
+            kind = f"addrspace({op.addr_space.value.data}) {kind}"
         thread = "thread_local " if op.thread_local_ is not None else ""
         value = "zeroinitializer"
-        if isinstance(op.value, StringAttr):
+        if op.addr_space.value.data == _SHARED:
+            value = "poison"
+        elif isinstance(op.value, StringAttr):
             value = f"c{bytes_text(op.value.data)}"
         elif op.value is not None:
             value = self.constant(op.value, op.global_type)
@@ -261,6 +275,8 @@ class FunctionText:
         printer.defined.add(name)
         linkage = op.linkage.linkage.data
         linkage = "" if linkage == "external" else linkage + " "
+        if KERNEL in op.attributes:
+            linkage += "ptx_kernel "
         group = f" #{printer.group(_function_attributes(op))}"
         for at, block in enumerate(blocks):
             self.blocks[block] = f"b{at}"
@@ -369,6 +385,11 @@ _INLINE = frozenset(
 )
 
 
+def _space(space: Attribute) -> str:
+    number = cast(int, cast(Any, space).data) if isinstance(space, IntAttr) else 0
+    return f" addrspace({number})" if number else ""
+
+
 def _refused(op: Operation) -> Exception:
     return error("HLO0430", f"`{op.name}` cannot be written as LLVM's text")
 
@@ -385,6 +406,8 @@ def _argument_attributes(given: Mapping[str, Attribute]) -> Iterable[str]:
 
 def _function_attributes(op: FuncOp) -> str:
     words = ["nounwind"]
+    if (sizes := op.attributes.get(BLOCK_SIZE)) is not None:
+        words.append(f'"{BLOCK_SIZE}"="{",".join(map(str, ints(sizes)))}"')
     # Read from text, it is where xDSL's reader puts what follows `attributes`.
     given = op.passthrough or cast("ArrayAttr[Attribute] | None", op.attributes.get("passthrough"))
     if given is not None:

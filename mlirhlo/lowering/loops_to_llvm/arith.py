@@ -174,18 +174,19 @@ def _neg(to: Lowering, op: Operation) -> None:
     )
 
 
-def width(type_: Attribute) -> int:
+def _width(to: Lowering, type_: Attribute) -> int:
     """Bits of an integer, of the elements of a vector, and of index."""
     if isinstance(type_, VectorType):
-        return width(cast("VectorType[Attribute]", type_).element_type)
-    return cast(int, cast(Any, type_).width.data) if isinstance(type_, IntegerType) else 64
+        return _width(to, cast("VectorType[Attribute]", type_).element_type)
+    integer = cast(Any, type_ if isinstance(type_, IntegerType) else to.index)
+    return cast(int, integer.width.data)
 
 
 def _index_cast(widen: type[Operation]) -> Handler:
     def lower(to: Lowering, op: Operation) -> None:
         (operand,), (result,) = op.operands, op.results
         value = to.values[operand]
-        before, after = width(operand.type), width(result.type)
+        before, after = _width(to, operand.type), _width(to, result.type)
         type_ = to.convert(result.type)
         if before == after:
             to.values[result] = value

@@ -7,7 +7,7 @@ from typing import cast
 
 from xdsl.dialects import func, scf
 from xdsl.dialects import llvm as xllvm
-from xdsl.dialects.builtin import i1, i64
+from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects.quick import append, create_op, operands_of
@@ -34,7 +34,7 @@ def _for(to: Lowering, op: scf.ForOp) -> None:
         to.values.update(zip(op.results, _yielded(to, op), strict=True))
         return
     types = [to.convert(a.type) for a in body.args[1:]]
-    head = to.add_block([i64, *types])
+    head = to.add_block([to.index, *types])
     known = to.known.get(lower), to.known.get(upper)
     is_run = known[0] is not None and known[1] is not None and known[0] < known[1]
     is_run = is_run or NONEMPTY in op.attributes

@@ -2,7 +2,7 @@
 
 Each op has one handler, found by name; structured control flow becomes blocks with arguments. Memrefs
 are bare pointers: their shapes and strides are static and go into the address arithmetic, whose
-constants are folded on the way. `index` is i64.
+constants are folded on the way. `index` is i64, on GPUs i32 where that is enough.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from mlirhlo.lowering.loops_to_llvm.effort import (
     loops_of_light,
     ops_inside,
 )
-from mlirhlo.lowering.loops_to_llvm.indices import POINTER, IndexBuilder
+from mlirhlo.lowering.loops_to_llvm.indices import POINTER, IndexBuilder, pointer_in
 from mlirhlo.lowering.loops_to_llvm.values import Values
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -135,18 +135,19 @@ def no_lowering(op: Operation, why: str = "") -> HloError:
     return error("HLO0431", f"`{op.name}` has no lowering to the llvm dialect{why}")
 
 
-def converted(type_: Attribute) -> Attribute:
-    """The llvm dialect's type for one of the loops stage."""
+def converted(type_: Attribute, index: IntegerType = i64) -> Attribute:
+    """The llvm dialect's type for one of the loops stage, where `index` is that integer."""
     kind = type(type_)
     if kind is IndexType:
-        return i64
+        return index
     if kind is MemRefType:
-        return POINTER
+        space = cast("MemRefType[Any]", type_).memory_space
+        return pointer_in(space.value.data) if isinstance(space, IntegerAttr) else POINTER
     if kind is TileType:
         return llvm.LLVMX86AMXType()
     if kind is VectorType:
         vector = cast("VectorType[Attribute]", type_)
-        return VectorType(i64, vector.shape) if type(vector.element_type) is IndexType else vector
+        return VectorType(index, vector.shape) if type(vector.element_type) is IndexType else vector
     return type_
 
 
@@ -185,8 +186,9 @@ class Lowering(IndexBuilder):
         heavy: Heavy = NO_FUNCTIONS,
         *,
         is_task: bool = False,
+        index: IntegerType = i64,
     ) -> None:
-        super().__init__()
+        super().__init__(index)
         self.handlers = handlers
         self.top = top
         """Globals and functions made on the way, by their names."""
@@ -328,7 +330,7 @@ class Lowering(IndexBuilder):
         """`converted`, remembered."""
         new = self.types.get(id(type_))
         if new is None:
-            new = self.types[id(type_)] = converted(type_)
+            new = self.types[id(type_)] = converted(type_, self.index)
             self.kept.append(type_)
         return new
 
@@ -417,7 +419,7 @@ def counted(
     body: Callable[[SSAValue], None],
 ) -> None:
     """A loop without carried values; the test stands at its end, behind one in front for none."""
-    head, after = to.add_block([i64]), to.add_block()
+    head, after = to.add_block([to.index]), to.add_block()
     known = to.known.get(lower), to.known.get(upper)
     if known[0] is not None and known[1] is not None and known[0] < known[1]:
         to.jump(head, [lower])

@@ -7,6 +7,7 @@ the processor adds by itself. LLVM gets less to read that way, and needs no loop
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TypeVar, cast
@@ -15,7 +16,9 @@ from xdsl.dialects import llvm as xllvm
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     FunctionType,
+    IntAttr,
     IntegerAttr,
+    IntegerType,
     i1,
     i32,
     i64,
@@ -37,6 +40,14 @@ from mlirhlo.dialects.quick import (
 OpT = TypeVar("OpT", bound=Operation)
 
 POINTER = xllvm.LLVMPointerType()
+
+
+@functools.cache
+def pointer_in(space: int) -> xllvm.LLVMPointerType:
+    """The type of pointers into an address space."""
+    return xllvm.LLVMPointerType(IntAttr(space)) if space else POINTER
+
+
 _NO_FLAGS = IntegerAttr(0, i32)
 _DYNAMIC = DenseArrayBase.from_list(i32, [xllvm.GEP_USE_SSA_VAL])
 
@@ -44,7 +55,9 @@ _DYNAMIC = DenseArrayBase.from_list(i32, [xllvm.GEP_USE_SSA_VAL])
 class IndexBuilder:
     """Appends ops to the current block of a function whose control flow is structured."""
 
-    def __init__(self) -> None:
+    def __init__(self, index: IntegerType = i64) -> None:
+        self.index = index
+        """What `index` is."""
         self.body = region_of()
         self.entry: Block
         """Holds constants and allocas, in front of all others."""
@@ -123,34 +136,37 @@ class IndexBuilder:
         (result,) = op.results
         return result
 
-    def constant(self, number: int, type_: Attribute = i64) -> SSAValue:
-        """An integer constant, one for a function."""
-        known = self._integers if type_ is i64 else self._others.setdefault(self.kind(type_), {})
+    def constant(self, number: int, type_: Attribute | None = None) -> SSAValue:
+        """An integer constant, one for a function; an index unless its type is given."""
+        index = self.index
+        if type_ is None:
+            type_ = index
+        known = self._integers if type_ is index else self._others.setdefault(self.kind(type_), {})
         value = known.get(number)
         if value is None:
             op = create_op(xllvm.ConstantOp, (), (type_,), {"value": integer(number, type_)})
             append(self.entry, op)
             (value,) = op.results
             known[number] = value
-            if type_ is i64 or type_ == i64:
+            if type_ is index or type_ == index:
                 self.known[value] = number
         return value
 
     def add(self, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        """`lhs + rhs` of i64, folded where both are known."""
+        """`lhs + rhs` of indices, folded where both are known."""
         if lhs in self.known:
             lhs, rhs = rhs, lhs
         base, number = self._sums.get(lhs, (lhs, 0))
         if (known := self.known.get(rhs)) is None:
             other, more = self._sums.get(rhs, (rhs, 0))
-            base = self._once(xllvm.AddOp, base, other, i64, {"overflowFlags": _NO_FLAGS})
+            base = self._once(xllvm.AddOp, base, other, self.index, {"overflowFlags": _NO_FLAGS})
             return self._plus(base, number + more)
         if (first := self.known.get(lhs)) is not None:
             return self.constant(first + known)
         return self._plus(base, number + known)
 
     def times(self, value: SSAValue, factor: int) -> SSAValue:
-        """`value * factor` of i64, folded where it is known."""
+        """`value * factor` of indices, folded where it is known."""
         known = self.known.get(value)
         if known is not None:
             return self.constant(known * factor)
@@ -162,9 +178,9 @@ class IndexBuilder:
         properties: dict[str, Attribute] = {"overflowFlags": _NO_FLAGS}
         power = factor.bit_length() - 1
         if factor == 1 << power:
-            base = self._once(xllvm.ShlOp, base, self.constant(power), i64, properties)
+            base = self._once(xllvm.ShlOp, base, self.constant(power), self.index, properties)
         else:
-            base = self._once(xllvm.MulOp, base, self.constant(factor), i64, properties)
+            base = self._once(xllvm.MulOp, base, self.constant(factor), self.index, properties)
         return self._plus(base, number * factor)
 
     def offset(self, pointer: SSAValue, elements: SSAValue, element: Attribute) -> SSAValue:
@@ -199,13 +215,13 @@ class IndexBuilder:
             "rawConstantIndices": _DYNAMIC,
             "noWrapFlags": _NO_FLAGS,
         }
-        return self._once(llvm.GEPOp, pointer, elements, POINTER, properties)
+        return self._once(llvm.GEPOp, pointer, elements, pointer.type, properties)
 
     def _plus(self, value: SSAValue, number: int) -> SSAValue:
         if number == 0:
             return value
         properties: dict[str, Attribute] = {"overflowFlags": _NO_FLAGS}
-        total = self._once(xllvm.AddOp, value, self.constant(number), i64, properties)
+        total = self._once(xllvm.AddOp, value, self.constant(number), self.index, properties)
         self._sums[total] = value, number
         return total
 

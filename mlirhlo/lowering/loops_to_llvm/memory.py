@@ -130,7 +130,7 @@ def _same(to: Lowering, op: Operation) -> None:
 
 
 def _address(to: Lowering, op: Operation) -> None:
-    address = to.emit(xllvm.PtrToIntOp, [to.values[op.operands[0]]], i64)
+    address = to.emit(xllvm.PtrToIntOp, [to.values[op.operands[0]]], to.index)
     to.values[op.results[0]] = address
 
 

@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import (
     VectorType,
     i16,
     i32,
-    i64,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -29,7 +28,6 @@ from mlirhlo.dialects.quick import operands_of
 from mlirhlo.lowering.builder.types import vector_of
 from mlirhlo.lowering.loops_to_llvm.arith import flags_of, intrinsic
 from mlirhlo.lowering.loops_to_llvm.convert import LESS, Handler, Lowering, no_lowering
-from mlirhlo.lowering.loops_to_llvm.indices import POINTER
 from mlirhlo.lowering.loops_to_llvm.memory import access
 
 _DYNAMIC = DenseArrayBase.from_list(i32, [xllvm.GEP_USE_SSA_VAL])
@@ -143,7 +141,7 @@ def _addresses(
     return to.emit(
         llvm.GEPOp,
         [start, lanes],
-        VectorType(POINTER, cast(Any, lanes.type).shape),
+        VectorType(start.type, cast(Any, lanes.type).shape),
         {
             "elem_type": type_.element_type,
             "rawConstantIndices": _DYNAMIC,
@@ -200,8 +198,8 @@ def _create_mask(to: Lowering, op: xvector.CreateMaskOp) -> None:
     lanes = _lanes(result.type)
     type_ = vector_of(i32, lanes)
     most = to.constant(lanes)
-    least = intrinsic(to, "llvm.smin", [to.values[size], most], i64)
-    count = to.truncate(least, i32)
+    least = intrinsic(to, "llvm.smin", [to.values[size], most], to.index)
+    count = least if to.index is i32 else to.truncate(least, i32)
     steps = intrinsic(to, "llvm.stepvector", [], type_)
     to.values[result] = to.emit(
         xllvm.ICmpOp, [steps, _splat(to, count, type_)], result.type, {"predicate": LESS}

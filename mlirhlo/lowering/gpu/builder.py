@@ -1,0 +1,148 @@
+"""Building kernels of the gpu dialect.
+
+b = KernelBuilder("scale", [memref_of(f32, 1024), memref_of(f32, 1024)], read_only=1)
+x, out = b.arguments
+i = b.add(b.mul(b.block_id(), 256), b.thread_id())
+b.store(b.mulf(b.load(x, [i]), b.constant(2.0, f32)), out, [i])
+kernel = b.finish_kernel(grid=(4, 1, 1), block=(256, 1, 1))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects import gpu, memref
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    FunctionType,
+    IntegerAttr,
+    MemRefType,
+    UnitAttr,
+    i1,
+    i8,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from mlirhlo.dialects.gpu import GLOBAL, SHARED, DynamicSharedMemoryOp, ShuffleOp
+from mlirhlo.dialects.interned import (
+    UNIT,
+    dictionary,
+    integer64,
+    integers32,
+    string,
+    symbol_ref,
+)
+from mlirhlo.dialects.quick import append, create_op, prepend, region_of
+from mlirhlo.lowering.builder import INDEX, NOALIAS, FunctionBuilder
+from mlirhlo.lowering.gpu.nvvm import ATOMIC_KINDS
+
+Sizes = tuple[int, int, int]
+READONLY = "llvm.readonly"
+
+
+def in_space(type_: MemRefType[Any], space: int) -> MemRefType[Any]:
+    """A memref type in a memory space."""
+    return MemRefType(
+        cast(Attribute, type_.element_type), type_.shape, type_.layout, IntegerAttr(space, i64)
+    )
+
+
+class KernelBuilder(FunctionBuilder):
+    """Builds one `gpu.func` that is launched, and the shared memory it uses."""
+
+    def __init__(
+        self, name: str, argument_types: Sequence[MemRefType[Any]], *, read_only: int = 0
+    ) -> None:
+        """Arguments are buffers in global memory, the first `read_only` of which nothing writes."""
+        super().__init__(name, [in_space(t, GLOBAL) for t in argument_types])
+        self._read_only = read_only
+        self.shared_buffers: list[memref.GlobalOp] = []
+        """For the `gpu.module` around the kernel."""
+
+    def _identity(self, cls: type[Any], dim: str) -> SSAValue:
+        dimension = gpu.DimensionAttr(gpu.DimensionEnum(dim))
+        op = create_op(cls, (), (INDEX,), {"dimension": dimension})
+        self._heads.append(op)
+        return op.results[0]
+
+    def thread_id(self, dim: str = "x") -> SSAValue:
+        """Number of the thread in its block."""
+        return self._identity(gpu.ThreadIdOp, dim)
+
+    def block_id(self, dim: str = "x") -> SSAValue:
+        """Number of the block in the grid."""
+        return self._identity(gpu.BlockIdOp, dim)
+
+    def barrier(self) -> None:
+        """All threads of the block come here before any goes on."""
+        self.effect(gpu.BarrierOp, ())
+
+    def warp_shuffle(self, mode: str, value: SSAValue, offset: int, width: int = 32) -> SSAValue:
+        """The value of the thread of the warp whose lane is this one's, changed by `offset` as `mode` says."""
+        operands = [value, self.constant(offset, i32), self.constant(width, i32)]
+        op = create_op(ShuffleOp, operands, (value.type, i1), {"mode": string(mode)})
+        append(self.block, op)
+        return op.results[0]
+
+    def shared(self, sizes: Sequence[int], element: Attribute) -> SSAValue:
+        """A buffer in shared memory, of no content at first."""
+        type_ = in_space(MemRefType(element, sizes), SHARED)
+        name = f"{self.name}_shared_{len(self.shared_buffers)}"
+        properties: dict[str, Attribute] = {
+            "sym_name": string(name),
+            "sym_visibility": string("private"),
+            "type": type_,
+            "initial_value": UnitAttr(),
+            "alignment": integer64(16),
+        }
+        self.shared_buffers.append(create_op(memref.GlobalOp, properties=properties))
+        op = create_op(memref.GetGlobalOp, (), (type_,), {"name": symbol_ref(name)})
+        self._heads.append(op)
+        return op.results[0]
+
+    def dynamic_shared(self) -> SSAValue:
+        """Bytes of shared memory, as many as the launch says."""
+        type_ = in_space(MemRefType(i8, [-1]), SHARED)
+        return self.emit(DynamicSharedMemoryOp, (), type_)
+
+    def atomic(
+        self, kind: str, value: SSAValue, target: SSAValue, indices: Sequence[Any]
+    ) -> SSAValue:
+        """Combines a number in memory with a value, at once; the number before. Kinds are `ATOMIC_KINDS`."""
+        operands = [value, target, *map(self.index, indices)]
+        properties: dict[str, Attribute] = {"kind": integer64(ATOMIC_KINDS.index(kind))}
+        return self.emit(memref.AtomicRMWOp, operands, value.type, properties)
+
+    def finish_kernel(self, grid: Sizes, block: Sizes) -> gpu.FuncOp:
+        """Ends the kernel; it is launched with this grid of blocks."""
+        append(self.block, create_op(gpu.ReturnOp))
+        prepend(self._body, self._heads)
+        written: dict[str, Attribute] = {NOALIAS: UNIT}
+        read: dict[str, Attribute] = {NOALIAS: UNIT, READONLY: UNIT}
+        words = [read if at < self._read_only else written for at in range(len(self._body.args))]
+        properties: dict[str, Attribute] = {
+            "function_type": FunctionType.from_lists([a.type for a in self._body.args], ()),
+            "kernel": UNIT,
+        }
+        attributes: dict[str, Attribute] = {
+            "sym_name": string(self.name),
+            "arg_attrs": ArrayAttr([dictionary(w) for w in words]),
+            "gpu.known_block_size": integers32(*block),
+            "gpu.known_grid_size": integers32(*grid),
+        }
+        return create_op(
+            gpu.FuncOp,
+            properties=properties,
+            regions=[region_of(self._body)],
+            attributes=attributes,
+        )
+
+
+def gpu_module(name: str, ops: Sequence[Operation]) -> gpu.ModuleOp:
+    """A `gpu.module` of functions and globals."""
+    return create_op(
+        gpu.ModuleOp, properties={"sym_name": string(name)}, regions=[region_of(Block(ops))]
+    )

@@ -1,0 +1,331 @@
+"""The gpu dialect to the llvm dialect with NVVM intrinsics.
+
+Control flow, memory and arithmetic are lowered as in loops (`loops_to_llvm`); pointers have address spaces, and
+`index` is i32 unless a buffer has more elements than that can count. Arguments that are `llvm.readonly` and
+`llvm.noalias` are read as memory that nothing writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any, cast
+
+from xdsl.dialects import gpu, memref
+from xdsl.dialects import llvm as xllvm
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    DictionaryAttr,
+    IntAttr,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    VectorType,
+    f32,
+    i8,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from mlirhlo.diagnostics import HloError, error
+from mlirhlo.dialects import llvm
+from mlirhlo.dialects.gpu import GLOBAL, SHARED, DynamicSharedMemoryOp, ShuffleOp
+from mlirhlo.dialects.interned import UNIT, dictionary, integer64, symbol_ref
+from mlirhlo.dialects.quick import append, create_op, module_of, operands_of, ops_of, region_of
+from mlirhlo.lowering.llvm_text import BLOCK_SIZE, KERNEL
+from mlirhlo.lowering.loops_to_llvm.arith import intrinsic
+from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering
+from mlirhlo.lowering.loops_to_llvm.handlers import HANDLERS as LOOPS
+from mlirhlo.lowering.loops_to_llvm.indices import pointer_in
+from mlirhlo.lowering.loops_to_llvm.memory import access
+
+ALIGNMENT = 16
+"""Bytes that every buffer starts at a multiple of."""
+_WARP = 0xFFFFFFFF
+_SPECIAL = {"thread_id": "tid", "block_id": "ctaid", "block_dim": "ntid", "grid_dim": "nctaid"}
+_SHUFFLES = {"xor": "bfly", "up": "up", "down": "down", "idx": "idx"}
+_VIEWS = frozenset(
+    f"memref.{name}"
+    for name in ("subview", "view", "reinterpret_cast", "cast", "collapse_shape", "expand_shape")
+)
+
+
+def to_nvvm(module: gpu.ModuleOp) -> ModuleOp:
+    """A module of the llvm dialect for the kernels of a `gpu.module`. Raises `HloError` HLO0804."""
+    top: dict[str, Operation] = {}
+    functions: list[Operation] = []
+    index = index_type(module)
+    for op in ops_of(module.body.block):
+        if isinstance(op, gpu.FuncOp):
+            functions.append(_Kernel(op, top, index).kernel())
+        elif isinstance(op, memref.GlobalOp):
+            top[op.sym_name.data] = _global(op)
+        else:
+            raise _no_lowering(op)
+    return module_of([*top.values(), *functions])
+
+
+def index_type(module: gpu.ModuleOp) -> IntegerType:
+    """i32 where that counts the bytes of every buffer, else i64."""
+    for op in module.body.block.ops:
+        for type_ in op.function_type.inputs if isinstance(op, gpu.FuncOp) else ():
+            if isinstance(type_, MemRefType):
+                sizes = [n for n in type_.get_shape() if n != DYNAMIC_INDEX]
+                if prod(sizes) * cast(Any, type_).element_type.size >= 1 << 31:
+                    return i64
+    return i32
+
+
+def space_of(type_: Attribute) -> int:
+    """The address space of a memref."""
+    space = cast("MemRefType[Any]", type_).memory_space
+    return space.value.data if isinstance(space, IntegerAttr) else 0
+
+
+def _no_lowering(op: Operation, why: str = "") -> HloError:
+    return error("HLO0804", f"`{op.name}` has no lowering to NVVM{why}")
+
+
+def _global(op: memref.GlobalOp) -> Operation:
+    """Shared memory has no content at first; what has is constant, in global memory."""
+    type_ = cast("MemRefType[Any]", op.type)
+    space = space_of(type_) or GLOBAL
+    properties: dict[str, Attribute] = {
+        "global_type": xllvm.LLVMArrayType(
+            IntAttr(prod(type_.get_shape())), cast(Attribute, type_.element_type)
+        ),
+        "sym_name": op.sym_name,
+        "linkage": xllvm.LinkageAttr("internal"),
+        "addr_space": IntegerAttr(space, i32),
+        "alignment": op.alignment or integer64(ALIGNMENT),
+    }
+    if space != SHARED:
+        properties |= {"constant": UNIT, "value": op.initial_value}
+    return create_op(xllvm.GlobalOp, properties=properties, regions=[region_of()])
+
+
+class _Kernel(Lowering):
+    """One `gpu.func` on its way to the llvm dialect."""
+
+    def __init__(self, op: gpu.FuncOp, top: dict[str, Operation], index: IntegerType) -> None:
+        super().__init__(
+            HANDLERS,
+            top,
+            op.sym_name.data,
+            _PASSTHROUGH,
+            is_task=True,
+            index=index,
+        )
+        self.op = op
+        self.constant_arguments: set[SSAValue] = set()
+        """Memrefs that nothing writes while the kernel runs."""
+
+    def kernel(self) -> Operation:
+        """The `llvm.func`."""
+        op = self.op
+        body = op.body.blocks[0]
+        inputs = [self.convert(t) for t in op.function_type.inputs]
+        given = cast("ArrayAttr[DictionaryAttr] | None", op.attributes.get("arg_attrs"))
+        attributes = [dict(a.data) for a in given or ()] or [{} for _ in inputs]
+        for argument, words in zip(body.args, attributes, strict=True):
+            if isinstance(argument.type, MemRefType):
+                words["llvm.align"] = integer64(ALIGNMENT)
+            if "llvm.readonly" in words and "llvm.noalias" in words:
+                self.constant_arguments.add(argument)
+        self.values.update(zip(body.args, self.begin(inputs), strict=True))
+        self.ops(body)
+        made = self.end(inputs, [dictionary(a) for a in attributes], is_public=True)
+        if op.kernel is not None:
+            made.attributes[KERNEL] = UNIT
+        if op.known_block_size is not None:
+            made.attributes[BLOCK_SIZE] = op.known_block_size
+        return made
+
+    def is_constant(self, source: SSAValue) -> bool:
+        """Whether a memref is an argument, or a part of one, that nothing writes."""
+        while not isinstance(source.owner, Block) and source.owner.name in _VIEWS:
+            source = source.owner.operands[0]
+        return source in self.constant_arguments
+
+    def special(self, name: str, dim: str = "") -> SSAValue:
+        """A special register as an index."""
+        dims = f".{dim}" if dim else ""
+        value = intrinsic(self, f"llvm.nvvm.read.ptx.sreg.{name}{dims}", [], i32)
+        return value if self.index is i32 else self.emit(xllvm.ZExtOp, [value], self.index)
+
+
+_PASSTHROUGH: Sequence[ArrayAttr[Any]] = (ArrayAttr(()), ArrayAttr(()))
+
+
+def _identity(name: str) -> Handler:
+    def lower(to: _Kernel, op: Any) -> None:
+        # The same everywhere in the kernel: read at its start.
+        here, to.block = to.block, to.entry
+        to.values[op.result] = to.special(_SPECIAL[name], cast(str, op.dimension.data))
+        to.block = here
+
+    return cast(Handler, lower)
+
+
+def _barrier(to: _Kernel, op: gpu.BarrierOp) -> None:
+    del op
+    intrinsic(to, "llvm.nvvm.barrier.cta.sync.aligned.all", [to.constant(0, i32)], None)
+
+
+def _shuffle(to: _Kernel, op: ShuffleOp) -> None:
+    """Of 32 bits at once; narrower ones are widened, wider ones go in halves. All threads of the warp take part."""
+    width = to.known.get(to.values[op.width]) if to.index is i32 else None
+    if width is None:
+        owner = op.width.owner
+        value = owner.properties.get("value") if isinstance(owner, Operation) else None
+        if not isinstance(value, IntegerAttr):
+            raise _no_lowering(op, " of a width that is not known")
+        width = value.value.data
+    mode = op.mode.data
+    clamp = (32 - width) << 8 | (0 if mode == "up" else 31)
+    rest = [to.values[op.offset], to.constant(clamp, i32)]
+    value = to.values[op.value]
+    type_ = value.type
+
+    def moved(part: SSAValue) -> SSAValue:
+        kind = "f32" if part.type == f32 else "i32"
+        name = f"llvm.nvvm.shfl.sync.{_SHUFFLES[mode]}.{kind}"
+        return intrinsic(to, name, [to.constant(_WARP, i32), part, *rest], part.type)
+
+    bits = cast(int, cast(Any, type_).bitwidth)
+    if type_ in (f32, i32):
+        to.values[op.shuffle_result] = moved(value)
+        return
+    integer = IntegerType(bits)
+    if not isinstance(type_, IntegerType):
+        value = to.emit(xllvm.BitcastOp, [value], integer)
+    if bits < 32:
+        value = to.truncate(moved(to.emit(xllvm.ZExtOp, [value], i32)), integer)
+    else:
+        shift = to.constant(32, i64)
+        low = to.truncate(value, i32)
+        high = to.truncate(to.emit(xllvm.LShrOp, [value, shift], i64), i32)
+        low, high = (to.emit(xllvm.ZExtOp, [moved(v)], i64) for v in (low, high))
+        flags: dict[str, Attribute] = {"overflowFlags": IntegerAttr(0, i32)}
+        high = to.emit(xllvm.ShlOp, [high, shift], i64, flags)
+        value = to.emit(xllvm.OrOp, [high, low], i64)
+    if not isinstance(type_, IntegerType):
+        value = to.emit(xllvm.BitcastOp, [value], type_)
+    to.values[op.shuffle_result] = value
+
+
+def _address_of(to: Lowering, name: StringAttr, type_: Attribute) -> SSAValue:
+    pointer = pointer_in(space_of(type_) or GLOBAL)
+    made = create_op(xllvm.AddressOfOp, (), [pointer], {"global_name": cast(Attribute, name)})
+    append(to.entry, made)
+    return made.results[0]
+
+
+def _get_global(to: _Kernel, op: memref.GetGlobalOp) -> None:
+    to.values[op.memref] = _address_of(to, cast(Any, op.name_), op.memref.type)
+
+
+def _space_cast(to: _Kernel, op: memref.MemorySpaceCastOp) -> None:
+    type_ = to.convert(op.dest.type)
+    to.values[op.dest] = to.emit(llvm.AddrSpaceCastOp, [to.values[op.source]], type_)
+
+
+def _dynamic_shared(to: _Kernel, op: DynamicSharedMemoryOp) -> None:
+    name = "dynamic_shared"
+    if name not in to.top:
+        properties: dict[str, Attribute] = {
+            "global_type": xllvm.LLVMArrayType(IntAttr(0), i8),
+            "sym_name": StringAttr(name),
+            "linkage": xllvm.LinkageAttr("external"),
+            "addr_space": IntegerAttr(SHARED, i32),
+            "alignment": integer64(128),
+        }
+        to.top[name] = create_op(xllvm.GlobalOp, properties=properties, regions=[region_of()])
+    to.values[op.result] = _address_of(to, cast(Any, symbol_ref(name)), op.result.type)
+
+
+def _load(to: _Kernel, op: Operation) -> None:
+    """Of a scalar or a vector; a vector is aligned to the whole of it when the op says so."""
+    base, *indices = operands_of(op)
+    (result,) = op.results
+    properties = _access(to, op, result.type)
+    type_ = to.convert(result.type)
+    made = create_op(xllvm.LoadOp, [to.address(base, indices)], [type_], properties)
+    if to.is_constant(base):
+        made.attributes["invariant"] = UNIT
+    append(to.block, made)
+    to.values[result] = made.results[0]
+
+
+def _store(to: _Kernel, op: Operation) -> None:
+    value, base, *indices = operands_of(op)
+    properties = _access(to, op, value.type)
+    to.emit(xllvm.StoreOp, [to.values[value], to.address(base, indices)], None, properties)
+
+
+def _access(to: _Kernel, op: Operation, type_: Attribute) -> dict[str, Attribute]:
+    element = (
+        cast(Attribute, cast(Any, type_).element_type) if isinstance(type_, VectorType) else type_
+    )
+    properties = access(to, op, element)
+    properties.pop("nontemporal", None)
+    alignment = op.properties.get("alignment")
+    if alignment is not None:
+        properties["alignment"] = alignment
+    return properties
+
+
+_ATOMIC = {
+    "addf": "fadd", "addi": "add", "andi": "and", "assign": "xchg", "maxs": "max",
+    "maxu": "umax", "mins": "min", "minu": "umin", "ori": "or", "xori": "xor",
+}  # fmt: skip
+ATOMIC_KINDS = (
+    *("addf", "addi", "assign", "maximumf", "maxs", "maxu", "minimumf", "mins", "minu", "mulf"),
+    *("muli", "ori", "andi", "maxnumf", "minnumf", "xori"),
+)
+"""By the numbers of MLIR's `AtomicRMWKind`."""
+_MONOTONIC = integer64(2)
+
+
+def _atomic(to: _Kernel, op: memref.AtomicRMWOp) -> None:
+    kind = ATOMIC_KINDS[op.kind.value.data]
+    if kind not in _ATOMIC:
+        raise _no_lowering(op, f" of kind `{kind}`")
+    base, indices = op.memref, op.indices
+    number = llvm.ATOMIC_OPERATIONS.index(_ATOMIC[kind])
+    properties: dict[str, Attribute] = {"bin_op": integer64(number), "ordering": _MONOTONIC}
+    operands = [to.address(base, indices), to.values[op.value]]
+    to.values[op.result] = to.emit(llvm.AtomicRMWOp, operands, operands[1].type, properties)
+
+
+def _return(to: _Kernel, op: Operation) -> None:
+    del op
+    append(to.block, create_op(xllvm.ReturnOp))
+
+
+HANDLERS: Mapping[str, Handler] = {
+    **LOOPS,
+    **{f"gpu.{name}": _identity(name) for name in _SPECIAL},
+    **cast(
+        "Mapping[str, Handler]",
+        {
+            "gpu.barrier": _barrier,
+            "gpu.shuffle": _shuffle,
+            "gpu.dynamic_shared_memory": _dynamic_shared,
+            "gpu.return": _return,
+            "func.return": _return,
+            "memref.load": _load,
+            "memref.store": _store,
+            "vector.load": _load,
+            "vector.store": _store,
+            "memref.get_global": _get_global,
+            "memref.memory_space_cast": _space_cast,
+            "memref.atomic_rmw": _atomic,
+        },
+    ),
+}
+"""Every op of a kernel that has a lowering."""

@@ -1,0 +1,66 @@
+"""Intrinsics of LLVM's target for NVIDIA's GPUs that generated code may call, and their signatures.
+
+Each row is tested: LLVM knows the name with these types, and writes PTX for it.
+Source: LLVM's NVPTX usage guide, `IntrinsicsNVVM.td`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+_SPECIAL = ("tid", "ctaid", "ntid", "nctaid")
+
+
+def _struct(element: str, count: int) -> str:
+    return "{ " + ", ".join([element] * count) + " }"
+
+
+NVVM: Mapping[str, tuple[str, Sequence[str]]] = {
+    **{f"llvm.nvvm.read.ptx.sreg.{name}.{dim}": ("i32", ()) for name in _SPECIAL for dim in "xyz"},
+    "llvm.nvvm.read.ptx.sreg.laneid": ("i32", ()),
+    "llvm.nvvm.barrier.cta.sync.aligned.all": ("void", ("i32",)),
+    "llvm.nvvm.bar.warp.sync": ("void", ("i32",)),
+    **{
+        f"llvm.nvvm.shfl.sync.{mode}.{kind}": (type_, ("i32", type_, "i32", "i32"))
+        for mode in ("bfly", "up", "down", "idx")
+        for kind, type_ in (("i32", "i32"), ("f32", "float"))
+    },
+    **{
+        f"llvm.nvvm.redux.sync.{name}": ("i32", ("i32", "i32"))
+        for name in ("add", "min", "max", "umin", "umax", "and", "or", "xor")
+    },
+    "llvm.nvvm.vote.ballot.sync": ("i32", ("i32", "i1")),
+    "llvm.nvvm.membar.gl": ("void", ()),
+    "llvm.nvvm.membar.cta": ("void", ()),
+    "llvm.nvvm.ex2.approx.ftz.f": ("float", ("float",)),
+    "llvm.nvvm.cp.async.cg.shared.global.16": (
+        "void",
+        ("ptr addrspace(3)", "ptr addrspace(1)"),
+    ),
+    "llvm.nvvm.cp.async.ca.shared.global.4": ("void", ("ptr addrspace(3)", "ptr addrspace(1)")),
+    "llvm.nvvm.cp.async.commit.group": ("void", ()),
+    "llvm.nvvm.cp.async.wait.group": ("void", ("i32",)),
+    "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3": (
+        _struct("i32", 4),
+        ("ptr addrspace(3)",),
+    ),
+    "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16.p3": (
+        _struct("i32", 4),
+        ("ptr addrspace(3)",),
+    ),
+    "llvm.nvvm.mma.m16n8k16.row.col.bf16": (
+        _struct("float", 4),
+        (*["i32"] * 6, *["float"] * 4),
+    ),
+    "llvm.nvvm.mma.m16n8k16.row.col.f32.f32": (
+        _struct("float", 4),
+        (*["<2 x half>"] * 6, *["float"] * 4),
+    ),
+    "llvm.nvvm.mma.m16n8k8.row.col.tf32": (
+        _struct("float", 4),
+        (*["i32"] * 6, *["float"] * 4),
+    ),
+    "llvm.nvvm.mma.m16n8k32.row.col.s8": (_struct("i32", 4), ["i32"] * 10),
+    "llvm.nvvm.mma.m16n8k32.row.col.u8": (_struct("i32", 4), ["i32"] * 10),
+}
+"""Types of the result and of the operands, in LLVM's spelling, by name."""

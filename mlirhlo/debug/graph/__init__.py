@@ -83,9 +83,11 @@ def render(
     have, HLO0542 without the layout library for html, HLO0543 for an unknown format.
     """
     from mlirhlo.debug.graph.model import Graph
+    from mlirhlo.dialects.hlo.build import paused_gc
 
     chosen = options or GraphOptions()
-    graph = Graph(module)
+    with paused_gc():
+        graph = Graph(module)
     match format:
         case "dot":
             return _dot(graph, chosen, computation)

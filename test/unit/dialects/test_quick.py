@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from xdsl.dialects import arith, cf, scf
-from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr, f32
+from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr, f32, i32, i64
 from xdsl.dialects.test import TestOp as AnyOp
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from mlirhlo.dialects.quick import (
     add_block,
@@ -205,3 +206,36 @@ def test_values_are_found_in_tables_without_a_call() -> None:
     assert [numbers[value] for value in values] == [0, 1, 2, 3]
     others = (AnyOp.create(), Block(), Region())
     assert all(type(other).__hash__ is object.__hash__ for other in others)
+
+
+def test_equal_ops_are_verified_once_and_others_each() -> None:
+    numbers = AnyOp.create(result_types=[i32, f32, i64])
+    whole, real, wide = numbers.results
+
+    def add(left: SSAValue, right: SSAValue, **extra: Attribute) -> Operation:
+        op = arith.AddiOp.create(operands=[left, right], result_types=[left.type])
+        op.properties |= {"overflowFlags": arith.IntegerOverflowAttr("none"), **extra}
+        return op
+
+    for _ in range(3):
+        add(whole, whole).verify()
+        add(wide, wide).verify()
+        for op in (
+            add(whole, wide),
+            add(real, real),
+            add(whole, whole, overflowFlags=StringAttr("none")),
+            add(whole, whole, other=StringAttr("a")),
+            arith.AddiOp.create(operands=[whole], result_types=[i32]),
+            arith.AddiOp.create(operands=[whole, whole]),
+        ):
+            with pytest.raises(VerifyException):
+                op.verify()
+
+
+def test_traits_are_verified_each_time() -> None:
+    for _ in range(2):
+        scf.YieldOp.create().verify()
+    inside = scf.YieldOp.create()
+    ModuleOp([inside])
+    with pytest.raises(VerifyException, match="expects parent op"):
+        inside.verify()

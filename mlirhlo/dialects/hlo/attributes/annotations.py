@@ -5,9 +5,10 @@ Source of every syntax: HLO text, "Attributes every instruction may carry".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from xdsl.irdl import irdl_attr_definition
 
@@ -66,13 +67,16 @@ class Metadata:
 
     def __str__(self) -> str:
         parts: list[str] = []
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, tuple):
-                if value:
-                    parts.append(f"{field.name}={braces(self.profile_type)}")
-            elif value:
-                parts.append(f"{field.name}={quote(value) if isinstance(value, str) else value}")
+        for name in _METADATA_FIELDS:
+            value: object = getattr(self, name)
+            if not value:
+                continue
+            if isinstance(value, str):
+                parts.append(f"{name}={quote(value)}")
+            else:
+                parts.append(
+                    f"{name}={value if name != 'profile_type' else braces(self.profile_type)}"
+                )
         return "{" + " ".join(parts) + "}"
 
 
@@ -83,9 +87,26 @@ _FORMER_METADATA_FIELDS = frozenset(
 
 _METADATA_FIELDS: Mapping[str, object] = {f.name: f.default for f in fields(Metadata)}
 
+_SIMPLE_FIELDS = [key for key, default in _METADATA_FIELDS.items() if default != ()]
+_NUMBERS = {key for key, default in _METADATA_FIELDS.items() if default == 0}
+_PATTERNS: Mapping[object, str] = {"": r'"([^"\\]*+)"', 0: "([0-9]{1,18}+)"}
+_AS_PRINTED = re.compile(
+    r"\{"
+    + "".join(f"(?:{k}={_PATTERNS[_METADATA_FIELDS[k]]}(?: |(?=}})))?" for k in _SIMPLE_FIELDS)
+    + r"\}"
+)
+"""Fields in XLA's order, none without value, no escapes: nearly all metadata, read in one step."""
+
 
 def read_metadata(cursor: Cursor) -> Metadata:
     """Reads `{key=value …}`; blanks or commas between entries. Raises `SyntaxProblem`."""
+    if (match := _AS_PRINTED.match(cursor.text, cursor.skip(), cursor.end)) is not None:
+        cursor.position = match.end()
+        texts = zip(_SIMPLE_FIELDS, match.groups(), strict=True)
+        values: dict[str, Any] = {key: text for key, text in texts if text is not None}
+        for key in _NUMBERS & values.keys():
+            values[key] = int(values[key])
+        return Metadata(**values)
     cursor.expect("{")
     found: dict[str, object] = {}
     while not cursor.accept("}"):

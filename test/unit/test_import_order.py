@@ -19,7 +19,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"formats", "interp"}),
     frozenset({"rewrites"}),
     frozenset({"lowering", "mosaic"}),
-    frozenset({"debug", "integrations", "numpy", "runtime"}),
+    frozenset({"debug", "integrations", "numpy", "runtime", "simulator"}),
     frozenset({"cli"}),
 )
 """From the bottom up; a room may import itself, its own layer and every lower one."""

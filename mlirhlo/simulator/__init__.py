@@ -1,0 +1,6 @@
+"""A checking simulator of PTX: kernels run on any machine, lane by lane, with every access judged."""
+
+from mlirhlo.simulator.machine import Machine
+from mlirhlo.simulator.report import Figures, LaunchReport, Traffic
+
+__all__ = ["Figures", "LaunchReport", "Machine", "Traffic"]

@@ -1,0 +1,273 @@
+"""Barriers of blocks, and what happens when threads wait for ever."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from mlirhlo.diagnostics import Diagnostic, HloError, Place
+from mlirhlo.simulator import lanes as sets
+from mlirhlo.simulator.lanes import WARP, Array, Lanes
+
+if TYPE_CHECKING:
+    from mlirhlo.simulator.cohort import Cohort
+
+CLUSTER = -1
+"""The number under which the barrier of a cluster is kept, with the cluster's first block."""
+
+
+@dataclass(slots=True)
+class Barrier:
+    """Threads that have arrived at one barrier of one block."""
+
+    expected: int | None = None
+    """Threads that take part; None for all of the block."""
+    arrived: int = 0
+    waiting: list[tuple[int, Lanes]] = field(default_factory=list[tuple[int, Lanes]])
+    """Threads that wait, with the instruction at which they go on."""
+    lanes: list[Lanes] = field(default_factory=list[Lanes])
+    """All that arrived, also those that do not wait."""
+    pcs: list[int] = field(default_factory=list[int])
+    votes: list[tuple[Lanes, Array, str, int]] = field(
+        default_factory=list[tuple[Lanes, Array, str, int]]
+    )
+    """Predicates of `bar.red`, the operation, the slot of the result."""
+
+
+class Barriers:
+    """The barriers of one cohort."""
+
+    def __init__(self, cohort: Cohort) -> None:
+        self.cohort = cohort
+        self.open: dict[tuple[int, int], Barrier] = {}
+
+    def arrive(
+        self,
+        lanes: Lanes,
+        numbers: Array,
+        expected: Array | None,
+        *,
+        waits: bool,
+        aligned: bool,
+        vote: tuple[Array, str, int] | None = None,
+    ) -> list[tuple[int, Lanes]] | None:
+        """Threads arrive at barriers `numbers`; who may go on now, or None for just these threads."""
+        cohort = self.cohort
+        cohort.progressed()
+        if (
+            vote is None
+            and expected is None
+            and waits
+            and not self.open
+            and sets.size(lanes) == cohort.live == len(cohort.blocks) * cohort.threads
+            and (numbers == numbers[0]).all()
+        ):
+            if cohort.races is not None:
+                cohort.races.barrier(slice(None), slice(None))
+            return None
+        following = cohort.pc + 1
+        result: list[tuple[int, Lanes]] = [] if waits else [(following, lanes)]
+        blocks = cohort.block_of[lanes]
+        keys = blocks * 64 + np.minimum(numbers, 63).astype(np.int64)
+        for key, group in sets.split(lanes, keys):
+            block, number = divmod(int(key), 64)
+            if number > 15:
+                raise self._error("HLO0780", f"barrier {number}: a block has barriers 0 to 15")
+            barrier = self.open.setdefault((block, number), Barrier())
+            inside = np.isin(sets.indices(lanes), sets.indices(group))
+            if expected is not None:
+                self._expect(barrier, int(expected[inside][0]), number)
+            barrier.arrived += self._arrivals(group, barrier.expected is not None)
+            barrier.lanes.append(group)
+            barrier.pcs.append(cohort.pc)
+            if waits:
+                barrier.waiting.append((following, group))
+            if vote is not None:
+                barrier.votes.append((group, vote[0][inside], vote[1], vote[2]))
+            if aligned and cohort.launch.machine.checks:
+                self._check_aligned(barrier, group)
+            result += self._complete(block, number)
+        return result
+
+    def _expect(self, barrier: Barrier, count: int, number: int) -> None:
+        if count % WARP or count == 0:
+            raise self._error(
+                "HLO0780", f"barrier {number} waits for {count} threads, which is no multiple of 32"
+            )
+        if barrier.expected not in (None, count):
+            raise self._error(
+                "HLO0780",
+                f"barrier {number} is used with {barrier.expected} threads and with {count} at once",
+            )
+        barrier.expected = count
+
+    def _arrivals(self, group: Lanes, by_warp: bool) -> int:
+        if not by_warp:
+            return sets.size(group)
+        numbers = sets.indices(group)
+        return len(np.unique(numbers // WARP)) * WARP
+
+    def _check_aligned(self, barrier: Barrier, group: Lanes) -> None:
+        """An aligned barrier is executed by whole warps."""
+        cohort = self.cohort
+        numbers = sets.indices(group)
+        present = np.zeros(cohort.count, np.bool_)
+        present[numbers] = True
+        warps = np.unique(numbers // WARP)
+        alive = ~cohort.exited.reshape(-1, WARP)[warps]
+        missing = alive & ~present.reshape(-1, WARP)[warps]
+        if missing.any():
+            lane = int(warps[missing.any(axis=1)][0]) * WARP
+            self._diverges(
+                f"only some threads of warp {lane % cohort.block_lanes // WARP} of block "
+                f"{cohort.blocks[cohort.block_of[lane]]} execute this barrier together",
+                cohort.pc,
+            )
+
+    def _diverges(self, message: str, pc: int, other: int | None = None) -> None:
+        launch = self.cohort.launch
+        notes = [] if other is None else [("others are", cast("Place", launch.place(other)))]
+        launch.finding(
+            ("divergence", pc),
+            Diagnostic(
+                "HLO0780",
+                f"divergent barrier: {message}",
+                cast("Place", launch.place(pc)),
+                notes=notes,
+                help="let all threads of the block reach the barrier, out of the branch",
+            ),
+        )
+
+    def _complete(self, block: int, number: int) -> list[tuple[int, Lanes]]:
+        """Whom barrier `number` of `block` lets go on, if all have arrived."""
+        cohort, barrier = self.cohort, self.open[block, number]
+        needed = barrier.expected
+        if needed is None:
+            needed = int(cohort.block_live[block])
+        if barrier.arrived < needed or not barrier.arrived:
+            return []
+        del self.open[block, number]
+        if barrier.expected is None and needed < cohort.threads and cohort.launch.machine.checks:
+            self._diverges(
+                f"{cohort.threads - needed} of {cohort.threads} threads of "
+                f"block {cohort.blocks[block]} have ended before it",
+                barrier.pcs[-1],
+            )
+        if cohort.races is not None:
+            warps = np.unique(np.concatenate([sets.indices(one) for one in barrier.lanes]) // WARP)
+            cohort.races.barrier(block, warps - block * (cohort.block_lanes // WARP))
+        if barrier.votes:
+            self._vote(barrier)
+        return barrier.waiting
+
+    def _vote(self, barrier: Barrier) -> None:
+        flags = np.concatenate([votes for _, votes, _, _ in barrier.votes])
+        for group, _, operation, slot in barrier.votes:
+            value = {"popc": flags.sum(), "and": flags.all(), "or": flags.any()}[operation]
+            self.cohort.slots[slot][group] = value
+
+    def after_exit(self, blocks: Array) -> None:
+        """Threads of `blocks` have ended: barriers no longer wait for them."""
+        for block, number in list(self.open):
+            if number == CLUSTER:
+                if np.isin(self._cluster_blocks(block), blocks).any():
+                    for pc, group in self._complete_cluster(block):
+                        self.cohort.add(pc, group)
+            elif block in blocks and self.cohort.block_live[block]:
+                for pc, group in self._complete(block, number):
+                    self.cohort.add(pc, group)
+
+    # Clusters
+
+    def _cluster_blocks(self, first: int) -> Array:
+        return np.arange(first, first + int(np.prod(self.cohort.launch.cluster)))
+
+    def arrive_cluster(self, lanes: Lanes) -> list[tuple[int, Lanes]]:
+        """Threads arrive at the barrier of their cluster; nobody waits yet."""
+        size = int(np.prod(self.cohort.launch.cluster))
+        result: list[tuple[int, Lanes]] = []
+        for cluster, group in sets.split(lanes, self.cohort.block_of[lanes] // size):
+            barrier = self.open.setdefault((int(cluster) * size, CLUSTER), Barrier())
+            barrier.arrived += sets.size(group)
+            barrier.lanes.append(group)
+            barrier.pcs.append(self.cohort.pc)
+            result += self._complete_cluster(int(cluster) * size)
+        return result
+
+    def wait_cluster(self, lanes: Lanes) -> list[tuple[int, Lanes]]:
+        """Threads wait for the barrier of their cluster, at which they have arrived."""
+        size = int(np.prod(self.cohort.launch.cluster))
+        result: list[tuple[int, Lanes]] = []
+        for cluster, group in sets.split(lanes, self.cohort.block_of[lanes] // size):
+            barrier = self.open.get((int(cluster) * size, CLUSTER))
+            arrived = (
+                ()
+                if barrier is None
+                else np.concatenate([sets.indices(one) for one in barrier.lanes])
+            )
+            inside = np.isin(sets.indices(group), arrived)
+            done, waiting = sets.narrow(group, ~inside), sets.narrow(group, inside)
+            if done is not None:
+                result.append((self.cohort.pc + 1, done))
+            if waiting is not None and barrier is not None:
+                barrier.waiting.append((self.cohort.pc + 1, waiting))
+        return result
+
+    def _complete_cluster(self, first: int) -> list[tuple[int, Lanes]]:
+        cohort = self.cohort
+        barrier = self.open.get((first, CLUSTER))
+        blocks = self._cluster_blocks(first)
+        if barrier is None or barrier.arrived < int(cohort.block_live[blocks].sum()):
+            return []
+        del self.open[first, CLUSTER]
+        if cohort.races is not None:
+            cohort.races.cluster_barrier(blocks)
+        return barrier.waiting
+
+    # Threads that wait for ever
+
+    def stuck(self) -> None:
+        """Raises HLO0781: nobody can go on."""
+        cohort = self.cohort
+        launch = cohort.launch
+        waits = [
+            (pc, group, "at the instruction for lanes of their warp that do not come")
+            for pc, group in cohort.parked.items()
+        ]
+        for (_, number), barrier in self.open.items():
+            what = "the cluster's barrier" if number == CLUSTER else f"barrier {number}"
+            detail = f"at {what}, which {barrier.arrived} threads have reached"
+            waits += [(pc - 1, group, detail) for pc, group in barrier.waiting]
+        parts = [
+            (f"{sets.size(group)} threads wait {detail}", cast("Place", launch.place(pc)))
+            for pc, group, detail in waits[:8]
+        ]
+        first = parts[0] if parts else ("threads wait", None)
+        raise HloError(
+            Diagnostic(
+                "HLO0781",
+                f"deadlock: {cohort.live} threads of {cohort.live_blocks()} wait for each other",
+                first[1],
+                notes=[(text, place) for text, place in parts],
+                help="every thread that a barrier counts has to reach it",
+            )
+        )
+
+    def spinning(self) -> None:
+        """Raises HLO0781: threads poll memory that no thread changes any more."""
+        cohort = self.cohort
+        raise HloError(
+            Diagnostic(
+                "HLO0781",
+                f"deadlock: threads of {cohort.live_blocks()} poll memory that nobody changes any more",
+                cast("Place", cohort.launch.place(cohort.pc)),
+                help="check who writes the flag, or arrives at the mbarrier, and whether that thread can run",
+            )
+        )
+
+    def _error(self, code: str, message: str) -> HloError:
+        return HloError(
+            Diagnostic(code, message, cast("Place", self.cohort.launch.place(self.cohort.pc)))
+        )

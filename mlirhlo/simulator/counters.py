@@ -1,0 +1,99 @@
+"""Counts of instructions and of memory accesses."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlirhlo.simulator import lanes as sets
+from mlirhlo.simulator.lanes import WARP, Lanes
+from mlirhlo.simulator.report import Traffic
+
+BANKS = 32
+SECTOR_SHIFT = 5
+
+
+class Counts:
+    """Executed instructions, noted where straight runs begin and end."""
+
+    def __init__(self, instructions: int) -> None:
+        self.threads = np.zeros(instructions + 1, np.int64)
+        self.warps = np.zeros(instructions + 1, np.int64)
+
+    def add(self, start: int, end: int, lanes: Lanes) -> None:
+        """The threads `lanes` executed the instructions from `start` up to `end`."""
+        if isinstance(lanes, slice):
+            threads = lanes.stop - lanes.start
+            warps = (lanes.stop - 1) // WARP - lanes.start // WARP + 1
+        else:
+            threads = len(lanes)
+            warps = int(np.count_nonzero(np.diff(lanes // WARP))) + 1
+        self.threads[start] += threads
+        self.threads[end] -= threads
+        self.warps[start] += warps
+        self.warps[end] -= warps
+
+    def totals(self, classes: list[str]) -> tuple[dict[str, int], int]:
+        """Instructions of threads by class, and of warps."""
+        counts = np.cumsum(self.threads)
+        result = dict[str, int]()
+        for kind, count in zip(classes, counts.tolist(), strict=False):
+            if count:
+                result[kind] = result.get(kind, 0) + count
+        return result, int(np.cumsum(self.warps).sum())
+
+
+class MemoryFigures:
+    """Requests, sectors and conflicts of one launch."""
+
+    def __init__(self) -> None:
+        self.global_memory = Traffic()
+        self.shared_memory = Traffic()
+
+    def count_global(
+        self, index: NDArray[np.int64], size: int, lanes: Lanes, *, write: bool
+    ) -> None:
+        """An access of `size` bytes a lane to global memory."""
+        warps = sets.indices(lanes) // WARP
+        first, last = index >> SECTOR_SHIFT, index + (size - 1) >> SECTOR_SHIFT
+        keys = first + (warps << 44)
+        steps = np.diff(keys)
+        if (steps < 0).any():
+            keys.sort()
+            steps = np.diff(keys)
+        sectors = int(np.count_nonzero(steps)) + 1
+        if size > 32:
+            sectors += int((last - first).sum())
+        count = len(index) * size
+        self.global_memory += Traffic(
+            _distinct(warps), sectors, 0, 0 if write else count, count if write else 0
+        )
+
+    def count_shared(
+        self, index: NDArray[np.int64], size: int, lanes: Lanes, *, write: bool
+    ) -> None:
+        """An access of `size` bytes a lane to shared memory."""
+        numbers = sets.indices(lanes)
+        count = len(index) * size
+        # Accesses of 8 and 16 bytes are served for half and quarter warps.
+        share = max(1, size // 4)
+        parts = numbers // (WARP // share)
+        words = index >> 2
+        if share > 1:
+            words = (words[:, None] + np.arange(share)).reshape(-1)
+            parts = np.repeat(parts, share)
+        keys = np.sort(words + (parts << 40))
+        if len(keys) > 1:
+            keys = keys[np.concatenate(([True], keys[1:] != keys[:-1]))]
+        groups = keys >> 40
+        groups -= groups[0]
+        loads = np.bincount((groups << 5) + (keys & (BANKS - 1)))
+        loads = np.pad(loads, (0, -len(loads) % BANKS)).reshape(-1, BANKS).max(axis=1)
+        conflicts = int((loads[loads > 0] - 1).sum())
+        self.shared_memory += Traffic(
+            _distinct(numbers // WARP), 0, conflicts, 0 if write else count, count if write else 0
+        )
+
+
+def _distinct(ascending: NDArray[np.intp]) -> int:
+    return int(np.count_nonzero(np.diff(ascending))) + 1

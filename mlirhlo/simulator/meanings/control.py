@@ -1,0 +1,222 @@
+"""Branches, calls and the end of threads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mlirhlo.diagnostics import error
+from mlirhlo.dialects.ptx import Group, Immediate, Operand, Register, Symbol
+from mlirhlo.simulator import lanes as sets
+from mlirhlo.simulator.assembler import Assembler, Run, Split
+from mlirhlo.simulator.lanes import Lanes
+from mlirhlo.simulator.meanings.registry import meaning, nothing
+from mlirhlo.simulator.memory import CODE_BASE, LOCAL_BASE
+
+if TYPE_CHECKING:
+    from mlirhlo.simulator.cohort import Cohort
+    from mlirhlo.simulator.program import Linked
+
+CODE_STRIDE = 16
+MAX_DEPTH = 1024
+
+
+@meaning("bra")
+def branch(assembler: Assembler) -> Run:
+    """Goes on at a label."""
+    target = assembler.start + assembler.op.target
+
+    def run(cohort: Cohort, lanes: Lanes) -> int:
+        return target
+
+    return run
+
+
+@meaning("brx")
+def branch_by_index(assembler: Assembler) -> Run:
+    """Goes on at a label of a table."""
+    index = assembler.source(0, "u32")
+    targets = np.array(assembler.op.targets) + assembler.start
+    place = assembler.place
+
+    def run(cohort: Cohort, lanes: Lanes) -> Split:
+        numbers = cohort.slots[index][lanes]
+        if int(numbers.max()) >= len(targets):
+            raise error(
+                "HLO0775",
+                f"brx.idx: entry {int(numbers.max())} of a table of {len(targets)}",
+                place,
+            )
+        return [(int(pc), group) for pc, group in sets.split(lanes, targets[numbers])]
+
+    return run
+
+
+@meaning("exit")
+def leave(assembler: Assembler) -> Run:
+    """Ends threads."""
+    return lambda cohort, lanes: cohort.leave(lanes)
+
+
+@meaning("trap")
+def trap(assembler: Assembler) -> Run:
+    """Stops the launch."""
+    problem = error("HLO0787", "trap: the kernel stops the launch", assembler.place)
+
+    def run(cohort: Cohort, lanes: Lanes) -> None:
+        raise problem
+
+    return run
+
+
+@meaning("brkpt", "pmevent", "setmaxnreg", "nop")
+def without_effect(assembler: Assembler) -> Run:
+    """Nothing that can be seen."""
+    return nothing
+
+
+def leave_function(*, is_entry: bool) -> Run:
+    """What `ret` does: a kernel's threads end, others go back to their callers."""
+    if is_entry:
+        return lambda cohort, lanes: cohort.leave(lanes)
+
+    def run(cohort: Cohort, lanes: Lanes) -> Split:
+        depth = cohort.depth[lanes] - 1
+        cohort.depth[lanes] = depth
+        back = cohort.returns[depth, sets.indices(lanes)]
+        result: Split = []
+        for pc, group in sets.split(lanes, back):
+            cohort.code.returning[int(pc)](cohort, group)
+            result.append((int(pc), group))
+        return result
+
+    return run
+
+
+@meaning("ret")
+def return_from(assembler: Assembler) -> Run:
+    """Returns to the caller; in a kernel, ends the thread."""
+    return leave_function(
+        is_entry=assembler.names.function not in assembler.functions or assembler.start == 0
+    )
+
+
+@meaning("call")
+def call(assembler: Assembler) -> Run:
+    """Calls a function by name or address: parameters are copied, results when it returns."""
+    operands = assembler.operands
+    groups = [one for one in operands if isinstance(one, Group)]
+    at = next(i for i, one in enumerate(operands) if not isinstance(one, Group))
+    results = operands[0].parts if at == 1 and isinstance(operands[0], Group) else ()
+    arguments = (
+        groups[-1].parts if len(operands) > at + 1 and isinstance(operands[at + 1], Group) else ()
+    )
+    callee = operands[at]
+    if isinstance(callee, Symbol) and callee.name not in assembler.functions:
+        raise assembler.no_meaning() if not callee.name else _undefined(assembler, callee.name)
+    if isinstance(callee, Symbol):
+        return _entering(assembler, assembler.functions[callee.name], results, arguments)
+    if not isinstance(callee, Register):
+        raise assembler.wrong(f"{callee} is no function")
+    slot = assembler.value(callee, "u64")
+    known = {
+        CODE_BASE + linked.start * CODE_STRIDE: _entering(assembler, linked, results, arguments)
+        for linked in assembler.functions.values()
+        if linked.start
+        and len(linked.parameters) == len(arguments)
+        and len(linked.results) == len(results)
+    }
+    place = assembler.place
+
+    def run(cohort: Cohort, lanes: Lanes) -> Split:
+        result: Split = []
+        for address, group in sets.split(lanes, cohort.slots[slot][lanes]):
+            if int(address) not in known:
+                raise error(
+                    "HLO0775", f"call: {int(address):#x} is no function with such parameters", place
+                )
+            result.append((known[int(address)](cohort, group), group))
+        return result
+
+    return run
+
+
+def _undefined(assembler: Assembler, name: str) -> Exception:
+    return error(
+        "HLO0772",
+        f"call: {name} has no body in this module",
+        assembler.place,
+        help="link the module with the library that defines it",
+    )
+
+
+def _entering(
+    assembler: Assembler,
+    linked: Linked,
+    results: tuple[Operand, ...],
+    arguments: tuple[Operand, ...],
+):  # type: ignore[no-untyped-def]
+    """What a call of one function does; returns where its code starts."""
+    copies = [
+        _argument(assembler, one, offset, size)
+        for one, (offset, size) in zip(arguments, linked.parameters, strict=True)
+    ]
+    backs = [
+        (assembler.address_of(one.name) - LOCAL_BASE, offset, size)
+        for one, (offset, size) in zip(results, linked.results, strict=True)
+        if isinstance(one, Symbol)
+    ]
+    following = assembler.pc + 1
+    assembler.returning[following] = _copying(backs)
+    saves = assembler.is_recursive(linked.name)
+    place = assembler.place
+
+    def enter(cohort: Cohort, lanes: Lanes) -> int:
+        for copy in copies:
+            copy(cohort, lanes)
+        depth = cohort.depth[lanes]
+        if int(depth.max()) >= len(cohort.returns):
+            if len(cohort.returns) >= MAX_DEPTH:
+                raise error("HLO0775", f"call: more than {MAX_DEPTH} calls deep", place)
+            cohort.grow_returns()
+        cohort.returns[depth, sets.indices(lanes)] = following
+        cohort.depth[lanes] = depth + 1
+        return linked.start
+
+    if saves:
+        raise error(
+            "HLO0772",
+            f"call: {linked.name} calls itself, which the simulator does not execute",
+            place,
+            help="turn the recursion into a loop",
+        )
+    return enter
+
+
+def _argument(assembler: Assembler, operand: Operand, offset: int, size: int):  # type: ignore[no-untyped-def]
+    if isinstance(operand, Symbol):
+        return _copying([(offset, assembler.address_of(operand.name) - LOCAL_BASE, size)])
+    if isinstance(operand, Register | Immediate):
+        slot = assembler.value(operand, f"u{size * 8}")
+
+        def write(cohort: Cohort, lanes: Lanes) -> None:
+            places = cohort.local_base[lanes] + offset
+            cohort.arena.view(np.dtype(f"u{size}"))[places // size] = cohort.slots[slot][lanes]
+            cohort.arena.states[places[:, None] + np.arange(size)] = 3
+
+        return write
+    raise assembler.wrong(f"{operand} is no argument")
+
+
+def _copying(moves: list[tuple[int, int, int]]):  # type: ignore[no-untyped-def]
+    """Copies within the local memory of threads: to, from, bytes."""
+
+    def copy(cohort: Cohort, lanes: Lanes) -> None:
+        base = cohort.local_base[lanes][:, None]
+        for to, source, size in moves:
+            step = np.arange(size)
+            for array in (cohort.arena.bytes, cohort.arena.states):
+                array[base + to + step] = array[base + source + step]
+
+    return copy

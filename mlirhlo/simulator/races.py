@@ -1,0 +1,242 @@
+"""Races: two accesses of different threads to one location, one a write, with nothing that orders them.
+
+Every granule of memory remembers its last write, its last atomic access, and two reads, each as one stamp:
+thread, clock of its warp (`clocks`), instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlirhlo.diagnostics import Diagnostic, Place
+from mlirhlo.simulator.clocks import Clocks, Known
+from mlirhlo.simulator.lanes import WARP, Array, Lanes
+
+if TYPE_CHECKING:
+    from mlirhlo.simulator.cohort import Cohort
+    from mlirhlo.simulator.launch import Launch
+
+THREAD_SHIFT, CLOCK_SHIFT = np.uint64(36), np.uint64(16)
+CLOCK_MASK, PC_MASK = np.uint64(0xFFFFF), np.uint64(0xFFFF)
+SYNCHRONISING = frozenset({"fence", "membar", "mbarrier", "barrier"})
+
+
+class Races:
+    """The stamps of all memory during one launch."""
+
+    def __init__(self, launch: Launch, used_bytes: int) -> None:
+        self.launch = launch
+        self.shift = launch.code.granule.bit_length() - 1
+        count = (used_bytes >> self.shift) + 16
+        self.writes = np.zeros(count, np.uint64)
+        self.reads = np.zeros(count, np.uint64)
+        self.more_reads = np.zeros(count, np.uint64)
+        code = launch.code
+        self.has_atomics = any(
+            op.opcode in ("atom", "red")
+            or set(op.modifiers) & {"volatile", "relaxed", "acquire", "release"}
+            for op in code.instructions
+        )
+        self.synchronises = bool(code.opcodes & SYNCHRONISING) or any(
+            set(op.modifiers) & {"acquire", "release", "acq_rel"} for op in code.instructions
+        )
+        self.atomics = np.zeros(count if self.has_atomics else 0, np.uint64)
+        self.locations: dict[int, Known] = {}
+        self.blocks: list[NDArray[np.int64]] = []
+        self.first_lanes = [0]
+        self.block_lanes = -(-launch.threads // WARP) * WARP
+        self.clocks = cast("Clocks", None)
+
+    def begin(self, cohort: Cohort) -> None:
+        """A cohort begins; its shared and local memory is new."""
+        self.cohort = cohort
+        self.clocks = Clocks(cohort, self.locations)
+        self.blocks.append(cohort.blocks)
+        self.order = np.concatenate(self.blocks)
+        self.first = self.first_lanes[-1]
+        self.first_lanes.append(self.first + cohort.count)
+        self.threads = (self.first + np.arange(cohort.count)).astype(np.uint64) << THREAD_SHIFT
+        launch = self.launch
+        for region, size in (
+            (launch.shared_region, len(cohort.blocks) * launch.shared_stride),
+            (launch.local_region, 0),
+        ):
+            part = slice(region >> self.shift, region + size >> self.shift)
+            for array in (self.writes, self.reads, self.more_reads):
+                array[part] = 0
+            if self.has_atomics:
+                self.atomics[part] = 0
+        self.renew()
+
+    def renew(self) -> None:
+        """Clocks have changed: stamps are computed again."""
+        clocks = self.clocks.own.reshape(-1).astype(np.uint64) & CLOCK_MASK
+        self.stamps = self.threads | (np.repeat(clocks, WARP) << CLOCK_SHIFT)
+
+    def _stamp(self, index: NDArray[np.int64], size: int, lanes: Lanes) -> tuple[Array, Array]:
+        stamps = self.stamps[lanes] | np.uint64(self.cohort.pc + 1)
+        places = index >> self.shift
+        count = size >> self.shift
+        if count > 1:
+            places = (places[:, None] + np.arange(count)).reshape(-1)
+            stamps = np.repeat(stamps, count)
+        return places, stamps
+
+    def read(self, index: NDArray[np.int64], size: int, lanes: Lanes) -> None:
+        """A weak read."""
+        places, stamps = self._stamp(index, size, lanes)
+        self._compare(self.writes[places], stamps, places, "writes", "reads")
+        if self.has_atomics:
+            self._compare(self.atomics[places], stamps, places, "updates atomically", "reads")
+        before = self.reads[places]
+        others = ((before ^ stamps) >> THREAD_SHIFT != 0) & (before != 0)
+        if others.any():
+            self.more_reads[places[others]] = before[others]
+        self.reads[places] = stamps
+        lost = self.reads[places] != stamps
+        if lost.any():
+            self.more_reads[places[lost]] = stamps[lost]
+
+    def write(
+        self,
+        index: NDArray[np.int64],
+        size: int,
+        lanes: Lanes,
+        differs: Callable[[NDArray[np.intp]], NDArray[np.bool_]],
+    ) -> None:
+        """A weak write; `differs` tells which of some lanes did not write what is in memory now."""
+        places, stamps = self._stamp(index, size, lanes)
+        self._compare(self.writes[places], stamps, places, "writes", "writes")
+        self._compare(self.reads[places], stamps, places, "reads", "writes")
+        self._compare(self.more_reads[places], stamps, places, "reads", "writes")
+        if self.has_atomics:
+            self._compare(self.atomics[places], stamps, places, "updates atomically", "writes")
+        self.writes[places] = stamps
+        final = self.writes[places]
+        lost = final != stamps
+        if lost.any():
+            # Threads that write the same value with one instruction do no harm.
+            count = max(1, size >> self.shift)
+            numbers = np.flatnonzero(lost)
+            wrong = numbers[differs(numbers // count)]
+            if len(wrong):
+                one = wrong[0]
+                self._report(final[one], stamps[one], int(places[one]), "writes", "writes")
+
+    def atomic(self, index: NDArray[np.int64], size: int, lanes: Lanes) -> None:
+        """An atomic or strong access."""
+        places, stamps = self._stamp(index, size, lanes)
+        self._compare(self.writes[places], stamps, places, "writes", "accesses atomically")
+        self._compare(self.reads[places], stamps, places, "reads", "accesses atomically")
+        self.atomics[places] = stamps
+
+    def strong_read(self, index: NDArray[np.int64], size: int, lanes: Lanes) -> None:
+        """A relaxed, acquiring or volatile read: it races with weak writes."""
+        places, stamps = self._stamp(index, size, lanes)
+        self._compare(self.writes[places], stamps, places, "writes", "reads")
+
+    def strong(
+        self,
+        index: NDArray[np.int64],
+        lanes: Lanes,
+        *,
+        release: int,
+        acquire: int,
+        reads: bool,
+        writes: bool,
+    ) -> None:
+        """What an atomic or strong access orders."""
+        if self.synchronises:
+            self.clocks.strong(
+                index, lanes, release=release, acquire=acquire, reads=reads, writes=writes
+            )
+            if writes:
+                self.renew()
+
+    def _compare(self, before: Array, now: Array, places: Array, earlier: str, later: str) -> None:
+        suspects = ((before ^ now) >> THREAD_SHIFT != 0) & (before != 0)
+        if not suspects.any():
+            return
+        numbers = np.flatnonzero(suspects)
+        old, new = before[numbers], now[numbers]
+        lane = (old >> THREAD_SHIFT).astype(np.int64)
+        mine = (new >> THREAD_SHIFT).astype(np.int64) - self.first
+        slot, here = lane // self.block_lanes, mine // self.block_lanes
+        ordered = self.clocks.ordered(
+            here,
+            mine % self.block_lanes // WARP,
+            slot - self.first // self.block_lanes,
+            self.order[slot],
+            lane % self.block_lanes // WARP,
+            (old >> CLOCK_SHIFT & CLOCK_MASK).astype(np.int64),
+        )
+        wrong = np.flatnonzero(~ordered)
+        if len(wrong):
+            one = wrong[0]
+            self._report(old[one], new[one], int(places[numbers[one]]), earlier, later)
+
+    def _report(self, old: int, new: int, place: int, earlier: str, later: str) -> None:
+        first, second = int(old & PC_MASK) - 1, int(new & PC_MASK) - 1
+        launch = self.launch
+        key = ("race", min(first, second), max(first, second))
+        if key in launch.found:
+            return
+        shared = self.cohort.space_at(place << self.shift) == "shared"
+        where = self._where(place << self.shift, shared=shared)
+        launch.finding(
+            key,
+            Diagnostic(
+                "HLO0776" if shared else "HLO0777",
+                f"race in {'shared' if shared else 'global'} memory: {self.thread(int(new))} {later} {where}, "
+                f"which {self.thread(int(old))} {earlier} with nothing that orders the two",
+                cast("Place", launch.place(second)),
+                notes=(("the other access is", cast("Place", launch.place(first))),),
+                help="put a barrier between the two, or make both atomic",
+            ),
+        )
+
+    def _where(self, index: int, *, shared: bool) -> str:
+        if shared:
+            launch = self.launch
+            return f"byte {(index - launch.shared_region) % launch.shared_stride}"
+        return self.launch.machine.arena.describe(index)
+
+    def thread(self, stamp: int) -> str:
+        """The thread of a stamp: `thread 3 of block 1`."""
+        lane = stamp >> int(THREAD_SHIFT)
+        return f"thread {lane % self.block_lanes} of block {self.order[lane // self.block_lanes]}"
+
+    # Synchronisation
+
+    def barrier(self, block: int | slice, warps: Array | slice) -> None:
+        """Warps met at a barrier of their block."""
+        self.clocks.barrier(block, warps)
+        self.renew()
+
+    def cluster_barrier(self, blocks: Array) -> None:
+        """All threads of the blocks of a cluster met."""
+        for block in blocks.tolist():
+            self.clocks.barrier(block, slice(None))
+        everything = {
+            int(self.cohort.blocks[block]): self.clocks.knows[block, 0].copy()
+            for block in blocks.tolist()
+        }
+        for block in blocks.tolist():
+            number = int(self.cohort.blocks[block])
+            self.clocks.remote[block].update(
+                {other: counts for other, counts in everything.items() if other != number}
+            )
+        self.renew()
+
+    def warp_barrier(self, lanes: Lanes) -> None:
+        """Threads met others of their warp."""
+        self.clocks.warp_barrier(lanes)
+        self.renew()
+
+    def fence(self, lanes: Lanes, reach: int) -> None:
+        """Threads executed a fence."""
+        self.clocks.fence(lanes, reach)

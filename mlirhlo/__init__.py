@@ -331,8 +331,12 @@ def compile(  # noqa: A001  # numba's, torch's and re's word for it
     cached: bool = True,
     debug: bool = False,
     options: Mapping[str, object] | None = None,
+    gpu: str = "",
 ) -> Executable:
     """The module as machine code for this machine, called as the module is.
+
+    With `platform="gpu"` it is PTX for the device that `gpu` names (`h100`, `sm_80`; H100 where it is empty),
+    and runs on the simulator, which reports what kernels do wrong.
 
     Code comes from the cache on disk when it is there (`MLIRHLO_CACHE_DIR`), unless `cached` is
     False; `level` is LLVM's effort, 0 to 3. With `debug`, every access of memory is checked, and
@@ -363,6 +367,7 @@ def compile(  # noqa: A001  # numba's, torch's and re's word for it
             debug=debug,
             flags=flags,
             program=program,
+            gpu=gpu,
         )
     except HloError:
         raise

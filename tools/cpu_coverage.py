@@ -113,18 +113,20 @@ def programs(variants: Sequence[str], only: str, *, kernels: bool) -> Iterator[t
                 yield entry, variant
 
 
-def run(entry: Entry, variant: str, threads: int) -> Outcome:
+def run(entry: Entry, variant: str, threads: int, platform: str = "CPU", gpu: str = "") -> Outcome:
     """Compiles and runs one module in this process."""
     outcome = Outcome(entry["name"], variant, threads, "")
     try:
-        outcome.verdict = _verdict(entry, variant, threads, outcome)
+        outcome.verdict = _verdict(entry, variant, threads, outcome, platform, gpu)
     except HloError as problem:
         diagnostic = problem.diagnostics[0]
         outcome.verdict = f"{diagnostic.code}: {diagnostic.message}"
     return outcome
 
 
-def _verdict(entry: Entry, variant: str, threads: int, outcome: Outcome) -> str:
+def _verdict(
+    entry: Entry, variant: str, threads: int, outcome: Outcome, platform: str, gpu: str
+) -> str:
     from mlirhlo.cli import inputs as files
     from mlirhlo.cli.compiled import Compiled
     from mlirhlo.debug import replay
@@ -137,8 +139,10 @@ def _verdict(entry: Entry, variant: str, threads: int, outcome: Outcome) -> str:
     module = files.as_hlo(load(path)).module
     archive = read_npz(str(CORPUS / entry["files"]["npz"]))
     inputs = replay.inputs_from_archive(module, archive)
-    compiled = Compiled()
-    results = compiled.prepare(module, inputs)()
+    compiled = Compiled(gpu=gpu)
+    results = compiled.prepare(module, inputs, platform=platform)()
+    if found := compiled.findings():
+        return f"{found[0].code}: {found[0].message} ({len(found)} findings)"
     for executable in compiled.executables.values():
         for name, count in getattr(executable, "callbacks", {}).items():
             outcome.callbacks[name] = outcome.callbacks.get(name, 0) + count
@@ -196,7 +200,9 @@ def _compare(entry: Entry, got: list[list[Any]], wanted: list[list[Any]] | None)
     return ""
 
 
-def in_child(entry: Entry, variant: str, threads: int, timeout: float) -> Outcome:
+def in_child(
+    entry: Entry, variant: str, threads: int, timeout: float, platform: str = "CPU", gpu: str = ""
+) -> Outcome:
     """`run` in a forked process; a crash and a hang are verdicts."""
     started = time.monotonic()
     reader, writer = os.pipe()
@@ -204,7 +210,7 @@ def in_child(entry: Entry, variant: str, threads: int, timeout: float) -> Outcom
     if not child:
         os.close(reader)
         try:
-            made = run(entry, variant, threads)
+            made = run(entry, variant, threads, platform, gpu)
         except BaseException as problem:  # noqa: BLE001 - whatever it is, the parent is told
             message = f"traceback: {type(problem).__name__}: {problem}"
             made = Outcome(entry["name"], variant, threads, message)
@@ -250,7 +256,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     variants = options.variants.split(",")
     if unknown := [v for v in variants if v not in VARIANTS]:
         parser.error(f"no variant {unknown[0]!r}; there are {', '.join(VARIANTS)}")
-    _warm_up()
+    warm_up()
     outcomes: list[Outcome] = []
     for entry, variant in programs(variants, options.only, kernels=options.kernels):
         for threads in map(int, options.threads.split(",")):
@@ -259,13 +265,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             if not outcome.is_fine:
                 words = outcome.verdict.partition("\n")[0][:150]
                 print(f"FAIL {outcome.name}.{variant} ({threads}): {words}", flush=True)
-    _summary(outcomes)
+    summary(outcomes)
     if options.json:
         Path(options.json).write_text(json.dumps([asdict(o) for o in outcomes], indent=1))
     return int(not all(o.is_fine for o in outcomes))
 
 
-def _warm_up() -> None:
+def warm_up() -> None:
     """Imports what children need, so that they start with it."""
     import mlirhlo
     from mlirhlo.interp.engine import load_meanings
@@ -275,7 +281,8 @@ def _warm_up() -> None:
     mlirhlo.parse("f32[2] add(f32[2] x, f32[2] y)")
 
 
-def _summary(outcomes: Sequence[Outcome]) -> None:
+def summary(outcomes: Sequence[Outcome]) -> None:
+    """Prints how many pass, and why others do not."""
     print()
     for variant in dict.fromkeys(o.variant for o in outcomes):
         group = [o for o in outcomes if o.variant == variant]

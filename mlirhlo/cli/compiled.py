@@ -1,4 +1,4 @@
-"""`run_hlo_module --platform=CPU`: modules as machine code, each compiled once."""
+"""`run_hlo_module --platform=CPU` and `CUDA`: modules compiled, each once."""
 
 from __future__ import annotations
 
@@ -13,25 +13,36 @@ if TYPE_CHECKING:
 
     from mlirhlo.debug.options import Flags
     from mlirhlo.debug.replay import Inputs
+    from mlirhlo.diagnostics import Diagnostic
     from mlirhlo.interp.registry import Value
     from mlirhlo.runtime.executable import Executable
 
-CPU = "CPU"
-"""The platform's name, as XLA's tools say it."""
+CPU, CUDA = COMPILED = ("CPU", "CUDA")
+"""Names of platforms, as XLA's tools say them."""
 
 
 @dataclass(slots=True)
 class Compiled:
     """What was compiled so far."""
 
-    executables: dict[ModuleOp, Executable] = field(default_factory=dict["ModuleOp", "Executable"])
+    executables: dict[tuple[str, ModuleOp], Executable] = field(
+        default_factory=dict["tuple[str, ModuleOp]", "Executable"]
+    )
+    """By platform and module."""
     flags: Flags | None = None
     """XLA's, of the command line."""
     debug: bool = False
     """Whether every access of memory is checked."""
+    gpu: str = ""
+    """The GPU that is simulated, by name."""
 
     def prepare(
-        self, module: ModuleOp, inputs: Inputs, seed: int = 42, observer: Observer = SILENT
+        self,
+        module: ModuleOp,
+        inputs: Inputs,
+        seed: int = 42,
+        observer: Observer = SILENT,
+        platform: str = CPU,
     ) -> Callable[[], list[Value]]:
         """Compiles the module; what is returned runs it on each device's inputs.
 
@@ -41,10 +52,15 @@ class Compiled:
         from mlirhlo.interp.machine import Machine
         from mlirhlo.runtime.compiler import compile_module
 
-        executable = self.executables.get(module)
+        executable = self.executables.get((platform, module))
         if executable is None:
-            executable = self.executables[module] = compile_module(
-                module, debug=self.debug, flags=self.flags, observer=observer
+            executable = self.executables[platform, module] = compile_module(
+                module,
+                platform,
+                debug=self.debug,
+                flags=self.flags,
+                observer=observer,
+                gpu=self.gpu,
             )
         per_device = inputs.per_device
         run = executable.run_on
@@ -61,3 +77,11 @@ class Compiled:
             return machine.run_devices(on_one)
 
         return on_all
+
+    def findings(self) -> list[Diagnostic]:
+        """What the simulator found wrong with the kernels that ran."""
+        found: list[Diagnostic] = []
+        for executable in self.executables.values():
+            driver = getattr(executable, "driver", None)
+            found += () if driver is None else driver.findings
+        return found

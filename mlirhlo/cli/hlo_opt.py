@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mlirhlo.cli import analyses, inputs, printing, stage_files, stages
+from mlirhlo.cli import analyses, gpu_stages, inputs, printing, stage_files, stages
 from mlirhlo.cli.hlo_opt_options import BARE, PLATFORMS, Options, check_platform, other_option
 from mlirhlo.cli.options import Parsed, help_text, parse
 from mlirhlo.cli.report import DONE, INPUT_AT_FAULT, UsageError, report, run_tool, usage_error
@@ -71,6 +71,8 @@ def _with_passes(parsed: Parsed[Options]) -> int:
     from mlirhlo.cli.xla_flags import read_flags
 
     options = parsed.options
+    if options.gpu_target_config:
+        parsed.xla.append(("xla_gpu_target_config_filename", options.gpu_target_config))
     xla = read_flags(parsed.xla)
     if options.load_pass:
         from mlirhlo.rewrites.registry import load_pass_file
@@ -205,10 +207,9 @@ class Job:
             raise UsageError(*problem.diagnostics) from None
         try:
             if self.options.stage not in (stages.HLO, stages.FUSED):
-                given = stage_files.stage_of(data)
-                if given is not None:
-                    stage = self.options.stage
-                    return stage, stage_files.continued(data, given, stage, name)
+                continued = self._continued(data, name)
+                if continued is not None:
+                    return self.options.stage, continued
             loaded = self._load(data, name)
             produced += self.verify(loaded, "verify")
             if produced:
@@ -227,6 +228,9 @@ class Job:
             if self.options.stage not in (stages.HLO, stages.FUSED):
                 with self.clock.step("compile"):
                     stage = self.options.stage
+                    if stages.is_gpu(self.options.platform):
+                        gpu = self.options.gpu
+                        return stage, gpu_stages.render(loaded, stage, self.dump, self.xla, gpu)
                     return stage, stages.render(loaded, stage, self.dump, self.xla)
             return self._print(loaded)
         except UsageError:
@@ -234,6 +238,16 @@ class Job:
         except HloError as problem:
             produced += problem.diagnostics
             return None
+
+    def _continued(self, data: bytes, name: str) -> bytes | None:
+        """The stage made of the print of one before it; None where this is still a program."""
+        stage, is_gpu = self.options.stage, stages.is_gpu(self.options.platform)
+        given = (gpu_stages if is_gpu else stage_files).stage_of(data)
+        if given is None:
+            return None
+        if is_gpu:
+            return gpu_stages.continued(data, given, stage, name, self.options.gpu, self.xla)
+        return stage_files.continued(data, given, stage, name)
 
     def _load(self, data: bytes, name: str) -> Loaded:
         from mlirhlo.formats import load
@@ -286,7 +300,13 @@ class Job:
             return
         module = inputs.as_hlo(loaded).module
         is_compiled = self.options.stage != stages.HLO
-        self.dump = dumping(module, self.xla, "cpu" if is_compiled else "")
+        if is_compiled and stages.is_gpu(self.options.platform):
+            from mlirhlo.runtime.cuda.devices import device_of
+
+            device = device_of(self.options.gpu, self.xla)
+            self.dump = dumping(module, self.xla, "gpu", device=device)
+        else:
+            self.dump = dumping(module, self.xla, "cpu" if is_compiled else "")
         if self.dump is not None:
             self.dump.given(module)
 
@@ -318,12 +338,12 @@ class Job:
         return watchers
 
     def _fused(self, loaded: Loaded) -> Loaded:
-        """The module as the CPU compiler plans it, unless the passes fused it already."""
+        """The module as the compiler plans it, unless the passes fused it already."""
         if any(p.name.endswith("fusion") for p in self.passes) and self.options.explain_fusion:
             return loaded
         with self.clock.step("compile"):
             watchers = self._watchers(loaded)
-            return stages.fused(loaded, watchers, self.xla, self.trace)
+            return stages.fused(loaded, self.options.platform, watchers, self.xla, self.trace)
 
     def _format(self, loaded: Loaded) -> str:
         from mlirhlo.formats.sniff import Format

@@ -48,6 +48,10 @@ class Options(WatchFlags, OutputFlags, InputFlags):
         help="partitions of a sharded module [its header's]",
         rare=True,
     )
+    gpu: str = flag("", group="Passes", metavar="h100|sm_80", help="GPU that code is made for")
+    gpu_target_config: str = flag(
+        "", "gpu_target_config", group="Passes", metavar="FILE", help="", rare=True
+    )
     stage: str = flag("hlo", group="Passes", metavar="S", help="what to print, see --list-stages")
     list_stages: bool = flag(False, group="Passes", help="stages of the platform")
     dump_pass_pipeline: bool = flag(

@@ -19,7 +19,18 @@ _LOOK = "Looking"
 class Options:
     """The command line of run_hlo_module."""
 
-    platform: str = flag("", group=_TEST, metavar="Interpreter|CPU", help="what runs it")
+    platform: str = flag("", group=_TEST, metavar="Interpreter|CPU|CUDA", help="what runs it")
+    gpu: str = flag(
+        "", group=_TEST, metavar="simulated|h100|sm_80", help="GPU that CUDA code is made for"
+    )
+    gpu_target_config: str = flag(
+        "",
+        "gpu_target_config",
+        group=_TEST,
+        metavar="FILE",
+        help="a GPU that XLA described",
+        rare=True,
+    )
     reference_platform: str = flag(
         "default",
         "reference_platform",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mlirhlo.cli import inputs as files
-from mlirhlo.cli.compiled import CPU, Compiled
+from mlirhlo.cli.compiled import COMPILED, CUDA, Compiled
 from mlirhlo.cli.report import (
     CURRENT_INPUT,
     UsageError,
@@ -89,6 +89,7 @@ class Replay:
 
             return run_isolated(self, module)
         self.compiled.flags, self.compiled.debug = self.xla, options.check_memory
+        self.compiled.gpu = options.gpu
         self.dump = self._dump(loaded)
         tested = self._transformed(loaded)
         archive = self._archive()
@@ -102,6 +103,10 @@ class Replay:
             records.append((given.inputs, results, expected))
             if options.output_npz is not None:
                 self._write_npz(module, given.inputs, results)
+        if found := self.compiled.findings():
+            report(found)
+            print(f"** The simulator found {len(found)} faults of kernels. **", file=sys.stderr)
+            self.tally.add(found)
         if options.profile:
             self._profile(tested, records[-1][0])
         if options.output_literals_file is not None:
@@ -181,14 +186,20 @@ class Replay:
     def _dump(self, loaded: Loaded) -> CompilationDump | None:
         from mlirhlo.debug.dump import dumping
 
-        dump = dumping(loaded.module, self.xla, self.options.platform.lower())
+        device = None
+        if self.options.platform == CUDA:
+            from mlirhlo.runtime.cuda.devices import device_of
+
+            device = device_of(self.options.gpu, self.xla)
+        target = "gpu" if device is not None else self.options.platform.lower()
+        dump = dumping(loaded.module, self.xla, target, device=device)
         if dump is not None:
             dump.given(loaded.module)
         return dump
 
     def _tell_optimized(self, tested: ModuleOp) -> None:
         """The interpreter runs the module as it is; what is compiled tells of itself."""
-        if self.dump is not None and self.options.platform != CPU:
+        if self.dump is not None and self.options.platform not in COMPILED:
             self.dump.optimized(tested)
 
     # -------------------------------------------------------------- inputs
@@ -312,8 +323,9 @@ class Replay:
             inputs = partitioned.cut(inputs)
         dump = self.dump if watch else None
         run = None
-        if platform == CPU:
-            run = self.compiled.prepare(module, inputs, seed, SILENT if dump is None else dump)
+        if platform in COMPILED:
+            told = SILENT if dump is None else dump
+            run = self.compiled.prepare(module, inputs, seed, told, platform)
         done = None if dump is None else dump.run_of(inputs)
         start = time.perf_counter()
         if run is not None:

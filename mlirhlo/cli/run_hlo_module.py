@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mlirhlo.cli import inputs as files
-from mlirhlo.cli.compiled import CPU
+from mlirhlo.cli.compiled import COMPILED, CPU, CUDA
 from mlirhlo.cli.options import help_text, parse
 from mlirhlo.cli.report import (
     CURRENT_INPUT,
@@ -24,7 +24,7 @@ from mlirhlo.cli.replay_options import INTERPRETER, Options
 from mlirhlo.cli.replays import Replay
 
 PURPOSE = "run_hlo_module: run an HLO module or snapshot, and compare the result with a reference"
-USAGE = "run_hlo_module --platform=Interpreter|CPU [options] FILE..."
+USAGE = "run_hlo_module --platform=Interpreter|CPU|CUDA [options] FILE..."
 EXAMPLES = (
     "echo 'f32[4] add(f32[4] x, f32[4] y)' | run_hlo_module --platform=Interpreter -",
     "echo 's8[] abs(s8[] x)' | run_hlo_module --platform=Interpreter --print_literals -",
@@ -53,6 +53,8 @@ def _run(argv: Sequence[str]) -> int:
         return DONE
     from mlirhlo.cli.xla_flags import read_flags
 
+    if options.gpu_target_config:
+        parsed.xla.append(("xla_gpu_target_config_filename", options.gpu_target_config))
     xla = read_flags(parsed.xla)
     paths = [*([options.input_module] if options.input_module else []), *parsed.files]
     if not paths:
@@ -63,6 +65,9 @@ def _run(argv: Sequence[str]) -> int:
     for name in ("check_memory", "profile"):
         if options.platform != CPU and getattr(options, name):
             raise usage_error(f"--{name} needs --platform={CPU}")
+    for name in ("gpu", "gpu_target_config"):
+        if options.platform != CUDA and getattr(options, name):
+            raise usage_error(f"--{name} needs --platform={CUDA}")
     if options.threads:
         from mlirhlo.runtime.threads import set_thread_count
 
@@ -104,11 +109,12 @@ def _platform(name: str, value: str) -> str:
         return INTERPRETER
     if value.lower() in ("cpu", "host"):
         return CPU
+    if value.lower() in ("cuda", "gpu"):
+        return CUDA
     if not value:
         raise usage_error(f"{name} is missing", help=f"say {name}={INTERPRETER} or {name}={CPU}")
-    raise usage_error(
-        f"{name}={value}: no such platform here", help=f"there are: {INTERPRETER}, {CPU}"
-    )
+    names = ", ".join((INTERPRETER, *COMPILED))
+    raise usage_error(f"{name}={value}: no such platform here", help=f"there are: {names}")
 
 
 def _reference(options: Options) -> str:

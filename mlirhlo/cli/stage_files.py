@@ -48,7 +48,7 @@ def continued(data: bytes, given: str, wanted: str, name: str) -> bytes:
         raise error("HLO0502", f"{name} is of stage '{given}': nothing makes '{wanted}' of it")
     text = data.decode()
     if given != "llvm":
-        module = _parsed(text, name)
+        module = parsed(text, name, context())
         if given == "loops" and wanted != "loops":
             module = convert_to_llvm(module, features=FEATURES, entry=MAIN)
             given = "llvm-dialect"
@@ -60,12 +60,13 @@ def continued(data: bytes, given: str, wanted: str, name: str) -> bytes:
     return jit.compile_assembly(text).encode() if wanted == "asm" else jit.compile_object(text)
 
 
-def _parsed(text: str, name: str) -> ModuleOp:
+def parsed(text: str, name: str, context: Context) -> ModuleOp:
+    """A module of a later stage from its text. Raises `HloError` HLO0430."""
     from xdsl.parser import Parser
     from xdsl.utils.exceptions import ParseError, VerifyException
 
     try:
-        module = Parser(_context(), _with_bits(text), name).parse_module()
+        module = Parser(context, _with_bits(text), name).parse_module()
         module.verify()
     except ParseError as problem:
         line = text.count("\n", 0, problem.span.start) + 1
@@ -99,7 +100,8 @@ def _bits(word: str, element: str, width: int) -> bytes:
     return struct.pack({"f64": "<d", "f32": "<f", "f16": "<e"}[element], float(word))
 
 
-def _context() -> Context:
+def context() -> Context:
+    """The dialects of the stages behind HLO."""
     from xdsl.context import Context
     from xdsl.dialects.builtin import Builtin
     from xdsl.dialects.func import Func
@@ -113,7 +115,7 @@ def _context() -> Context:
     from mlirhlo.dialects.vector import Vector
     from mlirhlo.dialects.x86vector import X86Vector
 
-    context = Context()
+    made = Context()
     for dialect in (Builtin, Func, Scf, MemRef, Math, Arith, Vector, AMX, X86Vector, LLVM):
-        context.load_dialect(dialect)
-    return context
+        made.load_dialect(dialect)
+    return made

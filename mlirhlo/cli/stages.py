@@ -1,4 +1,4 @@
-"""What a platform's compiler makes of a module, stage by stage, for `hlo-opt --platform --stage`."""
+"""What a platform's compiler makes of a module, stage by stage, for `hlo-opt --platform --stage`; the CPU's."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
+
+from mlirhlo.cli.gpu_stages import STAGES as GPU_STAGES
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -28,7 +30,14 @@ CPU_STAGES = (HLO, FUSED, "loops", "llvm-dialect", "llvm", "asm", "obj")
 
 def stages_of(platform: str) -> tuple[str, ...]:
     """Names of a platform's stages; the default comes first."""
-    return CPU_STAGES if platform.lower() in ("cpu", "host") else (HLO,)
+    if platform.lower() in ("cpu", "host"):
+        return CPU_STAGES
+    return (HLO, FUSED, *GPU_STAGES) if is_gpu(platform) else (HLO,)
+
+
+def is_gpu(platform: str) -> bool:
+    """Whether this is a name of the platform of NVIDIA's GPUs."""
+    return platform.lower() in ("gpu", "cuda")
 
 
 def is_text(stage: str) -> bool:
@@ -37,13 +46,15 @@ def is_text(stage: str) -> bool:
 
 
 def fused(
-    loaded: Loaded, watchers: Sequence[Instrumentation], flags: Flags, trace: Trace
+    loaded: Loaded, platform: str, watchers: Sequence[Instrumentation], flags: Flags, trace: Trace
 ) -> Loaded:
-    """The module as the CPU compiler plans it; `trace` is told what the passes did."""
+    """The module as the platform's compiler plans it; `trace` is told what the passes did."""
     from mlirhlo.cli import inputs
     from mlirhlo.debug.options import wanted_passes
-    from mlirhlo.lowering.cpu.pipeline import optimize
+    from mlirhlo.lowering.cpu import pipeline as cpu
+    from mlirhlo.lowering.gpu import pipeline as gpu
 
+    optimize = gpu.optimize if is_gpu(platform) else cpu.optimize
     loaded = inputs.as_hlo(loaded)
     inputs.check_entry(loaded)
     module = optimize(loaded.module, watchers, wanted_passes(flags), trace)

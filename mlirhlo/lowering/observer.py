@@ -34,6 +34,9 @@ class Observer:
     def assembled(self, name: str, text: str) -> None:
         """The unit as the LLVM assembly that is compiled."""
 
+    def translated(self, name: str, text: str, ptx: str) -> None:
+        """The unit as PTX, made of its LLVM assembly."""
+
     def runs(self) -> Callable[[Sequence[object]], Callable[[object], None]] | None:
         """Who is told of every run: takes the arguments of one device, returns what takes the
         result. None when nobody is."""

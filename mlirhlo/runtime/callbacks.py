@@ -50,8 +50,8 @@ _here = threading.local()
 class Callbacks:
     """The sites of a plan, ready to run."""
 
-    def __init__(self, plan: Plan) -> None:
-        """Warns (HLO0438) of what Python will run."""
+    def __init__(self, plan: Plan, *, warns: bool = True) -> None:
+        """`warns`: of what Python will run (HLO0438)."""
         load_meanings()
         self.module = HloModule(_module_of(plan.sites))
         self.interpreter = Interpreter(self.module.op)
@@ -61,7 +61,8 @@ class Callbacks:
         self.counts: Counter[str] = Counter()
         """Calls so far, by what the instructions are."""
         self._lock = threading.Lock()
-        _warn(plan.sites)
+        if warns:
+            _warn(plan.sites)
 
     def machine(self) -> Machine:
         """A machine of as many devices as the module wants."""
@@ -261,12 +262,15 @@ def _warn(sites: Sequence[Site]) -> None:
 # ---------------------------------------------------------------- the function outside
 
 
-def _call(number: int, pointers: Any) -> int:
+def call_site(number: int, pointers: Any) -> int:
+    """Runs a site of the run under way on this thread; 1 when it, or one before it, has failed."""
     running: Running = _here.runs[-1]
     return running.call(number, pointers)
 
 
-_callback = ctypes.CFUNCTYPE(ctypes.c_int8, ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p))(_call)
+_callback = ctypes.CFUNCTYPE(ctypes.c_int8, ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p))(
+    call_site
+)
 
 
 @functools.cache

@@ -36,8 +36,8 @@ _LARGE = 256 << 10
 """Bytes of assembly from which on kernels are compiled, and kept, one by one: LLVM needs a fifth more for
 them than for the whole."""
 
-PLATFORMS = ("cpu",)
-"""What modules are compiled for."""
+PLATFORMS = {"cpu": "cpu", "host": "cpu", "gpu": "gpu", "cuda": "gpu"}
+"""What modules are compiled for, by all its names."""
 
 
 def compile_module(
@@ -50,9 +50,11 @@ def compile_module(
     flags: Flags | None = None,
     program: ModuleOp | None = None,
     observer: Observer | None = None,
+    gpu: str = "",
 ) -> Executable:
-    """An HLO module as machine code.
+    """An HLO module as machine code, or as PTX on the simulator.
 
+    `gpu`: the device that is simulated, by name; the default one where it is empty.
     `level`: 0 to 3, LLVM's effort. `debug`: code that checks every access, run with checks of what it
     writes and reads (`checked.py`); slow, and never cached. `cached`: whether object code may come
     from the cache on disk, and goes there. `flags`: XLA's, those of the environment when None.
@@ -62,9 +64,11 @@ def compile_module(
     Raises `HloError` HLO0432 and HLO0435 for what has no code, HLO0437 for an unknown platform, HLO0520
     and HLO0521 for flags that cannot be understood.
     """
-    check_platform(platform)
+    platform = platform_of(platform)
     flags = process_flags() if flags is None else flags
-    told = observe(module, flags, "cpu", program) if observer is None else observer
+    if platform == "gpu":
+        return _for_gpu(module, gpu, flags, program, observer)
+    told = observe(module, flags, platform, program) if observer is None else observer
     cached = cached and not debug
     # Who watches wants to see all stages.
     key = module_key(module, level, _choices(flags)) if cached and told is SILENT else None
@@ -86,7 +90,21 @@ def compile_module(
     else:
         plan, code = kept.plan, kept.code
         outside = externals("".join(f"@{name}(" for name in kept.externals))
-    executable = Executable(plan, Library(code, [MAIN], outside), MAIN, sites)
+    return _watched(Executable(plan, Library(code, [MAIN], outside), MAIN, sites), told, observer)
+
+
+def _for_gpu(
+    module: ModuleOp, gpu: str, flags: Flags, program: ModuleOp | None, observer: Observer | None
+) -> Executable:
+    from mlirhlo.runtime.cuda.devices import device_of
+    from mlirhlo.runtime.cuda.executable import compile_for_gpu
+
+    device = device_of(gpu, flags)
+    told = observe(module, flags, "gpu", program, device) if observer is None else observer
+    return _watched(compile_for_gpu(module, device, flags=flags, observer=told), told, observer)
+
+
+def _watched(executable: Executable, told: Observer, observer: Observer | None) -> Executable:
     watcher = told.runs() if observer is None else None
     if watcher is not None:
         executable.watch(watcher)
@@ -131,11 +149,13 @@ def _objects(
     )
 
 
-def check_platform(platform: str) -> None:
-    """Raises `HloError` HLO0437."""
-    if str(platform).lower() not in PLATFORMS:
+def platform_of(name: str) -> str:
+    """A platform of `PLATFORMS` by any of its names. Raises `HloError` HLO0437."""
+    found = PLATFORMS.get(str(name).lower())
+    if found is None:
         raise error(
             "HLO0437",
-            f"nothing compiles for platform {platform!r}",
-            help=f"there is: {', '.join(PLATFORMS)}; calling the module runs it on the interpreter",
+            f"nothing compiles for platform {name!r}",
+            help=f"there are: {', '.join(PLATFORMS)}; calling the module runs it on the interpreter",
         )
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -53,8 +53,16 @@ _CALL = ("__call__",)
 """A name of its own, since type checkers take the names of slots for plain attributes."""
 
 
+class Runs(Protocol):
+    """Runs a plan on arrays as they lie in memory."""
+
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """`outputs`, undefined before, gets the leaves of the result."""
+        ...
+
+
 class Executable:
-    """Machine code of a module, callable from any thread."""
+    """Code of a module, callable from any thread."""
 
     # An instance's own `__call__` in a slot: Python finds the built-in function there without
     # running a line of Python. It does not refer back to the executable.
@@ -64,15 +72,20 @@ class Executable:
         self, plan: Plan, library: Library, function: str, checks: Sequence[str] | None = None
     ) -> None:
         """`checks`: the sites of code that was made with checks; every run is checked then."""
-        self._plan = plan
         address = library.address(function)
         plain = Runner(library, address, _signature(plan))
         runner = plain if checks is None else _checked(plan, library, address, checks)
-        self._slow = _Slow(plan, runner, _callbacks(plan) if plan.sites else None)
+        self._start(plan, runner, _callbacks(plan) if plan.sites else None)
+        fast = plain.fast(self._slow.call) if _is_plain(plan) and checks is None else None
+        if fast is not None:
+            object.__setattr__(self, "__call__", fast)
+
+    def _start(self, plan: Plan, runner: Runs, callbacks: Callbacks | None) -> None:
+        """Makes calls run by `runner`."""
+        self._plan = plan
+        self._slow = _Slow(plan, runner, callbacks)
         self._watcher: Watcher | None = None
-        slow = self._slow.call
-        fast = plain.fast(slow) if _is_plain(plan) and checks is None else None
-        object.__setattr__(self, "__call__", slow if fast is None else fast)
+        object.__setattr__(self, "__call__", self._slow.call)
 
     def __repr__(self) -> str:
         parameters = ", ".join(shape.to_string(layout=False) for shape in self._plan.shapes)
@@ -205,9 +218,7 @@ class _Slow:
 
     __slots__ = ("callbacks", "plan", "runner")
 
-    def __init__(
-        self, plan: Plan, runner: Runner | CheckedRunner, callbacks: Callbacks | None
-    ) -> None:
+    def __init__(self, plan: Plan, runner: Runs, callbacks: Callbacks | None) -> None:
         self.plan = plan
         self.runner = runner
         self.callbacks = callbacks

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from mlirhlo.debug.dump.assignment import Assignment
     from mlirhlo.debug.replay import Inputs
+    from mlirhlo.lowering.gpu.devices import GpuDevice
     from mlirhlo.lowering.plan.plan import Plan
     from mlirhlo.lowering.plan.planner import Values
     from mlirhlo.rewrites.pipeline import Instrumentation
@@ -39,14 +40,15 @@ def observe(
     flags: Flags | None = None,
     target: str = "",
     program: ModuleOp | None = None,
+    device: GpuDevice | None = None,
 ) -> Observer:
-    """Who is told of the stages of a compilation for `target`: `cpu`, `interpreter`, or empty
-    for a tool that only runs passes.
+    """Who is told of the stages of a compilation for `target`: `cpu`, `gpu`, `interpreter`, or empty
+    for a tool that only runs passes. `device`: the GPU.
 
     `flags` are those of the environment when None; `program` is the StableHLO that the module was
     made of. Raises `HloError` HLO0520, HLO0521.
     """
-    found = dumping(module, flags, target, program)
+    found = dumping(module, flags, target, program, device)
     return SILENT if found is None else found
 
 
@@ -55,6 +57,7 @@ def dumping(
     flags: Flags | None = None,
     target: str = "",
     program: ModuleOp | None = None,
+    device: GpuDevice | None = None,
 ) -> CompilationDump | None:
     """The same as it is for those who have no use for one that does nothing. Kernels that the module
     calls are dumped at once.
@@ -65,16 +68,24 @@ def dumping(
     flags = process_flags() if flags is None else flags
     dump_kernels(module, flags.options)
     dump = start(HloModule(module).name, flags)
-    return None if dump is None else CompilationDump(dump, target, program)
+    return None if dump is None else CompilationDump(dump, target, program, device)
 
 
 class CompilationDump(Observer):
     """Writes what it is told of."""
 
-    def __init__(self, dump: ModuleDump, target: str, program: ModuleOp | None = None) -> None:
+    def __init__(
+        self,
+        dump: ModuleDump,
+        target: str,
+        program: ModuleOp | None = None,
+        device: GpuDevice | None = None,
+    ) -> None:
         from mlirhlo.debug.dump.execution import Executions
 
-        self.dump, self.target, self.program = dump, target, program
+        self.dump, self.target, self.program, self.device = dump, target, program, device
+        self._units = 0
+        """How many files of LLVM IR and PTX there are, by XLA's count."""
         self.pass_dumper = PassDumper(dump)
         self._is_given = False
         self.executions = Executions(dump, target)
@@ -104,7 +115,7 @@ class CompilationDump(Observer):
 
     def planned(self, module: ModuleOp, plan: Plan, values: Values) -> None:
         """As `Observer`."""
-        from mlirhlo.debug.dump import kernels
+        from mlirhlo.debug.dump import gpu, kernels
 
         def reports() -> Assignment:
             from mlirhlo.debug.dump.assignment import assign
@@ -113,13 +124,20 @@ class CompilationDump(Observer):
 
         self.executions.compiled(module)
         self.dump.fixed(module, self._after, reports)
-        kernels.dump_thunks(self.dump, plan)
+        if self.device is None:
+            kernels.dump_thunks(self.dump, plan)
+        else:
+            gpu.dump_plan(self.dump, plan, self.device)
         self._fusions(module)
         self._metadata()
 
     @property
     def _after(self) -> str:
-        return "_".join(filter(None, (self.target, names.AFTER_OPTIMIZATIONS)))
+        target = self.target
+        if self.device is not None:
+            major, minor = self.device.capability
+            target = f"sm_{major}.{minor}{self.device.sm.lstrip('sm_0123456789')}_{target}"
+        return "_".join(filter(None, (target, names.AFTER_OPTIMIZATIONS)))
 
     def _fusions(self, module: ModuleOp) -> None:
         before = self.pass_dumper.before_fusion
@@ -161,6 +179,14 @@ class CompilationDump(Observer):
         from mlirhlo.debug.dump.kernels import dump_assembly
 
         dump_assembly(self.dump, name, text)
+
+    def translated(self, name: str, text: str, ptx: str) -> None:
+        """As `Observer`."""
+        if self.device is not None:
+            from mlirhlo.debug.dump.gpu import dump_unit
+
+            dump_unit(self.dump, self._units, text, ptx, self.device)
+            self._units += 2
 
     def compiled(self, name: str, text: str, code: bytes) -> None:
         """As `Observer`."""

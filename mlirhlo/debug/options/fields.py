@@ -38,13 +38,14 @@ def _option(default: T, help: str, group: str, type: str = "", **more: bool) -> 
     return field(default=default, metadata={"flag": FlagInfo(help, kind, group, **more)})
 
 
-WHERE, WHAT, WHICH, FORM, GRAPHS, PASSES, OTHER_BACKENDS, GENERAL = (
+WHERE, WHAT, WHICH, FORM, GRAPHS, PASSES, GPUS, OTHER_BACKENDS, GENERAL = (
     "Where dumps go",
     "What is written",
     "Of which modules, passes and kernels",
     "Form of what is written",
     "Graphs",
     "Passes",
+    "Code for GPUs",
     "Other backends: known, no effect here",
     "General",
 )
@@ -222,6 +223,13 @@ class DebugOptions:
     )
     xla_enable_hlo_modules_upload: bool = _option(
         False, "Of libtpu; nothing is known of it.", GENERAL, has_effect=False
+    )
+    # ---------------------------------------------------------------- GPUs
+    xla_gpu_target_config_filename: str = _option(
+        "",
+        "File that describes the GPU which code is made for, in the form of XLA's"
+        " `gpu_target_config.pbtxt`.",
+        GPUS,
     )
     # ---------------------------------------------------------------- other backends
     xla_gpu_dump_llvmir: bool = _option(

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from mlirhlo.diagnostics import error, out_of_memory
+from mlirhlo.diagnostics import out_of_memory
 from mlirhlo.dialects.hlo.build import paused_gc
-from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.shapes import MAX_BYTES, UNBOUNDED, ArrayShape, leaves
+from mlirhlo.dialects.hlo.shapes import MAX_BYTES
 from mlirhlo.lowering.checking import add_checks
 from mlirhlo.lowering.cpu.emit import MAIN, emit_module
 from mlirhlo.lowering.cpu.pipeline import optimize_in_place
@@ -18,6 +17,7 @@ from mlirhlo.lowering.cpu.planner import CpuPlan, plan_module
 from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
 from mlirhlo.lowering.observer import SILENT, Observer
+from mlirhlo.lowering.plan.passes import check_sizes
 from mlirhlo.lowering.plan.planner import Values
 from mlirhlo.rewrites.cloning import clone_module
 
@@ -60,7 +60,7 @@ def lower(
         # What observers see first is what passes change: a dump prints what is unchanged once.
         fused = clone_module(module)
         observer.given(fused)
-        _check_sizes(fused)
+        check_sizes(fused, "the CPU")
         values: Values = []
         optimize_in_place(fused, observer.passes(), wanted)
         plan = plan_module(fused, values)
@@ -75,15 +75,3 @@ def lower(
         text = print_llvm(llvm)
         observer.assembled(UNIT, text)
         return Stages(fused, plan, loops, llvm, text, sites)
-
-
-def _check_sizes(module: ModuleOp) -> None:
-    """Raises `HloError` HLO0435 for arrays of which not even a bound is known."""
-    for shape in HloModule(module).result_shapes():
-        for _, part in leaves(shape):
-            if isinstance(part, ArrayShape) and UNBOUNDED in part.dimensions:
-                raise error(
-                    "HLO0435",
-                    f"{part} is unbounded: only known sizes have code for the CPU",
-                    help="give the parameters their sizes, or run the module on the interpreter",
-                )

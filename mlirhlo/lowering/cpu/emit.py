@@ -38,6 +38,7 @@ from mlirhlo.lowering.cpu.step_code import BYTES, StepCode, stop_flag
 from mlirhlo.lowering.hlo_to_loops.helpers import helpers_of
 from mlirhlo.lowering.hlo_to_loops.outside import declaration
 from mlirhlo.lowering.nesting import Walk, walked
+from mlirhlo.lowering.plan.in_memory import physical_bytes
 from mlirhlo.lowering.plan.plan import MAIN as MAIN
 from mlirhlo.lowering.plan.steps import (
     Branch,
@@ -327,7 +328,7 @@ class _Function(StepCode):
 
 def _global(buffer: Buffer, name: str) -> Operation:
     """A constant in the module."""
-    data = _physical_bytes(buffer)
+    data = physical_bytes(buffer)
     value: Attribute = UnitAttr()
     if data:
         from xdsl.dialects.builtin import BytesAttr
@@ -344,14 +345,3 @@ def _global(buffer: Buffer, name: str) -> Operation:
             "alignment": IntegerAttr(64, i64),
         },
     )
-
-
-def _physical_bytes(buffer: Buffer) -> bytes:
-    """A constant as it stands in memory."""
-    import numpy as np
-
-    from mlirhlo.lowering.hlo_to_loops.elements import physical_order
-
-    assert buffer.literal is not None
-    values = buffer.literal.array
-    return np.ascontiguousarray(values.transpose(physical_order(buffer.shape))).tobytes()

@@ -146,7 +146,7 @@ def ptxas(ptx: str, device: GpuDevice) -> tuple[Assembled, ...] | None:
 
     It is looked for in the wheel `nvidia-cuda-nvcc` and on the PATH. Raises `HloError` HLO0805 for PTX it refuses.
     """
-    program = ptxas_program()
+    program = nvidia_program("ptxas")
     if program is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
@@ -161,13 +161,13 @@ def ptxas(ptx: str, device: GpuDevice) -> tuple[Assembled, ...] | None:
 
 
 @functools.cache
-def ptxas_program() -> str | None:
-    """The assembler's path."""
+def nvidia_program(name: str) -> str | None:
+    """The path of one of NVIDIA's tools."""
     spec = importlib.util.find_spec("nvidia")
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-        for path in sorted(Path(folder).glob("*/bin/ptxas")):
+        for path in sorted(Path(folder).glob(f"*/bin/{name}")):
             return str(path)
-    return shutil.which("ptxas")
+    return shutil.which(name)
 
 
 def _reports(said: str) -> list[Assembled]:

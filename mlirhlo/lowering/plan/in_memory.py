@@ -50,3 +50,12 @@ def is_same_memory(op: Instruction) -> bool:
         if any(t.bits % 8 or t.is_complex or t.kind is Kind.PRED for t in types):
             return False
     return all(physical_order(s) == tuple(range(s.rank)) for s in (before, after))
+
+
+def physical_bytes(buffer: Buffer) -> bytes:
+    """A constant as it stands in memory."""
+    import numpy as np
+
+    assert buffer.literal is not None
+    values = buffer.literal.array
+    return np.ascontiguousarray(values.transpose(physical_order(buffer.shape))).tobytes()

@@ -7,7 +7,9 @@ from typing import Protocol
 
 from xdsl.dialects.builtin import ModuleOp
 
+from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.shapes import UNBOUNDED, ArrayShape, leaves
 from mlirhlo.rewrites.algsimp import AlgebraicSimplifierPass
 from mlirhlo.rewrites.cloning import clone_module
 from mlirhlo.rewrites.default_layouts import DefaultLayoutsPass, has_layouts
@@ -82,3 +84,15 @@ def optimize_in_place(
         laid_out = has_layouts(view)
     chosen = [p for p in passes(has_layouts=laid_out) if wanted(p.name)]
     run_pipeline(module, chosen, watchers, name=name, trace=trace, history=history)
+
+
+def check_sizes(module: ModuleOp, target: str) -> None:
+    """Raises `HloError` HLO0435 for arrays of which not even a bound is known."""
+    for shape in HloModule(module).result_shapes():
+        for _, part in leaves(shape):
+            if isinstance(part, ArrayShape) and UNBOUNDED in part.dimensions:
+                raise error(
+                    "HLO0435",
+                    f"{part} is unbounded: only known sizes have code for {target}",
+                    help="give the parameters their sizes, or run the module on the interpreter",
+                )

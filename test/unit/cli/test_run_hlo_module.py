@@ -243,9 +243,9 @@ def test_elided_constants_are_refused(tool: Tool) -> None:
         (["--platform=TPU", "-"], 2, "--platform=TPU: no such platform here"),
         (["--platform=Interpreter"], 2, "no module to run"),
         (
-            ["--platform=Interpreter", "--reference_platform=GPU", "-"],
+            ["--platform=Interpreter", "--reference_platform=TPU", "-"],
             2,
-            "--reference_platform=GPU",
+            "--reference_platform=TPU",
         ),
         (["--platform=Interpreter", "--passes=dec", "-"], 2, "did you mean 'dce'?"),
         (["--platform=Interpreter", "--iterations=x", "-"], 2, "not a whole number"),

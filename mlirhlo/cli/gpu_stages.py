@@ -1,0 +1,120 @@
+"""Stages of the GPU compiler for `hlo-opt --platform=gpu --stage=…`, and their files as input."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from mlirhlo.diagnostics import error
+
+if TYPE_CHECKING:
+    from xdsl.context import Context
+    from xdsl.dialects.builtin import ModuleOp
+
+    from mlirhlo.debug.options import Flags
+    from mlirhlo.formats import Loaded
+    from mlirhlo.lowering.gpu.devices import GpuDevice
+    from mlirhlo.lowering.observer import Observer
+
+STAGES = ("structured", "gpu", "nvvm", "llvm", "llvm-opt", "ptx", "sass")
+"""After the fused module: from ops over iteration spaces to machine code, in order."""
+
+_SIGNS = (
+    ("ptx", re.compile(rb"^\s*\.version\s+\d+\.\d+", re.MULTILINE)),
+    ("structured", re.compile(rb'^\s*"?structured\.kernel"?\b', re.MULTILINE)),
+    ("gpu", re.compile(rb'^\s*"?gpu\.module"?\b', re.MULTILINE)),
+    ("nvvm", re.compile(rb'^\s*"?llvm\.func"?\b', re.MULTILINE)),
+    ("llvm", re.compile(rb"^(define|declare|target triple) ", re.MULTILINE)),
+)
+
+
+def stage_of(data: bytes) -> str | None:
+    """The stage whose print this is, by its content; None for a program that is still HLO."""
+    return next((stage for stage, sign in _SIGNS if sign.search(data)), None)
+
+
+def render(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags, gpu: str) -> bytes:
+    """An HLO module at one of `STAGES`, for the device `gpu`; `observer` is told of the stages before.
+
+    Raises `HloError` HLO0802 and HLO0435 for what has no code, HLO0800 and HLO0801 for devices.
+    """
+    from mlirhlo.cli import inputs
+    from mlirhlo.cli.stages import render_module
+    from mlirhlo.debug.options import wanted_passes
+    from mlirhlo.lowering.gpu.compiler import merged, plan_gpu, structured_module
+    from mlirhlo.lowering.observer import SILENT
+    from mlirhlo.runtime.cuda.devices import device_of
+
+    observer = SILENT if observer is None else observer
+    loaded = inputs.as_hlo(loaded)
+    inputs.check_entry(loaded)
+    device, wanted = device_of(gpu, flags), wanted_passes(flags)
+    fused, plan = plan_gpu(loaded.module, device, observer, wanted)
+    if stage == "structured":
+        return render_module(structured_module(fused, plan, device))
+    return _continued(_holding(merged(plan.kernels)), "gpu", stage, device)
+
+
+def _holding(op: object) -> ModuleOp:
+    from xdsl.dialects.builtin import ModuleOp
+
+    return ModuleOp([op])  # type: ignore[list-item]  # an operation
+
+
+def continued(data: bytes, given: str, wanted: str, name: str, gpu: str, flags: Flags) -> bytes:
+    """The wanted stage of what was printed at a given one.
+
+    Raises `HloError` HLO0430 for text that does not parse, HLO0502 for a stage in front of the given one, and
+    what the following stages raise.
+    """
+    from mlirhlo.cli.stage_files import parsed
+    from mlirhlo.runtime.cuda.devices import device_of
+
+    if STAGES.index(wanted) < STAGES.index(given):
+        raise error("HLO0502", f"{name} is of stage '{given}': nothing makes '{wanted}' of it")
+    text = data.decode()
+    is_module = given in ("structured", "gpu", "nvvm")
+    value = parsed(text, name, _context()) if is_module else text
+    return _continued(value, given, wanted, device_of(gpu, flags))
+
+
+def _continued(value: ModuleOp | str, given: str, wanted: str, device: GpuDevice) -> bytes:
+    """Stage after stage from a module or a text to the wanted one."""
+    from xdsl.dialects import gpu
+    from xdsl.dialects.builtin import ModuleOp
+
+    from mlirhlo.cli.stages import render_module
+    from mlirhlo.lowering.gpu.compiler import built
+    from mlirhlo.lowering.gpu.nvvm import to_nvvm
+    from mlirhlo.lowering.gpu.ptx import optimized_llvm, to_llvm_text, to_ptx
+    from mlirhlo.lowering.gpu.sass import to_sass
+
+    stage = given
+    while stage != wanted:
+        if isinstance(value, ModuleOp):
+            if stage == "structured":
+                value, stage = _holding(built(value, device)), "gpu"
+            elif stage == "gpu":
+                kernels = next(op for op in value.ops if isinstance(op, gpu.ModuleOp))
+                value, stage = to_nvvm(kernels), "nvvm"
+            else:
+                value, stage = to_llvm_text(value, device), "llvm"
+        elif stage == "llvm" and wanted == "llvm-opt":
+            value, stage = optimized_llvm(value, device), "llvm-opt"
+        elif stage in ("llvm", "llvm-opt"):
+            value, stage = to_ptx(value, device), "ptx"
+        else:
+            value, stage = to_sass(value, device), "sass"
+    return value.encode() if isinstance(value, str) else render_module(value)
+
+
+def _context() -> Context:
+    from xdsl.dialects.gpu import GPU
+
+    from mlirhlo.cli.stage_files import context
+    from mlirhlo.dialects.structured import STRUCTURED
+
+    made = context()
+    for dialect in (GPU, STRUCTURED):
+        made.load_dialect(dialect)
+    return made

@@ -1,0 +1,119 @@
+"""From an HLO module to PTX for a device, stage by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects import gpu
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, Region
+
+from mlirhlo.diagnostics import out_of_memory
+from mlirhlo.dialects.hlo.build import paused_gc
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.shapes import MAX_BYTES
+from mlirhlo.dialects.structured import KernelOp
+from mlirhlo.lowering.gpu.devices import GpuDevice
+from mlirhlo.lowering.gpu.kernel import GpuKernel
+from mlirhlo.lowering.gpu.nvvm import to_nvvm
+from mlirhlo.lowering.gpu.pipeline import optimize_in_place
+from mlirhlo.lowering.gpu.planner import GpuPlan, plan_module
+from mlirhlo.lowering.gpu.ptx import all_to_ptx, to_llvm_text
+from mlirhlo.lowering.observer import SILENT, Observer
+from mlirhlo.lowering.plan.passes import check_sizes
+from mlirhlo.lowering.plan.planner import Values
+from mlirhlo.rewrites.cloning import clone_module
+
+UNIT = "kernels"
+"""Name of the one `gpu.module` with all kernels, where a stage is printed."""
+
+
+@dataclass(slots=True)
+class GpuProgram:
+    """What runs a module on a GPU: steps, and the PTX of their kernels."""
+
+    device: GpuDevice
+    fused: ModuleOp
+    """After the passes of `pipeline`."""
+    plan: GpuPlan
+    ptx: Mapping[str, str]
+    """By kernel."""
+
+
+def plan_gpu(
+    module: ModuleOp,
+    device: GpuDevice,
+    observer: Observer = SILENT,
+    wanted: Callable[[str], bool] = lambda name: True,
+) -> tuple[ModuleOp, GpuPlan]:
+    """The module after its passes, and its plan with kernels; `wanted` says by name which passes run.
+
+    Raises `HloError` HLO0802 and HLO0435 for what has no code, HLO0507 for what needs more than all memory.
+    """
+    with paused_gc():
+        fused = clone_module(module)
+        observer.given(fused)
+        check_sizes(fused, "GPUs")
+        values: Values = []
+        optimize_in_place(fused, observer.passes(), wanted)
+        plan = plan_module(fused, device, values)
+        for buffer in (*plan.parameters, *plan.results):
+            if buffer.size > MAX_BYTES:
+                raise out_of_memory(f"no memory can hold {buffer.shape}")
+        observer.planned(fused, plan, values)
+        return fused, plan
+
+
+def compile_gpu(
+    module: ModuleOp,
+    device: GpuDevice,
+    observer: Observer = SILENT,
+    wanted: Callable[[str], bool] = lambda name: True,
+) -> GpuProgram:
+    """A module as steps and PTX. Errors as of `plan_gpu`, and HLO0803 where LLVM makes no PTX."""
+    fused, plan = plan_gpu(module, device, observer, wanted)
+    texts: list[str] = []
+    for name, kernel in plan.kernels.items():
+        nvvm = to_nvvm(kernel.module)
+        observer.lowered(name, ModuleOp([kernel.module.clone()]), nvvm)
+        texts.append(to_llvm_text(nvvm, device))
+    ptx = dict(zip(plan.kernels, all_to_ptx(texts, device), strict=True))
+    for text, (name, code) in zip(texts, ptx.items(), strict=True):
+        observer.translated(name, text, code)
+    return GpuProgram(device, fused, plan, ptx)
+
+
+def structured_module(fused: ModuleOp, plan: GpuPlan, device: GpuDevice) -> ModuleOp:
+    """The kernels of a plan as ops over iteration spaces, with the schedules they are built by.
+
+    Raises `HloError` HLO079x for what has no structured form.
+    """
+    from mlirhlo.lowering.gpu.kernels import schedule
+    from mlirhlo.lowering.structured import to_structured
+
+    computations = HloModule(fused).by_name()
+    made: list[Operation] = []
+    for name in plan.kernels:
+        kernel = to_structured(plan.instructions[name], computations, name)
+        schedule(kernel, device)
+        made.append(kernel)
+    return ModuleOp(made)
+
+
+def built(structured: ModuleOp, device: GpuDevice) -> gpu.ModuleOp:
+    """The kernels of a module of `structured.kernel`s in the gpu dialect."""
+    from mlirhlo.lowering.gpu.kernels import kernel_of
+
+    kernels = [op for op in structured.ops if isinstance(op, KernelOp)]
+    return merged({op.kernel_name: kernel_of(op, device) for op in kernels})
+
+
+def merged(kernels: Mapping[str, GpuKernel]) -> gpu.ModuleOp:
+    """The kernels in one `gpu.module`, taken out of their own."""
+    made = gpu.ModuleOp(StringAttr(UNIT), Region(Block()))  # type: ignore[arg-type]  # it wants a symbol
+    for kernel in kernels.values():
+        for op in list(kernel.module.body.block.ops):
+            op.detach()
+            made.body.block.add_op(op)
+    return made

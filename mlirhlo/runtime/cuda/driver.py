@@ -1,0 +1,44 @@
+"""What a GPU is to a running program: memory, code, launches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from mlirhlo.lowering.gpu.kernel import Launch
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+
+class Driver(Protocol):
+    """One GPU, real or simulated. Addresses are of its memory; 0 is never one."""
+
+    def allocate(self, size: int, name: str) -> int:
+        """Memory of some bytes, undefined; `name` is what messages call it. Raises MemoryError."""
+        ...
+
+    def free(self, address: int) -> None:
+        """Gives memory back."""
+        ...
+
+    def write(self, address: int, data: Bytes) -> None:
+        """Copies from the host."""
+        ...
+
+    def read(self, address: int, size: int) -> Bytes:
+        """Copies to the host, when all launches before have ended."""
+        ...
+
+    def copy(self, source: int, target: int, size: int) -> None:
+        """Copies inside of the device."""
+        ...
+
+    def load(self, ptx: str) -> Any:
+        """A module of PTX, ready to launch. Raises `HloError` for what the device does not take."""
+        ...
+
+    def launch(self, code: Any, launch: Launch, addresses: Sequence[int]) -> None:
+        """Starts an entry point of loaded code; its parameters are the addresses."""
+        ...

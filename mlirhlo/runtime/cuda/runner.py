@@ -1,0 +1,158 @@
+"""Runs the steps of a plan on a GPU; loops and branches are followed by the host.
+
+Every buffer of a run is an allocation of its own, named after what writes it, so that what a driver finds out
+of bounds, or read before it is written, is said of that buffer.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mlirhlo.lowering.gpu.compiler import GpuProgram
+from mlirhlo.lowering.nesting import Walk, walked
+from mlirhlo.lowering.plan.in_memory import physical_bytes
+from mlirhlo.lowering.plan.steps import (
+    Branch,
+    Buffer,
+    Callback,
+    Copy,
+    Kernel,
+    Slice,
+    Step,
+    While,
+    all_steps,
+)
+from mlirhlo.runtime.callbacks import call_site
+from mlirhlo.runtime.cuda.driver import Bytes, Driver
+
+Array = np.ndarray[Any, Any]
+
+
+class GpuRunner:
+    """A program on one driver; runs follow one another."""
+
+    def __init__(self, program: GpuProgram, driver: Driver) -> None:
+        self.program, self.driver = program, driver
+        self.code = {name: driver.load(ptx) for name, ptx in program.ptx.items()}
+        self.constants: dict[Buffer, int] = {}
+        for number, buffer in enumerate(program.plan.constants):
+            data = np.frombuffer(physical_bytes(buffer), np.uint8)
+            self.constants[buffer] = address = driver.allocate(buffer.size, f"constant {number}")
+            driver.write(address, data)
+        self.names = _names(program.plan.steps)
+
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Copies the parameters in, runs, and copies the results out."""
+        plan = self.program.plan
+        run = _Run(self)
+        try:
+            for number, (buffer, value) in enumerate(zip(plan.parameters, inputs, strict=True)):
+                run.parameters.append(run.allocate(buffer.size, f"parameter {number}"))
+                self.driver.write(run.parameters[-1], _bytes(value))
+            for number, buffer in enumerate(plan.results):
+                run.results.append(run.allocate(buffer.size, f"result {number}"))
+            walked(run.steps(plan.steps))
+            for buffer, address, value in zip(plan.results, run.results, outputs, strict=True):
+                _bytes(value)[...] = self.driver.read(address, buffer.size)
+        finally:
+            for address in run.allocated:
+                self.driver.free(address)
+
+
+def _bytes(value: Array) -> Bytes:
+    return value.reshape(-1).view(np.uint8)
+
+
+def _names(steps: Sequence[Step]) -> dict[Buffer, str]:
+    """Temporaries by the kernel that writes them first."""
+    found: dict[Buffer, str] = {}
+    for step in all_steps(steps):
+        if isinstance(step, Kernel):
+            for buffer in step.writes:
+                found.setdefault(buffer, f"result of {step.name}")
+    return found
+
+
+@dataclass
+class _Run:
+    """The memory of one run."""
+
+    runner: GpuRunner
+    parameters: list[int] = field(default_factory=list[int])
+    results: list[int] = field(default_factory=list[int])
+    temporaries: dict[Buffer, int] = field(default_factory=dict[Buffer, int])
+    allocated: list[int] = field(default_factory=list[int])
+
+    def allocate(self, size: int, name: str) -> int:
+        address = self.runner.driver.allocate(size, name)
+        self.allocated.append(address)
+        return address
+
+    def address(self, buffer: Buffer) -> int:
+        """Where a buffer is; of a temporary that is used for the first time, from now on."""
+        if buffer.literal is not None:
+            return self.runner.constants[buffer]
+        if buffer.parameter is not None:
+            return self.parameters[buffer.parameter]
+        if buffer.result is not None:
+            return self.results[buffer.result]
+        if buffer not in self.temporaries:
+            name = self.runner.names.get(buffer, "temporary")
+            self.temporaries[buffer] = self.allocate(buffer.size, name)
+        return self.temporaries[buffer]
+
+    def steps(self, steps: Sequence[Step]) -> Walk[None]:
+        """Runs steps in order."""
+        driver = self.runner.driver
+        for step in steps:
+            match step:
+                case Kernel():
+                    self._launch(step)
+                case Copy():
+                    source, target = self.address(step.source), self.address(step.target)
+                    driver.copy(source, target, step.source.size)
+                case While():
+                    yield self.steps(step.condition)
+                    while driver.read(self.address(step.test), 1)[0]:
+                        yield self.steps(step.body)
+                        yield self.steps(step.condition)
+                case Branch():
+                    yield self.steps(step.branches[self._chosen(step)])
+                case Callback():
+                    if self._call_back(step):
+                        return
+                case Slice():
+                    raise AssertionError("plans for GPUs have no slices")
+
+    def _launch(self, step: Kernel) -> None:
+        addresses = [self.address(b) for b in (*step.reads, *step.writes)]
+        for launch in self.runner.program.plan.kernels[step.name].launches:
+            if 0 not in launch.grid:
+                self.runner.driver.launch(
+                    self.runner.code[step.name], launch, [addresses[k] for k in launch.buffers]
+                )
+
+    def _chosen(self, step: Branch) -> int:
+        data = self.runner.driver.read(self.address(step.selector), 1 if step.by_pred else 4)
+        if step.by_pred:
+            return 0 if data[0] else 1
+        number = int(data.view(np.int32)[0])
+        return number if 0 <= number < len(step.branches) else len(step.branches) - 1
+
+    def _call_back(self, step: Callback) -> bool:
+        """What the host does for the device; whether it failed."""
+        driver = self.runner.driver
+        reads = [driver.read(self.address(b), b.size).copy() for b in step.reads]
+        writes = [np.empty(b.size, np.uint8) for b in step.writes]
+        arrays = [*reads, *writes]
+        pointers = (ctypes.c_void_p * max(len(arrays), 1))(*(a.ctypes.data for a in arrays))
+        if call_site(step.site, pointers):
+            return True
+        for buffer, data in zip(step.writes, writes, strict=True):
+            driver.write(self.address(buffer), data)
+        return False

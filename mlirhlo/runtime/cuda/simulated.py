@@ -1,0 +1,77 @@
+"""A driver on the PTX simulator: any machine is a GPU, and its faults are found."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mlirhlo.diagnostics import Diagnostic
+from mlirhlo.lowering.gpu.devices import GpuDevice
+from mlirhlo.lowering.gpu.kernel import Launch
+from mlirhlo.runtime.cuda.driver import Bytes
+
+if TYPE_CHECKING:
+    from mlirhlo.simulator import LaunchReport, Program
+
+
+class SimulatedDriver:
+    """One simulated GPU; calls from several threads follow one another."""
+
+    def __init__(self, device: GpuDevice, *, seed: int = 0, checks: bool = True) -> None:
+        """`seed`: of the order of blocks and warps. `checks`: whether faults are looked for."""
+        from mlirhlo.simulator import Machine
+
+        self.machine = Machine(device.sm, seed=seed, checks=checks)
+        self.reports: list[tuple[str, LaunchReport]] = []
+        """Of every launch, by its entry point."""
+        self._lock = threading.Lock()
+
+    @property
+    def findings(self) -> list[Diagnostic]:
+        """What the launches so far were found to do wrong."""
+        return [found for _, report in self.reports for found in report.findings]
+
+    def allocate(self, size: int, name: str) -> int:
+        """As `Driver`."""
+        with self._lock:
+            return self.machine.allocate(max(size, 1), name)
+
+    def free(self, address: int) -> None:
+        """As `Driver`."""
+        with self._lock:
+            self.machine.free(address)
+
+    def write(self, address: int, data: Bytes) -> None:
+        """As `Driver`."""
+        with self._lock:
+            self.machine.write(address, data)
+
+    def read(self, address: int, size: int) -> Bytes:
+        """As `Driver`."""
+        with self._lock:
+            return self.machine.read(address, size)
+
+    def copy(self, source: int, target: int, size: int) -> None:
+        """As `Driver`."""
+        with self._lock:
+            self.machine.copy(target, source, size)
+
+    def load(self, ptx: str) -> Program:
+        """As `Driver`."""
+        with self._lock:
+            return self.machine.load(ptx, "kernels.ptx")
+
+    def launch(self, code: Program, launch: Launch, addresses: Sequence[int]) -> None:
+        """As `Driver`."""
+        with self._lock:
+            report = self.machine.launch(
+                code,
+                launch.entry,
+                launch.grid,
+                launch.block,
+                addresses,
+                launch.shared_bytes,
+                launch.cluster,
+            )
+            self.reports.append((launch.entry, report))

@@ -111,6 +111,10 @@ class Visitor:
     computations: Mapping[str, ComputationOp]
     options: Options
     instructions: dict[Instruction, Counts] = field(default_factory=dict[Instruction, Counts])
+    _without_rule: dict[tuple[str | int, ...], Counts] = field(
+        default_factory=dict[tuple[str | int, ...], Counts]
+    )
+    """Counts that follow from the opcode and the types, by these."""
     _sums: dict[str, Counts] = field(default_factory=dict[str, Counts])
     _counted: set[str] = field(default_factory=set[str])
 
@@ -161,6 +165,13 @@ class Visitor:
 
     def instruction(self, op: Instruction) -> Counts:
         """One instruction, with what it calls."""
+        name = op.opcode.name
+        found = RULES.get(name)
+        # Types live as long as the module.
+        key = (name, id(op.output.type), *[id(value.type) for value in op.inputs])
+        if found is None and (known := self._without_rule.get(key)) is not None:
+            counts = self.instructions[op] = known.copy()
+            return counts
         values: dict[str, float] = {}
         shape = op.shape
         if type(shape) is ArrayShape:
@@ -175,14 +186,14 @@ class Visitor:
             values[operand_utilization(number)] = 1.0
         values[BYTES] = total
         counts = Counts(values)
-        name = op.opcode.name
-        found = RULES.get(name)
         if found is not None:
             found(self, op, counts)
         elif op.opcode.flops or op.opcode.transcendental:
             _elementwise(op, counts)
         if name not in NO_TIME:
             self._time(counts)
+        if found is None:
+            self._without_rule[key] = counts.copy()
         self.instructions[op] = counts
         return counts
 

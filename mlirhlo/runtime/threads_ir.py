@@ -26,6 +26,10 @@ _RANGES_A_THREAD = 4
 _EVEN_ROUNDS = 4
 """Rounds that a range has at least where it has several: one more or less is much for it otherwise."""
 
+_PIECE = 256
+"""Of the work that `most` counts (`lowering/loops_to_llvm/parallel.py`): milliseconds, after which a range looks
+whether the user has interrupted the process."""
+
 _SPINS = 4000
 """Turns before sleep: some 100 µs, which what one thread does between jobs should not take."""
 
@@ -54,6 +58,7 @@ def assembly(futex: int, pause: str, machine: str) -> str:
 @job_args = internal global ptr null, align 8
 @job_n = internal global i64 0, align 8
 @job_parts = internal global i64 0, align 8
+@job_step = internal global i64 0, align 8
 @job_queues = internal global i64 0, align 8
 @queues = internal global [{MAX_THREADS} x [8 x i64]] zeroinitializer, align 64
 @handles = internal global [{MAX_THREADS} x i64] zeroinitializer, align 64
@@ -65,13 +70,35 @@ declare i32 @pthread_join(i64, ptr)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
 declare i32 @sched_yield()
 declare i64 @syscall(i64, ...)
+declare i64 @llvm.umax.i64(i64, i64)
+
+; The rounds of a range, so many at a time, until the user interrupts the process.
+define internal void @pieces(ptr %kernel, ptr %args, i64 %begin, i64 %end, i64 %range, i64 %step) {{
+entry:
+  br label %look
+look:
+  %at = phi i64 [ %begin, %entry ], [ %to, %run ]
+  %more = icmp slt i64 %at, %end
+  %flag = load atomic i8, ptr @{STOP} monotonic, align 1
+  %goes = icmp eq i8 %flag, 0
+  %runs = and i1 %more, %goes
+  br i1 %runs, label %run, label %out
+run:
+  %next = add i64 %at, %step
+  %within = icmp slt i64 %next, %end
+  %to = select i1 %within, i64 %next, i64 %end
+  call void %kernel(ptr %args, i64 %at, i64 %to, i64 %range)
+  br label %look
+out:
+  ret void
+}}
 
 ; All ranges of a job.
-define internal void @share(ptr %kernel, ptr %args, i64 %n, i64 %parts) {{
+define internal void @share(ptr %kernel, ptr %args, i64 %n, i64 %parts, i64 %step) {{
 entry:
   br label %next
 next:
-  %w = phi i64 [ 0, %entry ], [ %w1, %range ], [ %w1, %run ]
+  %w = phi i64 [ 0, %entry ], [ %w1, %range ]
   %more = icmp slt i64 %w, %parts
   br i1 %more, label %range, label %out
 range:
@@ -80,11 +107,7 @@ range:
   %w1 = add i64 %w, 1
   %b = mul i64 %n, %w1
   %end = udiv i64 %b, %parts
-  %flag = load atomic i8, ptr @{STOP} monotonic, align 1
-  %stops = icmp ne i8 %flag, 0
-  br i1 %stops, label %next, label %run
-run:
-  call void %kernel(ptr %args, i64 %begin, i64 %end, i64 %w)
+  call void @pieces(ptr %kernel, ptr %args, i64 %begin, i64 %end, i64 %w, i64 %step)
   br label %next
 out:
   ret void
@@ -132,11 +155,11 @@ none:
 }}
 
 ; Ranges of the job of an epoch, as long as there are some that nobody has begun.
-define internal void @help(ptr %kernel, ptr %args, i64 %n, i64 %parts, i64 %queue, i64 %all, i32 %epoch) {{
+define internal void @help(ptr %kernel, ptr %args, i64 %n, i64 %parts, i64 %step, i64 %queue, i64 %all, i32 %epoch) {{
 entry:
   br label %look
 look:
-  %did = phi i32 [ 0, %entry ], [ %did1, %over ]
+  %did = phi i32 [ 0, %entry ], [ %did1, %range ]
   %w = call i64 @claim(i64 %queue, i64 %all, i32 %epoch)
   %more = icmp sge i64 %w, 0
   br i1 %more, label %range, label %done
@@ -146,13 +169,7 @@ range:
   %w1 = add i64 %w, 1
   %b = mul i64 %n, %w1
   %end = udiv i64 %b, %parts
-  %flag = load atomic i8, ptr @{STOP} monotonic, align 1
-  %stops = icmp ne i8 %flag, 0
-  br i1 %stops, label %over, label %run
-run:
-  call void %kernel(ptr %args, i64 %begin, i64 %end, i64 %w)
-  br label %over
-over:
+  call void @pieces(ptr %kernel, ptr %args, i64 %begin, i64 %end, i64 %w, i64 %step)
   %did1 = add i32 %did, 1
   br label %look
 done:
@@ -221,8 +238,9 @@ work:
   %args = load atomic ptr, ptr @job_args monotonic, align 8
   %n = load atomic i64, ptr @job_n monotonic, align 8
   %parts = load atomic i64, ptr @job_parts monotonic, align 8
+  %step = load atomic i64, ptr @job_step monotonic, align 8
   %all = load atomic i64, ptr @job_queues monotonic, align 8
-  call void @help(ptr %kernel, ptr %args, i64 %n, i64 %parts, i64 %queue, i64 %all, i32 %epoch)
+  call void @help(ptr %kernel, ptr %args, i64 %n, i64 %parts, i64 %step, i64 %queue, i64 %all, i32 %epoch)
   br label %wait
 out:
   ret ptr null
@@ -317,6 +335,15 @@ entry:
   %ranges = select i1 %enough, i64 %most, i64 %wished
   %few = icmp slt i64 %n, %ranges
   %parts = select i1 %few, i64 %n, i64 %ranges
+  %pieces = udiv i64 %most, {_PIECE}
+  %long = icmp ugt i64 %pieces, 1
+  br i1 %long, label %cut, label %ready
+cut:
+  %floor = udiv i64 %n, %pieces
+  %rounds = call i64 @llvm.umax.i64(i64 %floor, i64 1)
+  br label %ready
+ready:
+  %step = phi i64 [ %n, %entry ], [ %rounds, %cut ]
   %alone = icmp sle i64 %parts, 1
   br i1 %alone, label %serial, label %claim
 claim:
@@ -324,7 +351,7 @@ claim:
   %mine = extractvalue {{ i32, i1 }} %claimed, 1
   br i1 %mine, label %parallel, label %serial
 serial:
-  call void @share(ptr %kernel, ptr %args, i64 %n, i64 %parts)
+  call void @share(ptr %kernel, ptr %args, i64 %n, i64 %parts, i64 %step)
   ret void
 parallel:
   %stop = load atomic i32, ptr @stopping monotonic, align 4
@@ -347,6 +374,7 @@ go:
   store atomic ptr %args, ptr @job_args monotonic, align 8
   store atomic i64 %n, ptr @job_n monotonic, align 8
   store atomic i64 %parts, ptr @job_parts monotonic, align 8
+  store atomic i64 %step, ptr @job_step monotonic, align 8
   store atomic i64 %all, ptr @job_queues monotonic, align 8
   %all_parts = trunc i64 %parts to i32
   store atomic i32 %all_parts, ptr @pending release, align 4
@@ -366,7 +394,7 @@ fill:
   br i1 %filled, label %call, label %fill
 call:
   call void @publish()
-  call void @help(ptr %kernel, ptr %args, i64 %n, i64 %parts, i64 0, i64 %all, i32 %epoch)
+  call void @help(ptr %kernel, ptr %args, i64 %n, i64 %parts, i64 %step, i64 0, i64 %all, i32 %epoch)
   call void @await_workers()
   store atomic i32 0, ptr @busy release, align 4
   ret void

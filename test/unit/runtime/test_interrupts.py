@@ -125,6 +125,36 @@ def test_the_parts_of_a_parallel_loop_that_are_left_are_not_run() -> None:
     assert is_usable()
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_one_kernel_ends(threads: int) -> None:
+    from mlirhlo.runtime.threads import set_thread_count
+
+    lines = [f"  x{i + 1} = f64[1000,200000] tan(x{i})" for i in range(10)]
+    text = "\n".join(
+        [
+            "add { a = f64[] parameter(0)  b = f64[] parameter(1)  ROOT c = f64[] add(a, b) }",
+            "ENTRY e {",
+            "  p = f64[1000] parameter(0)",
+            "  q = f64[1000,200000] broadcast(p), dimensions={0}",
+            "  i = f64[1000,200000] iota(), iota_dimension=1",
+            "  x0 = f64[1000,200000] add(q, i)",
+            *lines,
+            "  z = f64[] constant(0)",
+            "  ROOT r = f64[1000] reduce(x10, z), dimensions={1}, to_apply=add",
+            "}",
+        ]
+    )
+    set_thread_count(threads)
+    try:
+        run, x = mlirhlo.compile(mlirhlo.parse(text)), np.ones(1000)
+        with interrupted() as when, pytest.raises(KeyboardInterrupt):
+            run(x)
+        assert time.monotonic() - when[0] < SECONDS
+    finally:
+        set_thread_count(0)
+    assert is_usable()
+
+
 def test_an_interrupt_between_runs_does_not_end_the_next_one() -> None:
     text = ENDLESS.replace("constant(true)", "compare(p, p), direction=NE")
     run = mlirhlo.compile(mlirhlo.parse(text))

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from mlirhlo.rewrites.pipeline import Instrumentation
     from mlirhlo.runtime.executable import Watcher
 
-CPU, INTERPRETER, XLA = PLATFORMS = ("cpu", "interpreter", "XLA")
-"""What runs a program: machine code, the interpreter, or the real XLA inside JAX or TensorFlow."""
+CPU, GPU, INTERPRETER, XLA = PLATFORMS = ("cpu", "gpu", "interpreter", "XLA")
+"""What runs a program: machine code, PTX on the simulator, the interpreter, or the real XLA inside JAX or
+TensorFlow."""
 
 Run: TypeAlias = "Callable[[Sequence[Any]], Any]"
 """Takes the module's parameters; the result is a numpy array, or a tuple for a tuple."""
@@ -103,7 +104,7 @@ def prepare(
         dump_program(settings, module, name)
         _dump_stages(settings, module, platform, flags)
     program = source() if asks_for_dumps(flags.options) else None
-    make = _machine_code if platform == CPU else _interpreted
+    make = {CPU: _machine_code, GPU: _simulated, INTERPRETER: _interpreted}[platform]
     run = make(module, flags, program, machine, settings.hlo_profile)
     return Program(module, platform, run, lambda: _optimized(module, platform, flags))
 
@@ -139,10 +140,12 @@ def set_replicas(module: ModuleOp, settings: JaxSettings) -> None:
 def _optimized(
     module: ModuleOp, platform: str, flags: Flags, watchers: Sequence[Instrumentation] = ()
 ) -> ModuleOp:
-    if platform != CPU:
+    if platform == CPU:
+        from mlirhlo.lowering.cpu.pipeline import optimize
+    elif platform == GPU:
+        from mlirhlo.lowering.gpu.pipeline import optimize
+    else:
         return module
-    from mlirhlo.lowering.cpu.pipeline import optimize
-
     return optimize(module, watchers, wanted_passes(flags))
 
 
@@ -171,6 +174,23 @@ def _machine_code(
     executable = compile_module(module, flags=flags, program=program)
     if profiled:
         return _profiled_code(module, flags, machine, executable.watcher)
+    if machine is None:
+        return lambda arguments: executable(*arguments)
+    return lambda arguments: executable.run_on(machine, 0, 0, arguments)
+
+
+def _simulated(
+    module: ModuleOp,
+    flags: Flags,
+    program: ModuleOp | None,
+    machine: Machine | None,
+    profiled: bool,
+) -> Run:
+    """As PTX on the simulator, which has no time of its own to log."""
+    del profiled
+    from mlirhlo.runtime.compiler import compile_module
+
+    executable = compile_module(module, "gpu", flags=flags, program=program)
     if machine is None:
         return lambda arguments: executable(*arguments)
     return lambda arguments: executable.run_on(machine, 0, 0, arguments)

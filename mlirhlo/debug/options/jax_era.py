@@ -21,6 +21,8 @@ PLATFORMS: Mapping[str, str] = {
     "": "",
     "cpu": "cpu",
     "host": "cpu",
+    "gpu": "gpu",
+    "cuda": "gpu",
     "interpreter": "interpreter",
 }
 """Names of platforms, of then and now, for `jax_platform_name`."""

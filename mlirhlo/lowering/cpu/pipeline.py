@@ -29,6 +29,7 @@ from mlirhlo.rewrites.declared_types import DeclaredTypesPass
 from mlirhlo.rewrites.defuser import DefuserPass
 from mlirhlo.rewrites.dynamic_padder import DynamicPadderPass
 from mlirhlo.rewrites.fusion import FusionPass
+from mlirhlo.rewrites.library_call_expander import LibraryCallExpanderPass
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.pipeline import Instrumentation
 from mlirhlo.rewrites.reduce_in_blocks import ReduceInBlocksPass
@@ -57,6 +58,7 @@ def passes(*, has_layouts: bool = False) -> tuple[HloPass, ...]:
     return (
         CallInlinerPass(),
         DefuserPass(),
+        LibraryCallExpanderPass(),
         MosaicKernelExpanderPass(),
         DeclaredTypesPass(),
         BatchNormExpanderPass(),

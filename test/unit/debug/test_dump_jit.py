@@ -217,7 +217,7 @@ def test_platform_and_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
     function = mlirhlo.jit(layer)
     assert function.platform == "cpu"
     assert "replica_count=2" in function.lower(*ARGUMENTS).as_text()
-    monkeypatch.setenv("JAX_PLATFORM_NAME", "cuda")
+    monkeypatch.setenv("JAX_PLATFORM_NAME", "tpu")
     with pytest.raises(ValueError, match="JAX_PLATFORM_NAME names it"):
         mlirhlo.jit(layer)
 

@@ -216,7 +216,7 @@ def select_and_scatter(op: SelectAndScatterOp, program: Program) -> Run:
         places = WindowPlaces(window, operand.shape)
         result = np.full(operand.size, initial, dtype=operand.dtype)
         if source.size:
-            chosen = _selected(places, operand, select, frame).reshape(-1)
+            chosen = selected(places, operand, select, frame).reshape(-1)
             inside = chosen >= 0
             combine_at(
                 [result],
@@ -230,7 +230,7 @@ def select_and_scatter(op: SelectAndScatterOp, program: Program) -> Run:
     return run
 
 
-def _selected(places: WindowPlaces, operand: Array, select: str, frame: Frame) -> Array:
+def selected(places: WindowPlaces, operand: Array, select: str, frame: Frame) -> Array:
     """Flat index in the operand of the selected element of every window; -1 for none."""
     numbers = np.arange(operand.size, dtype=np.int64).reshape(operand.shape)
     filled = padded(numbers, np.array(-1), places.edges)

@@ -1,0 +1,265 @@
+"""Instructions that fold: reductions, windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import Block, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+
+from mlirhlo.dialects.hlo.attributes.dimensions import Window, WindowDimension
+from mlirhlo.dialects.hlo.element_types import PRED, S64, PrimitiveType
+from mlirhlo.dialects.hlo.ops import ComputationOp
+from mlirhlo.dialects.hlo.ops.reduction import ReduceOp, ReduceWindowOp
+from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.quick import region_of
+from mlirhlo.dialects.structured import AssembleOp, FoldOp, ScanOp, sizes_of
+from mlirhlo.dialects.structured.index_maps import reversed_index, simplified_map
+from mlirhlo.lowering.memory_order import physical_dimensions, physical_order
+from mlirhlo.lowering.structured.bodies import Body, applied, passing_body
+from mlirhlo.lowering.structured.conversion import (
+    Kernel,
+    converts,
+    element_of,
+    in_memory_order,
+    logical,
+    parts_of,
+    static_shape,
+    tensor,
+    tensor_of,
+)
+
+
+def _inits(
+    kernel: Kernel, values: Sequence[SSAValue], elements: Sequence[PrimitiveType]
+) -> list[SSAValue]:
+    return [
+        kernel.as_type(kernel.array(value), element)
+        for value, element in zip(values, elements, strict=True)
+    ]
+
+
+def _combiner(kernel: Kernel, name: str, elements: Sequence[PrimitiveType]) -> Block:
+    both = [*elements, *elements]
+    return applied(kernel.computations[name], both, kernel.computations, elements)
+
+
+@converts("reduce")
+def convert_reduce(kernel: Kernel, op: ReduceOp) -> Sequence[SSAValue]:
+    """A fold of the reduced dimensions, in their logical order."""
+    count = len(op.inputs) // 2
+    shapes = [static_shape(shape) for shape in op.input_shapes[:count]]
+    first, result = shapes[0], parts_of(op.shape)[0]
+    elements = [shape.element_type for shape in shapes]
+    folded = sorted(op.dimensions)
+    indices = iter(logical(result))
+    at: list[AffineExpr] = [
+        AffineExpr.dimension(result.rank + folded.index(dim)) if dim in folded else next(indices)
+        for dim in range(first.rank)
+    ]
+    sizes = [first.dimensions[dim] for dim in folded]
+    space = (*physical_dimensions(result), *sizes)
+    fold = FoldOp(
+        [kernel.array(value) for value in op.inputs[:count]],
+        [
+            simplified_map(AffineMap(len(space), 0, tuple(in_memory_order(shape, at))), space)
+            for shape in shapes
+        ],
+        _inits(kernel, op.inputs[count:], elements),
+        sizes,
+        [tensor_of(result, element) for element in elements],
+        region_of(passing_body(elements)),
+        region_of(_combiner(kernel, op.to_apply, elements)),
+    )
+    return _in_order_of_parts(kernel, kernel.add(fold), result, parts_of(op.shape))
+
+
+def _in_order_of_parts(
+    kernel: Kernel, values: Sequence[SSAValue], have: ArrayShape, parts: Sequence[ArrayShape]
+) -> list[SSAValue]:
+    return [
+        kernel.read(value, have, logical(part), physical_dimensions(part))
+        for value, part in zip(values, parts, strict=True)
+    ]
+
+
+# ------------------------------------------------------------------ windows
+
+
+def window_indices(
+    window: Window, result: Sequence[AffineExpr], taps: Sequence[AffineExpr]
+) -> list[AffineExpr]:
+    """Indices of a padded and dilated array that windows at `result` read at positions `taps`."""
+    return [
+        at * d.stride
+        + (reversed_index(tap, d.size) if d.window_reversal else tap) * d.window_dilation
+        for d, at, tap in zip(window.dimensions, result, taps, strict=True)
+    ]
+
+
+def is_padded(window: Window) -> bool:
+    """Whether windows reach beyond the elements of the array."""
+    return any(d.padding_low or d.padding_high or d.base_dilation > 1 for d in window.dimensions)
+
+
+def padded(
+    kernel: Kernel, value: SSAValue, rows: Sequence[WindowDimension], fill: SSAValue
+) -> SSAValue:
+    """An array with padding and gaps, a row a dimension."""
+    sizes = [
+        max(0, d.padding_low + d.padding_high + max(size - 1, 0) * d.base_dilation + min(size, 1))
+        for d, size in zip(rows, sizes_of(value), strict=True)
+    ]
+    offsets, strides = [d.padding_low for d in rows], [d.base_dilation for d in rows]
+    type_ = tensor(element_of(value), sizes)
+    return kernel.add(AssembleOp([value], [offsets], type_, strides=[strides], fill=fill))[0]
+
+
+@converts("reduce-window")
+def convert_reduce_window(kernel: Kernel, op: ReduceWindowOp) -> Sequence[SSAValue]:
+    """A scan where windows reach back to the first element, else a fold of the positions in each window.
+
+    Padding takes no part: it holds the identity of a combiner that has one, else positions are guarded.
+    """
+    count = len(op.inputs) // 2
+    shapes = [static_shape(shape) for shape in op.input_shapes[:count]]
+    first, parts = shapes[0], parts_of(op.shape)
+    result, window = parts[0], op.window
+    elements = [shape.element_type for shape in shapes]
+    along = _running_dimension(window, first.dimensions)
+    arrays = [kernel.as_laid_out(value, first) for value in op.inputs[:count]]
+    inits = _inits(kernel, op.inputs[count:], elements)
+    combiner = _combiner(kernel, op.to_apply, elements)
+    if along is not None and first.element_count:
+        dim, is_reverse = along
+        results = _scan(
+            kernel, arrays, inits, physical_order(first).index(dim), combiner, reverse=is_reverse
+        )
+        return _in_order_of_parts(kernel, results, first, parts)
+    guard = None
+    if is_padded(window):
+        computation = kernel.computations[op.to_apply]
+        identities = [identity_of(computation, element) for element in elements]
+        if count > 1 or identities[0] is None:
+            guard = window
+            identities = [0] * count
+        rows = in_memory_order(first, window.dimensions)
+        arrays = [
+            padded(kernel, array, rows, kernel.scalar(element, number))
+            for array, element, number in zip(arrays, elements, identities, strict=True)
+        ]
+    sizes = [d.size for d in window.dimensions]
+    space = (*physical_dimensions(result), *sizes)
+    indices = logical(result)
+    taps = [AffineExpr.dimension(result.rank + dim) for dim in range(len(sizes))]
+    at = in_memory_order(first, window_indices(window, indices, taps))
+    map_ = simplified_map(AffineMap(len(space), 0, tuple(at)), space)
+    body = passing_body(elements)
+    if guard is not None:
+        body = _guarded_body(elements, first, result, guard)
+    fold = FoldOp(
+        arrays,
+        [map_] * count,
+        inits,
+        sizes,
+        [tensor_of(result, element) for element in elements],
+        region_of(body),
+        region_of(combiner),
+        guarded=guard is not None,
+    )
+    return _in_order_of_parts(kernel, kernel.add(fold), result, parts)
+
+
+def _guarded_body(
+    elements: Sequence[PrimitiveType], operand: ArrayShape, result: ArrayShape, window: Window
+) -> Block:
+    """Its arguments, and whether the index read is that of an element."""
+    body = Body(elements)
+    inside: SSAValue | None = None
+    for dim, d in enumerate(window.dimensions):
+        out = body.convert(body.index(physical_order(result).index(dim), wide=True), S64)
+        tap = body.index(result.rank + dim, wide=True)
+        if d.window_reversal:
+            tap = body.emit("subtract", [body.constant(S64, d.size - 1), tap], S64)
+        start = body.emit("multiply", [out, body.constant(S64, d.stride)], S64)
+        reach = body.emit("multiply", [tap, body.constant(S64, d.window_dilation)], S64)
+        at = body.emit("add", [start, reach], S64)
+        at = body.emit("subtract", [at, body.constant(S64, d.padding_low)], S64)
+        last = (operand.dimensions[dim] - 1) * d.base_dilation
+        checks = [
+            body.compare("GE", at, body.constant(S64, 0)),
+            body.compare("LE", at, body.constant(S64, last)),
+        ]
+        if d.base_dilation > 1:
+            gap = body.emit("remainder", [at, body.constant(S64, d.base_dilation)], S64)
+            checks.append(body.compare("EQ", gap, body.constant(S64, 0)))
+        for check in checks:
+            inside = check if inside is None else body.emit("and", [inside, check], PRED)
+    assert inside is not None
+    return body.finish([*body.arguments, inside])
+
+
+def identity_of(computation: ComputationOp, element: PrimitiveType) -> Any:
+    """The number that leaves the other operand of a reducer as it is; None when none is known."""
+    import numpy as np
+
+    from mlirhlo.interp.reducers import Reducer, identity_element
+
+    parameters, root = computation.parameters, computation.root
+    if len(parameters) != 2 or {p.output for p in parameters} != set(root.inputs):
+        return None
+    reducer = Reducer(computation.computation_name, element, root.opcode.name)
+    if reducer.ufunc is None or len(root.inputs) != 2:
+        return None
+    return np.asarray(identity_element(reducer))
+
+
+def _running_dimension(window: Window, sizes: Sequence[int]) -> tuple[int, bool] | None:
+    """The dimension along which each window reaches back to the first element, or on to the last one (True)."""
+    found: tuple[int, bool] | None = None
+    for dim, (d, size) in enumerate(zip(window.dimensions, sizes, strict=True)):
+        is_plain = d.stride == d.window_dilation == d.base_dilation == 1 and not d.window_reversal
+        if is_plain and d.size == 1 and not (d.padding_low or d.padding_high):
+            continue
+        reach = (d.padding_low, d.padding_high)
+        if found is not None or not is_plain or d.size != size:
+            return None
+        if reach not in ((size - 1, 0), (0, size - 1)):
+            return None
+        found = (dim, reach[1] > 0)
+    return found
+
+
+def _scan(
+    kernel: Kernel,
+    arrays: Sequence[SSAValue],
+    inits: Sequence[SSAValue],
+    dim: int,
+    combiner: Block,
+    *,
+    reverse: bool,
+) -> Sequence[SSAValue]:
+    """Cumulative folds from scalars."""
+    elements = [element_of(array) for array in arrays]
+    sizes = sizes_of(arrays[0])
+    rest = (*sizes[:dim], *sizes[dim + 1 :])
+    states = [
+        kernel.map(tensor(element, rest), [init], [[]], passing_body([element]))
+        for init, element in zip(inits, elements, strict=True)
+    ]
+    body = Body([*elements, *elements])
+    count = len(elements)
+    given = [*body.arguments[count:], *body.arguments[:count]]
+    results = body.inline(combiner, given)
+    types = [*(array.type for array in arrays), *(state.type for state in states)]
+    scan = ScanOp(
+        arrays,
+        states,
+        dim,
+        types,
+        region_of(body.finish([*results, *results])),
+        reverse=reverse,
+        associative=True,
+    )
+    return kernel.add(scan)[:count]

@@ -63,6 +63,7 @@ class Barriers:
             and not self.open
             and sets.size(lanes) == cohort.live == len(cohort.blocks) * cohort.threads
             and (numbers == numbers[0]).all()
+            and numbers[0] < 16
         ):
             if cohort.races is not None:
                 cohort.races.barrier(slice(None), slice(None))

@@ -27,7 +27,7 @@ POLLS_BEFORE_TURN = 64
 """Polls of memory after which a fragment lets others run."""
 TURN = 4000
 """Instructions that the others may then execute."""
-POLLS_BEFORE_DEADLOCK = 20_000
+POLLS_BEFORE_DEADLOCK = 5_000
 """Polls in a row, without a write by any thread, after which the launch is stuck."""
 
 

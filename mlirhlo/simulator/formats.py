@@ -111,8 +111,8 @@ def encode(
     negative = np.signbit(values)
     size = np.abs(values)
     finite = np.isfinite(size)
-    _, exponent = np.frexp(np.where(finite, size, 1.0))
     least = 1 - form.bias
+    _, exponent = np.frexp(np.where(finite & (size > 0), size, 2.0**least))
     exponent = np.maximum(exponent - 1, least)
     whole = rounded(
         np.ldexp(np.where(finite, size, 0.0), form.mantissa_bits - exponent), negative, mode

@@ -125,12 +125,21 @@ def atomic(assembler: Assembler) -> Run:
         values = [cohort.slots[one][lanes] for one in sources]
         if adds:
             result = _add(memory, places, values[0], returns=d is not None)
+            if values[0].any():
+                cohort.progressed()
+            else:
+                cohort.polled()
         else:
             result = np.empty(len(places), dtype)
             for turn in in_turns(places):
                 old = memory[places[turn]]
                 result[turn] = old
                 memory[places[turn]] = update(old, *(one[turn] for one in values))
+            if (memory[places] == result).all():
+                # Nothing changed: the thread may be waiting for another.
+                cohort.polled()
+            else:
+                cohort.progressed()
         if d is not None:
             cohort.slots[d][lanes] = result
 
@@ -169,9 +178,6 @@ def watcher(assembler, space, width):  # type: ignore[no-untyped-def]
         check_states(cohort, lanes, index, width, write=True)
         if not check_states(cohort, lanes, index, width, write=False):
             mark_written(cohort, index, width)
-        cohort.polls_without_progress = 0
-        if reads:
-            cohort.polls += 1
         where = cohort.space_at(int(index[0])) if space == "generic" else space
         if cohort.figures is not None:
             count = (

@@ -72,6 +72,9 @@ AVX512 = Target(
     64, 32, AVX2.features | {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, 48 << 10, 2 << 20
 )
 
+PTX = Target(16, 255, frozenset({"ptx80"}))
+"""A thread of a GPU."""
+
 _current: ContextVar[Target | None] = ContextVar("target", default=None)
 
 

@@ -10,6 +10,7 @@ kernel = b.finish_kernel(grid=(4, 1, 1), block=(256, 1, 1))
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, cast
 
 from xdsl.dialects import gpu, memref
@@ -18,6 +19,7 @@ from xdsl.dialects.builtin import (
     FunctionType,
     IntegerAttr,
     MemRefType,
+    NoneAttr,
     UnitAttr,
     i1,
     i8,
@@ -32,6 +34,7 @@ from mlirhlo.dialects.interned import (
     dictionary,
     integer64,
     integers32,
+    integers64,
     string,
     symbol_ref,
 )
@@ -61,6 +64,7 @@ class KernelBuilder(FunctionBuilder):
         self._read_only = read_only
         self.shared_buffers: list[memref.GlobalOp] = []
         """For the `gpu.module` around the kernel."""
+        self._flat: dict[SSAValue, SSAValue] = {}
 
     def _identity(self, cls: type[Any], dim: str) -> SSAValue:
         dimension = gpu.DimensionAttr(gpu.DimensionEnum(dim))
@@ -102,6 +106,23 @@ class KernelBuilder(FunctionBuilder):
         op = create_op(memref.GetGlobalOp, (), (type_,), {"name": symbol_ref(name)})
         self._heads.append(op)
         return op.results[0]
+
+    def flat(self, buffer: SSAValue) -> SSAValue:
+        """A buffer as one dimension, in the order of memory; one value for each buffer."""
+        found = self._flat.get(buffer)
+        if found is None:
+            type_ = cast("MemRefType[Any]", buffer.type)
+            count = prod(type_.get_shape())
+            statics = {"static_offsets": 0, "static_sizes": count, "static_strides": 1}
+            properties: dict[str, Attribute] = {
+                **{key: integers64(n) for key, n in statics.items()},
+                "operandSegmentSizes": integers32(1, 0, 0, 0),
+            }
+            line = MemRefType(type_.element_type, [count], NoneAttr(), type_.memory_space)
+            op = create_op(memref.ReinterpretCastOp, (buffer,), (line,), properties)
+            self._heads.append(op)
+            found = self._flat[buffer] = op.results[0]
+        return found
 
     def dynamic_shared(self) -> SSAValue:
         """Bytes of shared memory, as many as the launch says."""

@@ -59,6 +59,8 @@ def narrowed(b: FunctionBuilder, x: SSAValue, element: PrimitiveType) -> SSAValu
 def _rounded_to_bf16(b: FunctionBuilder, x: SSAValue) -> SSAValue:
     """To nearest even. The instruction for it takes subnormal numbers for zero: vectors with such lanes are
     rounded by integers."""
+    if current().has("ptx80"):
+        return b.cast(casts.TruncFOp, x, bf16)
     if lanes_of(x.type) != _BF16_LANES or not current().has("avx512bf16", "avx512dq"):
         return _rounded_by_integers(b, x)
     fast = b.emit(CvtPackedF32ToBF16Op, (x,), vector_of(bf16, _BF16_LANES))

@@ -76,7 +76,7 @@ def _accumulator(*types: PrimitiveType) -> PrimitiveType:
     return result
 
 
-def _product_sum(
+def product_sum(
     e: Elements, accumulated: Value, lhs: Value, rhs: Value, element: PrimitiveType
 ) -> Value:
     """`accumulated + lhs * rhs`."""
@@ -143,7 +143,7 @@ def _dot(e: Elements, op: DotOp, place: Place) -> Value:
             right.element_type,
             element,
         )
-        return [_product_sum(inner, values[0], x, y, element)]
+        return [product_sum(inner, values[0], x, y, element)]
 
     sizes = [left.dimensions[d] for d in op.lhs_contracting_dims]
     (total,) = fold(e, sizes, [_zero(e, element)], step)
@@ -238,7 +238,7 @@ def _convolution(e: Elements, op: ConvolutionOp, place: Place) -> Value:
                 weight[labels.kernel_spatial_dimensions[at]] = k
             x = convert(inner.b, found.elements.at(lhs, source), left.element_type, element)
             y = convert(inner.b, inner.at(rhs, weight), right.element_type, element)
-            return found.kept(inner, [_product_sum(inner, values[0], x, y, element)], values)
+            return found.kept(inner, [product_sum(inner, values[0], x, y, element)], values)
 
         return step
 

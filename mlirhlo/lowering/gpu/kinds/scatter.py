@@ -1,0 +1,108 @@
+"""Kinds `scatter` and `select_and_scatter`.
+
+The targets are copied first. Updates that may go to one element are combined in their order by one thread, unless the
+combiner is one of the atomic ones and the schedule lets their order be open; all others run in parallel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from math import prod
+
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineDimExpr
+
+from mlirhlo.dialects.structured import ScatterOp, sizes_of
+from mlirhlo.lowering.builder import Index
+from mlirhlo.lowering.gpu.elements import array, index_of
+from mlirhlo.lowering.gpu.launches import THREADS, LaunchBuilder, Plan, inputs_of, launches
+from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
+from mlirhlo.lowering.schedule.attributes import Schedule
+
+
+@launches("scatter")
+def scatter(plan: Plan, ops: Sequence[ScatterOp], schedule: Schedule) -> None:
+    """A launch that copies the targets, and one that combines the updates."""
+    del schedule
+    for op in ops:
+        _copy_targets(plan, op)
+        if 0 not in op.space and 0 not in sizes_of(op.outputs[0]):
+            _combine(plan, op)
+
+
+def _copy_targets(plan: Plan, op: ScatterOp) -> None:
+    sizes = sizes_of(op.outputs[0])
+    count = prod(sizes)
+    if not count:
+        return
+    b = plan.begin(inputs_of(plan, [op]), op.outputs)
+
+    def body(index: SSAValue) -> None:
+        at = b.e.unlinear(index, sizes)
+        for value, target in zip(op.outputs, op.targets, strict=True):
+            b.write(value, at, b.e.at(target, at))
+
+    threads = min(THREADS, -(-count // 32) * 32)
+    b.launch(b.each_thread(count, threads, body), threads)
+
+
+def parallel_dims(op: ScatterOp) -> list[int]:
+    """Dimensions along which no two updates go to one element: all, or those that move the offset alone."""
+    rank = len(op.space)
+    if op.unique_indices is not None:
+        return list(range(rank))
+    used = {d for map_ in op.index_maps for expr in map_.results for d in expr.used_dims()}
+    alone = {expr.position for expr in op.offset_map.results if isinstance(expr, AffineDimExpr)}
+    return [d for d in range(rank) if op.space[d] == 1 or (d in alone and d not in used)]
+
+
+def _combine(plan: Plan, op: ScatterOp) -> None:
+    b = plan.begin(inputs_of(plan, [op]), op.outputs)
+    space = op.space
+    parallel = parallel_dims(op)
+    serial = [d for d in range(len(space)) if d not in parallel]
+    count = prod(space[d] for d in parallel)
+
+    def body(index: SSAValue) -> None:
+        outer = b.e.unlinear(index, [space[d] for d in parallel])
+        with ExitStack() as stack:
+            at: list[Index] = [0] * len(space)
+            for dim, value in zip(parallel, outer, strict=True):
+                at[dim] = value
+            for dim in serial:
+                at[dim] = stack.enter_context(b.loop(0, space[dim], nonempty=True))
+                stack.enter_context(b.e.scope())
+            _update(b, op, at)
+
+    threads = min(THREADS, -(-count // 32) * 32)
+    b.launch(b.each_thread(count, threads, body), threads)
+
+
+def _update(b: LaunchBuilder, op: ScatterOp, at: Sequence[Index]) -> None:
+    """Combines one update into the results, if its indices are valid."""
+    e, space = b.e, op.space
+    target = list(e.mapped(op.offset_map, at, space))
+    valid: SSAValue | None = None
+    for value, map_, dim, limit in zip(
+        op.indices, op.index_maps, op.indexed, op.largest, strict=True
+    ):
+        start = index_of(e, value, e.mapped(map_, at, space))
+        test = b.cmpi("ule", start, b.index(limit))
+        valid = test if valid is None else b.andi(valid, test)
+        target[dim] = b.add(start, target[dim])
+
+    def combine() -> None:
+        places = [Coordinate(i) for i in target]
+        memory = [b.memory[b.plan.numbers[value]] for value in op.outputs]
+        shapes = [array(value) for value in op.outputs]
+        old = [Places(b, 0).load(m, s, places) for m, s in zip(memory, shapes, strict=True)]
+        new = [e.at(value, at) for value in op.updates]
+        for value, element in zip(op.outputs, e.body(op.combiner, [*old, *new]), strict=True):
+            b.write(value, target, element)
+
+    if valid is None:
+        combine()
+    else:
+        with b.if_(valid), e.scope():
+            combine()

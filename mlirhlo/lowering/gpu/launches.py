@@ -1,0 +1,210 @@
+"""A scheduled kernel as launches: which buffers they read and write, and code for each kind of work.
+
+A kind is a function under `@launches(kind)` that adds launches for ops that are computed together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from math import prod
+from typing import Any, TypeAlias
+
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Operation, SSAValue
+
+from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.ops import ConstantOp
+from mlirhlo.dialects.structured import KernelOp
+from mlirhlo.lowering import target
+from mlirhlo.lowering.builder import Index
+from mlirhlo.lowering.gpu.builder import KernelBuilder, gpu_module
+from mlirhlo.lowering.gpu.devices import GpuDevice
+from mlirhlo.lowering.gpu.elements import ElementBuilder, array
+from mlirhlo.lowering.gpu.kernel import GpuKernel, Launch
+from mlirhlo.lowering.hlo_to_loops.elements import Value, buffer_type
+from mlirhlo.lowering.hlo_to_loops.loop_kernels import store
+from mlirhlo.lowering.schedule.attributes import Schedule, schedule_of
+from mlirhlo.lowering.schedule.map_to_grid import memory_inputs
+
+Launcher: TypeAlias = "Callable[[Plan, Sequence[Any], Schedule], None]"
+_LAUNCHERS: dict[str, Launcher] = {}
+THREADS = 256
+"""Of a block, unless a schedule says otherwise."""
+
+
+def launches(kind: str) -> Callable[[Launcher], Launcher]:
+    """Decorator: the function adds the launches of a kind of schedule."""
+
+    def register(function: Launcher) -> Launcher:
+        _LAUNCHERS[kind] = function
+        return function
+
+    return register
+
+
+class Plan:
+    """The buffers of a kernel, and its launches as they are added."""
+
+    def __init__(self, kernel: KernelOp, name: str, device: GpuDevice) -> None:
+        self.kernel, self.name, self.device = kernel, name, device
+        self.types: list[MemRefType[Any]] = []
+        """Of all buffers, by number."""
+        self.numbers: dict[SSAValue, int] = {}
+        """Buffers of the values that stand in memory."""
+        self.workspaces: list[int] = []
+        self.ops: list[Operation] = []
+        """Functions and globals of the module."""
+        self.launches: list[Launch] = []
+        for value in (*kernel.block.args, *kernel.results_returned):
+            self.numbers.setdefault(value, len(self.types))
+            self.types.append(buffer_type(array(value)))
+
+    def workspace(self, type_: MemRefType[Any]) -> int:
+        """Number of a new buffer that the launches share."""
+        bytes_ = prod(type_.get_shape()) * type_.element_type.size
+        self.workspaces.append(max(bytes_, 1))
+        self.types.append(type_)
+        return len(self.types) - 1
+
+    def place(self, value: SSAValue) -> None:
+        """Gives a value a workspace unless it has a buffer."""
+        if value not in self.numbers:
+            self.numbers[value] = self.workspace(buffer_type(array(value)))
+
+    def begin(
+        self,
+        reads: Sequence[SSAValue],
+        writes: Sequence[SSAValue],
+        more: Sequence[int] = (),
+        more_read: Sequence[int] = (),
+    ) -> LaunchBuilder:
+        """A launch that reads and writes values, and further buffers by number."""
+        return LaunchBuilder(self, reads, writes, more, more_read)
+
+    def finish(self) -> GpuKernel:
+        """All of it."""
+        module = gpu_module(self.name, self.ops)
+        return GpuKernel(self.name, module, tuple(self.launches), tuple(self.workspaces))
+
+
+class LaunchBuilder(KernelBuilder):
+    """One launch: a kernel over buffers of a plan."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        reads: Sequence[SSAValue],
+        writes: Sequence[SSAValue],
+        more: Sequence[int],
+        more_read: Sequence[int],
+    ) -> None:
+        self.plan = plan
+        read = dict.fromkeys((*(plan.numbers[v] for v in reads), *more_read))
+        written = dict.fromkeys((*(plan.numbers[v] for v in writes), *more))
+        self.numbers = [*read, *(n for n in written if n not in read)]
+        entry = plan.name if not plan.launches else f"{plan.name}_{len(plan.launches)}"
+        only_read = [n for n in read if n not in written]
+        self.numbers = [*only_read, *written]
+        super().__init__(entry, [plan.types[n] for n in self.numbers], read_only=len(only_read))
+        self.memory = dict(zip(self.numbers, self.arguments, strict=True))
+        """Memrefs of the buffers, by number."""
+        self.e = ElementBuilder(self, {v: self.memory[plan.numbers[v]] for v in reads})
+
+    def write(self, value: SSAValue, indices: Sequence[Index], element: Value) -> None:
+        """Stores an element of a value."""
+        shape = array(value)
+        buffer = self.memory[self.plan.numbers[value]]
+        linear = self.e.linear_of(indices, shape.dimensions)
+        if linear is not None and not shape.element_type.is_complex:
+            from mlirhlo.lowering.hlo_to_loops.elements import to_memory
+
+            self.store(to_memory(self, element[0], shape.element_type), self.flat(buffer), [linear])
+            return
+        store(self, buffer, indices, element, shape, 0, None)
+
+    def launch(self, blocks: int | tuple[int, int, int], threads: int) -> None:
+        """Ends the kernel and adds the launch."""
+        grid = (blocks, 1, 1) if isinstance(blocks, int) else blocks
+        block = (threads, 1, 1)
+        self.plan.ops += self.shared_buffers
+        self.plan.ops.append(self.finish_kernel(grid, block))
+        self.plan.launches.append(Launch(self.name, grid, block, tuple(self.numbers)))
+
+    def each_thread(self, count: int, threads: int, body: Callable[[SSAValue], None]) -> int:
+        """Code for thread numbers below `count` over all blocks; how many blocks there are."""
+        blocks = -(-count // threads)
+        index = self.index(self.add(self.mul(self.block_id(), threads), self.thread_id()))
+        is_whole = count % threads == 0
+        guard = nullcontext() if is_whole else self.if_(self.cmpi("ult", index, self.index(count)))
+        with guard, self.e.scope():
+            body(index)
+        return blocks
+
+
+def launch_all(kernel: KernelOp, name: str, device: GpuDevice) -> GpuKernel:
+    """The launches of a scheduled kernel. Raises `HloError` HLO0802 and HLO0806."""
+    from mlirhlo.lowering.gpu import kinds
+
+    del kinds
+    plan = Plan(kernel, name, device)
+    groups: dict[int, list[Operation]] = {}
+    schedules: dict[int, Schedule] = {}
+    for op in kernel.block.ops:
+        schedule = schedule_of(op)
+        if schedule is not None:
+            groups.setdefault(schedule.launch, []).append(op)
+            schedules.setdefault(schedule.launch, schedule)
+            for value in op.results:
+                plan.place(value)
+    for number in sorted(groups):
+        schedule = schedules[number]
+        launcher = _LAUNCHERS.get(schedule.kind)
+        if launcher is None:
+            raise error("HLO0806", f"no GPU code is of kind `{schedule.kind}`")
+        with target.using(target.PTX):
+            launcher(plan, groups[number], schedule)
+    _copies(plan)
+    return plan.finish()
+
+
+def _copies(plan: Plan) -> None:
+    """Results that are operands, constants, or the same as another result."""
+    count = len(plan.kernel.block.args)
+    for number, value in enumerate(plan.kernel.results_returned, count):
+        owner = value.owner
+        if plan.numbers[value] == number and not isinstance(owner, ConstantOp):
+            continue
+        from_memory = [value] if plan.numbers[value] != number else []
+        b = plan.begin(from_memory, (), [number])
+
+        def body(
+            index: SSAValue, b: LaunchBuilder = b, number: int = number, value: SSAValue = value
+        ) -> None:
+            shape = array(value)
+            indices = b.e.unlinear(index, shape.dimensions)
+            store(b, b.memory[number], indices, b.e.at(value, indices), shape, 0, None)
+
+        size = prod(array(value).dimensions)
+        if size:
+            threads = min(THREADS, -(-size // 32) * 32)
+            b.launch(b.each_thread(size, threads, body), threads)
+
+
+def inputs_of(
+    plan: Plan, ops: Sequence[Operation], but: Sequence[Operation] = ()
+) -> list[SSAValue]:
+    """Values in memory that ops read, themselves or through ops that are computed where they are read.
+
+    `but`: results of these are not read from memory.
+    """
+    hidden = {value for op in but for value in op.results}
+    known: Mapping[SSAValue, int] = {
+        v: n for v, n in plan.numbers.items() if v not in hidden and _is_stored(v)
+    }
+    return list(dict.fromkeys(v for op in ops for v in memory_inputs(op, known)))
+
+
+def _is_stored(value: SSAValue) -> bool:
+    owner = value.owner
+    return not isinstance(owner, Operation) or schedule_of(owner) is not None

@@ -1,0 +1,58 @@
+"""The schedule of an op: which launch computes it, in what shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, cast
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr, i64
+from xdsl.ir import Operation
+
+from mlirhlo.diagnostics import error
+
+SCHEDULE = "structured.schedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Fields of the attribute `structured.schedule`; those of no effect on a kind are 0."""
+
+    launch: int
+    """Number of the launch; smaller ones come first."""
+    kind: str
+    """How the work is divided among threads: see `lowering/gpu`, one file a kind."""
+    threads: int = 0
+    """Threads of a block."""
+    vector: int = 0
+    """Neighbours that a thread computes at once."""
+    row_threads: int = 0
+    """Threads that fold one row together."""
+    parts: int = 0
+    """Blocks that share a row or column."""
+
+    def attribute(self) -> DictionaryAttr:
+        """As it stands on an op."""
+        return DictionaryAttr(
+            {
+                field.name: StringAttr(value) if isinstance(value, str) else IntegerAttr(value, i64)
+                for field in fields(self)
+                if (value := getattr(self, field.name)) or field.name == "launch"
+            }
+        )
+
+
+def schedule_of(op: Operation) -> Schedule | None:
+    """What the attribute of an op says. Raises `HloError` HLO0806 for one that is not a schedule."""
+    attribute = op.attributes.get(SCHEDULE)
+    if attribute is None:
+        return None
+    known = {field.name for field in fields(Schedule)}
+    entries = attribute.data if isinstance(attribute, DictionaryAttr) else {}
+    if not {"launch", "kind"} <= set(entries) <= known:
+        raise error("HLO0806", f"`{attribute}` on `{op.name}` is not a schedule")
+    values: dict[str, Any] = {}
+    for key, value in entries.items():
+        if isinstance(value, StringAttr) is not (key == "kind"):
+            raise error("HLO0806", f"`{key}` of the schedule of `{op.name}` is `{value}`")
+        values[key] = value.data if isinstance(value, StringAttr) else cast(Any, value).value.data
+    return Schedule(**values)

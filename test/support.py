@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import cProfile
+import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
+
+T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parent.parent
 """The checkout."""
@@ -33,6 +37,27 @@ needs_shared = pytest.mark.skipif(
     not CORPUS.is_dir(), reason=f"shared data missing: no corpus at {CORPUS}"
 )
 """Marks a test that reads the corpus; conftest.py says at the end how many were left out."""
+
+
+def sample(cases: Iterable[Any], every: int) -> list[Any]:
+    """Parameters of a test: one case in `every`, which ones the run's seed says; the others are a sweep.
+
+    `pytest` leaves sweeps out, `pytest -m sweep` runs them.
+    """
+    return [
+        case if number % every == SEED % every else pytest.param(case, marks=pytest.mark.sweep)
+        for number, case in enumerate(cases)
+    ]
+
+
+def sampled(every: int, all_of: int = 1) -> pytest.MarkDecorator:
+    """Parametrizes a test's `every`: one case in so many, and as a sweep one in `all_of`."""
+    return pytest.mark.parametrize("every", [every, pytest.param(all_of, marks=pytest.mark.sweep)])
+
+
+def one_in(every: int, cases: Iterable[T]) -> Iterable[T]:
+    """One case in so many; the run's seed says which."""
+    return itertools.islice(cases, SEED % every, None, every)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import gc
 import time
 
 import pytest
-from support import needs_shared
+from support import needs_shared, one_in, sampled
 from unit.corpus import big_texts, corpus_texts, repository_texts
 
 from mlirhlo.analysis.verifier import verify_module
@@ -20,10 +20,11 @@ def test_dump_is_sound(name: str, text: str) -> None:
 
 @needs_shared
 @pytest.mark.slow
-def test_corpus_is_sound() -> None:
+@sampled(12)
+def test_corpus_is_sound(every: int) -> None:
     wrong = [
         str(found[0])
-        for name, text in corpus_texts(largest=500_000)
+        for name, text in one_in(every, corpus_texts(largest=500_000))
         if (found := verify_module(parse_module(text, name)))
     ]
     assert wrong == []
@@ -31,8 +32,9 @@ def test_corpus_is_sound() -> None:
 
 @needs_shared
 @pytest.mark.slow
-def test_big_dumps_are_sound_in_seconds() -> None:
-    for name, text in big_texts():
+@sampled(6)
+def test_big_dumps_are_sound_in_seconds(every: int) -> None:
+    for name, text in one_in(every, big_texts()):
         module = parse_module(text, name)
         count = sum(1 for c in module.body.block.ops for _ in c.regions[0].block.ops)
         gc.disable()  # the module before is a heap of cycles; freeing it is not verifying

@@ -5,12 +5,11 @@ declares a few texts as written by people (feature `hlo_only`); XLA prints those
 they are held against XLA's own print of them.
 """
 
-import itertools
 import json
 import sys
 
 import pytest
-from support import CORPUS, ROOT, SEED, SHARED, needs_shared
+from support import CORPUS, ROOT, SHARED, needs_shared, one_in, sampled
 
 sys.path.insert(0, str(ROOT / "tools"))
 
@@ -18,9 +17,6 @@ import roundtrip
 
 LARGEST = 200_000
 """Bytes of the largest text here."""
-
-SHARES = {"text": 1, "mlir": 3, "proto": 3}
-"""One text in so many goes through a form; the run's seed says which."""
 
 WRITTEN_BY_HAND = """HloModule by_hand, entry_computation_layout={(f32[2]{0})->f32[2]{0}}
 
@@ -35,18 +31,18 @@ ENTRY main {
 @needs_shared
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["text", "mlir", "proto"])
-def test_every_text_comes_back(form: str) -> None:
+@sampled(20)
+def test_every_text_comes_back(form: str, every: int) -> None:
     function = roundtrip.form_functions([form])[form]
     by_hand = written_by_hand()
     seen = 0
-    share = SHARES[form]
-    for name, source in itertools.islice(roundtrip.texts(SHARED), SEED % share, None, share):
+    for name, source in one_in(every, roundtrip.texts(SHARED)):
         if len(source) > LARGEST or name in by_hand:
             continue
         seen += 1
         back = function(name, source)
         assert back == source, f"{name}: {roundtrip.first_difference(source, back)}"
-    assert seen > 1000 // share
+    assert seen > 1000 // every
 
 
 def written_by_hand() -> dict[str, str]:

@@ -13,15 +13,22 @@ pytest.importorskip("llvmlite")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("threads", [1, 2])
-def test_programs_of_the_interpreter(threads: int) -> None:
+@pytest.mark.parametrize(
+    "threads, files",
+    [
+        (2, ("test_reduction.py", "test_dynamic.py", "test_windows.py")),
+        pytest.param(1, ("",), marks=pytest.mark.sweep),
+        pytest.param(2, ("",), marks=pytest.mark.sweep),
+    ],
+)
+def test_programs_of_the_interpreter(threads: int, files: tuple[str, ...]) -> None:
     environment = os.environ | {
         "MLIRHLO_TEST_PLATFORM": "cpu",
         "OMP_NUM_THREADS": str(threads),
     }
     command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow and not oracle"]
     done = subprocess.run(
-        [*command, "-p", "no:cacheprovider", "test/unit/interp"],
+        [*command, "-p", "no:cacheprovider", *(f"test/unit/interp/{file}" for file in files)],
         cwd=ROOT,
         env=environment,
         capture_output=True,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import CORPUS, DATA, needs_shared
+from support import CORPUS, DATA, needs_shared, sample
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.analysis.verifier import verify_module
@@ -190,12 +190,16 @@ def test_the_passes_together(path: Path) -> None:
 
 @needs_shared
 @pytest.mark.slow
-@pytest.mark.parametrize("path", list(programs("hlo")), ids=lambda p: p.name.removesuffix(".hlo"))
+@pytest.mark.parametrize(
+    "path", sample(programs("hlo"), 8), ids=lambda p: p.name.removesuffix(".hlo")
+)
 def test_each_pass(path: Path) -> None:
     check(path, (*PASSES, TOGETHER), recorded_inputs(path))
 
 
-@pytest.mark.parametrize("path", sorted(DATA.glob("programs/*/*.hlo")), ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "path", sample(sorted(DATA.glob("programs/*/*.hlo")), 3), ids=lambda p: p.name
+)
 def test_the_programs_of_the_repository(path: Path) -> None:
     if "spmd" not in path.name:
         arguments = list(make_fake_arguments(parse_module(path.read_text()), 7))
@@ -209,7 +213,7 @@ FINISHED = list(programs("hlo"))[::9]
 @needs_shared
 @pytest.mark.slow
 @pytest.mark.parametrize("platform", ["cpu", "gpu", "tpu"])
-@pytest.mark.parametrize("path", FINISHED, ids=lambda p: p.name.removesuffix(".hlo"))
+@pytest.mark.parametrize("path", sample(FINISHED, 4), ids=lambda p: p.name.removesuffix(".hlo"))
 def test_passes_say_whether_they_change_a_finished_module(path: Path, platform: str) -> None:
     module = parse_module(path.read_text(), path.name)
     for _ in range(2):

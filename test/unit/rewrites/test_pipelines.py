@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from support import DATA, needs_shared
+from support import DATA, needs_shared, sample
 from unit.rewrites.test_passes_keep_meaning import (
     CANNOT_RUN,
     _close,
@@ -136,7 +136,9 @@ def test_the_programs_of_the_repository(path: Path, platform: str) -> None:
 @needs_shared
 @pytest.mark.slow
 @pytest.mark.parametrize("platform", PLATFORMS)
-@pytest.mark.parametrize("path", list(programs("hlo")), ids=lambda p: p.name.removesuffix(".hlo"))
+@pytest.mark.parametrize(
+    "path", sample(programs("hlo"), 8), ids=lambda p: p.name.removesuffix(".hlo")
+)
 def test_the_programs_of_the_corpus(path: Path, platform: str) -> None:
     check(path, platform, recorded_inputs(path))
 

@@ -2,5 +2,6 @@
 
 from mlirhlo.simulator.machine import Machine
 from mlirhlo.simulator.report import Figures, LaunchReport, Traffic
+from mlirhlo.simulator.tensor_map import TensorMap
 
-__all__ = ["Figures", "LaunchReport", "Machine", "Traffic"]
+__all__ = ["Figures", "LaunchReport", "Machine", "TensorMap", "Traffic"]

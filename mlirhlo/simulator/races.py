@@ -44,6 +44,11 @@ class Races:
         self.synchronises = bool(code.opcodes & SYNCHRONISING) or any(
             set(op.modifiers) & {"acquire", "release", "acq_rel"} for op in code.instructions
         )
+        is_async = "wgmma" in code.opcodes or any(
+            "bulk" in op.modifiers for op in code.instructions
+        )
+        self.generic = np.zeros(count, np.uint8) if is_async else None
+        """Whether the last write was a thread's, and no proxy fence has passed it on."""
         self.atomics = np.zeros(count if self.has_atomics else 0, np.uint64)
         self.locations: dict[int, Known] = {}
         self.blocks: list[NDArray[np.int64]] = []
@@ -70,6 +75,8 @@ class Races:
                 array[part] = 0
             if self.has_atomics:
                 self.atomics[part] = 0
+            if self.generic is not None:
+                self.generic[part] = 0
         self.renew()
 
     def renew(self) -> None:
@@ -107,6 +114,8 @@ class Races:
         size: int,
         lanes: Lanes,
         differs: Callable[[NDArray[np.intp]], NDArray[np.bool_]],
+        *,
+        is_async: bool = False,
     ) -> None:
         """A weak write; `differs` tells which of some lanes did not write what is in memory now."""
         places, stamps = self._stamp(index, size, lanes)
@@ -116,6 +125,8 @@ class Races:
         if self.has_atomics:
             self._compare(self.atomics[places], stamps, places, "updates atomically", "writes")
         self.writes[places] = stamps
+        if self.generic is not None:
+            self.generic[places] = not is_async
         final = self.writes[places]
         lost = final != stamps
         if lost.any():
@@ -236,6 +247,27 @@ class Races:
         """Threads met others of their warp."""
         self.clocks.warp_barrier(lanes)
         self.renew()
+
+    def pass_on(self, lanes: Lanes) -> None:
+        """A proxy fence: writes that happened before it may be read by asynchronous copies."""
+        assert self.generic is not None
+        launch = self.launch
+        start = launch.shared_region >> self.shift
+        end = start + (len(self.cohort.blocks) * launch.shared_stride >> self.shift)
+        dirty = np.flatnonzero(self.generic[start:end]) + start
+        if not len(dirty):
+            return
+        writer = (self.writes[dirty] >> THREAD_SHIFT).astype(np.int64) - self.first
+        clock = (self.writes[dirty] >> CLOCK_SHIFT & CLOCK_MASK).astype(np.int64)
+        fencing = np.zeros(self.cohort.count, np.bool_)
+        fencing[lanes] = True
+        seen = fencing[writer]
+        warps = self.block_lanes // WARP
+        block, warp = writer // self.block_lanes, writer % self.block_lanes // WARP
+        for number in np.unique(np.flatnonzero(fencing) // WARP).tolist():
+            own_block, own_warp = divmod(number, warps)
+            seen |= (block == own_block) & (self.clocks.knows[own_block, own_warp][warp] >= clock)
+        self.generic[dirty[seen]] = 0
 
     def fence(self, lanes: Lanes, reach: int) -> None:
         """Threads executed a fence."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from mlirhlo.simulator.meanings import (
+    asynchronous,
     atomics,
     bits,
+    bulk,
+    clusters,
     collectives,
     compare,
     control,
@@ -12,9 +15,13 @@ from mlirhlo.simulator.meanings import (
     floats,
     halves,
     integers,
+    matrix,
+    mbarriers,
     memory,
     moves,
+    proxies,
     synchronisation,
+    wgmma,
 )
 from mlirhlo.simulator.meanings.control import leave_function
 from mlirhlo.simulator.meanings.registry import MEANINGS
@@ -22,7 +29,23 @@ from mlirhlo.simulator.meanings.registry import MEANINGS
 __all__ = ["MEANINGS", "leave_function"]
 
 _FAMILIES = (
-    *(atomics, bits, collectives, compare, control, convert, floats, halves, integers, memory),
-    *(moves, synchronisation),
+    *(
+        asynchronous,
+        atomics,
+        bits,
+        bulk,
+        clusters,
+        collectives,
+        compare,
+        control,
+        convert,
+        floats,
+        halves,
+        integers,
+        matrix,
+        mbarriers,
+        memory,
+    ),
+    *(moves, proxies, synchronisation, wgmma),
 )
 """Importing a family registers its opcodes."""

@@ -127,7 +127,7 @@ def _cluster(cohort: Cohort, lanes: Lanes, values: Index, size: int) -> Index:
 
 
 def _local(cohort: Cohort, lanes: Lanes, values: Index, size: int) -> Index:
-    offset = values - LOCAL_BASE
+    offset = values & 0xFFFFFFFF
     if int(offset.view(np.uint64).max()) > cohort.code.local_bytes - size:
         wrong = offset.view(np.uint64) > cohort.code.local_bytes - size
         fault(

@@ -16,11 +16,12 @@ from typing import Any, cast
 from xdsl.dialects import gpu, memref
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    DenseIntOrFPElementsAttr,
     FunctionType,
     IntegerAttr,
     MemRefType,
     NoneAttr,
-    UnitAttr,
+    TensorType,
     i1,
     i8,
     i32,
@@ -62,7 +63,7 @@ class KernelBuilder(FunctionBuilder):
         """Arguments are buffers in global memory, the first `read_only` of which nothing writes."""
         super().__init__(name, [in_space(t, GLOBAL) for t in argument_types])
         self._read_only = read_only
-        self.shared_buffers: list[memref.GlobalOp] = []
+        self.globals: list[memref.GlobalOp] = []
         """For the `gpu.module` around the kernel."""
         self._flat: dict[SSAValue, SSAValue] = {}
 
@@ -93,19 +94,35 @@ class KernelBuilder(FunctionBuilder):
 
     def shared(self, sizes: Sequence[int], element: Attribute) -> SSAValue:
         """A buffer in shared memory, of no content at first."""
-        type_ = in_space(MemRefType(element, sizes), SHARED)
-        name = f"{self.name}_shared_{len(self.shared_buffers)}"
+        return self._global(in_space(MemRefType(element, sizes), SHARED), "shared", UNIT)
+
+    def _global(self, type_: MemRefType[Any], word: str, value: Attribute) -> SSAValue:
+        name = f"{self.name}_{word}_{len(self.globals)}"
         properties: dict[str, Attribute] = {
             "sym_name": string(name),
             "sym_visibility": string("private"),
             "type": type_,
-            "initial_value": UnitAttr(),
+            "initial_value": value,
             "alignment": integer64(16),
         }
-        self.shared_buffers.append(create_op(memref.GlobalOp, properties=properties))
+        if value is not UNIT:
+            properties["constant"] = UNIT
+        self.globals.append(create_op(memref.GlobalOp, properties=properties))
         op = create_op(memref.GetGlobalOp, (), (type_,), {"name": symbol_ref(name)})
         self._heads.append(op)
         return op.results[0]
+
+    def table(self, numbers: Sequence[float], element: Attribute) -> SSAValue:
+        """A constant buffer in global memory that holds these numbers."""
+        key = (tuple(numbers), element)
+        found = self._tables.get(key)
+        if found is None:
+            type_ = in_space(MemRefType(element, [len(numbers)]), GLOBAL)
+            data = DenseIntOrFPElementsAttr.from_list(
+                TensorType(cast(Any, element), [len(numbers)]), list(numbers)
+            )
+            found = self._tables[key] = self._global(type_, "table", data)
+        return found
 
     def flat(self, buffer: SSAValue) -> SSAValue:
         """A buffer as one dimension, in the order of memory; one value for each buffer."""

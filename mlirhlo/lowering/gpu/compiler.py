@@ -89,15 +89,13 @@ def structured_module(fused: ModuleOp, plan: GpuPlan, device: GpuDevice) -> Modu
 
     Raises `HloError` HLO079x for what has no structured form.
     """
-    from mlirhlo.lowering.gpu.kernels import schedule
-    from mlirhlo.lowering.structured import to_structured
+    from mlirhlo.lowering.gpu.kernels import structured_kernel
 
     computations = HloModule(fused).by_name()
     made: list[Operation] = []
     for name in plan.kernels:
-        kernel = to_structured(plan.instructions[name], computations, name)
-        schedule(kernel, device)
-        made.append(kernel)
+        op = plan.instructions[name]
+        made.append(structured_kernel(name, op, computations, device))
     return ModuleOp(made)
 
 

@@ -22,7 +22,16 @@ def build_kernel(
 
     Raises `HloError` HLO0802 for an opcode without GPU code.
     """
-    return kernel_of(to_structured(op, computations, name), device)
+    return kernel_of(structured_kernel(name, op, computations, device), device)
+
+
+def structured_kernel(
+    name: str, op: Instruction, computations: Mapping[str, ComputationOp], device: GpuDevice
+) -> KernelOp:
+    """The structured kernel of an instruction or fusion, with its schedules. Raises `HloError` HLO079x."""
+    kernel = to_structured(op, computations, name)
+    schedule(kernel, device)
+    return kernel
 
 
 def kernel_of(kernel: KernelOp, device: GpuDevice) -> GpuKernel:

@@ -127,7 +127,7 @@ class LaunchBuilder(KernelBuilder):
         """Ends the kernel and adds the launch."""
         grid = (blocks, 1, 1) if isinstance(blocks, int) else blocks
         block = (threads, 1, 1)
-        self.plan.ops += self.shared_buffers
+        self.plan.ops += self.globals
         self.plan.ops.append(self.finish_kernel(grid, block))
         self.plan.launches.append(Launch(self.name, grid, block, tuple(self.numbers)))
 

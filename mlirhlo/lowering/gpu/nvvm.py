@@ -149,6 +149,8 @@ class _Kernel(Lowering):
         """Whether a memref is an argument, or a part of one, that nothing writes."""
         while not isinstance(source.owner, Block) and source.owner.name in _VIEWS:
             source = source.owner.operands[0]
+        if isinstance(source.owner, memref.GetGlobalOp):
+            return space_of(source.type) != SHARED
         return source in self.constant_arguments
 
     def special(self, name: str, dim: str = "") -> SSAValue:

@@ -194,6 +194,8 @@ _BUILTIN: Mapping[str, str] = {
     ),
     "stablehlo-to-hlo": "stablehlo_to_hlo:StablehloToHloPass",
     "tuple-simplifier": "tuple_simplifier:TupleSimplifierPass",
+    "structured-dce": "mlirhlo.lowering.structured.remove_dead:StructuredDcePass",
+    "structured-merge-maps": "mlirhlo.lowering.structured.merge_maps:StructuredMergeMapsPass",
     "mosaic-kernel-expander": "mlirhlo.mosaic.kernel_expander:MosaicKernelExpanderPass",
 }
 """Pass name to `module:class` in this package; of a room above it the module's whole name."""

@@ -20,5 +20,11 @@ def test_pages_are_current() -> None:
 
 def test_every_pass_has_a_lit_test() -> None:
     for name in reference_pages.list_passes(loaded=False):
-        stem = ROOT / "test/lit/rewrites" / name.replace("-", "_")
-        assert any(stem.with_suffix(ending).exists() for ending in (".hlo", ".mlir")), name
+        stem = name.replace("-", "_")
+        found = [
+            folder
+            for folder in ("rewrites", "lowering/structured", "lowering/schedule")
+            for ending in (".hlo", ".mlir")
+            if (ROOT / "test/lit" / folder / (stem + ending)).exists()
+        ]
+        assert found, name

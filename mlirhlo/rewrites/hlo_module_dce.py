@@ -41,6 +41,8 @@ class HloModuleDcePass(HloPass):
             liveness, computations = Liveness.of(module), module.by_name()
             for op in loops:
                 assert isinstance(op, WhileOp)
+                if not liveness.is_live(op.output):
+                    continue  # a loop that stays though nothing depends on it still has to end
                 changed |= _pass_dead_elements_round(op, computations[op.body], liveness)
         if changed:
             TupleSimplifierPass().run(module.afresh(), trace)

@@ -8,7 +8,7 @@ import pytest
 
 from mlirhlo.analysis.verifier import verify_module
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import ParameterOp
+from mlirhlo.dialects.hlo.ops import AddOp, ParameterOp, WhileOp
 from mlirhlo.formats.hlo_text import parse_module, print_module
 from mlirhlo.rewrites.dce import DcePass
 from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
@@ -141,3 +141,91 @@ ENTRY e {{
         assert starts
     elif passes == "zero_sized_hlo_elimination,dce":
         assert not starts
+
+
+KEEPERS = {
+    "call": "ROOT r = f32[2] call(x, v), to_apply=reads_first",
+    "loop": """t = (s32[], f32[2], f32[2]) tuple(zero, x, v)
+  u = (s32[], f32[2], f32[2]) while(t), condition=cond2, body=body2
+  ROOT r = f32[2] get-tuple-element(u), index=1""",
+    "branch": "ROOT r = f32[2] conditional(zero, v, x), branch_computations={reads_none, reads_x}",
+    "barrier": """t = (f32[2], f32[2]) tuple(x, v)
+  u = (f32[2], f32[2]) opt-barrier(t)
+  ROOT r = f32[2] get-tuple-element(u), index=0""",
+}
+"""Readers of a loop's value `v` of which nothing depends on `v`."""
+
+
+@pytest.mark.parametrize("keeper", KEEPERS)
+def test_loops_that_stay_still_end(keeper: str) -> None:
+    """A loop may be dead and yet have a reader; what its condition reads must go on counting."""
+    module = parse_module(
+        f"""HloModule loops
+
+reads_first {{
+  a = f32[2] parameter(0)
+  b = f32[2] parameter(1)
+  ROOT n = f32[2] negate(a)
+}}
+
+reads_x {{
+  ROOT a = f32[2] parameter(0)
+}}
+
+reads_none {{
+  a = f32[2] parameter(0)
+  ROOT c = f32[2] constant({{1, 2}})
+}}
+
+body {{
+  s = (s32[], f32[2]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  v = f32[2] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  n = s32[] add(i, one)
+  w = f32[2] sine(v)
+  ROOT r = (s32[], f32[2]) tuple(n, w)
+}}
+
+cond {{
+  s = (s32[], f32[2]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  two = s32[] constant(2)
+  ROOT r = pred[] compare(i, two), direction=LT
+}}
+
+body2 {{
+  s = (s32[], f32[2], f32[2]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  v = f32[2] get-tuple-element(s), index=1
+  w = f32[2] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  n = s32[] add(i, one)
+  ROOT r = (s32[], f32[2], f32[2]) tuple(n, v, w)
+}}
+
+cond2 {{
+  s = (s32[], f32[2], f32[2]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  two = s32[] constant(2)
+  ROOT r = pred[] compare(i, two), direction=LT
+}}
+
+ENTRY e {{
+  x = f32[2] parameter(0)
+  zero = s32[] constant(0)
+  start = (s32[], f32[2]) tuple(zero, x)
+  loop = (s32[], f32[2]) while(start), condition=cond, body=body
+  v = f32[2] get-tuple-element(loop), index=1
+  {KEEPERS[keeper]}
+}}
+""",
+        "loops.hlo",
+    )
+    assert not verify_module(module)
+    run_pipeline(module, parse_pipeline("hlo-module-dce"))
+    assert not verify_module(module)
+    for loop in HloModule(module).candidates(WhileOp):
+        assert isinstance(loop, WhileOp)
+        body = HloModule(module).by_name()[loop.body]
+        assert any(isinstance(op, AddOp) for op in body.instructions)

@@ -7,8 +7,8 @@
 A case is a module of `test/strategies/modules.py` and one pass, a few, or the pipeline of a platform; it follows
 from the seed and its number. The interpreter runs the module before and after on the same inputs. Passes that are
 exact keep every bit. The others may round otherwise: a result may move as far as it does when every inexact number
-of the run moves by a few units in the last place, and a margin. Failures are grouped by the pass that made them and
-by their cause.
+of the run moves by a few units in the last place, and a margin. A program that does not end within `SECONDS` of CPU
+time has failed. Failures are grouped by the pass that made them and by their cause.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import random
+import signal
 import sys
 import traceback
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -63,6 +65,7 @@ OTHER_TYPES = frozenset({"element-type-converter", "despecializer"})
 """Passes that compute in other element types on purpose."""
 LONG = PrintOptions(large_constants=True)
 NOISE_RUNS = 3
+SECONDS = 30
 ALIKE = 4
 """Cases of one module."""
 
@@ -244,8 +247,26 @@ def _constraint(message: str) -> str:
     return first[first.rfind("[") :] if first.endswith("]") else first.split(": ", 1)[-1]
 
 
+@contextmanager
+def _bound() -> Iterator[None]:
+    """Raises `TimeoutError` once within it, when it has taken `SECONDS` of CPU time."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
 def _cause(problem: BaseException) -> str:
     """An exception without what varies from case to case."""
+    if isinstance(problem, TimeoutError):
+        return f"takes more than {SECONDS} s"
     last = traceback.extract_tb(problem.__traceback__)[-1]
     code = f" {problem.code}" if isinstance(problem, HloError) else ""
     return (
@@ -273,8 +294,10 @@ class Reference:
     def judge(self, pipeline: str) -> Failure | None:
         """What is wrong with a pipeline on the module; None if nothing is."""
         passes = passes_of(pipeline)
-        failure = _attempt(clone_module(self.module), passes, self)
-        return failure and _by_pass(clone_module(self.module), passes, self, failure)
+        with _bound():
+            failure = _attempt(clone_module(self.module), passes, self)
+        with _bound():
+            return failure and _by_pass(clone_module(self.module), passes, self, failure)
 
     def difference(self, got: Sequence[Any], exact: bool) -> str:
         """How results differ; empty if they do not."""

@@ -17,11 +17,27 @@ import numpy as np
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.element_types import Kind, PrimitiveType
 from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.interp.dynamic import reshape_sizes, reshaped
+from mlirhlo.interp.dynamic import (
+    cut_to,
+    is_dynamic,
+    reshape_sizes,
+    reshaped,
+    sizes_of,
+    whole,
+)
 from mlirhlo.interp.elementwise import element_type
 from mlirhlo.interp.layouts import major_to_minor, same_memory
 from mlirhlo.interp.numerics import work_dtype
-from mlirhlo.interp.registry import Array, Frame, Program, Run, Value, evaluates, prepares
+from mlirhlo.interp.registry import (
+    Array,
+    DynamicArray,
+    Frame,
+    Program,
+    Run,
+    Value,
+    evaluates,
+    prepares,
+)
 
 if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.ops.data_movement import (
@@ -259,15 +275,20 @@ def concatenate(op: ConcatenateOp, program: Program) -> Run:
 
 @prepares("slice")
 def slice_(op: SliceOp, program: Program) -> Run:
-    """x[start:limit:stride] in every dimension."""
-    slices = op.slices
+    """x[start:limit:stride] in every dimension; also of what is not in use, where the result is declared static."""
+    slices, shape = op.slices, cast(ArrayShape, op.shape)
     assert slices is not None
     index = tuple(slice(d.start, d.limit, d.stride) for d in slices.dimensions)
 
     def run(inputs: Sequence[Any], frame: Frame) -> Array:
         return inputs[0][index]
 
-    return run
+    def dynamic(inputs: Sequence[Any], frame: Frame) -> Array | DynamicArray:
+        sizes = zip(index, sizes_of(inputs[0]), strict=True)
+        counts = [len(range(part.start, min(part.stop, n), part.step)) for part, n in sizes]
+        return cut_to(whole(inputs[0])[index], shape, counts)
+
+    return dynamic if shape.is_dynamic or is_dynamic(op.input_shapes[0]) else run
 
 
 @prepares("pad")

@@ -7,7 +7,7 @@ its result is put back into the bounds its shape declares.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -40,9 +40,9 @@ KEEPS_WHOLE = frozenset(
     {
         "add-dependency", "after-all", "async-done", "async-start", "async-update", "call",
         "conditional", "constant", "copy", "copy-done", "copy-start", "custom-call", "domain",
-        "dynamic-reshape", "dynamic-update-slice", "fusion", "get-dimension-size", "get-tuple-element", "infeed",
-        "opt-barrier", "outfeed", "parameter", "recv", "recv-done", "send", "send-done",
-        "set-dimension-size", "tuple", "while",
+        "dynamic-reshape", "dynamic-slice", "dynamic-update-slice", "fusion", "get-dimension-size",
+        "get-tuple-element", "infeed", "opt-barrier", "outfeed", "parameter", "recv", "recv-done", "send", "send-done",
+        "set-dimension-size", "slice", "tuple", "while",
     }
 )  # fmt: skip
 """Opcodes whose meaning takes dynamic arrays as they are."""
@@ -172,6 +172,19 @@ def bounded(value: Value, shape: Shape) -> Value:
     return value
 
 
+def whole(value: Array | DynamicArray) -> Array:
+    """All elements of an array, those that are not in use too."""
+    return value.data if isinstance(value, DynamicArray) else value
+
+
+def cut_to(array: Array, shape: ArrayShape, sizes: Iterable[int]) -> Array | DynamicArray:
+    """`array` with sizes in use along the dimensions that `shape` calls dynamic; of the others all is in use."""
+    if not shape.is_dynamic:
+        return array
+    known = zip(array.shape, shape.dynamic, sizes, strict=True)
+    return DynamicArray(array, tuple(min(size, n) if mark else n for n, mark, size in known))
+
+
 def sizes_of(value: Value) -> tuple[int, ...]:
     """Sizes in use of an array."""
     return value.sizes if isinstance(value, DynamicArray) else cast(Array, value).shape
@@ -232,51 +245,61 @@ def reshaped(source: Array, sizes: tuple[int, ...], opcode: str) -> Array:
 def reshape_sizes(
     source: tuple[int, ...], shape: ArrayShape, operand: ArrayShape, inferred: int
 ) -> tuple[int, ...]:
-    """Sizes of a reshape whose operand has `source` elements in use per dimension.
-
-    The one dimension whose size is unknown (`inferred`, else the single dynamic one, else those
-    that hold the same group of bounds as the operand's dynamic dimension) takes what is left.
-    Raises `HloError` HLO0306 when that is not possible.
-    """
-    total = math.prod(source)
-    dynamic = [dim for dim in range(shape.rank) if shape.is_dynamic_dimension(dim)]
-    if source == operand.dimensions or not dynamic:
-        return shape.dimensions
-    if inferred < 0 and len(dynamic) == 1:
-        inferred = dynamic[0]
-    if inferred >= 0 and len(dynamic) <= 1:
-        rest = math.prod(s for dim, s in enumerate(shape.dimensions) if dim != inferred)
-        size = total // rest if rest else 0
-        return tuple(size if dim == inferred else s for dim, s in enumerate(shape.dimensions))
-    return _grouped_sizes(source, operand, shape)
-
-
-def _grouped_sizes(
-    source: tuple[int, ...], operand: ArrayShape, shape: ArrayShape
-) -> tuple[int, ...]:
-    """Walks both shapes, taking the smallest groups of dimensions with equal products of bounds."""
-    sizes: list[int] = []
-    i = j = 0
-    while i < operand.rank or j < shape.rank:
-        first_i, first_j = i, j
-        a = b = 1
-        while True:
-            if a <= b and i < operand.rank:
-                a *= operand.dimensions[i]
-                i += 1
-            elif j < shape.rank:
-                b *= shape.dimensions[j]
-                j += 1
-            else:
-                break
-            if a == b and j > first_j:
-                break
-        used = math.prod(source[first_i:i])
-        group = list(shape.dimensions[first_j:j])
-        flexible = [k for k in range(first_j, j) if shape.is_dynamic_dimension(k)]
-        if flexible:
-            at = flexible[0] - first_j
-            rest = math.prod(s for k, s in enumerate(group) if k != at)
-            group[at] = used // rest if rest else 0
-        sizes += group
+    """Sizes of a reshape whose operand has `source` elements in use per dimension, by `reshape_groups`."""
+    sizes = list(shape.dimensions)
+    if source != operand.dimensions:
+        for own, result, free in reshape_groups(operand, shape, inferred):
+            rest = math.prod(sizes[dim] for dim in result if dim != free)
+            if free >= 0 and rest:
+                sizes[free] = math.prod(source[dim] for dim in own) // rest
     return tuple(sizes)
+
+
+def reshape_groups(
+    operand: ArrayShape, shape: ArrayShape, inferred: int
+) -> list[tuple[list[int], list[int], int]]:
+    """Dimensions of the operand, those of the result with as many elements in use, and the one of these that follows.
+
+    Groups are as small as equal products of bounds allow, but where the operand has a dynamic dimension, the result
+    has one too. It is `inferred`, or else the first one of a bound above 1; -1 where there is none.
+    """
+    groups: list[tuple[list[int], list[int], int]] = []
+    pending: tuple[list[int], list[int]] = [], []
+    for own, result in equal_runs(operand.dimensions, shape.dimensions):
+        dynamic = [dim for dim in result if shape.is_dynamic_dimension(dim)]
+        large = [dim for dim in dynamic if shape.dimensions[dim] != 1]
+        free = inferred if inferred in dynamic else next(iter(large or dynamic), -1)
+        if free >= 0:
+            groups.append((pending[0] + own, pending[1] + result, free))
+            pending = [], []
+        elif pending[0] or any(map(operand.is_dynamic_dimension, own)):
+            pending = pending[0] + own, pending[1] + result
+        else:
+            groups.append((own, result, -1))
+    if pending[0]:  # joined with what comes before, up to a dynamic dimension
+        free = -1
+        while free < 0 and groups:
+            own, result, free = groups.pop()
+            pending = own + pending[0], result + pending[1]
+        groups.append((*pending, free))
+    return groups
+
+
+def equal_runs(first: Sequence[int], second: Sequence[int]) -> list[tuple[list[int], list[int]]]:
+    """The smallest runs of dimensions with equal products of bounds; all as one where these say nothing."""
+    if min((*first, *second), default=1) <= 0:  # no elements, or unbounded
+        return [(list(range(len(first))), list(range(len(second))))]
+    runs: list[tuple[list[int], list[int]]] = []
+    i = j = 0
+    while i < len(first) and j < len(second):
+        start, begin, a, b = i, j, first[i], second[j]
+        i, j = i + 1, j + 1
+        while a != b:
+            if a < b:
+                a, i = a * first[i], i + 1
+            else:
+                b, j = b * second[j], j + 1
+        runs.append((list(range(start, i)), list(range(begin, j))))
+    own, result = runs.pop() if runs else ([], [])  # sizes of 1 at the end belong to the last
+    runs.append(([*own, *range(i, len(first))], [*result, *range(j, len(second))]))
+    return runs

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
+from mlirhlo.interp.dynamic import cut_to, in_use, sizes_of, whole
 from mlirhlo.interp.numerics import work_dtype
 from mlirhlo.interp.ownership import is_free
 from mlirhlo.interp.reducers import Reducer, reducer_of
@@ -36,13 +37,16 @@ def _starts(indices: Sequence[Array], sizes: Sequence[int], window: Sequence[int
 
 @prepares("dynamic-slice")
 def dynamic_slice(op: DynamicSliceOp, program: Program) -> Run:
-    """A slice at start indices given as operands, clamped into the array."""
-    window = op.dynamic_slice_sizes
+    """A slice at start indices given as operands, clamped into the array: as far as it goes, into what is in use."""
+    window, shape = op.dynamic_slice_sizes, cast(ArrayShape, op.shape)
 
-    def run(inputs: Sequence[Any], frame: Frame) -> Array:
+    def run(inputs: Sequence[Any], frame: Frame) -> Array | DynamicArray:
         operand = inputs[0]
-        starts = _starts(inputs[1:], operand.shape, window)
-        return operand[tuple(slice(s, s + w) for s, w in zip(starts, window, strict=True))]
+        sizes = sizes_of(operand)
+        indices = [cast(Array, in_use(index)) for index in inputs[1:]]
+        starts = _starts(indices, sizes, window)
+        index = tuple(slice(s, s + w) for s, w in zip(starts, window, strict=True))
+        return cut_to(whole(operand)[index], shape, sizes)
 
     return run
 
@@ -57,8 +61,8 @@ def dynamic_update_slice(op: DynamicUpdateSliceOp, program: Program) -> Run:
 
     def run(inputs: Sequence[Any], frame: Frame) -> Array | DynamicArray:
         if isinstance(inputs[0], DynamicArray):
-            whole = inputs[0]
-            return DynamicArray(cast(Array, run([whole.data, *inputs[1:]], frame)), whole.sizes)
+            target = inputs[0]
+            return DynamicArray(cast(Array, run([target.data, *inputs[1:]], frame)), target.sizes)
         in_place = is_free(inputs)
         operand, update = inputs[0], inputs[1]
         if isinstance(update, DynamicArray):

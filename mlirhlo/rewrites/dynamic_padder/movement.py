@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from mlirhlo.dialects.hlo.attributes.base import integer, integers
 from mlirhlo.dialects.hlo.ops import (
@@ -18,6 +18,7 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.interp.dynamic import equal_runs, reshape_groups
 from mlirhlo.rewrites.client import Value
 from mlirhlo.rewrites.dynamic_padder.bounded import (
     Bounded,
@@ -101,17 +102,20 @@ def transpose(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree |
 
 @handles("slice")
 def slice_(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:
-    """A dimension that is taken whole keeps its size; of others the part is taken to be in use."""
+    """Of a dimension that stays dynamic, what is in use of the part; of others the part is taken to be in use."""
     assert isinstance(op, SliceOp)
     assert isinstance(op.shape, ArrayShape)
     assert op.slices is not None
     found = scope.array(operands[0])
     made = scope.again(op, [found.data], static(op.shape))
-    sizes = tuple(
-        size if (part.start, part.limit, part.stride) == (0, bound, 1) else None
-        for size, bound, part in zip(found.sizes, found.bounds, op.slices.dimensions, strict=True)
-    )
-    return Bounded(scope.value(made.output), sizes)
+    sizes: list[Value | None] = []
+    for dim, (size, part) in enumerate(zip(found.sizes, op.slices.dimensions, strict=True)):
+        bound, stays = found.bounds[dim], op.shape.is_dynamic_dimension(dim)
+        if size is not None and stays and (part.start, part.limit, part.stride) != (0, bound, 1):
+            size = (size.minimum(part.limit) - part.start).maximum(0)
+            size = size if part.stride == 1 else (size + (part.stride - 1)) / part.stride
+        sizes.append(size if stays else None)
+    return Bounded(scope.value(made.output), tuple(sizes))
 
 
 @handles("pad")
@@ -194,19 +198,19 @@ def reshape(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | N
     found = scope.array(operands[0])
     bounds = shape.dimensions
     sizes: list[Value | None] = [None] * shape.rank
-    groups = list(_groups(found.bounds, bounds))
-    for given, wanted in groups:
-        open_ = [d for d in wanted if shape.is_dynamic_dimension(d)]
-        used = [found.sizes[d] for d in given]
-        if not open_ or not any(size is not None for size in used):
+    operand = op.input_shapes[0]
+    assert isinstance(operand, ArrayShape)
+    groups = reshape_groups(operand, shape, op.inferred_dimension)
+    for given, wanted, free in groups:
+        used = [size for d in given if (size := found.sizes[d]) is not None]
+        rest = math.prod(bounds[d] for d in wanted if d != free)
+        if free < 0 or not used or not rest:
             continue
-        free = op.inferred_dimension if op.inferred_dimension in open_ else open_[0]
         count = scope.number(math.prod(found.bounds[d] for d in given if found.sizes[d] is None))
         for size in used:
-            count = count if size is None else count * size
-        rest = math.prod(bounds[d] for d in wanted if d != free)
+            count = count * size
         sizes[free] = count / rest if rest > 1 else count
-    return _placed(scope, op, found, shape, tuple(sizes), groups)
+    return _placed(scope, op, found, shape, tuple(sizes), [group[:2] for group in groups])
 
 
 @handles("dynamic-reshape")
@@ -220,7 +224,7 @@ def dynamic_reshape(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> 
         size.data.convert(S32) if shape.is_dynamic_dimension(d) else None
         for d, size in enumerate(given)
     )
-    groups = _with_sizes(list(_groups(found.bounds, shape.dimensions)), found.sizes, sizes)
+    groups = _with_sizes(equal_runs(found.bounds, shape.dimensions), found.sizes, sizes)
     return _placed(scope, op, found, shape, sizes, groups)
 
 
@@ -240,7 +244,9 @@ def _placed(
     bounds = shape.dimensions
     data, flat = found.data, False
     for number, (given, wanted) in enumerate(groups):
-        if _in_order(given, found.bounds, found.sizes) and _in_order(wanted, bounds, sizes):
+        if 0 in bounds or (
+            _in_order(given, found.bounds, found.sizes) and _in_order(wanted, bounds, sizes)
+        ):
             continue
         if not flat:
             data = data.reshape(*(math.prod(found.bounds[d] for d in g) for g, _ in groups))
@@ -251,25 +257,6 @@ def _placed(
     data = data.graph.make("reshape", data, shape=static(shape))
     data.op.instruction_name = op.instruction_name
     return Bounded(data, sizes)
-
-
-def _groups(first: Sequence[int], second: Sequence[int]) -> Iterator[tuple[list[int], list[int]]]:
-    """The smallest runs of dimensions with equal products of sizes; sizes of 1 at the end are runs alone."""
-    if 0 in first:
-        return
-    i = j = 0
-    while i < len(first) or j < len(second):
-        start, begin, a, b = i, j, 1, 1
-        if i < len(first):
-            a, i = first[i], i + 1
-        if j < len(second):
-            b, j = second[j], j + 1
-        while a != b:
-            if a < b:
-                a, i = a * first[i], i + 1
-            else:
-                b, j = b * second[j], j + 1
-        yield list(range(start, i)), list(range(begin, j))
 
 
 def _with_sizes(

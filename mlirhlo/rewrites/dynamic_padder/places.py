@@ -32,7 +32,7 @@ def _starts(indices: Sequence[Bounded]) -> list[Value] | None:
 
 @handles("dynamic-slice")
 def dynamic_slice(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:
-    """Starts are clamped by the sizes in use; a dimension that is read whole keeps its size."""
+    """Starts are clamped by the sizes in use; a dimension that stays dynamic has what is in use of it."""
     assert isinstance(op, DynamicSliceOp)
     assert isinstance(op.shape, ArrayShape)
     found, *indices = (scope.array(tree) for tree in operands)
@@ -49,6 +49,7 @@ def dynamic_slice(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tr
         else:
             last = (size - width).maximum(0)
             starts[dim] = starts[dim].minimum(last.convert(type_))
+            sizes[dim] = size.minimum(width)
     made = scope.again(op, [found.data, *starts], static(op.shape))
     return Bounded(scope.value(made.output), tuple(sizes))
 

@@ -29,6 +29,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirhlo.diagnostics import HloError, error
@@ -64,6 +65,10 @@ def to_nvvm(module: gpu.ModuleOp) -> ModuleOp:
             functions.append(_Kernel(op, top, index).kernel())
         elif isinstance(op, memref.GlobalOp):
             top[op.sym_name.data] = _global(op)
+        elif isinstance(op, FuncOp):
+            name = op.sym_name.data
+            to = Lowering(HANDLERS, top, name, _PASSTHROUGH, is_task=True, index=index)
+            functions.append(to.function(op))
         else:
             raise _no_lowering(op)
     return module_of([*top.values(), *functions])
@@ -228,7 +233,12 @@ def _address_of(to: Lowering, name: StringAttr, type_: Attribute) -> SSAValue:
 
 
 def _get_global(to: _Kernel, op: memref.GetGlobalOp) -> None:
-    to.values[op.memref] = _address_of(to, cast(Any, op.name_), op.memref.type)
+    address = _address_of(to, cast(Any, op.name_), op.memref.type)
+    if not space_of(op.memref.type):
+        made = create_op(llvm.AddrSpaceCastOp, [address], [pointer_in(0)])
+        append(to.entry, made)
+        address = made.results[0]
+    to.values[op.memref] = address
 
 
 def _space_cast(to: _Kernel, op: memref.MemorySpaceCastOp) -> None:

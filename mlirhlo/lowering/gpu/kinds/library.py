@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.dialects import gpu, memref
-from xdsl.dialects.builtin import FunctionType, IntegerAttr, MemRefType, TupleType, i8
+from xdsl.dialects.builtin import FunctionType, IntegerAttr, MemRefType, StringAttr, TupleType, i8
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects.gpu import GLOBAL
@@ -23,6 +23,7 @@ from mlirhlo.lowering.gpu.builder import in_space
 from mlirhlo.lowering.gpu.kernel import Launch
 from mlirhlo.lowering.gpu.launches import Plan, launches
 from mlirhlo.lowering.hlo_to_loops import builders
+from mlirhlo.lowering.hlo_to_loops.helpers import helpers_of
 from mlirhlo.lowering.schedule.attributes import Schedule
 
 _ONES = integers32(1, 1, 1)
@@ -63,8 +64,11 @@ def _launch(
     except HloError as problem:
         why = problem.diagnostics[0].message
         raise error("HLO0802", f"`{opcode}` has no GPU code: {why}") from None
-    if any(op.name == "func.call" for op in function.walk()):
+    helpers = helpers_of([function])
+    if any(isinstance(op, FuncOp) and not op.body.blocks for op in helpers):
         raise error("HLO0802", f"`{opcode}` has no GPU code: it calls a library of the CPU")
+    known = {_name(op) for op in plan.ops}
+    plan.ops += [op for op in helpers if _name(op) not in known]
     numbers = [plan.numbers[v] for v in (*inputs, *outputs)]
     if (size := function.attributes.get(WORKSPACE)) is not None:
         bytes_ = cast("IntegerAttr[Any]", size).value.data
@@ -72,6 +76,11 @@ def _launch(
     plan.ops.append(_kernel(function))
     one = (1, 1, 1)
     plan.launches.append(Launch(entry, one, one, tuple(numbers)))
+
+
+def _name(op: Operation) -> str:
+    symbol = op.properties.get("sym_name") or op.attributes["sym_name"]
+    return cast(StringAttr, symbol).data
 
 
 def _kernel(function: FuncOp) -> gpu.FuncOp:

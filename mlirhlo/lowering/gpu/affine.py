@@ -54,6 +54,13 @@ class Sum:
             high += max(factor * first, factor * last)
         return low, high
 
+    def factor(self, dim: int) -> int | None:
+        """The factor of a dimension; None where a quotient or remainder depends on it."""
+        factors = dict(self.terms)
+        if any(atom.of is not None and atom.of.factor(dim) != 0 for atom in factors):
+            return None
+        return factors.get(_Atom("d", dim), 0)
+
     def plus(self, other: Sum, factor: int = 1) -> Sum:
         """`self + factor * other`."""
         terms = dict(self.terms)

@@ -11,7 +11,8 @@ from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.gpu.kernel import GpuKernel
 from mlirhlo.lowering.gpu.launches import launch_all
 from mlirhlo.lowering.schedule.map_to_grid import map_to_grid
-from mlirhlo.lowering.schedule.row_chains import map_rows
+from mlirhlo.lowering.schedule.row_chains import map_columns, map_rows
+from mlirhlo.lowering.schedule.vectorize import vectorize
 from mlirhlo.lowering.structured import to_structured
 
 
@@ -43,4 +44,6 @@ def kernel_of(kernel: KernelOp, device: GpuDevice) -> GpuKernel:
 def schedule(kernel: KernelOp, device: GpuDevice) -> None:
     """Sets the schedules of a kernel's ops."""
     map_rows(kernel, device)
+    map_columns(kernel, device)
     map_to_grid(kernel)
+    vectorize(kernel)

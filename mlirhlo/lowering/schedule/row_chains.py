@@ -7,21 +7,23 @@ read, and all its results have the shape R or (R, F).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
 from xdsl.ir import Operation
 from xdsl.ir.affine import AffineDimExpr
 
+from mlirhlo.dialects.hlo.ops import ConstantOp
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.dialects.structured import (
     AssembleOp,
-    ContractOp,
     FoldOp,
     GatherOp,
     KernelOp,
     MapOp,
     sizes_of,
 )
+from mlirhlo.lowering.gpu.affine import simplified
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule
 
@@ -29,49 +31,110 @@ _HELD = 16
 """Elements of a row that a thread folds, where there are enough of them."""
 _BLOCK = 128
 """Threads of a block of short rows."""
+_COLUMN_BLOCK = 256
 _BYTES = 16
+WARP = 32
 
 
 def map_rows(kernel: KernelOp, device: GpuDevice) -> None:
     """Sets the schedules of a kernel of row chains; leaves others alone."""
-    roots = list(dict.fromkeys(v.owner for v in kernel.results_returned))
-    if not roots or not all(isinstance(op, MapOp | FoldOp) for op in roots):
+    chain = chain_of(kernel)
+    if chain is None or not all(_minor_read(f) == len(f.space) - 1 for f in chain.folds):
         return
-    ops = [op for op in roots if isinstance(op, Operation)]
-    folds = folds_below(ops)
+    schedule = shape_of_rows(
+        chain.folds, prod(chain.sizes), prod(chain.folded), device, alone=len(chain.folds) == 1
+    )
+    if schedule.parts == 1 or not chain.writes_elements:
+        chain.set(schedule)
+
+
+def map_columns(kernel: KernelOp, device: GpuDevice) -> None:
+    """`gpu-map-columns`: sets the schedules of kernels that fold the outer dimensions of what they read."""
+    chain = chain_of(kernel)
+    if chain is None or chain.writes_elements:
+        return
+    if any(_minor_read(f) != len(chain.sizes) - 1 for f in chain.folds):
+        return
+    columns, length = prod(chain.sizes), prod(chain.folded)
+    across = min(WARP, _power_above(columns))
+    down = 1
+    while down < _COLUMN_BLOCK // across and 2 * down <= length:
+        down *= 2
+    parts = 1
+    blocks = -(-columns // across)
+    while (
+        len(chain.folds) == 1
+        and blocks * parts < 2 * device.core_count
+        and length % (2 * parts) == 0
+        and length // (2 * parts) >= 8 * down
+    ):
+        parts *= 2
+    chain.set(Schedule(0, "columns", threads=across * down, row_threads=down, parts=parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Folds of one space (R, F), and the ops of that space or of R that are computed from them."""
+
+    roots: Sequence[Operation]
+    folds: Sequence[FoldOp]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """R."""
+        return sizes_of(self.folds[0].outputs[0])
+
+    @property
+    def folded(self) -> tuple[int, ...]:
+        """F."""
+        return self.folds[0].folded
+
+    @property
+    def writes_elements(self) -> bool:
+        """Whether a result has the shape (R, F)."""
+        return any(sizes_of(op.results[0]) != self.sizes for op in self.roots)
+
+    def set(self, schedule: Schedule) -> None:
+        """Gives the results this schedule."""
+        for op in self.roots:
+            op.attributes[SCHEDULE] = schedule.attribute()
+
+
+def chain_of(kernel: KernelOp) -> Chain | None:
+    """The chain that a kernel without schedules is; None for other kernels."""
+    owners = dict.fromkeys(v.owner for v in kernel.results_returned)
+    roots = [op for op in owners if isinstance(op, MapOp | FoldOp)]
+    if not roots or len(roots) < len(owners):
+        return None
+    folds = folds_below(roots)
     if not folds or any(SCHEDULE in op.attributes for op in kernel.block.ops):
-        return
-    sizes, folded = sizes_of(folds[0].outputs[0]), folds[0].folded
+        return None
+    chain = Chain(roots, folds)
+    sizes, folded = chain.sizes, chain.folded
     space = (*sizes, *folded)
-    length = prod(folded)
+    below = below_of(roots)
     is_chain = (
         all(sizes_of(f.outputs[0]) == sizes and f.folded == folded for f in folds)
         and all(f.guarded is None for f in folds)
-        and all(sizes_of(op.results[0]) in (sizes, space) for op in ops)
-        and length > 1
+        and all(sizes_of(op.results[0]) in (sizes, space) for op in roots)
+        and prod(folded) > 1
         and prod(space) > 0
-        and not any(isinstance(op, ContractOp) for op in _below(ops))
-        and all(_reads_rows(f) for f in folds)
-        and all(_is_chained(op, sizes, space) for op in (*ops, *_below(ops)))
+        and all(isinstance(op, MapOp | FoldOp | GatherOp | AssembleOp | ConstantOp) for op in below)
+        and all(_is_chained(op, sizes, space) for op in (*roots, *below))
     )
-    if is_chain:
-        schedule = shape_of_rows(folds, prod(sizes), length, device, alone=len(folds) == 1)
-        writes_rows = any(sizes_of(op.results[0]) != sizes for op in ops)
-        if schedule.parts > 1 and writes_rows:
-            return
-        for op in ops:
-            op.attributes[SCHEDULE] = schedule.attribute()
+    return chain if is_chain else None
 
 
 def folds_below(ops: Sequence[Operation]) -> list[FoldOp]:
     """The folds that ops are computed from, and those among them, in their order."""
-    found = {op for op in (*ops, *_below(ops)) if isinstance(op, FoldOp)}
+    found = {op for op in (*ops, *below_of(ops)) if isinstance(op, FoldOp)}
     block = ops[0].parent
     assert block is not None
     return [op for op in block.ops if op in found]
 
 
-def _below(ops: Sequence[Operation]) -> list[Operation]:
+def below_of(ops: Sequence[Operation]) -> list[Operation]:
+    """All that ops are computed from."""
     seen: dict[Operation, None] = {}
     stack = list(ops)
     while stack:
@@ -82,16 +145,19 @@ def _below(ops: Sequence[Operation]) -> list[Operation]:
     return list(seen)
 
 
-def _reads_rows(fold: FoldOp) -> bool:
-    """Whether neighbours along the last folded dimension are neighbours in the largest input."""
-    rank = len(fold.space)
+def _minor_read(fold: FoldOp) -> int | None:
+    """The dimension of a fold's space along which neighbours are neighbours in its largest input."""
     if not fold.inputs:
-        return False
+        return None
     largest = max(range(len(fold.inputs)), key=lambda n: prod(sizes_of(fold.inputs[n])))
-    results = fold.index_maps[largest].results
-    if not results:
-        return False
-    return results[-1] == AffineDimExpr(rank - 1) or fold.folded[-1] == 1
+    for expr in reversed(fold.index_maps[largest].results):
+        total = simplified(expr, fold.space)
+        dims = [d for d in range(len(fold.space)) if total.factor(d) == 1]
+        if dims:
+            return dims[-1]
+        if total.terms:
+            return None
+    return None
 
 
 def _is_chained(op: Operation, sizes: tuple[int, ...], space: tuple[int, ...]) -> bool:

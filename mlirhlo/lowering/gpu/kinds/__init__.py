@@ -1,6 +1,7 @@
 """Code for each kind of schedule."""
 
 from mlirhlo.lowering.gpu.kinds import (
+    columns,
     elementwise,
     library,
     rows,
@@ -10,4 +11,13 @@ from mlirhlo.lowering.gpu.kinds import (
     sort,
 )
 
-__all__ = ["elementwise", "library", "rows", "scan", "scatter", "select_and_scatter", "sort"]
+__all__ = [
+    "columns",
+    "elementwise",
+    "library",
+    "rows",
+    "scan",
+    "scatter",
+    "select_and_scatter",
+    "sort",
+]

@@ -1,0 +1,168 @@
+"""Kind `columns`: folds along outer dimensions, and what is computed from them.
+
+Neighbouring threads fold neighbouring columns, so that what they read lies together. `row_threads` threads of a block
+fold parts of a column, which come together in shared memory; `parts` blocks do, whose folds a second launch combines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.ir import Operation, SSAValue
+
+from mlirhlo.dialects.structured import FoldOp, sizes_of
+from mlirhlo.lowering.builder import Index, memref_of
+from mlirhlo.lowering.gpu.elements import array, fold_step, initial, regrouped
+from mlirhlo.lowering.gpu.launches import THREADS, LaunchBuilder, Plan, inputs_of, launches
+from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_memory, to_register
+from mlirhlo.lowering.schedule.attributes import Schedule
+from mlirhlo.lowering.schedule.row_chains import folds_below
+
+
+@launches("columns")
+def columns(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> None:
+    """One launch, or two where blocks share a column."""
+    folds = folds_below(ops)
+    outputs = [value for op in ops for value in op.results]
+    parts = max(schedule.parts, 1)
+    if parts == 1:
+        b = plan.begin(inputs_of(plan, ops, ops), outputs)
+        column = _Column(b, folds[0], schedule)
+        for fold in folds:
+            column.know(fold, column.folded(fold))
+        with b.if_(column.is_first), b.e.scope():
+            for value in outputs:
+                b.write(value, column.indices, b.e.at(value, column.indices))
+        b.launch(column.blocks, schedule.threads)
+        return
+    (fold,) = folds
+    count = prod(sizes_of(fold.outputs[0]))
+    kinds = [array(value).element_type for value in fold.outputs]
+    partial = [
+        [plan.workspace(memref_of(memory_type(k), count * parts)) for _ in range(1 + k.is_complex)]
+        for k in kinds
+    ]
+    numbers = [n for row in partial for n in row]
+    b = plan.begin(inputs_of(plan, [fold]), (), numbers)
+    column = _Column(b, fold, schedule)
+    state = column.folded(fold)
+    with b.if_(column.is_first), b.e.scope():
+        at = b.add(b.mul(column.part, count), column.number)
+        for kind, buffers, value in zip(kinds, partial, state, strict=True):
+            for number, piece in zip(buffers, value, strict=True):
+                b.store(to_memory(b, piece, kind), b.memory[number], [at])
+    b.launch(column.blocks * parts, schedule.threads)
+
+    b = plan.begin(inputs_of(plan, ops, ops), outputs, (), numbers)
+
+    def body(index: SSAValue) -> None:
+        indices = b.e.unlinear(index, sizes_of(fold.outputs[0]))
+
+        def loaded(part: Index) -> list[Value]:
+            at = b.add(b.mul(part, count), index)
+            return [
+                tuple(to_register(b, b.load(b.memory[n], [at]), kind) for n in buffers)
+                for kind, buffers in zip(kinds, partial, strict=True)
+            ]
+
+        state = loaded(0)
+        shapes = [len(v) for v in state]
+        flat = [piece for v in state for piece in v]
+        with b.loop(1, parts, 1, flat, nonempty=True) as loop, b.e.scope():
+            after = b.e.body(fold.combiner, [*regrouped(loop.carried, shapes), *loaded(loop.index)])
+            loop.carry(*(piece for v in after for piece in v))
+        state = regrouped(loop.results, shapes)
+        b.e.know(fold, indices, b.e.body(fold.combiner, [*initial(b.e, fold), *state]))
+        for value in outputs:
+            b.write(value, indices, b.e.at(value, indices))
+
+    threads = min(THREADS, -(-count // 32) * 32)
+    b.launch(b.each_thread(count, threads, body), threads)
+
+
+class _Column:
+    """The column of a thread, and its elements of it."""
+
+    def __init__(self, b: LaunchBuilder, fold: FoldOp, schedule: Schedule) -> None:
+        self.b, self.folds = b, fold.folded
+        self.down = schedule.row_threads
+        self.across = schedule.threads // self.down
+        sizes = sizes_of(fold.outputs[0])
+        count = prod(sizes)
+        parts = max(schedule.parts, 1)
+        self.length = prod(self.folds) // parts
+        self.blocks = -(-count // self.across)
+        thread = b.thread_id()
+        self.x, self.y = b.index(b.rem(thread, self.across)), b.index(b.div(thread, self.across))
+        block: Index = b.block_id()
+        self.part: Index = 0
+        if parts > 1:
+            self.part, block = b.div(block, self.blocks), b.rem(block, self.blocks)
+        self.number = b.index(b.add(b.mul(block, self.across), self.x))
+        self.is_first = b.cmpi("eq", self.y, b.index(0))
+        if count % self.across:
+            # All threads come to the barriers: those beyond the last column fold it too.
+            self.is_first = b.andi(self.is_first, b.cmpi("ult", self.number, b.index(count)))
+            self.number = b.index(b.minimum(self.number, count - 1))
+        self.indices = b.e.unlinear(self.number, sizes)
+
+    def know(self, fold: FoldOp, state: Sequence[Value]) -> None:
+        """The fold is known from here on, to the first threads of the columns."""
+        e = self.b.e
+        e.know(fold, self.indices, e.body(fold.combiner, [*initial(e, fold), *state]))
+
+    def folded(self, fold: FoldOp) -> list[Value]:
+        """A column's elements folded, without the initial values, for its first thread."""
+        state = self._own(fold)
+        return self._together(fold, state) if self.down > 1 else state
+
+    def _own(self, fold: FoldOp) -> list[Value]:
+        b = self.b
+
+        def taken(number: Index, state: Sequence[Value] | None) -> list[Value]:
+            at = b.add(b.mul(number, self.down), self.y)
+            inside: SSAValue | None = None
+            if not isinstance(number, int) and self.length % self.down:
+                inside = b.cmpi("ult", b.index(at), b.index(self.length))
+                at = b.minimum(at, self.length - 1)
+            at = b.add(b.mul(self.part, self.length), at)
+            place = (*self.indices, *b.e.unlinear(b.index(at), self.folds))
+            after = fold_step(b.e, fold, place, state)
+            if inside is None or state is None:
+                return after
+            return [
+                tuple(b.select(inside, v, w) for v, w in zip(x, y, strict=True))
+                for x, y in zip(after, state, strict=True)
+            ]
+
+        state = taken(0, None)
+        rounds = -(-self.length // self.down)
+        if rounds == 1:
+            return state
+        shapes = [len(v) for v in state]
+        flat = [piece for v in state for piece in v]
+        with b.loop(1, rounds, 1, flat, nonempty=True) as loop, b.e.scope():
+            after = taken(loop.index, regrouped(loop.carried, shapes))
+            loop.carry(*(piece for v in after for piece in v))
+        return regrouped(loop.results, shapes)
+
+    def _together(self, fold: FoldOp, state: Sequence[Value]) -> list[Value]:
+        b = self.b
+        kinds = [array(value).element_type for value in fold.outputs]
+        stored = [
+            [b.shared([self.down, self.across], memory_type(kind)) for _ in value]
+            for kind, value in zip(kinds, state, strict=True)
+        ]
+        for kind, buffers, value in zip(kinds, stored, state, strict=True):
+            for buffer, piece in zip(buffers, value, strict=True):
+                b.store(to_memory(b, piece, kind), buffer, [self.y, self.x])
+        b.barrier()
+        # All threads combine: those that are not first have no use for it.
+        for row in range(1, self.down):
+            other = [
+                tuple(to_register(b, b.load(buffer, [row, self.x]), kind) for buffer in buffers)
+                for kind, buffers in zip(kinds, stored, strict=True)
+            ]
+            state = b.e.body(fold.combiner, [*state, *other])
+        return list(state)

@@ -66,7 +66,11 @@ def pass_page(info: PassInfo) -> str:
         lines += ["## Rules", "", "| rule | equation |", "| --- | --- |"]
         lines += [f"| `{rule.name}` | `{rule.equation}` |" for rule in cls.rules]
         lines.append("")
-    test = f"test/lit/rewrites/{info.name.replace('-', '_')}.hlo"
+    stem = info.name.replace("-", "_")
+    test = f"test/lit/rewrites/{stem}.hlo"
+    if cls.__module__.startswith("mlirhlo.lowering."):
+        package = cls.__module__.split(".")[1:-1]
+        test = f"test/lit/{'/'.join(package)}/{stem}.mlir"
     lines += [f"Tests: `{test}`.", ""]
     return NOTICE + "\n".join(lines)
 

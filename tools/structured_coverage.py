@@ -14,7 +14,6 @@ how many near, what has no structured form and why. The exit status is 1 when on
 from __future__ import annotations
 
 import argparse
-import random
 import re
 import signal
 import sys
@@ -22,7 +21,6 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "test")]
@@ -56,13 +54,10 @@ def texts(arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
     if not arguments.random:
         yield from corpus_texts(arguments.largest)
         return
-    from strategies.modules import random_module  # type: ignore[import-not-found]
-
-    from mlirhlo.formats.hlo_text import print_module
+    from strategies.modules import Module
 
     for case in range(arguments.random):
-        made: Any = random_module(random.Random(f"{arguments.seed}.{case}"))
-        yield f"random {case}", made if isinstance(made, str) else print_module(made)
+        yield f"random {case}", Module(f"{arguments.seed}.{case}").text
 
 
 def merge(kernel: KernelOp) -> None:

@@ -49,7 +49,7 @@ def convert_dynamic_slice(kernel: Kernel, op: DynamicSliceOp) -> Sequence[SSAVal
     limits: list[int] = []
     for position, dim in enumerate(physical_order(source)):
         limit = source.dimensions[dim] - shape.dimensions[dim]
-        if limit > 0:
+        if limit > 0 and shape.element_count:
             chosen.append(starts[dim])
             dimensions.append(position)
             limits.append(limit)
@@ -92,7 +92,7 @@ def convert_gather(kernel: Kernel, op: GatherOp) -> Sequence[SSAValue]:
     order = physical_order(source)
     limits = [source.dimensions[dim] - op.slice_sizes[dim] for dim in op.start_index_map]
     places = _components(starts, op.index_vector_dim, len(op.start_index_map), batch)
-    chosen = [number for number, limit in enumerate(limits) if limit > 0]
+    chosen = [n for n, limit in enumerate(limits) if limit > 0 and shape.element_count]
     array = kernel.array(op.start_indices)
     return kernel.add(
         StructuredGatherOp(

@@ -79,8 +79,10 @@ class Assembler:
     """Functions of the kernel's code, by name."""
     callers: Mapping[str, frozenset[str]] = field(default_factory=dict[str, "frozenset[str]"])
     """Functions that each function may be called from, directly or not."""
-    returning: dict[int, Callable[[Cohort, Lanes], None]] = field(default_factory=dict[int, Any])
-    """What is done when a call returns to an instruction: results are copied."""
+    returning: dict[tuple[int, str], Callable[[Cohort, Lanes], None]] = field(
+        default_factory=dict[tuple[int, str], Any]
+    )
+    """What is done when a function returns to an instruction: results are copied."""
     slots: list[Slot] = field(default_factory=list[Slot])
     _known: dict[Any, int] = field(default_factory=dict[Any, int])
     names: Names = field(default_factory=lambda: Names("", {}, {}))

@@ -27,6 +27,20 @@ def initial_bytes(variable: Variable, size: int, addresses: Mapping[str, int]) -
     return data.ljust(size, b"\0")
 
 
+def symbols_of(value: Initializer) -> Iterator[str]:
+    """Names in an initializer."""
+    match value:
+        case Nested(parts):
+            for part in parts:
+                yield from symbols_of(part)
+        case Symbol(name) | Generic(Symbol(name)):
+            yield name
+        case Masked(_, inner):
+            yield from symbols_of(inner)
+        case Immediate():
+            pass
+
+
 def implied_bytes(variable: Variable) -> int:
     """Bytes of an array whose first size its initializer gives; 0 without one."""
     if not isinstance(variable.initializer, Nested):

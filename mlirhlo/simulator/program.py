@@ -14,6 +14,7 @@ from mlirhlo.dialects.ptx import (
     ModuleOp,
     Operand,
     Pair,
+    Register,
     Special,
     Symbol,
     Variable,
@@ -21,7 +22,7 @@ from mlirhlo.dialects.ptx import (
     Vector,
 )
 from mlirhlo.simulator.assembler import Assembler, Names, Run, Slot
-from mlirhlo.simulator.initial import initial_bytes
+from mlirhlo.simulator.initial import initial_bytes, symbols_of
 from mlirhlo.simulator.lanes import Lanes, narrow
 from mlirhlo.simulator.memory import (
     CODE_BASE,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from mlirhlo.simulator.cohort import Cohort
 
 CODE_STRIDE = 16
-"""Distance of the addresses of two instructions."""
+"""Distance of the addresses of two functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +79,8 @@ class Code:
     granule: int
     """Bytes of the smallest access, by which races are told apart."""
     opcodes: frozenset[str]
-    returning: dict[int, Callable[[Cohort, Lanes], None]]
-    """What is done when a call returns to an instruction."""
+    returning: dict[tuple[int, str], Callable[[Cohort, Lanes], None]]
+    """What is done when a function returns to an instruction."""
 
 
 class Program:
@@ -102,7 +103,9 @@ class Program:
             if isinstance(op, VariableOp)
             for variable in op.variables
         }
-        self.addresses: dict[str, int] = {}
+        self.addresses: dict[str, int] = {
+            name: CODE_BASE + (number + 1) * CODE_STRIDE for number, name in enumerate(self.functions)
+        }
         self._code: dict[str, Code] = {}
         self._flat: dict[str, FlatFunction] = {}
         self._place_variables()
@@ -119,7 +122,7 @@ class Program:
                 index = self.arena.allocate(size, variable.name, state)
                 self.addresses[variable.name] = index + GLOBAL_BASE
         for variable in self.variables.values():
-            if variable.name in self.addresses:
+            if variable.name in self.addresses and variable.name not in self.functions:
                 data = initial_bytes(variable, sized(variable), self.addresses)
                 index = self.addresses[variable.name] - GLOBAL_BASE
                 self.arena.bytes[index : index + len(data)] = list(data)
@@ -160,9 +163,6 @@ class _Linker:
             # One more instruction than the function has: falling off its end returns.
             position += len(program.flat(name).instructions) + 1
         self.symbols = dict(program.addresses)
-        self.symbols.update(
-            {name: CODE_BASE + start * CODE_STRIDE for name, start in self.starts.items()}
-        )
         self._place_shared(program.variables.values())
 
     def _reachable(self, entry: str) -> Iterator[str]:
@@ -175,9 +175,19 @@ class _Linker:
             yield name
             for instruction in self.program.flat(name).instructions:
                 todo += [one for one in instruction.callees if one in self.program.functions]
-                for symbol in symbols_in(instruction.operands):
-                    if symbol in self.program.functions:
-                        todo.append(symbol)
+                todo += [one for one in symbols_in(instruction.operands) if one in self.program.functions]
+                if instruction.opcode == "call" and any(isinstance(one, Register) for one in instruction.operands):
+                    todo += self._in_tables()
+
+    def _in_tables(self) -> list[str]:
+        """Functions whose addresses stand in variables."""
+        return [
+            name
+            for variable in self.program.variables.values()
+            if variable.initializer is not None
+            for name in symbols_of(variable.initializer)
+            if name in self.program.functions
+        ]
 
     def _place_shared(self, variables: Iterable[Variable]) -> None:
         dynamic = list[Variable]()
@@ -266,7 +276,7 @@ class _Linker:
                 instructions.append(op)
                 of.append(names[name])
                 classes.append(meaning.__module__.rpartition(".")[2])
-            run.append(leave_function(is_entry=name == self.entry))
+            run.append(leave_function(None if name == self.entry else name))
             instructions.append(flat.instructions[-1])
             of.append(names[name])
             classes.append("control")

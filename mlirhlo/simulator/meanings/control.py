@@ -12,13 +12,12 @@ from mlirhlo.simulator import lanes as sets
 from mlirhlo.simulator.assembler import Assembler, Run, Split
 from mlirhlo.simulator.lanes import Lanes
 from mlirhlo.simulator.meanings.registry import meaning, nothing
-from mlirhlo.simulator.memory import CODE_BASE, LOCAL_BASE
+from mlirhlo.simulator.memory import LOCAL_BASE
 
 if TYPE_CHECKING:
     from mlirhlo.simulator.cohort import Cohort
     from mlirhlo.simulator.program import Linked
 
-CODE_STRIDE = 16
 MAX_DEPTH = 1024
 
 
@@ -76,9 +75,9 @@ def without_effect(assembler: Assembler) -> Run:
     return nothing
 
 
-def leave_function(*, is_entry: bool) -> Run:
-    """What `ret` does: a kernel's threads end, others go back to their callers."""
-    if is_entry:
+def leave_function(name: str | None) -> Run:
+    """What `ret` does in a function: threads go back to their callers; in a kernel (None) they end."""
+    if name is None:
         return lambda cohort, lanes: cohort.leave(lanes)
 
     def run(cohort: Cohort, lanes: Lanes) -> Split:
@@ -87,7 +86,7 @@ def leave_function(*, is_entry: bool) -> Run:
         back = cohort.returns[depth, sets.indices(lanes)]
         result: Split = []
         for pc, group in sets.split(lanes, back):
-            cohort.code.returning[int(pc)](cohort, group)
+            cohort.code.returning[int(pc), name](cohort, group)
             result.append((int(pc), group))
         return result
 
@@ -97,9 +96,7 @@ def leave_function(*, is_entry: bool) -> Run:
 @meaning("ret")
 def return_from(assembler: Assembler) -> Run:
     """Returns to the caller; in a kernel, ends the thread."""
-    return leave_function(
-        is_entry=assembler.names.function not in assembler.functions or assembler.start == 0
-    )
+    return leave_function(assembler.names.function if assembler.start else None)
 
 
 @meaning("call")
@@ -121,7 +118,7 @@ def call(assembler: Assembler) -> Run:
         raise assembler.wrong(f"{callee} is no function")
     slot = assembler.value(callee, "u64")
     known = {
-        CODE_BASE + linked.start * CODE_STRIDE: _entering(assembler, linked, results, arguments)
+        assembler.address_of(linked.name): _entering(assembler, linked, results, arguments)
         for linked in assembler.functions.values()
         if linked.start
         and len(linked.parameters) == len(arguments)
@@ -168,7 +165,7 @@ def _entering(
         if isinstance(one, Symbol)
     ]
     following = assembler.pc + 1
-    assembler.returning[following] = _copying(backs)
+    assembler.returning[following, linked.name] = _copying(backs)
     saves = assembler.is_recursive(linked.name)
     place = assembler.place
 

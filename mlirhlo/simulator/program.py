@@ -104,7 +104,8 @@ class Program:
             for variable in op.variables
         }
         self.addresses: dict[str, int] = {
-            name: CODE_BASE + (number + 1) * CODE_STRIDE for number, name in enumerate(self.functions)
+            name: CODE_BASE + (number + 1) * CODE_STRIDE
+            for number, name in enumerate(self.functions)
         }
         self._code: dict[str, Code] = {}
         self._flat: dict[str, FlatFunction] = {}
@@ -175,8 +176,12 @@ class _Linker:
             yield name
             for instruction in self.program.flat(name).instructions:
                 todo += [one for one in instruction.callees if one in self.program.functions]
-                todo += [one for one in symbols_in(instruction.operands) if one in self.program.functions]
-                if instruction.opcode == "call" and any(isinstance(one, Register) for one in instruction.operands):
+                todo += [
+                    one for one in symbols_in(instruction.operands) if one in self.program.functions
+                ]
+                if instruction.opcode == "call" and any(
+                    isinstance(one, Register) for one in instruction.operands
+                ):
                     todo += self._in_tables()
 
     def _in_tables(self) -> list[str]:

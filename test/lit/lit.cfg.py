@@ -37,7 +37,7 @@ config.substitutions += [
     # LLVM's spelling works too, so that tests written for it run unchanged.
     (r"\bFileCheck\b", "filecheck"),
 ]
-TOOLS = "hlo-opt hlo-translate hlo-view hlo-dump mosaic-opt run_hlo_module run-hlo-module filecheck"
+TOOLS = "hlo-opt hlo-translate hlo-view hlo-dump mosaic-opt ptx-run run_hlo_module run-hlo-module filecheck"
 for tool in TOOLS.split():
     if not (BIN / tool).exists():
         lit_config.warning(f"{tool} is not installed in {BIN}; run `pip install -e '.[test]'`")

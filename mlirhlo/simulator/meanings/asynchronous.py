@@ -16,7 +16,9 @@ from mlirhlo.simulator import lanes as sets
 from mlirhlo.simulator.access import Index, check_states, located, mark_written
 from mlirhlo.simulator.assembler import Assembler, Run
 from mlirhlo.simulator.lanes import Array, Lanes
+from mlirhlo.simulator.meanings.atomics import in_turns, update_of
 from mlirhlo.simulator.meanings.registry import meaning
+from mlirhlo.simulator.types import DTYPES, bits_of
 
 if TYPE_CHECKING:
     from mlirhlo.simulator.cohort import Cohort
@@ -184,5 +186,40 @@ def _copy(assembler: Assembler) -> Run:
         copies.pending.append(
             Copy(cohort.pc, numbers, copies.committed[numbers].copy(), index, places, size, count)
         )
+
+    return run
+
+
+def store_async(assembler: Assembler) -> Run:
+    """`st.async`: stores to another block's shared memory and tells an mbarrier there."""
+    from mlirhlo.simulator.meanings.mbarriers import objects_of, release
+
+    type_name = assembler.type
+    width = bits_of(type_name) // 8
+    slots = [assembler.value(one, type_name) for one in assembler.parts(1)]
+    size = width * len(slots)
+    to = located(assembler, assembler.operands[0], "shared", size)
+    barrier = located(assembler, assembler.operands[2], "shared", 8)
+    reduces = assembler.op.opcode == "red"
+    update = update_of(assembler, type_name) if reduces else None
+
+    def run(cohort: Cohort, lanes: Lanes) -> None:
+        index, objects = to(cohort, lanes), barrier(cohort, lanes)
+        check_states(cohort, lanes, index, size, write=True)
+        memory = cohort.arena.view(DTYPES[type_name])
+        for part, slot in enumerate(slots):
+            places, values = (index + part * width) // width, cohort.slots[slot][lanes]
+            if update is None:
+                memory[places] = values
+                continue
+            for turn in in_turns(places):
+                memory[places[turn]] = update(memory[places[turn]], values[turn])
+        mark_written(cohort, index, size)
+        if cohort.races is not None and update is None:
+            cohort.races.write(index, size, lanes, lambda lost: np.ones(len(lost), np.bool_))
+        for lane, place in zip(sets.indices(lanes).tolist(), objects.tolist(), strict=True):
+            release(cohort, place, np.array([lane]))
+            objects_of(cohort).expect(place, lane, -size)
+        cohort.progressed()
 
     return run

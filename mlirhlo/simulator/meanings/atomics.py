@@ -92,7 +92,7 @@ def atomic(assembler: Assembler) -> Run:
     if assembler.has("async"):
         from mlirhlo.simulator.meanings import asynchronous
 
-        return asynchronous.reduce_async(assembler)
+        return asynchronous.store_async(assembler)
     returns = assembler.op.opcode == "atom"
     type_name = assembler.type
     swap = assembler.has("cas")

@@ -26,6 +26,7 @@ COMMANDS = {
     "hlo-dump": ["hlo_dump", "report", str(DATA / "dumps" / "cpu")],
     "hlo-view": ["hlo_view", "--help"],
     "mosaic-opt": ["mosaic_opt", "--help"],
+    "ptx-run": ["ptx_run", "--help"],
 }
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp, StringAttr
+from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import (
     Attribute,
     Block,
@@ -118,6 +118,14 @@ def _use(op: Operation, index: int, used: Block) -> Use:
         first._prev_use = use
     used.first_use = use
     return use
+
+
+def file_location(file: StringAttr, line: IntAttr, column: IntAttr) -> FileLineColLoc:
+    """A point in a file, without xDSL's checks of its parts."""
+    location = _new(FileLineColLoc)
+    fields = location.__dict__
+    fields["filename"], fields["line"], fields["column"] = file, line, column
+    return location
 
 
 def new_block(types: Sequence[Attribute] = ()) -> Block:

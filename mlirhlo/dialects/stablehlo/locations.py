@@ -21,6 +21,8 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from mlirhlo.dialects.quick import file_location
+
 LocT = TypeVar("LocT", bound=Attribute)
 
 
@@ -79,9 +81,7 @@ def name_loc(name: str, child: Attribute | None) -> NameLoc:
 
 def file_loc(file: str, line: int, column: int) -> FileLineColLoc:
     """A point in a file."""
-    return _make(
-        FileLineColLoc, filename=StringAttr(file), line=IntAttr(line), column=IntAttr(column)
-    )
+    return file_location(StringAttr(file), IntAttr(line), IntAttr(column))
 
 
 def call_loc(callee: Attribute, caller: Attribute) -> CallSiteLoc:

@@ -14,7 +14,6 @@ from typing import NoReturn, TypeVar
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    FileLineColLoc,
     IntAttr,
     IntegerAttr,
     StringAttr,
@@ -62,7 +61,14 @@ from mlirhlo.dialects.ptx.ops import (
 )
 from mlirhlo.dialects.ptx.syntax import IDENTIFIER, operand, read_name, read_operands
 from mlirhlo.dialects.ptx.values import Guard, Operand, Operands, Vector
-from mlirhlo.dialects.quick import MAX_REGION_DEPTH, append, create_op, new_block, region_of
+from mlirhlo.dialects.quick import (
+    MAX_REGION_DEPTH,
+    append,
+    create_op,
+    file_location,
+    new_block,
+    region_of,
+)
 
 T = TypeVar("T", bound=Attribute)
 
@@ -157,7 +163,7 @@ class _Reader:
             self.line = IntAttr(self.line.data + lines)
             self.line_start = self.text.rfind("\n", self.counted, start) + 1
         self.counted = start
-        op.location = FileLineColLoc(self.file, self.line, IntAttr(start - self.line_start + 1))
+        op.location = file_location(self.file, self.line, IntAttr(start - self.line_start + 1))
         return op
 
     # ------------------------------------------------------------------ modules

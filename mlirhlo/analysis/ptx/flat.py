@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
 
 from mlirhlo.diagnostics import HloError, Place, error
+from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.ptx.ops import (
     FunctionOp,
     InstructionOp,
@@ -327,4 +328,5 @@ class _Flattening:
 
 def flat(function: FunctionOp) -> FlatFunction:
     """The body as a flat list. Raises `HloError` HLO0761 for a register or label that is not declared."""
-    return _Flattening(function).flat
+    with paused_gc():
+        return _Flattening(function).flat

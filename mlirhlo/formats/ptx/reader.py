@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from mlirhlo.diagnostics import Diagnostic, HloError, SourceText
+from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.syntax import Cursor, SyntaxProblem
 from mlirhlo.dialects.ptx.attributes import (
     DeclarationAttr,
@@ -89,7 +90,8 @@ def parse_ptx(text: str, file: str = "<string>") -> ModuleOp:
     """The `ptx.module` of a text. Raises `HloError` HLO0760 with the place of what cannot be read."""
     reader = _Reader(text, file)
     try:
-        return reader.module()
+        with paused_gc():
+            return reader.module()
     except SyntaxProblem as problem:
         raise HloError(_diagnostic(problem, SourceText(file, text))) from None
 

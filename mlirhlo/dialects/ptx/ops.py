@@ -7,8 +7,6 @@ Registers are no SSA values: they are names in attributes, as PTX assigns them a
 from __future__ import annotations
 
 from functools import cache
-from typing import cast
-
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
 from xdsl.ir import Operation
 from xdsl.irdl import (
@@ -116,6 +114,11 @@ class FunctionOp(IRDLOperation):
     body = opt_region_def("single_block")
     traits = traits_def(NoTerminator())
     assembly_format = "$signature attr-dict-with-keyword ($body^)?"
+
+    @property
+    def is_declaration(self) -> bool:
+        """Whether there is no body."""
+        return not any(region.blocks for region in self.regions)
 
     @property
     def signature(self) -> Signature:
@@ -329,5 +332,4 @@ class AliasOp(IRDLOperation):
 
 def body_of(op: FunctionOp | ScopeOp) -> list[Operation]:
     """The statements of a function or scope; none of a declaration."""
-    region = op.body
-    return [] if region is None else ops_of(cast("Operation", op).regions[0].block)
+    return [one for region in op.regions for block in region.blocks for one in ops_of(block)]

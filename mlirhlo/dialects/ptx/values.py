@@ -356,9 +356,9 @@ class Prototype:
     directives: tuple[Directive, ...] = ()
 
     def __str__(self) -> str:
-        results = f"({', '.join(map(str, self.results))}) " if self.results else ""
+        results = ", ".join(map(str, self.results))
         tail = "".join(f" {directive}" for directive in self.directives)
-        return f".callprototype {results}_ ({', '.join(map(str, self.parameters))}){tail};"
+        return f".callprototype ({results}) _ ({', '.join(map(str, self.parameters))}){tail};"
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def _head(signature: Signature) -> list[str]:
 
 def _function(op: FunctionOp, lines: list[str]) -> None:
     lines += _head(op.signature)
-    if not op.regions[0].blocks:
+    if op.is_declaration:
         lines[-1] += ";"
         lines.append("")
         return

@@ -19,7 +19,7 @@ from support import BIN, CORPUS, DATA, ROOT, SHARED, environment  # noqa: E402
 
 config.name = "mlirhlo"
 config.test_format = InProcess(execute_external=False)
-config.suffixes = [".mlir", ".hlo", ".txt", ".test"]
+config.suffixes = [".mlir", ".hlo", ".txt", ".test", ".ptx"]
 config.excludes = ["Inputs"]
 config.test_source_root = HERE
 config.test_exec_root = lit_config.params.get("exec_root", str(ROOT / "build" / "lit"))
@@ -37,7 +37,10 @@ config.substitutions += [
     # LLVM's spelling works too, so that tests written for it run unchanged.
     (r"\bFileCheck\b", "filecheck"),
 ]
-TOOLS = "hlo-opt hlo-translate hlo-view hlo-dump mosaic-opt ptx-run run_hlo_module run-hlo-module filecheck"
+TOOLS = (
+    "hlo-opt hlo-translate hlo-view hlo-dump mosaic-opt ptx-opt ptx-run run_hlo_module "
+    "run-hlo-module filecheck"
+)
 for tool in TOOLS.split():
     if not (BIN / tool).exists():
         lit_config.warning(f"{tool} is not installed in {BIN}; run `pip install -e '.[test]'`")

@@ -20,6 +20,7 @@ from mlirhlo.dialects.ptx.ops import (
     VariableOp,
     body_of,
 )
+from mlirhlo.dialects.ptx.table import canonical
 from mlirhlo.dialects.ptx.values import (
     Address,
     Component,
@@ -49,6 +50,7 @@ class FlatInstruction:
     guard_negated: bool
     opcode: str
     modifiers: tuple[str, ...]
+    """In the documented order, whatever the text has."""
     operands: tuple[Operand, ...]
     """Destinations first. A `Symbol` here is a variable, parameter, function or label, never a register."""
     target: int | None = None
@@ -202,7 +204,8 @@ class _Flattening:
 
     def instruction(self, op: InstructionOp, scope: _Scope) -> None:
         """Appends one instruction."""
-        opcode, guard, instructions = op.opcode, op.guard, self.flat.instructions
+        guard, instructions = op.guard, self.flat.instructions
+        opcode, modifiers = canonical(op.mnemonic)
         found = scope.resolved
         try:
             operands = tuple(
@@ -222,14 +225,14 @@ class _Flattening:
             condition,
             guard is not None and guard.is_negated,
             opcode,
-            op.modifiers,
+            modifiers,
             operands,
             source=self.source,
         )
         instructions.append(flat_one)
         if opcode in ("bra", "brx"):
             self.jump(flat_one, scope, op)
-        elif opcode == "call" and isinstance(operands[-1], Symbol):
+        elif opcode == "call" and operands and isinstance(operands[-1], Symbol):
             self.call(flat_one, scope, operands[-1].name)
 
     def jump(self, instruction: FlatInstruction, scope: _Scope, op: InstructionOp) -> None:
@@ -243,8 +246,12 @@ class _Flattening:
             if not isinstance(table, TargetsOp):
                 raise error("HLO0761", f"there is no .branchtargets '{last.name}'", place_of(op))
             names = list(table.names)
-        unique = [(scope.register(name) or (name, None))[0] for name in names]
-        self.jumps.append((instruction, tuple(unique), op))
+        known = [scope.register(name) for name in names]
+        for name, one in zip(names, known, strict=True):
+            if one is None:
+                raise error("HLO0761", f"there is no label '{name}' in this scope", place_of(op))
+        unique = tuple(one[0] for one in known if one is not None)
+        self.jumps.append((instruction, unique, op))
 
     def link(
         self, instruction: FlatInstruction, labels: tuple[str, ...], op: InstructionOp
@@ -253,7 +260,7 @@ class _Flattening:
         known = self.flat.labels
         for label in labels:
             if label not in known:
-                raise error("HLO0761", f"there is no label '{label}' in this scope", place_of(op))
+                raise error("HLO0761", f"'{label}' is no label", place_of(op))
         targets = tuple(known[label] for label in labels)
         if instruction.opcode == "brx":
             instruction.targets = targets
@@ -283,7 +290,9 @@ class _Flattening:
             case Symbol():
                 return self.name(operand, scope)
             case Address(base=Register() | Symbol()) | Address(more=(_, *_)):
-                base = self.resolve_parts(operand.base, scope)
+                base = operand.base
+                if isinstance(base, Register | Symbol):
+                    base = self.name(base, scope)
                 more = tuple(self.resolve_parts(part, scope) for part in operand.more)
                 offset = operand.offset
                 if isinstance(base, Symbol):

@@ -46,9 +46,9 @@ def _quotient(a: int, b: int) -> int:
 _BINARY: dict[str, tuple[int, Callable[[int, int], int]]] = {
     "||": (1, lambda a, b: int(bool(a or b))),
     "&&": (2, lambda a, b: int(bool(a and b))),
-    "|": (3, operator.or_),
-    "^": (4, operator.xor),
-    "&": (5, operator.and_),
+    "|": (3, lambda a, b: a | b),
+    "^": (4, lambda a, b: a ^ b),
+    "&": (5, lambda a, b: a & b),
     "==": (6, operator.eq),
     "!=": (6, operator.ne),
     "<": (7, operator.lt),
@@ -83,7 +83,7 @@ def read_constant(cursor: Cursor) -> Immediate:
 
 
 def _bits(number: float) -> int:
-    return struct.unpack("<Q", struct.pack("<d", number))[0]
+    return int.from_bytes(struct.pack("<d", number), "little")
 
 
 def _choice(cursor: Cursor) -> _Value:
@@ -138,7 +138,9 @@ def _unary(cursor: Cursor) -> _Value:
         return value if sign == "+" else _Value("f64", -value.value)
     match sign:
         case "-":
-            return _Value.integer(-value.value, value.kind)
+            # The least integer is written as the minus of one that only u64 has.
+            kind = "s64" if value.value == 1 << 63 else value.kind
+            return _Value.integer(-value.value, kind)
         case "!":
             return _Value.integer(int(not value.value), "s64")
         case "~":

@@ -277,13 +277,13 @@ def read_location(cursor: Cursor) -> SourceLocation:
     """`.loc 1 14 0`, perhaps with `, function_name $L, inlined_at 1 2 3`."""
     if take_directive(cursor, "loc") is None:
         raise cursor.problem("expects .loc")
-    numbers = [cursor.integer() for _ in range(3)]
+    place = cursor.integer(), cursor.integer(), cursor.integer()
     if not cursor.accept(","):
-        return SourceLocation(numbers[0], numbers[1], numbers[2])
+        return SourceLocation(*place)
     cursor.expect("function_name")
     name = _read_address(cursor)
     cursor.expect(",")
     cursor.expect("inlined_at")
-    file, line, column = (cursor.integer() for _ in range(3))
     symbol = name if isinstance(name, Symbol) else name.symbol
-    return SourceLocation(*numbers, symbol, (file, line, column))
+    inlined_at = cursor.integer(), cursor.integer(), cursor.integer()
+    return SourceLocation(*place, symbol, inlined_at)

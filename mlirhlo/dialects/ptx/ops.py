@@ -7,6 +7,7 @@ Registers are no SSA values: they are names in attributes, as PTX assigns them a
 from __future__ import annotations
 
 from functools import cache
+
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
 from xdsl.ir import Operation
 from xdsl.irdl import (

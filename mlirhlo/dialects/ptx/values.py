@@ -57,9 +57,9 @@ class Immediate:
         """The value as a Python number."""
         match self.kind:
             case "f32":
-                return struct.unpack("<f", struct.pack("<I", self.value))[0]
+                return float(struct.unpack("<f", struct.pack("<I", self.value))[0])
             case "f64":
-                return struct.unpack("<d", struct.pack("<Q", self.value))[0]
+                return float(struct.unpack("<d", struct.pack("<Q", self.value))[0])
             case _:
                 return self.value
 

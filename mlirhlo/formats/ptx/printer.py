@@ -36,16 +36,17 @@ def print_ptx(module: ModuleOp) -> str:
 
 def _head(signature: Signature) -> list[str]:
     """The head of a function, a parameter a line."""
-    if not signature.parameters:
-        return str(signature).split("\n")
     linkage = "".join(f".{word} " for word in signature.linkage)
-    results = f"({', '.join(map(str, signature.results))}) " if signature.results else ""
-    attributes = "".join(f".attribute(.{one}) " for one in signature.attributes)
     keyword = ".entry" if signature.is_entry else ".func"
-    lines = [f"{linkage}{keyword} {attributes}{results}{signature.name}("]
-    lines += [f"\t{parameter}," for parameter in signature.parameters]
+    attributes = "".join(f".attribute(.{one}) " for one in signature.attributes)
+    results = f"({', '.join(map(str, signature.results))}) " if signature.results else ""
+    first = f"{linkage}{keyword} {attributes}{results}{signature.name}"
+    directives = [str(directive) for directive in signature.directives]
+    if not signature.parameters:
+        return [first + ("()" if signature.has_list else ""), *directives]
+    lines = [f"{first}(", *(f"\t{parameter}," for parameter in signature.parameters)]
     lines[-1] = lines[-1][:-1]
-    return [*lines, ")", *map(str, signature.directives)]
+    return [*lines, ")", *directives]
 
 
 def _function(op: FunctionOp, lines: list[str]) -> None:

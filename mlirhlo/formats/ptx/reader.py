@@ -71,18 +71,21 @@ from mlirhlo.dialects.quick import (
     region_of,
 )
 
-T = TypeVar("T", bound=Attribute)
+T = TypeVar("T")
 
-_SPACE = re.compile(r"(?>\s+|//[^\n]*+|/\*(?>[^*]+|\*(?!/))*+\*/)*+")
-_INSTRUCTION = re.compile(
-    r"(?:@\s*(!?)\s*([\w$%]++)\s*)?([a-z]\w*+(?:(?:\.|::)\w++)*+)(?:\s++|(?=[;\[{(]))([^;/\"]*+);"
-)
+_COMMENT_TEXT = r"//[^\n]*+|/\*(?>[^*]+|\*(?!/))*+\*/"
+_HEAD = r"(?:@\s*(!?)\s*([\w$%]++)\s*)?([a-z]\w*+(?:(?:\.|::)\w++)*+)(?:\s++|(?=[;\[{(]))"
+_INSTRUCTION = re.compile(rf"{_HEAD}([^;/\"]*+);")
+"""An instruction of the common form; comments and divisions are for `_STATEMENT`."""
+_STATEMENT = re.compile(rf"(?>[^;/]+|{_COMMENT_TEXT}|/)*+;")
+_ANY_INSTRUCTION = re.compile(rf"{_HEAD}([^;]*+);")
 _LABEL = re.compile(rf"({IDENTIFIER.pattern})\s*:(?!:)")
 _PIECE = re.compile(r"(?>[^,\[\]{}()]+|\[[^\[\]]*\]|\{[^{}]*\}|\([^()]*\))+")
 _SECTION = re.compile(r"\.section\s+([.\w$]+)\s*\{([^}]*)\}")
 _VERSION = re.compile(r"\s*([0-9]+)\.([0-9]+)")
 _TARGET = re.compile(r"\s*(\w+(?:\s*,\s*\w+)*)")
-_COMMENT = re.compile(r"//[^\n]*+|/\*(?>[^*]+|\*(?!/))*+\*/")
+_COMMENT = re.compile(_COMMENT_TEXT)
+_SPACE = re.compile(rf"(?>\s+|{_COMMENT_TEXT})*+")
 _SPACED_MODIFIER = re.compile(r"\s*\.\s*(\w+(?:::\w+)*)\s*")
 
 
@@ -93,6 +96,9 @@ def parse_ptx(text: str, file: str = "<string>") -> ModuleOp:
         with paused_gc():
             return reader.module()
     except SyntaxProblem as problem:
+        raise HloError(_diagnostic(problem, SourceText(file, text))) from None
+    except RecursionError:
+        problem = SyntaxProblem(reader.position, "parentheses or braces are nested too deep")
         raise HloError(_diagnostic(problem, SourceText(file, text))) from None
 
 
@@ -248,6 +254,7 @@ class _Reader:
     def directive(self, name: str | None) -> Operation:
         """A directive that may stand in modules and in bodies."""
         cursor = Cursor(self.text, self.position)
+        op: Operation
         match name:
             case "file":
                 take_directive(cursor, name)
@@ -358,17 +365,17 @@ class _Reader:
         return create_op(TargetsOp, properties={**properties})
 
     def odd_instruction(self, start: int) -> Operation:
-        """An instruction with comments or strings in it, or a text that is none."""
-        end = self.text.find(";", start)
-        if end < 0:
-            self.fail("expects an instruction that ends in ';'")
+        """An instruction with comments or divisions in it, or a text that is none."""
+        statement = _STATEMENT.match(self.text, start)
+        if statement is None:
+            self.fail("expects an instruction that ends in ';'", start)
         # Comments become blanks of their length, so that offsets stay.
-        plain = _COMMENT.sub(lambda found: " " * len(found.group()), self.text[start:])
-        match = _INSTRUCTION.match(plain)
+        plain = _COMMENT.sub(lambda found: " " * len(found.group()), statement.group())
+        match = _ANY_INSTRUCTION.fullmatch(plain)
         if match is None:
-            word = self.text[start : start + 30].split()[0]
+            word = plain.split()[0][:30]
             self.fail(f"expects an instruction, label or directive, found {word!r}", start)
-        self.position = start + match.end()
+        self.position = statement.end()
         return self.instruction(match, start)
 
     def instruction(self, match: re.Match[str], base: int = 0) -> Operation:

@@ -27,6 +27,7 @@ COMMANDS = {
     "hlo-view": ["hlo_view", "--help"],
     "mosaic-opt": ["mosaic_opt", "--help"],
     "ptx-run": ["ptx_run", "--help"],
+    "ptx-opt": ["ptx_opt", "--help"],
 }
 
 

@@ -8,7 +8,7 @@ Control flow, memory and arithmetic are lowered as in loops (`loops_to_llvm`); p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
+from math import gcd, prod
 from typing import Any, cast
 
 from xdsl.dialects import gpu, memref
@@ -113,6 +113,13 @@ def _global(op: memref.GlobalOp) -> Operation:
     return create_op(xllvm.GlobalOp, properties=properties, regions=[region_of()])
 
 
+def _alignment(type_: MemRefType[Any]) -> int:
+    """What LLVM may take a buffer to be aligned to: no more than divides its size, as it reads whole aligned
+    vectors where some of their elements are wanted."""
+    size = prod(type_.get_shape()) * cast(Any, type_.element_type).size
+    return gcd(size, ALIGNMENT) if size > 0 else 1
+
+
 class _Kernel(Lowering):
     """One `gpu.func` on its way to the llvm dialect."""
 
@@ -138,7 +145,7 @@ class _Kernel(Lowering):
         attributes = [dict(a.data) for a in given or ()] or [{} for _ in inputs]
         for argument, words in zip(body.args, attributes, strict=True):
             if isinstance(argument.type, MemRefType):
-                words["llvm.align"] = integer64(ALIGNMENT)
+                words["llvm.align"] = integer64(_alignment(argument.type))
             if "llvm.readonly" in words and "llvm.noalias" in words:
                 self.constant_arguments.add(argument)
         self.values.update(zip(body.args, self.begin(inputs), strict=True))

@@ -13,7 +13,7 @@ from mlirhlo.lowering.gpu.launches import launch_all
 from mlirhlo.lowering.schedule.map_to_grid import map_to_grid
 from mlirhlo.lowering.schedule.row_chains import map_columns, map_rows
 from mlirhlo.lowering.schedule.vectorize import vectorize
-from mlirhlo.lowering.structured import to_structured
+from mlirhlo.lowering.structured import optimize_kernel, to_structured
 
 
 def build_kernel(
@@ -31,6 +31,7 @@ def structured_kernel(
 ) -> KernelOp:
     """The structured kernel of an instruction or fusion, with its schedules. Raises `HloError` HLO079x."""
     kernel = to_structured(op, computations, name)
+    optimize_kernel(kernel)
     schedule(kernel, device)
     return kernel
 

@@ -471,6 +471,8 @@ def main() -> int:
             print(f"case {number}: {result.culprit}: {result.cause}", file=sys.stderr, flush=True)
             counts["failed"] += 1
         else:
+            if isinstance(result, str):
+                print(f"case {number} is of no use: {result}", file=sys.stderr, flush=True)
             if not sum(counts.values()) % 1000:
                 print(f"{sum(counts.values())} cases", file=sys.stderr, flush=True)
             kind = case.pipeline if case.pipeline in PLATFORMS else "passes"

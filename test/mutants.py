@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
+from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.analysis.verifier import verify_module
 from mlirhlo.debug.near import Bounds, compare
@@ -25,6 +26,7 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, leaves
 from mlirhlo.dialects.hlo.table import OPCODES
 from mlirhlo.formats import load, to_bytes
 from mlirhlo.formats.hlo_text import PrintOptions
+from mlirhlo.rewrites.cloning import clone_module
 
 TOKEN = re.compile(
     r'"(?:[^"\\]|\\.)*"|/\*.*?\*/|->|<=|\.\.\.|%?[A-Za-z_][\w.-]*=?|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|\s+|.',
@@ -67,6 +69,8 @@ NUMBERS = (
     "9223372036854775807",
 )
 FORMATS = ("hlo", "mlir", "mlir-generic", "stablehlo", "mlirbc", "artifact", "pb", "pbtxt", "json")
+OF_STABLEHLO = ("stablehlo", "mlirbc", "artifact")
+"""Those that hold StableHLO."""
 STAGES = ("formats", "pipelines", "values")
 MAX_ELEMENTS = 1 << 16
 """Modules that hold larger arrays are not run."""
@@ -161,37 +165,40 @@ def _where() -> str:
 
 
 def _judge(text: str, stages: Sequence[str], step: list[str]) -> str:
-    data = text.encode("utf-8", "surrogateescape")
-    loaded = load(data, name="mutant.hlo")
+    module = load(text.encode("utf-8", "surrogateescape"), name="mutant.hlo").module
     step[0] = "verify"
-    problems = verify_module(loaded.module)
+    problems = verify_module(module)
     if problems:
         return problems[0].code
-    if "formats" in stages:
-        for name in FORMATS:
-            step[0] = f"write {name}"
-            if finding := _written(data, name, step):
-                return finding
+    if "formats" in stages and (finding := _written(module, step)):
+        return finding
     if "pipelines" in stages:
         for platform in ("cpu", "gpu", "tpu"):
             step[0] = f"pipeline {platform}"
-            if finding := _optimised(data, platform):
+            if finding := _optimised(clone_module(module), platform):
                 return finding
     if "values" in stages:
-        return _computed(data, step) or "equal"
+        return _computed(module, step) or "equal"
     return "verified"
 
 
-def _written(data: bytes, name: str, step: list[str]) -> str | None:
-    module = load(data, name="mutant.hlo").module
-    if name in ("stablehlo", "mlirbc", "artifact"):
-        from mlirhlo.rewrites.hlo_to_stablehlo import convert_to_stablehlo
+def _written(module: ModuleOp, step: list[str]) -> str | None:
+    for name in (n for n in FORMATS if n not in OF_STABLEHLO):
+        step[0] = f"write {name}"
+        if finding := written_finding(module, name, step):
+            return finding
+    from mlirhlo.rewrites.hlo_to_stablehlo import convert_to_stablehlo
 
-        try:
-            module = convert_to_stablehlo(module)
-        except HloError as problem:
-            return f"convert: {problem.code}\n{problem}" if problem.code in OUR_FAULTS else None
-    return written_finding(module, name, step)
+    step[0] = "convert"
+    try:
+        converted = convert_to_stablehlo(clone_module(module))
+    except HloError as problem:
+        return f"convert: {problem.code}\n{problem}" if problem.code in OUR_FAULTS else None
+    for name in OF_STABLEHLO:
+        step[0] = f"write {name}"
+        if finding := written_finding(converted, name, step):
+            return finding
+    return None
 
 
 def written_finding(module: Any, name: str, step: list[str] | None = None) -> str | None:
@@ -237,11 +244,10 @@ def _difference(one: bytes, other: bytes) -> str:
     return f"{len(one)} and {len(other)} bytes"
 
 
-def _optimised(data: bytes, platform: str) -> str | None:
+def _optimised(module: ModuleOp, platform: str) -> str | None:
     from mlirhlo.rewrites.pipeline import run_pipeline
     from mlirhlo.rewrites.pipelines import pipelines_of
 
-    module = load(data, name="mutant.hlo").module
     try:
         run_pipeline(module, pipelines_of(platform))
     except HloError as problem:
@@ -278,7 +284,7 @@ def _may_run(module: HloModule) -> bool:
     return total <= MAX_ELEMENTS and module.num_partitions * module.replica_count == 1
 
 
-def _computed(data: bytes, step: list[str]) -> str | None:
+def _computed(module: ModuleOp, step: list[str]) -> str | None:
     """Runs a module on the interpreter, after the pipeline of the CPU, and as machine code."""
     from mlirhlo.interp.engine import Interpreter
     from mlirhlo.interp.fake_data import make_fake_arguments
@@ -286,14 +292,13 @@ def _computed(data: bytes, step: list[str]) -> str | None:
     from mlirhlo.rewrites.pipelines import pipelines_of
     from mlirhlo.runtime.compiler import compile_module
 
-    module = load(data, name="mutant.hlo").module
     if not _may_run(HloModule(module)):
         return "verified"
     step[0] = "interpreter"
     arguments = make_fake_arguments(module)
     with np.errstate(all="ignore"):
         want = Interpreter(module).run(arguments)
-        optimised = load(data, name="mutant.hlo").module
+        optimised = clone_module(module)
         step[0] = "interpreter after pipeline cpu"
         try:
             run_pipeline(optimised, pipelines_of("cpu"))
@@ -303,7 +308,7 @@ def _computed(data: bytes, step: list[str]) -> str | None:
             return f"after pipeline cpu: {problem.code}\n{problem}"
         step[0] = "compile cpu"
         try:
-            executable = compile_module(load(data, name="mutant.hlo").module, cached=False)
+            executable = compile_module(clone_module(module), cached=False)
         except HloError as problem:
             return (
                 problem.code

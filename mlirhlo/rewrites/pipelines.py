@@ -8,6 +8,7 @@ and are left out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -81,6 +82,7 @@ class _PartitionedPass(PipelinePass):
 _CLEANUP = _named("spmd-cleanup", "dce,tuple-simplifier,dce,cse,call-inliner")
 
 
+@cache
 def cpu() -> tuple[PipelinePass, ...]:
     """XLA:CPU, up to copies."""
     return (
@@ -128,6 +130,7 @@ def cpu() -> tuple[PipelinePass, ...]:
     )
 
 
+@cache
 def gpu() -> tuple[PipelinePass, ...]:
     """XLA:GPU, up to copies."""
     return (
@@ -201,6 +204,7 @@ def gpu() -> tuple[PipelinePass, ...]:
     )
 
 
+@cache
 def tpu() -> tuple[PipelinePass, ...]:
     """XLA:TPU's public passes, up to copies."""
     algsimp, cse = f"algsimp{{{_LAID_OUT}}}", f"cse{{{_LAID_OUT}}}"

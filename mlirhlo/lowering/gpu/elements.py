@@ -79,6 +79,10 @@ class ElementBuilder:
         """Says what the elements of all results of an op are at some indices."""
         self._scopes[-1][op, tuple(indices)] = values
 
+    def know_read(self, value: SSAValue, indices: Sequence[Index], element: Value) -> None:
+        """Says what an element of a value in memory is."""
+        self._scopes[-1][value, tuple(indices)] = [element]
+
     def know_linear(self, indices: Sequence[Index], sizes: Sequence[int], linear: Index) -> None:
         """Says what the row-major index is of indices in an array of these sizes."""
         self._linear[tuple(indices), tuple(sizes)] = linear
@@ -182,15 +186,26 @@ class ElementBuilder:
         self, region: Region, arguments: Sequence[Value], dims: Sequence[Index] = ()
     ) -> list[Value]:
         """What a body yields of these elements."""
+        return self.values(region, arguments, dims, yielded(region))
+
+    def values(
+        self,
+        region: Region,
+        arguments: Sequence[Value | None],
+        dims: Sequence[Index],
+        results: Sequence[SSAValue],
+    ) -> list[Value]:
+        """Some values of a body; the arguments that they are not computed from may be None."""
         e = self.elements()
         for argument, value in zip(region.block.args, arguments, strict=True):
-            e.know(argument, (), value)
+            if value is not None:
+                e.know(argument, (), value)
         for op in region.block.ops:
             if isinstance(op, IndexOp):
                 e.know(op.result, (), self._index(op, dims))
-            elif op is not region.block.last_op:
+            elif op is not region.block.last_op and None not in arguments:
                 e.at(op.results[0], ())
-        return [e.at(v, ()) for v in yielded(region)]
+        return [e.at(v, ()) for v in results]
 
     def _index(self, op: IndexOp, dims: Sequence[Index]) -> Value:
         (element,) = (BY_MLIR[t] for t in [cast("Attribute", op.result.type.element_type)])  # type: ignore[attr-defined]
@@ -270,6 +285,17 @@ def mapped_inputs(
     return [
         e.at(value, e.mapped(map_, at, space))
         for value, map_ in zip(op.inputs, op.index_maps, strict=True)
+    ]
+
+
+def factor_inputs(
+    e: ElementBuilder, op: ContractOp, at: Sequence[Index], needed: Sequence[int]
+) -> list[Value | None]:
+    """The elements of the inputs of these numbers; None for others."""
+    maps = op.index_maps
+    return [
+        e.at(value, e.mapped(maps[number], at, op.space)) if number in needed else None
+        for number, value in enumerate(op.inputs)
     ]
 
 

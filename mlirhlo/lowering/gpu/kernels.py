@@ -10,8 +10,10 @@ from mlirhlo.dialects.structured import KernelOp
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.gpu.kernel import GpuKernel
 from mlirhlo.lowering.gpu.launches import launch_all
+from mlirhlo.lowering.schedule.contractions import map_contractions
 from mlirhlo.lowering.schedule.map_to_grid import map_to_grid
 from mlirhlo.lowering.schedule.row_chains import map_columns, map_rows
+from mlirhlo.lowering.schedule.transposes import map_transposes
 from mlirhlo.lowering.schedule.vectorize import vectorize
 from mlirhlo.lowering.structured import optimize_kernel, to_structured
 
@@ -47,4 +49,6 @@ def schedule(kernel: KernelOp, device: GpuDevice) -> None:
     map_rows(kernel, device)
     map_columns(kernel, device)
     map_to_grid(kernel)
+    map_contractions(kernel)
+    map_transposes(kernel)
     vectorize(kernel)

@@ -99,6 +99,8 @@ def serve() -> None:
 def _target_machine(sm: str, features: str) -> Any:
     llvm: Any = importlib.import_module("llvmlite.binding")
     llvm.set_option("", "--nvptx-short-ptr")  # pointers into shared memory have 32 bits
+    # Blocks stay in the order in which threads that have parted meet again; ptxas places them anyway.
+    llvm.set_option("", "--disable-block-placement")
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     target = llvm.Target.from_triple(TRIPLE)

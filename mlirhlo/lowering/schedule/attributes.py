@@ -29,6 +29,8 @@ class Schedule:
     """Threads that fold one row together."""
     parts: int = 0
     """Blocks that share a row or column."""
+    dimension: int = 0
+    """The dimension along which what is transposed lies together in memory."""
 
     def attribute(self) -> DictionaryAttr:
         """As it stands on an op."""

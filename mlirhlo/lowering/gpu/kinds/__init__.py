@@ -2,6 +2,7 @@
 
 from mlirhlo.lowering.gpu.kinds import (
     columns,
+    contraction,
     elementwise,
     library,
     rows,
@@ -9,10 +10,12 @@ from mlirhlo.lowering.gpu.kinds import (
     scatter,
     select_and_scatter,
     sort,
+    transpose,
 )
 
 __all__ = [
     "columns",
+    "contraction",
     "elementwise",
     "library",
     "rows",
@@ -20,4 +23,5 @@ __all__ = [
     "scatter",
     "select_and_scatter",
     "sort",
+    "transpose",
 ]

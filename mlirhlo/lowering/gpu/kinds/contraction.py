@@ -1,0 +1,189 @@
+"""Kind `tiles`: products of matrices.
+
+A block computes 64 x 64 elements. 16 terms at a time, its threads bring a tile of each factor to shared memory, then
+each adds the products for its 4 x 4 elements. Rows of the tiles are 66 elements apart and a thread has pairs of
+neighbours, so that no two threads of a warp ask one bank for different numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+
+from xdsl.ir import Operation, SSAValue
+
+from mlirhlo.dialects.hlo.element_types import BY_MLIR, PrimitiveType
+from mlirhlo.dialects.structured.base import yielded
+from mlirhlo.lowering.builder import Index
+from mlirhlo.lowering.gpu.elements import array, factor_inputs
+from mlirhlo.lowering.gpu.launches import LaunchBuilder, Plan, inputs_of, launches
+from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_memory, to_register
+from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
+from mlirhlo.lowering.hlo_to_loops.folds import product_sum
+from mlirhlo.lowering.hlo_to_loops.movement import splat_constant
+from mlirhlo.lowering.schedule.attributes import Schedule
+from mlirhlo.lowering.schedule.contractions import (
+    Problem,
+    contraction_below,
+    inputs_of_factor,
+    problem_of,
+)
+
+TILE, DEPTH, PITCH = 64, 16, 66
+_SPAN = TILE // 2
+"""Distance of a thread's two pairs of rows, and of columns."""
+
+
+@launches("tiles")
+def tiles(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> None:
+    """One launch for each op."""
+    for op in ops:
+        contraction = contraction_below(op)
+        assert contraction is not None
+        b = plan.begin(inputs_of(plan, [op], [op]), op.results)
+        block = _Block(b, problem_of(contraction))
+        for dims, value in block.results():
+            e = b.e
+            with block.inside(dims), e.scope():
+                at = block.indices(dims)
+                e.know(
+                    contraction,
+                    at,
+                    [convert(b, value, block.element, array(contraction.output).element_type)],
+                )
+                for result in op.results:
+                    b.write(result, at, e.at(result, at))
+        b.launch(block.blocks, schedule.threads)
+
+
+class _Block:
+    """The tile of a block."""
+
+    def __init__(self, b: LaunchBuilder, problem: Problem) -> None:
+        self.b, self.problem, self.op = b, problem, problem.op
+        self.element: PrimitiveType = BY_MLIR[self.op.accumulator]
+        self.limits = (problem.size(problem.rows), problem.size(problem.columns))
+        self.terms = problem.size(problem.terms)
+        down, across = (-(-n // TILE) for n in self.limits)
+        self.blocks = down * across * problem.size(problem.batch)
+        number: Index = b.block_id()
+        self.first_column = b.mul(b.rem(number, across), TILE)
+        number = b.div(number, across)
+        self.first_row = b.mul(b.rem(number, down), TILE)
+        self.batch = b.e.unlinear(b.index(b.div(number, down)), self._sizes(problem.batch))
+        self.thread = b.thread_id()
+        type_ = memory_type(self.element)
+        self.tiles = [b.shared([DEPTH, PITCH], type_) for _ in range(2)]
+
+    def _sizes(self, dims: Sequence[int]) -> list[int]:
+        return [self.op.space[d] for d in dims]
+
+    def indices(self, at: tuple[Index, Index], term: Index | None = None) -> tuple[Index, ...]:
+        """Indices of the space, without those of terms unless a term is given."""
+        b, problem = self.b, self.problem
+        found: dict[int, Index] = dict(zip(problem.batch, self.batch, strict=True))
+        groups = [(problem.rows, at[0]), (problem.columns, at[1])]
+        if term is not None:
+            groups.append((problem.terms, term))
+        for dims, index in groups:
+            found |= zip(dims, b.e.unlinear(b.index(index), self._sizes(dims)), strict=True)
+        return tuple(found[d] for d in sorted(found))
+
+    def inside(self, at: tuple[Index, Index]) -> AbstractContextManager[None]:
+        """A branch for elements of the result, where tiles may reach beyond it."""
+        test = self._is_inside([(i, n, TILE) for i, n in zip(at, self.limits, strict=True)])
+        return nullcontext() if test is None else self.b.if_(test)
+
+    def _is_inside(self, bounds: Sequence[tuple[Index, int, int]]) -> SSAValue | None:
+        """Whether indices are below their limits; None where steps of so many never lead beyond."""
+        b = self.b
+        test: SSAValue | None = None
+        for index, limit, step in bounds:
+            if limit % step:
+                here = b.cmpi("ult", b.index(index), b.index(limit))
+                test = here if test is None else b.andi(test, here)
+        return test
+
+    # Tiles of the factors
+
+    def load(self, side: int, first_term: SSAValue) -> None:
+        """Brings a tile of a factor to shared memory: terms by rows of the tile."""
+        b = self.b
+        is_across = self.problem.is_minor(side, self.problem.terms)
+        width = 4 if is_across else 2
+        first = (self.first_row, self.first_column)[side]
+        for part in range(TILE * DEPTH // width // 256):
+            number = b.index(b.add(self.thread, part * 256))
+            along = DEPTH // width if is_across else TILE // width
+            low, high = b.mul(b.rem(number, along), width), b.div(number, along)
+            for lane in range(width):
+                near = b.add(low, lane)
+                term, line = (near, high) if is_across else (high, near)
+                value = self._factor(side, b.add(first, line), b.add(first_term, term))
+                b.store(to_memory(b, value[0], self.element), self.tiles[side], [term, line])
+
+    def _factor(self, side: int, line: Index, term: Index) -> Value:
+        """An element of a factor, zero outside of it."""
+        b, e = self.b, self.b.e
+        zero: Index = 0
+        # The other factor's line says nothing here.
+        at = (line, zero) if side == 0 else (zero, line)
+        result = yielded(self.op.body)[side]
+
+        def made() -> list[Value]:
+            dims = self.indices(at, term)
+            inputs = factor_inputs(e, self.op, dims, inputs_of_factor(self.op, side))
+            (value,) = e.values(self.op.body, inputs, dims, [result])
+            return [convert(b, value, array(result).element_type, self.element)]
+
+        bounds = ((line, self.limits[side], TILE), (term, self.terms, DEPTH))
+        test = self._is_inside(bounds)
+        if test is None:
+            return made()[0]
+        return e.choose(test, made, lambda: [splat_constant(e.elements(), 0, self.element)])[0]
+
+    # Products
+
+    def results(self) -> list[tuple[tuple[Index, Index], Value]]:
+        """Rows and columns of the thread's elements, and the elements."""
+        b, e = self.b, self.b.e
+        x, y = b.rem(self.thread, 16), b.div(self.thread, 16)
+        own = [
+            [
+                b.index(b.add(b.mul(at, 2), group * _SPAN + pair))
+                for group in (0, 1)
+                for pair in (0, 1)
+            ]
+            for at in (y, x)
+        ]
+        zero = splat_constant(e.elements(), 0, self.element)
+        with b.loop(0, self.terms, DEPTH, list(zero) * 16, nonempty=True) as loop, e.scope():
+            for side in (0, 1):
+                self.load(side, loop.index)
+            b.barrier()
+            sums = [(v,) for v in loop.carried]
+            for term in range(DEPTH):
+                lines = [
+                    [
+                        (to_register(b, b.load(self.tiles[side], [term, at]), self.element),)
+                        for at in own[side]
+                    ]
+                    for side in (0, 1)
+                ]
+                sums = [
+                    product_sum(
+                        e.elements(),
+                        sums[4 * row + column],
+                        lines[0][row],
+                        lines[1][column],
+                        self.element,
+                    )
+                    for row in range(4)
+                    for column in range(4)
+                ]
+            b.barrier()
+            loop.carry(*(v for (v,) in sums))
+        places = [
+            (b.add(self.first_row, r), b.add(self.first_column, c)) for r in own[0] for c in own[1]
+        ]
+        return list(zip(places, ((v,) for v in loop.results), strict=True))

@@ -102,7 +102,7 @@ def main() -> int:
     for file in sorted(options.out.glob("*.ptx")):
         text = file.read_text()
         found, module = problems(text, str(file))
-        if options.assemble:
+        if options.assemble and options.peers is not None:
             (ptxas,) = options.peers.glob("lib/python*/site-packages/nvidia/cu*/bin/ptxas")
             if not takes(ptxas, file, text):
                 print(f"{file.name}: ptxas refuses it")

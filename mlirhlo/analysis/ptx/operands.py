@@ -115,9 +115,9 @@ def _fits_value(shape: Shape, wanted: str, form: OperandForm, opcode: str) -> bo
     """Whether a register or constant fits one source or destination."""
     match shape.kind:
         case "special":
-            is_source = form.role in "sr" and opcode == "mov"
+            is_source = form.role in "sr" and opcode in ("mov", "cvt")
             return is_source and (
-                wanted == "u16" or fits_register(shape.type, wanted, is_relaxed=False)
+                wanted == "u16" or fits_register(shape.type, wanted, is_relaxed=form.is_relaxed)
             )
         case "register":
             if form.role == "c":

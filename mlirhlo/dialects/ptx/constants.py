@@ -63,6 +63,12 @@ _BINARY: dict[str, tuple[int, Callable[[int, int], int]]] = {
     "/": (10, _quotient),
     "%": (10, lambda a, b: a - b * _quotient(a, b)),
 }
+_FLOAT_OPERATORS: dict[str, Callable[[float, float], float]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
 _TRUTHS = frozenset({"||", "&&", "==", "!=", "<", "<=", ">", ">="})
 
 
@@ -106,10 +112,13 @@ def _binary(cursor: Cursor, least: int) -> _Value:
             return left
         start, cursor.position = cursor.position, match.end()
         right = _binary(cursor, _BINARY[sign][0] + 1)
-        if isinstance(left.value, float) or isinstance(right.value, float):
-            raise cursor.problem("floats have no operators but signs in a constant", start)
         if sign in "/%" and not right.value:
             raise cursor.problem("division by zero in a constant", start)
+        if isinstance(left.value, float) or isinstance(right.value, float):
+            if sign not in _FLOAT_OPERATORS:
+                raise cursor.problem(f"'{sign}' of a float", start)
+            left = _Value("f64", _FLOAT_OPERATORS[sign](float(left.value), float(right.value)))
+            continue
         kind = "u64" if "u64" in (left.kind, right.kind) else "s64"
         value = int(_BINARY[sign][1](left.value, right.value))
         left = _Value.integer(value, "s64" if sign in _TRUTHS else kind)

@@ -35,7 +35,8 @@ FUNCTION_DIRECTIVES = (
 )
 """Directives that may stand between the parameters of a function and its body."""
 
-_WORD = re.compile(r"\.\s*([A-Za-z_]\w*(?:::\w+)*)")
+_WORD = re.compile(r"\.([A-Za-z_]\w*(?:::\w+)*)")
+_DIGIT = re.compile(r"[0-9(]")
 _STRING = re.compile(r'"([^"\n]*)"')
 
 
@@ -213,8 +214,7 @@ def _read_address(cursor: Cursor) -> Symbol | Generic:
         name = read_name(cursor)
         cursor.expect(")")
     offset = 0
-    if cursor.peek("+") or cursor.peek("-"):
-        cursor.accept("+")
+    if cursor.accept("+"):
         offset = read_integer(cursor)
     symbol = Symbol(name, offset)
     return Generic(symbol) if is_generic else symbol
@@ -253,7 +253,7 @@ def _read_function_directives(cursor: Cursor) -> tuple[Directive, ...]:
             cursor.accept(";")
             continue
         values: list[int] = []
-        if re.compile(r"[0-9(]").match(cursor.text, cursor.skip(), cursor.end):
+        if _DIGIT.match(cursor.text, cursor.skip(), cursor.end):
             values.append(read_integer(cursor))
             while cursor.accept(","):
                 values.append(read_integer(cursor))

@@ -21,7 +21,7 @@ _control("stackrestore", "T=u32|u64", "r:T")
 _control("alloca", "T=u32|u64", "d:T s:T c:u32?")
 
 _warp = Family("warp", ROWS)
-_warp("shfl", "sync up|down|bfly|idx b32", "_d:b32|pred? s:b32 s:b32 s:b32 s:b32")
+_warp("shfl", "sync up|down|bfly|idx b32", "d:b32|pred? s:b32 s:b32 s:b32 s:b32")
 _warp("vote", "sync all|any|uni pred", "d:pred !s:pred s:b32")
 _warp("vote", "sync ballot b32", "d:b32 !s:pred s:b32")
 _warp("match", "any sync T=b32|b64", "d:b32 s:T s:b32")

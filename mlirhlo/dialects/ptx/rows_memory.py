@@ -29,7 +29,7 @@ _POLICY = "s:b64?L2::cache_hint"
 def _load(modifiers: str, hints: str = "") -> None:
     """A load of one element, and of a vector."""
     _memory("ld", f"{modifiers} {hints} {_TYPES}", f"d:T~ [] {_POLICY}")
-    _memory("ld", f"{modifiers} {hints} V=v2|v4|v8 {_TYPES}", f"{{d:T~*N}} [] {_POLICY}", _vector)
+    _memory("ld", f"{modifiers} {hints} V=v2|v4|v8 {_TYPES}", f"{{_d:T~*N}} [] {_POLICY}", _vector)
 
 
 _WIDE = "V=v8 T=b32|u32|s32|f32", "V=v4 T=b64|u64|s64|f64"
@@ -60,7 +60,7 @@ for _wide in _WIDE:
         )
 _memory("ld", f"mmio relaxed sys global? {_TYPES}", "d:T~ []")
 _memory("ldu", f"global? {_TYPES}", "d:T~ []")
-_memory("ldu", f"global? V=v2|v4 {_TYPES}", "{d:T~*N} []", _vector)
+_memory("ldu", f"global? V=v2|v4 {_TYPES}", "{_d:T~*N} []", _vector)
 
 
 def _store(modifiers: str, hints: str = "") -> None:

@@ -130,15 +130,9 @@ def _read_scalar(cursor: Cursor) -> Operand:
         return read_constant(cursor)
     cursor.position = name.end()
     value = name_value(name.group())
-    if isinstance(value, Symbol) and (cursor.peek("+") or cursor.peek("-")):
-        return Symbol(value.name, _read_offset(cursor).value)
+    if isinstance(value, Symbol) and cursor.accept("+"):
+        return Symbol(value.name, read_constant(cursor).value)
     return value
-
-
-def _read_offset(cursor: Cursor) -> Immediate:
-    """`+4`, `+-4`, `-4` and longer expressions."""
-    cursor.accept("+")
-    return read_constant(cursor)
 
 
 def _read_address(cursor: Cursor) -> Address:
@@ -154,8 +148,8 @@ def _read_address(cursor: Cursor) -> Address:
     if not isinstance(base, Register | Special | Symbol | Immediate):
         raise SyntaxProblem(start, f"{base} is no address", cursor.position - start)
     offset, text, begin = 0, "", cursor.skip()
-    if cursor.peek("+") or cursor.peek("-"):
-        offset = _read_offset(cursor).value
+    if cursor.accept("+"):
+        offset = read_constant(cursor).value
         text = "".join(cursor.text[begin : cursor.position].split())
         text = "" if offset and text == f"+{offset}" else text
     more: list[Operand] = []

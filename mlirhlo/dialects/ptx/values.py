@@ -87,7 +87,7 @@ class Address:
     more: tuple[Operand, ...] = ()
     """What follows the first comma: a vector of coordinates, a sampler before it."""
     offset_text: str = ""
-    """The offset as written where that is not its plain form: `+0`, `-4`, `+0x10`."""
+    """The offset as written where that is not its plain form: `+0`, `+0x10`."""
 
     def __str__(self) -> str:
         plain = f"+{self.offset}" if self.offset else ""

@@ -86,7 +86,7 @@ _VERSION = re.compile(r"\s*([0-9]+)\.([0-9]+)")
 _TARGET = re.compile(r"\s*(\w+(?:\s*,\s*\w+)*)")
 _COMMENT = re.compile(_COMMENT_TEXT)
 _SPACE = re.compile(rf"(?>\s+|{_COMMENT_TEXT})*+")
-_SPACED_MODIFIER = re.compile(r"\s*\.\s*(\w+(?:::\w+)*)\s*")
+_SPACED_MODIFIER = re.compile(r"\.(\w+(?:::\w+)*)\s*")
 
 
 def parse_ptx(text: str, file: str = "<string>") -> ModuleOp:
@@ -98,8 +98,8 @@ def parse_ptx(text: str, file: str = "<string>") -> ModuleOp:
     except SyntaxProblem as problem:
         raise HloError(_diagnostic(problem, SourceText(file, text))) from None
     except RecursionError:
-        problem = SyntaxProblem(reader.position, "parentheses or braces are nested too deep")
-        raise HloError(_diagnostic(problem, SourceText(file, text))) from None
+        too_deep = SyntaxProblem(reader.position, "parentheses or braces are nested too deep")
+        raise HloError(_diagnostic(too_deep, SourceText(file, text))) from None
 
 
 def _diagnostic(problem: SyntaxProblem, source: SourceText) -> Diagnostic:

@@ -8,7 +8,7 @@ from typing import Any
 
 PROLOGUE = """
 .reg .pred %p<8>; .reg .b32 %r<20>; .reg .b64 %rd<20>; .reg .f32 %f<8>; .reg .b16 %h<4>;
-.shared .align 16 .b8 tile[1024];
+.shared .align 1024 .b8 tile[1024]; .shared .align 8 .b64 bar;
 ld.param.u64 %rd1, [x]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;
 mad.lo.u32 %r4, %r2, %r3, %r1;
 mul.wide.u32 %rd2, %r4, 4; add.s64 %rd3, %rd1, %rd2;
@@ -356,4 +356,235 @@ COLLECTIVES = (
         "-1",
     ),
 )
-FAULTS = (*OUT_OF_BOUNDS, *MISALIGNED, *UNINITIALISED, *RACES, *BARRIERS, *DEADLOCKS, *COLLECTIVES)
+FIRST = "setp.eq.u32 %p1, %r1, 0;"
+INIT = f"{FIRST} @%p1 mbarrier.init.shared.b64 [bar], 1; bar.sync 0;"
+START = f"{INIT} @%p1 mbarrier.arrive.expect_tx.shared.b64 %rd10, [bar], 256; @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1], 256, [bar];"
+WAIT = "W: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0; @!%p2 bra W;"
+STORE = f"{FIRST} @%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd1], [tile], 256; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
+COPIES = (
+    Fault(
+        "a copy is not waited for",
+        "HLO0779",
+        "cp.async.ca.shared.global [%r7], [%rd3], 4; cp.async.commit_group; @@ ld.shared.u32 %r8, [%r7];",
+        "",
+        "cp.async.wait_group 0;",
+    ),
+    Fault(
+        "a group too few is waited for",
+        "HLO0779",
+        "cp.async.ca.shared.global [%r7], [%rd3], 4; cp.async.commit_group; cp.async.wait_group @@; ld.shared.u32 %r8, [%r7];",
+        "1",
+        "0",
+    ),
+    Fault(
+        "a copy that is not committed",
+        "HLO0779",
+        "cp.async.ca.shared.global [%r7], [%rd3], 4; @@ cp.async.wait_group 0; ld.shared.u32 %r8, [%r7];",
+        "",
+        "cp.async.commit_group;",
+    ),
+    Fault(
+        "a copy of another warp without a barrier",
+        "HLO0776",
+        f"{NEXT} cp.async.ca.shared.global [%r7], [%rd3], 4; cp.async.wait_all; @@ ld.shared.u32 %r9, [%r8];",
+        "",
+        "bar.sync 0;",
+        places=2,
+    ),
+    Fault(
+        "a copy over a word that is still read",
+        "HLO0776",
+        f"{NEXT} st.shared.u32 [%r7], %r1; bar.sync 0; ld.shared.u32 %r9, [%r8]; @@ cp.async.ca.shared.global [%r7], [%rd3], 4; cp.async.wait_all;",
+        "",
+        "bar.sync 0;",
+        places=2,
+    ),
+    Fault(
+        "a copy behind the end",
+        "HLO0775",
+        "cp.async.cg.shared.global [tile], [%rd1+@@], 16;",
+        "1024",
+        "1008",
+        block=1,
+    ),
+    Fault(
+        "a bulk copy is not waited for",
+        "HLO0779",
+        f"{START} @@ ld.shared.u32 %r8, [%r7];",
+        "",
+        WAIT,
+    ),
+    Fault(
+        "a bulk copy behind the end",
+        "HLO0775",
+        f"{FIRST} mov.u32 %r8, @@; @%p1 st.shared.u32 [tile], 0; {INIT} @%p1 mbarrier.arrive.expect_tx.shared.b64 %rd10, [bar], %r8; @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1+512], %r8, [bar]; {WAIT}",
+        "528",
+        "512",
+    ),
+    Fault(
+        "a bulk copy of 24 bytes",
+        "HLO0785",
+        f"{INIT} mov.u32 %r8, @@; @%p1 mbarrier.arrive.expect_tx.shared.b64 %rd10, [bar], %r8; @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1], %r8, [bar]; {WAIT}",
+        "24",
+        "32",
+    ),
+    Fault(
+        "a bulk copy to a word",
+        "HLO0785",
+        f"{INIT} @%p1 mbarrier.arrive.expect_tx.shared.b64 %rd10, [bar], 32; @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile+@@], [%rd1], 32, [bar]; {WAIT}",
+        "8",
+        "16",
+    ),
+    Fault(
+        "a tensor map that is none",
+        "HLO0785",
+        f"{INIT} @@",
+        "@%p1 mbarrier.arrive.expect_tx.shared.b64 %rd10, [bar], 32; mov.u32 %r8, 0; @%p1 cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1, {%r8}], [bar];",
+        "",
+    ),
+)
+PROXIES = (
+    Fault(
+        "a bulk copy of what threads wrote",
+        "HLO0782",
+        f"st.shared.u32 [%r7], %r1; @@ bar.sync 0; {STORE}",
+        "",
+        "fence.proxy.async.shared::cta;",
+        places=2,
+    ),
+    Fault(
+        "a proxy fence before the write",
+        "HLO0782",
+        f"@@ bar.sync 0; {STORE}",
+        "fence.proxy.async; st.shared.u32 [%r7], %r1;",
+        "st.shared.u32 [%r7], %r1; fence.proxy.async;",
+        places=2,
+    ),
+    Fault(
+        "a proxy fence of a thread that has not seen the writes",
+        "HLO0782",
+        f"st.shared.u32 [%r7], %r1; @@ {STORE}",
+        f"{FIRST} @%p1 fence.proxy.async; bar.sync 0;",
+        f"bar.sync 0; {FIRST} @%p1 fence.proxy.async;",
+        places=2,
+    ),
+)
+MBARRIERS = (
+    Fault(
+        "an object without a value",
+        "HLO0783",
+        f"{FIRST} @@ bar.sync 0; mbarrier.arrive.shared.b64 %rd10, [bar];",
+        "",
+        "@%p1 mbarrier.init.shared.b64 [bar], 64;",
+    ),
+    Fault(
+        "an object that is initialised twice",
+        "HLO0783",
+        f"{INIT} @@",
+        "@%p1 mbarrier.init.shared.b64 [bar], 1;",
+        "",
+    ),
+    Fault(
+        "more arrivals than it counts",
+        "HLO0783",
+        f"{FIRST} @%p1 mbarrier.init.shared.b64 [bar], @@; bar.sync 0; @%p1 mbarrier.arrive.shared.b64 %rd10, [bar], 2;",
+        "1",
+        "2",
+    ),
+    Fault("a count of 0", "HLO0783", f"{FIRST} @%p1 mbarrier.init.shared.b64 [bar], @@;", "0", "1"),
+    Fault(
+        "a parity of 2",
+        "HLO0783",
+        f"{INIT} mbarrier.test_wait.parity.shared.b64 %p2, [bar], @@;",
+        "2",
+        "1",
+    ),
+    Fault(
+        "an object that is gone",
+        "HLO0783",
+        f"{INIT} @@ @%p1 mbarrier.arrive.shared.b64 %rd10, [bar];",
+        "@%p1 mbarrier.inval.shared.b64 [bar];",
+        "",
+    ),
+    Fault(
+        "an object that others may not see yet",
+        "HLO0776",
+        f"{FIRST} @%p1 mbarrier.init.shared.b64 [bar], 64; @@ mbarrier.arrive.shared.b64 %rd10, [bar];",
+        "",
+        "bar.sync 0;",
+        places=2,
+    ),
+    Fault(
+        "an arrival too few",
+        "HLO0781",
+        f"{FIRST} @%p1 mbarrier.init.shared.b64 [bar], @@; bar.sync 0; mbarrier.arrive.shared.b64 %rd10, [bar]; {WAIT}",
+        "65",
+        "64",
+    ),
+    Fault(
+        "bytes that never come",
+        "HLO0781",
+        f"{INIT} @%p1 mbarrier.arrive.expect_tx.shared.b64 %rd10, [bar], @@; @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1], 256, [bar]; {WAIT}",
+        "512",
+        "256",
+    ),
+    Fault(
+        "a second phase that nobody completes",
+        "HLO0781",
+        f"{INIT} @%p1 mbarrier.arrive.shared.b64 %rd10, [bar]; {WAIT} V: mbarrier.try_wait.parity.shared.b64 %p2, [bar], @@; @!%p2 bra V;",
+        "1",
+        "0",
+    ),
+)
+PRODUCTS = (
+    Fault(
+        "a product without a fence",
+        "HLO0786",
+        "st.shared.u32 [%r7], 0; bar.sync 0; fence.proxy.async; bar.sync 0; mov.b64 %rd10, 0; @@ wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, {%r8, %r9, %r10, %r11}, %rd10, 0, 1, 1, 0; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
+        "",
+        "wgmma.fence.sync.aligned;",
+        block=128,
+    ),
+    Fault(
+        "half of a warp group",
+        "HLO0786",
+        "st.shared.u32 [%r7], 0; bar.sync 0; fence.proxy.async; bar.sync 0; wgmma.fence.sync.aligned; setp.lt.u32 %p1, %r1, @@; @!%p1 bra E; wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, {%r8, %r9, %r10, %r11}, %rd10, 0, 1, 1, 0; E:",
+        "64",
+        "128",
+        block=128,
+    ),
+)
+CLUSTERS = (
+    Fault(
+        "shared memory of a block that has ended",
+        "HLO0775",
+        "st.shared.u32 [%r7], %r1; barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned; mov.u32 %r8, %cluster_ctarank; setp.eq.u32 %p1, %r8, 1; @!%p1 bra E; mov.u32 %r9, tile; mapa.shared::cluster.u32 %r9, %r9, 0; S: ld.shared::cluster.u32 %r10, [%r9]; add.u32 %r11, %r11, 1; setp.lt.u32 %p2, %r11, 50; @%p2 bra S; E: @@",
+        "",
+        "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;",
+        grid=2,
+        options={"cluster": 2},
+    ),
+    Fault(
+        "another block's word without a barrier",
+        "HLO0776",
+        "st.shared.u32 [%r7], %r1; @@ mov.u32 %r8, %cluster_ctarank; xor.b32 %r8, %r8, 1; mapa.shared::cluster.u32 %r9, %r7, %r8; ld.shared::cluster.u32 %r10, [%r9]; barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;",
+        "bar.sync 0;",
+        "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;",
+        grid=2,
+        options={"cluster": 2},
+        places=2,
+    ),
+    Fault(
+        "a rank beyond the cluster",
+        "HLO0775",
+        "st.shared.u32 [%r7], %r1; barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned; mapa.shared::cluster.u32 %r9, %r7, @@; ld.shared::cluster.u32 %r10, [%r9]; barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;",
+        "2",
+        "1",
+        grid=2,
+        options={"cluster": 2},
+    ),
+)
+FAULTS = (
+    *(*OUT_OF_BOUNDS, *MISALIGNED, *UNINITIALISED, *RACES, *BARRIERS, *DEADLOCKS, *COLLECTIVES),
+    *(*COPIES, *PROXIES, *MBARRIERS, *PRODUCTS, *CLUSTERS),
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -272,7 +272,7 @@ def _coordinates(number: int, shape: tuple[int, int, int]) -> str:
 
 def place_at(cohort: Cohort) -> Place:
     """The place of the instruction at hand."""
-    return cast("Place", cohort.launch.place(cohort.pc))
+    return cohort.launch.place(cohort.pc)
 
 
 def fault(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mlirhlo.diagnostics import Diagnostic, HloError, Place
+from mlirhlo.diagnostics import Diagnostic, HloError
 from mlirhlo.simulator import lanes as sets
 from mlirhlo.simulator.lanes import WARP, Array, Lanes
 
@@ -129,13 +129,13 @@ class Barriers:
 
     def _diverges(self, message: str, pc: int, other: int | None = None) -> None:
         launch = self.cohort.launch
-        notes = [] if other is None else [("others are", cast("Place", launch.place(other)))]
+        notes = [] if other is None else [("others are", launch.place(other))]
         launch.finding(
             ("divergence", pc),
             Diagnostic(
                 "HLO0780",
                 f"divergent barrier: {message}",
-                cast("Place", launch.place(pc)),
+                launch.place(pc),
                 notes=notes,
                 help="let all threads of the block reach the barrier, out of the branch",
             ),
@@ -242,7 +242,7 @@ class Barriers:
             detail = f"at {what}, which {barrier.arrived} threads have reached"
             waits += [(pc - 1, group, detail) for pc, group in barrier.waiting]
         parts = [
-            (f"{sets.size(group)} threads wait {detail}", cast("Place", launch.place(pc)))
+            (f"{sets.size(group)} threads wait {detail}", launch.place(pc))
             for pc, group, detail in waits[:8]
         ]
         first = parts[0] if parts else ("threads wait", None)
@@ -263,12 +263,10 @@ class Barriers:
             Diagnostic(
                 "HLO0781",
                 f"deadlock: threads of {cohort.live_blocks()} poll memory that nobody changes any more",
-                cast("Place", cohort.launch.place(cohort.pc)),
+                cohort.launch.place(cohort.pc),
                 help="check who writes the flag, or arrives at the mbarrier, and whether that thread can run",
             )
         )
 
     def _error(self, code: str, message: str) -> HloError:
-        return HloError(
-            Diagnostic(code, message, cast("Place", self.cohort.launch.place(self.cohort.pc)))
-        )
+        return HloError(Diagnostic(code, message, self.cohort.launch.place(self.cohort.pc)))

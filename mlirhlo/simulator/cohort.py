@@ -169,6 +169,9 @@ class Cohort:
         self.live -= sets.size(lanes)
         numbers, counts = np.unique(self.block_of[lanes], return_counts=True)
         self.block_live[numbers] -= counts
+        if self.races is not None and int(np.prod(self.launch.cluster)) > 1:
+            for block in numbers[self.block_live[numbers] == 0].tolist():
+                self.races.ended(block)
         waiting, self.parked = self.parked, {}
         for pc, group in waiting.items():
             self.add(pc, group)

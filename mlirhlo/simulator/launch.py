@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mlirhlo.diagnostics import Diagnostic, HloError, error
+from mlirhlo.diagnostics import Diagnostic, HloError, Place, error
 from mlirhlo.dialects.ptx import Variable
 from mlirhlo.simulator.assembler import place_of
 from mlirhlo.simulator.cohort import Cohort
@@ -180,7 +180,7 @@ class Launch:
         if key not in self.found and len(self.found) < MAX_FINDINGS:
             self.found[key] = diagnostic
 
-    def place(self, pc: int) -> object:
+    def place(self, pc: int) -> Place:
         """Where the instruction at `pc` stands."""
         return place_of(self.code.instructions[pc], self.code.names[pc])
 

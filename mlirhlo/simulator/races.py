@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from mlirhlo.diagnostics import Diagnostic, Place
+from mlirhlo.diagnostics import Diagnostic
 from mlirhlo.simulator.clocks import Clocks, Known
 from mlirhlo.simulator.lanes import WARP, Array, Lanes
 
@@ -204,8 +204,8 @@ class Races:
                 "HLO0776" if shared else "HLO0777",
                 f"race in {'shared' if shared else 'global'} memory: {self.thread(int(new))} {later} {where}, "
                 f"which {self.thread(int(old))} {earlier} with nothing that orders the two",
-                cast("Place", launch.place(second)),
-                notes=(("the other access is", cast("Place", launch.place(first))),),
+                launch.place(second),
+                notes=(("the other access is", launch.place(first)),),
                 help="put a barrier between the two, or make both atomic",
             ),
         )
@@ -220,6 +220,38 @@ class Races:
         """The thread of a stamp: `thread 3 of block 1`."""
         lane = stamp >> int(THREAD_SHIFT)
         return f"thread {lane % self.block_lanes} of block {self.order[lane // self.block_lanes]}"
+
+    def ended(self, block: int) -> None:
+        """A block of a cluster ends: HLO0775 for accesses of others to its shared memory that may come later."""
+        launch, cohort = self.launch, self.cohort
+        start = launch.shared_region + block * launch.shared_stride >> self.shift
+        part = slice(start, start + (launch.shared_stride >> self.shift))
+        for stamps in (self.reads[part], self.more_reads[part], self.writes[part]):
+            old = stamps[stamps != 0]
+            lane = (old >> THREAD_SHIFT).astype(np.int64)
+            slot = lane // self.block_lanes - self.first // self.block_lanes
+            own = np.full(len(old), block)
+            ordered = self.clocks.ordered(
+                own,
+                np.zeros(len(old), np.int64),
+                slot,
+                cohort.blocks[slot],
+                lane % self.block_lanes // WARP,
+                (old >> CLOCK_SHIFT & CLOCK_MASK).astype(np.int64),
+            )
+            wrong = np.flatnonzero(~ordered & (slot != block))
+            if len(wrong):
+                stamp = int(old[wrong[0]])
+                pc = (stamp & int(PC_MASK)) - 1
+                launch.finding(
+                    ("ended", pc),
+                    Diagnostic(
+                        "HLO0775",
+                        f"{self.thread(stamp)} accesses shared memory of block {cohort.blocks[block]}, which may have ended",
+                        launch.place(pc),
+                        help="let all blocks of the cluster meet at barrier.cluster before they end",
+                    ),
+                )
 
     # Synchronisation
 

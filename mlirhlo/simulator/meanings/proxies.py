@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mlirhlo.diagnostics import Diagnostic, Place
+from mlirhlo.diagnostics import Diagnostic
 from mlirhlo.simulator.access import Index, place_at
 from mlirhlo.simulator.assembler import Assembler, Run
 from mlirhlo.simulator.lanes import Lanes
@@ -52,7 +52,7 @@ def check_async_read(cohort: Cohort, index: Index, size: int, what: str) -> None
             "HLO0782",
             f"{what} reads byte {offset} of shared memory, written by {races.thread(stamp)} without a proxy fence",
             place_at(cohort),
-            notes=(("the write is", cast("Place", launch.place(pc))),),
+            notes=(("the write is", launch.place(pc)),),
             help="execute fence.proxy.async after the writes, then a barrier",
         ),
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.ptx import (
     Address,
+    AliasOp,
     FunctionOp,
     Group,
     ModuleOp,
@@ -93,8 +94,8 @@ class Program:
         self.lines = tuple(text.split("\n"))
         self.functions = {op.symbol: op for op in module.functions if op.body is not None}
         for op in module.statements:
-            if op.name == "ptx.alias":
-                alias, aliasee = op.alias.data, op.aliasee.data  # type: ignore[attr-defined]
+            if isinstance(op, AliasOp):
+                alias, aliasee = op.alias.data, op.aliasee.data
                 if aliasee in self.functions:
                     self.functions[alias] = self.functions[aliasee]
         self.variables: dict[str, Variable] = {

@@ -136,7 +136,9 @@ class Races:
             wrong = numbers[differs(numbers // count)]
             if len(wrong):
                 one = wrong[0]
-                self._report(final[one], stamps[one], int(places[one]), "writes", "writes")
+                self._report(
+                    int(final[one]), int(stamps[one]), int(places[one]), "writes", "writes"
+                )
 
     def atomic(self, index: NDArray[np.int64], size: int, lanes: Lanes) -> None:
         """An atomic or strong access."""
@@ -188,10 +190,10 @@ class Races:
         wrong = np.flatnonzero(~ordered)
         if len(wrong):
             one = wrong[0]
-            self._report(old[one], new[one], int(places[numbers[one]]), earlier, later)
+            self._report(int(old[one]), int(new[one]), int(places[numbers[one]]), earlier, later)
 
     def _report(self, old: int, new: int, place: int, earlier: str, later: str) -> None:
-        first, second = int(old & PC_MASK) - 1, int(new & PC_MASK) - 1
+        first, second = (old & int(PC_MASK)) - 1, (new & int(PC_MASK)) - 1
         launch = self.launch
         key = ("race", min(first, second), max(first, second))
         if key in launch.found:
@@ -202,8 +204,8 @@ class Races:
             key,
             Diagnostic(
                 "HLO0776" if shared else "HLO0777",
-                f"race in {'shared' if shared else 'global'} memory: {self.thread(int(new))} {later} {where}, "
-                f"which {self.thread(int(old))} {earlier} with nothing that orders the two",
+                f"race in {'shared' if shared else 'global'} memory: {self.thread(new)} {later} {where}, "
+                f"which {self.thread(old)} {earlier} with nothing that orders the two",
                 launch.place(second),
                 notes=(("the other access is", launch.place(first)),),
                 help="put a barrier between the two, or make both atomic",
@@ -247,7 +249,8 @@ class Races:
                     ("ended", pc),
                     Diagnostic(
                         "HLO0775",
-                        f"{self.thread(stamp)} accesses shared memory of block {cohort.blocks[block]}, which may have ended",
+                        f"{self.thread(stamp)} accesses shared memory of block "
+                        f"{cohort.blocks[block]}, which may have ended",
                         launch.place(pc),
                         help="let all blocks of the cluster meet at barrier.cluster before they end",
                     ),

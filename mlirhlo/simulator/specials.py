@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,7 +31,7 @@ def special_register(cohort: Cohort, name: str) -> Array:
         wide = name in ("%clock64", "%globaltimer")
         return np.zeros(cohort.count, np.uint64 if wide else np.uint32)
     else:
-        values = _SCALARS.get(stem, lambda _: 0)(cohort)
+        values = _SCALARS[stem](cohort) if stem in _SCALARS else 0
     if stem == "gridid":
         return np.full(cohort.count, 1, np.uint64)
     if stem == "is_explicit_cluster":
@@ -71,26 +72,34 @@ def _clusterid(c: Cohort) -> tuple[Array, Array, Array]:
     return x, y, z
 
 
+def _nclusterid(c: Cohort) -> tuple[int, int, int]:
+    x, y, z = (-(-size // part) for size, part in zip(c.launch.grid, c.launch.cluster, strict=True))
+    return x, y, z
+
+
+def _lane_bits(c: Cohort, shift: int) -> Array:
+    """`1 << lane + shift`."""
+    return np.uint64(1 << shift) << (c.thread_of % WARP).astype(np.uint64)
+
+
 def cluster_rank(c: Cohort) -> Array:
     """Rank of each lane's block in its cluster."""
     x, y, z = _cluster_ctaid(c)
     return x + c.launch.cluster[0] * (y + c.launch.cluster[1] * z)
 
 
-_VECTORS = {
+_VECTORS: dict[str, Callable[[Cohort], tuple[Array | int, Array | int, Array | int]]] = {
     "tid": lambda c: _split(c.thread_of, c.launch.block),
     "ntid": lambda c: c.launch.block,
     "ctaid": _ctaid,
     "nctaid": lambda c: c.launch.grid,
     "clusterid": _clusterid,
-    "nclusterid": lambda c: tuple(
-        -(-size // part) for size, part in zip(c.launch.grid, c.launch.cluster, strict=True)
-    ),
+    "nclusterid": _nclusterid,
     "cluster_ctaid": _cluster_ctaid,
     "cluster_nctaid": lambda c: c.launch.cluster,
 }
 
-_SCALARS = {
+_SCALARS: dict[str, Callable[[Cohort], Array | int]] = {
     "laneid": lambda c: c.thread_of % WARP,
     "warpid": lambda c: c.thread_of // WARP,
     "nwarpid": lambda c: c.block_lanes // WARP,
@@ -99,19 +108,11 @@ _SCALARS = {
     "cluster_ctarank": cluster_rank,
     "cluster_nctarank": lambda c: int(np.prod(c.launch.cluster)),
     "is_explicit_cluster": lambda c: int(np.prod(c.launch.cluster) > 1),
-    "lanemask_eq": lambda c: np.uint64(1) << (c.thread_of % WARP).astype(np.uint64),
-    "lanemask_lt": lambda c: (
-        (np.uint64(1) << (c.thread_of % WARP).astype(np.uint64)) - np.uint64(1)
-    ),
-    "lanemask_le": lambda c: (
-        (np.uint64(2) << (c.thread_of % WARP).astype(np.uint64)) - np.uint64(1)
-    ),
-    "lanemask_gt": lambda c: (
-        ~((np.uint64(2) << (c.thread_of % WARP).astype(np.uint64)) - np.uint64(1))
-    ),
-    "lanemask_ge": lambda c: (
-        ~((np.uint64(1) << (c.thread_of % WARP).astype(np.uint64)) - np.uint64(1))
-    ),
+    "lanemask_eq": lambda c: _lane_bits(c, 0),
+    "lanemask_lt": lambda c: _lane_bits(c, 0) - np.uint64(1),
+    "lanemask_le": lambda c: _lane_bits(c, 1) - np.uint64(1),
+    "lanemask_gt": lambda c: ~(_lane_bits(c, 1) - np.uint64(1)),
+    "lanemask_ge": lambda c: ~(_lane_bits(c, 0) - np.uint64(1)),
     "dynamic_smem_size": lambda c: c.launch.dynamic_shared,
     "total_smem_size": lambda c: c.launch.shared_bytes,
     "aggr_smem_size": lambda c: c.launch.shared_bytes,

@@ -168,7 +168,7 @@ def _add(memory: Array, places: Array, values: Array, *, returns: bool) -> Array
     return result
 
 
-def watcher(assembler, space, width):  # type: ignore[no-untyped-def]
+def watcher(assembler: Assembler, space: str, width: int) -> Callable[[Cohort, Lanes, Index], None]:
     """Checks and figures of an atomic access."""
     acquire = reach_of(assembler, "acquire", "acq_rel")
     release = reach_of(assembler, "release", "acq_rel")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from mlirhlo.dialects.ptx import Immediate
 from mlirhlo.simulator.assembler import Assembler, Run
-from mlirhlo.simulator.lanes import Array
+from mlirhlo.simulator.lanes import Array, Lanes
 from mlirhlo.simulator.meanings.registry import apply, elementwise, meaning
 from mlirhlo.simulator.types import DTYPES, is_signed
+
+if TYPE_CHECKING:
+    from mlirhlo.simulator.cohort import Cohort
 
 
 @meaning("popc")
@@ -212,7 +217,7 @@ def three_way_logic(assembler: Assembler) -> Run:
     )
     q, negated = assembler.condition(5)
 
-    def run(cohort, lanes) -> None:  # type: ignore[no-untyped-def]
+    def run(cohort: Cohort, lanes: Lanes) -> None:
         slots = cohort.slots
         result = function(*(slots[one][lanes] for one in sources))
         other = slots[q][lanes] ^ negated

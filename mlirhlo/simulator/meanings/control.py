@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from mlirhlo.simulator.memory import LOCAL_BASE
 if TYPE_CHECKING:
     from mlirhlo.simulator.cohort import Cohort
     from mlirhlo.simulator.program import Linked
+
+Effect: TypeAlias = "Callable[[Cohort, Lanes], None]"
 
 MAX_DEPTH = 1024
 
@@ -153,7 +156,7 @@ def _entering(
     linked: Linked,
     results: tuple[Operand, ...],
     arguments: tuple[Operand, ...],
-):  # type: ignore[no-untyped-def]
+) -> Callable[[Cohort, Lanes], int]:
     """What a call of one function does; returns where its code starts."""
     copies = [
         _argument(assembler, one, offset, size)
@@ -191,7 +194,7 @@ def _entering(
     return enter
 
 
-def _argument(assembler: Assembler, operand: Operand, offset: int, size: int):  # type: ignore[no-untyped-def]
+def _argument(assembler: Assembler, operand: Operand, offset: int, size: int) -> Effect:
     if isinstance(operand, Symbol):
         return _copying([(offset, assembler.address_of(operand.name) - LOCAL_BASE, size)])
     if isinstance(operand, Register | Immediate):
@@ -206,7 +209,7 @@ def _argument(assembler: Assembler, operand: Operand, offset: int, size: int):  
     raise assembler.wrong(f"{operand} is no argument")
 
 
-def _copying(moves: list[tuple[int, int, int]]):  # type: ignore[no-untyped-def]
+def _copying(moves: list[tuple[int, int, int]]) -> Effect:
     """Copies within the local memory of threads: to, from, bytes."""
 
     def copy(cohort: Cohort, lanes: Lanes) -> None:

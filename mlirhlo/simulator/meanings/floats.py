@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mlirhlo.simulator import rounding
 from mlirhlo.simulator.assembler import Assembler, Run
-from mlirhlo.simulator.lanes import Array
+from mlirhlo.simulator.lanes import Array, Lanes
 from mlirhlo.simulator.meanings import halves, integers
 from mlirhlo.simulator.meanings.registry import apply, elementwise, meaning
 from mlirhlo.simulator.types import is_float
+
+if TYPE_CHECKING:
+    from mlirhlo.simulator.cohort import Cohort
 
 MODES = ("rn", "rz", "rm", "rp", "rna")
 TINY = np.float32(2.0**-126)
@@ -105,7 +109,7 @@ def _pair(assembler: Assembler, function: Callable[..., Array]) -> Run:
         for part in range(2)
     ]
 
-    def run(cohort, lanes) -> None:  # type: ignore[no-untyped-def]
+    def run(cohort: Cohort, lanes: Lanes) -> None:
         for one in runs:
             one(cohort, lanes)
 

@@ -13,6 +13,7 @@ from mlirhlo.dialects.ptx import Sink
 from mlirhlo.simulator import lanes as sets
 from mlirhlo.simulator.access import (
     Index,
+    Locate,
     check_states,
     located,
     mark_written,
@@ -20,7 +21,7 @@ from mlirhlo.simulator.access import (
     thread_name,
 )
 from mlirhlo.simulator.assembler import Assembler, Run
-from mlirhlo.simulator.lanes import WARP, Lanes
+from mlirhlo.simulator.lanes import WARP, Array, Lanes
 from mlirhlo.simulator.meanings.asynchronous import copies_of
 from mlirhlo.simulator.meanings.registry import meaning
 
@@ -166,7 +167,7 @@ def mbarrier(assembler: Assembler) -> Run:
     return transact
 
 
-def _initialise(amount: int, locate):  # type: ignore[no-untyped-def]
+def _initialise(amount: int, locate: Locate) -> Run:
     def run(cohort: Cohort, lanes: Lanes) -> None:
         objects, index = objects_of(cohort), locate(cohort, lanes)
         check_states(cohort, lanes, index, 8, write=True)
@@ -187,7 +188,7 @@ def _initialise(amount: int, locate):  # type: ignore[no-untyped-def]
     return run
 
 
-def _invalidate(locate):  # type: ignore[no-untyped-def]
+def _invalidate(locate: Locate) -> Run:
     def run(cohort: Cohort, lanes: Lanes) -> None:
         objects, index = objects_of(cohort), locate(cohort, lanes)
         for lane, place in zip(sets.indices(lanes).tolist(), index.tolist(), strict=True):
@@ -281,10 +282,10 @@ def _wait(assembler: Assembler) -> Run:
     return run
 
 
-def _complete(barrier: Barrier, values, *, parity: bool):  # type: ignore[no-untyped-def]
+def _complete(barrier: Barrier, values: Array, *, parity: bool) -> Array:
     if parity:
-        return (barrier.phase & 1) != values
-    return barrier.phase != values >> np.uint64(PHASE_SHIFT)
+        return np.not_equal(values, barrier.phase & 1)
+    return np.not_equal(values >> np.uint64(PHASE_SHIFT), barrier.phase)
 
 
 def arrive_after_copies(assembler: Assembler) -> Run:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from mlirhlo.simulator.types import DTYPES, bits_of, is_float, is_signed
 if TYPE_CHECKING:
     from mlirhlo.simulator.access import Index
     from mlirhlo.simulator.cohort import Cohort
+
+Differs: TypeAlias = "Callable[[Cohort, Lanes, Index, Array], Array]"
+"""Which of some lanes did not write what is in memory now."""
 
 STRONG = ("volatile", "relaxed", "acquire", "release", "mmio")
 
@@ -145,7 +149,9 @@ def store(assembler: Assembler) -> Run:
     return run
 
 
-def observer(assembler, space, size, *, write, differs=None):  # type: ignore[no-untyped-def]
+def observer(
+    assembler: Assembler, space: str, size: int, *, write: bool, differs: Differs | None = None
+) -> Callable[[Cohort, Lanes, Index], None]:
     """What figures and the race check are told of an access."""
     strong = assembler.has(*STRONG)
     constant = assembler.has("nc") or space in ("const", "param", "local")
@@ -175,6 +181,7 @@ def observer(assembler, space, size, *, write, differs=None):  # type: ignore[no
                 index, lanes, release=release, acquire=acquire, reads=not write, writes=write
             )
         elif write:
+            assert differs is not None
             races.write(index, size, lanes, lambda numbers: differs(cohort, lanes, index, numbers))
         else:
             races.read(index, size, lanes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from mlirhlo.simulator.assembler import Assembler, Run
 from mlirhlo.simulator.lanes import Array, Lanes
@@ -12,6 +12,13 @@ if TYPE_CHECKING:
     from mlirhlo.simulator.cohort import Cohort
 
 Meaning: TypeAlias = Callable[[Assembler], Run]
+
+Unary: TypeAlias = Callable[[Array], Array]
+Binary: TypeAlias = Callable[[Array, Array], Array]
+Ternary: TypeAlias = Callable[[Array, Array, Array], Array]
+Quaternary: TypeAlias = Callable[[Array, Array, Array, Array], Array]
+Function: TypeAlias = Unary | Binary | Ternary | Quaternary
+"""What an instruction makes of the elements of its operands."""
 
 MEANINGS: dict[str, Meaning] = {}
 """Meaning of each opcode that the simulator executes."""
@@ -28,8 +35,9 @@ def meaning(*opcodes: str) -> Callable[[Meaning], Meaning]:
     return register
 
 
-def elementwise(destination: int, function: Callable[..., Any], *sources: int) -> Run:
-    """Applies `function` to the elements of the source slots."""
+def elementwise(destination: int, operation: Function, *sources: int) -> Run:
+    """Applies `operation` to the elements of the source slots."""
+    function = cast("Callable[..., Array]", operation)
     match sources:
         case (a,):
 
@@ -54,7 +62,7 @@ def elementwise(destination: int, function: Callable[..., Any], *sources: int) -
             return variadic
 
 
-def apply(assembler: Assembler, type_name: str, function: Callable[..., Array]) -> Run:
+def apply(assembler: Assembler, type_name: str, function: Function) -> Run:
     """`function` of all sources, when destination and sources have one type."""
     sources = [assembler.source(i, type_name) for i in range(1, len(assembler.operands))]
     return elementwise(assembler.dest(0, type_name), function, *sources)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 from math import prod
+from typing import Any
 
 from xdsl.ir import SSAValue
-from xdsl.ir.affine import AffineExpr
+from xdsl.ir.affine import AffineExpr, AffineMap
 
-from mlirhlo.dialects.hlo.element_types import PRED, PRIMITIVE_TYPES, PrimitiveType
+from mlirhlo.dialects.hlo.element_types import PRED, PRIMITIVE_TYPES, S64, PrimitiveType
+from mlirhlo.dialects.hlo.literal import Literal
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.data_movement import (
     BitcastConvertOp,
@@ -25,7 +27,7 @@ from mlirhlo.dialects.hlo.ops.data_movement import (
 )
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
-from mlirhlo.dialects.structured import AssembleOp, sizes_of
+from mlirhlo.dialects.structured import AssembleOp, GatherOp, identity_map, sizes_of
 from mlirhlo.dialects.structured.dense import DYNAMIC
 from mlirhlo.dialects.structured.index_maps import flattened, reversed_index, unflattened
 from mlirhlo.lowering.memory_order import physical_dimensions, physical_order
@@ -101,21 +103,50 @@ def convert_reshape(kernel: Kernel, op: ReshapeOp) -> Sequence[SSAValue]:
 
 @converts("bitcast")
 def convert_bitcast(kernel: Kernel, op: BitcastOp) -> Sequence[SSAValue]:
-    """Memory as it is under other dimensions, and bits as another type."""
+    """Memory as it is under other dimensions, and bits as another type.
+
+    Tiles that put elements into another order than dimensions do are a table of where each element stands.
+    """
+    from mlirhlo.interp.layouts import same_memory
+
     shape, source = static_shape(op.shape), static_shape(shape_of(op.operand.type))
-    layouts = [s.layout for s in (shape, source) if s.layout is not None]
-    if any(layout.tiles for layout in layouts) and shape.element_count > 1:
-        raise no_form(op, "a tiled layout is no order of dimensions")
     value = kernel.array(op.operand)
-    if _width(source.element_type) != _width(shape.element_type):
-        value = _in_one_row(kernel, value)
-        value = _of_width(kernel, op, value, shape.element_type)
+    if _width(source.element_type) == _width(shape.element_type):
+        table = same_memory(source, shape)
+        if table is not None:
+            return [_by_table(kernel, op, table)]
+    else:
+        if any(s.layout is not None and s.layout.tiles for s in (shape, source)):
+            raise no_form(op, "it changes the width of elements in tiles")
+        value = _of_width(kernel, op, _in_one_row(kernel, value), shape.element_type)
     sizes = physical_dimensions(shape)
     space = [AffineExpr.dimension(dim) for dim in range(len(sizes))]
     body = Body([element_of(value)])
     block = body.finish([body.bits(body.arguments[0], shape.element_type)])
     indices = unflattened(flattened(space, sizes), sizes_of(value))
     return [kernel.map(tensor_of(shape), [value], [indices], block)]
+
+
+def _by_table(kernel: Kernel, op: BitcastOp, table: Any) -> SSAValue:
+    """An array whose elements are those of the operand by their row-major number; 0 where it is negative."""
+    shape = static_shape(op.shape)
+    source = _in_one_row(kernel, kernel.row_major(op.operand))
+    element = element_of(source)
+    numbers = ArrayShape(S64, shape.dimensions, (), shape.layout)
+    places = kernel.constant(Literal.from_array(numbers, table.reshape(shape.dimensions)))
+    sizes = physical_dimensions(shape)
+    identity = identity_map(len(sizes))
+    last = sizes_of(source)[0] - 1
+    offsets = AffineMap(len(sizes), 0, (AffineExpr.constant(0),))
+    (found,) = kernel.add(
+        GatherOp(source, [places], [identity], [0], [last], offsets, tensor_of(shape, element))
+    )
+    body = Body([element, S64])
+    inside = body.compare("GE", body.arguments[1], body.constant(S64, 0))
+    chosen = body.emit("select", [inside, body.arguments[0], body.constant(element, 0)], element)
+    block = body.finish([body.bits(chosen, shape.element_type)])
+    reads = [identity.results, identity.results]
+    return kernel.map(tensor_of(shape), [found, places], reads, block)
 
 
 def _in_one_row(kernel: Kernel, value: SSAValue) -> SSAValue:

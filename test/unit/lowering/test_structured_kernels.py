@@ -39,6 +39,8 @@ INSTRUCTIONS = {
     "slice": "f32[2,3] slice(f32[9,8]{0,1} x), slice={[1:8:4],[0:3]}",
     "reshape": "f32[6,4]{0,1} reshape(f32[3,8]{0,1} x)",
     "bitcast": "f32[4,2,3]{2,0,1} bitcast(f32[8,3]{0,1} x)",
+    "bitcast of tiles": "f32[16,128]{1,0} bitcast(f32[8,256]{1,0:T(8,128)} x)",
+    "bitcast of padded tiles": "f32[1024]{0} bitcast(f32[3,100]{1,0:T(8,128)} x)",
     "bitcast of width": "u8[2,8] bitcast(f32[4] x)",
     "bits wider": "f32[3]{0} bitcast-convert(u8[3,4]{0,1} x)",
     "bits narrower": "u16[3,4,2]{0,1,2} bitcast-convert(f32[3,4] x)",

@@ -39,8 +39,9 @@ from mlirhlo.dialects.interned import (
     string,
     symbol_ref,
 )
+from mlirhlo.dialects.nvgpu import LdMatrixOp, MmaSyncOp
 from mlirhlo.dialects.quick import append, create_op, prepend, region_of
-from mlirhlo.lowering.builder import INDEX, NOALIAS, FunctionBuilder
+from mlirhlo.lowering.builder import INDEX, NOALIAS, FunctionBuilder, Index, vector_of
 from mlirhlo.lowering.gpu.nvvm import ATOMIC_KINDS
 
 Sizes = tuple[int, int, int]
@@ -153,6 +154,18 @@ class KernelBuilder(FunctionBuilder):
         operands = [value, target, *map(self.index, indices)]
         properties: dict[str, Attribute] = {"kind": integer64(ATOMIC_KINDS.index(kind))}
         return self.emit(memref.AtomicRMWOp, operands, value.type, properties)
+
+    def ldmatrix(
+        self, source: SSAValue, indices: Sequence[Index], *, transpose: bool = False
+    ) -> SSAValue:
+        """Four matrices of 8 x 8 numbers of 16 bits from shared memory, a register of each for a lane."""
+        properties: dict[str, Attribute] = {"transpose": UNIT} if transpose else {}
+        operands = [source, *map(self.index, indices)]
+        return self.emit(LdMatrixOp, operands, vector_of(i32, 4), properties)
+
+    def mma(self, kind: str, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
+        """`a * b + c` of fragments of a warp."""
+        return self.emit(MmaSyncOp, (a, b, c), c.type, {"kind": string(kind)})
 
     def finish_kernel(self, grid: Sizes, block: Sizes) -> gpu.FuncOp:
         """Ends the kernel; it is launched with this grid of blocks."""

@@ -10,6 +10,7 @@ from mlirhlo.dialects.structured import KernelOp
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.gpu.kernel import GpuKernel
 from mlirhlo.lowering.gpu.launches import launch_all
+from mlirhlo.lowering.schedule.attributes import SCHEDULE
 from mlirhlo.lowering.schedule.contractions import map_contractions
 from mlirhlo.lowering.schedule.map_to_grid import map_to_grid
 from mlirhlo.lowering.schedule.row_chains import map_columns, map_rows
@@ -45,7 +46,9 @@ def kernel_of(kernel: KernelOp, device: GpuDevice) -> GpuKernel:
 
 
 def schedule(kernel: KernelOp, device: GpuDevice) -> None:
-    """Sets the schedules of a kernel's ops."""
+    """Sets the schedules of a kernel's ops; leaves a kernel alone in which an op has one."""
+    if any(SCHEDULE in op.attributes for op in kernel.block.ops):
+        return
     map_rows(kernel, device)
     map_columns(kernel, device)
     map_to_grid(kernel)

@@ -16,6 +16,7 @@ from xdsl.dialects import llvm as xllvm
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
+    DenseArrayBase,
     DictionaryAttr,
     IntAttr,
     IntegerAttr,
@@ -24,6 +25,7 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     StringAttr,
     VectorType,
+    f16,
     f32,
     i8,
     i32,
@@ -36,6 +38,7 @@ from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects import llvm
 from mlirhlo.dialects.gpu import GLOBAL, SHARED, DynamicSharedMemoryOp, ShuffleOp
 from mlirhlo.dialects.interned import UNIT, dictionary, integer64, symbol_ref
+from mlirhlo.dialects.nvgpu import LdMatrixOp, MmaSyncOp
 from mlirhlo.dialects.quick import append, create_op, module_of, operands_of, ops_of, region_of
 from mlirhlo.lowering.llvm_text import BLOCK_SIZE, KERNEL
 from mlirhlo.lowering.loops_to_llvm.arith import intrinsic
@@ -321,6 +324,49 @@ def _atomic(to: _Kernel, op: memref.AtomicRMWOp) -> None:
     to.values[op.result] = to.emit(llvm.AtomicRMWOp, operands, operands[1].type, properties)
 
 
+_MMA = {"bf16": "m16n8k16.row.col.bf16", "f16": "m16n8k16.row.col.f32.f32"}
+"""Intrinsics by the type of the factors."""
+
+
+def _ldmatrix(to: _Kernel, op: LdMatrixOp) -> None:
+    transpose = "trans." if op.transpose is not None else ""
+    name = f"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.{transpose}b16.p3"
+    struct = xllvm.LLVMStructType.from_type_list([i32] * 4)
+    found = intrinsic(to, name, [to.address(op.source, op.indices)], struct)
+    to.values[op.result] = _vector_of_parts(to, found, op.result.type)
+
+
+def _mma(to: _Kernel, op: MmaSyncOp) -> None:
+    kind = op.kind.data
+    if kind not in _MMA:
+        raise _no_lowering(op, f" of kind `{kind}`")
+    operands: list[SSAValue] = []
+    for value in (op.a, op.b, op.c):
+        vector = to.values[value]
+        type_ = cast("VectorType[Attribute]", vector.type)
+        for lane in range(type_.get_shape()[0]):
+            position = to.constant(lane, i32)
+            part = to.emit(llvm.ExtractElementOp, [vector, position], type_.element_type)
+            if kind == "f16" and part.type == i32:
+                part = to.emit(xllvm.BitcastOp, [part], VectorType(f16, [2]))
+            operands.append(part)
+    element = cast("VectorType[Attribute]", op.result.type).element_type
+    struct = xllvm.LLVMStructType.from_type_list([element] * 4)
+    found = intrinsic(to, f"llvm.nvvm.mma.{_MMA[kind]}", operands, struct)
+    to.values[op.result] = _vector_of_parts(to, found, op.result.type)
+
+
+def _vector_of_parts(to: _Kernel, struct: SSAValue, type_: Attribute) -> SSAValue:
+    vector = to.poison(type_)
+    element = cast(Attribute, cast(Any, type_).element_type)
+    for lane in range(cast(Any, type_).get_shape()[0]):
+        properties: dict[str, Attribute] = {"position": DenseArrayBase.from_list(i64, [lane])}
+        part = to.emit(xllvm.ExtractValueOp, [struct], element, properties)
+        operands = (vector, part, to.constant(lane, i32))
+        vector = to.emit(xllvm.InsertElementOp, operands, type_)
+    return vector
+
+
 def _return(to: _Kernel, op: Operation) -> None:
     del op
     append(to.block, create_op(xllvm.ReturnOp))
@@ -336,6 +382,8 @@ HANDLERS: Mapping[str, Handler] = {
             "gpu.shuffle": _shuffle,
             "gpu.dynamic_shared_memory": _dynamic_shared,
             "gpu.return": _return,
+            "nvgpu.ldmatrix": _ldmatrix,
+            "nvgpu.mma.sync": _mma,
             "func.return": _return,
             "memref.load": _load,
             "memref.store": _store,

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import Any, cast
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from mlirhlo.dialects.hlo.element_types import BY_MLIR
+from mlirhlo.dialects.hlo.element_types import BF16, BY_MLIR, F16, F32
 from mlirhlo.dialects.hlo.ops import ConstantOp
 from mlirhlo.dialects.structured import ContractOp, KernelOp, MapOp, identity_map, sizes_of
 from mlirhlo.dialects.structured.base import yielded
@@ -18,7 +19,6 @@ from mlirhlo.lowering.schedule.attributes import SCHEDULE, schedule_of
 
 _SIDE, _DEPTH, _WORK = 16, 8, 1 << 15
 """Fewer rows or columns, or terms, or products in all, are not worth tiles."""
-THREADS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,14 @@ def map_contractions(kernel: KernelOp) -> None:
             continue
         found = contraction_below(op)
         if found is not None and _is_large(problem_of(found)):
-            op.attributes[SCHEDULE] = replace(schedule, kind="tiles", threads=THREADS).attribute()
+            kind, threads = ("mma", 128) if _has_units(found) else ("tiles", 256)
+            op.attributes[SCHEDULE] = replace(schedule, kind=kind, threads=threads).attribute()
+
+
+def _has_units(op: ContractOp) -> bool:
+    """Whether there are matrix units for the types of a contraction."""
+    factors = {BY_MLIR[cast(Any, v.type).element_type] for v in yielded(op.body)}
+    return factors in ({BF16}, {F16}) and BY_MLIR[op.accumulator] is F32
 
 
 def _is_large(problem: Problem) -> bool:

@@ -29,39 +29,51 @@ from mlirhlo.lowering.schedule.contractions import (
     problem_of,
 )
 
-TILE, DEPTH, PITCH = 64, 16, 66
-_SPAN = TILE // 2
-"""Distance of a thread's two pairs of rows, and of columns."""
+TILE = 64
 
 
 @launches("tiles")
 def tiles(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> None:
     """One launch for each op."""
     for op in ops:
-        contraction = contraction_below(op)
-        assert contraction is not None
-        b = plan.begin(inputs_of(plan, [op], [op]), op.results)
-        block = _Block(b, problem_of(contraction))
-        for dims, value in block.results():
-            e = b.e
-            with block.inside(dims), e.scope():
-                at = block.indices(dims)
-                e.know(
-                    contraction,
-                    at,
-                    [convert(b, value, block.element, array(contraction.output).element_type)],
-                )
-                for result in op.results:
-                    b.write(result, at, e.at(result, at))
-        b.launch(block.blocks, schedule.threads)
+        _launch(plan, op, schedule, ScalarBlock)
 
 
-class _Block:
-    """The tile of a block."""
+@launches("mma")
+def mma(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> None:
+    """One launch for each op, on the matrix units."""
+    from mlirhlo.lowering.gpu.kinds.matrix_units import MatrixBlock
+
+    for op in ops:
+        _launch(plan, op, schedule, MatrixBlock)
+
+
+def _launch(plan: Plan, op: Operation, schedule: Schedule, kind: type[Block]) -> None:
+    contraction = contraction_below(op)
+    assert contraction is not None
+    b = plan.begin(inputs_of(plan, [op], [op]), op.results)
+    block = kind(b, problem_of(contraction))
+    element = array(contraction.output).element_type
+    for dims, value in block.results():
+        with block.inside(dims), b.e.scope():
+            at = block.indices(dims)
+            b.e.know(contraction, at, [convert(b, value, block.element, element)])
+            for result in op.results:
+                b.write(result, at, b.e.at(result, at))
+    b.launch(block.blocks, schedule.threads)
+
+
+class Block:
+    """The tile of a block of threads."""
+
+    depth = 16
+    """Terms at a time."""
+    threads = 256
 
     def __init__(self, b: LaunchBuilder, problem: Problem) -> None:
         self.b, self.problem, self.op = b, problem, problem.op
         self.element: PrimitiveType = BY_MLIR[self.op.accumulator]
+        """Of the sums."""
         self.limits = (problem.size(problem.rows), problem.size(problem.columns))
         self.terms = problem.size(problem.terms)
         down, across = (-(-n // TILE) for n in self.limits)
@@ -72,8 +84,10 @@ class _Block:
         self.first_row = b.mul(b.rem(number, down), TILE)
         self.batch = b.e.unlinear(b.index(b.div(number, down)), self._sizes(problem.batch))
         self.thread = b.thread_id()
-        type_ = memory_type(self.element)
-        self.tiles = [b.shared([DEPTH, PITCH], type_) for _ in range(2)]
+
+    def results(self) -> list[tuple[tuple[Index, Index], Value]]:
+        """Rows and columns of the thread's elements, and the elements."""
+        raise NotImplementedError
 
     def _sizes(self, dims: Sequence[int]) -> list[int]:
         return [self.op.space[d] for d in dims]
@@ -106,63 +120,101 @@ class _Block:
 
     # Tiles of the factors
 
-    def load(self, side: int, first_term: SSAValue) -> None:
-        """Brings a tile of a factor to shared memory: terms by rows of the tile."""
+    def load(self, side: int, first_term: SSAValue, width: int, element: PrimitiveType) -> None:
+        """Brings a tile of a factor to shared memory; a thread takes `width` neighbours at once."""
         b = self.b
         is_across = self.problem.is_minor(side, self.problem.terms)
-        width = 4 if is_across else 2
         first = (self.first_row, self.first_column)[side]
-        for part in range(TILE * DEPTH // width // 256):
-            number = b.index(b.add(self.thread, part * 256))
-            along = DEPTH // width if is_across else TILE // width
-            low, high = b.mul(b.rem(number, along), width), b.div(number, along)
-            for lane in range(width):
-                near = b.add(low, lane)
-                term, line = (near, high) if is_across else (high, near)
-                value = self._factor(side, b.add(first, line), b.add(first_term, term))
-                b.store(to_memory(b, value[0], self.element), self.tiles[side], [term, line])
+        for part in range(TILE * self.depth // width // self.threads):
+            number = b.index(b.add(self.thread, part * self.threads))
+            along = (self.depth if is_across else TILE) // width
+            low, high = self.share(number, along)
+            low = b.mul(low, width)
+            places: list[tuple[Index, Index]] = [
+                (b.add(low, lane), high) if is_across else (high, b.add(low, lane))
+                for lane in range(width)
+            ]
+            at = [(b.add(first, line), b.add(first_term, term)) for term, line in places]
+            minor = self.terms if is_across else self.limits[side]
+            step = width if minor % width == 0 else 1
+            for start in range(0, width, step):
+                values = self._factors(side, at[start : start + step], element)
+                for place, value in zip(places[start : start + step], values, strict=True):
+                    self.keep(side, place, value, element)
 
-    def _factor(self, side: int, line: Index, term: Index) -> Value:
-        """An element of a factor, zero outside of it."""
+    def share(self, number: Index, along: int) -> tuple[Index, Index]:
+        """Which of the `along` parts of which row of a tile a thread brings."""
+        return self.b.rem(number, along), self.b.div(number, along)
+
+    def keep(
+        self, side: int, place: tuple[Index, Index], value: Value, element: PrimitiveType
+    ) -> None:
+        """Stores an element of a tile, given its term and its line."""
+        raise NotImplementedError
+
+    def _factors(
+        self, side: int, places: Sequence[tuple[Index, Index]], element: PrimitiveType
+    ) -> list[Value]:
+        """Elements of a factor at lines and terms, zeros outside of it; they are all outside or none is."""
         b, e = self.b, self.b.e
-        zero: Index = 0
-        # The other factor's line says nothing here.
-        at = (line, zero) if side == 0 else (zero, line)
         result = yielded(self.op.body)[side]
 
         def made() -> list[Value]:
-            dims = self.indices(at, term)
-            inputs = factor_inputs(e, self.op, dims, inputs_of_factor(self.op, side))
-            (value,) = e.values(self.op.body, inputs, dims, [result])
-            return [convert(b, value, array(result).element_type, self.element)]
+            values: list[Value] = []
+            for line, term in places:
+                # The other factor's line says nothing here.
+                dims = self.indices((line, 0) if side == 0 else (0, line), term)
+                inputs = factor_inputs(e, self.op, dims, inputs_of_factor(self.op, side))
+                (value,) = e.values(self.op.body, inputs, dims, [result])
+                values.append(convert(b, value, array(result).element_type, element))
+            return values
 
-        bounds = ((line, self.limits[side], TILE), (term, self.terms, DEPTH))
-        test = self._is_inside(bounds)
+        (line, term) = places[0]
+        test = self._is_inside([(line, self.limits[side], TILE), (term, self.terms, self.depth)])
         if test is None:
-            return made()[0]
-        return e.choose(test, made, lambda: [splat_constant(e.elements(), 0, self.element)])[0]
+            return made()
+        return e.choose(
+            test, made, lambda: [splat_constant(e.elements(), 0, element) for _ in places]
+        )
 
-    # Products
+
+class ScalarBlock(Block):
+    """Each of 256 threads has 4 x 4 elements: two pairs of rows, by two pairs of columns."""
+
+    pitch = 66
+    """Elements between rows of a tile in shared memory."""
+
+    def __init__(self, b: LaunchBuilder, problem: Problem) -> None:
+        super().__init__(b, problem)
+        type_ = memory_type(self.element)
+        self.tiles = [b.shared([self.depth, self.pitch], type_) for _ in range(2)]
+
+    def keep(
+        self, side: int, place: tuple[Index, Index], value: Value, element: PrimitiveType
+    ) -> None:
+        """As `Block.keep`: terms by lines."""
+        self.b.store(to_memory(self.b, value[0], element), self.tiles[side], place)
 
     def results(self) -> list[tuple[tuple[Index, Index], Value]]:
-        """Rows and columns of the thread's elements, and the elements."""
+        """As `Block.results`."""
         b, e = self.b, self.b.e
         x, y = b.rem(self.thread, 16), b.div(self.thread, 16)
         own = [
             [
-                b.index(b.add(b.mul(at, 2), group * _SPAN + pair))
+                b.index(b.add(b.mul(at, 2), group * TILE // 2 + pair))
                 for group in (0, 1)
                 for pair in (0, 1)
             ]
             for at in (y, x)
         ]
         zero = splat_constant(e.elements(), 0, self.element)
-        with b.loop(0, self.terms, DEPTH, list(zero) * 16, nonempty=True) as loop, e.scope():
+        with b.loop(0, self.terms, self.depth, list(zero) * 16, nonempty=True) as loop, e.scope():
             for side in (0, 1):
-                self.load(side, loop.index)
+                width = 4 if self.problem.is_minor(side, self.problem.terms) else 2
+                self.load(side, loop.index, width, self.element)
             b.barrier()
             sums = [(v,) for v in loop.carried]
-            for term in range(DEPTH):
+            for term in range(self.depth):
                 lines = [
                     [
                         (to_register(b, b.load(self.tiles[side], [term, at]), self.element),)

@@ -15,14 +15,16 @@ from mlirhlo.cli.report import DONE, INPUT_AT_FAULT, report, run_tool, usage_err
 if TYPE_CHECKING:
     from mlirhlo.dialects.ptx import ModuleOp
 
-PURPOSE = "ptx-opt: read PTX, print it, judge it by version and architecture, list what is in it"
+PURPOSE = (
+    "ptx-opt: read PTX, or LLVM IR; print, judge by version and architecture, list what is in it"
+)
 USAGE = "ptx-opt [options] [FILE|FOLDER|-]    (FOLDER: every .ptx file in it, such as a dump)"
 EXAMPLES = (
     "ptx-opt kernel.ptx",
     "ptx-opt --verify kernel.ptx",
     "ptx-opt --list dumps/",
     "ptx-opt --emit=mlir kernel.ptx",
-    "ptx-opt --only=softmax kernel.ptx",
+    "ptx-opt --arch=9.0 module_0001.jit_f.ir-with-opt.ll",
 )
 FORMS = ("ptx", "mlir", "mlir-generic")
 
@@ -31,6 +33,9 @@ FORMS = ("ptx", "mlir", "mlir-generic")
 class Options:
     """The command line of ptx-opt."""
 
+    arch: str = flag(
+        "9.0", group="Input", metavar="NAME", help="what LLVM IR is compiled for: 8.0, sm_90a, h100"
+    )
     output: str = flag("-", "o", group="Output", metavar="FILE", help="where to write")
     emit: str = flag("ptx", group="Output", choices=FORMS, help="the form to print")
     only: str = flag(
@@ -73,13 +78,21 @@ def _files(path: str) -> list[str]:
     return found
 
 
-def _modules(path: str) -> Iterator[tuple[str, str, ModuleOp]]:
-    """Name, text and module of every file."""
-    from mlirhlo.formats.ptx import parse_ptx, ptx_text
+def _modules(path: str, arch: str) -> Iterator[tuple[str, str, ModuleOp]]:
+    """Name, text and module of every file; LLVM IR is compiled."""
+    from mlirhlo.formats.ptx import is_llvm_ir, parse_ptx, ptx_text
 
     for file in _files(path):
         data, name = inputs.read_input(file)
-        text = ptx_text(data, name)
+        if is_llvm_ir(data):
+            from mlirhlo.lowering.gpu.devices import device
+            from mlirhlo.lowering.gpu.ptx import to_ptx
+
+            number = arch.replace(".", "")
+            known = device(f"sm_{number}" if number.isdigit() else arch)
+            text = to_ptx(data.decode("utf-8", "surrogateescape"), known)
+        else:
+            text = ptx_text(data, name)
         yield name, text, parse_ptx(text, name)
 
 
@@ -134,7 +147,7 @@ def _run(argv: Sequence[str]) -> int:
     results: list[str] = []
     code = DONE
     path = inputs.single_file(parsed.files)
-    for name, text, module in _modules(path):
+    for name, text, module in _modules(path, options.arch):
         if options.only:
             _keep_only(module, options.only)
         if options.verify_roundtrip:

@@ -23,20 +23,19 @@ def category(instruction: FlatInstruction) -> str:
 
 def memory_operation(instruction: FlatInstruction) -> str | None:
     """`ld.global 16 bytes`: opcode, space (`generic` if none) and bytes a thread; None if it is none."""
-    if instruction.opcode not in MEMORY:
+    opcode, modifiers = instruction.opcode, instruction.modifiers
+    if opcode not in MEMORY:
         return None
-    modifiers = instruction.modifiers
     spaces = [space for word in modifiers if (space := word.partition("::")[0]) in _SPACES]
-    name = instruction.opcode if instruction.opcode != "cp" else ".".join(("cp", *modifiers[:2]))
-    where = " to ".join(reversed(spaces)) if instruction.opcode == "cp" else "".join(spaces[:1])
-    types = [TYPE_BITS[word] for word in modifiers if word in TYPE_BITS]
+    if opcode == "cp":
+        # Copies name where they go to first; what only ends a group of them names nothing.
+        words = [word for word in modifiers if word in ("reduce", "async", "bulk", "tensor")]
+        return f"{'.'.join(('cp', *words))} {' to '.join(reversed(spaces))}" if spaces else None
+    widths = [TYPE_BITS[word] for word in modifiers if word in TYPE_BITS]
     lanes = next((int(word[1:]) for word in modifiers if word in ("v2", "v4", "v8")), 1)
-    size = (
-        f" {types[-1] * lanes // 8} bytes"
-        if types and name in ("ld", "ldu", "st", "atom", "red")
-        else ""
-    )
-    return f"{name} {where or 'generic'}{size}"
+    is_sized = opcode in ("ld", "ldu", "st", "atom", "red") and widths
+    size = f" {widths[-1] * lanes // 8} bytes" if is_sized else ""
+    return f"{opcode}.{spaces[0] if spaces else 'generic'}{size}"
 
 
 def listing(function: FlatFunction) -> str:

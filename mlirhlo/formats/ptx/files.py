@@ -13,6 +13,16 @@ from mlirhlo.formats.sniff import Format, sniff, unwrap
 _PTX = re.compile(rb"(?>\s+|//[^\n]*+|/\*(?>[^*]+|\*(?!/))*+\*/)*+\.\s*version\b")
 
 
+_LLVM_IR = re.compile(
+    rb"(?>\s+|;[^\n]*+)*+(?:source_filename|target (?:triple|datalayout)|define |declare |[@%!$]|attributes )"
+)
+
+
+def is_llvm_ir(data: bytes) -> bool:
+    """Whether a file begins as LLVM assembly does."""
+    return _LLVM_IR.match(data) is not None
+
+
 def is_ptx(data: bytes) -> bool:
     """Whether a file begins as PTX does: with `.version`, behind comments."""
     return _PTX.match(data) is not None

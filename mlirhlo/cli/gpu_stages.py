@@ -24,6 +24,7 @@ _SIGNS = (
     ("structured", re.compile(rb'^\s*"?structured\.kernel"?\b', re.MULTILINE)),
     ("gpu", re.compile(rb'^\s*"?gpu\.module"?\b', re.MULTILINE)),
     ("nvvm", re.compile(rb'^\s*"?llvm\.func"?\b', re.MULTILINE)),
+    ("llvm-opt", re.compile(rb"^; ModuleID = ", re.MULTILINE)),
     ("llvm", re.compile(rb"^(define|declare|target triple) ", re.MULTILINE)),
 )
 
@@ -102,19 +103,19 @@ def _continued(value: ModuleOp | str, given: str, wanted: str, device: GpuDevice
         elif stage == "llvm" and wanted == "llvm-opt":
             value, stage = optimized_llvm(value, device), "llvm-opt"
         elif stage in ("llvm", "llvm-opt"):
-            value, stage = to_ptx(value, device), "ptx"
+            value, stage = to_ptx(value, device, optimize=stage == "llvm"), "ptx"
         else:
             value, stage = to_sass(value, device), "sass"
     return value.encode() if isinstance(value, str) else render_module(value)
 
 
 def _context() -> Context:
-    from xdsl.dialects.gpu import GPU
-
     from mlirhlo.cli.stage_files import context
+    from mlirhlo.dialects.gpu import GPU
+    from mlirhlo.dialects.hlo import HLO
     from mlirhlo.dialects.structured import STRUCTURED
 
     made = context()
-    for dialect in (GPU, STRUCTURED):
+    for dialect in (GPU, HLO, STRUCTURED):
         made.load_dialect(dialect)
     return made

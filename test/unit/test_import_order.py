@@ -13,7 +13,7 @@ from support import ROOT, run
 PACKAGE = ROOT / "mlirhlo"
 
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"diagnostics", "importing", "_version"}),
+    frozenset({"diagnostics", "importing", "nesting", "_version"}),
     frozenset({"dialects"}),
     frozenset({"analysis"}),
     frozenset({"formats", "interp"}),

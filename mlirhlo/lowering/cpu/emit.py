@@ -37,7 +37,6 @@ from mlirhlo.lowering.cpu.registers import arguments_of, registers_of
 from mlirhlo.lowering.cpu.step_code import BYTES, StepCode, stop_flag
 from mlirhlo.lowering.hlo_to_loops.helpers import helpers_of
 from mlirhlo.lowering.hlo_to_loops.outside import declaration
-from mlirhlo.lowering.nesting import Walk, walked
 from mlirhlo.lowering.plan.in_memory import physical_bytes
 from mlirhlo.lowering.plan.plan import MAIN as MAIN
 from mlirhlo.lowering.plan.steps import (
@@ -52,6 +51,7 @@ from mlirhlo.lowering.plan.steps import (
     named,
     touched,
 )
+from mlirhlo.nesting import Walk, walked
 
 POINTERS = MemRefType(BYTES, [DYNAMIC_INDEX])
 """An array of pointers."""

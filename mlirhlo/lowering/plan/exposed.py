@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from mlirhlo.lowering.nesting import Walk, walked
 from mlirhlo.lowering.plan.steps import Branch, Buffer, Copy, Slice, Step, While
+from mlirhlo.nesting import Walk, walked
 
 Exposed: TypeAlias = "Mapping[int, Iterable[Buffer]]"
 """By the identity of a loop, what is read after its condition, if all that follows the loop is left out."""

@@ -36,7 +36,6 @@ from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.hlo_to_loops.builders import kernel_key
 from mlirhlo.lowering.hlo_to_loops.elements import physical_order
-from mlirhlo.lowering.nesting import Walk, walked
 from mlirhlo.lowering.plan.arena import assign_offsets
 from mlirhlo.lowering.plan.donors import ShapeIndex, aliases_of
 from mlirhlo.lowering.plan.in_memory import byte_size, crops, in_memory, is_held, is_same_memory
@@ -60,6 +59,7 @@ from mlirhlo.lowering.plan.steps import (
     is_long,
     leaves,
 )
+from mlirhlo.nesting import Walk, walked
 
 _SAME = frozenset({"opt-barrier", "optimization-barrier", "after-all", "domain", "add-dependency"})
 """Instructions whose value is their first operand's."""

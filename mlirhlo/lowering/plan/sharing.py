@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mlirhlo.lowering.nesting import Walk, walked
 from mlirhlo.lowering.plan.candidates import Candidates, Numbers, Pairs, Set, shared_operands
 from mlirhlo.lowering.plan.exposed import Exposed, exposed_reads
 from mlirhlo.lowering.plan.steps import (
@@ -35,6 +34,7 @@ from mlirhlo.lowering.plan.steps import (
     Step,
     While,
 )
+from mlirhlo.nesting import Walk, walked
 
 
 def share_buffers(steps: list[Step], pairs: Pairs, results: Sequence[Buffer]) -> list[Step]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from mlirhlo.lowering.nesting import Walk, walked
 from mlirhlo.lowering.plan.steps import Branch, Buffer, Step, While, named
+from mlirhlo.nesting import Walk, walked
 
 
 class Spans:

@@ -30,6 +30,7 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+from mlirhlo.nesting import Walk, walked
 from mlirhlo.rewrites.spmd.emit import Computations, Emitter, Value, shape_of_value
 from mlirhlo.rewrites.spmd.factors import leaves, rank_of
 from mlirhlo.rewrites.spmd.grid import Grids, Placement, whole
@@ -40,7 +41,6 @@ from mlirhlo.rewrites.spmd.reducers import from_device
 from mlirhlo.rewrites.spmd.shifting_rules import variants_of
 from mlirhlo.rewrites.spmd.strategy import cheapest, common_grid, manual_of
 
-Environment = dict[SSAValue, Tree]
 BARRIERS = ("ShardBarrierFrom", "ShardBarrierTo")
 """Shardings go through them one way: from what reads the first, from what the second reads."""
 MARKS = ("Sharding", *BARRIERS)
@@ -160,9 +160,8 @@ class Partitioner:
         old = self.module.entry
         emit = Emitter(self.added, Block())
         parameters = {op.parameter_number: self._own_parameter(op, emit) for op in old.parameters}
-        result = self._opened(
-            self.body(old, [parameters[k] for k in sorted(parameters)], emit), emit
-        )
+        inputs = [parameters[k] for k in sorted(parameters)]
+        result = self._opened(walked(self.body(old, inputs, emit)), emit)
         allowed = self.module.allow_propagation_to_output
         free = allowed.values if allowed is not None else (False,)
         places: list[Placement | None] = []
@@ -198,7 +197,7 @@ class Partitioner:
 
     def called(
         self, name: str, arguments: Sequence[Tree], places: Sequence[Placement | None] | None
-    ) -> tuple[str, Tree]:
+    ) -> Walk[tuple[str, Tree]]:
         """The computation `name` for these arguments: its new name, and its result there.
 
         `places`: where the results must be; None where any place will do.
@@ -211,7 +210,7 @@ class Partitioner:
             shape = local_shape(op.shape, list(at))
             value = emit.like(op, (), shape, op.properties)
             parameters.append(taken_apart(value, op.shape, at, emit))
-        result = self._opened(self.body(old, parameters, emit), emit)
+        result = self._opened((yield self.body(old, parameters, emit)), emit)
         if places is not None:
             result = self.brought(result, list(places), emit)
         result = self.finished(result, emit)
@@ -220,35 +219,40 @@ class Partitioner:
         self.added.added.append(close(new, emit.block, root))
         return new, result
 
-    def body(self, old: ComputationOp, parameters: Sequence[Tree], emit: Emitter) -> Tree:
-        """Writes the instructions of a computation; its result."""
-        values: Environment = {}
+    def body(self, old: ComputationOp, parameters: Sequence[Tree], emit: Emitter) -> Walk[Tree]:
+        """Writes the instructions of a computation, and what they call; its result."""
+        values: dict[SSAValue, Tree] = {}
         for op in old.instructions:
             emit.origin = op
             if isinstance(op, ParameterOp):
                 values[op.output] = parameters[op.parameter_number]
-            else:
-                values[op.output] = self.instruction(op, values, emit)
+                continue
+            arguments = [values[v] for v in op.inputs]
+            match op:
+                case CallOp():
+                    result = yield self._call(op, arguments, emit)
+                case WhileOp():
+                    result = yield self._while(op, arguments[0], emit)
+                case ConditionalOp():
+                    result = yield self._conditional(op, arguments, emit)
+                case _:
+                    result = self.instruction(op, arguments, emit)
+            values[op.output] = result
         return values[old.terminator.root]
 
     # -------------------------------------------------------------- instructions
 
-    def instruction(self, op: Instruction, values: Environment, emit: Emitter) -> Tree:
-        """Writes one instruction for one device."""
-        arguments = [values[v] for v in op.inputs]
+    def instruction(self, op: Instruction, arguments: list[Tree], emit: Emitter) -> Tree:
+        """Writes one instruction that calls nothing for one device."""
         match op:
             case TupleOp():
                 return tuple(arguments)
             case GetTupleElementOp():
-                argument = self._opened(arguments[0], emit)
-                assert isinstance(argument, tuple)
-                return argument[op.index]
-            case CallOp():
-                return self._call(op, arguments, emit)
-            case WhileOp():
-                return self._while(op, arguments[0], emit)
-            case ConditionalOp():
-                return self._conditional(op, arguments, emit)
+                argument = arguments[0]
+                if not isinstance(argument, tuple):
+                    argument = self._opened(argument, emit)
+                    assert isinstance(argument, tuple)
+                return self._opened(argument[op.index], emit)
             case OptBarrierOp():
                 return self._barrier(op, arguments[0], emit)
             case CustomCallOp() if op.custom_call_target in MANUAL_BORDERS:
@@ -311,9 +315,9 @@ class Partitioner:
         ]
         return taken_apart(value.value, value.shape, places, emit)
 
-    def _call(self, op: CallOp, arguments: Sequence[Tree], emit: Emitter) -> Tree:
+    def _call(self, op: CallOp, arguments: Sequence[Tree], emit: Emitter) -> Walk[Tree]:
         inputs = [self.finished(self._opened(a, emit), emit) for a in arguments]
-        name, result = self.called(op.to_apply, inputs, self.placements(op))
+        name, result = yield self.called(op.to_apply, inputs, self.placements(op))
         return self._result(op, [made(a, emit) for a in inputs], {"to_apply": name}, result, emit)
 
     def _result(
@@ -339,16 +343,18 @@ class Partitioner:
             for p, at in zip(flat(tree), self.placements(op), strict=True)
         ]
 
-    def _while(self, op: WhileOp, argument: Tree, emit: Emitter) -> Tree:
+    def _while(self, op: WhileOp, argument: Tree, emit: Emitter) -> Walk[Tree]:
         argument = self._opened(argument, emit)
         places = self._state(op, argument)
         state = self.brought(argument, list(places), emit)
-        body, result = self.called(op.body, [state], places)
-        condition, _ = self.called(op.condition, [state], [self.whole(ArrayShape(PRED, ()))])
+        body, result = yield self.called(op.body, [state], places)
+        condition, _ = yield self.called(op.condition, [state], [self.whole(ArrayShape(PRED, ()))])
         names = {"body": body, "condition": condition}
         return self._result(op, [made(state, emit)], names, result, emit)
 
-    def _conditional(self, op: ConditionalOp, arguments: Sequence[Tree], emit: Emitter) -> Tree:
+    def _conditional(
+        self, op: ConditionalOp, arguments: Sequence[Tree], emit: Emitter
+    ) -> Walk[Tree]:
         selector = self.brought(arguments[0], [self.whole(op.input_shapes[0])], emit)
         inputs = [self.finished(self._opened(a, emit), emit) for a in arguments[1:]]
         manual = manual_of([leaf for tree in inputs for leaf in flat(tree)])
@@ -359,7 +365,7 @@ class Partitioner:
         names: list[str] = []
         result: Tree = ()
         for name, argument in zip(op.called_computations, inputs, strict=True):
-            new, result = self.called(name, [argument], places)
+            new, result = yield self.called(name, [argument], places)
             names.append(new)
         operands = [made(selector, emit), *(made(a, emit) for a in inputs)]
         if "branch_computations" in op.properties:

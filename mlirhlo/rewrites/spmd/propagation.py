@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import accumulate
 
 from xdsl.ir import SSAValue
 
@@ -74,8 +76,7 @@ class Propagation:
         self.by_name: Mapping[str, ComputationOp] = module.by_name()
         self.graph: _Graph = _Graph()
         self.groups: dict[int, Node] = {}
-        self.reached: list[ComputationOp] = []
-        self._reach(module.entry)
+        self.reached: list[ComputationOp] = self._reach(module.entry)
         for computation in self.reached:
             for op in computation.instructions:
                 self._nodes(op)
@@ -83,15 +84,23 @@ class Propagation:
             for op in computation.instructions:
                 self.graph.ties += self._ties(op)
 
-    def _reach(self, computation: ComputationOp) -> None:
-        """Computations in which arrays live, not those of scalars that reductions apply."""
-        if computation in self.reached:
-            return
-        self.reached.append(computation)
-        for op in computation.instructions:
-            if isinstance(op, CallOp | WhileOp | ConditionalOp):
-                for name in op.called_computations:
-                    self._reach(self.by_name[name])
+    def _reach(self, entry: ComputationOp) -> list[ComputationOp]:
+        """Computations in which arrays live, not those of scalars that reductions apply; callers first."""
+        reached: dict[ComputationOp, None] = {}
+        waiting = [entry]
+        while waiting:
+            computation = waiting.pop()
+            if computation in reached:
+                continue
+            reached[computation] = None
+            called = [
+                self.by_name[name]
+                for op in computation.instructions
+                if isinstance(op, CallOp | WhileOp | ConditionalOp)
+                for name in op.called_computations
+            ]
+            waiting += reversed(called)
+        return list(reached)
 
     # -------------------------------------------------------------- nodes
 
@@ -148,11 +157,11 @@ class Propagation:
                 parts = [node for v in op.inputs for node in self._all_of(v)]
                 yield from pairs(parts, result)
             case GetTupleElementOp():
-                parts = self._all_of(op.operand)
                 shape = shape_of(op.operand.type)
                 assert isinstance(shape, TupleShape)
-                before = sum(len(leaves(e)) for e in shape.elements[: op.index])
-                yield from pairs(parts[before : before + len(result)], result)
+                before = _leaves_before(shape)[op.index]
+                parts = [self.graph.nodes.get((op.operand, before + k)) for k in range(len(result))]
+                yield from pairs(parts, result)
             case CallOp():
                 callee = self.by_name[op.to_apply]
                 for value, parameter in zip(op.inputs, callee.parameters, strict=True):
@@ -337,6 +346,12 @@ class Propagation:
             return False
         op.properties["sharding"] = ShardingAttr(new)
         return True
+
+
+@lru_cache(maxsize=64)
+def _leaves_before(shape: TupleShape) -> tuple[int, ...]:
+    """How many leaves stand before each element."""
+    return tuple(accumulate((len(leaves(element)) for element in shape.elements), initial=0))
 
 
 def plain(sharding: Sharding) -> Sharding:

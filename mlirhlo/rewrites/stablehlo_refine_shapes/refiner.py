@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
@@ -19,6 +19,7 @@ from mlirhlo.dialects.chlo.table import ROWS as CHLO_ROWS
 from mlirhlo.dialects.hlo.attributes.base import symbol
 from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.stablehlo.table import ROWS
+from mlirhlo.nesting import Walk, walked
 from mlirhlo.rewrites.stablehlo_refine_shapes.folding import fold
 from mlirhlo.rewrites.stablehlo_refine_shapes.ir import (
     array_of_value,
@@ -31,10 +32,8 @@ from mlirhlo.rewrites.stablehlo_refine_shapes.ir import (
 )
 from mlirhlo.rewrites.stablehlo_refine_shapes.shaped_calls import sizes_of_results
 from mlirhlo.rewrites.stablehlo_refine_shapes.static_ops import make_static
+from mlirhlo.rewrites.stablehlo_refine_shapes.unread import is_pure, sweep
 from mlirhlo.rewrites.stablehlo_to_hlo.problems import place_of
-
-_KEPT = frozenset({"side_effect", "collective", "terminator"})
-"""Traits of ops that stay though nobody reads them."""
 
 _SAME = frozenset(
     {
@@ -62,6 +61,8 @@ class Refiner:
         self.instances: dict[object, FuncOp] = {}
         """Refined functions by name, argument types and constants."""
         self.names: set[str] = set()
+        self._numbers: dict[str, int] = {}
+        """Of each name, how many with a number are taken."""
         self.open: set[str] = set()
 
     def run(self) -> None:
@@ -72,15 +73,16 @@ class Refiner:
                 for name, function in self.functions.items()
                 if not _is_private(function)
             ]
-            self.names = {name for name, _ in roots}
+            public = {name for name, _ in roots}
+            self.names = set(public)
             for name, function in roots:
                 self.open.add(name)
-                self._function(function)
+                walked(self._function(function))
                 self.open.discard(name)
-            made = {id(function) for function in self.instances.values()}
             block = self.module.body.block
+            kept = public | self._of_custom_calls()
             for name, function in self.functions.items():
-                if id(function) not in made and name not in dict(roots) and self._unused(name):
+                if name not in kept:
                     function.detach()
                     function.erase(safe_erase=False)
             reached = self._reached([function for _, function in roots])
@@ -102,28 +104,36 @@ class Refiner:
                     waiting.append(made[name])
         return found
 
-    def _unused(self, name: str) -> bool:
-        """Whether no custom call refers to a function."""
-        wanted = symbol(name)
-        return not any(
-            wanted in cast("ArrayAttr[Attribute]", found).data
-            for op in self.module.walk()
-            if isinstance(found := op.properties.get("called_computations"), ArrayAttr)
-        )
+    def _of_custom_calls(self) -> set[str]:
+        """Functions that custom calls refer to, in what is refined and in such functions."""
+        found: set[str] = set()
+        public = [function for function in self.functions.values() if not _is_private(function)]
+        waiting = [*public, *self.instances.values()]
+        while waiting:
+            for op in waiting.pop().walk():
+                listed = op.properties.get("called_computations")
+                if not isinstance(listed, ArrayAttr):
+                    continue
+                for symbol_of in cast("ArrayAttr[SymbolRefAttr]", listed).data:
+                    name = symbol_of.root_reference.data
+                    if name in self.functions and name not in found:
+                        found.add(name)
+                        waiting.append(self.functions[name])
+        return found
 
     # -------------------------------------------------------------- functions
 
-    def _function(self, function: FuncOp) -> None:
+    def _function(self, function: FuncOp) -> Walk[None]:
         block = function.body.block
-        self._block(block)
+        yield self._block(block)
         ending = block.last_op
         assert ending is not None
         function.properties["function_type"] = FunctionType.from_lists(
             [a.type for a in block.args], [v.type for v in ending.operands]
         )
-        _sweep(block)
+        sweep(block)
 
-    def _instance(self, name: str, operands: Sequence[SSAValue], at: Operation) -> FuncOp | None:
+    def _instance(self, name: str, operands: Sequence[SSAValue]) -> Walk[FuncOp | None]:
         """The function `name` for these operands, refined."""
         source = self.functions.get(name)
         if source is None or name in self.open:
@@ -133,12 +143,7 @@ class Refiner:
         found = self.instances.get(key)
         if found is not None:
             return found
-        made = source.clone()
-        own, count = name, 0
-        while own in self.names:
-            own, count = f"{name}_{count}", count + 1
-        self.names.add(own)
-        made.properties["sym_name"] = StringAttr(own)
+        made = self._copy(source)
         block = made.body.block
         first = block.first_op
         assert first is not None
@@ -148,17 +153,28 @@ class Refiner:
             if array is not None:
                 argument.replace_all_uses_with(constant_before(array, value.type, first))
         self.open.add(name)
-        self._function(made)
+        yield self._function(made)
         self.open.discard(name)
         _drop_arguments(made, [index for index, one in enumerate(known) if one is not None])
         self.instances[key] = made
         return made
 
-    def _call(self, op: Operation, key: str) -> None:
+    def _copy(self, function: FuncOp) -> FuncOp:
+        """A copy of a function, with a number in its name unless it is the first."""
+        copy, name = function.clone(), function.sym_name.data
+        own = name
+        while own in self.names:
+            number = self._numbers.get(name, 0)
+            own, self._numbers[name] = f"{name}_{number}", number + 1
+        self.names.add(own)
+        copy.properties["sym_name"] = StringAttr(own)
+        return copy
+
+    def _call(self, op: Operation, key: str) -> Walk[None]:
         """A call of a function, or a composite of its decomposition."""
         name = cast(Any, op.properties[key]).root_reference.data
         is_call = op.name == "func.call"
-        made = self._instance(name, op.operands, op) if is_call else self._decomposed(name, op)
+        made = yield (self._instance(name, op.operands) if is_call else self._decomposed(name, op))
         if made is None:
             return
         op.properties[key] = symbol(made.sym_name.data)
@@ -172,10 +188,10 @@ class Refiner:
             array = array_of_value(value)
             if array is not None:
                 result.replace_all_uses_with(constant_before(array, value.type, op))
-        if is_call and not any(result.first_use for result in op.results) and _is_pure(made):
+        if is_call and not any(result.first_use for result in op.results) and is_pure(made):
             replace(op, op.results)
 
-    def _decomposed(self, name: str, op: Operation) -> FuncOp | None:
+    def _decomposed(self, name: str, op: Operation) -> Walk[FuncOp | None]:
         """The decomposition for the operands of a composite, which keeps all its arguments."""
         source = self.functions.get(name)
         if source is None or name in self.open:
@@ -183,27 +199,34 @@ class Refiner:
         key = ("composite", name, tuple(v.type for v in op.operands))
         found = self.instances.get(key)
         if found is None:
-            found = source.clone()
-            own, count = name, 0
-            while own in self.names:
-                own, count = f"{name}_{count}", count + 1
-            self.names.add(own)
-            found.properties["sym_name"] = StringAttr(own)
+            found = self._copy(source)
             for argument, value in zip(found.body.block.args, op.operands, strict=True):
                 set_type(argument, refined(argument.type, value.type))
             self.open.add(name)
-            self._function(found)
+            yield self._function(found)
             self.open.discard(name)
             self.instances[key] = found
         return found
 
     # -------------------------------------------------------------- ops
 
-    def _block(self, block: Block) -> None:
+    def _block(self, block: Block) -> Walk[None]:
         op = block.first_op
         while op is not None:
             following = op.next_op
-            self._op(op)
+            match op.name:
+                case "func.call":
+                    yield self._call(op, "callee")
+                case "stablehlo.composite":
+                    yield self._call(op, "decomposition")
+                case "stablehlo.while":
+                    yield self._while(op)
+                case "stablehlo.if" | "stablehlo.case":
+                    yield self._branches(op)
+                case _:
+                    self._op(op)
+            if self.canonicalize and op.parent is not None:
+                make_static(op, self.functions)
             op = following
 
     def _op(self, op: Operation) -> None:
@@ -214,14 +237,6 @@ class Refiner:
                 replace(op, (constant_before(array, type_, op),))
             return
         match op.name:
-            case "func.call":
-                self._call(op, "callee")
-            case "stablehlo.composite":
-                self._call(op, "decomposition")
-            case "stablehlo.while":
-                self._while(op)
-            case "stablehlo.if" | "stablehlo.case":
-                self._branches(op)
             case "stablehlo.custom_call":
                 if _is_assertion(op):
                     _check_assertion(op)
@@ -234,8 +249,6 @@ class Refiner:
                 self._inferred(op)
                 if op.name in _SHAPED:
                     self._shaped(op)
-        if self.canonicalize and op.parent is not None:
-            make_static(op, self.functions)
 
     def _inferred(self, op: Operation) -> None:
         if not op.results or not op.name.startswith(("stablehlo.", "chlo.")):
@@ -262,7 +275,7 @@ class Refiner:
             if sizes is not None:
                 set_type(result, refined(result.type, _typed(result.type, sizes)))
 
-    def _while(self, op: Operation) -> None:
+    def _while(self, op: Operation) -> Walk[None]:
         """The state has the types that it starts with; what the body hands on unchanged and starts
         as a constant stays that constant."""
         unchanged = _unchanged(op)
@@ -280,13 +293,13 @@ class Refiner:
                         if use.operation is not region.block.last_op:
                             use.operation.operands[use.index] = known
         for region in op.regions:
-            self._block(region.block)
+            yield self._block(region.block)
 
-    def _branches(self, op: Operation) -> None:
+    def _branches(self, op: Operation) -> Walk[None]:
         """Results have the sizes that all branches agree on."""
         endings: list[Operation] = []
         for region in op.regions:
-            self._block(region.block)
+            yield self._block(region.block)
             ending = region.block.last_op
             assert ending is not None
             endings.append(ending)
@@ -373,33 +386,3 @@ def _check_assertion(op: Operation) -> None:
     block = op.parent_block()
     assert block is not None
     block.erase_op(op)
-
-
-def _is_pure(function: FuncOp) -> bool:
-    """Whether a function only computes."""
-    return all(
-        (row := ROWS.get(op.name) or CHLO_ROWS.get(op.name)) is not None
-        and not row.traits & _KEPT
-        and not op.regions
-        for op in function.body.block.ops
-        if op.name != "func.return"
-    )
-
-
-def _sweep(block: Block) -> None:
-    """Takes away what nobody reads and has no effect."""
-    op = block.last_op
-    while op is not None:
-        before = op.prev_op
-        for region in op.regions:
-            for inner in region.blocks:
-                _sweep(inner)
-        row = ROWS.get(op.name) or CHLO_ROWS.get(op.name)
-        if (
-            row is not None
-            and not row.traits & _KEPT
-            and not op.regions
-            and not any(result.first_use for result in op.results)
-        ):
-            block.erase_op(op)
-        op = before

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from mlirhlo.lowering.gpu.compiler import GpuProgram
-from mlirhlo.lowering.nesting import Walk, walked
 from mlirhlo.lowering.plan.in_memory import physical_bytes
 from mlirhlo.lowering.plan.steps import (
     Branch,
@@ -27,6 +26,7 @@ from mlirhlo.lowering.plan.steps import (
     While,
     all_steps,
 )
+from mlirhlo.nesting import Walk, walked
 from mlirhlo.runtime.callbacks import call_site
 from mlirhlo.runtime.cuda.driver import Bytes, Driver
 

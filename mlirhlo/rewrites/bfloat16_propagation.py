@@ -144,6 +144,7 @@ def _separate_loops(module: HloModule) -> Iterator[Instruction]:
             continue
         if not start.output.has_one_use():
             continue
+        copies: dict[int, Instruction] = {}
         for k, value in enumerate(start.inputs):
             owner = cast(Instruction, value.owner)
             if not _is_f32(owner.shape):
@@ -153,8 +154,12 @@ def _separate_loops(module: HloModule) -> Iterator[Instruction]:
             block = start.parent
             assert block is not None
             block.insert_op_before(copy, start)
-            start.operands = [*start.operands[:k], copy.output, *start.operands[k + 1 :]]
-            yield copy
+            copies[k] = copy
+        if copies:
+            start.operands = [
+                copies[k].output if k in copies else value for k, value in enumerate(start.operands)
+            ]
+        yield from copies.values()
 
 
 def _is_array(shape: Shape, element: PrimitiveType) -> bool:
@@ -182,6 +187,8 @@ class _Places:
     module: HloModule
     dots: bool
     parents: dict[Position, Position] = field(default_factory=dict[Position, Position])
+    wide_tuples: dict[Instruction, bool] = field(default_factory=dict[Instruction, bool])
+    """Whether a reader of the whole tuple wants all of it in f32."""
 
     def narrow(self) -> dict[Instruction, set[ShapeIndex]]:
         """Instructions to change, with the shape indices of what becomes bf16."""
@@ -293,6 +300,16 @@ class _Places:
     def _asked(self, place: Position) -> Iterator[Position | None]:
         """Places that have to be narrow if this one is; None for a reader that wants f32."""
         op, index = place
+        if not index:
+            yield from self._asked_by_readers(op, index)
+            return
+        wide = self.wide_tuples.get(op)
+        if wide is None:  # the same for every part: no reader of a whole tuple asks for one of them
+            wide = self.wide_tuples[op] = None in self._asked_by_readers(op, index)
+        if wide:
+            yield None
+
+    def _asked_by_readers(self, op: Instruction, index: ShapeIndex) -> Iterator[Position | None]:
         for use in op.output.uses:
             user = use.operation
             if isinstance(user, Instruction) and use.index < len(user.inputs):

@@ -14,7 +14,7 @@ from mlirhlo.dialects.hlo.ops import AsyncStartOp, CallOp, ComputationOp, Instru
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
 from mlirhlo.dialects.quick import replace
 from mlirhlo.rewrites.cloning import clone_instruction
-from mlirhlo.rewrites.dce import DcePass, call_sites, callers_first
+from mlirhlo.rewrites.dce import DcePass, call_sites, live_callers_first
 from mlirhlo.rewrites.flatten_call_graph import unshare
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
@@ -54,20 +54,14 @@ class CallInlinerPass(HloPass):
             op.instruction_name for op in module.instructions if op.instruction_name
         )
         changed = False
-        # What stands in calls of calls is copied once, to where it stays; what only they call is not looked at.
-        live = {module.entry.computation_name}
-        for computation in module.known(callers_first):
+        for computation in live_callers_first(module):
             name = computation.computation_name
-            if name not in live:
-                continue
             calls = [op for op in computation.instructions if isinstance(op, CallOp)][::-1]
             while calls and name not in asynchronous:
                 op = calls.pop()
                 if self._inlinable(op, sites):
                     calls += reversed(_inline(op, computations[op.to_apply], names))
                     changed = True
-            callers = [op for op in computation.instructions if op.calling_keys]
-            live.update(*(op.called_computations for op in callers))
         if changed:
             DcePass().run(module.afresh(), trace)
             unshare(module.afresh())

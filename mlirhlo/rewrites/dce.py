@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
 from operator import attrgetter, not_
@@ -332,6 +332,20 @@ def callers_first(module: HloModule) -> tuple[ComputationOp, ...]:
                 stack += [(known[name], False) for name in dict.fromkeys(called) if name in known]
     order.reverse()
     return tuple(order)
+
+
+def live_callers_first(module: HloModule) -> Iterator[ComputationOp]:
+    """The computations that the entry reaches, each before those it calls.
+
+    What is called is read when the next one is taken: whoever inlines calls as they come copies nothing twice, and
+    is not given what only inlined calls reached.
+    """
+    live = {module.entry.computation_name}
+    for computation in callers_first(module):
+        if computation.computation_name in live:
+            yield computation
+            callers = [op for op in computation.instructions if op.calling_keys]
+            live.update(*(op.called_computations for op in callers))
 
 
 def called_from_entry(module: HloModule) -> frozenset[ComputationOp]:

@@ -18,7 +18,7 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.quick import replace
 from mlirhlo.rewrites.cloning import clone_instruction
-from mlirhlo.rewrites.dce import called_from_entry, callers_first
+from mlirhlo.rewrites.dce import called_from_entry, live_callers_first
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
 
@@ -50,14 +50,19 @@ class DefuserPass(HloPass):
         computations = module.by_name()
         names = NameUniquer(n for op in module.instructions if (n := op.instruction_name))
         changed = False
-        for computation in reversed(callers_first(module)):
+        for computation in live_callers_first(module):
             controlling = {v for op in computation.instructions for v in op.control_predecessors}
-            for op in tuple(computation.instructions):
-                if not isinstance(op, FusionOp) or op.kind in self.keep:
+            fusions = [op for op in computation.instructions if isinstance(op, FusionOp)]
+            while fusions:
+                op = fusions.pop()
+                if op.kind in self.keep or CONTROL_PREDECESSORS in op.properties:
                     continue
-                if CONTROL_PREDECESSORS in op.properties or op.output in controlling:
+                if op.output in controlling:
                     continue
-                defuse(op, computations[op.calls], names)
+                for copy in defuse(op, computations[op.calls], names):
+                    controlling.update(copy.control_predecessors)
+                    if isinstance(copy, FusionOp):
+                        fusions.append(copy)
                 changed = True
             if changed:
                 computation.properties.pop("storage_order", None)

@@ -7,18 +7,22 @@ from typing import ClassVar
 
 from xdsl.ir import SSAValue
 
+from mlirhlo.dialects.hlo.attributes.base import integers
+from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import ConstantOp, Instruction, MapOp, ParameterOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.rewrites.algsimp.common import Builder, array, typed
 from mlirhlo.rewrites.algsimp.mapping import keeps_types
-from mlirhlo.rewrites.computations import called
-from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, rule
+from mlirhlo.rewrites.dce import live_callers_first
+from mlirhlo.rewrites.passes import Trace
+from mlirhlo.rewrites.rules import Rewriter, Rule, RuleDriver, RulePass, rule
 
 
 @rule(MapOp)
 def map_of_elementwise_instructions(op: MapOp, rewriter: Rewriter) -> None:
     """map(x, …), f => f's instructions on arrays, all of them element by element"""
-    computation = called(op, op.to_apply)
+    computation = rewriter.computation(op.to_apply)
+    assert computation is not None
     shape = array(op)
     body = tuple(computation.instructions)
     if shape.is_dynamic or not all(map(_is_elementwise, body)) or not keeps_types(op, computation):
@@ -38,6 +42,8 @@ def map_of_elementwise_instructions(op: MapOp, rewriter: Rewriter) -> None:
             properties = {
                 k: v for k, v in inner.properties.items() if k not in ("metadata", "sharding")
             }
+            if isinstance(inner, MapOp):
+                properties["dimensions"] = integers(range(shape.rank))
             operands = [values[v] for v in inner.inputs]
             made = b(
                 type(inner), *operands, shape=typed(shape, array(inner).element_type), **properties
@@ -52,7 +58,7 @@ def _is_elementwise(op: Instruction) -> bool:
     if isinstance(op, ParameterOp | ConstantOp):
         return isinstance(op.shape, ArrayShape) and not op.shape.dimensions
     return (
-        op.opcode.elementwise
+        (op.opcode.elementwise or isinstance(op, MapOp))
         and not op.control_predecessors
         and isinstance(op.shape, ArrayShape)
         and not op.shape.dimensions
@@ -61,16 +67,27 @@ def _is_elementwise(op: Instruction) -> bool:
 
 @dataclass(frozen=True)
 class MapInlinePass(RulePass):
-    """Computes maps by instructions on whole arrays.
+    """Computes maps by instructions on whole arrays, outermost first.
 
     Before and after:
 
         %f { …  ROOT %r = f32[] add(%p, %q) }
         %m = f32[4] map(%x, %y), dimensions={0}, to_apply=%f      =>   %m = f32[4] add(%x, %y)
 
-    Only computations of element-wise instructions and scalar constants are inlined.
+    Only computations of element-wise instructions, maps and scalar constants are inlined; what only maps called
+    that were inlined stays as it is.
     Source: reference of the passes, "Other simplifiers", `map-inline`.
     """
 
     name = "map-inline"
     rules: ClassVar[tuple[Rule, ...]] = (map_of_elementwise_instructions,)
+
+    def run(self, module: HloModule, trace: Trace) -> bool:
+        """Inlines; whether any map was inlined."""
+        if not module.candidates(MapOp):
+            return False
+        driver = RuleDriver(module.op, self.selected(), trace=trace, name=self.name)
+        done, left = 0, self.fuel
+        for computation in live_callers_first(module):
+            done += driver.apply_in(computation, None if left is None else left - done)
+        return done > 0

@@ -203,14 +203,16 @@ class RuleDriver:
     def apply_in(self, computation: ComputationOp, fuel: int | None = None) -> int:
         """The same of a computation, which is passed over where all of it is settled."""
         settled, block = self._settled, computation.block
-        if settled is not None and block in settled.blocks:
+        if settled is None:
+            return self.apply_to(ops_of_kinds(computation, self._index), fuel)
+        calls_changed = computation in settled.calling_changed
+        if block in settled.blocks and not calls_changed:
             return 0
         found = ops_of_kinds(computation, self._index)
         done = self.apply_to(found, fuel)
-        if settled is None:
-            return done
-        if done:
-            settled.wake_callers([computation])
+        settled.calling_changed.discard(computation)
+        if done or calls_changed:
+            settled.changed(computation)
         elif fuel is None and not any(type(op) in self._rules.far for op in found):
             settled.blocks.add(block)
         return done

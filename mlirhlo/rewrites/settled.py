@@ -11,7 +11,7 @@ down of it, whoever changed it; what a run changes it is told by its rewriter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -32,6 +32,7 @@ from mlirhlo.dialects.hlo.ops import (
     SqrtOp,
     TransposeOp,
 )
+from mlirhlo.dialects.quick import readers_of
 
 REACH = 3
 """Steps from a user to an operand that rules take at most."""
@@ -58,10 +59,14 @@ class Settled:
         self._records: dict[ComputationOp, dict[Operation, _Record]] = {}
         self._header: dict[str, Any] = {}
         self._callers: dict[str, list[Instruction]] = {}
+        self.calling_changed: set[ComputationOp] = set()
+        """Computations whose callers do not know yet that something they call changed."""
         self.touched: set[Operation] = set()
         """Changed since somebody was woken."""
         self._stale: set[Operation] = set()
         """Changed since they were written down."""
+        self._readers: set[Operation] = set()
+        """Of what is being replaced."""
 
     @staticmethod
     def of(module: HloModule, key: object) -> Settled:
@@ -92,20 +97,28 @@ class Settled:
                 others.append(computation)
         if self.ops:
             self._wake(changed)
-            self.wake_callers(others)
+            self.wake_callers([*others, *self.calling_changed])
 
     def wake_callers(self, computations: Iterable[ComputationOp]) -> None:
         """Unsettles who may match because of what these computations hold now, directly or not."""
         work = list(computations)
         seen = set(work)
         for computation in work:  # grows while it is walked
-            for caller in self._callers.get(computation.computation_name, ()):
-                if caller.parent is None:
-                    continue
-                self.touched.add(caller)
-                if (place := holder(caller)) not in seen:
+            for place in self._wake_callers_of(computation):
+                if place not in seen:
                     seen.add(place)
                     work.append(place)
+        self.calling_changed.clear()
+
+    def changed(self, computation: ComputationOp) -> None:
+        """Unsettles its callers: they may match now. Theirs follow when they have had their turn."""
+        self.calling_changed.update(self._wake_callers_of(computation))
+
+    def _wake_callers_of(self, computation: ComputationOp) -> Iterator[ComputationOp]:
+        for caller in self._callers.get(computation.computation_name, ()):
+            if caller.parent is not None:
+                self.touched.add(caller)
+                yield holder(caller)
 
     def _wake(self, ops: Iterable[Operation]) -> None:
         """Unsettles these, which are no longer as they were, and whoever may look at them."""
@@ -143,11 +156,12 @@ class Settled:
     def modified(self, op: Operation) -> None:
         """`op` is new, or is no longer as it was."""
         self._touch(op)
-        self._uses_change(op)
+        if op not in self._readers:  # whose operands `replaced` was told of, however many they are
+            self._uses_change(op)
 
     def replaced(self, op: Operation, values: Iterable[SSAValue | None]) -> None:
         """The users of `op` are about to read these values; they are told of one by one."""
-        del op
+        self._readers = {reader for result in op.results for reader in readers_of(result)}
         for value in values:
             # What stands for another may take its sharding.
             if value is not None and (not _is_read_thrice(value) or _has_sharding(value)):
@@ -156,6 +170,7 @@ class Settled:
     def removed(self, op: Operation) -> None:
         """`op` is about to go."""
         self.ops.discard(op)
+        self._readers.clear()
         self._uses_change(op)
 
     def _uses_change(self, op: Operation) -> None:

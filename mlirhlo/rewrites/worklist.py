@@ -10,22 +10,30 @@ from xdsl.ir import Operation
 from mlirhlo.dialects.hlo.ops import ComputationOp
 from mlirhlo.dialects.quick import ops_of
 
+_WIDE = 64
+"""Operands from which on an instruction waits for changes of all of them."""
+
 
 class Worklist:
-    """Instructions still to look at, each once: first those that were pushed, last in first out."""
+    """Instructions still to look at, each once: first those that were pushed, last in first out.
 
-    __slots__ = ("_first", "_member", "_stack")
+    Those of many operands that were pushed come last: they are not looked at anew for each operand that changes.
+    """
+
+    __slots__ = ("_first", "_member", "_stack", "_wide")
 
     def __init__(self) -> None:
         self._first: Iterator[Operation] = iter(())
         self._stack: list[Operation] = []
+        self._wide: list[Operation] = []
         self._member: set[Operation] = set()
 
     def push(self, op: Operation) -> None:
         """Holds one more, to be looked at next."""
         if op not in self._member:
             self._member.add(op)
-            self._stack.append(op)
+            is_wide = len(op._operands) > _WIDE  # pyright: ignore[reportPrivateUsage]
+            (self._wide if is_wide else self._stack).append(op)
 
     def pop(
         self, settled: Collection[Operation], far: Container[type[Operation]]
@@ -41,6 +49,11 @@ class Worklist:
                 self._member.discard(op)
                 if op not in settled or type(op) in far:
                     return op
+        while self._wide:
+            op = self._wide.pop()
+            if op in self._member:
+                self._member.discard(op)
+                return op
         return None
 
     def forget(self, op: Operation) -> None:
@@ -50,7 +63,7 @@ class Worklist:
     def start(self, ops: Sequence[Operation]) -> None:
         """Holds these, in this order, and nothing else."""
         self._first = iter(ops)
-        self._stack = []
+        self._stack, self._wide = [], []
         self._member = set(ops)
 
 

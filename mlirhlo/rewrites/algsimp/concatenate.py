@@ -62,24 +62,40 @@ def concatenate_of_concatenate(op: ConcatenateOp, rewriter: Rewriter) -> None:
 def concatenate_of_abutting_slices(op: ConcatenateOp, rewriter: Rewriter) -> None:
     """concat(slice(x, i, j), slice(x, j, k)) => slice(x, i, k)"""
     dim = op.dimensions[0]
-    for place in range(len(op.inputs) - 1):
-        a, c = (made_by(v, SliceOp) for v in op.inputs[place : place + 2])
-        if a is None or c is None or a.operand is not c.operand or array(a.operand).is_dynamic:
-            continue
-        p, q = parts_of(a), parts_of(c)
-        if any(d.stride != 1 for d in (*p, *q)) or p[dim].limit != q[dim].start:
-            continue
-        if any(p[d] != q[d] for d in range(len(p)) if d != dim):
-            continue
-        b = Builder(op, rewriter)
-        bounds = [(d.start, d.limit, 1) for d in p]
-        bounds[dim] = (p[dim].start, q[dim].limit, 1)
-        shape = sized(array(op), [limit - start for start, limit, _ in bounds])
-        whole = b(SliceOp, a.operand, shape=shape, slice=slices(bounds)).output
-        values = [*op.inputs[:place], whole, *op.inputs[place + 2 :]]
-        b.like(ConcatenateOp, *values, dimensions=op.properties["dimensions"])
-        b.done()
+    runs: list[list[SSAValue]] = [[op.inputs[0]]]
+    for value in op.inputs[1:]:
+        if _abut(runs[-1][-1], value, dim):
+            runs[-1].append(value)
+        else:
+            runs.append([value])
+    if len(runs) == len(op.inputs):
         return
+    b = Builder(op, rewriter)
+    values = [_slice_of_all(run, dim, b) if len(run) > 1 else run[0] for run in runs]
+    b.like(ConcatenateOp, *values, dimensions=op.properties["dimensions"])
+    b.done()
+
+
+def _abut(left: SSAValue, right: SSAValue, dim: int) -> bool:
+    """Whether they are slices of one array, one behind the other in a dimension."""
+    a, c = made_by(left, SliceOp), made_by(right, SliceOp)
+    if a is None or c is None or a.operand is not c.operand or array(a.operand).is_dynamic:
+        return False
+    p, q = parts_of(a), parts_of(c)
+    if any(d.stride != 1 for d in (*p, *q)) or p[dim].limit != q[dim].start:
+        return False
+    return all(p[d] == q[d] for d in range(len(p)) if d != dim)
+
+
+def _slice_of_all(run: list[SSAValue], dim: int, b: Builder) -> SSAValue:
+    """One slice for those of a run, of which each abuts the next."""
+    first, last = made_by(run[0], SliceOp), made_by(run[-1], SliceOp)
+    assert first is not None
+    assert last is not None
+    bounds = [(d.start, d.limit, 1) for d in parts_of(first)]
+    bounds[dim] = (bounds[dim][0], parts_of(last)[dim].limit, 1)
+    shape = sized(array(b.op), [limit - start for start, limit, _ in bounds])
+    return b(SliceOp, first.operand, shape=shape, slice=slices(bounds)).output
 
 
 @rule(ConcatenateOp, needs=LI)

@@ -79,7 +79,11 @@ _ORDERED = frozenset({"stablehlo.maximum", "stablehlo.minimum", "stablehlo.selec
 
 def legalize(module: ModuleOp) -> bool:
     """Rewrites `module` in place; whether it had quantized values. Raises `HloError` HLO0423."""
-    ops = [op for op in module.walk() if _is_quantized(op)]
+    listed = list(module.walk())
+    # Types of many parts are hashed once, not for each that reads a part.
+    types = {id(v.type): v.type for op in listed for v in (*op.operands, *_values(op))}
+    quantized = {number for number, type_ in types.items() if storage_type(type_) != type_}
+    ops = [op for op in listed if _is_quantized(op, quantized)]
     if not ops:
         return False
     known: dict[SSAValue, UniformQuantization] = {}
@@ -101,10 +105,11 @@ def legalize(module: ModuleOp) -> bool:
     return True
 
 
-def _is_quantized(op: Operation) -> bool:
+def _is_quantized(op: Operation, types: set[int]) -> bool:
+    """Whether it has quantized values; `types`: ids of the types of such."""
     if isinstance(op, FuncOp) and storage_type(op.function_type) != op.function_type:
         return True
-    return any(storage_type(value.type) != value.type for value in (*op.operands, *_values(op)))
+    return any(id(value.type) in types for value in (*op.operands, *_values(op)))
 
 
 def _values(op: Operation) -> list[SSAValue]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import cProfile
+import inspect
 import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -76,6 +78,17 @@ def calls_of(action: Callable[[], object]) -> int:
     profile = cProfile.Profile()
     profile.runcall(action)
     return sum(entry.callcount for entry in profile.getstats())
+
+
+@contextmanager
+def frames(count: int) -> Iterator[None]:
+    """So many frames of Python at the most from here on: recursion with the depth of a program shows in small ones."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack(0)) + count)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def environment(**extra: str) -> dict[str, str]:

@@ -3,9 +3,12 @@
     python tools/scaling.py                              # every form of program, every tool
     python tools/scaling.py --forms 'nested_*' --tools 'read:*,pass:dce' --size 20000
     python tools/scaling.py --bad                        # only what takes too long or ends in a traceback
+    python tools/scaling.py --calls --stack 100 --size 1600      # calls counted, and little stack: quick and exact
 
 A line is a form, a tool, the seconds of CPU at half and at the whole size, their ratio, and how it ended: `ok`, the
 code of a diagnostic, or the name of an exception. Every run is a process of its own, under limits of time and memory.
+With `--calls`, thousands of calls of functions stand for the seconds; with `--stack`, that many frames of Python
+are all that a tool may have above its start, so that recursion with a program's depth shows in small programs.
 The exit status is 1 when a ratio is above `--ratio` (of runs that take over 0.3 s) or a run ended otherwise.
 """
 
@@ -13,7 +16,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import cProfile
 import fnmatch
+import inspect
 import io
 import os
 import re
@@ -24,6 +29,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "test"))
@@ -33,6 +39,10 @@ from xdsl.dialects.builtin import ModuleOp  # noqa: E402
 
 from mlirhlo.cli import hlo_opt, hlo_view, run_hlo_module  # noqa: E402
 from mlirhlo.diagnostics import HloError  # noqa: E402
+from mlirhlo.dialects.hlo.attributes.sharding import ShardingAttr, read_sharding  # noqa: E402
+from mlirhlo.dialects.hlo.module import HloModule  # noqa: E402
+from mlirhlo.dialects.hlo.shapes import ArrayShape  # noqa: E402
+from mlirhlo.dialects.hlo.syntax import parse_all  # noqa: E402
 from mlirhlo.formats import load, to_bytes  # noqa: E402
 from mlirhlo.formats.hlo_text import parse_module  # noqa: E402
 from mlirhlo.rewrites.hlo_to_stablehlo import convert_to_stablehlo  # noqa: E402
@@ -77,6 +87,27 @@ def pass_of(name: str) -> Tool:
     return run
 
 
+def partition(path: str, module: ModuleOp) -> None:
+    """Both passes of partitioning in two, with the first dimension of the entry's even parameters cut."""
+    for parameter in HloModule(module).entry.parameters:
+        shape = parameter.shape
+        if isinstance(shape, ArrayShape) and shape.rank and shape.dimensions[0] % 2 == 0:
+            tiles = ",".join(["2", *["1"] * (shape.rank - 1)])
+            half = parse_all(f"{{devices=[{tiles}]<=[2]}}", read_sharding)
+            parameter.properties["sharding"] = ShardingAttr(half)
+    both = ("sharding-propagation", "spmd-partitioning")
+    run_pipeline(module, parse_pipeline(",".join(f"{name}{{num_partitions=2}}" for name in both)))
+
+
+def stablehlo_pass_of(name: str) -> Tool:
+    """A pass on StableHLO, on what the module is converted to."""
+
+    def run(path: str, module: ModuleOp) -> None:
+        run_pipeline(convert_to_stablehlo(module), parse_pipeline(name))
+
+    return run
+
+
 def tools() -> dict[str, Tool]:
     """Every tool by its name."""
     rows = {
@@ -101,14 +132,34 @@ def tools() -> dict[str, Tool]:
         rows[f"view:{kind}"] = lambda path, module, kind=kind: hlo_view.main(
             [path, "-o", f"{path}.{kind}", "--no-browser"]
         )
-    rows |= {f"pass:{name}": pass_of(name) for name in list_passes(loaded=False)}
+    rows["partition"] = partition
+    passes = list_passes(loaded=False)
+    rows |= {f"pass:{name}": pass_of(name) for name in passes}
+    rows |= {
+        f"stablehlo:{name}": stablehlo_pass_of(name) for name in passes if "stablehlo-" in name
+    }
     return rows
 
 
-def outcome(tool: Tool, path: str, module: ModuleOp) -> tuple[float, str]:
-    """Runs a tool in this process: its seconds and how it ended."""
-    errors = io.StringIO()
+def outcome(
+    tool: Tool, path: str, module: ModuleOp, *, calls: bool = False, stack: int = 0
+) -> tuple[float, str]:
+    """Runs a tool in this process: its seconds, or thousands of calls, and how it ended."""
+    profile = cProfile.Profile()
+    if stack:
+        sys.setrecursionlimit(len(inspect.stack(0)) + stack)
     start = time.process_time()
+    if calls:
+        profile.enable()
+    result = _result(tool, path, module)
+    if not calls:
+        return time.process_time() - start, result
+    profile.disable()
+    return sum(entry.callcount for entry in profile.getstats()) / 1000, result
+
+
+def _result(tool: Tool, path: str, module: ModuleOp) -> str:
+    errors = io.StringIO()
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
             failed = tool(path, module)
@@ -121,7 +172,7 @@ def outcome(tool: Tool, path: str, module: ModuleOp) -> tuple[float, str]:
         result = problem.diagnostics[0].code
     except Exception as problem:  # noqa: BLE001  how it ends is what is asked
         result = f"{type(problem).__name__} {_where(problem)}"
-    return time.process_time() - start, result
+    return result
 
 
 def _where(problem: Exception) -> str:
@@ -164,7 +215,7 @@ def apart(run: Callable[[], tuple[float, str]], limit: int, memory: int) -> tupl
 
 
 def rows(
-    form: str, chosen: dict[str, Tool], size: int, limit: int, memory: int
+    form: str, chosen: dict[str, Tool], size: int, limit: int, memory: int, **how: Any
 ) -> Iterator[tuple[str, float, float, str]]:
     """Name, seconds at half and whole size and result of every tool on a form of program."""
     with tempfile.TemporaryDirectory() as folder:
@@ -180,7 +231,8 @@ def rows(
             if not name.endswith("cpu"):  # no threads here
                 outcome(tool, tiny, load(tiny).module)  # imports are no cost of a program
             half, whole = (
-                apart(lambda at=at, tool=tool: outcome(tool, *at), limit, memory) for at in modules
+                apart(lambda at=at, tool=tool: outcome(tool, *at, **how), limit, memory)
+                for at in modules
             )
             yield name, half[0], whole[0], whole[1]
 
@@ -198,6 +250,8 @@ def main() -> int:
     parser.add_argument("--ratio", type=float, default=2.3, help="of seconds that is bad")
     parser.add_argument("--limit", type=int, default=300, help="seconds of a run")
     parser.add_argument("--memory", type=float, default=8, help="gigabytes of a run")
+    parser.add_argument("--calls", action="store_true", help="count calls instead of seconds")
+    parser.add_argument("--stack", type=int, default=0, help="frames that a tool may use")
     parser.add_argument("--bad", action="store_true", help="print only what is bad")
     parser.add_argument("--list", action="store_true", help="names of forms and tools")
     arguments = parser.parse_args()
@@ -219,7 +273,13 @@ def main() -> int:
         if not matches(form, arguments.forms):
             continue
         for name, half, whole, result in rows(
-            form, chosen, arguments.size, arguments.limit, int(arguments.memory * 2**30)
+            form,
+            chosen,
+            arguments.size,
+            arguments.limit,
+            int(arguments.memory * 2**30),
+            calls=arguments.calls,
+            stack=arguments.stack,
         ):
             ratio = whole / max(half, 1e-9)
             is_bad = (whole > 0.3 and ratio > arguments.ratio) or not re.fullmatch(

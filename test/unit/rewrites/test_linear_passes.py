@@ -9,7 +9,10 @@ from program_shapes import SHAPES
 from support import calls_of
 
 from mlirhlo.formats.hlo_text import parse_module
+from mlirhlo.rewrites.hlo_to_stablehlo import convert_to_stablehlo
 from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
+
+PARTITION = "sharding-propagation{num_partitions=2},spmd-partitioning{num_partitions=2}"
 
 
 def many(count: int) -> str:
@@ -55,8 +58,28 @@ def test_what_all_read_is_asked_about_once_a_reader(pipeline: str) -> None:
         ("cse", "sharing_chain"),
         ("tuple-simplifier", "tuple_chain"),
         ("hlo-memory-scheduler", "chain"),
+        ("map-inline", "nested_maps"),
+        ("defuser", "nested_fusions"),
+        ("algsimp", "concatenation"),
+        ("algsimp", "nested_reducers"),
+        ("bfloat16-propagation", "wide_loop"),
+        (PARTITION, "wide_parameter"),
+        (PARTITION, "nested_calls"),
     ],
 )
 def test_deep_and_wide_programs(pipeline: str, form: str) -> None:
     calls(pipeline, 400, SHAPES[form])
     assert calls(pipeline, 1600, SHAPES[form]) < 2.3 * calls(pipeline, 800, SHAPES[form])
+
+
+@pytest.mark.parametrize(
+    "pipeline", ["stablehlo-legalize-quant-to-math", "stablehlo-refine-shapes"]
+)
+@pytest.mark.parametrize("form", ["wide_parameter", "computations"])
+def test_wide_programs_of_stablehlo(pipeline: str, form: str) -> None:
+    def calls(count: int) -> int:
+        module = convert_to_stablehlo(parse_module(SHAPES[form](count)))
+        return calls_of(lambda: run_pipeline(module, parse_pipeline(pipeline)))
+
+    calls(200)
+    assert calls(800) < 2.3 * calls(400)

@@ -10,12 +10,7 @@ from mlirhlo.dialects.structured import KernelOp
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.gpu.kernel import GpuKernel
 from mlirhlo.lowering.gpu.launches import launch_all
-from mlirhlo.lowering.schedule.attributes import SCHEDULE
-from mlirhlo.lowering.schedule.contractions import map_contractions
-from mlirhlo.lowering.schedule.map_to_grid import map_to_grid
-from mlirhlo.lowering.schedule.row_chains import map_columns, map_rows
-from mlirhlo.lowering.schedule.transposes import map_transposes
-from mlirhlo.lowering.schedule.vectorize import vectorize
+from mlirhlo.lowering.schedule.passes import schedule
 from mlirhlo.lowering.structured import optimize_kernel, to_structured
 
 
@@ -43,15 +38,3 @@ def kernel_of(kernel: KernelOp, device: GpuDevice) -> GpuKernel:
     """The code of a structured kernel; schedules it has stay as they are. Raises `HloError` HLO0802."""
     schedule(kernel, device)
     return launch_all(kernel, kernel.kernel_name, device)
-
-
-def schedule(kernel: KernelOp, device: GpuDevice) -> None:
-    """Sets the schedules of a kernel's ops; leaves a kernel alone in which an op has one."""
-    if any(SCHEDULE in op.attributes for op in kernel.block.ops):
-        return
-    map_rows(kernel, device)
-    map_columns(kernel, device)
-    map_to_grid(kernel)
-    map_contractions(kernel)
-    map_transposes(kernel)
-    vectorize(kernel)

@@ -1,0 +1,156 @@
+"""The passes that set schedules, one after the other as GPU code runs them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from mlirhlo.dialects.structured import KernelOp
+from mlirhlo.lowering.gpu.devices import DEFAULT, GpuDevice, device
+from mlirhlo.lowering.schedule.attributes import SCHEDULE
+from mlirhlo.lowering.schedule.contractions import map_contractions
+from mlirhlo.lowering.schedule.map_to_grid import map_to_grid
+from mlirhlo.lowering.schedule.row_chains import map_columns, map_rows
+from mlirhlo.lowering.schedule.transposes import map_transposes
+from mlirhlo.lowering.schedule.vectorize import vectorize
+
+
+@dataclass(frozen=True)
+class _SchedulePass(ModulePass):
+    gpu: str = DEFAULT
+    """The device, as `device` knows it."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """As xDSL calls a pass."""
+        del ctx
+        found = device(self.gpu)
+        for kernel in op.ops:
+            if isinstance(kernel, KernelOp):
+                self.run(kernel, found)
+
+    @abstractmethod
+    def run(self, kernel: KernelOp, gpu: GpuDevice) -> None:
+        """Sets the schedules of one kernel."""
+
+
+@dataclass(frozen=True)
+class GpuMapRowsPass(_SchedulePass):
+    """Schedules kernels that fold rows, and compute on from that, as one launch that reads each row once.
+
+    Before:  `%m = structured.fold ins(%x) …`, `%r = structured.map ins(%x, %m) …` over rows and their elements
+    After:   `%r = structured.map … {structured.schedule = {launch = 0, kind = "rows", row_threads = 64, …}}`
+    Keeps: results, but for the order of sums. Needs: `structured-merge-maps`.
+    """
+
+    name = "gpu-map-rows"
+
+    def run(self, kernel: KernelOp, gpu: GpuDevice) -> None:
+        """As the class says."""
+        map_rows(kernel, gpu)
+
+
+@dataclass(frozen=True)
+class GpuMapColumnsPass(_SchedulePass):
+    """Schedules kernels that fold the outer dimensions of what they read, neighbouring columns by neighbouring threads.
+
+    Before:  `%r = structured.fold ins(%x) maps [affine_map<(d0, d1) -> (d1, d0)>] …`
+    After:   `%r = structured.fold … {structured.schedule = {launch = 0, kind = "columns", …}}`
+    Keeps: results, but for the order of sums. Needs: `gpu-map-rows`, which leaves these kernels alone.
+    """
+
+    name = "gpu-map-columns"
+
+    def run(self, kernel: KernelOp, gpu: GpuDevice) -> None:
+        """As the class says."""
+        map_columns(kernel, gpu)
+
+
+@dataclass(frozen=True)
+class GpuMapToGridPass(_SchedulePass):
+    """Decides which ops are launched, in what order, a thread an element; the others are computed where they are read.
+
+    Before:  `%r = structured.map ins(%x) …`
+    After:   `%r = structured.map … {structured.schedule = {launch = 0, kind = "elements"}}`
+    Keeps: results, bit for bit. Needs: nothing; leaves kernels alone that have schedules.
+    """
+
+    name = "gpu-map-to-grid"
+
+    def run(self, kernel: KernelOp, gpu: GpuDevice) -> None:
+        """As the class says."""
+        del gpu
+        map_to_grid(kernel)
+
+
+@dataclass(frozen=True)
+class GpuMapContractionsPass(_SchedulePass):
+    """Makes launches of large contractions launches of tiles, on the matrix units where there are some for the types.
+
+    Before:  `%r = structured.contract … {structured.schedule = {launch = 0, kind = "elements"}}`
+    After:   `%r = structured.contract … {structured.schedule = {launch = 0, kind = "mma", threads = 128}}`
+    Keeps: results, but for the order of sums. Needs: `gpu-map-to-grid`.
+    """
+
+    name = "gpu-map-contractions"
+
+    def run(self, kernel: KernelOp, gpu: GpuDevice) -> None:
+        """As the class says."""
+        del gpu
+        map_contractions(kernel)
+
+
+@dataclass(frozen=True)
+class GpuMapTransposesPass(_SchedulePass):
+    """Makes elementwise launches that read across the order of memory go through tiles of shared memory.
+
+    Before:  `%r = structured.map ins(%x) maps [affine_map<(d0, d1) -> (d1, d0)>] {… kind = "elements"}`
+    After:   `%r = structured.map … {… kind = "transpose", threads = 256}`
+    Keeps: results, bit for bit. Needs: `gpu-map-to-grid`.
+    """
+
+    name = "gpu-map-transposes"
+
+    def run(self, kernel: KernelOp, gpu: GpuDevice) -> None:
+        """As the class says."""
+        del gpu
+        map_transposes(kernel)
+
+
+@dataclass(frozen=True)
+class GpuVectorizePass(_SchedulePass):
+    """Lets threads of elementwise launches compute neighbours of 16 bytes together, where all reads allow it.
+
+    Before:  `%r = structured.map … {structured.schedule = {launch = 0, kind = "elements"}}`
+    After:   `%r = structured.map … {structured.schedule = {launch = 0, kind = "elements", vector = 4}}`
+    Keeps: results, bit for bit. Needs: `gpu-map-to-grid`.
+    """
+
+    name = "gpu-vectorize"
+
+    def run(self, kernel: KernelOp, gpu: GpuDevice) -> None:
+        """As the class says."""
+        del gpu
+        vectorize(kernel)
+
+
+SCHEDULE_PASSES: tuple[type[_SchedulePass], ...] = (
+    GpuMapRowsPass,
+    GpuMapColumnsPass,
+    GpuMapToGridPass,
+    GpuMapContractionsPass,
+    GpuMapTransposesPass,
+    GpuVectorizePass,
+)
+"""In the order in which they run."""
+
+
+def schedule(kernel: KernelOp, gpu: GpuDevice) -> None:
+    """Runs the passes on a kernel; leaves one alone in which an op has a schedule."""
+    if any(SCHEDULE in op.attributes for op in kernel.block.ops):
+        return
+    for pass_ in SCHEDULE_PASSES:
+        pass_().run(kernel, gpu)

@@ -1,0 +1,21 @@
+// RUN: hlo-opt --passes=gpu-map-to-grid,gpu-map-transposes %s | filecheck %s
+
+// CHECK-LABEL: @transposed
+// CHECK: structured.schedule = {launch = 0 : i64, kind = "transpose", threads = 256 : i64}
+structured.kernel @transposed(%x: tensor<64x48xf32>) -> tensor<48x64xf32> {
+  %r = structured.map ins(%x : tensor<64x48xf32>) maps [affine_map<(d0, d1) -> (d1, d0)>] -> tensor<48x64xf32> {
+  ^bb0(%a: tensor<f32>):
+    structured.yield %a : tensor<f32>
+  }
+  structured.return %r : tensor<48x64xf32>
+}
+
+// CHECK-LABEL: @outer_dimensions_stay
+// CHECK: kind = "elements"
+structured.kernel @outer_dimensions_stay(%x: tensor<64x48x32xf32>) -> tensor<48x64x32xf32> {
+  %r = structured.map ins(%x : tensor<64x48x32xf32>) maps [affine_map<(d0, d1, d2) -> (d1, d0, d2)>] -> tensor<48x64x32xf32> {
+  ^bb0(%a: tensor<f32>):
+    structured.yield %a : tensor<f32>
+  }
+  structured.return %r : tensor<48x64x32xf32>
+}

@@ -141,7 +141,10 @@ def load(source: Source, format: str | None = None, *, name: str | None = None) 
         sniffed = _forced(plain, is_gzip, format)
     match sniffed.format:
         case Format.HLO_TEXT | Format.MLIR_TEXT:
-            return _load_text(plain, name, sniffed)
+            # Bytes that are no UTF-8 stand in metadata strings of real dumps and must come out again.
+            text = plain.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="surrogateescape")
+            del data, plain  # a text may hold large constants: once is enough
+            return _load_text(text, name, sniffed)
         case Format.PROTO | Format.PROTO_TEXT | Format.PROTO_JSON:
             return _load_proto(plain, name, sniffed)
         case Format.MLIR_BYTECODE | Format.JAX_EXPORT:
@@ -150,12 +153,10 @@ def load(source: Source, format: str | None = None, *, name: str | None = None) 
             raise _unknown(plain, name)
 
 
-def _load_text(data: bytes, name: str, sniffed: Sniffed) -> Loaded:
+def _load_text(text: str, name: str, sniffed: Sniffed) -> Loaded:
     with ALONE:
         from mlirhlo.formats.sniff import Format
 
-    # Bytes that are no UTF-8 stand in metadata strings of real dumps and must come out again.
-    text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="surrogateescape")
     if sniffed.format is Format.HLO_TEXT:
         with ALONE:
             from mlirhlo.formats import hlo_text

@@ -63,11 +63,15 @@ class Literal:
     # -------------------------------------------------------------- making
 
     @staticmethod
-    def from_text(shape: Shape, text: str) -> Literal:
-        """The literal that `text` spells (`{ { 1, 2 }, { 3, 4 } }`). Raises `SyntaxProblem`."""
-        if len(text) <= _INTERNED_CHARACTERS:
-            return _interned(shape, text)
-        return _parse(shape, text)
+    def from_text(shape: Shape, text: str, begin: int = 0, end: int | None = None) -> Literal:
+        """The literal that `text[begin:end]` spells (`{ { 1, 2 }, { 3, 4 } }`). Raises `SyntaxProblem`.
+
+        A long one is not copied.
+        """
+        end = len(text) if end is None else end
+        if end - begin <= _INTERNED_CHARACTERS:
+            return _interned(shape, text[begin:end])
+        return _parse(shape, Cursor(text, begin, end))
 
     @staticmethod
     def from_array(shape: Shape, values: NDArray[Any]) -> Literal:
@@ -272,11 +276,10 @@ def _static(shape: Shape) -> Shape:
 
 @lru_cache(maxsize=1 << 14)
 def _interned(shape: Shape, text: str) -> Literal:
-    return _parse(shape, text)
+    return _parse(shape, Cursor(text))
 
 
-def _parse(shape: Shape, text: str) -> Literal:
-    cursor = Cursor(text)
+def _parse(shape: Shape, cursor: Cursor) -> Literal:
     literal = read_literal(cursor, shape)
     if not cursor.at_end():
         raise SyntaxProblem(cursor.position, "expects ')' after constant literal")

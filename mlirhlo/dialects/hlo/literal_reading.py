@@ -26,7 +26,7 @@ from mlirhlo.dialects.hlo.element_types import (
 )
 from mlirhlo.dialects.hlo.literal_printing import MANTISSA_BITS, WORD_CODES
 from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.dialects.hlo.syntax import Cursor, SyntaxProblem
+from mlirhlo.dialects.hlo.syntax import Cursor, SyntaxProblem, windows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -393,45 +393,38 @@ def _read_vectorised(cursor: Cursor, shape: ArrayShape) -> bytes | None:
     end = _end_of_braces(cursor, start, shape.rank)
     if end is None:
         return None
-    type_ = shape.element_type
-    try:
-        raw = cursor.text[start:end].encode("ascii")
-    except UnicodeEncodeError:
-        return None
-    if b"/" in raw:
-        raw = _DEEP_MARK.sub(b"", raw)
-    if type_.kind is Kind.PRED:
-        raw = raw.replace(b"true", b"1").replace(b"false", b"0")
     count = shape.element_count
-    if len(raw) < 2 * count or raw.count(b"+") != raw.count(b"e+") + raw.count(b"E+"):
+    if end - start < 2 * count:
         return None
-    if raw.translate(None, _NUMBER_BYTES) != _skeleton(shape):
-        return None
-    raw = raw.translate(_TO_BLANK)
+    type_ = shape.element_type
+    structure: list[bytes] = []
     pieces: list[bytes] = []
     try:
-        for begin, stop in _chunks(raw):
-            piece = _convert(type_, raw[begin:stop].split(b","))
+        for text in windows(cursor.text, start, end):
+            raw = _plain(text, type_)
+            if raw.count(b"+") != raw.count(b"e+") + raw.count(b"E+"):
+                return None
+            structure.append(raw.translate(None, _NUMBER_BYTES))
+            piece = _convert(type_, raw.translate(_TO_BLANK).split(b","))
             if piece is None:
                 return None
             pieces.append(piece)
     except (ValueError, OverflowError):
         return None
+    if b",".join(structure) != _skeleton(shape):
+        return None
     cursor.position = end
     return b"".join(pieces)
 
 
-_CHUNK = 1 << 16
-"""Numbers that are converted at a time: each is an object of Python's meanwhile."""
-
-
-def _chunks(raw: bytes) -> list[tuple[int, int]]:
-    """Where every `_CHUNK` numbers with commas between begin and end."""
-    import numpy as np
-
-    commas = np.flatnonzero(np.frombuffer(raw, dtype=np.uint8) == ord(","))
-    ends = [int(place) for place in commas[_CHUNK - 1 :: _CHUNK]]
-    return list(zip([0, *(end + 1 for end in ends)], [*ends, len(raw)], strict=True))
+def _plain(text: str, type_: PrimitiveType) -> bytes:
+    """ASCII of numbers without comments. Raises `ValueError` where it is not ASCII."""
+    raw = text.encode("ascii")
+    if b"/" in raw:
+        raw = _DEEP_MARK.sub(b"", raw)
+    if type_.kind is Kind.PRED:
+        raw = raw.replace(b"true", b"1").replace(b"false", b"0")
+    return raw
 
 
 def _end_of_braces(cursor: Cursor, start: int, rank: int) -> int | None:

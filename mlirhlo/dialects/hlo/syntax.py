@@ -7,7 +7,7 @@ out of a file adds the base.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -180,6 +180,21 @@ def parse_all(text: str, rule: Callable[[Cursor], T]) -> T:
     value = rule(cursor)
     cursor.expect_end()
     return value
+
+
+WINDOW = 1 << 17
+"""Characters of a long literal that are taken apart at a time: a token is an object of Python's meanwhile."""
+
+
+def windows(text: str, begin: int, end: int, separator: str = ",") -> Iterator[str]:
+    """A long literal in pieces of some `WINDOW` characters, cut behind the last character of a separator, which
+    is left out."""
+    at = begin
+    while at >= 0:
+        at = text.find(separator, begin + WINDOW, end) if end - begin > WINDOW else -1
+        stop = end if at < 0 else at + len(separator) - 1
+        yield text[begin:stop]
+        begin = stop + 1
 
 
 def unescape(text: str, offset: int = 0) -> str:

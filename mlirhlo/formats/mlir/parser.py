@@ -112,6 +112,9 @@ class MlirParser(Parser):
             token = self._parse_optional_token(MLIRTokenKind.BYTES_LIT)
         if token is None:
             return None
+        whole, begin, end = token.span.input.content, token.span.start + 1, token.span.end - 1
+        if whole.find("\\", begin, end) < 0:
+            return whole[begin:end]
         return StringLiteral.from_span(token.span).bytes_contents.decode("utf-8", "surrogateescape")
 
 
@@ -207,6 +210,14 @@ class _NotRecognised(Exception):
     """The text is not in the printer's own form; xDSL's parser takes over."""
 
 
+def _end_of_line(text: str, offset: int) -> int:
+    """Of the line at an offset. Raises `_NotRecognised` behind the last one."""
+    if offset > len(text):
+        raise _NotRecognised
+    end = text.find("\n", offset)
+    return len(text) if end < 0 else end
+
+
 class _Reader:
     def __init__(self, ctx: Context, source: SourceText) -> None:
         self._ctx, self._source = ctx, source
@@ -225,24 +236,25 @@ class _Reader:
             return None
 
     def _module(self) -> ModuleOp:
-        lines = self._source.text.split("\n")
-        if not lines or not lines[0].startswith("builtin.module") or not lines[0].endswith("{"):
+        # Lines are not cut out of the text: one may hold a large constant.
+        text = self._source.text
+        end = _end_of_line(text, 0)
+        if not text.startswith("builtin.module") or not text.endswith("{", 0, end):
             raise _NotRecognised
-        module = MlirParser(self._ctx, lines[0] + "}").parse_module()
+        module = MlirParser(self._ctx, text[:end] + "}").parse_module()
         check_header(module)
         block = module.body.block
-        offset = len(lines[0]) + 1
-        position = 1
-        while position < len(lines) and lines[position] != "}":
-            position, offset = self._computation(lines, position, offset, block)
-        if any(line.strip() for line in lines[position + 1 :]) or position >= len(lines):
+        offset = end + 1
+        while not text.startswith("}", offset) or _end_of_line(text, offset) != offset + 1:
+            offset = self._computation(text, offset, block)
+        if text[offset + 1 :].strip():
             raise _NotRecognised
         return module
 
-    def _computation(
-        self, lines: list[str], position: int, offset: int, into: Block
-    ) -> tuple[int, int]:
-        match = _COMPUTATION.fullmatch(lines[position])
+    def _computation(self, text: str, offset: int, into: Block) -> int:
+        """Reads the computation at an offset; where its last line ends."""
+        end = _end_of_line(text, offset)
+        match = _COMPUTATION.fullmatch(text, offset, end)
         if match is None:
             raise _NotRecognised
         entry, quoted, attributes = match.groups()
@@ -257,24 +269,19 @@ class _Reader:
             own = ComputationOp.get_irdl_definition().properties
             for key, value in self._dictionary(attributes).items():
                 (properties if key in own else others)[key] = value
-        offset += len(lines[position]) + 1
-        position += 1
         block = Block()
         values: dict[str, SSAValue] = {}
         while True:
-            if position >= len(lines):
-                raise _NotRecognised
-            line = lines[position]
-            found = _INSTRUCTION.fullmatch(line)
+            offset = end + 1
+            end = _end_of_line(text, offset)
+            found = _INSTRUCTION.fullmatch(text, offset, end)
             if found is None:
                 break
             op = self._instruction(found, values)
             set_source(op, self._source, offset + 4)
             append(block, op)
-            offset += len(line) + 1
-            position += 1
-        returned = _RETURN.fullmatch(lines[position])
-        if returned is None or position + 1 >= len(lines) or lines[position + 1] != "  }":
+        returned = _RETURN.fullmatch(text, offset, end)
+        if returned is None or not text.startswith("\n  }\n", end):
             raise _NotRecognised
         root = values.get(returned.group(1)[1:])
         if root is None:
@@ -283,10 +290,13 @@ class _Reader:
         into.add_op(
             ComputationOp.create(properties=properties, attributes=others, regions=[Region(block)])
         )
-        return position + 2, offset + len(lines[position]) + len("  }") + 2
+        return end + len("\n  }\n")
 
     def _instruction(self, match: re.Match[str], values: dict[str, SSAValue]) -> Instruction:
-        name, op_name, number, text, operands, control, braces, type_text = match.groups()
+        # All but the literal, which may be long.
+        name, op_name, number, operands, control, braces, type_text = match.group(
+            1, 2, 3, 5, 6, 7, 8
+        )
         cls = _CLASSES.get(op_name)
         if cls is None or name in values or (number and op_name != "hlo.parameter"):
             raise _NotRecognised
@@ -313,10 +323,12 @@ class _Reader:
             properties[CONTROL_PREDECESSORS] = integer(control.count(",") + 1)
         if number:
             properties[PARAMETER_NUMBER] = integer(int(number))
-        if text is not None:
-            if op_name != "hlo.constant" or "\\" in text:
+        begin, end = match.span(4)
+        if begin >= 0:
+            if op_name != "hlo.constant" or match.string.find("\\", begin, end) >= 0:
                 raise _NotRecognised
-            properties[LITERAL] = LiteralAttr(Literal.from_text(shape_of(result_type), text))
+            literal = Literal.from_text(shape_of(result_type), match.string, begin, end)
+            properties[LITERAL] = LiteralAttr(literal)
         own = None if name.isdigit() else name if "$" not in name else legal_name(name)
         op = create(cls, inputs, result_type, properties, own)
         values[name] = op.results[0]

@@ -17,6 +17,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from mlirhlo.diagnostics import Diagnostic, HloError, SourceText
 from mlirhlo.dialects.hlo.build import append, paused_gc
+from mlirhlo.dialects.hlo.syntax import WINDOW
 from mlirhlo.dialects.quick import MAX_REGION_DEPTH, create_op
 from mlirhlo.dialects.stablehlo.op_classes import TableOp
 from mlirhlo.formats.stablehlo.contexts import context
@@ -136,7 +137,8 @@ class Reader(OpReader):
         forward = self.forward
         while True:
             match = match_line(text, self.pos)
-            if match is None:
+            # A long line holds a large constant: it is read without being copied.
+            if match is None or match.end() - match.start() > WINDOW:
                 return False
             body = match[3]
             location: Attribute | None = None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ComplexType
 from xdsl.ir import Attribute
 
+from mlirhlo.dialects.hlo.syntax import WINDOW, windows
 from mlirhlo.dialects.stablehlo.elements import (
     DenseAttr,
     Elements,
@@ -50,14 +52,13 @@ class DenseReader(TypeReader):
         if hexadecimal is not None:
             self.pos = hexadecimal.end()
             type_ = self._dense_type(start)
-            return self._from_hex(hexadecimal[1], type_, start)
+            return self._from_hex(hexadecimal.span(1), type_, start)
         match = _LIST_BODY.match(self.text, start)
         if match is None:
             self.fail("expected numbers, or a string of hexadecimal digits", start)
-        self.pos = match.end()
-        body = _BLANKS.sub("", match[0][:-1])
+        self.pos = end = match.end()
         type_ = self._dense_type(start)
-        return self._from_list(body, type_, start)
+        return self._from_list((start, end - 1), type_, start)
 
     def _dense_type(self, start: int) -> Attribute:
         self.need(":")
@@ -68,14 +69,16 @@ class DenseReader(TypeReader):
             self.fail("a dense constant has a static shape", start, code=BAD_CONSTANT)
         return type_
 
-    def _from_hex(self, digits: str, type_: Attribute, start: int) -> DenseAttr:
+    def _from_hex(self, span: tuple[int, int], type_: Attribute, start: int) -> DenseAttr:
         import numpy as np
 
         shape = shape_of(type_)
         count = prod(shape)
-        if len(digits) % 2:
+        begin, end = span
+        if (end - begin) % 2:
             self.fail("an odd number of hexadecimal digits", start, code=BAD_CONSTANT)
-        raw = bytes.fromhex(digits)
+        pieces = range(begin, end, WINDOW)
+        raw = b"".join([bytes.fromhex(self.text[at : min(at + WINDOW, end)]) for at in pieces])
         element_type = element_type_of(type_)
         dtype = dtype_of(element_type)
         if integer_width(element_type) == 1:
@@ -106,48 +109,60 @@ class DenseReader(TypeReader):
             code=BAD_CONSTANT,
         )
 
-    def _from_list(self, body: str, type_: Attribute, start: int) -> DenseAttr:
+    def _from_list(self, span: tuple[int, int], type_: Attribute, start: int) -> DenseAttr:
+        import numpy as np
+
         shape = shape_of(type_)
         count = prod(shape)
         element_type = element_type_of(type_)
         if not count:
-            if body.strip("[],"):
+            if self.text[slice(*span)].strip("[], \t\r\n"):
                 self.fail(f"{type_} has no elements", start, code=BAD_CONSTANT)
             return DenseAttr(Elements(type_, b"", False))
-        entries = self._entries(body, shape, element_type, start)
+        is_complex = isinstance(element_type, ComplexType)
+        found = self._check_brackets(span, shape, is_complex, start)
+        values: list[NDArray[Any]] = []
         try:
-            values = self._numbers(entries, element_type, start)
+            for piece in self._pieces(span, is_complex):
+                values.append(self._numbers(_entries(piece, is_complex), element_type, start))
         except (ValueError, OverflowError) as problem:
             self.fail(f"{problem}", start, code=BAD_CONSTANT)
-        if len(entries) == 1:
-            return DenseAttr(Elements(type_, values.tobytes(), True))
-        return from_raw(type_, values)
+        if found == 1:
+            return DenseAttr(Elements(type_, values[0].tobytes(), True))
+        return from_raw(type_, values[0] if len(values) == 1 else np.concatenate(values))
 
-    def _entries(
-        self, body: str, shape: tuple[int, ...], element_type: Attribute, start: int
-    ) -> list[str]:
-        """The numbers of a literal: one, or as many as the shape has."""
-        flat = body
-        pairs: list[str] | None = None
-        if isinstance(element_type, ComplexType) and "(" in body:
-            pairs = _PAIR.findall(body)
-            flat = _PAIR.sub("c", body)
-        if "[" not in flat and "," not in flat and "]" not in flat:
-            return pairs or [flat]
-        if _ENTRY.sub("", flat) != _brackets(shape) or flat.count("[,") or "[]" in flat:
+    def _pieces(self, span: tuple[int, int], is_complex: bool) -> Iterator[str]:
+        """The literal in pieces, without blanks; a complex number stays whole."""
+        separator = ")," if is_complex else ","
+        return (_BLANKS.sub("", piece) for piece in windows(self.text, *span, separator))
+
+    def _check_brackets(
+        self, span: tuple[int, int], shape: tuple[int, ...], is_complex: bool, start: int
+    ) -> int:
+        """How many numbers a literal has: one, or as many as the shape."""
+        structure: list[str] = []
+        count, is_empty = 0, False
+        for piece in self._pieces(span, is_complex):
+            flat = _PAIR.sub("c", piece) if is_complex else piece
+            structure.append(_ENTRY.sub("", flat))
+            is_empty |= "[," in flat or "[]" in flat
+            count += len(_entries(piece, is_complex))
+        brackets = ",".join(structure)
+        if not brackets:
+            return count
+        if brackets != _brackets(shape) or is_empty:
             self.fail(
                 f"the brackets of this literal are not those of a {_shape_text(shape)} tensor",
                 start,
                 code=BAD_CONSTANT,
             )
-        entries = pairs or flat.replace("[", "").replace("]", "").split(",")
-        if len(entries) != prod(shape):
+        if count != prod(shape):
             self.fail(
-                f"{len(entries)} elements where the type has {prod(shape)}",
+                f"{count} elements where the type has {prod(shape)}",
                 start,
                 code=BAD_CONSTANT,
             )
-        return entries
+        return count
 
     def _numbers(self, entries: list[str], element_type: Attribute, start: int) -> NDArray[Any]:
         import numpy as np
@@ -220,6 +235,13 @@ class DenseReader(TypeReader):
             for index, pattern in patterns.items():
                 bits[index] = pattern
         return cast("NDArray[Any]", values)
+
+
+def _entries(piece: str, is_complex: bool) -> list[str]:
+    """The numbers of a part of a literal, each complex one in parentheses."""
+    if is_complex and "(" in piece:
+        return _PAIR.findall(piece)
+    return piece.replace("[", "").replace("]", "").split(",")
 
 
 def _narrowed(wide: Any, dtype: np.dtype[Any], np: Any) -> Any:

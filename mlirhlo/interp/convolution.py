@@ -71,7 +71,7 @@ def convolution(op: ConvolutionOp, program: Program) -> Run:
             # A batch group is a feature group whose features come from its part of the batch.
             part = lhs.shape[0] // batches
             lhs = lhs.reshape(batches, part, *lhs.shape[1:]).swapaxes(0, 1)
-            lhs = lhs.reshape(part, -1, *lhs.shape[3:])
+            lhs = lhs.reshape(part, batches * lhs.shape[2], *lhs.shape[3:])
             groups = batches
         return rounded(convolve(lhs, rhs, window, groups, dtype), result).transpose(back)
 

@@ -208,7 +208,7 @@ def broadcast(op: BroadcastOp, program: Program) -> Run:
         target = list(sizes)
         for own, dim in enumerate(dimensions):
             spread[dim] = operand.shape[own]
-            if bounds[own] != 1:
+            if bounds[own] != 1 or sizes[dim] == 1:
                 target[dim] = operand.shape[own]  # its size in use, when dynamic
         ordered = operand if is_sorted else operand.transpose(order)
         return np.broadcast_to(ordered.reshape(spread), target)

@@ -38,3 +38,22 @@ def test_empty_arrays_of_huge_other_dimensions(name: str) -> None:
     result = np.asarray(module(np.zeros(0, np.float32)))
     assert str(list(result.shape)).replace(" ", "") in module.hlo.entry.root.shape.__str__()
     assert result.size == 0 or result == 3
+
+
+@pytest.mark.parametrize("sizes", [(0, 4, 2, 2), (3, 4, 0, 2), (3, 4, 2, 0), (0, 0, 2, 2)])
+@pytest.mark.parametrize("group", ["batch_group_count=2", "feature_group_count=2", ""])
+def test_convolutions_over_nothing_are_padding(sizes: tuple[int, ...], group: str) -> None:
+    """Input sizes are a dimension of space, the batch, another of space, features."""
+    height, batch, width, features = sizes
+    depth = features // 2 if group.startswith("feature") else features
+    images = batch // 2 if group.startswith("batch") else batch
+    lhs, rhs = f"f32[{height},{batch},{width},{features}]", f"f32[2,{depth},1,2]"
+    module = mlirhlo.parse(
+        f"ENTRY e {{\n x = {lhs} parameter(0)\n k = {rhs} parameter(1)\n ROOT c = f32[{height + 1},{images},"
+        f"{width + 2},2] convolution(x, k), window={{size=2x1 pad=1_1x1_1}}, dim_labels=0b1f_0i1o->0b1f"
+        f"{', ' + group if group else ''}\n}}"
+    )
+    lhs_value = np.ones(sizes, np.float32)
+    result = np.asarray(module(lhs_value, np.ones((2, depth, 1, 2), np.float32)))
+    assert result.shape == (height + 1, images, width + 2, 2)
+    assert not result.any()

@@ -26,6 +26,7 @@ from mlirhlo.dialects.structured import (
     sizes_of,
 )
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule
+from mlirhlo.lowering.schedule.scans import schedule_of_scan
 
 ELEMENTWISE = (MapOp, AssembleOp, GatherOp, FoldOp, ContractOp)
 """Ops that are computed element by element, where they are read if that is worth it."""
@@ -69,7 +70,10 @@ def map_to_grid(kernel: KernelOp) -> None:
         else:
             group = [op] if kind == "elements" else []
             number += 1
-        op.attributes[SCHEDULE] = Schedule(number - 1, kind).attribute()
+        schedule = Schedule(number - 1, kind)
+        if isinstance(op, ScanOp):
+            schedule = schedule_of_scan(op, number - 1)
+        op.attributes[SCHEDULE] = schedule.attribute()
 
 
 def _launched(kernel: KernelOp, ops: list[Operation]) -> set[Operation]:

@@ -9,7 +9,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from mlirhlo.dialects.hlo.attributes.dimensions import Window, WindowDimension
-from mlirhlo.dialects.hlo.element_types import PRED, S64, PrimitiveType
+from mlirhlo.dialects.hlo.element_types import F32, PRED, S64, PrimitiveType
 from mlirhlo.dialects.hlo.ops import ComputationOp
 from mlirhlo.dialects.hlo.ops.reduction import ReduceOp, ReduceWindowOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
@@ -41,8 +41,35 @@ def _inits(
 
 
 def _combiner(kernel: Kernel, name: str, elements: Sequence[PrimitiveType]) -> Block:
-    both = [*elements, *elements]
-    return applied(kernel.computations[name], both, kernel.computations, elements)
+    computation = kernel.computations[name]
+    if elements[0] is not _parameter_type(computation):
+        body = Body([elements[0]] * 2)
+        total = body.emit(computation.root.opcode.name, body.arguments, elements[0])
+        return body.finish([total])
+    return applied(computation, [*elements, *elements], kernel.computations, elements)
+
+
+def _parameter_type(computation: ComputationOp) -> PrimitiveType:
+    return parts_of(computation.parameters[0].shape)[0].element_type
+
+
+def _work_types(
+    kernel: Kernel, name: str, elements: Sequence[PrimitiveType]
+) -> Sequence[PrimitiveType]:
+    """The types in which elements are folded: sums and products of narrow floats in f32, rounded once."""
+    (element, *more), computation = elements, kernel.computations[name]
+    is_narrow = element.is_float and element.bits < 32 and not more
+    is_sum = computation.root.opcode.name in ("add", "multiply")
+    if is_narrow and is_sum and identity_of(computation, element) is not None:
+        return [F32]
+    return elements
+
+
+def _converting_body(elements: Sequence[PrimitiveType], work: Sequence[PrimitiveType]) -> Block:
+    body = Body(elements)
+    return body.finish(
+        [body.convert(value, type_) for value, type_ in zip(body.arguments, work, strict=True)]
+    )
 
 
 @converts("reduce")
@@ -52,6 +79,7 @@ def convert_reduce(kernel: Kernel, op: ReduceOp) -> Sequence[SSAValue]:
     shapes = [static_shape(shape) for shape in op.input_shapes[:count]]
     first, result = shapes[0], parts_of(op.shape)[0]
     elements = [shape.element_type for shape in shapes]
+    work = _work_types(kernel, op.to_apply, elements)
     folded = sorted(op.dimensions)
     indices = iter(logical(result))
     at: list[AffineExpr] = [
@@ -66,11 +94,11 @@ def convert_reduce(kernel: Kernel, op: ReduceOp) -> Sequence[SSAValue]:
             simplified_map(AffineMap(len(space), 0, tuple(in_memory_order(shape, at))), space)
             for shape in shapes
         ],
-        _inits(kernel, op.inputs[count:], elements),
+        _inits(kernel, op.inputs[count:], work),
         sizes,
-        [tensor_of(result, element) for element in elements],
-        region_of(passing_body(elements)),
-        region_of(_combiner(kernel, op.to_apply, elements)),
+        [tensor_of(result, element) for element in work],
+        region_of(_converting_body(elements, work)),
+        region_of(_combiner(kernel, op.to_apply, work)),
     )
     return _in_order_of_parts(kernel, kernel.add(fold), result, parts_of(op.shape))
 
@@ -129,10 +157,12 @@ def convert_reduce_window(kernel: Kernel, op: ReduceWindowOp) -> Sequence[SSAVal
     elements = [shape.element_type for shape in shapes]
     along = _running_dimension(window, first.dimensions)
     arrays = [kernel.as_laid_out(value, first) for value in op.inputs[:count]]
-    inits = _inits(kernel, op.inputs[count:], elements)
-    combiner = _combiner(kernel, op.to_apply, elements)
+    work = _work_types(kernel, op.to_apply, elements)
+    inits = _inits(kernel, op.inputs[count:], work)
+    combiner = _combiner(kernel, op.to_apply, work)
     if along is not None and first.element_count:
         dim, is_reverse = along
+        arrays = [kernel.as_type(a, type_) for a, type_ in zip(arrays, work, strict=True)]
         results = _scan(
             kernel, arrays, inits, physical_order(first).index(dim), combiner, reverse=is_reverse
         )
@@ -155,7 +185,7 @@ def convert_reduce_window(kernel: Kernel, op: ReduceWindowOp) -> Sequence[SSAVal
     taps = [AffineExpr.dimension(result.rank + dim) for dim in range(len(sizes))]
     at = in_memory_order(first, window_indices(window, indices, taps))
     map_ = simplified_map(AffineMap(len(space), 0, tuple(at)), space)
-    body = passing_body(elements)
+    body = _converting_body(elements, work)
     if guard is not None:
         body = _guarded_body(elements, first, result, guard)
     fold = FoldOp(
@@ -163,7 +193,7 @@ def convert_reduce_window(kernel: Kernel, op: ReduceWindowOp) -> Sequence[SSAVal
         [map_] * count,
         inits,
         sizes,
-        [tensor_of(result, element) for element in elements],
+        [tensor_of(result, element) for element in work],
         region_of(body),
         region_of(combiner),
         guarded=guard is not None,

@@ -13,6 +13,7 @@ from mlirhlo.lowering.structured import to_structured
 
 ADD = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }\n"
 SUM = "sum { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] add(a, b) }\n"
+BF16 = "sum16 { a = bf16[] parameter(0) b = bf16[] parameter(1) ROOT c = bf16[] add(b, a) }\n"
 HALF = """half { a = f32[] parameter(0) b = f32[] parameter(1) t = f32[] constant(0.5) h = f32[] multiply(b, t)
   ROOT c = f32[] subtract(a, h) }\n"""
 LAST = "last { a = f32[] parameter(0) ROOT b = f32[] parameter(1) }\n"
@@ -82,6 +83,12 @@ INSTRUCTIONS = {
     + "f32[9] reduce-window(f32[5] x, f32[] z), window={size=2 pad=1_0 lhs_dilate=2}, to_apply=half",
     "cumulative sum": SUM
     + "s32[3,7] reduce-window(s32[3,7]{0,1} x, s32[] z), window={size=1x7 pad=0_0x6_0}, to_apply=sum",
+    "reduce of bf16": BF16
+    + "bf16[3] reduce(bf16[700,3] x, bf16[] z), dimensions={0}, to_apply=sum16",
+    "cumulative sum of bf16": BF16
+    + "bf16[700] reduce-window(bf16[700] x, bf16[] z), window={size=700 pad=699_0}, to_apply=sum16",
+    "windows of bf16": BF16
+    + "bf16[7] reduce-window(bf16[9] x, bf16[] z), window={size=3}, to_apply=sum16",
     "cumulative from the end": SUM
     + "s32[7] reduce-window(s32[7] x, s32[] z), window={size=7 pad=0_6}, to_apply=sum",
     "dot": """f32[2,4,5]{0,1,2} dot(f32[2,3,4]{0,2,1} x, f32[5,3,2] y), lhs_batch_dims={0}, rhs_batch_dims={2},

@@ -1,0 +1,87 @@
+"""Scans by threads together: every way to divide lines, on the simulator, against the interpreter."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlirhlo
+from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.structured import ScanOp
+from mlirhlo.formats.hlo_text import parse_module
+from mlirhlo.interp import run_module
+from mlirhlo.lowering.schedule.scans import schedule_of_scan
+from mlirhlo.lowering.structured import to_structured
+
+
+def cumulative(
+    sizes: tuple[int, ...], dim: int, type_: str = "s32", opcode: str = "add", *, back: bool = False
+) -> str:
+    """A cumulative fold from 3 on."""
+    shape, length = ",".join(map(str, sizes)), sizes[dim]
+    window = "x".join(str(length) if d == dim else "1" for d in range(len(sizes)))
+    reach = f"0_{length - 1}" if back else f"{length - 1}_0"
+    pad = "x".join(reach if d == dim else "0_0" for d in range(len(sizes)))
+    return f"""HloModule m
+fold {{ a = {type_}[] parameter(0) b = {type_}[] parameter(1) ROOT c = {type_}[] {opcode}(a, b) }}
+ENTRY e {{
+  x = {type_}[{shape}] parameter(0)
+  z = {type_}[] constant({"(3, 0)" if type_ == "c64" else 3})
+  n = {type_}[{shape}] negate(x)
+  ROOT r = {type_}[{shape}] reduce-window(n, z), window={{size={window} pad={pad}}}, to_apply=fold
+}}
+"""
+
+
+CASES: dict[str, Any] = {
+    "a warp a line": ((5, 100), 1),
+    "lines that do not fill a block": ((7, 33), 1),
+    "several warps": ((3, 1000), 1),
+    "several tiles": ((1, 2100), 1),
+    "not the last dimension": ((3, 200, 2), 1),
+    "a thread a line": ((300, 4), 0),
+    "from the end": ((3, 200), 1, "s32", "add"),
+    "wide": ((2, 300), 1, "s64", "maximum"),
+    "narrow": ((2, 300), 1, "s8", "add"),
+    "complex": ((2, 70), 1, "c64", "multiply"),
+    "bf16": ((2, 300), 1, "bf16", "add"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_scan(name: str) -> None:
+    text = cumulative(*CASES[name], back=name == "from the end")
+    compare(text)
+
+
+@pytest.mark.slow
+def test_blocks_share_a_line() -> None:
+    text = cumulative((2, 40_000), 1)
+    view = HloModule(parse_module(text))
+    kernel = to_structured(view.entry.root, view.by_name(), "k")
+    (op,) = [op for op in kernel.block.ops if isinstance(op, ScanOp)]
+    assert schedule_of_scan(op, 0).parts > 1
+    compare(text)
+
+
+def compare(text: str) -> None:
+    """Runs a program on the simulator and on the interpreter."""
+    module = parse_module(text)
+    shape: Any = HloModule(module).entry.parameters[0].shape
+    type_ = PRIMITIVE_TYPES[shape.element_type.name]
+    numbers = np.random.default_rng(1).integers(-4, 5, shape.dimensions)
+    x = (numbers / (4 if type_.is_complex else 1)).astype(type_.dtype)
+    (want,) = run_module(module, [x])
+    got: Any = mlirhlo.compile(mlirhlo.parse(text), platform="gpu", gpu="h100")(x)
+    got = np.asarray(got[0] if isinstance(got, tuple | list) else got)
+    if type_.is_integer:
+        assert np.array_equal(got, want)
+    else:
+        wide = np.complex128 if type_.is_complex else np.float64
+        bound = 2.0**-6 if type_.bits == 16 else 1e-5
+        scale = np.abs(want.astype(wide)).max() + prod(want.shape) * 1e-30
+        assert np.abs(got.astype(wide) - want.astype(wide)).max() <= bound * scale

@@ -53,7 +53,7 @@ def shape_of(operand: Operand, registers: Mapping[str, str]) -> Shape:
                 return Shape("special", "v4.u32")
             return Shape("special", "u64" if _SPECIAL_64.match(name) else "u32")
         case Immediate(kind=kind):
-            return Shape("integer" if kind in ("s64", "u64") else "float")
+            return Shape("float", kind) if kind in ("f32", "f64") else Shape("integer")
         case Address(more=parts):
             kind = "address"
         case Vector(parts):
@@ -77,7 +77,7 @@ def shape_of(operand: Operand, registers: Mapping[str, str]) -> Shape:
 
 @cache
 def kind_and_bits(type_: str) -> tuple[str, int]:
-    """`bits`, `integer`, `pred`, or the float's own kind; and the width."""
+    """`bits`, `integer`, `packed`, `pred`, or the float's own kind; and the width."""
     if type_ == "pred":
         return "pred", 1
     match = _NUMBER.match(type_)
@@ -92,8 +92,8 @@ def kind_and_bits(type_: str) -> tuple[str, int]:
     if letter == "b":
         return "bits", bits
     if letter in "us":
-        return ("bits" if lanes else "integer"), bits
-    return ("bits" if lanes else f"{letter}{digits}"), bits
+        return ("packed" if lanes else "integer"), bits
+    return ("packed" if lanes else f"{letter}{digits}"), bits
 
 
 def fits_register(declared: str, wanted: str, *, is_relaxed: bool) -> bool:
@@ -131,7 +131,7 @@ def _fits_value(shape: Shape, wanted: str, form: OperandForm, opcode: str) -> bo
             if form.role not in "sc" or wanted == "address":
                 return False
             kind, bits = kind_and_bits(wanted)
-            return kind in ("f32", "f64") or (kind == "bits" and bits >= 32)
+            return kind in ("f32", "f64") or (kind == "bits" and bits == TYPE_BITS[shape.type])
         case "symbol":
             # The address of a variable or function, or a parameter of a function.
             return form.role in "sc" and opcode in ("mov", "cvta")

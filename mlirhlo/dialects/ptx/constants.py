@@ -67,7 +67,7 @@ _FLOAT_OPERATORS: dict[str, Callable[[float, float], float]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
-    "/": operator.truediv,
+    "/": lambda a, b: a / b,
 }
 _TRUTHS = frozenset({"||", "&&", "==", "!=", "<", "<=", ">", ">="})
 

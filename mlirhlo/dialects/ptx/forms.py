@@ -26,7 +26,6 @@ SETS: Mapping[str, str] = {
     "INT": "u16|u32|u64|s16|s32|s64",
     "RND": "rn|rz|rm|rp",
     "BITS": "b16|b32|b64",
-    "CMPI": "eq|ne|lt|le|gt|ge|lo|ls|hi|hs",
     "CMPF": "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan",
     "BOOL": "and|or|xor",
     "HALF": "f16|f16x2|bf16|bf16x2",
@@ -45,6 +44,25 @@ _OPERAND = re.compile(
     r"(?:(?P<role>[dsrcb]):(?P<type>\w+)(?P<relaxed>~)?(?:\|(?P<second>\w+?)(?P<absent>\?)?)?|(?P<other>\[,\]|\[\]|l|g))"
     r"(?:\*(?P<count>\w+|\+)\})?(?P<optional>\?(?P<when>[\w:|]+)?)?"
 )
+
+
+_NAMED = (
+    "clusterlaunchcontrol",
+    "cp",
+    "createpolicy",
+    "mbarrier",
+    "multimem",
+    "tcgen05",
+    "tensormap",
+    "wgmma",
+    "wmma",
+)
+"""Opcodes whose first modifiers belong to the name."""
+_NAME_WORDS = (("async",), ("bulk",), ("tensor",), ("prefetch",))
+_TYPES = ("D", "T", "S", "A", "B", "C")
+"""Names of groups of types, which keep their order."""
+_MAY_REPEAT = ("sat", "ftz", "cc", "approx", "sync", "aligned")
+"""Modifiers that the assembler takes twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,24 +132,41 @@ class Form:
             found.append((name or None, tuple(options), is_optional))
         return tuple(found)
 
+    @cached_property
+    def name_length(self) -> int:
+        """How many modifiers belong to the instruction's name, and stand first."""
+        if self.opcode not in _NAMED:
+            return 0
+        count = 1
+        while count < len(self.groups) and self.groups[count][1] in _NAME_WORDS:
+            count += 1
+        return count
+
     def match(self, modifiers: Sequence[str]) -> Mapping[str, str] | None:
         """The choices where the modifiers are of this form, by the numbers and names of their groups.
 
         Each modifier takes the first group of its set that has none yet.
         """
         chosen: dict[str, str] = {}
-        groups = self.groups
-        for modifier in modifiers:
-            for number, (name, options, _) in enumerate(groups):
+        groups, last_type = self.groups, -1
+        for at, modifier in enumerate(modifiers):
+            for number, (_, options, _) in enumerate(groups):
                 if str(number) not in chosen and modifier in options:
-                    chosen[str(number)] = modifier
-                    if name is not None:
-                        chosen[name] = modifier
                     break
             else:
-                # The assembler takes a modifier that repeats.
-                if modifier not in chosen.values():
+                if modifier in _MAY_REPEAT and modifier in chosen.values():
+                    continue
+                return None
+            if at < self.name_length and number != at:
+                return None
+            name = groups[number][0]
+            if name in _TYPES:
+                if number < last_type:
                     return None
+                last_type = number
+            chosen[str(number)] = modifier
+            if name is not None:
+                chosen[name] = modifier
         for number, (_, _, is_optional) in enumerate(groups):
             if not is_optional and str(number) not in chosen:
                 return None

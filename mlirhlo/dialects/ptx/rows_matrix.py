@@ -66,7 +66,7 @@ def fragment_lengths(choices: Mapping[str, str]) -> Mapping[str, int] | None:
             "ND": 4 * _BITS[choices["D"]] // 16,
         }
     is_packed = choices.get("K") in ("kind::mxf4", "kind::mxf4nvf4")
-    shrink = 2 if choices.get("S") else 1
+    shrink = 2 if choices.get("P") else 1
 
     def length(elements: int, type_: str) -> int:
         bits = 4 if is_packed and type_ == "e2m1" else _BITS[type_]
@@ -121,7 +121,7 @@ def _sparse(shapes: str, middle: str, d: str, a: str, b: str, c: str) -> None:
     for opcode in ("sp", "sp::ordered_metadata"):
         _matrix(
             "mma",
-            f"S={opcode} sync aligned M={shapes} {middle} D={d} A={a} B={b} C={c}",
+            f"P={opcode} sync aligned M={shapes} {middle} D={d} A={a} B={b} C={c}",
             f"{_MMA} s:b32 c:b32",
             fragment_lengths,
         )
@@ -210,28 +210,28 @@ _PER_X = {"16x64b": 1, "16x128b": 2, "16x256b": 4, "32x32b": 1, "16x32bx2": 1}
 
 
 def _columns(choices: Mapping[str, str]) -> Mapping[str, int] | None:
-    count = _PER_X[choices["S"]] * int(choices["X"][1:])
+    count = _PER_X[choices["L"]] * int(choices["X"][1:])
     return {"N": count} if count <= 128 else None
 
 
 _XS = "X=x1|x2|x4|x8|x16|x32|x64|x128"
 _matrix(
     "tcgen05",
-    f"ld sync aligned S=16x64b|16x128b|16x256b|32x32b {_XS} pack::16b? b32",
+    f"ld sync aligned L=16x64b|16x128b|16x256b|32x32b {_XS} pack::16b? b32",
     "{d:b32*N} []",
     _columns,
 )
 _matrix(
-    "tcgen05", f"ld sync aligned S=16x32bx2 {_XS} pack::16b? b32", "{d:b32*N} [] c:b32", _columns
+    "tcgen05", f"ld sync aligned L=16x32bx2 {_XS} pack::16b? b32", "{d:b32*N} [] c:b32", _columns
 )
 _matrix(
     "tcgen05",
-    f"st sync aligned S=16x64b|16x128b|16x256b|32x32b {_XS} unpack::16b? b32",
+    f"st sync aligned L=16x64b|16x128b|16x256b|32x32b {_XS} unpack::16b? b32",
     "[] {s:b32*N}",
     _columns,
 )
 _matrix(
-    "tcgen05", f"st sync aligned S=16x32bx2 {_XS} unpack::16b? b32", "[] c:b32 {s:b32*N}", _columns
+    "tcgen05", f"st sync aligned L=16x32bx2 {_XS} unpack::16b? b32", "[] c:b32 {s:b32*N}", _columns
 )
 _matrix("tcgen05", "wait::ld|wait::st sync aligned", "")
 _matrix("tcgen05", "fence::before_thread_sync|fence::after_thread_sync", "")

@@ -173,23 +173,23 @@ _atomic(
 )
 _BYTES = "mbarrier::complete_tx::bytes"
 _atomic(
-    "st", f"async weak? shared::cluster? {_BYTES} T=b32|b64|u32|u64|s32|s64|f32|f64", "[] s:T []"
+    "st", f"async weak? shared::cluster? {_BYTES}? T=b32|b64|u32|u64|s32|s64|f32|f64", "[] s:T []"
 )
 _atomic(
     "st",
-    f"async weak? shared::cluster? {_BYTES} V=v2|v4 T=b32|b64|u32|u64|s32|s64|f32|f64",
+    f"async weak? shared::cluster? {_BYTES}? V=v2|v4 T=b32|b64|u32|u64|s32|s64|f32|f64",
     "[] {s:T*N} []",
     _parts,
 )
 _atomic(
-    "st", "async mmio? release SCOPE global? T=b8|b16|b32|b64|u32|u64|s32|s64|f32|f64", "[] s:T"
+    "st", "async mmio? release? SCOPE? global? T=b8|b16|b32|b64|u32|u64|s32|s64|f32|f64", "[] s:T"
 )
 _RED_ASYNC = f"async relaxed cluster shared::cluster? {_BYTES}"
-_atomic("red", f"{_RED_ASYNC} inc|dec T=u32", "[] s:T []")
-_atomic("red", f"{_RED_ASYNC} min|max T=u32|s32", "[] s:T []")
-_atomic("red", f"{_RED_ASYNC} and|or|xor T=b32", "[] s:T []")
-_atomic("red", f"{_RED_ASYNC} add T=u32|s32|u64", "[] s:T []")
-_atomic("red", "async mmio? release SCOPE global? add T=u32|s32|u64|s64", "[] s:T")
+_atomic("red", f"{_RED_ASYNC} inc|dec T=u32", "[] s:T []?")
+_atomic("red", f"{_RED_ASYNC} min|max T=u32|s32", "[] s:T []?")
+_atomic("red", f"{_RED_ASYNC} and|or|xor T=b32", "[] s:T []?")
+_atomic("red", f"{_RED_ASYNC} add T=u32|s32|u64", "[] s:T []?")
+_atomic("red", "async mmio? release? SCOPE? global? add T=u32|s32|u64|s64", "[] s:T")
 
 _barrier = Family("barrier", ROWS)
 for _op, _aligned in (("barrier", "aligned?"), ("bar", "")):

@@ -58,8 +58,10 @@ class DcePass(HloPass):
         """Removes what is dead; whether anything was."""
         unread = module.known(_holding_unread)
         several = module.known(_of_several_outputs)
-        order = module.known(callers_first) if unread or several else ()
-        changed = _Removal(self, module).run(c for c in order if c in several or c in unread)
+        changed = False
+        if unread or several:
+            order = module.known(callers_first)
+            changed = _Removal(self, module).run(c for c in order if c in several or c in unread)
         reachable = called_from_entry(module) if changed else module.known(called_from_entry)
         for computation in tuple(module.computations):
             if computation not in reachable:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from mlirhlo.debug.replay import Inputs
     from mlirhlo.diagnostics import Diagnostic
     from mlirhlo.interp.registry import Value
+    from mlirhlo.runtime.cuda.figures import KernelFigures
+    from mlirhlo.runtime.cuda.simulated import SimulatedDriver
     from mlirhlo.runtime.executable import Executable
 
 CPU, CUDA = COMPILED = ("CPU", "CUDA")
@@ -78,10 +80,14 @@ class Compiled:
 
         return on_all
 
+    def _drivers(self) -> list[SimulatedDriver]:
+        drivers = (getattr(executable, "driver", None) for executable in self.executables.values())
+        return [driver for driver in drivers if driver is not None]
+
     def findings(self) -> list[Diagnostic]:
         """What the simulator found wrong with the kernels that ran."""
-        found: list[Diagnostic] = []
-        for executable in self.executables.values():
-            driver = getattr(executable, "driver", None)
-            found += () if driver is None else driver.findings
-        return found
+        return [found for driver in self._drivers() for found in driver.findings]
+
+    def figures(self) -> list[KernelFigures]:
+        """What the simulated kernels did."""
+        return [kernel for driver in self._drivers() for kernel in driver.figures]

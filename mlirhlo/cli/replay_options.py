@@ -65,7 +65,7 @@ class Options:
         "",
         group=_LOOK,
         metavar="FILE",
-        help="time of each kernel; a Chrome trace to FILE",
+        help="time of each kernel, a Chrome trace to FILE; of CUDA figures",
         rare=True,
     )
     isolate_instructions: bool = flag(

@@ -344,8 +344,17 @@ class Replay:
         return results if partitioned is None else partitioned.joined(results)
 
     def _profile(self, module: ModuleOp, inputs: Inputs) -> None:
-        """Prints the time of every kernel, and writes it as a Chrome trace."""
+        """Prints the time of every kernel, and writes it as a Chrome trace; of simulated ones what they did."""
         from mlirhlo.formats import write_file
+
+        if self.options.platform == CUDA:
+            from mlirhlo.runtime.cuda.figures import as_json, table
+
+            kernels = self.compiled.figures()
+            print(table(kernels))
+            if self.options.profile != "-":
+                write_file(self.options.profile, as_json(kernels).encode())
+            return
         from mlirhlo.runtime.profile import profile
 
         if self.partitioned is not None:

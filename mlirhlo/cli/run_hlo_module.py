@@ -62,9 +62,10 @@ def _run(argv: Sequence[str]) -> int:
     options.platform = _platform("--platform", options.platform)
     if options.platform != INTERPRETER and (options.trace or options.step):
         raise usage_error(f"--trace and --step need --platform={INTERPRETER}")
-    for name in ("check_memory", "profile"):
-        if options.platform != CPU and getattr(options, name):
-            raise usage_error(f"--{name} needs --platform={CPU}")
+    if options.check_memory and options.platform != CPU:
+        raise usage_error(f"--check_memory needs --platform={CPU}")
+    if options.profile and options.platform not in COMPILED:
+        raise usage_error(f"--profile needs --platform={CPU} or {CUDA}")
     for name in ("gpu", "gpu_target_config"):
         if options.platform != CUDA and getattr(options, name):
             raise usage_error(f"--{name} needs --platform={CUDA}")

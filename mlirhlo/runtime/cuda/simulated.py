@@ -10,6 +10,7 @@ from mlirhlo.diagnostics import Diagnostic
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.gpu.kernel import Launch
 from mlirhlo.runtime.cuda.driver import Bytes
+from mlirhlo.runtime.cuda.figures import KernelFigures, by_kernel
 
 if TYPE_CHECKING:
     from mlirhlo.simulator import LaunchReport, Program
@@ -23,14 +24,19 @@ class SimulatedDriver:
         from mlirhlo.simulator import Machine
 
         self.machine = Machine(device.sm, seed=seed, checks=checks)
-        self.reports: list[tuple[str, LaunchReport]] = []
-        """Of every launch, by its entry point."""
+        self.reports: list[tuple[Launch, LaunchReport]] = []
+        """Of every launch."""
         self._lock = threading.Lock()
 
     @property
     def findings(self) -> list[Diagnostic]:
         """What the launches so far were found to do wrong."""
         return [found for _, report in self.reports for found in report.findings]
+
+    @property
+    def figures(self) -> list[KernelFigures]:
+        """What kernels did so far, by entry point."""
+        return by_kernel([(launch, report.figures) for launch, report in self.reports])
 
     def allocate(self, size: int, name: str) -> int:
         """As `Driver`."""
@@ -74,4 +80,4 @@ class SimulatedDriver:
                 launch.shared_bytes,
                 launch.cluster,
             )
-            self.reports.append((launch.entry, report))
+            self.reports.append((launch, report))

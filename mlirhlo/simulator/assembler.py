@@ -108,6 +108,11 @@ class Assembler:
         """Destinations and sources."""
         return self.op.operands
 
+    @property
+    def count(self) -> int:
+        """Number of operands."""
+        return len(self.op.operands)
+
     def has(self, *modifiers: str) -> bool:
         """Whether one of the modifiers is there."""
         return any(one in self.op.modifiers for one in modifiers)

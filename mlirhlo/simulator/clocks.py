@@ -7,7 +7,7 @@ locations in memory that one releases and the other acquires.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NO_FENCE, BLOCK, DEVICE = range(3)
 """How far a fence, or an access with release or acquire semantics, reaches."""
 
-Known = dict[int, NDArray[np.int32]]
+Known: TypeAlias = dict[int, NDArray[np.int32]]
 """Counts of the warps of blocks, by number of the block."""
 
 
@@ -88,7 +88,7 @@ class Clocks:
         warps = sets.indices(lanes) // WARP
         pairs = np.unique(np.stack((warps, index), axis=1), axis=0)
         for number, place in pairs.tolist():
-            block, warp = divmod(number, self.warps)
+            block, warp = divmod(int(number), self.warps)
             known = self.locations.get(place)
             if reads and known is not None:
                 if acquire:

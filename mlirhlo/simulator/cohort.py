@@ -178,7 +178,7 @@ class Cohort:
         self.barriers.after_exit(numbers)
         return []
 
-    def converge(self, lanes: Lanes, masks: Any) -> tuple[Lanes | None, bool]:
+    def converge(self, lanes: Lanes, masks: int | None) -> tuple[Lanes | None, bool]:
         """
         The threads that may execute a collective instruction of their warp, and whether they are just `lanes`.
 
@@ -195,10 +195,9 @@ class Cohort:
             return lanes, True
         needed = self.warp_bits(~self.exited)
         numbers = sets.indices(lanes)
+        wanted: NDArray[np.uint32] = needed[numbers // WARP]
         if masks is not None:
-            wanted = self.slots[masks][lanes].astype(np.uint32) & needed[numbers // WARP]
-        else:
-            wanted = needed[numbers // WARP]
+            wanted = wanted & self.slots[masks][lanes].astype(np.uint32)
         present = np.zeros(self.count, np.bool_)
         present[lanes] = True
         missing = wanted & ~self.warp_bits(present)[numbers // WARP]

@@ -30,7 +30,9 @@ def size(lanes: Lanes) -> int:
 
 def indices(lanes: Lanes) -> NDArray[np.intp]:
     """The lanes as a sorted array."""
-    return np.arange(lanes.start, lanes.stop) if isinstance(lanes, slice) else lanes
+    if isinstance(lanes, slice):
+        return np.arange(int(lanes.start), int(lanes.stop), dtype=np.intp)
+    return lanes
 
 
 def compact(numbers: NDArray[np.intp]) -> Lanes:

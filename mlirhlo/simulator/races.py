@@ -273,7 +273,7 @@ class Races:
         }
         for block in blocks.tolist():
             number = int(self.cohort.blocks[block])
-            self.clocks.remote[block].update(
+            self.clocks.remote[int(block)].update(
                 {other: counts for other, counts in everything.items() if other != number}
             )
         self.renew()

@@ -7,6 +7,7 @@ from the ends of their range use two-product and two-sum; the few others are com
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from fractions import Fraction
 from math import inf, isfinite, nextafter
@@ -94,6 +95,16 @@ def add(a: Array, b: Array, mode: str) -> Array:
     return _exact_zero_sign(step(total, error, mode), a, b, mode)
 
 
+def subtract(a: Array, b: Array, mode: str) -> Array:
+    """`a - b`."""
+    return a - b if mode == "rn" else add(a, -b, mode)
+
+
+def reciprocal(a: Array, mode: str) -> Array:
+    """`1 / a`."""
+    return divide(np.ones_like(a), a, mode)
+
+
 def multiply(a: Array, b: Array, mode: str) -> Array:
     """`a * b`."""
     if mode == "rn":
@@ -102,7 +113,7 @@ def multiply(a: Array, b: Array, mode: str) -> Array:
         return _narrowed(a.astype(np.float64) * b.astype(np.float64), np.zeros(len(a)), mode)
     product, error = two_product(a, b)
     result = step(product, error, mode)
-    return _repaired(result, (a, b), mode, lambda x, y: x * y)
+    return _repaired(result, (a, b), mode, operator.mul)
 
 
 def fma(a: Array, b: Array, c: Array, mode: str) -> Array:
@@ -123,7 +134,7 @@ def fma(a: Array, b: Array, c: Array, mode: str) -> Array:
         result, left = two_sum(v, rest)
         result = _exact_zero_sign(step(result, left, mode), high, c, mode)
     result = np.where(np.isnan(result), a * b + c, result)
-    return _repaired(result, (a, b, c), mode, lambda x, y, z: x * y + z)
+    return _repaired(result, (a, b, c), mode, _product_and_sum)
 
 
 def _fma_nearest(product: F64, c: Array) -> Array:
@@ -150,7 +161,7 @@ def divide(a: Array, b: Array, mode: str) -> Array:
         return step(quotient, np.where(np.isinf(b) | np.isinf(a), 0.0, left), mode)
     product, error = two_product(quotient, b)
     result = step(quotient, ((a - product) - error) * np.sign(b), mode)
-    return _repaired(result, (a, b), mode, lambda x, y: x / y if y else None)
+    return _repaired(result, (a, b), mode, _quotient)
 
 
 def square_root(a: Array, mode: str) -> Array:
@@ -165,6 +176,14 @@ def square_root(a: Array, mode: str) -> Array:
     product, error = two_product(root * np.sqrt(scale), root * np.sqrt(scale))
     left = np.where(np.isfinite(a) & (a > 0), (a * scale - product) - error, 0.0)
     return step(root, left, mode)
+
+
+def _product_and_sum(x: Any, y: Any, z: Any) -> Any:
+    return x * y + z
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    return x / y if y else None
 
 
 def _repaired(

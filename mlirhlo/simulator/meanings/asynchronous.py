@@ -63,7 +63,10 @@ class Copies:
                 kept.append(
                     Copy(
                         copy.pc,
-                        *(one[rest] for one in (copy.lanes, copy.group, copy.to, copy.source)),
+                        copy.lanes[rest],
+                        copy.group[rest],
+                        copy.to[rest],
+                        copy.source[rest],
                         copy.size,
                         copy.bytes[rest],
                     )

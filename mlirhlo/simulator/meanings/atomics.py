@@ -24,11 +24,23 @@ Update = Callable[..., Array]
 
 
 def _increment(old: Array, limit: Array) -> Array:
-    return np.where(old >= limit, old.dtype.type(0), old + old.dtype.type(1))
+    return np.where(old >= limit, 0, old + 1).astype(old.dtype)
 
 
 def _decrement(old: Array, limit: Array) -> Array:
-    return np.where((old == 0) | (old > limit), limit, old - old.dtype.type(1))
+    return np.where((old == 0) | (old > limit), limit, old - 1).astype(old.dtype)
+
+
+def _exchange(old: Array, new: Array) -> Array:
+    return new
+
+
+def _add_single(old: Array, new: Array) -> Array:
+    return canonical(old + new)
+
+
+def _add_flushing(old: Array, new: Array) -> Array:
+    return canonical(flush(flush(old) + flush(new)))
 
 
 OPERATIONS: dict[str, Update] = {
@@ -38,7 +50,7 @@ OPERATIONS: dict[str, Update] = {
     "and": np.bitwise_and,
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
-    "exch": lambda old, new: new,
+    "exch": _exchange,
     "inc": _increment,
     "dec": _decrement,
 }
@@ -55,9 +67,7 @@ def update_of(assembler: Assembler, type_name: str) -> Update:
     function = OPERATIONS[name]
     if type_name == "f32" and name == "add":
         # Additions to global memory flush subnormal numbers, those to shared memory do not.
-        if space_of(assembler) == "global":
-            return lambda old, new: canonical(flush(flush(old) + flush(new)))
-        return lambda old, new: canonical(old + new)
+        return _add_flushing if space_of(assembler) == "global" else _add_single
     return function
 
 
@@ -104,7 +114,7 @@ def atomic(assembler: Assembler) -> Run:
     at = 1 if returns else 0
     space = space_of(assembler)
     locate = located(assembler, assembler.operands[at], space, width)
-    sources = [assembler.source(i, type_name) for i in range(at + 1, len(assembler.operands))][
+    sources = [assembler.source(i, type_name) for i in range(at + 1, assembler.count)][
         : 2 if swap else 1
     ]
     d = assembler.dest(0, type_name) if returns else None

@@ -119,7 +119,9 @@ class Transfers:
             return
         name, dtype = one.reduction
         memory = self.cohort.arena.view(dtype)
-        places = (to[:, None] // dtype.itemsize + np.arange(one.unit // dtype.itemsize)).reshape(-1)
+        places: Index = (
+            to[:, None] // dtype.itemsize + np.arange(one.unit // dtype.itemsize)
+        ).reshape(-1)
         values = np.ascontiguousarray(rows).view(dtype).reshape(-1)
         memory[places] = REDUCTIONS[name](memory[places], values)
 
@@ -286,7 +288,7 @@ def _plain(assembler: Assembler) -> Run:
             size = int(cohort.slots[amount][lane])
             if size % 16 or not size:
                 raise _wrong(cohort, f"{size} bytes, which is no multiple of 16")
-            ends = []
+            ends = list[Index]()
             for space, address, write in ((to_space, to, True), (from_space, source, False)):
                 value = address(cohort, one)
                 if int(value[0]) % 16:
@@ -426,4 +428,5 @@ def _box(tensor: TensorMap, start: list[int]) -> tuple[Index, Index]:
         position = start[dim] + grid[dim] * scale * tensor.steps[dim]
         inside &= (position >= 0) & (position < tensor.dimensions[dim])
         address += position * (tensor.element_bytes if dim == 0 else tensor.strides[dim - 1])
-    return np.where(inside, address, -1), np.arange(grid.shape[1]) * unit
+    offsets: Index = np.arange(int(grid.shape[1])) * unit
+    return np.where(inside, address, -1), offsets

@@ -246,7 +246,8 @@ def _reduced(
         "or": np.bitwise_or,
         "xor": np.bitwise_xor,
     }[name]
-    return function.reduce(kept, axis=1, **({"dtype": dtype} if name == "add" else {}))
+    reduced: Array = function.reduce(kept, axis=1, dtype=dtype)
+    return reduced
 
 
 @meaning("elect")

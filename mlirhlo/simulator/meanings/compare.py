@@ -22,6 +22,10 @@ def _ordered(a: Array, b: Array) -> Array:
     return ~(np.isnan(a) | np.isnan(b))
 
 
+def _ordered_not_equal(a: Array, b: Array) -> Array:
+    return _ordered(a, b) & (a != b)
+
+
 COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
     "eq": np.equal,
     # `ne` of numpy is true for NaN; PTX's `ne` is ordered, `neu` is not.
@@ -57,7 +61,7 @@ def comparison(assembler: Assembler, type_name: str) -> Callable[[Array, Array],
     function = COMPARISONS[name]
     element = element_of(type_name)
     if name == "ne" and is_float(element):
-        function = lambda a, b: _ordered(a, b) & (a != b)  # noqa: E731
+        function = _ordered_not_equal
     if element in WIDEN and element == "bf16":
         widen = WIDEN[element]
         return lambda a, b: function(widen(a), widen(b))
@@ -75,7 +79,7 @@ def set_predicate(assembler: Assembler) -> Run:
     compare = comparison(assembler, type_name)
     parts = assembler.parts(0)
     a, b = assembler.source(1, type_name), assembler.source(2, type_name)
-    combine = COMBINE.get(assembler.one_of(*COMBINE)) if len(assembler.operands) > 3 else None
+    combine = COMBINE.get(assembler.one_of(*COMBINE)) if assembler.count > 3 else None
     first = assembler.value(parts[0], "pred")
     if combine is None and len(parts) == 1:
         return elementwise(first, compare, a, b)
@@ -100,7 +104,7 @@ def _set_two(assembler: Assembler, type_name: str) -> Run:
     """`setp.f16x2`: p of the low halves, q of the high ones."""
     element = element_of(type_name)
     compare = comparison(assembler, type_name)
-    combine = COMBINE.get(assembler.one_of(*COMBINE)) if len(assembler.operands) > 3 else None
+    combine = COMBINE.get(assembler.one_of(*COMBINE)) if assembler.count > 3 else None
     c, negated = assembler.condition(3) if combine is not None else (0, False)
     rows = [
         (
@@ -127,7 +131,7 @@ def set_value(assembler: Assembler) -> Run:
     """The comparison as a number: all ones for integers, 1.0 for floats."""
     to, type_name = assembler.types[0], assembler.types[-1]
     compare = comparison(assembler, type_name)
-    combine = COMBINE.get(assembler.one_of(*COMBINE)) if len(assembler.operands) > 3 else None
+    combine = COMBINE.get(assembler.one_of(*COMBINE)) if assembler.count > 3 else None
     c, negated = assembler.condition(3) if combine is not None else (0, False)
     pairs = range(2) if type_name.endswith("x2") else range(1)
     ones = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}.get(element_of(to), 0xFFFFFFFF)

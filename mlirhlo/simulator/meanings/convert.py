@@ -196,7 +196,7 @@ def _pack_integers(assembler: Assembler) -> Run:
     to = assembler.types[0]
     info, width = np.iinfo(DTYPES[to]), DTYPES[to].itemsize * 8
     sources = [assembler.source(i, "s32") for i in (1, 2)]
-    with_rest = len(assembler.operands) > 3
+    with_rest = assembler.count > 3
     if with_rest:
         sources.append(assembler.source(3, "u32"))
 

@@ -11,7 +11,7 @@ from mlirhlo.simulator import rounding
 from mlirhlo.simulator.assembler import Assembler, Run
 from mlirhlo.simulator.lanes import Array, Lanes
 from mlirhlo.simulator.meanings import halves, integers
-from mlirhlo.simulator.meanings.registry import apply, elementwise, meaning
+from mlirhlo.simulator.meanings.registry import Unary, apply, elementwise, meaning
 from mlirhlo.simulator.types import is_float
 
 if TYPE_CHECKING:
@@ -86,17 +86,16 @@ def _mixed(assembler: Assembler, operation: Callable[..., Array]) -> Run:
     """`add.f32.f16`, `fma.rn.f32.bf16`: narrow operands a (and b), a wide result."""
     narrow = next(one for one in assembler.types if one != "f32")
     widen = halves.WIDEN[narrow]
-    last = len(assembler.operands) - 1
+    last = assembler.count - 1
     sources = [
-        assembler.source(i, narrow if i < last else "f32")
-        for i in range(1, len(assembler.operands))
+        assembler.source(i, narrow if i < last else "f32") for i in range(1, assembler.count)
     ]
     finish = finished(assembler, operation, "f32")
-    return elementwise(
-        assembler.dest(0, "f32"),
-        lambda *values: finish(*(widen(one) for one in values[:-1]), values[-1]),
-        *sources,
-    )
+
+    def widened(*values: Array) -> Array:
+        return finish(*(widen(one) for one in values[:-1]), values[-1])
+
+    return elementwise(assembler.dest(0, "f32"), widened, *sources)
 
 
 def _pair(assembler: Assembler, function: Callable[..., Array]) -> Run:
@@ -118,12 +117,12 @@ def _pair(assembler: Assembler, function: Callable[..., Array]) -> Run:
 
 OPERATIONS: dict[str, Callable[..., Array]] = {
     "add": rounding.add,
-    "sub": lambda a, b, mode: a - b if mode == "rn" else rounding.add(a, -b, mode),
+    "sub": rounding.subtract,
     "mul": rounding.multiply,
     "fma": rounding.fma,
     "div": rounding.divide,
     "sqrt": rounding.square_root,
-    "rcp": lambda a, mode: rounding.divide(np.ones_like(a), a, mode),
+    "rcp": rounding.reciprocal,
 }
 
 
@@ -202,7 +201,7 @@ def negate(assembler: Assembler) -> Run:
     return apply(assembler, assembler.type, _maybe_flushed(assembler, np.negative))
 
 
-def _maybe_flushed(assembler: Assembler, function: Callable[..., Array]) -> Callable[..., Array]:
+def _maybe_flushed(assembler: Assembler, function: Unary) -> Unary:
     return (lambda a: function(flush(a))) if assembler.has("ftz") else function
 
 

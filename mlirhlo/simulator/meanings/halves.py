@@ -11,7 +11,7 @@ from mlirhlo.simulator import rounding
 from mlirhlo.simulator.assembler import Assembler, Run
 from mlirhlo.simulator.formats import encode
 from mlirhlo.simulator.lanes import Array, Lanes
-from mlirhlo.simulator.meanings.registry import elementwise
+from mlirhlo.simulator.meanings.registry import Function, elementwise
 
 if TYPE_CHECKING:
     from mlirhlo.simulator.cohort import Cohort
@@ -58,11 +58,11 @@ def element_of(type_name: str) -> str:
     return type_name.removesuffix("x2")
 
 
-def halfwise(assembler: Assembler, function: Callable[..., Array], count: int | None = None) -> Run:
+def halfwise(assembler: Assembler, function: Function, count: int | None = None) -> Run:
     """`function` of the bits of each half of the operands."""
     parts = range(2 if assembler.type.endswith("x2") else 1)
-    operands = assembler.operands[: count or len(assembler.operands)]
-    runs = []
+    operands = assembler.operands[: count or assembler.count]
+    runs = list[Run]()
     for part in parts:
         slots = [assembler.part(one, "u16", part) for one in operands]
         runs.append(elementwise(slots[0], function, *slots[1:]))
@@ -88,7 +88,7 @@ def wrapped(assembler: Assembler, function: Callable[..., Array]) -> Callable[..
     ftz, sat, relu = assembler.has("ftz"), assembler.has("sat"), assembler.has("relu")
 
     def run(*bits: Array) -> Array:
-        values = [widen(one) for one in bits]
+        values: list[Array] = [widen(one) for one in bits]
         if ftz:
             values = [_flushed(one, least) for one in values]
         result = function(*values)

@@ -47,7 +47,7 @@ def add_or_subtract(assembler: Assembler) -> Run:
 
 def packed(assembler: Assembler, element: str, function: Any, operands: int | None = None) -> Run:
     """`function` of both halves of registers of 32 bits."""
-    count = len(assembler.operands) if operands is None else operands
+    count = assembler.count if operands is None else operands
     halves = [elementwise(*_halves(assembler, element, part, count, function)) for part in range(2)]
 
     def run(cohort: Cohort, lanes: Lanes) -> None:

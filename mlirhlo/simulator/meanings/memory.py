@@ -182,7 +182,8 @@ def observer(
             )
         elif write:
             assert differs is not None
-            races.write(index, size, lanes, lambda numbers: differs(cohort, lanes, index, numbers))
+            lost = differs
+            races.write(index, size, lanes, lambda numbers: lost(cohort, lanes, index, numbers))
         else:
             races.read(index, size, lanes)
 

@@ -64,7 +64,7 @@ def elementwise(destination: int, operation: Function, *sources: int) -> Run:
 
 def apply(assembler: Assembler, type_name: str, function: Function) -> Run:
     """`function` of all sources, when destination and sources have one type."""
-    sources = [assembler.source(i, type_name) for i in range(1, len(assembler.operands))]
+    sources = [assembler.source(i, type_name) for i in range(1, assembler.count)]
     return elementwise(assembler.dest(0, type_name), function, *sources)
 
 

@@ -26,7 +26,7 @@ def barrier(assembler: Assembler) -> Run:
         return _voting_barrier(assembler, aligned=aligned)
     waits = not assembler.has("arrive")
     number = assembler.source(0, "u32")
-    count = assembler.source(1, "u32") if len(assembler.operands) > 1 else None
+    count = assembler.source(1, "u32") if assembler.count > 1 else None
 
     def run(cohort: Cohort, lanes: Lanes) -> Split | None:
         slots = cohort.slots
@@ -42,8 +42,8 @@ def _voting_barrier(assembler: Assembler, *, aligned: bool) -> Run:
     operation = assembler.one_of("popc", "and", "or")
     d = assembler.dest(0, "u32" if operation == "popc" else "pred")
     number = assembler.source(1, "u32")
-    count = assembler.source(2, "u32") if len(assembler.operands) > 3 else None
-    p, negated = assembler.condition(len(assembler.operands) - 1)
+    count = assembler.source(2, "u32") if assembler.count > 3 else None
+    p, negated = assembler.condition(assembler.count - 1)
 
     def run(cohort: Cohort, lanes: Lanes) -> Split | None:
         slots = cohort.slots

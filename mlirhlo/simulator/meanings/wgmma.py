@@ -74,7 +74,7 @@ def _product(assembler: Assembler) -> Run:
         else [assembler.source(1, "u64")]
     )
     b = assembler.source(2, "u64")
-    scale_d, negated = assembler.condition(3) if len(assembler.operands) > 3 else (None, False)
+    scale_d, negated = assembler.condition(3) if assembler.count > 3 else (None, False)
     numbers = [one.value for one in assembler.operands[4:] if isinstance(one, Immediate)]
     signs = (numbers[0], numbers[1]) if len(numbers) >= 2 else (1, 1)
     flags = numbers[2:]

@@ -34,6 +34,8 @@ class SideEffects:
 
     def of_instruction(self, op: Instruction) -> bool:
         """Whether `op`, or anything it calls, has a side effect."""
+        if op.opcode.name in _ENDS and (start := self._start(op)) is not None:
+            op = start
         return self._own(op) or any(map(self.of_computation, op.called_computations))
 
     def of_computation(self, name: str) -> bool:
@@ -67,7 +69,8 @@ class SideEffects:
         if row.side_effect:
             return True
         if row.name in _ENDS:
-            return self._keeps_start(op)
+            # What its start calls is found there: in the same computation.
+            return (start := self._start(op)) is None or self._own(start)
         if row.name == "custom-call":
             return bool_of(op.properties.get("custom_call_has_side_effect"))
         if row.collective:
@@ -78,13 +81,13 @@ class SideEffects:
             return "channel_id" in op.properties and not self.is_spmd
         return False
 
-    def _keeps_start(self, end: Instruction) -> bool:
-        """Whether the start of an asynchronous pair stays when its end goes; a start without an end is invalid."""
+    def _start(self, end: Instruction) -> Instruction | None:
+        """The start of an asynchronous pair that goes with its end; None where it stays, or there is none."""
         while end.opcode.name in _ENDS:
             start = end.operands[0].owner
             if not isinstance(start, Instruction) or start.opcode.name not in _HAVE_ENDS:
-                return True
+                return None
             if start.control_predecessors or not start.output.has_one_use():
-                return True
+                return None
             end = start
-        return self.of_instruction(end)
+        return end

@@ -119,7 +119,7 @@ def _global(op: memref.GlobalOp) -> Operation:
 def _alignment(type_: MemRefType[Any]) -> int:
     """What LLVM may take a buffer to be aligned to: no more than divides its size, as it reads whole aligned
     vectors where some of their elements are wanted."""
-    size = prod(type_.get_shape()) * cast(Any, type_.element_type).size
+    size = prod(type_.get_shape()) * type_.element_type.size
     return gcd(size, ALIGNMENT) if size > 0 else 1
 
 
@@ -148,7 +148,7 @@ class _Kernel(Lowering):
         attributes = [dict(a.data) for a in given or ()] or [{} for _ in inputs]
         for argument, words in zip(body.args, attributes, strict=True):
             if isinstance(argument.type, MemRefType):
-                words["llvm.align"] = integer64(_alignment(argument.type))
+                words["llvm.align"] = integer64(_alignment(cast("MemRefType[Any]", argument.type)))
             if "llvm.readonly" in words and "llvm.noalias" in words:
                 self.constant_arguments.add(argument)
         self.values.update(zip(body.args, self.begin(inputs), strict=True))
@@ -350,7 +350,7 @@ def _mma(to: _Kernel, op: MmaSyncOp) -> None:
             if kind == "f16" and part.type == i32:
                 part = to.emit(xllvm.BitcastOp, [part], VectorType(f16, [2]))
             operands.append(part)
-    element = cast("VectorType[Attribute]", op.result.type).element_type
+    element = cast(Any, op.result.type).element_type
     struct = xllvm.LLVMStructType.from_type_list([element] * 4)
     found = intrinsic(to, f"llvm.nvvm.mma.{_MMA[kind]}", operands, struct)
     to.values[op.result] = _vector_of_parts(to, found, op.result.type)

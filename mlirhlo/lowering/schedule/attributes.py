@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, cast
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr, i64
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.element_types import BY_MLIR, PrimitiveType
 
 SCHEDULE = "structured.schedule"
 
@@ -43,13 +45,20 @@ class Schedule:
         )
 
 
+def element_of(value: SSAValue) -> PrimitiveType:
+    """Element type of a tensor."""
+    return BY_MLIR[cast(Any, value.type).element_type]
+
+
 def schedule_of(op: Operation) -> Schedule | None:
     """What the attribute of an op says. Raises `HloError` HLO0806 for one that is not a schedule."""
     attribute = op.attributes.get(SCHEDULE)
     if attribute is None:
         return None
     known = {field.name for field in fields(Schedule)}
-    entries = attribute.data if isinstance(attribute, DictionaryAttr) else {}
+    entries: Mapping[str, Attribute] = (
+        attribute.data if isinstance(attribute, DictionaryAttr) else {}
+    )
     if not {"launch", "kind"} <= set(entries) <= known:
         raise error("HLO0806", f"`{attribute}` on `{op.name}` is not a schedule")
     values: dict[str, Any] = {}

@@ -53,7 +53,7 @@ def map_to_grid(kernel: KernelOp) -> None:
     number = 0
     group: list[Operation] = []
     """Ops of the launch before, where others may join it."""
-    in_memory = {value: 0 for op in launched for value in op.results}
+    in_memory: dict[SSAValue, int] = {value: 0 for op in launched for value in op.results}
     for op in ops:
         if op not in launched:
             continue

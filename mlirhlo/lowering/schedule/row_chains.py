@@ -14,7 +14,6 @@ from xdsl.ir import Operation
 from xdsl.ir.affine import AffineDimExpr
 
 from mlirhlo.dialects.hlo.ops import ConstantOp
-from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.dialects.structured import (
     AssembleOp,
     FoldOp,
@@ -25,12 +24,14 @@ from mlirhlo.dialects.structured import (
 )
 from mlirhlo.lowering.gpu.affine import simplified
 from mlirhlo.lowering.gpu.devices import GpuDevice
-from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule
+from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule, element_of
 
 _HELD = 16
 """Elements of a row that a thread folds, where there are enough of them."""
 _BLOCK = 128
 """Threads of a block of short rows."""
+_MAX_IDLE = 1.02
+"""Rows that blocks have threads for, for each there is."""
 _COLUMN_BLOCK = 256
 _BYTES = 16
 WARP = 32
@@ -130,7 +131,7 @@ def folds_below(ops: Sequence[Operation]) -> list[FoldOp]:
     found = {op for op in (*ops, *below_of(ops)) if isinstance(op, FoldOp)}
     block = ops[0].parent
     assert block is not None
-    return [op for op in block.ops if op in found]
+    return [op for op in block.ops if isinstance(op, FoldOp) and op in found]
 
 
 def below_of(ops: Sequence[Operation]) -> list[Operation]:
@@ -182,10 +183,8 @@ def shape_of_rows(
     folds: Sequence[FoldOp], rows: int, length: int, device: GpuDevice, *, alone: bool
 ) -> Schedule:
     """How many threads fold a row, and how many elements each reads at once."""
-    bits = max(
-        (shape_of(v.type).element_type.bits for f in folds for v in f.inputs if sizes_of(v)),  # type: ignore[union-attr]
-        default=32,
-    )
+    arrays = [v for f in folds for v in f.inputs if sizes_of(v)]
+    bits = max((element_of(v).bits for v in arrays), default=32)
     vector = max(1, _BYTES * 8 // max(bits, 8))
     while vector > 1 and (folds[0].folded[-1] % vector or length < 2 * vector):
         vector //= 2
@@ -205,9 +204,15 @@ def shape_of_rows(
     while threads < 1024 and threads * max(held, vector) < own and 2 * threads * vector <= own:
         threads *= 2
     block = max(threads, min(_BLOCK, _power_above(threads * rows * parts)), 32)
+    while block > max(threads, WARP) and _rounded_up(rows, block // threads) > rows * _MAX_IDLE:
+        block //= 2
     if parts > 1:
-        block = threads = max(threads, 32)
+        block = threads = max(threads, WARP)
     return Schedule(0, "rows", threads=block, vector=vector, row_threads=threads, parts=parts)
+
+
+def _rounded_up(number: int, step: int) -> int:
+    return -(-number // step) * step
 
 
 def _power_above(number: int) -> int:

@@ -8,10 +8,9 @@ from math import prod
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineMap
 
-from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.dialects.structured import KernelOp, MapOp, sizes_of
 from mlirhlo.lowering.gpu.affine import simplified
-from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule, schedule_of
+from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule, element_of, schedule_of
 from mlirhlo.lowering.schedule.reads import reads_of
 
 TILE = 32
@@ -50,6 +49,6 @@ def transposed_reads(op: MapOp) -> list[tuple[SSAValue, AffineMap, int]]:
             continue
         if any(r.factor(along[-1]) != 0 for r in results[:-1]):
             continue
-        if not shape_of(value.type).element_type.is_complex:  # type: ignore[union-attr]
+        if not element_of(value).is_complex:
             found.append((value, map_, along[-1]))
     return found

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
-from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.dialects.structured import KernelOp, MapOp, sizes_of
 from mlirhlo.lowering.gpu.affine import simplified
-from mlirhlo.lowering.schedule.attributes import SCHEDULE, schedule_of
+from mlirhlo.lowering.schedule.attributes import SCHEDULE, element_of, schedule_of
 from mlirhlo.lowering.schedule.reads import reads_of
 
 BYTES = 16
@@ -41,7 +40,7 @@ def _width(ops: Sequence[Operation]) -> int:
     if len(maps) < len(ops) or not sizes:
         return 1
     launch = frozenset(ops)
-    arrays = [value for op in ops for value in op.results]
+    arrays: list[SSAValue] = [value for op in ops for value in op.results]
     last = len(sizes) - 1
     for op in maps:
         for value, map_ in reads_of(op, launch):
@@ -51,7 +50,7 @@ def _width(ops: Sequence[Operation]) -> int:
             factors = [simplified(expr, sizes).factor(last) for expr in map_.results]
             if any(f != 0 for f in factors[:-1]) or (factors and factors[-1] not in (0, 1)):
                 return 1
-    widest = max(shape_of(v.type).element_type.bits for v in arrays)  # type: ignore[union-attr]
+    widest = max(element_of(v).bits for v in arrays)
     width = BYTES * 8 // max(widest, 8)
     while width > 1 and (sizes[-1] % width or prod(sizes) // width < _THREADS):
         width //= 2

@@ -55,7 +55,7 @@ def _launch(
 ) -> None:
     operands = Block(arg_types=[v.type for v in inputs]).args
     types = [v.type for v in outputs]
-    type_ = types[0] if len(types) == 1 else TupleType(types)
+    type_ = types[0] if len(types) == 1 else TupleType(cast(Any, types))
     instruction = create(OP_CLASSES[opcode], operands, type_, dict(settings))
     entry = f"{plan.name}_{len(plan.launches)}" if plan.launches else plan.name
     try:

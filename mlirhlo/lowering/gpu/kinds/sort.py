@@ -1,8 +1,9 @@
 """Kinds `sort` and `top_k`: stable merge sort, a thread an element.
 
-The first launch orders runs of `RUN` elements by counting, for each element, those that come before it. Each further
-launch merges pairs of runs: an element's index is its own in its run plus that at which it would stand in the other
-one, found by bisection. An element of the left run comes before what is equal to it, so that the order is stable.
+The first launch sorts tiles in shared memory. In runs of `RUN` elements it counts, for each element, those that come
+before it; then, as each further launch does in global memory, it merges pairs of runs: an element's index is its own
+in its run plus that at which it would stand in the other one, found by bisection. An element of the left run comes
+before what is equal to it, so that the order is stable.
 """
 
 from __future__ import annotations
@@ -20,19 +21,32 @@ from mlirhlo.dialects.structured import SortOp, TopKOp, sizes_of
 from mlirhlo.lowering.builder import INDEX, Index
 from mlirhlo.lowering.gpu.elements import array, regrouped
 from mlirhlo.lowering.gpu.launches import THREADS, LaunchBuilder, Plan, inputs_of, launches
-from mlirhlo.lowering.hlo_to_loops.elements import Value, buffer_type
+from mlirhlo.lowering.hlo_to_loops.elements import (
+    Value,
+    buffer_type,
+    memory_type,
+    to_memory,
+    to_register,
+)
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import store
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 from mlirhlo.lowering.hlo_to_loops.sort_keys import ordered_key
 from mlirhlo.lowering.schedule.attributes import Schedule
 
 RUN = 32
-"""Elements that the first launch orders."""
+"""Elements that are ordered by counting."""
+_TILE = 512
+"""Elements that a block sorts, unless they are wide."""
+_BLOCK = 128
+"""Threads of a block of several short lines."""
+_SHARED_BYTES = 40 << 10
 
 Less: TypeAlias = "Callable[[LaunchBuilder, Sequence[Value], Sequence[Value]], SSAValue]"
 """Whether the elements of the first come before those of the second, one of each array."""
 Read: TypeAlias = "Callable[[LaunchBuilder, tuple[Index, ...]], Sequence[Value]]"
 """An element of each array at an index."""
+Line: TypeAlias = "Callable[[Index], Sequence[Value]]"
+"""An element of each array by its index in a line."""
 
 
 @launches("sort")
@@ -123,51 +137,105 @@ class _Sorter:
         self.length = self.sizes[dim]
         self.inputs, self.first_read, self.less = inputs, read, less
 
+    @property
+    def tile(self) -> int:
+        """Elements that a block sorts together: a power of two."""
+        bytes_ = sum(shape.element_type.byte_size for shape in self.shapes)
+        tile = _TILE
+        while tile > RUN and (2 * tile * bytes_ > _SHARED_BYTES or tile // 2 >= self.length):
+            tile //= 2
+        return tile
+
     def sort(self, targets: Sequence[int]) -> None:
         """Adds the launches; the result comes to buffers of these numbers."""
         if 0 in self.sizes:
             return
-        run, passes = RUN, 0
+        run, passes = self.tile, 0
         while run < self.length:
             run, passes = 2 * run, passes + 1
         other = [self.plan.workspace(buffer_type(s)) for s in self.shapes] if passes else []
         source, target = (other, targets) if passes % 2 else (list(targets), other)
         # Buffers alternate so that the last launch writes the results.
-        self._launch(self.inputs, (), source, self._counted)
-        run = RUN
+        self._sort_tiles(source)
+        run = self.tile
         for _ in range(passes):
-            self._launch(
-                (),
-                source,
-                target,
-                lambda b, at, run=run, source=source: self._merged(b, at, run, source),
-            )
+            self._merge(source, target, run)
             source, target, run = target, source, 2 * run
 
-    def _launch(
-        self,
-        reads: Sequence[SSAValue],
-        from_buffers: Sequence[int],
-        to_buffers: Sequence[int],
-        place: Callable[[LaunchBuilder, tuple[Index, ...]], tuple[Index, Sequence[Value]]],
-    ) -> None:
-        """Each thread stores its elements at the index that `place` says."""
-        b = self.plan.begin(reads, (), to_buffers, from_buffers)
+    # The first launch
 
-        def body(index: SSAValue) -> None:
-            at = b.e.unlinear(index, self.sizes)
-            to, values = place(b, at)
-            target = [*at]
-            target[self.dim] = to
-            for number, shape, value in zip(to_buffers, self.shapes, values, strict=True):
-                store(b, b.memory[number], target, value, shape, 0, None)
+    def _sort_tiles(self, targets: Sequence[int]) -> None:
+        tile = self.tile
+        b = self.plan.begin(self.inputs, (), targets)
+        per_line = -(-self.length // tile)
+        rest = (*self.sizes[: self.dim], *self.sizes[self.dim + 1 :])
+        tiles = prod(rest) * per_line
+        threads = max(tile, min(_BLOCK, tile * tiles))
+        thread = b.thread_id()
+        number = b.add(b.mul(b.block_id(), threads // tile), b.div(thread, tile))
+        is_real: SSAValue | None = None
+        if tiles % (threads // tile):
+            is_real = b.cmpi("ult", b.index(number), b.index(tiles))
+            number = b.minimum(number, tiles - 1)
+        line = b.e.unlinear(b.index(b.div(number, per_line)), rest)
+        start = b.mul(b.rem(number, per_line), tile)
+        length = b.index(b.minimum(b.sub(self.length, start), tile))
+        own = b.index(b.rem(thread, tile))
+        # All threads of a block go through its barriers: those behind the end compute the last element again.
+        is_inside = b.cmpi("ult", own, length)
+        index = b.index(b.minimum(own, b.sub(length, 1)))
+        base = b.sub(thread, own)
+        buffers = [_Shared(b, self.shapes, threads, base) for _ in range(2)]
+        at = (*line[: self.dim], b.add(start, index), *line[self.dim :])
+        mine = self.first_read(b, at)
+        buffers[0].store(own, mine)
+        b.barrier()
+        rank: Index = self._rank(b, index, length, mine, buffers[0].load)
+        run = RUN
+        while run < tile:
+            with b.if_(is_inside), b.e.scope():
+                buffers[1].store(rank, mine)
+            b.barrier()
+            buffers.reverse()
+            mine = buffers[0].load(index)
+            rank = self._merged(b, index, run, length, mine, buffers[0].load)
+            run *= 2
+        if is_real is not None:
+            is_inside = b.andi(is_inside, is_real)
+        with b.if_(is_inside), b.e.scope():
+            at = (*line[: self.dim], b.add(start, rank), *line[self.dim :])
+            for buffer, shape, value in zip(targets, self.shapes, mine, strict=True):
+                store(b, b.memory[buffer], at, value, shape, 0, None)
+        b.launch(-(-tiles * tile // threads), threads)
+
+    # Further ones
+
+    def _merge(self, source: Sequence[int], target: Sequence[int], run: int) -> None:
+        b = self.plan.begin((), (), target, source)
+
+        def body(number: SSAValue) -> None:
+            at = b.e.unlinear(number, self.sizes)
+
+            def load(index: Index) -> list[Value]:
+                here = [*at[: self.dim], index, *at[self.dim + 1 :]]
+                coordinates = [Coordinate(i) for i in here]
+                return [
+                    Places(b, 0).load(b.memory[number], shape, coordinates)
+                    for number, shape in zip(source, self.shapes, strict=True)
+                ]
+
+            index = b.index(at[self.dim])
+            mine = load(index)
+            to = self._merged(b, index, run, self.length, mine, load)
+            there = [*at[: self.dim], to, *at[self.dim + 1 :]]
+            for buffer, shape, value in zip(target, self.shapes, mine, strict=True):
+                store(b, b.memory[buffer], there, value, shape, 0, None)
 
         count = prod(self.sizes)
         threads = min(THREADS, -(-count // 32) * 32)
         b.launch(b.each_thread(count, threads, body), threads)
 
-    def _moved(self, at: tuple[Index, ...], to: Index) -> tuple[Index, ...]:
-        return (*at[: self.dim], to, *at[self.dim + 1 :])
+    # Where an element goes
 
     def _before(
         self, b: LaunchBuilder, is_first: SSAValue, x: Sequence[Value], y: Sequence[Value]
@@ -178,37 +246,35 @@ class _Sorter:
         found = self.less(b, lhs, rhs)
         return b.select(is_first, found, b.xori(found, b.constant(True, i1)))
 
-    def _counted(self, b: LaunchBuilder, at: tuple[Index, ...]) -> tuple[Index, Sequence[Value]]:
-        mine = self.first_read(b, at)
-        index = b.index(at[self.dim])
+    def _rank(
+        self, b: LaunchBuilder, index: SSAValue, length: Index, mine: Sequence[Value], line: Line
+    ) -> SSAValue:
+        """The index of an element when its run of `RUN` is ordered."""
         start = b.mul(b.div(index, RUN), RUN)
-        end = b.minimum(b.add(start, RUN), self.length)
+        end = b.minimum(b.add(start, RUN), length)
         one = b.constant(1, INDEX)
         with b.loop(start, end, 1, [b.index(start)], nonempty=True) as loop, b.e.scope():
-            theirs = self.first_read(b, self._moved(at, loop.index))
             is_first = b.cmpi("ult", index, loop.index)
-            before = self._before(b, is_first, mine, theirs)
+            before = self._before(b, is_first, mine, line(loop.index))
             before = b.andi(before, b.cmpi("ne", index, loop.index))
             (rank,) = loop.carried
             loop.carry(b.select(before, b.addi(rank, one), rank))
-        return loop.results[0], mine
+        return loop.results[0]
 
     def _merged(
-        self, b: LaunchBuilder, at: tuple[Index, ...], run: int, source: Sequence[int]
-    ) -> tuple[Index, Sequence[Value]]:
-        def read(place: tuple[Index, ...]) -> list[Value]:
-            coordinates = [Coordinate(i) for i in place]
-            return [
-                Places(b, 0).load(b.memory[number], shape, coordinates)
-                for number, shape in zip(source, self.shapes, strict=True)
-            ]
-
-        index = b.index(at[self.dim])
+        self,
+        b: LaunchBuilder,
+        index: SSAValue,
+        run: int,
+        length: Index,
+        mine: Sequence[Value],
+        line: Line,
+    ) -> SSAValue:
+        """The index of an element when its pair of ordered runs is merged."""
         pair = b.mul(b.div(index, 2 * run), 2 * run)
-        middle = b.index(b.minimum(b.add(pair, run), self.length))
-        end = b.index(b.minimum(b.add(pair, 2 * run), self.length))
+        middle = b.index(b.minimum(b.add(pair, run), length))
+        end = b.index(b.minimum(b.add(pair, 2 * run), length))
         is_left = b.cmpi("ult", index, middle)
-        mine = read(at)
         low = b.select(is_left, middle, b.index(pair))
         high = b.select(is_left, end, middle)
         shapes = [1, 1]
@@ -216,8 +282,8 @@ class _Sorter:
         with b.loop(0, run.bit_length(), 1, [low, high], nonempty=True) as loop, b.e.scope():
             (low,), (high,) = regrouped(loop.carried, shapes)
             between = b.index(b.div(b.add(low, high), 2))
-            inside = b.minimum(between, self.length - 1)
-            before = self._before(b, is_left, mine, read(self._moved(at, inside)))
+            inside = b.minimum(between, b.sub(length, 1))
+            before = self._before(b, is_left, mine, line(inside))
             is_open = b.cmpi("ult", low, high)
             up = b.andi(is_open, before)
             down = b.andi(is_open, b.xori(before, b.constant(True, i1)))
@@ -227,7 +293,36 @@ class _Sorter:
         other_start = b.select(is_left, middle, b.index(pair))
         own_start = b.select(is_left, b.index(pair), middle)
         rank = b.addi(b.subi(index, own_start), b.subi(others, other_start))
-        return b.addi(b.index(pair), rank), mine
+        return b.addi(b.index(pair), rank)
+
+
+class _Shared:
+    """A line's elements of each array in shared memory; those of other lines of the block stand before and after."""
+
+    def __init__(
+        self, b: LaunchBuilder, shapes: Sequence[ArrayShape], count: int, base: Index
+    ) -> None:
+        self.b, self.base = b, base
+        self.kinds = [shape.element_type for shape in shapes]
+        self.buffers = [
+            [b.shared([count], memory_type(kind)) for _ in range(1 + kind.is_complex)]
+            for kind in self.kinds
+        ]
+
+    def load(self, index: Index) -> list[Value]:
+        """The element of each array."""
+        b, at = self.b, self.b.add(self.base, index)
+        return [
+            tuple(to_register(b, b.load(buffer, [at]), kind) for buffer in buffers)
+            for kind, buffers in zip(self.kinds, self.buffers, strict=True)
+        ]
+
+    def store(self, index: Index, values: Sequence[Value]) -> None:
+        """Stores an element of each array."""
+        b, at = self.b, self.b.add(self.base, index)
+        for kind, buffers, value in zip(self.kinds, self.buffers, values, strict=True):
+            for buffer, part in zip(buffers, value, strict=True):
+                b.store(to_memory(b, part, kind), buffer, [at])
 
 
 def _select(b: LaunchBuilder, condition: SSAValue, x: Value, y: Value) -> Value:

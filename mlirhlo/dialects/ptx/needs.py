@@ -1,4 +1,4 @@
-"""What instructions need, by opcode, opcode and modifier, or row. Written by tools/ptx_needs.py: do not edit."""
+"""What instructions need, by opcode, opcode and modifier, or row. Written by tools/ptx_needs.py."""
 
 # ruff: noqa: E501
 # fmt: off
@@ -188,12 +188,12 @@ NEEDS: dict[str, tuple[str, int]] = {
     "max.u16x2": ("8.0", 4),
     "max.xorsign": ("7.2", 2),
     "mbarrier": ("7.0", 1),
-    "mbarrier.acquire": ("8.0", 1),
     "mbarrier.cluster": ("8.0", 4),
     "mbarrier.complete_tx": ("8.0", 4),
     "mbarrier.cta": ("8.0", 1),
     "mbarrier.expect_tx": ("8.0", 4),
     "mbarrier.parity": ("7.1", 1),
+    "mbarrier.relaxed": ("8.0", 4),
     "mbarrier.release": ("8.0", 1),
     "mbarrier.shared::cta": ("7.8", 1),
     "mbarrier.try_wait": ("7.8", 4),
@@ -218,7 +218,7 @@ NEEDS: dict[str, tuple[str, int]] = {
     "mma.e2m3": ("8.7", 14),
     "mma.e3m2": ("8.7", 14),
     "mma.e4m3": ("8.4", 3),
-    "mma.e5m2": ("8.6", 3),
+    "mma.e5m2": ("8.4", 3),
     "mma.f64": ("7.0", 1),
     "mma.kind::f8f6f4": ("8.6", 10),
     "mma.m16n8k128": ("7.0", 1),
@@ -250,13 +250,11 @@ NEEDS: dict[str, tuple[str, int]] = {
     "prefetch.L2::evict_last": ("7.4", 1),
     "prefetch.L2::evict_normal": ("7.4", 1),
     "prefetch.tensormap": ("8.0", 4),
-    "red async mmio? release SCOPE global? add T=u32|s32|u64|s64": ("8.7", 7),
     "red.L2::cache_hint": ("7.4", 1),
     "red.async": ("8.1", 4),
     "red.bf16": ("7.8", 4),
     "red.bf16x2": ("7.8", 4),
     "red.cluster": ("7.8", 4),
-    "red.mmio": ("8.7", 7),
     "red.shared::cluster": ("7.8", 4),
     "red.shared::cta": ("7.8", 0),
     "red.v2": ("8.1", 4),
@@ -268,7 +266,6 @@ NEEDS: dict[str, tuple[str, int]] = {
     "set.bf16x2": ("7.8", 4),
     "setp.bf16": ("7.8", 4),
     "setp.bf16x2": ("7.8", 4),
-    "st async mmio? release SCOPE global? T=b8|b16|b32|b64|u32|u64|s32|s64|f32|f64": ("8.7", 7),
     "st relaxed|release SCOPE global? EVICT2? wb|cg|cs|wt? L2::cache_hint? V=v4 T=b64|u64|s64|f64": ("8.8", 7),
     "st relaxed|release SCOPE global? EVICT2? wb|cg|cs|wt? L2::cache_hint? V=v8 T=b32|u32|s32|f32": ("8.8", 7),
     "st relaxed|release SCOPE global? EVICT? EVICT2? L2::cache_hint? V=v4 T=b64|u64|s64|f64": ("8.8", 7),
@@ -302,7 +299,6 @@ NEEDS: dict[str, tuple[str, int]] = {
     "sub.bf16": ("7.8", 4),
     "sub.bf16x2": ("7.8", 4),
     "sub.f32x2": ("8.6", 7),
-    "sured.b64": ("8.1", 0),
     "szext": ("7.6", 0),
     "tanh": ("7.0", 0),
     "tanh.bf16": ("7.8", 4),

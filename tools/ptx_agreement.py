@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs kernels that nvcc compiled on the simulated GPU, and compares with what their source computes.
+"""Runs kernels that nvcc and Triton compiled on the simulated GPU, and compares with what their source computes.
 
     tools/ptx_of_others.py --peers=/tmp/peers --out=/tmp/peers/ptx
     tools/ptx_agreement.py --out=/tmp/peers/ptx
@@ -10,6 +10,7 @@ The sources are those of `tools/ptx_sources`; numpy computes the same.
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -256,6 +257,112 @@ def programs(randomness: np.random.Generator) -> Iterator[Case]:
     yield Case("asynchronous", "zero_filled_copy", arguments, {1: filled}, 0, (1, 1))
 
 
+def _e8(values: Array) -> Array:
+    """f32 values as the upper half of their bits, bfloat16."""
+    return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+
+
+def of_triton(randomness: np.random.Generator, architecture: int) -> Iterator[Case]:
+    """Kernels of `triton_kernels.py`; two pointers to scratch memory follow the arguments."""
+
+    def case(
+        name: str,
+        arguments: tuple[Array | int | float, ...],
+        expected: dict[int, Array],
+        tolerance: float,
+        grid: tuple[int, int],
+        warps: int = 4,
+    ) -> Case:
+        file = f"triton_{name}_sm{architecture}"
+        return Case(
+            file, "", (*arguments, 0, 0), expected, tolerance, grid, (32 * warps, 1), 227 << 10
+        )
+
+    for block in (128, 1024):
+        n = block - 28
+        rows = randomness.standard_normal((3, n))
+        for kind, type_, tolerance in (
+            ("fp32", np.float32, 1e-5),
+            ("fp16", np.float16, 2e-3),
+            ("fp64", np.float64, 1e-5),
+        ):
+            x = rows.astype(type_)
+            value = x.astype(np.float64)
+            softmax = np.exp(value - value.max(1, keepdims=True))
+            softmax = (softmax / softmax.sum(1, keepdims=True)).astype(type_)
+            yield case(
+                f"softmax_{kind}_{block}",
+                (x, np.zeros_like(x), n, n),
+                {1: softmax},
+                tolerance,
+                (3, 1),
+                block // 128,
+            )
+            scale, shift = (randomness.standard_normal(n).astype(np.float32) for _ in range(2))
+            norm = (value - value.mean(1, keepdims=True)) / np.sqrt(
+                value.var(1, keepdims=True) + 1e-5
+            )
+            norm = (norm * scale + shift).astype(type_)
+            arguments = (x, scale, shift, np.zeros_like(x), n)
+            yield case(f"layer_norm_{kind}_{block}", arguments, {3: norm}, tolerance * 8, (3, 1))
+            if kind != "fp16":
+                y = randomness.standard_normal(x.size).astype(type_)
+                flat = x.ravel()
+                result = (np.exp(flat.astype(np.float64)) * y + np.sin(flat)).astype(type_)
+                blocks = -(-flat.size // block)
+                yield case(
+                    f"elementwise_{kind}_{block}",
+                    (flat, y, np.zeros_like(flat), flat.size),
+                    {2: result},
+                    tolerance,
+                    (blocks, 1),
+                )
+    for m, n, k in ((16, 16, 32), (64, 64, 32), (128, 128, 64)):
+        left, right = randomness.integers(-4, 5, (m, 2 * k)), randomness.integers(-4, 5, (2 * k, n))
+        product = (left @ right).astype(np.float32)
+        for kind, store in (("fp32", np.float32), ("fp16", np.float16), ("bf16", _e8)):
+            a, b = (store(side) if store is not _e8 else _e8(side) for side in (left, right))
+            arguments = (a, b, np.zeros_like(product), m, n, 2 * k)
+            yield case(f"matmul_{kind}_{m}_{n}_{k}", arguments, {2: product}, 0, (1, 1))
+    q, key, v = (randomness.standard_normal((64, 64)) / 4 for _ in range(3))
+    q16, k16, v16 = (one.astype(np.float16) for one in (q, key, v))
+    weights = np.exp2(q16.astype(np.float64) @ k16.T.astype(np.float64))
+    attention = (weights / weights.sum(1, keepdims=True) @ v16).astype(np.float16)
+    arguments = (q16, k16, v16, np.zeros_like(q16), 64, 1.0)
+    yield case("attention_fp16", arguments, {3: attention}, 4e-3, (1, 1))
+    for kind, type_ in (("fp32", np.float32), ("fp16", np.float16), ("i32", np.int32)):
+        x = randomness.integers(-9, 10, (64, 128)).astype(type_)
+        sums = x.astype(np.float32).sum(0)
+        yield case(f"column_sum_{kind}", (x, np.zeros_like(sums), 64, 128), {1: sums}, 0, (2, 1))
+        yield case(
+            f"transpose_{kind}", (x, np.zeros((128, 64), type_), 64, 128), {1: x.T}, 0, (2, 4)
+        )
+        x = randomness.integers(0, 3, (2, 512)).astype(type_)
+        yield case(
+            f"scan_{kind}",
+            (x, np.zeros_like(x), 512),
+            {1: np.cumsum(x, 1).astype(type_)},
+            0,
+            (2, 1),
+        )
+        x = randomness.permutation(512).reshape(2, 256).astype(type_)
+        best = x.argmax(1).astype(np.int32)
+        yield case(f"arg_max_{kind}", (x, np.zeros(2, np.int32), 256), {1: best}, 0, (2, 1), 2)
+        if kind != "fp16":
+            yield case(
+                f"ordered_{kind}",
+                (x[0].copy(), np.zeros(256, type_)),
+                {1: np.sort(x[0])},
+                0,
+                (1, 1),
+            )
+        values, target = x.ravel() % 5, randomness.integers(0, 40, 512).astype(np.int32)
+        added = np.bincount(target, values, 40).astype(type_)
+        yield case(
+            f"scatter_add_{kind}", (values, target, np.zeros(40, type_), 512), {2: added}, 0, (2, 1)
+        )
+
+
 def mismatch(case: Case, module: ModuleOp, name: str) -> str | None:
     """What is wrong with a run; None if the results agree and nothing was found."""
     machine = Machine("sm_90a", memory_bytes=1 << 26)
@@ -303,23 +410,28 @@ def main() -> int:
     parser.add_argument("--only", default="", help="a part of the kernel's name")
     options = parser.parse_args()
     modules: dict[str, ModuleOp] = {}
-    for name in ("arithmetic", "control", "memory", "asynchronous"):
-        path = options.out / f"cuda_{name}_sm_90a.ptx"
-        modules[name] = parse_ptx(path.read_text(), str(path))
+    families = [
+        family(np.random.default_rng(options.seed)) for family in (integers, floats, bits, programs)
+    ]
+    families += [of_triton(np.random.default_rng(options.seed), number) for number in (80, 90)]
     agree = total = 0
-    for family in (integers, floats, bits, programs):
-        for case in family(np.random.default_rng(options.seed)):
-            if options.only not in case.kernel:
-                continue
-            module = modules[case.file]
-            names = [function.symbol for function in module.functions if function.is_entry]
-            exact = [one for one in names if one == case.kernel]
-            name = (exact or [one for one in names if one.startswith(case.kernel)])[0]
-            problem = mismatch(case, module, name)
-            total += 1
-            agree += problem is None
-            if problem is not None:
-                print(f"{name}: {problem}")
+    for case in itertools.chain(*families):
+        if options.only not in f"{case.file} {case.kernel}":
+            continue
+        if case.file not in modules:
+            path = options.out / (
+                f"cuda_{case.file}_sm_90a.ptx" if case.kernel else f"{case.file}.ptx"
+            )
+            modules[case.file] = parse_ptx(path.read_text(), str(path))
+        module = modules[case.file]
+        names = [function.symbol for function in module.functions if function.is_entry]
+        exact = [one for one in names if one == case.kernel]
+        name = (exact or [one for one in names if one.startswith(case.kernel)])[0]
+        problem = mismatch(case, module, name)
+        total += 1
+        agree += problem is None
+        if problem is not None:
+            print(f"{case.file}: {name}: {problem}", flush=True)
     print(f"{agree} of {total} kernels agree with their source")
     return 0 if agree == total else 1
 

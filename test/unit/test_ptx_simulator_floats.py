@@ -258,6 +258,15 @@ def test_approximate_functions(name: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=2.0**-22)
 
 
+def test_rsqrt_of_f64_is_coarse_only_where_it_flushes() -> None:
+    a = np.linspace(0.1, 9.0, 32)
+    operand = ("f64", a.view(np.uint64))
+    found = apply("rsqrt.approx.f64 %d, %a;", "f64", operand).view(np.float64)
+    np.testing.assert_allclose(found, 1 / np.sqrt(a), rtol=1e-15)
+    found = apply("rsqrt.approx.ftz.f64 %d, %a;", "f64", operand).view(np.uint64)
+    assert not (found & np.uint64(0xFFFFFFFF)).any()
+
+
 def test_flushing_and_saturation() -> None:
     a = np.array([1e-39, -1e-39, 1e-30, 3.0, -1.0, np.nan], np.float32)
     tiny = ("f32", a.view(np.uint32))

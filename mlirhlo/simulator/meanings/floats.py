@@ -269,6 +269,9 @@ def approximate(assembler: Assembler) -> Run:
     function = APPROXIMATE[opcode]
     if type_name in HALVES:
         return halves.function_of_one(assembler, function)
+    if type_name == "f64" and not assembler.has("ftz"):
+        # rsqrt.approx.f64 is exact to the last places, a function in software.
+        return apply(assembler, "f64", function)
     if type_name == "f64":
         # rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 keep the upper half of the bits.
         def upper(a: Array) -> Array:

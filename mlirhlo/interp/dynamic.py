@@ -40,9 +40,10 @@ KEEPS_WHOLE = frozenset(
     {
         "add-dependency", "after-all", "async-done", "async-start", "async-update", "call",
         "conditional", "constant", "copy", "copy-done", "copy-start", "custom-call", "domain",
-        "dynamic-reshape", "dynamic-slice", "dynamic-update-slice", "fusion", "get-dimension-size",
-        "get-tuple-element", "infeed", "opt-barrier", "outfeed", "parameter", "recv", "recv-done", "send", "send-done",
-        "set-dimension-size", "slice", "tuple", "while",
+        "dynamic-reshape", "dynamic-slice", "dynamic-update-slice", "fusion", "gather",
+        "get-dimension-size", "get-tuple-element", "infeed", "opt-barrier", "outfeed",
+        "parameter", "recv", "recv-done", "send", "send-done", "set-dimension-size", "slice",
+        "tuple", "while",
     }
 )  # fmt: skip
 """Opcodes whose meaning takes dynamic arrays as they are."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
-from mlirhlo.interp.dynamic import cut_to, in_use, sizes_of, whole
+from mlirhlo.interp.dynamic import bounded, cut_to, in_use, is_dynamic, sizes_of, whole
 from mlirhlo.interp.numerics import work_dtype
 from mlirhlo.interp.ownership import is_free
 from mlirhlo.interp.reducers import Reducer, reducer_of
@@ -82,19 +82,20 @@ def dynamic_update_slice(op: DynamicUpdateSliceOp, program: Program) -> Run:
 def gather(op: GatherOp, program: Program) -> Run:
     """Slices of the operand at the places the indices name; places are clamped into the array.
 
-    A dimension that is read whole is as large as the operand's part in use.
+    A dimension that is read whole is as large as the operand's part in use. Of others as much is read as the slice
+    sizes say, if need be of what is not in use.
     """
-    offset_dims = op.offset_dims
+    offset_dims, declared = op.offset_dims, cast(ArrayShape, op.shape)
     bounds = cast(ArrayShape, op.input_shapes[0]).dimensions
     collapsed = {*op.collapsed_slice_dims, *op.operand_batching_dims}
     batching = tuple(zip(op.operand_batching_dims, op.start_indices_batching_dims, strict=True))
     index_map, vector_dim = op.start_index_map, op.index_vector_dim
 
     def run(inputs: Sequence[Any], frame: Frame) -> Array:
-        operand, indices = inputs
+        used, operand, indices = sizes_of(inputs[0]), whole(inputs[0]), inputs[1]
         slice_sizes = [
-            size if width == bound else width
-            for size, width, bound in zip(operand.shape, op.slice_sizes, bounds, strict=True)
+            used[dim] if width == bounds[dim] and dim not in collapsed else width
+            for dim, width in enumerate(op.slice_sizes)
         ]
         places = index_components(indices, vector_dim)
         batch_shape = places[0].shape if places else indices.shape[:-1]
@@ -106,11 +107,11 @@ def gather(op: GatherOp, program: Program) -> Run:
         # One index array per operand dimension, shaped to broadcast to the result.
         index: list[Array] = []
         for dim in range(operand.ndim):
-            size, width = operand.shape[dim], slice_sizes[dim]
+            size, width = used[dim], slice_sizes[dim]
             place = np.zeros((1,) * rank, dtype=np.int64)
             if dim in index_map:
                 start = as_signed(places[index_map.index(dim)])
-                start = np.clip(start, 0, size - width)
+                start = np.clip(start, 0, max(size - width, 0))
                 place = place + _spread(start, batch_dims, rank)
             for own, of_indices in batching:
                 if own == dim:
@@ -128,7 +129,10 @@ def gather(op: GatherOp, program: Program) -> Run:
             return np.empty(shape, dtype=operand.dtype)
         return np.broadcast_to(operand[tuple(index)], shape)
 
-    return run
+    def dynamic(inputs: Sequence[Any], frame: Frame) -> Value:
+        return bounded(run([inputs[0], in_use(inputs[1])], frame), declared)
+
+    return dynamic if declared.is_dynamic or any(map(is_dynamic, op.input_shapes)) else run
 
 
 def _result_shape(

@@ -215,6 +215,31 @@ def broadcast(p: Program, x: Array) -> Array:
     return p.emit(bounds, dynamic, f"broadcast({x.name}), dimensions={{{kept}}}")
 
 
+def gather(p: Program, x: Array) -> Array:
+    """Windows at dynamically many places along one dimension; the others whole."""
+    dim, count = p.c.randrange(len(x.bounds)), p.c.randint(1, 3)
+    width = p.c.randint(1, x.bounds[dim])
+    starts = p.parameter(
+        f"s32[{count}]", lambda c: np.array(c.choices(range(-2, 6), k=count), np.int32)
+    )
+    several = p.c.random() < 0.5
+    if several:
+        size = p.scalar(0, count)
+        rest = f"set-dimension-size({starts}, {size}), dimensions={{0}}"
+        starts = f"v{len(p.lines)}"
+        p.lines.append(f"{starts} = s32[<={count}] {rest}")
+    windows = [width if d == dim else n for d, n in enumerate(x.bounds)]
+    kept = [d for d in range(len(windows)) if d != dim or width > 1 or p.c.random() < 0.5]
+    whole = [x.dynamic[d] and windows[d] == x.bounds[d] for d in kept]
+    offsets = ",".join(str(1 + k) for k in range(len(kept)))
+    gone = "".join(str(d) for d in range(len(windows)) if d not in kept)
+    rest = (
+        f"gather({x.name}, {starts}), offset_dims={{{offsets}}}, collapsed_slice_dims={{{gone}}}, "
+        f"start_index_map={{{dim}}}, index_vector_dim=1, slice_sizes={{{','.join(map(str, windows))}}}"
+    )
+    return p.emit([count, *(windows[d] for d in kept)], [several, *whole], rest)
+
+
 KINDS = (
     broadcast,
     concatenate,
@@ -269,7 +294,7 @@ def _valid(value: object) -> np.ndarray:
     return value.valid if isinstance(value, DynamicArray) else np.asarray(value)
 
 
-@pytest.mark.parametrize("kind", [*KINDS, static_slice], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [*KINDS, gather, static_slice], ids=lambda kind: kind.__name__)
 def test_each_kind_alone(kind: Callable[[Program, Array], Array]) -> None:
     assert sum(_check(_program(f"{kind.__name__} {n}", kind)) for n in range(30)) > 50
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from mlirhlo.debug.replay import Inputs
     from mlirhlo.diagnostics import Diagnostic
     from mlirhlo.interp.registry import Value
+    from mlirhlo.runtime.cuda.executable import GpuExecutable
     from mlirhlo.runtime.cuda.figures import KernelFigures
-    from mlirhlo.runtime.cuda.simulated import SimulatedDriver
     from mlirhlo.runtime.executable import Executable
 
 CPU, CUDA = COMPILED = ("CPU", "CUDA")
@@ -80,14 +80,14 @@ class Compiled:
 
         return on_all
 
-    def _drivers(self) -> list[SimulatedDriver]:
-        drivers = (getattr(executable, "driver", None) for executable in self.executables.values())
-        return [driver for driver in drivers if driver is not None]
+    def _simulated(self) -> list[GpuExecutable]:
+        """Executables of simulated GPUs."""
+        return [e for e in self.executables.values() if hasattr(e, "findings")]  # type: ignore[misc]
 
     def findings(self) -> list[Diagnostic]:
         """What the simulator found wrong with the kernels that ran."""
-        return [found for driver in self._drivers() for found in driver.findings]
+        return [found for executable in self._simulated() for found in executable.findings]
 
     def figures(self) -> list[KernelFigures]:
         """What the simulated kernels did."""
-        return [kernel for driver in self._drivers() for kernel in driver.figures]
+        return [kernel for executable in self._simulated() for kernel in executable.figures]

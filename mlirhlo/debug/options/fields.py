@@ -231,6 +231,14 @@ class DebugOptions:
         " `gpu_target_config.pbtxt`.",
         GPUS,
     )
+    xla_gpu_ptx_file: tuple[str, ...] = _option(
+        (),
+        "Files of PTX in place of the compiler's, of kernels that have an entry point there.",
+        GPUS,
+    )
+    xla_gpu_llvm_ir_file: tuple[str, ...] = _option(
+        (), "Files of LLVM IR in place of the compiler's, likewise.", GPUS
+    )
     # ---------------------------------------------------------------- other backends
     xla_gpu_dump_llvmir: bool = _option(
         False, "LLVM IR before every LLVM pass.", OTHER_BACKENDS, has_effect=False
@@ -255,12 +263,6 @@ class DebugOptions:
     )
     xla_gpu_print_compilation_stats: bool = _option(
         False, "Statistics of the compilation.", OTHER_BACKENDS, has_effect=False
-    )
-    xla_gpu_ptx_file: tuple[str, ...] = _option(
-        (), "PTX in place of the compiler's.", OTHER_BACKENDS, has_effect=False
-    )
-    xla_gpu_llvm_ir_file: tuple[str, ...] = _option(
-        (), "LLVM IR in place of the compiler's.", OTHER_BACKENDS, has_effect=False
     )
     xla_jf_dump_to: str = _option(
         "",

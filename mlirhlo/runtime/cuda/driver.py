@@ -35,8 +35,11 @@ class Driver(Protocol):
         """Copies inside of the device."""
         ...
 
-    def load(self, ptx: str) -> Any:
-        """A module of PTX, ready to launch. Raises `HloError` for what the device does not take."""
+    def load(self, ptx: str, name: str) -> Any:
+        """A module of PTX, ready to launch; `name` is what messages call its file.
+
+        Raises `HloError` for what the device does not take.
+        """
         ...
 
     def launch(self, code: Any, launch: Launch, addresses: Sequence[int]) -> None:

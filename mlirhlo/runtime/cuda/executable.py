@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mlirhlo.debug.options import wanted_passes
-from mlirhlo.lowering.gpu.compiler import GpuProgram, compile_gpu
+from mlirhlo.diagnostics import Diagnostic
+from mlirhlo.formats import read_file
+from mlirhlo.lowering.gpu.compiler import Edited, GpuProgram, compile_gpu
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.observer import SILENT, Observer
 from mlirhlo.runtime.callbacks import Callbacks
 from mlirhlo.runtime.cuda.driver import Driver
+from mlirhlo.runtime.cuda.figures import KernelFigures, by_kernel
 from mlirhlo.runtime.cuda.runner import GpuRunner
 from mlirhlo.runtime.cuda.simulated import SimulatedDriver
 from mlirhlo.runtime.executable import Executable
@@ -20,18 +24,41 @@ if TYPE_CHECKING:
     from mlirhlo.debug.options import Flags
 
 
+def _texts(paths: Sequence[str]) -> list[str]:
+    """Contents of files. Raises `HloError` HLO0503."""
+    return [read_file(path)[0].decode(errors="replace") for path in paths]
+
+
 class GpuExecutable(Executable):
     """PTX of a module on a driver, called as the module is."""
 
-    __slots__ = ("driver", "program")
+    __slots__ = ("_runner", "driver", "program")
 
     def __init__(self, program: GpuProgram, driver: Driver) -> None:
+        """Loads the code."""
         self.program = program
         """What was compiled: PTX, kernels, steps."""
         self.driver = driver
         plan = program.plan
         callbacks = Callbacks(plan, warns=False) if plan.sites else None
-        self._start(plan, GpuRunner(program, driver), callbacks)
+        self._runner = GpuRunner(program, driver)
+        self._start(plan, self._runner, callbacks)
+
+    @property
+    def figures(self) -> list[KernelFigures]:
+        """What kernels did on a simulated GPU so far, by entry point."""
+        reports = getattr(self.driver, "reports", ())
+        return by_kernel([(launch, report.figures) for launch, report in reports])
+
+    @property
+    def findings(self) -> list[Diagnostic]:
+        """What a simulated GPU found wrong with the kernels that ran so far."""
+        reports = getattr(self.driver, "reports", ())
+        return [
+            self._runner.about(found, launch.entry)
+            for launch, report in reports
+            for found in report.findings
+        ]
 
 
 def compile_for_gpu(
@@ -44,5 +71,7 @@ def compile_for_gpu(
     seed: int = 0,
 ) -> GpuExecutable:
     """An HLO module as PTX for a device, on the simulator. Errors as of `compile_gpu`."""
-    program = compile_gpu(module, device, observer, wanted_passes(flags))
+    options = flags.options
+    edited = Edited(_texts(options.xla_gpu_llvm_ir_file), _texts(options.xla_gpu_ptx_file))
+    program = compile_gpu(module, device, observer, wanted_passes(flags), edited)
     return GpuExecutable(program, SimulatedDriver(device, checks=checks, seed=seed))

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from mlirhlo.diagnostics import Diagnostic, HloError
+from mlirhlo.interp.plans import place_of
 from mlirhlo.lowering.gpu.compiler import GpuProgram
 from mlirhlo.lowering.plan.in_memory import physical_bytes
 from mlirhlo.lowering.plan.steps import (
@@ -38,13 +40,23 @@ class GpuRunner:
 
     def __init__(self, program: GpuProgram, driver: Driver) -> None:
         self.program, self.driver = program, driver
-        self.code = {name: driver.load(ptx) for name, ptx in program.ptx.items()}
+        self.code = {n: driver.load(ptx, f"{n}.ptx") for n, ptx in program.ptx.items()}
         self.constants: dict[Buffer, int] = {}
         for number, buffer in enumerate(program.plan.constants):
             data = np.frombuffer(physical_bytes(buffer), np.uint8)
             self.constants[buffer] = address = driver.allocate(buffer.size, f"constant {number}")
             driver.write(address, data)
         self.names = _names(program.plan.steps)
+
+    def about(self, problem: Diagnostic, entry: str) -> Diagnostic:
+        """What was found of an entry point, with the instruction that its kernel computes."""
+        plan = self.program.plan
+        for name, kernel in plan.kernels.items():
+            if any(launch.entry == entry for launch in kernel.launches):
+                op = plan.instructions[name]
+                note = f"{entry} computes %{op.instruction_name} = {op.opcode.name}"
+                return replace(problem, notes=(*problem.notes, (note, place_of(op))))
+        return problem
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Copies the parameters in, runs, and copies the results out."""
@@ -133,9 +145,14 @@ class _Run:
         addresses = [self.address(b) for b in (*step.reads, *step.writes)]
         for launch in self.runner.program.plan.kernels[step.name].launches:
             if 0 not in launch.grid:
-                self.runner.driver.launch(
-                    self.runner.code[step.name], launch, [addresses[k] for k in launch.buffers]
-                )
+                code, given = self.runner.code[step.name], [addresses[k] for k in launch.buffers]
+                try:
+                    self.runner.driver.launch(code, launch, given)
+                except HloError as problem:
+                    found = problem.diagnostics
+                    raise HloError(
+                        *(self.runner.about(d, launch.entry) for d in found)
+                    ) from problem
 
     def _chosen(self, step: Branch) -> int:
         data = self.runner.driver.read(self.address(step.selector), 1 if step.by_pred else 4)

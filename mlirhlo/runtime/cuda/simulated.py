@@ -6,11 +6,9 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mlirhlo.diagnostics import Diagnostic
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.gpu.kernel import Launch
 from mlirhlo.runtime.cuda.driver import Bytes
-from mlirhlo.runtime.cuda.figures import KernelFigures, by_kernel
 
 if TYPE_CHECKING:
     from mlirhlo.simulator import LaunchReport, Program
@@ -27,16 +25,6 @@ class SimulatedDriver:
         self.reports: list[tuple[Launch, LaunchReport]] = []
         """Of every launch."""
         self._lock = threading.Lock()
-
-    @property
-    def findings(self) -> list[Diagnostic]:
-        """What the launches so far were found to do wrong."""
-        return [found for _, report in self.reports for found in report.findings]
-
-    @property
-    def figures(self) -> list[KernelFigures]:
-        """What kernels did so far, by entry point."""
-        return by_kernel([(launch, report.figures) for launch, report in self.reports])
 
     def allocate(self, size: int, name: str) -> int:
         """As `Driver`."""
@@ -63,10 +51,10 @@ class SimulatedDriver:
         with self._lock:
             self.machine.copy(target, source, size)
 
-    def load(self, ptx: str) -> Program:
+    def load(self, ptx: str, name: str) -> Program:
         """As `Driver`."""
         with self._lock:
-            return self.machine.load(ptx, "kernels.ptx")
+            return self.machine.load(ptx, name)
 
     def launch(self, code: Program, launch: Launch, addresses: Sequence[int]) -> None:
         """As `Driver`."""

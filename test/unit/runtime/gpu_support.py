@@ -71,7 +71,8 @@ class InterpreterDriver:
     def copy(self, source: int, target: int, size: int) -> None:
         self.memory[target][:size] = self.memory[source][:size]
 
-    def load(self, ptx: str) -> str:
+    def load(self, ptx: str, name: str) -> str:
+        del name
         return ptx
 
     def launch(self, code: str, launch: Launch, addresses: Sequence[int]) -> None:

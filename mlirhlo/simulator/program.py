@@ -22,6 +22,7 @@ from mlirhlo.dialects.ptx import (
     VariableOp,
     Vector,
 )
+from mlirhlo.dialects.ptx.table import FORMS, matches
 from mlirhlo.simulator.assembler import Assembler, Names, Run, Slot
 from mlirhlo.simulator.initial import initial_bytes, symbols_of
 from mlirhlo.simulator.lanes import Lanes, narrow
@@ -281,7 +282,7 @@ class _Linker:
                 run.append(_guarded(assembler, op, _refreshed(assembler, op, meaning(assembler))))
                 instructions.append(op)
                 of.append(names[name])
-                classes.append(meaning.__module__.rpartition(".")[2])
+                classes.append(_category(op.opcode, op.mnemonic))
             run.append(leave_function(None if name == self.entry else name))
             instructions.append(flat.instructions[-1])
             of.append(names[name])
@@ -329,6 +330,12 @@ class _Linker:
             name: frozenset(other for other in self.order if name in reached[other])
             for name in self.order
         }
+
+
+def _category(opcode: str, mnemonic: str) -> str:
+    """The class of an instruction in the table of PTX."""
+    forms = [form for form, _ in matches(mnemonic)] or FORMS.get(opcode, ())
+    return forms[0].category if forms else "other"
 
 
 def _registers(flat: FlatFunction) -> dict[str, str]:

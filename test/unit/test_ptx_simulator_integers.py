@@ -232,3 +232,65 @@ def test_conversions(source: str, to: str) -> None:
     check(
         f"cvt.sat.{to}.{source} %d, %a;", result, lambda a: max(low, min(high, given(a))), register
     )
+
+
+def test_parts_of_registers() -> None:
+    def octets(a: int) -> list[int]:
+        return [a >> 8 * i & 255 for i in range(4)]
+
+    def halves(a: int) -> list[int]:
+        return [signed(a >> 16 * i, 16) for i in range(2)]
+
+    def narrow(a: int) -> int:
+        return max(-(2**15), min(2**15 - 1, a)) & 0xFFFF
+
+    check(
+        "vadd.s32.u32.s32 %d, %a.b1, %b.h1;",
+        "s32",
+        lambda a, b: octets(a)[1] + halves(b)[1],
+        "u32",
+        "u32",
+    )
+    check(
+        "vabsdiff.u32.u32.u32.add %d, %a, %b, %c;",
+        "u32",
+        lambda a, b, c: abs(a - b) + c,
+        "u32",
+        "u32",
+        "u32",
+    )
+    check(
+        "vmad.s32.s32.u32.shr7 %d, %a.h0, %b.b2, %c;",
+        "s32",
+        lambda a, b, c: halves(a)[0] * octets(b)[2] + c >> 7,
+        "u32",
+        "u32",
+        "s32",
+    )
+    check("vset.u32.u32.lt %d, %a, %b;", "u32", lambda a, b: a < b, "u32", "u32")
+    check(
+        "vabsdiff4.u32.u32.u32.add %d, %a, %b, %c;",
+        "u32",
+        lambda a, b, c: c + sum(abs(x - y) for x, y in zip(octets(a), octets(b), strict=True)),
+        *("u32", "u32", "u32"),
+    )
+    check(
+        "vadd2.s32.s32.s32.sat %d, %a, %b, %c;",
+        "u32",
+        lambda a, b, _: sum(
+            narrow(x + y) << 16 * i
+            for i, (x, y) in enumerate(zip(halves(a), halves(b), strict=True))
+        ),
+        *("u32", "u32", "u32"),
+    )
+
+
+def test_every_opcode_of_the_table_has_a_meaning_or_is_refused() -> None:
+    from mlirhlo.dialects.ptx.table import FORMS
+    from mlirhlo.simulator.meanings import MEANINGS
+
+    textures = {"istypep", "suld", "suq", "sured", "sust", "tex", "tld4", "txq"}
+    stacks = {"alloca", "stackrestore", "stacksave"}
+    others = {"clusterlaunchcontrol", "multimem", "tcgen05", "tensormap", "wmma"}
+    assert set(FORMS) - set(MEANINGS) == textures | stacks | others
+    assert set(MEANINGS) <= set(FORMS)

@@ -21,6 +21,7 @@ from mlirhlo.simulator.meanings import (
     moves,
     proxies,
     synchronisation,
+    video,
     wgmma,
 )
 from mlirhlo.simulator.meanings.control import leave_function
@@ -46,6 +47,6 @@ _FAMILIES = (
         mbarriers,
         memory,
     ),
-    *(moves, proxies, synchronisation, wgmma),
+    *(moves, proxies, synchronisation, video, wgmma),
 )
 """Importing a family registers its opcodes."""

@@ -119,9 +119,8 @@ class Transfers:
             return
         name, dtype = one.reduction
         memory = self.cohort.arena.view(dtype)
-        places: Index = (
-            to[:, None] // dtype.itemsize + np.arange(one.unit // dtype.itemsize)
-        ).reshape(-1)
+        size = int(dtype.itemsize)
+        places = (to[:, None] // size + np.arange(one.unit // size)).reshape(-1)
         values = np.ascontiguousarray(rows).view(dtype).reshape(-1)
         memory[places] = REDUCTIONS[name](memory[places], values)
 

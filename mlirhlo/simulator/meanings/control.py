@@ -72,7 +72,7 @@ def trap(assembler: Assembler) -> Run:
     return run
 
 
-@meaning("brkpt", "pmevent", "setmaxnreg", "nop")
+@meaning("brkpt", "pmevent", "setmaxnreg")
 def without_effect(assembler: Assembler) -> Run:
     """Nothing that can be seen."""
     return nothing

@@ -33,7 +33,7 @@ from mlirhlo.simulator.types import DTYPES
 if TYPE_CHECKING:
     from mlirhlo.formats.ptx import FlatInstruction
     from mlirhlo.simulator.cohort import Cohort
-    from mlirhlo.simulator.program import Linked
+    from mlirhlo.simulator.linker import Linked
 
 Split: TypeAlias = "list[tuple[int, Lanes]]"
 Run: TypeAlias = "Callable[[Cohort, Lanes], int | Split | None]"

@@ -17,7 +17,7 @@ from mlirhlo.simulator.memory import LOCAL_BASE
 
 if TYPE_CHECKING:
     from mlirhlo.simulator.cohort import Cohort
-    from mlirhlo.simulator.program import Linked
+    from mlirhlo.simulator.linker import Linked
 
 Effect: TypeAlias = "Callable[[Cohort, Lanes], None]"
 

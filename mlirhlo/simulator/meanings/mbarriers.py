@@ -259,7 +259,7 @@ def _wait(assembler: Assembler) -> Run:
     relaxed = assembler.has("relaxed")
 
     def run(cohort: Cohort, lanes: Lanes) -> None:
-        from mlirhlo.simulator.meanings import bulk
+        from mlirhlo.simulator.meanings import transfers
 
         objects, index = objects_of(cohort), locate(cohort, lanes)
         _check_visible(cohort, lanes, index)
@@ -270,7 +270,7 @@ def _wait(assembler: Assembler) -> Run:
             if parity and int(values.max()) > 1:
                 raise objects.wrong(place, lane, f"waiting for parity {int(values.max())}")
             complete = _complete(barrier, values, parity=parity)
-            if not complete.all() and bulk.complete_for(cohort, place):
+            if not complete.all() and transfers.complete_for(cohort, place):
                 complete = _complete(barrier, values, parity=parity)
             cohort.slots[done][group] = complete
             ready = sets.narrow(group, complete)

@@ -1,9 +1,9 @@
-"""Initial values of variables as bytes."""
+"""Variables: sizes, alignment, initial values as bytes."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from mlirhlo.dialects.ptx.values import (
     TYPE_BITS,
@@ -82,3 +82,31 @@ def _number(value: Immediate, type_name: str, width: int) -> bytes:
     if type_name == "f64":
         return struct.pack("<d", float(value.number))
     return (value.value & ((1 << width * 8) - 1)).to_bytes(width, "little")
+
+
+def sized(variable: Variable) -> int:
+    """Bytes of a variable; 0 for an array whose size the launch gives."""
+    if variable.size_bytes is not None:
+        return variable.size_bytes
+    return implied_bytes(variable)
+
+
+def alignment(variable: Variable) -> int:
+    """Bytes to which a variable is aligned."""
+    return variable.alignment or max(TYPE_BITS[variable.type] // 8, 1) * variable.vector
+
+
+def parameter_layout(parameters: Iterable[Variable]) -> tuple[list[tuple[Variable, int, int]], int]:
+    """Offset and size of each kernel parameter, and the bytes of all."""
+    layout, end = list[tuple[Variable, int, int]](), 0
+    for variable in parameters:
+        size = sized(variable)
+        end = align_up(end, alignment(variable))
+        layout.append((variable, end, size))
+        end += size
+    return layout, end
+
+
+def align_up(offset: int, to: int) -> int:
+    """The next multiple of `to`."""
+    return -(-offset // to) * to

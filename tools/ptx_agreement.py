@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -49,6 +50,8 @@ class Case:
     grid: tuple[int, int] = (COUNT // BLOCK, 1)
     block: tuple[int, int] = (BLOCK, 1)
     shared_bytes: int = 0
+    finding: str = ""
+    """Code of what is rightly found in the kernel."""
 
 
 def _truncated(x: int, y: int) -> int:
@@ -274,9 +277,11 @@ def of_triton(randomness: np.random.Generator, architecture: int) -> Iterator[Ca
         warps: int = 4,
     ) -> Case:
         file = f"triton_{name}_sm{architecture}"
-        return Case(
-            file, "", (*arguments, 0, 0), expected, tolerance, grid, (32 * warps, 1), 227 << 10
-        )
+        # Lanes whose sums a fused multiply-add has made differ in the last place store to one address.
+        finding = "HLO0776" if re.fullmatch(r"layer_norm_.*_128", name) else ""
+        scratch = (*arguments, 0, 0)
+        block = 32 * warps, 1
+        return Case(file, "", scratch, expected, tolerance, grid, block, 227 << 10, finding)
 
     for block in (128, 1024):
         n = block - 28
@@ -385,8 +390,11 @@ def mismatch(case: Case, module: ModuleOp, name: str) -> str | None:
         )
     except HloError as problem:
         return str(problem).split("\n")[0]
-    if report.findings:
-        return str(report.findings[0]).split("\n")[0]
+    for found in report.findings:
+        if found.code != case.finding:
+            return str(found).split("\n")[0]
+    if case.finding and not report.findings:
+        return f"{case.finding} is not found"
     for number, expected in case.expected.items():
         address = values[number]
         assert isinstance(address, int)

@@ -8,7 +8,7 @@ import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,9 +46,15 @@ def sample(cases: Iterable[Any], every: int) -> list[Any]:
 
     `pytest` leaves sweeps out, `pytest -m sweep` runs them.
     """
+    return sample_rows(((case,) for case in cases), every)
+
+
+def sample_rows(rows: Iterable[Sequence[Any]], every: int) -> list[Any]:
+    """As `sample`, of several parameters."""
+    sweep = pytest.mark.sweep
     return [
-        case if number % every == SEED % every else pytest.param(case, marks=pytest.mark.sweep)
-        for number, case in enumerate(cases)
+        pytest.param(*row, marks=() if number % every == SEED % every else sweep)
+        for number, row in enumerate(rows)
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from google.protobuf.message import Message
-from support import DATA, SEED, SHARED, needs_shared
+from support import DATA, SHARED, needs_shared, one_in, sampled
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.diagnostics import HloError
@@ -84,10 +84,10 @@ def test_text_of_every_opcode_survives() -> None:
 
 
 @pytest.mark.slow
-def test_texts_survive() -> None:
-    """One text in three, as the run's seed says which."""
+@sampled(20)
+def test_texts_survive(every: int) -> None:
     wrong: list[str] = []
-    for path in texts()[SEED % 3 :: 3]:
+    for path in one_in(every, texts()):
         before, after = there_and_back(path.read_text())
         if before != after:
             wrong.append(path.name)

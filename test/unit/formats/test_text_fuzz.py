@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fuzz_text
 import pytest
+from support import sampled
 from unit.corpus import repository_texts
 
 from mlirhlo.diagnostics import HloError
@@ -22,8 +23,9 @@ def test_damaged_texts(block: int) -> None:
 
 
 @pytest.mark.slow
-def test_many_damaged_texts() -> None:
-    for number in range(1000, 6000):
+@sampled(8)
+def test_many_damaged_texts(every: int) -> None:
+    for number in range(1000, 6000, every):
         outcome = fuzz_text.judge(fuzz_text.make_case(SEED, number, TEXTS))
         assert not fuzz_text.is_failure(outcome), f"seed {SEED}, case {number}: {outcome}"
 

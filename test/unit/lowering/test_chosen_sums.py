@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from support import sampled
 from unit.lowering.kernel_support import draw
 from unit.lowering.test_contractions import run
 from xdsl.dialects import func, scf
@@ -142,9 +143,13 @@ def test_all_or_nothing_by_one_bit() -> None:
         agrees(text, [*arguments, np.array(bit)], "f32")
 
 
-@settings(max_examples=60, deadline=None, phases=(Phase.explicit, Phase.generate))
-@given(st.data())
-def test_any_choice(data: st.DataObject) -> None:
+@sampled(6)
+def test_any_choice(every: int) -> None:
+    phases = (Phase.explicit, Phase.generate)
+    settings(max_examples=60 // every, deadline=None, phases=phases)(given(st.data())(any_choice))()
+
+
+def any_choice(data: st.DataObject) -> None:
     """Diagonals anywhere and masks of every rank, of whole tiles and of single elements."""
     element = data.draw(st.sampled_from(["f32", "f32", "f64", "bf16", "s32", "s8"]))
     sizes: dict[str, int] = {

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from support import sample, sample_rows
 from unit.lowering.kernel_support import needs
 from unit.lowering.test_contractions import MATRICES, Array, agrees, dot, run
 from xdsl.context import Context
@@ -59,7 +61,9 @@ def test_other_processors(target: targets.Target, element: str) -> None:
 
 @pytest.mark.parametrize("l2_bytes", [1 << 14, 1 << 16])
 @pytest.mark.parametrize("element", ["f32", "f64", "bf16", "s8", "c64"])
-@pytest.mark.parametrize("sizes", [(33, 300, 70), (130, 257, 33), (7, 513, 100), (40, 140, 600)])
+@pytest.mark.parametrize(
+    "sizes", sample([(33, 300, 70), (130, 257, 33), (7, 513, 100), (40, 140, 600)], 4)
+)
 def test_what_caches_do_not_hold_goes_in_blocks(
     sizes: tuple[int, int, int], element: str, l2_bytes: int
 ) -> None:
@@ -99,8 +103,9 @@ def test_small_matrices_of_a_batch_go_whole() -> None:
 
 
 @pytest.mark.parametrize("target", [targets.AVX2, NARROW_BYTES, targets.AVX512, BYTES, None])
-@pytest.mark.parametrize("lhs", ["s8", "u8", "u4", "pred", "s16"])
-@pytest.mark.parametrize("rhs", ["s8", "u8"])
+@pytest.mark.parametrize(
+    ("lhs", "rhs"), sample_rows(product(["s8", "u8", "u4", "pred", "s16"], ["s8", "u8"]), 3)
+)
 def test_small_integers_of_any_sign_are_exact(
     target: targets.Target | None, lhs: str, rhs: str
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from support import SHARED, needs_shared
+from support import SHARED, needs_shared, sample
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.cli.mosaic_opt import main
@@ -176,7 +176,7 @@ BODIES = {
 
 
 @pytest.mark.parametrize("generation", ["v4", "v5e", "v6e", "tpu7x"])
-@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("name", sample(BODIES, 3))
 def test_every_stage_computes_the_same(name: str, generation: str) -> None:
     element, body = BODIES[name]
     shape = ((24, 300), {"bf16": BF16, "i16": np.dtype(np.int16)}.get(element, F32))
@@ -298,7 +298,7 @@ def test_the_tool_starts_after_a_stage(tmp_path: Path, capsys: pytest.CaptureFix
 
 @needs_shared
 @pytest.mark.slow
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", sample(KERNELS, 3))
 def test_samples_keep_their_meaning(name: str) -> None:
     module = read_kernel((SAMPLES / "kernels" / f"{name}.pretty.mlir").read_bytes())
     check_stages(module, *KERNELS[name])

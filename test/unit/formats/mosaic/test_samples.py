@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support import SHARED, needs_shared
+from support import SHARED, needs_shared, one_in, sampled
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.formats.mosaic import Form, parse_kernel, print_kernel
@@ -106,6 +106,7 @@ def cases() -> list[dict[str, str]]:
 
 
 @pytest.mark.slow
-def test_small_kernels_come_back_in_every_form() -> None:
-    for case in cases():
+@sampled(6)
+def test_small_kernels_come_back_in_every_form(every: int) -> None:
+    for case in one_in(every, cases()):
         come_back(parse_kernel(case["mlir"], case["name"]))

@@ -169,7 +169,7 @@ def run_contract(op: ContractOp, arrays: Sequence[Array], bodies: Bodies) -> Seq
     )
     result = np.asarray(product).reshape([n if d in kept else 1 for d, n in enumerate(sizes)])
     (element,) = element_types([op.output])
-    return [rounded(np.ascontiguousarray(np.broadcast_to(result, sizes)), BY_MLIR[element])]
+    return [rounded(np.array(np.broadcast_to(result, sizes)), BY_MLIR[element])]
 
 
 def _alone(

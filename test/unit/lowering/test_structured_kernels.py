@@ -94,6 +94,7 @@ INSTRUCTIONS = {
     "dot": """f32[2,4,5]{0,1,2} dot(f32[2,3,4]{0,2,1} x, f32[5,3,2] y), lhs_batch_dims={0}, rhs_batch_dims={2},
       lhs_contracting_dims={1}, rhs_contracting_dims={1}""",
     "dot of integers": "s32[4,5] dot(s8[4,3] x, s8[3,5] y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+    "dot of rows": "s32[] dot(s32[4] x, s32[4] y), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
     "dot of nothing": "f32[4,5] dot(f32[4] x, f32[5] y), lhs_contracting_dims={}, rhs_contracting_dims={}",
     "ragged rows": """f32[11,5] ragged-dot(f32[11,3] x, f32[4,3,5] y, s32[4] g), lhs_contracting_dims={1},
       rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0}""",

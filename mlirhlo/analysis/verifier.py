@@ -91,6 +91,16 @@ def verify_module(
     return report.found
 
 
+def verify_bodies(module: ModuleOp, file: str) -> list[Diagnostic]:
+    """What is wrong with the instructions in kernels: the first rule of its opcode that each breaks."""
+    report = Report(file, MOST_DIAGNOSTICS)
+    checks = InstructionChecks(report, {}, 1, False)
+    for op in module.walk():
+        if isinstance(op, Instruction) and not report.is_full:
+            checks.check(op)
+    return report.found
+
+
 def verify_instruction(op: Instruction) -> list[Diagnostic]:
     """The first rule of its opcode that an instruction of a module breaks; empty when it keeps all."""
     report = Report("<module>", 1)

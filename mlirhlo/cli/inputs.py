@@ -123,9 +123,11 @@ def for_format(loaded: Loaded, format: str) -> Loaded:
 
 
 def verify(loaded: Loaded) -> list[Diagnostic]:
-    """What is wrong with a module; kernels were verified as they were read."""
+    """What is wrong with a module."""
     if holds_kernels(loaded):
-        return []
+        from mlirhlo.analysis.verifier import verify_bodies
+
+        return [named(d, loaded.name) for d in verify_bodies(loaded.module, loaded.name)]
     if is_stablehlo(loaded):
         from mlirhlo.analysis.stablehlo import verify_module as verify_program
 

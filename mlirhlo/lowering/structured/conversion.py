@@ -81,7 +81,7 @@ def to_structured(op: Instruction, computations: Computations, name: str) -> Ker
     kernel = Kernel(computations)
     values = [kernel.arguments(operand) for operand in op.inputs]
     if isinstance(op, FusionOp):
-        results = kernel.inline(computations[op.calls], values)
+        results = kernel.inline(op, values)
     else:
         for operand, arrays in zip(op.inputs, values, strict=True):
             kernel.values[operand] = arrays
@@ -295,30 +295,45 @@ class Kernel:
         start = sum(counts[: op.index])
         return self.values[op.operand][start : start + counts[op.index]]
 
-    def inline(self, computation: ComputationOp, arguments: Sequence[Values]) -> Values:
-        """The arrays of a computation's root, of such arguments."""
-        stack: list[tuple[Iterator[Instruction], ComputationOp, Instruction | None]] = []
-        self._bind(computation, arguments)
-        running, caller = iter(_needed(computation)), cast("Instruction | None", None)
+    def inline(self, fusion: Instruction, arguments: Sequence[Values]) -> Values:
+        """The arrays of the result of a fusion or call, of such arguments."""
+        stack: list[tuple[Iterator[Instruction], Instruction]] = []
+        caller, running = fusion, iter(self._begun(fusion, arguments))
         while True:
             op = next(running, None)
             if op is None:
-                results = self.values[computation.root.output]
-                if caller is None:
+                root = self._called(caller).root
+                results = self.relaid(self.values[root.output], root.shape, caller.shape)
+                if not stack:
                     return results
                 self.values[caller.output] = results
-                running, computation, caller = stack.pop()
+                running, caller = stack.pop()
             elif isinstance(op, FusionOp | CallOp):
-                stack.append((running, computation, caller))
-                caller, computation = op, self.computations[op.called_computations[0]]
-                self._bind(computation, [self.values[value] for value in op.inputs])
-                running = iter(_needed(computation))
+                stack.append((running, caller))
+                caller = op
+                running = iter(self._begun(op, [self.values[value] for value in op.inputs]))
             else:
                 self.values[op.output] = self.converted(op)
 
-    def _bind(self, computation: ComputationOp, arguments: Sequence[Values]) -> None:
-        for parameter, arrays in zip(computation.parameters, arguments, strict=True):
-            self.values[parameter.output] = arrays
+    def _called(self, op: Instruction) -> ComputationOp:
+        return self.computations[op.called_computations[0]]
+
+    def _begun(self, op: Instruction, arguments: Sequence[Values]) -> list[Instruction]:
+        """The instructions of a called computation, whose parameters are given."""
+        computation = self._called(op)
+        given = zip(computation.parameters, arguments, op.input_shapes, strict=True)
+        for parameter, arrays, shape in given:
+            self.values[parameter.output] = self.relaid(arrays, shape, parameter.shape)
+        return _needed(computation)
+
+    def relaid(self, arrays: Values, have: Shape, wanted: Shape) -> Values:
+        """The arrays of a value in the memory order of another shape of its sizes."""
+        if have == wanted:
+            return arrays
+        return tuple(
+            self.read(array, own, logical(part), physical_dimensions(part))
+            for array, own, part in zip(arrays, parts_of(have), parts_of(wanted), strict=True)
+        )
 
     def finish(self, results: Sequence[SSAValue]) -> None:
         """Ends the kernel; what is no op's own result is copied."""

@@ -82,8 +82,16 @@ def convert_scan(kernel: Kernel, op: ScanOp) -> Sequence[SSAValue]:
         body.convert(value, part.element_type) for value, part in zip(results, parts, strict=True)
     ]
     types = [tensor(part.element_type, part.dimensions) for part in parts]
+    # An output that is the next carry: then parts of a line may be folded apart.
+    is_fold = op.is_associative and scalars[:count] == scalars[count:]
     scan = StructuredScanOp(
-        arrays, states, dim, types, region_of(body.finish(scalars)), reverse=op.is_reverse
+        arrays,
+        states,
+        dim,
+        types,
+        region_of(body.finish(scalars)),
+        reverse=op.is_reverse,
+        associative=is_fold,
     )
     return [
         kernel.laid_out(value, part) for value, part in zip(kernel.add(scan), parts, strict=True)

@@ -187,6 +187,21 @@ LOOP = """loop { a = f32[] parameter(0) b = f32[] parameter(1) c = f32[2] broadc
 """
 
 
+OTHER_LAYOUTS = """HloModule m
+inner { a = f32[4,3]{0,1} parameter(0) ROOT b = f32[12] bitcast(a) }
+fused { x = f32[4,3]{0,1} parameter(0) n = f32[12] fusion(x), kind=kLoop, calls=inner
+  ROOT r = f32[4,3]{0,1} reshape(n) }
+ENTRY e { x = f32[4,3]{1,0} parameter(0) ROOT f = f32[4,3]{1,0} fusion(x), kind=kLoop, calls=fused }
+"""
+
+
+def test_layouts_of_parameters_and_roots() -> None:
+    """What a fusion is given and gives may be laid out otherwise than its computation says."""
+    module = parse_module(OTHER_LAYOUTS)
+    (outcome,) = kernels_of(module, make_fake_arguments(module))
+    assert outcome.verdict == "equal"
+
+
 @pytest.mark.parametrize(
     ("instruction", "code"),
     [

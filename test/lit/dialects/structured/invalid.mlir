@@ -130,3 +130,15 @@ structured.kernel @unknown_generator(%state: tensor<2xui64>) -> tensor<5xui32> {
   %next, %bits = structured.random_bits "mersenne" %state : tensor<2xui64> -> tensor<2xui64>, tensor<5xui32>
   structured.return %bits : tensor<5xui32>
 }
+
+// -----
+
+// expected-error @unknown {{add: Binary op add with different element types: f32[] and s32[]}}
+structured.kernel @instruction_of_two_types(%x: tensor<4xf32>, %y: tensor<4xi32>) -> tensor<4xf32> {
+  %r = structured.map ins(%x, %y : tensor<4xf32>, tensor<4xi32>) maps [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>] -> tensor<4xf32> {
+  ^bb0(%a: tensor<f32>, %b: tensor<i32>):
+    %s = hlo.add %a, %b : tensor<f32>
+    structured.yield %s : tensor<f32>
+  }
+  structured.return %r : tensor<4xf32>
+}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from xdsl.dialects import scf
 from xdsl.ir import Attribute, Operation, Region, SSAValue
@@ -35,7 +35,7 @@ from mlirhlo.lowering.builder import INDEX, Index
 from mlirhlo.lowering.gpu.affine import Sum, emitted, results_of
 from mlirhlo.lowering.gpu.builder import KernelBuilder
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
-from mlirhlo.lowering.hlo_to_loops.elements import Value, to_register
+from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_register
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
 from mlirhlo.lowering.hlo_to_loops.folds import product_sum
 from mlirhlo.lowering.hlo_to_loops.movement import splat_constant
@@ -119,7 +119,7 @@ class ElementBuilder:
         owner = value.owner
         assert isinstance(owner, Operation)
         if isinstance(owner, ConstantOp):
-            return self._constant(owner)
+            return self._constant(owner, at)
         found = self._known((owner, at))
         if found is None:
             emit = _EMITTERS.get(type(owner))
@@ -168,13 +168,26 @@ class ElementBuilder:
             return Places(b, 0).load(buffer, shape, [Coordinate(i) for i in at])
         return (to_register(b, b.load(b.flat(buffer), [linear]), shape.element_type),)
 
-    def _constant(self, op: ConstantOp) -> Value:
+    def _constant(self, op: ConstantOp, at: Indices) -> Value:
+        """A number, or an element of a table of numbers as they stand in memory."""
         literal = op.literal
         assert literal is not None
+        b, shape = self.b, array(op.output)
+        element = shape.element_type
         numbers = literal.array.reshape(-1)
-        if len(numbers) != 1 and (numbers != numbers[0]).any():
-            raise error("HLO0802", "an array constant is not computed element by element")
-        return splat_constant(self.elements(), numbers[0], array(op.output).element_type)
+        if numbers.tobytes() == numbers[:1].tobytes() * len(numbers):
+            return splat_constant(self.elements(), numbers[0], element)
+        linear = Places(b, 0).linear([Coordinate(i) for i in at], shape.dimensions).base
+        parts = (numbers.real, numbers.imag) if element.is_complex else (numbers,)
+        type_ = memory_type(element)
+        is_float = element.is_complex or (element.is_float and element.bits >= 16)
+        tables = [
+            [float(n) for n in part] if is_float else [int(n) for n in _bits(part)]
+            for part in parts
+        ]
+        return tuple(
+            to_register(b, b.load(b.table(table, type_), [linear]), element) for table in tables
+        )
 
     # Bodies
 
@@ -262,6 +275,13 @@ class ElementBuilder:
             return regrouped(loop.results, shapes)
 
         return list(nest((), initial)) if 0 not in sizes else list(initial)
+
+
+def _bits(numbers: Any) -> Any:
+    """Integers, or the bits of floats that no register holds as such."""
+    import numpy as np
+
+    return numbers if numbers.dtype.kind in "biu" else numbers.view(np.int8)
 
 
 def regrouped(parts: Sequence[SSAValue], counts: Sequence[int]) -> list[Value]:

@@ -105,7 +105,8 @@ class Replay:
                 self._write_npz(module, given.inputs, results)
         if found := self.compiled.findings():
             report(found)
-            print(f"** The simulator found {len(found)} faults of kernels. **", file=sys.stderr)
+            faults = "fault" if len(found) == 1 else "faults"
+            print(f"** The simulator found {len(found)} {faults} of kernels. **", file=sys.stderr)
             self.tally.add(found)
         if options.profile:
             self._profile(tested, records[-1][0])

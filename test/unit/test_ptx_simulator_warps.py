@@ -211,6 +211,30 @@ mma.sync.aligned.m{m}n{n}k{k}.row.col.{kind}.{kinds[0]}.{kinds[1]}.{kind} {liste
             assert fragments[lane, i] == expected[lane // 4 + 8 * (i // 2), 2 * (lane % 4) + i % 2]
 
 
+@pytest.mark.parametrize(("kind", "accumulate"), [("f16", "f32"), ("f16", "f16"), ("s8", "s32")])
+def test_products_of_matrices_without_layout(kind: str, accumulate: str) -> None:
+    a = RANDOM.integers(-4, 4, (16, 16)).astype({"f16": np.float16, "s8": np.int8}[kind])
+    b = RANDOM.integers(-4, 4, (16, 16)).astype(a.dtype)
+    count = 8 if kind == "f16" else 2
+    unit = 4 if accumulate == "f16" else 8
+    register = {"f32": "f32", "f16": "b32", "s32": "b32"}[accumulate]
+    types = f"{accumulate}.{accumulate}" if kind == "f16" else "s32.s8.s8.s32"
+    names = {
+        one: "{" + ", ".join(f"%{one}{i}" for i in range(size)) + "}"
+        for one, size in (("a", count), ("b", count), ("d", unit))
+    }
+    text = f""".visible .entry k(.param .u64 x, .param .u64 y, .param .u64 z) {{ .reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .b32 %a<{count}>; .reg .b32 %b<{count}>; .reg .{register} %d<{unit}>;
+ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y]; ld.param.u64 %rd3, [z]; mov.u32 %r1, 16;
+wmma.load.a.sync.aligned.row.m16n16k16.global.{kind} {names["a"]}, [%rd1], %r1; wmma.load.b.sync.aligned.col.m16n16k16.global.{kind} {names["b"]}, [%rd2], %r1;
+wmma.load.c.sync.aligned.row.m16n16k16.global.{accumulate} {names["d"]}, [%rd3], %r1;
+wmma.mma.sync.aligned.row.col.m16n16k16.{types} {names["d"]}, {names["a"]}, {names["b"]}, {names["d"]};
+wmma.store.d.sync.aligned.row.m16n16k16.global.{accumulate} [%rd3], {names["d"]}, %r1; ret; }}"""
+    out = np.ones((16, 16), {"f32": np.float32, "f16": np.float16, "s32": np.int32}[accumulate])
+    report, (_, _, found) = launch(text, a, b, out)
+    assert not report.findings
+    np.testing.assert_array_equal(found, a.astype(np.int64) @ b.astype(np.int64).T + 1)
+
+
 def test_matrices_are_loaded_and_stored() -> None:
     x = RANDOM.integers(0, 2**16, (4, 8, 8)).astype(np.uint16)
     body = """.shared .align 16 .b8 t[512]; mov.u32 %r4, t; shl.b32 %r5, %r1, 4; add.u32 %r6, %r4, %r5;

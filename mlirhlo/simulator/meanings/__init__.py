@@ -23,6 +23,7 @@ from mlirhlo.simulator.meanings import (
     synchronisation,
     video,
     wgmma,
+    wmma,
 )
 from mlirhlo.simulator.meanings.control import leave_function
 from mlirhlo.simulator.meanings.registry import MEANINGS
@@ -47,6 +48,6 @@ _FAMILIES = (
         mbarriers,
         memory,
     ),
-    *(moves, proxies, synchronisation, video, wgmma),
+    *(moves, proxies, synchronisation, video, wgmma, wmma),
 )
 """Importing a family registers its opcodes."""

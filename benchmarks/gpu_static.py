@@ -1,0 +1,391 @@
+"""Kernels for GPUs beside Triton's of the same functions, without a card: instructions, traffic, registers.
+
+    tools/ptx_of_others.py --peers=/tmp/peers --out=/tmp/peers/ptx      # Triton and ptxas by wheel
+    python benchmarks/gpu_static.py --peers=/tmp/peers --out=/tmp/peers/ptx
+
+Both run on the simulated GPU with the same inputs, and have to give what numpy gives. Instructions are those issued to
+warps, sectors the pieces of 32 bytes of global memory that requests touch, `least` how many inputs and outputs have.
+Registers and spills are ptxas', of all kernels the most; they are left out where it is not there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+import mlirhlo  # noqa: E402
+from mlirhlo.diagnostics import HloError  # noqa: E402
+from mlirhlo.lowering.gpu.devices import device  # noqa: E402
+from mlirhlo.lowering.gpu.ptx import ptxas  # noqa: E402
+from mlirhlo.simulator import Machine  # noqa: E402
+from mlirhlo.simulator.report import Figures  # noqa: E402
+
+Array = NDArray[Any]
+GPU = "h100"
+ADD = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }"
+MAXIMUM = "maximum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] maximum(a, b) }"
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function, as HLO and as a kernel of `tools/ptx_sources/triton_kernels.py`."""
+
+    name: str
+    hlo: str
+    inputs: tuple[Array, ...]
+    expected: Array
+    triton: str
+    """Name of the file, without the architecture."""
+    sizes: tuple[int | float, ...]
+    """Arguments of the Triton kernel behind its pointers."""
+    grid: tuple[int, int]
+    warps: int = 4
+    tolerance: float = 1e-5
+
+
+def functions() -> Iterator[Function]:
+    """What is compared; all shapes are multiples of Triton's blocks."""
+    randomness = np.random.default_rng(0)
+
+    def normal(*shape: int, type_: Any = np.float32) -> Array:
+        return randomness.standard_normal(shape).astype(type_)
+
+    x = normal(64, 1024)
+    weights = np.exp(x - x.max(1, keepdims=True))
+    softmax = f"""HloModule softmax
+{ADD}
+{MAXIMUM}
+ENTRY e {{
+  x = f32[64,1024] parameter(0)
+  low = f32[] constant(-inf)
+  top = f32[64] reduce(x, low), dimensions={{1}}, to_apply=maximum
+  tops = f32[64,1024] broadcast(top), dimensions={{0}}
+  less = f32[64,1024] subtract(x, tops)
+  w = f32[64,1024] exponential(less)
+  zero = f32[] constant(0)
+  sum = f32[64] reduce(w, zero), dimensions={{1}}, to_apply=add
+  sums = f32[64,1024] broadcast(sum), dimensions={{0}}
+  ROOT r = f32[64,1024] divide(w, sums)
+}}"""
+    result = weights / weights.sum(1, keepdims=True)
+    yield Function(
+        "softmax 64x1024", softmax, (x,), result, "softmax_fp32_1024", (1024, 1024), (64, 1), 8
+    )
+
+    scale, shift = normal(1024), normal(1024)
+    norm = f"""HloModule layer_norm
+{ADD}
+ENTRY e {{
+  x = f32[64,1024] parameter(0)
+  scale = f32[1024] parameter(1)
+  shift = f32[1024] parameter(2)
+  zero = f32[] constant(0)
+  part = f32[] constant(0.0009765625)
+  parts = f32[64] broadcast(part), dimensions={{}}
+  sum = f32[64] reduce(x, zero), dimensions={{1}}, to_apply=add
+  mean = f32[64] multiply(sum, parts)
+  means = f32[64,1024] broadcast(mean), dimensions={{0}}
+  centred = f32[64,1024] subtract(x, means)
+  square = f32[64,1024] multiply(centred, centred)
+  squares = f32[64] reduce(square, zero), dimensions={{1}}, to_apply=add
+  variance = f32[64] multiply(squares, parts)
+  small = f32[] constant(1e-05)
+  smalls = f32[64] broadcast(small), dimensions={{}}
+  lifted = f32[64] add(variance, smalls)
+  inverse = f32[64] rsqrt(lifted)
+  inverses = f32[64,1024] broadcast(inverse), dimensions={{0}}
+  unit = f32[64,1024] multiply(centred, inverses)
+  scales = f32[64,1024] broadcast(scale), dimensions={{1}}
+  shifts = f32[64,1024] broadcast(shift), dimensions={{1}}
+  scaled = f32[64,1024] multiply(unit, scales)
+  ROOT r = f32[64,1024] add(scaled, shifts)
+}}"""
+    result = (x - x.mean(1, keepdims=True)) / np.sqrt(
+        x.var(1, keepdims=True) + 1e-5
+    ) * scale + shift
+    yield Function(
+        "layer norm 64x1024",
+        norm,
+        (x, scale, shift),
+        result,
+        "layer_norm_fp32_1024",
+        (1024,),
+        (64, 1),
+        4,
+        1e-4,
+    )
+
+    for kind, type_, count, tolerance in (
+        ("f32", np.float32, 65536, 1e-5),
+        ("f64", np.float64, 16384, 1e-12),
+    ):
+        a, b = normal(count, type_=type_), normal(count, type_=type_)
+        text = f"""HloModule elementwise
+ENTRY e {{
+  a = {kind}[{count}] parameter(0)
+  b = {kind}[{count}] parameter(1)
+  exp = {kind}[{count}] exponential(a)
+  product = {kind}[{count}] multiply(exp, b)
+  sin = {kind}[{count}] sine(a)
+  ROOT r = {kind}[{count}] add(product, sin)
+}}"""
+        file = f"elementwise_fp{kind[1:]}_1024"
+        result = np.exp(a) * b + np.sin(a)
+        yield Function(
+            f"exp(a) b + sin(a) {kind}",
+            text,
+            (a, b),
+            result,
+            file,
+            (count,),
+            (count // 1024, 1),
+            4,
+            tolerance,
+        )
+
+    m = normal(256, 1024)
+    text = f"""HloModule column_sum
+{ADD}
+ENTRY e {{
+  x = f32[256,1024] parameter(0)
+  zero = f32[] constant(0)
+  ROOT r = f32[1024] reduce(x, zero), dimensions={{0}}, to_apply=add
+}}"""
+    yield Function(
+        "column sum 256x1024",
+        text,
+        (m,),
+        m.sum(0),
+        "column_sum_fp32",
+        (256, 1024),
+        (16, 1),
+        4,
+        1e-4,
+    )
+
+    m = normal(256, 512)
+    text = """HloModule transpose
+ENTRY e {
+  x = f32[256,512] parameter(0)
+  ROOT r = f32[512,256] transpose(x), dimensions={1,0}
+}"""
+    yield Function(
+        "transpose 256x512", text, (m,), m.T.copy(), "transpose_fp32", (256, 512), (8, 16)
+    )
+
+    left = randomness.integers(-4, 5, (128, 256)).astype(np.float16)
+    right = randomness.integers(-4, 5, (256, 128)).astype(np.float16)
+    text = """HloModule product
+ENTRY e {
+  a = f16[128,256] parameter(0)
+  b = f16[256,128] parameter(1)
+  ROOT r = f32[128,128] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}"""
+    result = left.astype(np.float32) @ right.astype(np.float32)
+    yield Function(
+        "product f16 128x128x256",
+        text,
+        (left, right),
+        result,
+        "matmul_fp16_128_128_64",
+        (128, 128, 256),
+        (1, 1),
+    )
+
+    steps = randomness.integers(-3, 4, (32, 512)).astype(np.float32)
+    text = f"""HloModule scan
+{ADD}
+ENTRY e {{
+  x = f32[32,512] parameter(0)
+  zero = f32[] constant(0)
+  ROOT r = f32[32,512] reduce-window(x, zero), window={{size=1x512 pad=0_0x511_0}}, to_apply=add
+}}"""
+    yield Function(
+        "cumulative sum 32x512", text, (steps,), np.cumsum(steps, 1), "scan_fp32", (512,), (32, 1)
+    )
+
+    values = normal(4096)
+    where = randomness.integers(0, 512, 4096).astype(np.int32)
+    text = f"""HloModule scatter
+{ADD}
+ENTRY e {{
+  x = f32[4096] parameter(0)
+  where = s32[4096] parameter(1)
+  zero = f32[] constant(0)
+  zeros = f32[512] broadcast(zero), dimensions={{}}
+  ROOT r = f32[512] scatter(zeros, where, x), update_window_dims={{}}, inserted_window_dims={{0}},
+    scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply=add
+}}"""
+    result = np.bincount(where, values, 512).astype(np.float32)
+    yield Function(
+        "scatter-add 4096 to 512",
+        text,
+        (values, where),
+        result,
+        "scatter_add_fp32",
+        (4096,),
+        (16, 1),
+        4,
+        1e-4,
+    )
+
+    keys = randomness.permutation(256).astype(np.int32)
+    text = """HloModule sort
+less { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }
+ENTRY e {
+  x = s32[256] parameter(0)
+  ROOT r = s32[256] sort(x), dimensions={0}, to_apply=less
+}"""
+    yield Function("sort 256", text, (keys,), np.sort(keys), "ordered_i32", (), (1, 1))
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one compiler's code did."""
+
+    figures: Figures
+    launches: int
+    registers: int | None
+    spills: int | None
+    seconds: float
+    """Of compiling; 0 for code that was compiled before."""
+
+
+def assembled(ptx: str) -> tuple[int | None, int | None]:
+    """Registers and bytes of spills, the most of all kernels."""
+    reports = ptxas(ptx, device(GPU))
+    if reports is None:
+        return None, None
+    return max(one.registers for one in reports), max(
+        one.spill_stores + one.spill_loads for one in reports
+    )
+
+
+def ours(function: Function) -> Row:
+    """The function by this compiler. Raises `HloError`, or AssertionError for a wrong result."""
+    start = time.process_time()
+    executable = mlirhlo.compile(mlirhlo.parse(function.hlo), platform="gpu", gpu=GPU)
+    seconds = time.process_time() - start
+    result = np.asarray(executable(*function.inputs))
+    np.testing.assert_allclose(
+        result, function.expected, rtol=function.tolerance, atol=function.tolerance
+    )
+    kernels = executable.figures
+    total = Figures()
+    for kernel in kernels:
+        total = total + kernel.figures
+    reports = [assembled(text) for text in executable.program.ptx.values()]
+    registers = max((one for one, _ in reports if one is not None), default=None)
+    spills = max((one for _, one in reports if one is not None), default=None)
+    return Row(total, sum(kernel.launches for kernel in kernels), registers, spills, seconds)
+
+
+def theirs(function: Function, folder: Path) -> Row:
+    """The function by Triton."""
+    text = (folder / f"triton_{function.triton}_sm90.ptx").read_text()
+    machine = Machine("sm_90a")
+    addresses: list[int] = []
+    output = np.zeros_like(function.expected)
+    for array in (*function.inputs, output):
+        addresses.append(machine.allocate(array.nbytes))
+        machine.write(addresses[-1], array)
+    program = machine.load(text, function.triton)
+    entry = text.split(".entry ")[1].split("(")[0]
+    arguments = (*addresses, *function.sizes, 0, 0)
+    block = 32 * function.warps
+    report = machine.launch(program, entry, function.grid, block, arguments, shared_bytes=227 << 10)
+    result = machine.read(addresses[-1], output.nbytes).view(output.dtype).reshape(output.shape)
+    np.testing.assert_allclose(
+        result, function.expected, rtol=function.tolerance, atol=function.tolerance
+    )
+    return Row(report.figures, 1, *assembled(text), 0.0)
+
+
+def least_sectors(function: Function) -> int:
+    """Sectors of the inputs, read once, and of the output, written once."""
+    return sum(-(-array.nbytes // 32) for array in (*function.inputs, function.expected))
+
+
+HEAD = (
+    f"{'':24}{'instructions':>14}{'sectors/least':>15}{'conflicts':>10}{'registers':>10}{'spills':>7}"
+    f"{'kernels':>8}{'compile':>9}"
+)
+
+
+def line(name: str, row: Row, least: int) -> str:
+    """One compiler's figures."""
+    figures = row.figures
+    unknown = "-"
+    registers = unknown if row.registers is None else row.registers
+    spills = unknown if row.spills is None else row.spills
+    compile_time = f"{row.seconds:8.2f}s" if row.seconds else ""
+    return (
+        f"  {name:22}{figures.warp_instructions:14,}{figures.global_memory.sectors / least:15.2f}"
+        f"{figures.shared_memory.bank_conflicts:10,}{registers:>10}{spills:>7}{row.launches:8}{compile_time}"
+    )
+
+
+def compare(chosen: Sequence[Function], folder: Path) -> None:
+    """Prints the table, and the ratios."""
+    print(HEAD)
+    ratios: dict[str, list[float]] = {"instructions": [], "sectors": [], "registers": []}
+    for function in chosen:
+        print(function.name)
+        least = least_sectors(function)
+        peer = theirs(function, folder)
+        try:
+            own = ours(function)
+        except (HloError, AssertionError) as problem:
+            print(f"  no result: {str(problem).strip().splitlines()[0]}")
+            print(line("Triton", peer, least))
+            continue
+        print(line("mlirhlo", own, least))
+        print(line("Triton", peer, least))
+        ratios["instructions"].append(
+            own.figures.warp_instructions / peer.figures.warp_instructions
+        )
+        ratios["sectors"].append(
+            own.figures.global_memory.sectors / peer.figures.global_memory.sectors
+        )
+        if own.registers is not None and peer.registers is not None:
+            ratios["registers"].append(own.registers / peer.registers)
+    for name, values in ratios.items():
+        if values:
+            print(
+                f"{name}: mlirhlo ÷ Triton, median {statistics.median(values):.2f}, most {max(values):.2f}"
+            )
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, required=True, help="folder of Triton's PTX")
+    parser.add_argument("--peers", type=Path, help="a virtual environment with ptxas")
+    parser.add_argument("--only", default="", help="a part of the name")
+    options = parser.parse_args()
+    if options.peers is not None:
+        folders = [
+            str(path.parent)
+            for path in options.peers.glob("lib/python*/site-packages/nvidia/cu*/bin/ptxas")
+        ]
+        os.environ["PATH"] = os.pathsep.join([*folders, os.environ["PATH"]])
+    compare([one for one in functions() if options.only in one.name], options.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -11,6 +11,7 @@ down of it, whoever changed it; what a run changes it is told by its rewriter.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
@@ -164,7 +165,7 @@ class Settled:
         self._readers = {reader for result in op.results for reader in readers_of(result)}
         for value in values:
             # What stands for another may take its sharding.
-            if value is not None and (not _is_read_thrice(value) or _has_sharding(value)):
+            if value is not None and (not _is_read_more_than(value, 2) or _has_sharding(value)):
                 self._touch(value.owner)
 
     def removed(self, op: Operation) -> None:
@@ -177,8 +178,10 @@ class Settled:
         """Unsettles who may ask how often an operand of `op` is read, if that is another answer now."""
         operands = op._operands
         repeated = len(operands) > 1 and len(set(map(id, operands))) < len(operands)
+        times = Counter(map(id, operands)) if repeated else {}
         for value in operands:
-            if repeated or not _is_read_thrice(value):
+            # If two readings are left when this is gone, there are several with it and without it.
+            if not _is_read_more_than(value, 1 + times.get(id(value), 1)):
                 self._touch(value.owner)
 
     def _touch(self, op: Operation | Block) -> None:
@@ -194,13 +197,11 @@ class Settled:
         self._stale.clear()
 
 
-def _is_read_thrice(value: SSAValue) -> bool:
-    """Whether there are three uses: one more or less, and there are several all the same."""
+def _is_read_more_than(value: SSAValue, count: int) -> bool:
+    """Whether there are more uses than `count`."""
     use = value.first_use
-    for _ in range(2):
-        if use is None:
-            return False
-        use = use._next_use
+    while use is not None and count:
+        use, count = use._next_use, count - 1
     return use is not None
 
 

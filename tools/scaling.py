@@ -55,7 +55,7 @@ FORMS = (
     *("hlo", "mlir", "mlir-generic", "pb", "pbtxt", "json", "mlirbc"),
     *("stablehlo-mlir", "stablehlo-mlir-generic", "stablehlo-mlirbc", "stablehlo-artifact"),
 )
-ANALYSES = ("cost", "alias", "dataflow", "liveness", "call-graph")
+ANALYSES = ("cost", "alias", "buffer-assignment", "dataflow", "liveness", "call-graph", "schedules")
 Tool = Callable[[str, ModuleOp], object]
 """What runs a program, whose text is in a file of this name; gives something that is not 0 where it failed."""
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from mlirhlo.analysis.dataflow import (
-    Dataflow,
     Position,
     ShapeIndex,
+    Sources,
     Value,
-    dataflow,
     in_place_pairs,
+    sources,
 )
 from mlirhlo.dialects.hlo.attributes.aliasing import InputOutputAliases
 from mlirhlo.dialects.hlo.module import HloModule
@@ -26,40 +26,37 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 class Aliases:
     """Buffers of one module: sets of values that must share memory."""
 
-    dataflow: Dataflow
+    sources: Sources
     buffers: tuple[tuple[Value, ...], ...]
     """In the order of their first value in the module."""
-    buffer_of: Mapping[Value, int]
+    positions: tuple[tuple[Position, ...], ...]
+    """Where the values of each buffer stand."""
+    buffer_of: Mapping[Position, int]
 
-    def at(self, op: Instruction, index: ShapeIndex = ()) -> tuple[int, ...]:
-        """Numbers of the buffers that may stand at a position; one, but at tuples' own tables."""
-        return tuple(sorted({self.buffer_of[v] for v in self.dataflow.at(op, index)}))
+    def at(self, op: Instruction, index: ShapeIndex = ()) -> int:
+        """Number of the buffer at a position."""
+        return self.buffer_of[op, index]
 
-    def must_alias(self, one: Position, other: Position) -> bool:
-        """Whether two positions always hold the same memory."""
-        here = self.at(*one)
-        return len(here) == 1 and here == self.at(*other)
-
-    def may_alias(self, one: Position, other: Position) -> bool:
-        """Whether two positions may hold the same memory."""
-        return not set(self.at(*one)).isdisjoint(self.at(*other))
+    def share(self, one: Position, other: Position) -> bool:
+        """Whether two positions always hold the same memory; else they never do."""
+        return self.buffer_of[one] == self.buffer_of[other]
 
 
 @dataclass(slots=True)
 class _Union:
-    parents: dict[Value, Value] = field(default_factory=dict[Value, Value])
+    parents: dict[Position, Position] = field(default_factory=dict[Position, Position])
 
-    def find(self, value: Value) -> Value:
-        root = value
+    def find(self, position: Position) -> Position:
+        root = position
         while (parent := self.parents.get(root, root)) != root:
             root = parent
-        while value != root:
-            following = self.parents.get(value, root)
-            self.parents[value] = root
-            value = following
+        while position != root:
+            following = self.parents.get(position, root)
+            self.parents[position] = root
+            position = following
         return root
 
-    def join(self, one: Value, other: Value) -> None:
+    def join(self, one: Position, other: Position) -> None:
         one, other = self.find(one), self.find(other)
         if one != other:
             self.parents[other] = one
@@ -67,42 +64,35 @@ class _Union:
 
 def aliases(module: HloModule) -> Aliases:
     """Buffers of `module` as it is now."""
-    flow = dataflow(module)
+    flow = sources(module)
     union = _Union()
-    for values in flow.sets.values():
-        first, *others = values
-        for value in others:
-            union.join(first, value)
+    # Values that may stand at one position share memory, so positions do with those that they come from.
+    for position, found in flow.of.items():
+        for source in found:
+            union.join(source, position)
     for computation in flow.computations.values():
         for op in computation.instructions:
             for number, at, index in in_place_pairs(op, flow.computations):
-                _join(flow, union, (cast(Instruction, op.inputs[number].owner), at), (op, index))
+                union.join((cast(Instruction, op.inputs[number].owner), at), (op, index))
     entry = module.entry
-    found = module.get("input_output_alias")
-    if found is not None:
-        pairs = cast(InputOutputAliases, getattr(found, "data"))  # noqa: B009  # an xDSL Data attribute
+    given = module.get("input_output_alias")
+    if given is not None:
+        pairs = cast(InputOutputAliases, getattr(given, "data"))  # noqa: B009  # an xDSL Data attribute
         for alias in pairs.entries:
             parameter = entry.parameters[alias.parameter_number]
-            _join(
-                flow,
-                union,
-                (parameter, alias.parameter_index),
-                (entry.root, alias.output_index),
-            )
-    numbers: dict[Value, int] = {}
+            union.join((parameter, alias.parameter_index), (entry.root, alias.output_index))
+    numbers: dict[Position, int] = {}
     buffers: list[list[Value]] = []
-    buffer_of: dict[Value, int] = {}
-    for value in flow.positions:
+    for value in flow.values:
         number = numbers.setdefault(union.find(value), len(buffers))
         if number == len(buffers):
             buffers.append([])
         buffers[number].append(value)
-        buffer_of[value] = number
-    return Aliases(flow, tuple(map(tuple, buffers)), buffer_of)
-
-
-def _join(flow: Dataflow, union: _Union, one: Position, other: Position) -> None:
-    first = next(iter(flow.sets[one]), None)
-    second = next(iter(flow.sets[other]), None)
-    if first is not None and second is not None:
-        union.join(first, second)
+    positions: list[list[Position]] = [[] for _ in buffers]
+    buffer_of: dict[Position, int] = {}
+    for position in flow.of:
+        number = numbers.get(union.find(position))
+        if number is not None:  # what no value reaches has none
+            buffer_of[position] = number
+            positions[number].append(position)
+    return Aliases(flow, tuple(map(tuple, buffers)), tuple(map(tuple, positions)), buffer_of)

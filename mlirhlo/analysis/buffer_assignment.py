@@ -15,7 +15,7 @@ from itertools import islice
 
 from mlirhlo.analysis.alias import Aliases, aliases
 from mlirhlo.analysis.call_graph import Context, call_graph
-from mlirhlo.analysis.dataflow import Value, indices
+from mlirhlo.analysis.dataflow import Position, Readers, Value, indices
 from mlirhlo.analysis.heap import pack
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import ConstantOp, FusionOp, ParameterOp, TupleOp
@@ -117,11 +117,12 @@ def assign_buffers(module: HloModule) -> BufferAssignment:
     """Allocations of `module` as it is now."""
     found = aliases(module)
     graph = call_graph(module.op)
-    moments = dict(_moments(module.entry, found.dataflow.computations))
+    moments = dict(_moments(module.entry, found.sources.computations))
     end = len(moments)
     fused = {op.calls for op in module.instructions if isinstance(op, FusionOp)}
     entry = module.entry
-    results = {b for index in indices(entry.root.shape) for b in found.at(entry.root, index)}
+    results = {found.at(entry.root, index) for index in indices(entry.root.shape)}
+    readers = Readers()
     constants: list[Allocation] = []
     outputs: list[Allocation] = []
     parameters: list[Allocation] = []
@@ -137,7 +138,7 @@ def assign_buffers(module: HloModule) -> BufferAssignment:
             if name not in fused and graph.context(name) in (Context.EMBEDDED, Context.BOTH):
                 local.append(Allocation("thread-local", [Placed(values, size, 0, end)], size))
             continue
-        placed = _placed(found, values, size, moments)
+        placed = _placed(values, found.positions[number], size, moments, readers)
         given = next((v for v in values if _is_entry_parameter(v, entry)), None)
         is_result = number in results
         if given is not None:
@@ -154,7 +155,7 @@ def assign_buffers(module: HloModule) -> BufferAssignment:
             outputs.append(Allocation(output_kind, [placed], size))
         elif size:
             rest.append(placed)
-    temporary = _share(outputs, rest, found.dataflow.computations)
+    temporary = _share(outputs, rest, found.sources.computations)
     found_allocations = [*constants, *outputs, *parameters, *local]
     if temporary:
         offsets, total = pack([(p.bytes, p.first, p.last) for p in temporary], _ALIGNMENT)
@@ -200,15 +201,18 @@ def _moments(
 
 
 def _placed(
-    found: Aliases, values: tuple[Value, ...], size: int, moments: dict[Instruction, int]
+    values: tuple[Value, ...],
+    positions: tuple[Position, ...],
+    size: int,
+    moments: dict[Instruction, int],
+    readers: Readers,
 ) -> Placed:
     first = min(moments[op] for op, _ in values if op in moments)
     last = first
-    for value in values:
-        for op, _ in found.dataflow.positions[value]:
-            last = max(last, moments.get(op, 0))
-        for op, _, _ in found.dataflow.uses(value):
-            last = max(last, moments.get(op, 0))
+    for op, index in positions:
+        last = max(last, moments.get(op, 0))
+        for user, _ in readers.of(op, index):
+            last = max(last, moments.get(user, 0))
     return Placed(values, size, first, last)
 
 

@@ -9,11 +9,13 @@ values may stand at one position (no phi values are made). Source: behaviour of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TypeAlias, cast
 
 from xdsl.ir import Operation
 
+from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import (
     CallOp,
@@ -62,12 +64,69 @@ WRITING_IN_PLACE = frozenset(
 """Classes of which some write over operands."""
 
 
+MOST_PLACES = 2_000_000
+"""At which values may stand, each counted for itself: where loops follow each other, all that went into one may come
+out of the next, so that there are as many as the square of their number."""
+
+
 def indices(shape: Shape, index: ShapeIndex = ()) -> Iterator[ShapeIndex]:
     """Every shape index, tuples before their parts."""
     yield index
     if isinstance(shape, TupleShape):
         for at, part in enumerate(shape.elements):
             yield from indices(part, (*index, at))
+
+
+class Readers:
+    """Operands that are a part of what an instruction gives, or hold it."""
+
+    def __init__(self) -> None:
+        """Of nothing yet; those of an instruction are found when it is looked at."""
+        self._known: dict[Instruction, dict[int | None, list[tuple[int, Instruction, int]]]] = {}
+
+    def of(self, op: Instruction, index: ShapeIndex) -> list[tuple[Instruction, int]]:
+        """Readers of the part and the numbers of their operands, in the order of the uses."""
+        known = self._known.get(op)
+        if known is None:
+            known = self._known[op] = {}
+            for turn, use in enumerate(op.output.uses):
+                user = use.operation
+                if isinstance(user, Instruction) and use.index < len(user.inputs):
+                    # Those of one element stand apart: as many as there are elements.
+                    element = user.index if isinstance(user, GetTupleElementOp) else None
+                    known.setdefault(element, []).append((turn, user, use.index))
+        elements = (None, index[0]) if index else known.keys()
+        found = sorted((r for e in elements for r in known.get(e, ())), key=itemgetter(0))
+        return [(user, number) for _, user, number in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where what stands at each position comes from."""
+
+    computations: Mapping[str, ComputationOp]
+    of: Mapping[Position, list[Position]]
+    """Positions whose values stand at a position; none where it is a value of its own."""
+
+    @property
+    def values(self) -> Iterator[Value]:
+        """Positions that are values of their own."""
+        return (position for position, found in self.of.items() if not found)
+
+
+def sources(module: HloModule) -> Sources:
+    """Of all positions of `module` as it is now."""
+    computations = module.by_name()
+    live = [op for c in computations.values() for op in c.instructions]
+    callers = callers_of(live, computations)
+    return Sources(
+        computations,
+        {
+            (op, index): sources_of(op, index, computations, callers)
+            for op in live
+            for index in indices(op.shape)
+        },
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +138,7 @@ class Dataflow:
     """Values that may stand at each position."""
     positions: Mapping[Value, tuple[Position, ...]]
     """Everywhere a value stands, its own position first."""
+    _readers: Readers = field(default_factory=Readers)
 
     def at(self, op: Instruction, index: ShapeIndex = ()) -> frozenset[Value]:
         """Values that may stand at a position."""
@@ -86,49 +146,46 @@ class Dataflow:
 
     def uses(self, value: Value) -> tuple[Use, ...]:
         """Operands that are the value, or hold it; handing on counts."""
-        found: list[Use] = []
-        for op, index in self.positions[value]:
-            for use in op.output.uses:
-                user = use.operation
-                if not isinstance(user, Instruction) or use.index >= len(user.inputs):
-                    continue
-                if not isinstance(user, GetTupleElementOp) or index[:1] in ((), (user.index,)):
-                    found.append((user, use.index, index))
-        return tuple(found)
+        return tuple(
+            (user, number, index)
+            for op, index in self.positions[value]
+            for user, number in self._readers.of(op, index)
+        )
 
 
 def dataflow(module: HloModule) -> Dataflow:
-    """Values of `module` as it is now."""
-    computations = module.by_name()
-    sources: dict[Position, list[Position]] = {}
+    """Values of `module` as it is now. Raises `HloError` HLO0110 where there are too many at its positions together."""
+    found_in = sources(module)
     users: dict[Position, list[Position]] = {}
     sets: dict[Position, set[Value]] = {}
-    live = [op for c in computations.values() for op in c.instructions]
-    callers = callers_of(live, computations)
-    for op in live:
-        for index in indices(op.shape):
-            position = (op, index)
-            found = sources_of(op, index, computations, callers)
-            sources[position] = found
-            sets[position] = set() if found else {position}
-            for source in found:
-                users.setdefault(source, []).append(position)
-    work = [position for position, found in sources.items() if not found]
-    while work:
+    for position, found in found_in.of.items():
+        sets[position] = set() if found else {position}
+        for source in found:
+            users.setdefault(source, []).append(position)
+    positions: dict[Value, list[Position]] = {p: [p] for p in found_in.values}
+    work, left = list(positions), MOST_PLACES
+    while work and left >= 0:
         position = work.pop()
         here = sets[position]
         for user in users.get(position, ()):
             there = sets[user]
             if not here <= there:
+                left += len(there)
                 there |= here
+                left -= len(there)
                 work.append(user)
-    positions: dict[Value, list[Position]] = {p: [p] for p, found in sources.items() if not found}
+    if left < 0:
+        raise error(
+            "HLO0110",
+            f"values stand at more than {MOST_PLACES:,} places, counted for each value",
+            help="--print-analysis=alias says which of them share memory, in time that goes with the module's size",
+        )
     for position, values in sets.items():
         for value in values:
             if value != position:
                 positions[value].append(position)
     return Dataflow(
-        computations,
+        found_in.computations,
         {p: frozenset(v) for p, v in sets.items()},
         {v: tuple(p) for v, p in positions.items()},
     )

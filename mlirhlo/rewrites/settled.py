@@ -178,7 +178,7 @@ class Settled:
         """Unsettles who may ask how often an operand of `op` is read, if that is another answer now."""
         operands = op._operands
         repeated = len(operands) > 1 and len(set(map(id, operands))) < len(operands)
-        times = Counter(map(id, operands)) if repeated else {}
+        times = Counter(map(id, operands)) if repeated else Counter[int]()
         for value in operands:
             # If two readings are left when this is gone, there are several with it and without it.
             if not _is_read_more_than(value, 1 + times.get(id(value), 1)):

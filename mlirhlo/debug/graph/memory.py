@@ -42,11 +42,10 @@ def write_memory(graph: Graph) -> dict[str, object]:
             text, size, offset = slots[slot]
             slots[slot] = (text, max(size, placed.bytes), offset)
             slot_of.update(dict.fromkeys(placed.values, slot))
-    flow = assignment.aliases.dataflow
+    aliases = assignment.aliases
     of: dict[str, int] = {}
     for node in graph.nodes:
-        if not graph.is_fused(node) and (node.op, ()) in flow.sets:
-            found = {slot_of[value] for value in flow.at(node.op, ()) if value in slot_of}
-            if len(found) == 1:
-                of[node.name] = found.pop()
+        number = None if graph.is_fused(node) else aliases.buffer_of.get((node.op, ()))
+        if number is not None and (value := aliases.buffers[number][0]) in slot_of:
+            of[node.name] = slot_of[value]
     return {"slots": slots, "of": of}

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from program_shapes import SHAPES
 from unit.corpus import repository_texts
 
-from mlirhlo.analysis.alias import Aliases, aliases
-from mlirhlo.analysis.dataflow import Position, in_place_pairs
+from mlirhlo.analysis.alias import aliases
+from mlirhlo.analysis.dataflow import Position, dataflow, in_place_pairs
+from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.formats.hlo_text import parse_module
@@ -48,18 +50,18 @@ def named(module: HloModule) -> dict[str, Instruction]:
 
 
 @pytest.fixture
-def loop() -> tuple[dict[str, Instruction], Aliases]:
+def loop() -> tuple[dict[str, Instruction], HloModule]:
     module = HloModule(parse_module(LOOP))
-    return named(module), aliases(module)
+    return named(module), module
 
 
 def names(values: object) -> set[str]:
     return {op.instruction_name or "" for op, _ in cast("set[Position]", values)}
 
 
-def test_values_pass_through_loops(loop: tuple[dict[str, Instruction], Aliases]) -> None:
-    ops, found = loop
-    flow = found.dataflow
+def test_values_pass_through_loops(loop: tuple[dict[str, Instruction], HloModule]) -> None:
+    ops, module = loop
+    flow = dataflow(module)
     assert names(flow.at(ops["sum"])) == {"a", "y"}
     assert names(flow.at(ops["i.1"])) == {"zero", "next"}
     assert names(flow.at(ops["last"])) == {"b"}
@@ -68,13 +70,14 @@ def test_values_pass_through_loops(loop: tuple[dict[str, Instruction], Aliases])
     assert "next" not in users
 
 
-def test_loop_state_shares_memory(loop: tuple[dict[str, Instruction], Aliases]) -> None:
-    ops, found = loop
-    assert found.must_alias((ops["a"], ()), (ops["y"], ()))
-    assert found.must_alias((ops["zero"], ()), (ops["next"], ()))
-    assert found.must_alias((ops["b"], ()), (ops["last"], ()))
-    assert not found.may_alias((ops["doubled"], ()), (ops["y"], ()))
-    assert not found.may_alias((ops["a"], ()), (ops["b"], ()))
+def test_loop_state_shares_memory(loop: tuple[dict[str, Instruction], HloModule]) -> None:
+    ops, module = loop
+    found = aliases(module)
+    assert found.share((ops["a"], ()), (ops["y"], ()))
+    assert found.share((ops["zero"], ()), (ops["next"], ()))
+    assert found.share((ops["b"], ()), (ops["last"], ()))
+    assert not found.share((ops["doubled"], ()), (ops["y"], ()))
+    assert not found.share((ops["a"], ()), (ops["b"], ()))
 
 
 def test_in_place_pairs() -> None:
@@ -84,12 +87,20 @@ def test_in_place_pairs() -> None:
     assert in_place_pairs(ops["doubled"], module.by_name()) == ()
 
 
-def test_every_position_has_values() -> None:
+def test_every_position_has_values_and_one_buffer_for_all_of_them() -> None:
     for name, text in repository_texts():
         module = HloModule(parse_module(text))
-        found = aliases(module)
-        empty = [p for p, values in found.dataflow.sets.items() if not values]
-        assert not empty, (name, empty[:3])
+        flow, found = dataflow(module), aliases(module)
+        for position, values in flow.sets.items():
+            assert values, (name, position)
+            assert {found.at(*value) for value in values} == {found.at(*position)}, (name, position)
+
+
+def test_values_at_too_many_places_are_refused() -> None:
+    module = HloModule(parse_module(SHAPES["whiles_in_a_row"](6400)))
+    with pytest.raises(HloError, match="places") as caught:
+        dataflow(module)
+    assert caught.value.code == "HLO0110"
 
 
 PROGRAM = """

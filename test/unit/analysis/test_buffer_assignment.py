@@ -18,7 +18,7 @@ SAMPLES = CORPUS.parent / "reference" / "dump_samples" / "cpu_default"
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.name)
 def test_nothing_is_overwritten_that_is_read(path: Path) -> None:
     module = HloModule(parse_module(path.read_text()))
-    computations = aliases(module).dataflow.computations
+    computations = aliases(module).sources.computations
     found = assign_buffers(module)
     for allocation in found.allocations:
         for k, one in enumerate(allocation.buffers):

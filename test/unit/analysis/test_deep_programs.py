@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from program_shapes import SHAPES
+from support import calls_of
+from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.analysis.cost import analyse
+from mlirhlo.analysis.reports import REPORTS
 from mlirhlo.analysis.verifier import verify_module
 from mlirhlo.diagnostics import HloError
 from mlirhlo.formats.hlo_text import parse_module
@@ -52,16 +57,32 @@ def test_deep_computations_are_compared() -> None:
     assert not same_computation(computations["fn1499"], computations["gn1498"], computations)
 
 
+def calls(action: Callable[[ModuleOp], object], form: str, count: int) -> int:
+    module = parse_module(SHAPES[form](count))
+    return calls_of(lambda: action(module))
+
+
 @pytest.mark.parametrize("form", ["wide_parameter", "wide_loop", "constants", "branches"])
 def test_verifier_is_linear_in_width(form: str) -> None:
     """Hashes of a tuple, by its elements each time, took a minute for 20,000 of them."""
-    import cProfile
+    calls(verify_module, form, 400)
+    assert calls(verify_module, form, 800) < 2.1 * calls(verify_module, form, 400)
 
-    def calls(count: int) -> int:
-        module = parse_module(SHAPES[form](count))
-        profile = cProfile.Profile()
-        profile.runcall(verify_module, module)
-        return sum(entry.callcount for entry in profile.getstats())
 
-    calls(400)
-    assert calls(800) < 2.1 * calls(400)
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("alias", "whiles_in_a_row"),
+        ("buffer-assignment", "whiles_in_a_row"),
+        ("buffer-assignment", "wide_loop"),
+        ("dataflow", "wide_loop"),
+        ("dataflow", "wide_parameter"),
+        ("liveness", "nested_whiles"),
+        ("call-graph", "nested_calls"),
+        ("cost", "nested_calls"),
+    ],
+)
+def test_reports_are_linear(name: str, form: str) -> None:
+    report = REPORTS[name]
+    calls(report, form, 200)
+    assert calls(report, form, 800) < 2.3 * calls(report, form, 400)

@@ -59,12 +59,11 @@ class _Run:
         self.look_at(entry, arguments, results)
 
     def buffer(self, op: Instruction, index: tuple[int, ...]) -> int:
-        (found,) = self.aliases.at(op, index)
-        return found
+        return self.aliases.at(op, index)
 
     def is_handed_on(self, op: Instruction, index: tuple[int, ...]) -> bool:
         """Whether a part is an operand's: asynchronous starts hold what they were given."""
-        return (op, index) not in self.aliases.dataflow.at(op, index)
+        return bool(self.aliases.sources.of[op, index])
 
     def write(self, op: Instruction) -> Marks:
         def fresh(shape: Shape, index: tuple[int, ...]) -> Marks:

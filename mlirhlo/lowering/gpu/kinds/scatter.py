@@ -1,7 +1,8 @@
 """Kinds `scatter` and `select_and_scatter`.
 
-The targets are copied first. Updates that may go to one element are combined in their order by one thread, unless the
-combiner is one of the atomic ones and the schedule lets their order be open; all others run in parallel.
+The targets are copied first. Updates that may go to one element are combined at once where that is atomic and their
+order says nothing, as of integers; else by one thread in their order, so that results are always the same. All others
+run in parallel.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from math import prod
+from typing import cast
 
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineDimExpr
 
+from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.structured import ScatterOp, sizes_of
 from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.gpu.elements import array, index_of
@@ -47,10 +50,33 @@ def _copy_targets(plan: Plan, op: ScatterOp) -> None:
     b.launch(b.each_thread(count, threads, body), threads)
 
 
+_ATOMIC = {
+    "add": ("addi", "addi"),
+    "maximum": ("maxs", "maxu"),
+    "minimum": ("mins", "minu"),
+    "and": ("andi", "andi"),
+    "or": ("ori", "ori"),
+    "xor": ("xori", "xori"),
+}
+"""Kinds of atomic updates of signed and unsigned integers, by the opcode of the combiner."""
+
+
+def atomic_kind(op: ScatterOp) -> str | None:
+    """The atomic update that a combiner is; None for others, and for floats, whose sums depend on the order."""
+    element = array(op.outputs[0]).element_type
+    body = list(op.combiner.block.ops)
+    if len(op.outputs) > 1 or not element.is_integer or element.bits not in (32, 64):
+        return None
+    if len(body) != 2 or set(body[0].operands) != set(op.combiner.block.args):
+        return None
+    kinds = _ATOMIC.get(cast(Instruction, body[0]).opcode.name)
+    return None if kinds is None else kinds[not element.is_signed]
+
+
 def parallel_dims(op: ScatterOp) -> list[int]:
-    """Dimensions along which no two updates go to one element: all, or those that move the offset alone."""
+    """Dimensions along which updates may run in parallel: all, or those that move the offset alone."""
     rank = len(op.space)
-    if op.unique_indices is not None:
+    if op.unique_indices is not None or atomic_kind(op) is not None:
         return list(range(rank))
     used = {d for map_ in op.index_maps for expr in map_.results for d in expr.used_dims()}
     alone = {expr.position for expr in op.offset_map.results if isinstance(expr, AffineDimExpr)}
@@ -94,6 +120,11 @@ def _update(b: LaunchBuilder, op: ScatterOp, at: Sequence[Index]) -> None:
 
     def combine() -> None:
         places = [Coordinate(i) for i in target]
+        kind = atomic_kind(op)
+        if kind is not None and op.unique_indices is None:
+            (update,) = e.at(op.updates[0], at)
+            b.atomic(kind, update, b.memory[b.plan.numbers[op.outputs[0]]], target)
+            return
         memory = [b.memory[b.plan.numbers[value]] for value in op.outputs]
         shapes = [array(value) for value in op.outputs]
         old = [Places(b, 0).load(m, s, places) for m, s in zip(memory, shapes, strict=True)]

@@ -23,6 +23,11 @@ add {
   y = f32[] parameter(1)
   ROOT z = f32[] add(x, y)
 }
+count {
+  x = s32[] parameter(0)
+  y = s32[] parameter(1)
+  ROOT z = s32[] add(x, y)
+}
 max {
   x = f32[] parameter(0)
   y = f32[] parameter(1)
@@ -86,6 +91,7 @@ SCATTER = (
     "f32[8,16]{{1,0}} scatter({0}, {1}, {2}), update_window_dims={{1}}, inserted_window_dims={{0}},"
     " scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply=add"
 )
+HISTOGRAM = SCATTER.replace("f32", "s32").replace("=add", "=count")
 PAD = "f32[40,9]{{1,0}} pad({0}, {1}), padding=1_2x-1_3_1"
 
 
@@ -139,6 +145,10 @@ CASES = {
     ),
     "gather": Case(entry(GATHER, "f32[20,16]{1,0}", "s32[9,1]{1,0}")),
     "scatter": Case(entry(SCATTER, "f32[8,16]{1,0}", "s32[30,1]{1,0}", "f32[30,16]{1,0}")),
+    "histogram": Case(
+        entry(HISTOGRAM, "s32[8,16]{1,0}", "s32[30,1]{1,0}", "s32[30,16]{1,0}"),
+        0, "global.add"
+    ),
     "sort": Case(entry("f32[3,100]{{1,0}} sort({0}), dimensions={{1}}, to_apply=less", "f32[3,100]{1,0}")),
     "reversed": Case(entry("f32[6,9]{{1,0}} reverse({0}), dimensions={{0,1}}", "f32[6,9]{1,0}")),
     "complex": Case(entry("c64[6,9]{{1,0}} multiply({0}, {1})", *["c64[6,9]{1,0}"] * 2)),

@@ -7,6 +7,7 @@ of opcodes think in logical dimensions, and `Kernel.read` and `logical` translat
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias, cast
@@ -361,7 +362,10 @@ def _needed(computation: ComputationOp) -> list[Instruction]:
     return found
 
 
+_NUMBERS = re.compile(r"(?:_\d+)+$")
+
+
 def set_name(value: SSAValue, name: str | None) -> None:
-    """Names a value after an instruction, where MLIR takes the name; a trailing `_12` is the printer's."""
-    if name is not None and SSAValue.is_valid_name(name):
-        value.name_hint = name
+    """Names a value after an instruction, where MLIR takes the name; trailing numbers (`_12`) are the printer's."""
+    if name is not None and SSAValue.is_valid_name(short := _NUMBERS.sub("", name)):
+        value.name_hint = short

@@ -28,6 +28,7 @@ ARGMAX = """argmax { v = f32[] parameter(0) i = s32[] parameter(1) w = f32[] par
 INSTRUCTIONS = {
     "add of layouts": "f32[4,3] add(f32[4,3]{0,1} x, f32[4,3] y)",
     "clamp of scalars": "f32[4,3]{0,1} clamp(f32[] l, f32[4,3] x, f32[] h)",
+    "names with numbers": "f32[3] add(f32[3] x_1_2, f32[3] _3)",
     "select of scalar": "s8[5] select(pred[] p, s8[5] x, s8[5] y)",
     "convert s4": "s4[9] convert(f32[9] x)",
     "convert f8": "f8e4m3fn[9] convert(f32[9] x)",

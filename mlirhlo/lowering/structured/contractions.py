@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.ir import Block, SSAValue
-from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 
 from mlirhlo.dialects.hlo.attributes.base import integer
-from mlirhlo.dialects.hlo.attributes.dimensions import Window, WindowDimension
+from mlirhlo.dialects.hlo.attributes.dimensions import (
+    ConvolutionDimensionNumbers,
+    Window,
+    WindowDimension,
+)
 from mlirhlo.dialects.hlo.element_types import (
     BF16,
     F16,
@@ -196,17 +200,39 @@ def convert_convolution(kernel: Kernel, op: ConvolutionOp) -> Sequence[SSAValue]
         value = padded(
             kernel, value, in_memory_order(lhs, rows), kernel.scalar(lhs.element_type, 0)
         )
-    results = logical(shape)
+    sizes = [
+        *(d.size for d in window.dimensions),
+        rhs.dimensions[labels.kernel_input_feature_dimension],
+    ]
+    at_lhs, at_rhs = _convolution_indices(op, labels, window, _folded(shape, len(sizes)))
+    return _contract(
+        kernel,
+        op,
+        [value, kernel.array(op.rhs)],
+        [in_memory_order(lhs, at_lhs), in_memory_order(rhs, at_rhs)],
+        sizes,
+        passing_body([lhs.element_type, rhs.element_type]),
+    )
+
+
+def _convolution_indices(
+    op: ConvolutionOp,
+    labels: ConvolutionDimensionNumbers,
+    window: Window,
+    folded: Sequence[AffineExpr],
+) -> tuple[list[AffineExpr], list[AffineExpr]]:
+    """Logical indices into the padded input and the kernel; folded are positions in the window, then features."""
+    shape = static_shape(op.shape)
+    lhs, rhs = static_shape(op.input_shapes[0]), static_shape(op.input_shapes[1])
+    results, (*taps, feature) = logical(shape), folded
     depth = rhs.dimensions[labels.kernel_input_feature_dimension]
-    sizes = [*(d.size for d in window.dimensions), depth]
-    *taps, feature = _folded(shape, len(sizes))
     batch = results[labels.output_batch_dimension]
     output = results[labels.output_feature_dimension]
     outputs = shape.dimensions[labels.output_feature_dimension]
     at_lhs: list[AffineExpr] = [AffineExpr.constant(0)] * lhs.rank
     positions = [results[dim] for dim in labels.output_spatial_dimensions]
     reads = window_indices(_forward(window), positions, taps)
-    for dim, index in zip(spatial, reads, strict=True):
+    for dim, index in zip(labels.input_spatial_dimensions, reads, strict=True):
         at_lhs[dim] = index
     groups = op.feature_group_count
     group = output // max(1, outputs // groups) if groups > 1 else AffineExpr.constant(0)
@@ -222,14 +248,7 @@ def convert_convolution(kernel: Kernel, op: ConvolutionOp) -> Sequence[SSAValue]
         labels.kernel_spatial_dimensions, taps, window.dimensions, strict=True
     ):
         at_rhs[dim] = reversed_index(tap, row.size) if row.window_reversal else tap
-    return _contract(
-        kernel,
-        op,
-        [value, kernel.array(op.rhs)],
-        [in_memory_order(lhs, at_lhs), in_memory_order(rhs, at_rhs)],
-        sizes,
-        passing_body([lhs.element_type, rhs.element_type]),
-    )
+    return at_lhs, at_rhs
 
 
 def _forward(window: Window) -> Window:
@@ -256,57 +275,47 @@ def convert_ragged_dot(kernel: Kernel, op: RaggedDotOp) -> Sequence[SSAValue]:
     (ragged,) = op.lhs_ragged_dims
     sizes = [lhs.dimensions[dim] for dim in op.lhs_contracting_dims]
     results = logical(shape)
-    inputs = [kernel.array(op.lhs), kernel.array(op.rhs)]
-    if ragged in op.lhs_batch_dims:
-        at_lhs, at_rhs = _dot_indices(op, lhs, rhs, results, _folded(shape, len(sizes)))
-        indices = [in_memory_order(lhs, at_lhs), in_memory_order(rhs, at_rhs)]
-        body = passing_body([lhs.element_type, rhs.element_type])
-        return _contract(kernel, op, inputs, indices, sizes, body)
-    bounds = _group_bounds(kernel, op.group_sizes)
-    groups = sizes_of(bounds[0])[-1]
     folded = _folded(shape, len(sizes) + 1)
+    position, group = AffineExpr.constant(0), folded[len(sizes)]
     if ragged in op.lhs_contracting_dims:
-        group, position = results[0], folded[op.lhs_contracting_dims.index(ragged)]
-        at_lhs, at_rhs = _dot_indices(op, lhs, rhs, results[1:], folded[: len(sizes)])
-    else:
-        group = folded[len(sizes)]
-        at_lhs, at_rhs = _dot_indices(
-            op, lhs, rhs, results, folded[: len(sizes)], op.rhs_group_dims
-        )
+        group, *results = results
+        position = folded[op.lhs_contracting_dims.index(ragged)]
+    others: Sequence[int] = () if ragged in op.lhs_batch_dims else op.rhs_group_dims
+    at_lhs, at_rhs = _dot_indices(op, lhs, rhs, results, folded[: len(sizes)], others)
+    inputs = [kernel.array(op.lhs), kernel.array(op.rhs)]
+    elements = [lhs.element_type, rhs.element_type]
+    if ragged in op.lhs_batch_dims:
+        indices = [in_memory_order(lhs, at_lhs), in_memory_order(rhs, at_rhs)]
+        return _contract(kernel, op, inputs, indices, sizes, passing_body(elements))
+    bounds = _group_bounds(kernel, op.group_sizes)
+    inner = op.lhs_contracting_dims
+    if ragged not in op.lhs_contracting_dims:
         at_rhs[op.rhs_group_dims[0]] = group
         position = at_lhs[ragged]
-        sizes.append(groups)
-    inner = op.lhs_contracting_dims if ragged in op.lhs_contracting_dims else _free(op, lhs)
+        sizes.append(sizes_of(bounds[0])[-1])
+        inner = tuple(_free(op, lhs))
     prefix = [*op.lhs_batch_dims, *(dim for dim in inner if dim < ragged)]
     leading = [at_lhs[dim] for dim in prefix[: len(sizes_of(bounds[0])) - 1]]
-    body = Body([lhs.element_type, rhs.element_type, S64, S64])
-    left, right, start, end = body.arguments
-    (at,) = [number for number, dim in _space_dimensions(shape, sizes) if dim == position]
-    index = body.index(at, wide=True)
+    indices = [in_memory_order(lhs, at_lhs), in_memory_order(rhs, at_rhs)]
+    indices += [[*leading, group]] * 2
+    block = _body_of_group(elements, cast(AffineDimExpr, position).position)
+    return _contract(kernel, op, [*inputs, *bounds], indices, sizes, block)
+
+
+def _body_of_group(elements: Sequence[PrimitiveType], dim: int) -> Block:
+    """Both factors where the index along a dimension is in a group, from its start to its end; else zeros."""
+    body = Body([*elements, S64, S64])
+    start, end = body.arguments[2:]
+    index = body.index(dim, wide=True)
     inside = body.emit(
         "and", [body.compare("GE", index, start), body.compare("LT", index, end)], PRED
     )
-    factors = [
-        body.emit("select", [inside, value, body.constant(type_, 0)], type_)
-        for value, type_ in ((left, lhs.element_type), (right, rhs.element_type))
-    ]
-    return _contract(
-        kernel,
-        op,
-        [*inputs, *bounds],
+    return body.finish(
         [
-            in_memory_order(lhs, at_lhs),
-            in_memory_order(rhs, at_rhs),
-            [*leading, group],
-            [*leading, group],
-        ],
-        sizes,
-        body.finish(factors),
+            body.emit("select", [inside, value, body.constant(type_, 0)], type_)
+            for value, type_ in zip(body.arguments, elements, strict=False)
+        ]
     )
-
-
-def _space_dimensions(shape: ArrayShape, sizes: Sequence[int]) -> list[tuple[int, AffineExpr]]:
-    return [(dim, AffineExpr.dimension(dim)) for dim in range(shape.rank + len(sizes))]
 
 
 def _free(op: RaggedDotOp, lhs: ArrayShape) -> list[int]:

@@ -167,27 +167,23 @@ def convert_reduce_window(kernel: Kernel, op: ReduceWindowOp) -> Sequence[SSAVal
             kernel, arrays, inits, physical_order(first).index(dim), combiner, reverse=is_reverse
         )
         return _in_order_of_parts(kernel, results, first, parts)
-    guard = None
+    computation = kernel.computations[op.to_apply]
+    identities = [identity_of(computation, element) for element in elements]
+    is_guarded = is_padded(window) and (count > 1 or identities[0] is None)
     if is_padded(window):
-        computation = kernel.computations[op.to_apply]
-        identities = [identity_of(computation, element) for element in elements]
-        if count > 1 or identities[0] is None:
-            guard = window
-            identities = [0] * count
         rows = in_memory_order(first, window.dimensions)
         arrays = [
-            padded(kernel, array, rows, kernel.scalar(element, number))
+            padded(kernel, array, rows, kernel.scalar(element, 0 if is_guarded else number))
             for array, element, number in zip(arrays, elements, identities, strict=True)
         ]
     sizes = [d.size for d in window.dimensions]
     space = (*physical_dimensions(result), *sizes)
-    indices = logical(result)
     taps = [AffineExpr.dimension(result.rank + dim) for dim in range(len(sizes))]
-    at = in_memory_order(first, window_indices(window, indices, taps))
+    at = in_memory_order(first, window_indices(window, logical(result), taps))
     map_ = simplified_map(AffineMap(len(space), 0, tuple(at)), space)
     body = _converting_body(elements, work)
-    if guard is not None:
-        body = _guarded_body(elements, first, result, guard)
+    if is_guarded:
+        body = _guarded_body(elements, first, result, window)
     fold = FoldOp(
         arrays,
         [map_] * count,
@@ -196,7 +192,7 @@ def convert_reduce_window(kernel: Kernel, op: ReduceWindowOp) -> Sequence[SSAVal
         [tensor_of(result, element) for element in work],
         region_of(body),
         region_of(combiner),
-        guarded=guard is not None,
+        guarded=is_guarded,
     )
     return _in_order_of_parts(kernel, kernel.add(fold), result, parts)
 

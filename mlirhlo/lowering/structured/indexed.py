@@ -111,44 +111,31 @@ def convert_gather(kernel: Kernel, op: GatherOp) -> Sequence[SSAValue]:
 def convert_scatter(kernel: Kernel, op: ScatterOp) -> Sequence[SSAValue]:
     """A scatter; every target is in the memory order of the first, every update likewise."""
     count = len(op.inputs) // 2
-    operands, updates = op.inputs[:count], op.inputs[count + 1 :]
-    first, starts = static_shape(op.input_shapes[0]), static_shape(op.input_shapes[count])
+    first = static_shape(op.input_shapes[0])
     update = static_shape(op.input_shapes[count + 1])
-    sizes, indices = physical_dimensions(update), logical(update)
-    batch = [indices[dim] for dim in range(update.rank) if dim not in op.update_window_dims]
-    offsets: list[AffineExpr] = [AffineExpr.constant(0)] * first.rank
-    dropped = {*op.inserted_window_dims, *op.input_batching_dims}
-    kept = [dim for dim in range(first.rank) if dim not in dropped]
-    widths = [1] * first.rank
-    for dim, update_dim in zip(kept, op.update_window_dims, strict=True):
-        offsets[dim] = indices[update_dim]
-        widths[dim] = update.dimensions[update_dim]
-    for dim, own in zip(op.input_batching_dims, op.scatter_indices_batching_dims, strict=True):
-        offsets[dim] = batch[own - (op.index_vector_dim < own)]
-    order = physical_order(first)
+    targets = [kernel.as_laid_out(value, first) for value in op.inputs[:count]]
+    offsets, batch, widths = _written_indices(op, first, update)
     indexed = op.scatter_dims_to_operand_dims
     limits = [first.dimensions[dim] - widths[dim] for dim in indexed]
-    targets = [kernel.as_laid_out(value, first) for value in operands]
-    if any(limit < 0 for limit in limits) or 0 in update.dimensions or 0 in first.dimensions:
-        results: Sequence[SSAValue] = targets  # no window fits
-    else:
+    results: Sequence[SSAValue] = targets
+    if min(limits, default=0) >= 0 and update.element_count and first.element_count:
         elements = [element_of(value) for value in targets]
         given = [
             kernel.as_type(kernel.as_laid_out(value, update), element)
-            for value, element in zip(updates, elements, strict=True)
+            for value, element in zip(op.inputs[count + 1 :], elements, strict=True)
         ]
-        array = kernel.array(op.inputs[count])
         combiner = applied(
             kernel.computations[op.to_apply], [*elements, *elements], kernel.computations, elements
         )
+        starts, sizes = static_shape(op.input_shapes[count]), physical_dimensions(update)
         places = _components(starts, op.index_vector_dim, len(indexed), batch)
         results = kernel.add(
             StructuredScatterOp(
                 targets,
-                [array] * len(indexed),
+                [kernel.array(op.inputs[count])] * len(indexed),
                 given,
                 [_map(sizes, exprs) for exprs in places],
-                [order.index(dim) for dim in indexed],
+                [physical_order(first).index(dim) for dim in indexed],
                 limits,
                 _map(sizes, in_memory_order(first, offsets)),
                 region_of(combiner),
@@ -160,6 +147,25 @@ def convert_scatter(kernel: Kernel, op: ScatterOp) -> Sequence[SSAValue]:
         kernel.read(value, first, logical(part), physical_dimensions(part))
         for value, part in zip(results, parts_of(op.shape), strict=True)
     ]
+
+
+def _written_indices(
+    op: ScatterOp, target: ArrayShape, update: ArrayShape
+) -> tuple[list[AffineExpr], list[AffineExpr], list[int]]:
+    """Of an update element: the logical indices written, without those that are data; its indices outside of
+    the window; and the sizes of windows along each dimension of the target."""
+    indices = logical(update)
+    batch = [indices[dim] for dim in range(update.rank) if dim not in op.update_window_dims]
+    offsets: list[AffineExpr] = [AffineExpr.constant(0)] * target.rank
+    dropped = {*op.inserted_window_dims, *op.input_batching_dims}
+    kept = [dim for dim in range(target.rank) if dim not in dropped]
+    widths = [1] * target.rank
+    for dim, update_dim in zip(kept, op.update_window_dims, strict=True):
+        offsets[dim] = indices[update_dim]
+        widths[dim] = update.dimensions[update_dim]
+    for dim, own in zip(op.input_batching_dims, op.scatter_indices_batching_dims, strict=True):
+        offsets[dim] = batch[own - (op.index_vector_dim < own)]
+    return offsets, batch, widths
 
 
 @converts("select-and-scatter")

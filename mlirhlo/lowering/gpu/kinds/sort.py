@@ -154,13 +154,13 @@ class _Sorter:
         while run < self.length:
             run, passes = 2 * run, passes + 1
         other = [self.plan.workspace(buffer_type(s)) for s in self.shapes] if passes else []
-        source, target = (other, targets) if passes % 2 else (list(targets), other)
+        first, second = (other, list(targets)) if passes % 2 else (list(targets), other)
         # Buffers alternate so that the last launch writes the results.
-        self._sort_tiles(source)
+        self._sort_tiles(first)
         run = self.tile
         for _ in range(passes):
-            self._merge(source, target, run)
-            source, target, run = target, source, 2 * run
+            self._merge(first, second, run)
+            first, second, run = second, first, 2 * run
 
     # The first launch
 
@@ -259,7 +259,8 @@ class _Sorter:
             before = b.andi(before, b.cmpi("ne", index, loop.index))
             (rank,) = loop.carried
             loop.carry(b.select(before, b.addi(rank, one), rank))
-        return loop.results[0]
+        (found,) = loop.results
+        return b.index(found)
 
     def _merged(
         self,

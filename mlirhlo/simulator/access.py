@@ -50,15 +50,18 @@ def space_of(assembler: Assembler) -> str:
 
 def addresses(assembler: Assembler, operand: Operand) -> Locate:
     """The addresses that an operand stands for, not translated."""
-    offset = 0
     if isinstance(operand, Address):
-        operand, offset = operand.base, operand.offset
-    if isinstance(operand, Symbol | Immediate):
-        number = (
-            operand.value
-            if isinstance(operand, Immediate)
-            else assembler.address_of(operand.name) + operand.offset
-        )
+        return _with_offset(assembler, operand.base, operand.offset)
+    return _with_offset(assembler, operand, 0)
+
+
+def _with_offset(assembler: Assembler, operand: Operand, offset: int) -> Locate:
+    number = None
+    if isinstance(operand, Immediate):
+        number = operand.value
+    elif isinstance(operand, Symbol):
+        number = assembler.address_of(operand.name) + operand.offset
+    if number is not None:
         slot = assembler.constant(number + offset, "s64")
         return lambda cohort, lanes: cohort.slots[slot][lanes]
     if not isinstance(operand, Register):
@@ -123,7 +126,8 @@ def _cluster(cohort: Cohort, lanes: Lanes, values: Index, size: int) -> Index:
     if cohort.block_live[target].min() == 0:
         gone = cohort.block_live[target] == 0
         fault(cohort, lanes, gone, values, size, "the block whose shared memory it is has ended")
-    return launch.shared_region + target * launch.shared_stride + offset
+    result: Index = launch.shared_region + target * launch.shared_stride + offset
+    return result
 
 
 def _local(cohort: Cohort, lanes: Lanes, values: Index, size: int) -> Index:

@@ -101,12 +101,14 @@ class Assembler:
     @property
     def modifiers(self) -> tuple[str, ...]:
         """The words after the opcode."""
-        return self.op.modifiers
+        result: tuple[str, ...] = self.op.modifiers
+        return result
 
     @property
     def operands(self) -> tuple[Operand, ...]:
         """Destinations and sources."""
-        return self.op.operands
+        result: tuple[Operand, ...] = self.op.operands
+        return result
 
     @property
     def count(self) -> int:
@@ -358,9 +360,11 @@ def _number(immediate: Immediate, type_name: str) -> int | float:
     if type_name == "f16":
         if immediate.kind in ("f32", "f64"):
             return immediate.number
-        return struct.unpack("<e", struct.pack("<H", immediate.value & 0xFFFF))[0]
+        result: int | float = struct.unpack("<e", struct.pack("<H", immediate.value & 0xFFFF))[0]
+        return result
     if immediate.kind == "f64" and DTYPES[type_name].itemsize == 4:
-        return struct.unpack("<I", struct.pack("<f", immediate.number))[0]
+        final: int | float = struct.unpack("<I", struct.pack("<f", immediate.number))[0]
+        return final
     return immediate.value
 
 
@@ -388,4 +392,5 @@ def build_slots(
 def _view_of(base: Array, dtype: Any, part: int) -> Array:
     if dtype.itemsize == base.dtype.itemsize and base.ndim == 1:
         return base.view(dtype)
-    return base.view(dtype).reshape(len(base), -1)[:, part]
+    result: Array = base.view(dtype).reshape(len(base), -1)[:, part]
+    return result

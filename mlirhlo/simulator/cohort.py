@@ -35,12 +35,12 @@ class Cohort:
     """The state of some blocks of a launch."""
 
     def __init__(self, launch: Launch, blocks: NDArray[np.int64]) -> None:
-        self.launch = launch
+        self.launch: Launch = launch
         self.code = launch.code
         self.arena = launch.machine.arena
-        self.blocks = blocks
+        self.blocks: NDArray[np.int64] = blocks
         self.threads = launch.threads
-        self.block_lanes = -(-launch.threads // WARP) * WARP
+        self.block_lanes: int = -(-launch.threads // WARP) * WARP
         self.count = len(blocks) * self.block_lanes
         lanes = np.arange(self.count)
         self.block_of: NDArray[np.intp] = lanes // self.block_lanes

@@ -65,7 +65,8 @@ def _table(name: str) -> NDArray[np.float64]:
         size = np.where(magnitude == form.infinity, np.inf, size)
     elif form.nan is not None:
         size = np.where(magnitude == form.nan, np.nan, size)
-    return np.where(bits >> form.sign_bit, -size, size)
+    result: NDArray[np.float64] = np.where(bits >> form.sign_bit, -size, size)
+    return result
 
 
 def decode(bits: Array, name: str) -> NDArray[np.float64]:
@@ -78,7 +79,8 @@ def decode(bits: Array, name: str) -> NDArray[np.float64]:
         return (bits & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64)
     if name == "ue8m0":
         return np.where(bits == 255, np.nan, np.ldexp(1.0, bits.astype(np.int64) - 127))
-    return _table(name)[bits.astype(np.int64) & len(_table(name)) - 1]
+    result: NDArray[np.float64] = _table(name)[bits.astype(np.int64) & len(_table(name)) - 1]
+    return result
 
 
 def rounded(
@@ -137,4 +139,5 @@ def encode(
     missing = np.isnan(values)
     if missing.any():
         result = np.where(missing, form.nan if form.nan is not None else form.largest, result)
-    return result
+    final: NDArray[np.int64] = result
+    return final

@@ -48,13 +48,14 @@ class Launch:
     ) -> None:
         self.machine, self.entry = machine, entry
         self.code = program.code(entry)
-        self.grid, self.block = grid, block
+        self.grid: tuple[int, int, int] = grid
+        self.block: tuple[int, int, int] = block
         head = program.functions[entry].signature
         stated = (*(head.directive("reqnctapercluster") or cluster), 1, 1)
-        self.cluster = (stated[0], stated[1], stated[2])
+        self.cluster: tuple[int, int, int] = (stated[0], stated[1], stated[2])
         self.threads = block[0] * block[1] * block[2]
-        self.dynamic_shared = dynamic_shared
-        self.shared_bytes = self.code.shared_bytes + dynamic_shared
+        self.dynamic_shared: int = dynamic_shared
+        self.shared_bytes: int = self.code.shared_bytes + dynamic_shared
         self.shared_stride = -(-self.shared_bytes // ALIGNMENT) * ALIGNMENT + ALIGNMENT
         self.local_stride = -(-self.code.local_bytes // 16) * 16 + 16
         self.random = np.random.default_rng(machine.seed)

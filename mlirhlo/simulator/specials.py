@@ -85,7 +85,8 @@ def _lane_bits(c: Cohort, shift: int) -> Array:
 def cluster_rank(c: Cohort) -> Array:
     """Rank of each lane's block in its cluster."""
     x, y, z = _cluster_ctaid(c)
-    return x + c.launch.cluster[0] * (y + c.launch.cluster[1] * z)
+    result: Array = x + c.launch.cluster[0] * (y + c.launch.cluster[1] * z)
+    return result
 
 
 _VECTORS: dict[str, Callable[[Cohort], tuple[Array | int, Array | int, Array | int]]] = {

@@ -27,6 +27,11 @@ MODES = ("rn", "rz", "rm", "rp")
 def values(kind: str) -> np.ndarray[Any, Any]:
     """Numbers of moderate size, any bits, and the special ones."""
     dtype = np.dtype(DTYPES[kind])
+    with np.errstate(all="ignore"):
+        return _values(dtype)
+
+
+def _values(dtype: Any) -> np.ndarray[Any, Any]:
     any_bits = RANDOM.integers(0, 2**63, COUNT).astype(f"u{dtype.itemsize}").view(dtype)
     usual = (RANDOM.normal(size=COUNT) * 2.0 ** RANDOM.integers(-12, 12, COUNT)).astype(dtype)
     result = np.where(RANDOM.random(COUNT) < 0.6, usual, any_bits)

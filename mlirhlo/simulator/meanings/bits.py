@@ -125,7 +125,8 @@ def extract_field(assembler: Assembler) -> Run:
                 np.maximum(np.minimum(length, width - np.minimum(pos, width)), 0), unsigned
             )
             field = np.where(negative, (field & beyond) | ~beyond, field & beyond)
-        return field
+        result: Array = field
+        return result
 
     sources = (
         assembler.source(1, f"u{width}"),
@@ -145,7 +146,8 @@ def insert_field(assembler: Assembler) -> Run:
         pos, length = pos & np.uint32(0xFF), length & np.uint32(0xFF)
         shift = np.minimum(pos, width - 1).astype(unsigned)
         mask = np.where(pos >= width, unsigned.type(0), _mask(length, unsigned) << shift)
-        return (b & ~mask) | (a << shift & mask)
+        result: Array = (b & ~mask) | (a << shift & mask)
+        return result
 
     sources = (
         *(assembler.source(i, f"u{width}") for i in (1, 2)),
@@ -286,6 +288,7 @@ def dot_product(assembler: Assembler) -> Run:
         y = elements(b, signed_b, 1)
         if two:
             y = y[:, 2:] if high else y[:, :2]
-        return (c.astype(np.int64) + (x * y).sum(axis=1)).astype(np.uint32)
+        result: Array = (c.astype(np.int64) + (x * y).sum(axis=1)).astype(np.uint32)
+        return result
 
     return apply(assembler, "u32", function)

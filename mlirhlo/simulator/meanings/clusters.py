@@ -26,7 +26,10 @@ def map_address(assembler: Assembler) -> Run:
 
     def function(address: Array, rank: Array) -> Array:
         offset = address & dtype((1 << CLUSTER_SHIFT) - 1)
-        return offset | (rank.astype(dtype) + dtype(1) << dtype(CLUSTER_SHIFT)) | dtype(window)
+        result: Array = (
+            offset | (rank.astype(dtype) + dtype(1) << dtype(CLUSTER_SHIFT)) | dtype(window)
+        )
+        return result
 
     a, rank = assembler.source(1, type_name), assembler.source(2, "u32")
     return elementwise(assembler.dest(0, type_name), function, a, rank)

@@ -23,7 +23,8 @@ def _ordered(a: Array, b: Array) -> Array:
 
 
 def _ordered_not_equal(a: Array, b: Array) -> Array:
-    return _ordered(a, b) & (a != b)
+    result: Array = _ordered(a, b) & (a != b)
+    return result
 
 
 COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
@@ -164,6 +165,10 @@ def set_value(assembler: Assembler) -> Run:
     return run
 
 
+def _choose(condition: Array, a: Array, b: Array) -> Array:
+    return np.where(condition, a, b)
+
+
 @meaning("selp")
 def select(assembler: Assembler) -> Run:
     """`p ? a : b`."""
@@ -172,7 +177,7 @@ def select(assembler: Assembler) -> Run:
     a, b = assembler.source(1, type_name), assembler.source(2, type_name)
     if negated:
         a, b = b, a
-    return elementwise(assembler.dest(0, type_name), np.where, p, a, b)
+    return elementwise(assembler.dest(0, type_name), _choose, p, a, b)
 
 
 @meaning("slct")
@@ -185,10 +190,8 @@ def select_by_sign(assembler: Assembler) -> Run:
         assembler.source(2, type_name),
         assembler.source(3, sign),
     )
-    return elementwise(
-        assembler.dest(0, type_name),
-        lambda x, y, z: np.where((flush(z) if ftz else z) >= 0, x, y),
-        a,
-        b,
-        c,
-    )
+
+    def choose(x: Array, y: Array, z: Array) -> Array:
+        return np.where(np.greater_equal(flush(z) if ftz else z, 0), x, y)
+
+    return elementwise(assembler.dest(0, type_name), choose, a, b, c)

@@ -30,7 +30,8 @@ def branch(assembler: Assembler) -> Run:
     target = assembler.start + assembler.op.target
 
     def run(cohort: Cohort, lanes: Lanes) -> int:
-        return target
+        result: int = target
+        return result
 
     return run
 

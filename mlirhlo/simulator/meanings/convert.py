@@ -236,7 +236,8 @@ def _packed(assembler: Assembler, to: str, source: str) -> Run:
     def function(high: Array, low: Array) -> Array:
         if ftz:
             high, low = flush(high), flush(low)
-        return pack(low.astype(np.float64)) | pack(high.astype(np.float64)) << width
+        result: Array = pack(low.astype(np.float64)) | pack(high.astype(np.float64)) << width
+        return result
 
     return elementwise(_small_destination(assembler, width * 2), function, a, b)
 
@@ -259,7 +260,8 @@ def _from_packed(
         low, high = numbers & mask, numbers >> given & mask
         kind = np.uint16 if given == 16 else np.uint8
         values = [decode(one.astype(kind), element) for one in (low, high)]
-        return pack(values[0]) | pack(values[1]) << width
+        result: Array = pack(values[0]) | pack(values[1]) << width
+        return result
 
     return elementwise(_small_destination(assembler, width * 2), function, slot)
 

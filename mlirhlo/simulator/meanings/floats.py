@@ -31,9 +31,10 @@ def flush(values: Array) -> Array:
 
 def clamp(values: Array) -> Array:
     """`.sat`: the range from 0 to 1; NaN is 0."""
-    return np.fmin(np.fmax(values, values.dtype.type(0)), values.dtype.type(1)) + values.dtype.type(
-        0
-    )
+    result: Array = np.fmin(
+        np.fmax(values, values.dtype.type(0)), values.dtype.type(1)
+    ) + values.dtype.type(0)
+    return result
 
 
 def canonical(values: Array) -> Array:

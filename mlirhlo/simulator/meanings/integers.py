@@ -102,7 +102,8 @@ def high_half(a: Array, b: Array) -> Array:
     width = a.dtype.itemsize * 8
     if width <= 32:
         wide = np.dtype(f"{a.dtype.kind}{a.dtype.itemsize * 2}")
-        return (a.astype(wide) * b.astype(wide) >> wide.type(width)).astype(a.dtype)
+        result: Array = (a.astype(wide) * b.astype(wide) >> wide.type(width)).astype(a.dtype)
+        return result
     x, y = a.view(np.uint64), b.view(np.uint64)
     mask, shift = np.uint64(0xFFFFFFFF), np.uint64(32)
     x0, x1, y0, y1 = x & mask, x >> shift, y & mask, y >> shift
@@ -112,7 +113,8 @@ def high_half(a: Array, b: Array) -> Array:
     high = x1 * y1 + (middle >> shift) + (other >> shift)
     if a.dtype.kind == "i":
         high = high - np.where(a < 0, y, np.uint64(0)) - np.where(b < 0, x, np.uint64(0))
-    return high.view(a.dtype)
+    final: Array = high.view(a.dtype)
+    return final
 
 
 def multiply(assembler: Assembler) -> Run:
@@ -259,14 +261,16 @@ def shift_left(a: Array, b: Array) -> Array:
     """`a << b`; 0 for shifts beyond the width."""
     width = a.dtype.itemsize * 8
     result = np.left_shift(a, np.minimum(b, width - 1).astype(a.dtype))
-    return np.where(b >= width, a.dtype.type(0), result)
+    final: Array = np.where(b >= width, a.dtype.type(0), result)
+    return final
 
 
 def shift_right(a: Array, b: Array) -> Array:
     """`a >> b`; shifts beyond the width leave the sign."""
     width = a.dtype.itemsize * 8
     result = np.right_shift(a, np.minimum(b, width - 1).astype(a.dtype))
-    return result if a.dtype.kind == "i" else np.where(b >= width, a.dtype.type(0), result)
+    final: Array = result if a.dtype.kind == "i" else np.where(b >= width, a.dtype.type(0), result)
+    return final
 
 
 @meaning("shl", "shr")

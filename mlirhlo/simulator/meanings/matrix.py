@@ -51,7 +51,8 @@ def elements(words: Array, name: str) -> Array:
         parts = (words[..., None] >> (np.arange(8, dtype=np.uint32) * np.uint32(4))) & np.uint32(15)
         values = parts.astype(np.int64)
         values = np.where(values > 7, values - 16, values) if name == "s4" else values
-        return values.reshape(*words.shape[:-1], -1)
+        result: Array = values.reshape(*words.shape[:-1], -1)
+        return result
     if name == "b1":
         return np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=-1, bitorder="little")
     octets = np.ascontiguousarray(words)

@@ -285,7 +285,8 @@ def _wait(assembler: Assembler) -> Run:
 def _complete(barrier: Barrier, values: Array, *, parity: bool) -> Array:
     if parity:
         return np.not_equal(values, barrier.phase & 1)
-    return np.not_equal(values >> np.uint64(PHASE_SHIFT), barrier.phase)
+    result: Array = np.not_equal(values >> np.uint64(PHASE_SHIFT), barrier.phase)
+    return result
 
 
 def arrive_after_copies(assembler: Assembler) -> Run:

@@ -135,7 +135,8 @@ def store(assembler: Assembler) -> Run:
         registers = cohort.slots
         if wide:
             found = cohort.arena.view(dtype, group)[index // size]
-            return (found != registers[slots[0]][lanes]).any(axis=1)[numbers]
+            final: Array = (found != registers[slots[0]][lanes]).any(axis=1)[numbers]
+            return final
         result = np.zeros(len(numbers), np.bool_)
         rows = cohort.arena.view(dtype, group)[index[numbers] // size].reshape(-1, group)
         for part, slot in enumerate(slots):

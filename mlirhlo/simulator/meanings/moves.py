@@ -100,7 +100,9 @@ def is_in_space(assembler: Assembler) -> Run:
     def function(address: Array) -> Array:
         result = address >> np.uint64(WINDOW_SHIFT) == window
         if space == "shared" and own:
-            return result & (address & np.uint64(0xFF000000) == 0)
-        return result
+            final: Array = result & (address & np.uint64(0xFF000000) == 0)
+            return final
+        outcome: Array = result
+        return outcome
 
     return elementwise(assembler.dest(0, "pred"), function, assembler.source(1, "u64"))

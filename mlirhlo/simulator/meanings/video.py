@@ -51,7 +51,8 @@ def _operand(
 def _shift(opcode: str, *, wraps: bool) -> Pair:
     def shift(a: Array, b: Array) -> Array:
         amount = b & 31 if wraps else np.minimum(b & 0xFFFFFFFF, 32)
-        return a << amount if opcode == "vshl" else a >> amount
+        result: Array = a << amount if opcode == "vshl" else a >> amount
+        return result
 
     return shift
 

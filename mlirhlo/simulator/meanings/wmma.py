@@ -127,11 +127,12 @@ def _product(assembler: Assembler, m: int, n: int, k: int, kinds: list[str]) -> 
             values = unpacked(words, "f16")
         else:
             values = elements(words, name)
-        return (
+        result: Array = (
             values[:, : rows * columns]
             .reshape(-1, rows, columns)
             .astype(np.int64 if name in ("s8", "u8", "s32") else np.float64)
         )
+        return result
 
     def body(cohort: Cohort, lanes: Lanes) -> None:
         left = matrix(cohort, lanes, a, type_a, m, k)

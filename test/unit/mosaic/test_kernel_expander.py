@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from unit.mosaic.language.test_authored import ALL
-from unit.mosaic.language.test_fast import QUICK, close
+from unit.mosaic.language.test_fast import QUICK, REST, close
 
 import mlirhlo
 from mlirhlo import mosaic as pl
@@ -25,7 +25,7 @@ SIMULATED = {"xla_disable_hlo_passes": "mosaic-kernel-expander"}
 
 @pytest.mark.parametrize(
     "name",
-    [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in sorted(ALL)],
+    [n if n in QUICK else pytest.param(n, marks=REST) for n in sorted(ALL)],
 )
 def test_as_the_simulator_says(name: str) -> None:
     case = ALL[name]

@@ -242,7 +242,7 @@ ENTRY e { x = f32[] parameter(0) y = f32[] parameter(1) zero = s32[] constant(0)
 """
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", sample(range(8), 4))
 def test_loops_whose_constants_stand_before_their_parameter(seed: int) -> None:
     arguments: list[object] = [np.float32(1), np.float32(3)]
     check_text(CONSTANT_FIRST + " " * seed, "loop", PASSES, arguments)

@@ -22,6 +22,7 @@ from mlirhlo.mosaic.interpreter import Kernel
 from mlirhlo.mosaic.interpreter.memory import poison
 
 QUICK = set(sorted(ALL)[::5]) | {"flash_attention", "taken", "packed_rows", "random_bits"}
+REST = (pytest.mark.slow, pytest.mark.sweep)
 
 
 def arrays(value: Any) -> list[Any]:
@@ -43,7 +44,7 @@ def close(got: Any, want: Any) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in sorted(ALL)],
+    [n if n in QUICK else pytest.param(n, marks=REST) for n in sorted(ALL)],
 )
 def test_as_the_simulator_says(name: str) -> None:
     case = ALL[name]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import spmd_support as spmd
-from support import SEED
+from support import SEED, sample
 
 ADD = "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = f32[] add(a, b)\n}\n"
 MAX = ADD.replace("add", "maximum").replace("maximum {", "max {")
@@ -154,7 +154,7 @@ def values(shape: str, random: np.random.Generator, *, indices: bool) -> np.ndar
     return np.abs(random.normal(size=sizes)).astype(np.float32) + 0.5
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sample(CASES, 4))
 def test_on_tiles(name: str) -> None:
     random = np.random.default_rng(SEED)
     for text, shapes in programs(CASES[name]):

@@ -37,7 +37,7 @@ from mlirhlo.lowering.gpu.builder import KernelBuilder
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_register
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
-from mlirhlo.lowering.hlo_to_loops.folds import product_sum
+from mlirhlo.lowering.hlo_to_loops.folds import product_sum, zero_element
 from mlirhlo.lowering.hlo_to_loops.movement import splat_constant
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 
@@ -174,7 +174,7 @@ class ElementBuilder:
         assert literal is not None
         b, shape = self.b, array(op.output)
         element = shape.element_type
-        numbers = literal.array.reshape(-1)
+        numbers = cast(Any, literal.array.reshape(-1))
         if numbers.tobytes() == numbers[:1].tobytes() * len(numbers):
             return splat_constant(self.elements(), numbers[0], element)
         linear = Places(b, 0).linear([Coordinate(i) for i in at], shape.dimensions).base
@@ -345,7 +345,7 @@ def _fold(e: ElementBuilder, op: FoldOp, at: Indices) -> Sequence[Value]:
 def _contract(e: ElementBuilder, op: ContractOp, at: Indices) -> Sequence[Value]:
     accumulator = BY_MLIR[op.accumulator]
     first, second = (BY_MLIR[cast("Attribute", v.type.element_type)] for v in yielded(op.body))  # type: ignore[attr-defined]
-    zero = splat_constant(e.elements(), 0, accumulator)
+    zero = zero_element(e.elements(), accumulator)
 
     def step(dims: Indices, state: Sequence[Value]) -> Sequence[Value]:
         lhs, rhs = e.body(op.body, mapped_inputs(e, op, (*at, *dims)), (*at, *dims))
@@ -416,7 +416,7 @@ def _pieces(
 ) -> Sequence[Value]:
     if not rows:
         if op.fill is None:
-            return [splat_constant(e.elements(), 0, array(op.output).element_type)]
+            return [zero_element(e.elements(), array(op.output).element_type)]
         return [e.at(op.fill, ())]
     *before, (piece, starts, strides) = rows
     b = e.b

@@ -94,7 +94,8 @@ def product_sum(
     return (b.addi(accumulated[0], b.muli(lhs[0], rhs[0])),)
 
 
-def _zero(e: Elements, element: PrimitiveType) -> Value:
+def zero_element(e: Elements, element: PrimitiveType) -> Value:
+    """Zero of an element type."""
     zero = e.constant(0, register_type(element))
     return (zero, zero) if element.is_complex else (zero,)
 
@@ -146,7 +147,7 @@ def _dot(e: Elements, op: DotOp, place: Place) -> Value:
         return [product_sum(inner, values[0], x, y, element)]
 
     sizes = [left.dimensions[d] for d in op.lhs_contracting_dims]
-    (total,) = fold(e, sizes, [_zero(e, element)], step)
+    (total,) = fold(e, sizes, [zero_element(e, element)], step)
     return convert(e.b, total, element, result.element_type)
 
 
@@ -243,6 +244,6 @@ def _convolution(e: Elements, op: ConvolutionOp, place: Place) -> Value:
         return step
 
     if 0 in left.dimensions:
-        return _zero(e, result.element_type)
-    (total,) = fold_windows(e, windows, (features,), [_zero(e, element)], steps)
+        return zero_element(e, result.element_type)
+    (total,) = fold_windows(e, windows, (features,), [zero_element(e, element)], steps)
     return convert(e.b, total, element, result.element_type)

@@ -19,8 +19,7 @@ from mlirhlo.lowering.gpu.elements import array, factor_inputs
 from mlirhlo.lowering.gpu.launches import LaunchBuilder, Plan, inputs_of, launches
 from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_memory, to_register
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
-from mlirhlo.lowering.hlo_to_loops.folds import product_sum
-from mlirhlo.lowering.hlo_to_loops.movement import splat_constant
+from mlirhlo.lowering.hlo_to_loops.folds import product_sum, zero_element
 from mlirhlo.lowering.schedule.attributes import Schedule
 from mlirhlo.lowering.schedule.contractions import (
     Problem,
@@ -173,9 +172,7 @@ class Block:
         test = self._is_inside([(line, self.limits[side], TILE), (term, self.terms, self.depth)])
         if test is None:
             return made()
-        return e.choose(
-            test, made, lambda: [splat_constant(e.elements(), 0, element) for _ in places]
-        )
+        return e.choose(test, made, lambda: [zero_element(e.elements(), element) for _ in places])
 
 
 class ScalarBlock(Block):
@@ -207,7 +204,7 @@ class ScalarBlock(Block):
             ]
             for at in (y, x)
         ]
-        zero = splat_constant(e.elements(), 0, self.element)
+        zero = zero_element(e.elements(), self.element)
         with b.loop(0, self.terms, self.depth, list(zero) * 16, nonempty=True) as loop, e.scope():
             for side in (0, 1):
                 width = 4 if self.problem.is_minor(side, self.problem.terms) else 2

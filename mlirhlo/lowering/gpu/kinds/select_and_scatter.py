@@ -14,7 +14,7 @@ from mlirhlo.lowering.builder import INDEX, Index
 from mlirhlo.lowering.gpu.elements import array
 from mlirhlo.lowering.gpu.launches import THREADS, LaunchBuilder, Plan, inputs_of, launches
 from mlirhlo.lowering.hlo_to_loops.elements import Value
-from mlirhlo.lowering.hlo_to_loops.movement import splat_constant
+from mlirhlo.lowering.hlo_to_loops.folds import zero_element
 from mlirhlo.lowering.schedule.attributes import Schedule
 
 
@@ -102,7 +102,7 @@ class _Windows:
         rank = len(window)
         zero = [(b.constant(0, INDEX),)] * rank
         none = (b.constant(False, i1),)
-        blank = splat_constant(e.elements(), 0, array(op.operand).element_type)
+        blank = zero_element(e.elements(), array(op.operand).element_type)
 
         def step(dims: Sequence[Index], state: Sequence[Value]) -> Sequence[Value]:
             inside: SSAValue = b.constant(True, i1)

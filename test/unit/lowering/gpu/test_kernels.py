@@ -143,6 +143,13 @@ CASES = {
     "concatenate": Case(
         entry("f32[9,5]{{1,0}} concatenate({0}, {1}), dimensions={{1}}", "f32[9,2]{1,0}", "f32[9,3]{1,0}")
     ),
+    "concatenate_f8": Case(
+        entry(
+            "f8e4m3fn[4,5]{{1,0}} concatenate({0}, {1}), dimensions={{1}}",
+            "f8e4m3fn[4,2]{1,0}",
+            "f8e4m3fn[4,3]{1,0}",
+        )
+    ),
     "gather": Case(entry(GATHER, "f32[20,16]{1,0}", "s32[9,1]{1,0}")),
     "scatter": Case(entry(SCATTER, "f32[8,16]{1,0}", "s32[30,1]{1,0}", "f32[30,16]{1,0}")),
     "histogram": Case(

@@ -277,7 +277,7 @@ def assembled(ptx: str) -> tuple[int | None, int | None]:
 def ours(function: Function) -> Row:
     """The function by this compiler. Raises `HloError`, or AssertionError for a wrong result."""
     start = time.process_time()
-    executable = mlirhlo.compile(mlirhlo.parse(function.hlo), platform="gpu", gpu=GPU)
+    executable: Any = mlirhlo.compile(mlirhlo.parse(function.hlo), platform="gpu", gpu=GPU)
     seconds = time.process_time() - start
     result = np.asarray(executable(*function.inputs))
     np.testing.assert_allclose(

@@ -325,8 +325,8 @@ def of_triton(randomness: np.random.Generator, architecture: int) -> Iterator[Ca
     for m, n, k in ((16, 16, 32), (64, 64, 32), (128, 128, 64)):
         left, right = randomness.integers(-4, 5, (m, 2 * k)), randomness.integers(-4, 5, (2 * k, n))
         product = (left @ right).astype(np.float32)
-        for kind, store in (("fp32", np.float32), ("fp16", np.float16), ("bf16", _e8)):
-            a, b = (store(side) if store is not _e8 else _e8(side) for side in (left, right))
+        for kind, type_ in (("fp32", np.float32), ("fp16", np.float16), ("bf16", None)):
+            a, b = (_e8(side) if type_ is None else side.astype(type_) for side in (left, right))
             arguments = (a, b, np.zeros_like(product), m, n, 2 * k)
             yield case(f"matmul_{kind}_{m}_{n}_{k}", arguments, {2: product}, 0, (1, 1))
     q, key, v = (randomness.standard_normal((64, 64)) / 4 for _ in range(3))

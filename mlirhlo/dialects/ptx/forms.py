@@ -61,7 +61,7 @@ _NAMED = (
 _NAME_WORDS = (("async",), ("bulk",), ("tensor",), ("prefetch",))
 _TYPES = ("D", "T", "S", "A", "B", "C")
 """Names of groups of types, which keep their order."""
-_MAY_REPEAT = ("sat", "ftz", "cc", "approx", "sync", "aligned")
+_MAY_REPEAT = ("sat", "ftz", "cc", "approx", "sync", "aligned", "relu", "uni")
 """Modifiers that the assembler takes twice."""
 
 

@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from ptx_sweep import collect, head_for
+from ptx_sweep import collect, head_for, sweep
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin
 from xdsl.parser import Parser
@@ -29,6 +29,7 @@ from mlirhlo.dialects.ptx import (
 from mlirhlo.dialects.ptx.syntax import operand
 from mlirhlo.formats.ptx import FlatFunction, flat, parse_ptx, print_ptx, verify_ptx
 from mlirhlo.formats.ptx.reader import split_operands
+from mlirhlo.lowering.gpu.ptx import nvidia_program
 
 HEAD = """.version 8.0
 .target sm_90a
@@ -264,3 +265,22 @@ def test_declarations_of_several_names() -> None:
     assert print_ptx(parse_ptx(text)).endswith(
         ".global .align 8 .f64 a = 1.5, b[3], c[] = {1.0, 2.0};\n"
     )
+
+
+PTXAS = nvidia_program("ptxas")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(PTXAS is None, reason="needs the wheel nvidia-cuda-nvcc")
+@pytest.mark.parametrize(
+    ("version", "target"), [("7.0", "sm_80"), ("8.0", "sm_90a"), ("9.5", "sm_100a")]
+)
+def test_what_the_assembler_takes_is_taken(version: str, target: str) -> None:
+    assert PTXAS is not None
+    lines = random.Random(4).sample(collect((), 1, 4, mutated=False), 400)
+    wrong = [
+        f"{line} {ours}"
+        for line, theirs, ours in sweep(PTXAS, lines, version, target)
+        if theirs is None and ours is not None
+    ]
+    assert not wrong

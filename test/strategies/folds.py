@@ -61,7 +61,7 @@ def window(
         low, high = c.integer(0, 2), c.integer(0, 2)
         lhs = c.integer(1, 2) if base else 1
         rhs = c.integer(1, 2)
-        full = low + high + (length - 1) * lhs + 1
+        full = low + high + max((length - 1) * lhs + 1, 0)
         if full < (size - 1) * rhs + 1:
             size = rhs = 1
         result.append((full - ((size - 1) * rhs + 1)) // stride + 1)

@@ -122,6 +122,8 @@ def add_of_update_of_zeros(op: AddOp, rewriter: Rewriter) -> None:
         target, update, *starts = dus.inputs
         if not isinstance(target.owner, BroadcastOp) or not is_all(target, 0):
             continue
+        if array(x).is_dynamic or array(update).is_dynamic:
+            continue
         sizes = array(update).dimensions
         b = Builder(op, rewriter)
         old = b(

@@ -32,7 +32,7 @@ from mlirhlo.dialects.hlo.ops import (
     TransposeOp,
 )
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
-from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, compatible
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, compatible, leaves
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.algsimp.options import AlgsimpOptions
 from mlirhlo.rewrites.rules import Rewriter
@@ -172,16 +172,17 @@ def own_properties(op: Instruction) -> dict[str, Attribute]:
 def forward(op: Instruction, rewriter: Rewriter, value: SSAValue) -> None:
     """Lets `value` stand for `op`, if that is compatible; otherwise does nothing.
 
-    Compatible: `op` waits for no other instruction, shapes are the same (layouts count where the
-    pass is layout sensitive, and to bitcasts), sharding and frontend attributes stay.
+    Compatible: `op` waits for no other instruction, shapes are the same, dynamic dimensions too (layouts count
+    where the pass is layout sensitive, and to bitcasts), sharding and frontend attributes stay.
     """
     if op.control_predecessors:
         return
     shape, new = op.shape, shape_of(value.type)
-    if not compatible(shape, new):
-        return
-    if shape != new and (options_of(rewriter).is_layout_sensitive or _is_read_in_place(op)):
-        return
+    if shape != new:
+        if not compatible(shape, new) or _dynamic_marks(shape) != _dynamic_marks(new):
+            return
+        if options_of(rewriter).is_layout_sensitive or _is_read_in_place(op):
+            return
     mine = op.properties.get("frontend_attributes")
     owner = value.owner
     assert isinstance(owner, Instruction)
@@ -192,6 +193,13 @@ def forward(op: Instruction, rewriter: Rewriter, value: SSAValue) -> None:
     before = _owners(op)
     rewriter.replace_by_value(op, value)
     rewriter.erase_unread(*before)
+
+
+def _dynamic_marks(shape: Shape) -> list[tuple[bool, ...]]:
+    return [
+        leaf.dynamic if isinstance(leaf, ArrayShape) and leaf.is_dynamic else ()
+        for _, leaf in leaves(shape)
+    ]
 
 
 def _is_read_in_place(op: Instruction) -> bool:

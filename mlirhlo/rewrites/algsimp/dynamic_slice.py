@@ -53,7 +53,9 @@ def full_dimension_starts_at_zero(
     first = 1 if isinstance(op, DynamicSliceOp) else 2
     part = array(op) if first == 1 else array(op.inputs[1])
     whole, starts = array(op.inputs[0]), op.inputs[first:]
-    if len(starts) != whole.rank or whole.is_dynamic or part.dimensions == whole.dimensions:
+    if whole.is_dynamic or part.is_dynamic or part.dimensions == whole.dimensions:
+        return
+    if len(starts) != whole.rank:
         return
     wanted = [
         n == m and not is_all(s, 0)
@@ -190,7 +192,8 @@ def dynamic_slice_of_dynamic_slice(op: DynamicSliceOp, rewriter: Rewriter) -> No
 @rule(DynamicUpdateSliceOp)
 def update_of_all(op: DynamicUpdateSliceOp, rewriter: Rewriter) -> None:
     """dynamic-update-slice(x, u, i) => u, all of x updated"""
-    if array(op).dimensions == array(op.inputs[1]).dimensions:
+    update = array(op.inputs[1])
+    if array(op).dimensions == update.dimensions and not update.is_dynamic:
         forward(op, rewriter, op.inputs[1])
 
 
@@ -281,13 +284,13 @@ def update_of_updated_slice(op: DynamicUpdateSliceOp, rewriter: Rewriter) -> Non
     if cut is None or cut.control_predecessors or cut.inputs != (whole, *starts):
         return
     pairs = list(zip(starts, offsets, strict=True))
-    if array(whole).is_dynamic or any(element(i) is not element(j) for i, j in pairs):
+    shapes = (array(whole), array(part), array(update))
+    if any(s.is_dynamic for s in shapes) or any(element(i) is not element(j) for i, j in pairs):
         return
     if any(element(i).bits < 32 for i in starts):
         return
     b = Builder(op, rewriter)
     new: list[SSAValue] = []
-    shapes = (array(whole), array(part), array(update))
     for (i, j), n, m, k in zip(pairs, *(s.dimensions for s in shapes), strict=True):
         new.append(_both(b, i, n - m, j, m - k))
     b.like(DynamicUpdateSliceOp, whole, update, *new)

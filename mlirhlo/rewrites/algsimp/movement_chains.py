@@ -133,7 +133,7 @@ def reshape_of_update(op: ReshapeOp, rewriter: Rewriter) -> None:
     outer, source = array(op), array(whole)
     if outer.is_dynamic or source.is_dynamic or len(starts) != source.rank or not starts:
         return
-    if "sharding" in op.properties or "sharding" in update.properties:
+    if array(part).is_dynamic or "sharding" in op.properties or "sharding" in update.properties:
         return
     wide = _wide(source.dimensions)
     if [source.dimensions[d] for d in wide] != [n for n in outer.dimensions if n != 1]:

@@ -90,7 +90,7 @@ def select_of_update(op: SelectOp, rewriter: Rewriter) -> None:
     if update is None or not has_one_user(op.on_false) or update.control_predecessors:
         return
     target, part, *starts = update.inputs
-    if target is not op.on_true:
+    if target is not op.on_true or array(op).is_dynamic or array(part).is_dynamic:
         return
     b = Builder(op, rewriter)
     sizes = array(part).dimensions

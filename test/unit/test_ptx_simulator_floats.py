@@ -13,6 +13,7 @@ import pytest
 from ptx_kernels import apply
 
 COUNT = 160
+pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
 RANDOM = np.random.default_rng(1)
 DTYPES: dict[str, Any] = {
     "f16": np.float16,

@@ -122,6 +122,21 @@ def test_atomics(space: str) -> None:
     assert run(swap, x, 64, size=65)[64] == x.sum()
 
 
+@pytest.mark.parametrize(("kind", "operation"), [("f32", "add"), ("s32", "add"), ("s32", "max")])
+def test_many_atomics_on_few_locations(kind: str, operation: str) -> None:
+    """They act as one after the other, in the order of lanes."""
+    x = (RANDOM.normal(size=256) * 100).astype({"f32": np.float32, "s32": np.int32}[kind])
+    body = f"and.b32 %r5, %r1, 1; mul.wide.u32 %rd5, %r5, 4; add.s64 %rd5, %rd5, %rd2; atom.global.{operation}.{kind} %r3, [%rd5+1024], %r2;"
+    found = run(body, x.view(np.uint32), 256, size=258).view(x.dtype)
+    memory = np.zeros(2, x.dtype)
+    for lane in range(256):
+        assert found[lane] == memory[lane & 1]
+        one = x[lane : lane + 1]
+        at = slice(lane & 1, (lane & 1) + 1)
+        memory[at] = memory[at] + one if operation == "add" else np.maximum(memory[at], one)
+    np.testing.assert_array_equal(found[256:], memory)
+
+
 def test_voting_barriers_and_named_ones() -> None:
     x = RANDOM.integers(0, 2, 64).astype(np.uint32)
     body = "setp.eq.u32 %p1, %r2, 1; barrier.sync 3; bar.red.popc.u32 %r3, 0, %p1;"

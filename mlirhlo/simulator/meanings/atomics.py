@@ -82,6 +82,41 @@ def _of_halves(name: str, element: str, dtype: np.dtype[np.generic]) -> Update:
     return update
 
 
+CROWD = 16
+"""Accesses to one location from which on each location is served as a whole."""
+CHAINED = frozenset({"u32", "s32", "b32", "u64", "s64", "b64", "f32", "f64"})
+CHAINS: dict[str, np.ufunc] = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+NORMAL = 2.0**-100
+"""Sums of numbers that are 0 or larger than this are never subnormal in single precision."""
+
+
+def _in_chains(
+    function: np.ufunc, memory: Array, places: Index, values: Array, result: Array, flushes: bool
+) -> bool:
+    """Serves one location after the other, its lanes in order; False if flushing could matter."""
+    if flushes:
+        sizes = np.abs(np.concatenate((values, memory[places])))
+        if ((sizes < NORMAL) & (sizes != 0)).any():
+            return False
+    order = np.argsort(places, kind="stable")
+    ordered = places[order]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(places)], strict=True):
+        lanes, place = order[start:end], ordered[start]
+        before = np.concatenate((memory[place : place + 1], values[lanes]))
+        chain = function.accumulate(before, dtype=values.dtype)
+        result[lanes] = chain[:-1]
+        memory[place] = chain[-1]
+    return True
+
+
 def in_turns(index: Index) -> list[Array]:
     """Lanes grouped so that no group names a location twice, in the order of lanes."""
     order = np.argsort(index, kind="stable")
@@ -126,6 +161,10 @@ def atomic(assembler: Assembler) -> Run:
         and "x2" not in type_name
     )
     dtype = DTYPES[type_name]
+    chains = (
+        CHAINS.get(assembler.one_of(*OPERATIONS)) if type_name in CHAINED and not swap else None
+    )
+    flushes = type_name == "f32" and space == "global"
     watch = watcher(assembler, space, width)
 
     def run(cohort: Cohort, lanes: Lanes) -> None:
@@ -141,10 +180,13 @@ def atomic(assembler: Assembler) -> Run:
                 cohort.polled()
         else:
             result = np.empty(len(places), dtype)
-            for turn in in_turns(places):
-                old = memory[places[turn]]
-                result[turn] = old
-                memory[places[turn]] = update(old, *(one[turn] for one in values))
+            turns = in_turns(places)
+            chain = chains if chains is not None and len(turns) > CROWD else None
+            if chain is None or not _in_chains(chain, memory, places, values[0], result, flushes):
+                for turn in turns:
+                    old = memory[places[turn]]
+                    result[turn] = old
+                    memory[places[turn]] = update(old, *(one[turn] for one in values))
             if (memory[places] == result).all():
                 # Nothing changed: the thread may be waiting for another.
                 cohort.polled()

@@ -273,7 +273,7 @@ PTXAS = nvidia_program("ptxas")
 @pytest.mark.slow
 @pytest.mark.skipif(PTXAS is None, reason="needs the wheel nvidia-cuda-nvcc")
 @pytest.mark.parametrize(
-    ("version", "target"), [("7.0", "sm_80"), ("8.0", "sm_90a"), ("9.5", "sm_100a")]
+    ("version", "target"), [("7.0", "sm_80"), ("8.0", "sm_90a"), ("8.6", "sm_100a")]
 )
 def test_what_the_assembler_takes_is_taken(version: str, target: str) -> None:
     assert PTXAS is not None

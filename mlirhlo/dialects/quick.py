@@ -10,7 +10,7 @@ xDSL's own methods yield.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import (
@@ -123,7 +123,7 @@ def _use(op: Operation, index: int, used: Block) -> Use:
 def file_location(file: StringAttr, line: IntAttr, column: IntAttr) -> FileLineColLoc:
     """A point in a file, without xDSL's checks of its parts."""
     location = _new(FileLineColLoc)
-    fields = location.__dict__
+    fields: Any = location.__dict__
     fields["filename"], fields["line"], fields["column"] = file, line, column
     return location
 

@@ -111,8 +111,8 @@ class Visitor:
     computations: Mapping[str, ComputationOp]
     options: Options
     instructions: dict[Instruction, Counts] = field(default_factory=dict[Instruction, Counts])
-    _without_rule: dict[tuple[str | int, ...], Counts] = field(
-        default_factory=dict[tuple[str | int, ...], Counts]
+    _without_rule: dict[tuple[object, ...], Counts] = field(
+        default_factory=dict[tuple[object, ...], Counts]
     )
     """Counts that follow from the opcode and the types, by these."""
     _sums: dict[str, Counts] = field(default_factory=dict[str, Counts])

@@ -11,7 +11,8 @@ from mlirhlo.lowering.gpu.kernel import Launch
 from mlirhlo.runtime.cuda.driver import Bytes
 
 if TYPE_CHECKING:
-    from mlirhlo.simulator import LaunchReport, Program
+    from mlirhlo.simulator import LaunchReport
+    from mlirhlo.simulator.program import Program
 
 
 class SimulatedDriver:

@@ -7,7 +7,8 @@ from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
-from mlirhlo.dialects.structured import sizes_of
+from mlirhlo.dialects.structured import MapOp, sizes_of
+from mlirhlo.lowering.gpu.elements import ElementBuilder, Indices
 from mlirhlo.lowering.gpu.launches import THREADS, Plan, inputs_of, launches
 from mlirhlo.lowering.schedule.attributes import Schedule
 
@@ -25,11 +26,24 @@ def elements(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> None:
 
     def body(index: SSAValue) -> None:
         first = b.e.unlinear(b.index(b.mul(index, vector)), sizes)
-        for lane in range(vector):
-            indices = b.e.beside(first, lane, sizes)
-            for value in outputs:
-                b.write(value, indices, b.e.at(value, indices))
+        lanes = [b.e.beside(first, lane, sizes) for lane in range(vector)]
+        if vector > 1:
+            _read_first(b.e, ops, lanes)
+        found = [(value, at, b.e.at(value, at)) for at in lanes for value in outputs]
+        for value, at, element in found:
+            b.write(value, at, element)
 
     whole = count // vector
     threads = schedule.threads or min(THREADS, -(-whole // 32) * 32)
     b.launch(b.each_thread(whole, threads, body), threads)
+
+
+def _read_first(e: ElementBuilder, ops: Sequence[Operation], lanes: Sequence[Indices]) -> None:
+    """Reads what maps read of memory for all lanes before anything is computed: branches of the element math, of sines
+    for example, would otherwise stand between the reads, and LLVM makes vectors of neighbours in one block only."""
+    for op in ops:
+        if isinstance(op, MapOp):
+            for value, map_ in zip(op.inputs, op.index_maps, strict=True):
+                if value in e.buffers:
+                    for at in lanes:
+                        e.at(value, e.mapped(map_, at, op.space))

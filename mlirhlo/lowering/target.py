@@ -35,11 +35,18 @@ class Target:
     l1_bytes: int = 32 << 10
     l2_bytes: int = 1 << 20
     l3_bytes: int = 8 << 20
+    parts: int = 16
+    """The most parts that the work of a parallel loop is divided into."""
 
     @property
     def l1_ways(self) -> int:
         """Lines of L1 for addresses that are pages apart: it is looked up by what a page leaves alone."""
         return max(1, self.l1_bytes // PAGE)
+
+    @property
+    def has_many_threads(self) -> bool:
+        """Whether rounds of a parallel loop are threads, so that loops outside of it should be part of it."""
+        return self.parts >= 1 << 10
 
     def has(self, *features: str) -> bool:
         """Whether it has all of them."""
@@ -74,6 +81,8 @@ AVX512 = Target(
 
 PTX = Target(16, 255, frozenset({"ptx80"}))
 """A thread of a GPU."""
+GPU_THREADS = Target(16, 16, parts=1 << 14)
+"""Threads of a GPU that share the rounds of parallel loops."""
 
 _current: ContextVar[Target | None] = ContextVar("target", default=None)
 

@@ -24,8 +24,11 @@ from mlirhlo.lowering.hlo_to_loops.elements import Value, buffer_type, physical_
 from mlirhlo.lowering.hlo_to_loops.kernel_frame import LINE_BYTES, are_far
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import store
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
+from mlirhlo.lowering.target import current
 
-_MOST_PARTS = 16
+_PARTS_BYTES = 1 << 28
+"""Most memory of the parts of a loop beyond the first few."""
+_FEW_PARTS = 16
 _PART_BYTES = 1 << 16
 """Of a large array that is copied, at once."""
 _PARTS_AHEAD = 16
@@ -105,7 +108,8 @@ class ArrayKernel:
         """
         b, count = self.b, prod(sizes)
         bytes_ = [-(-n * cast(Any, t).size // 64) * 64 for n, t in buffers]
-        parts = min(count, _MOST_PARTS)
+        most = max(_FEW_PARTS, _PARTS_BYTES // max(sum(bytes_), 1))
+        parts = min(count, current().parts, most)
         per_part = -(-count // parts)
         memory = b.workspace(max(sum(bytes_) * parts, 64))
         with b.parallel(parts, work=work) as part:

@@ -10,7 +10,7 @@ transforms of even length are complex ones of half of it:
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from math import log2, prod
 
 from xdsl.dialects.builtin import f64
@@ -28,8 +28,6 @@ from mlirhlo.lowering.hlo_to_loops.helpers import call_helpers
 from mlirhlo.lowering.hlo_to_loops.transposes import turned
 from mlirhlo.lowering.target import current
 
-_PARTS = 16
-"""Most parts that are worked on at the same time."""
 _ROOMS_BYTES = 1 << 26
 """Most memory of their rooms, where there is more than one."""
 _SHORT = 64
@@ -90,11 +88,16 @@ class _Transforms:
         assert found is not None
         self.room = -(-found // 8) * 8
         """Numbers of a room of a line, with a vector too many on both sides of a line on its own."""
-        self.most = max(1, min(_PARTS, _ROOMS_BYTES // (32 * self.room)))
+        self.most = max(1, min(current().parts, _ROOMS_BYTES // (32 * self.room)))
+        if current().has_many_threads:
+            self.most = min(self.most, self.batch * prod(self.sizes) // min(self.sizes))
         self.work = self.batch * prod(self.sizes) * log2(2 * prod(self.lengths)) * _NS
 
     def build(self) -> FuncOp:
-        """Of one dimension the lines of all arrays; of more all dimensions of an array before the next."""
+        """Of one dimension the lines of all arrays; of more all dimensions of an array before the next.
+
+        With many threads each dimension of all arrays before the next dimension.
+        """
         b, last = self.b, len(self.sizes) - 1
         rooms = 32 * self.room
         if last == 0:
@@ -102,18 +105,21 @@ class _Transforms:
             self.memory = b.workspace(self.parts * rooms)
             self.lines(0, self.batch, (self.operand, 0), (self.result, 0), 0)
         else:
-            between = -(-16 * (prod(self.sizes) + self.lanes) // 64) * 64
-            parts = self.most if self.batch >= self.most else 1
+            is_at_once = current().has_many_threads
+            arrays = self.batch if is_at_once else 1
+            between = -(-16 * (arrays * prod(self.sizes) + self.lanes) // 64) * 64
+            parts = self.most if self.batch >= self.most and not is_at_once else 1
             self.parts = self.most // parts
             self.memory = b.workspace(parts * between + self.most * rooms)
             order = [*range(last), last] if self.kind == "IRFFT" else [last, *range(last)]
-            with self.shared(self.batch, parts) as (part, number):
+            each = nullcontext((0, 0)) if is_at_once else self.shared(self.batch, parts)
+            with each as (part, number):
                 middle = self.planes(b.mul(part, between), between // 16)
                 sources = [(self.operand, number), *[(middle, 0)] * last]
                 targets = [*[(middle, 0)] * last, (self.result, number)]
                 free = b.add(b.mul(part, rooms), parts * between)
                 for dim, source, target in zip(order, sources, targets, strict=True):
-                    self.lines(dim, prod(self.sizes[:dim]), source, target, free)
+                    self.lines(dim, arrays * prod(self.sizes[:dim]), source, target, free)
         function = self.k.finish()
         call_helpers(function, self.tables.builders)
         return function

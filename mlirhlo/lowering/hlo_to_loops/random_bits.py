@@ -33,6 +33,7 @@ from mlirhlo.lowering.hlo_to_loops.elements import (
 )
 from mlirhlo.lowering.hlo_to_loops.kernels import builds
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
+from mlirhlo.lowering.target import current
 
 _LANES = 16
 _CHUNK = 4096
@@ -91,8 +92,15 @@ class _Generator:
         return b.cast_index(x, i64)
 
     def each(self, count: int, body: Callable[[Index, int], None]) -> None:
-        """`body(first, lanes)` for all blocks: vectors in parallel, then those left one by one."""
+        """`body(first, lanes)` for all blocks: vectors in parallel, then those left one by one.
+
+        With many threads a block is for a thread.
+        """
         b = self.b
+        if current().has_many_threads:
+            with b.parallel(count) as at:
+                body(at, 0)
+            return
         whole = count - count % _LANES
         if whole:
             chunks = -(-whole // _CHUNK)

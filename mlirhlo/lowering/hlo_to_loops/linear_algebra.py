@@ -69,15 +69,17 @@ def _planes(rows: int, columns: int, element: PrimitiveType) -> list[tuple[int, 
     return [(rows * padded(columns), f64)] * (2 if element.is_complex else 1)
 
 
-def _wide(element: PrimitiveType) -> PrimitiveType:
+def wide(element: PrimitiveType) -> PrimitiveType:
+    """The type that factors are computed in."""
     return C128 if element.is_complex else F64
 
 
-def _conjugate(b: FunctionBuilder, x: Value) -> Value:
+def conjugate(b: FunctionBuilder, x: Value) -> Value:
+    """Of a real number itself."""
     return (x[0], b.negf(x[1])) if len(x) == 2 else x
 
 
-def _less_product(b: FunctionBuilder, sum_: Value, x: Value, y: Value) -> Value:
+def less_product(b: FunctionBuilder, sum_: Value, x: Value, y: Value) -> Value:
     """`sum - x * y`."""
     negative = tuple(b.negf(part) for part in x)
     if len(x) == 1:
@@ -97,12 +99,12 @@ class _Read:
         k, element = self.k, self.k.shape(self.number).element_type
         place = [*self.batch, Coordinate(row), Coordinate(column)]
         value = k.read(self.number, place, Places(k.b, 0))
-        return convert(k.b, value, element, _wide(element))
+        return convert(k.b, value, element, wide(element))
 
     def write(self, value: Value, row: Index, column: Index) -> None:
         k, element = self.k, self.k.shape(self.number).element_type
         place = [*self.batch, Coordinate(row), Coordinate(column)]
-        k.write(self.number, place, convert(k.b, value, _wide(element), element))
+        k.write(self.number, place, convert(k.b, value, wide(element), element))
 
 
 # ---------------------------------------------------------------- triangular-solve
@@ -135,7 +137,7 @@ def triangular_solve(name: str, op: Any) -> FuncOp:
         with b.loop(0, size) as i, b.loop(0 if lower else i, b.add(i, 1) if lower else size) as j:
             value = a(j, i) if turned else a(i, j)
             if op.transpose_a == "ADJOINT":
-                value = _conjugate(b, value)
+                value = conjugate(b, value)
             t.store(value, i, j)
         x.clear(size)
         with b.loop(0, size) as i, b.loop(0, columns) as j:
@@ -149,11 +151,11 @@ def triangular_solve(name: str, op: Any) -> FuncOp:
                 with b.loop(first, end, 1, start) as loop:
                     factor = tuple(b.broadcast(p, _LANES) for p in t.load(i, loop.index))
                     row = x.load(loop.index, j, _LANES)
-                    loop.carry(*_less_product(b, tuple(loop.carried), factor, row))
+                    loop.carry(*less_product(b, tuple(loop.carried), factor, row))
                 rest = tuple(cast(Loop, loop).results)
                 if not op.unit_diagonal:
                     below = tuple(b.broadcast(p, _LANES) for p in pivot)
-                    rest = _quotient(b, rest, below)
+                    rest = quotient(b, rest, below)
                 x.store(rest, i, j, _LANES)
         with b.loop(0, size) as i, b.loop(0, columns) as j:
             value = x.load(i, j)
@@ -161,7 +163,8 @@ def triangular_solve(name: str, op: Any) -> FuncOp:
     return k.finish()
 
 
-def _quotient(b: FunctionBuilder, x: Value, y: Value) -> Value:
+def quotient(b: FunctionBuilder, x: Value, y: Value) -> Value:
+    """`x / y`."""
     if len(x) == 1:
         return (b.divf(x[0], y[0]),)
     return divide(Numbers(b, x[0].type), (x[0], x[1]), (y[0], y[1]))
@@ -196,7 +199,7 @@ def cholesky(name: str, op: Any) -> FuncOp:
         b.store(b.constant(0, i8), failed, [0])
         with b.loop(0, size) as i:
             with b.loop(0, i) as j:
-                value = a(i, j) if op.lower else _conjugate(b, a(j, i))
+                value = a(i, j) if op.lower else conjugate(b, a(j, i))
                 rest = _less_row(b, value, factor, i, j, j)
                 below = factor.load(j, j)[0]
                 factor.store(tuple(b.divf(part, below) for part in rest), i, j)
@@ -211,7 +214,7 @@ def cholesky(name: str, op: Any) -> FuncOp:
         nan = b.constant(float("nan"), f64)
         with b.loop(0, size) as i, b.loop(0, size) as j:
             # What stands above the diagonal was never written: zeros.
-            value = factor.load(i, j) if op.lower else _conjugate(b, factor.load(j, i))
+            value = factor.load(i, j) if op.lower else conjugate(b, factor.load(j, i))
             result.write(tuple(b.select(is_bad, nan, part) for part in value), i, j)
     return k.finish()
 
@@ -226,7 +229,7 @@ def _less_row(
     zeros = [b.constant(0.0, vector_of(f64, _LANES))] * len(factor.planes)
     with b.loop(0, count, _LANES, zeros) as loop:
         x = factor.load(i, loop.index, _LANES)
-        y = _conjugate(b, factor.load(j, loop.index, _LANES))
-        loop.carry(*_less_product(b, tuple(loop.carried), x, y))
+        y = conjugate(b, factor.load(j, loop.index, _LANES))
+        loop.carry(*less_product(b, tuple(loop.carried), x, y))
     sums = cast(Loop, loop).results
     return tuple(b.addf(v, b.reduce("add", s)) for v, s in zip(value, sums, strict=True))

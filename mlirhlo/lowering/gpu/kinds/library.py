@@ -20,6 +20,7 @@ from mlirhlo.lowering import target
 from mlirhlo.lowering.builder import WORKSPACE, memref_of
 from mlirhlo.lowering.gpu.grids import kernels_of
 from mlirhlo.lowering.gpu.kernel import Launch
+from mlirhlo.lowering.gpu.kinds.factors import FACTORS
 from mlirhlo.lowering.gpu.launches import Plan, launches
 from mlirhlo.lowering.hlo_to_loops import builders
 from mlirhlo.lowering.hlo_to_loops.helpers import helpers_of
@@ -31,7 +32,9 @@ def library(plan: Plan, ops: Sequence[LibraryOp], schedule: Schedule) -> None:
     """Launches for each op: one for each of its parallel loops, and for what is between them."""
     del schedule
     for op in ops:
-        _launch(plan, op.opcode.data, op.inputs, op.settings.data, op.outputs)
+        factor = FACTORS.get(op.opcode.data)
+        if factor is None or not factor(plan, op):
+            _launch(plan, op.opcode.data, op.inputs, op.settings.data, op.outputs)
 
 
 @launches("random_bits")

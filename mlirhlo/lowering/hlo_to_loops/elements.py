@@ -66,10 +66,7 @@ def to_register(b: FunctionBuilder, value: SSAValue, element: PrimitiveType) -> 
 
 
 def to_memory(b: FunctionBuilder, value: SSAValue, element: PrimitiveType) -> SSAValue:
-    """What a register holds, as it is stored."""
-    if element.kind is Kind.PRED:
+    """What a register holds, as it is stored: of a narrow element the high bits of its byte are zero, signed or not."""
+    if element.kind is Kind.PRED or element.bits < 8:
         return b.cast(casts.ExtUIOp, value, i8)
-    if element.bits < 8:
-        widen = casts.ExtSIOp if element.is_signed else casts.ExtUIOp
-        return b.cast(widen, value, i8)
     return value

@@ -81,8 +81,8 @@ AVX512 = Target(
 
 PTX = Target(16, 255, frozenset({"ptx80"}))
 """A thread of a GPU."""
-GPU_THREADS = Target(16, 16, parts=1 << 14)
-"""Threads of a GPU that share the rounds of parallel loops."""
+GPU_THREADS = Target(8, 16, parts=1 << 14)
+"""Threads of a GPU that share the rounds of parallel loops; the widest register of one holds an f64."""
 
 _current: ContextVar[Target | None] = ContextVar("target", default=None)
 

@@ -46,7 +46,7 @@ def has_loops(op: FftOp) -> bool:
 
 
 def _lanes() -> int:
-    return max(current().vector_bytes // 8, 2)
+    return current().vector_bytes // 8
 
 
 def _room(op: FftOp, lanes: int) -> int | None:
@@ -201,7 +201,8 @@ class _Transforms:
 
     def goes_together(self, length: int, count: int) -> bool:
         """Whether lines of the last dimension are so short that lanes are for as many of them."""
-        return self.kind in ("FFT", "IFFT") and length < _SHORT and count >= self.lanes
+        is_short = self.kind in ("FFT", "IFFT") and length < _SHORT
+        return is_short and count >= self.lanes > 1
 
     def together(
         self,

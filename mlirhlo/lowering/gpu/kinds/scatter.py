@@ -74,13 +74,21 @@ def atomic_kind(op: ScatterOp) -> str | None:
 
 
 def parallel_dims(op: ScatterOp) -> list[int]:
-    """Dimensions along which updates may run in parallel: all, or those that move the offset alone."""
+    """Dimensions along which updates go to different elements, so that they may run in parallel: they alone say where
+    in a dimension of the target without indices, or where in the windows of one start."""
     rank = len(op.space)
     if op.unique_indices is not None or atomic_kind(op) is not None:
         return list(range(rank))
-    used = {d for map_ in op.index_maps for expr in map_.results for d in expr.used_dims()}
-    alone = {expr.position for expr in op.offset_map.results if isinstance(expr, AffineDimExpr)}
-    return [d for d in range(rank) if op.space[d] == 1 or (d in alone and d not in used)]
+    moves = [
+        (dim in op.indexed, expr.position)
+        for dim, expr in enumerate(op.offset_map.results)
+        if isinstance(expr, AffineDimExpr)
+    ]
+    apart = {d for is_indexed, d in moves if not is_indexed}
+    starts = {d for map_ in op.index_maps for expr in map_.results for d in expr.used_dims()}
+    if all(op.space[d] == 1 for d in starts - apart):
+        apart |= {d for _, d in moves}
+    return [d for d in range(rank) if op.space[d] == 1 or d in apart]
 
 
 def _combine(plan: Plan, op: ScatterOp) -> None:

@@ -15,6 +15,7 @@ from mlirhlo.lowering.schedule.attributes import SCHEDULE
 from mlirhlo.lowering.schedule.contractions import map_contractions
 from mlirhlo.lowering.schedule.map_to_grid import map_to_grid
 from mlirhlo.lowering.schedule.row_chains import map_columns, map_rows
+from mlirhlo.lowering.schedule.staged_rows import stage_rows
 from mlirhlo.lowering.schedule.transposes import map_transposes
 from mlirhlo.lowering.schedule.vectorize import vectorize
 
@@ -51,6 +52,22 @@ class GpuMapRowsPass(_SchedulePass):
     def run(self, kernel: KernelOp, gpu: GpuDevice) -> None:
         """As the class says."""
         map_rows(kernel, gpu)
+
+
+@dataclass(frozen=True)
+class GpuStageRowsPass(_SchedulePass):
+    """Lets blocks bring short rows to shared memory together, so that whole sectors of memory are read and written.
+
+    Before:  `%r = structured.fold … {structured.schedule = {launch = 0, kind = "rows", row_threads = 4, …}}`
+    After:   `%r = structured.fold … {structured.schedule = {launch = 0, kind = "staged_rows", …}}`
+    Keeps: results, but for the order of sums. Needs: `gpu-map-rows`.
+    """
+
+    name = "gpu-stage-rows"
+
+    def run(self, kernel: KernelOp, gpu: GpuDevice) -> None:
+        """As the class says."""
+        stage_rows(kernel, gpu)
 
 
 @dataclass(frozen=True)
@@ -139,6 +156,7 @@ class GpuVectorizePass(_SchedulePass):
 
 SCHEDULE_PASSES: tuple[type[_SchedulePass], ...] = (
     GpuMapRowsPass,
+    GpuStageRowsPass,
     GpuMapColumnsPass,
     GpuMapToGridPass,
     GpuMapContractionsPass,

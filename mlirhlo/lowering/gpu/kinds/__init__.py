@@ -10,6 +10,7 @@ from mlirhlo.lowering.gpu.kinds import (
     scatter,
     select_and_scatter,
     sort,
+    staged_rows,
     transpose,
 )
 
@@ -23,5 +24,6 @@ __all__ = [
     "scatter",
     "select_and_scatter",
     "sort",
+    "staged_rows",
     "transpose",
 ]

@@ -36,7 +36,7 @@ def rows(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> None:
         return
     outputs = [value for op in ops for value in op.results]
     b = plan.begin(inputs_of(plan, ops, ops), outputs)
-    row = _Row(b, folds[0], schedule, folds[0].folded)
+    row = Row(b, folds[0], schedule, folds[0].folded)
     for fold in folds:
         state = row.folded(fold)
         b.e.know(fold, row.indices, b.e.body(fold.combiner, [*initial(b.e, fold), *state]))
@@ -44,7 +44,7 @@ def rows(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> None:
     b.launch(row.blocks, schedule.threads)
 
 
-class _Row:
+class Row:
     """The row of a thread, and its elements of it."""
 
     def __init__(
@@ -260,7 +260,7 @@ def _split(
     threads = 1 << (parts.bit_length() - 1)
     threads = min(threads, 1024)
     second = Schedule(0, "rows", threads=max(threads, WARP), row_threads=threads)
-    row = _Row(b, fold, second, (parts,))
+    row = Row(b, fold, second, (parts,))
 
     def loaded(j: Index) -> list[Value]:
         at = b.add(b.mul(row.number, parts), j)
@@ -281,7 +281,7 @@ def _split(
     b.launch(row.blocks, second.threads)
 
 
-class _Part(_Row):
+class _Part(Row):
     """One part of a row: a block of its own."""
 
     def __init__(self, b: LaunchBuilder, fold: FoldOp, schedule: Schedule) -> None:

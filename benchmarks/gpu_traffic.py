@@ -1,0 +1,240 @@
+"""Global traffic of kernels for GPUs against the least there is, over kinds and shapes, on the simulated GPU.
+
+    python benchmarks/gpu_traffic.py [--only=PART] [--gpu=h100]
+
+Traffic is 32 bytes times the sectors that requests touch, the least is the bytes of arguments and results. Requests are
+coalesced as far as they touch no more sectors than the bytes that their lanes read or write fill: `fill` is that part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+import mlirhlo  # noqa: E402
+from mlirhlo.interp.fake_data import make_fake_arguments  # noqa: E402
+from mlirhlo.simulator.report import Figures  # noqa: E402
+
+COMBINERS = """
+add { a = TYPE[] parameter(0) b = TYPE[] parameter(1) ROOT c = TYPE[] add(a, b) }
+maximum { a = TYPE[] parameter(0) b = TYPE[] parameter(1) ROOT c = TYPE[] maximum(a, b) }
+"""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A module of one kernel, and where its figures are expected."""
+
+    kind: str
+    shape: str
+    hlo: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a kernel did."""
+
+    ratio: float
+    """Traffic to the bytes of arguments and results."""
+    fill: float
+    """Bytes of lanes to bytes of the sectors they touch."""
+    conflicts: int
+
+
+def _module(type_: str, body: str) -> str:
+    return "HloModule m\n" + COMBINERS.replace("TYPE", type_) + "ENTRY e {\n" + body + "\n}\n"
+
+
+def reduces() -> Iterator[Kernel]:
+    """Sums of rows, and of columns."""
+    shapes = [
+        (300, 12),
+        (1000, 3),
+        (500, 33),
+        (70, 100),
+        (64, 1024),
+        (33, 1001),
+        (4, 40000),
+        (1, 65536),
+        (5000, 7),
+    ]
+    for type_ in ("f32", "bf16"):
+        for rows, length in shapes:
+            for dim, kind in ((1, "row sum"), (0, "column sum")):
+                if dim == 0 and rows == 1:
+                    continue
+                size = length if dim == 0 else rows
+                text = f"""  x = {type_}[{rows},{length}] parameter(0)
+  zero = {type_}[] constant(0)
+  ROOT r = {type_}[{size}] reduce(x, zero), dimensions={{{dim}}}, to_apply=add"""
+                yield Kernel(kind, f"{type_}[{rows},{length}]", _module(type_, text))
+
+
+def transposes() -> Iterator[Kernel]:
+    """Matrices, and stacks of them."""
+    shapes = [
+        ((256, 512), (1, 0)),
+        ((70, 96), (1, 0)),
+        ((100, 300), (1, 0)),
+        ((129, 65), (1, 0)),
+        ((1000, 8), (1, 0)),
+        ((8, 1000), (1, 0)),
+        ((3, 2000), (1, 0)),
+        ((2000, 3), (1, 0)),
+        ((6, 40, 72), (0, 2, 1)),
+        ((6, 40, 72), (2, 1, 0)),
+        ((6, 40, 72), (1, 2, 0)),
+        ((6, 40, 72), (1, 0, 2)),
+        ((4, 32, 8, 64), (0, 2, 1, 3)),
+        ((4, 32, 8, 60), (0, 2, 3, 1)),
+    ]
+    for type_ in ("f32", "f16", "s8"):
+        for sizes, order in shapes:
+            source, result = (",".join(map(str, s)) for s in (sizes, [sizes[d] for d in order]))
+            dims = ",".join(map(str, order))
+            text = f"""  x = {type_}[{source}] parameter(0)
+  ROOT r = {type_}[{result}] transpose(x), dimensions={{{dims}}}"""
+            yield Kernel("transpose", f"{type_}[{source}] {dims}", _module(type_, text))
+
+
+def chains() -> Iterator[Kernel]:
+    """Rows that are read once: softmax, layer norm, root-mean-square norm, cross-entropy."""
+    for type_ in ("f32", "bf16"):
+        for rows, length in ((64, 1024), (300, 12), (50, 100), (33, 1001), (128, 65), (16, 4096)):
+            x, row, one = f"{type_}[{rows},{length}]", f"{type_}[{rows}]", f"{type_}[{length}]"
+            soft = f"""  x = {x} parameter(0)
+  low = {type_}[] constant(-inf)
+  zero = {type_}[] constant(0)
+  top = {row} reduce(x, low), dimensions={{1}}, to_apply=maximum
+  tops = {x} broadcast(top), dimensions={{0}}
+  less = {x} subtract(x, tops)
+  w = {x} exponential(less)
+  sum = {row} reduce(w, zero), dimensions={{1}}, to_apply=add
+"""
+            yield Kernel(
+                "softmax",
+                x,
+                _module(
+                    type_,
+                    soft
+                    + f"""  sums = {x} broadcast(sum), dimensions={{0}}
+  ROOT r = {x} divide(w, sums)""",
+                ),
+            )
+            yield Kernel(
+                "cross-entropy",
+                x,
+                _module(
+                    type_,
+                    soft
+                    + f"""  label = s32[{rows}] parameter(1)
+  labels = s32[{rows},{length}] broadcast(label), dimensions={{0}}
+  at = s32[{rows},{length}] iota(), iota_dimension=1
+  hit = pred[{rows},{length}] compare(labels, at), direction=EQ
+  zeros = {x} broadcast(zero), dimensions={{}}
+  picked = {x} select(hit, less, zeros)
+  logit = {row} reduce(picked, zero), dimensions={{1}}, to_apply=add
+  logsum = {row} log(sum)
+  ROOT r = {row} subtract(logsum, logit)""",
+                ),
+            )
+            mean = f"""  part = {type_}[] constant({1 / length})
+  parts = {row} broadcast(part), dimensions={{}}
+  zero = {type_}[] constant(0)
+  small = {type_}[] constant(1e-05)
+  smalls = {row} broadcast(small), dimensions={{}}
+  x = {x} parameter(0)
+"""
+            yield Kernel("rms norm", x, _module(type_, mean + _norm("x", x, row, one)))
+            yield Kernel(
+                "layer norm",
+                x,
+                _module(
+                    type_,
+                    mean
+                    + f"""  sum = {row} reduce(x, zero), dimensions={{1}}, to_apply=add
+  mean = {row} multiply(sum, parts)
+  means = {x} broadcast(mean), dimensions={{0}}
+  centred = {x} subtract(x, means)
+"""
+                    + _norm("centred", x, row, one),
+                ),
+            )
+
+
+def _norm(centred: str, x: str, row: str, one: str) -> str:
+    return f"""  square = {x} multiply({centred}, {centred})
+  squares = {row} reduce(square, zero), dimensions={{1}}, to_apply=add
+  variance = {row} multiply(squares, parts)
+  lifted = {row} add(variance, smalls)
+  inverse = {row} rsqrt(lifted)
+  inverses = {x} broadcast(inverse), dimensions={{0}}
+  unit = {x} multiply({centred}, inverses)
+  scale = {one} parameter(1)
+  scales = {x} broadcast(scale), dimensions={{1}}
+  ROOT r = {x} multiply(unit, scales)"""
+
+
+def products() -> Iterator[Kernel]:
+    """Products of matrices; of larger ones, each element is read for several tiles."""
+    for type_ in ("f32", "f16", "bf16"):
+        for m, k, n in ((64, 64, 64), (70, 81, 43), (33, 100, 57), (128, 256, 128), (64, 65, 64)):
+            for a, b in ((f"{m},{k}", f"{k},{n}"), (f"{k},{m}", f"{n},{k}")):
+                left = a == f"{m},{k}"
+                text = f"""  a = {type_}[{a}] parameter(0)
+  b = {type_}[{b}] parameter(1)
+  ROOT r = {type_}[{m},{n}] dot(a, b), lhs_contracting_dims={{{int(left)}}}, rhs_contracting_dims={{{int(not left)}}}"""
+                yield Kernel("product", f"{type_}[{a}]x[{b}]", _module(type_, text))
+
+
+def kernels() -> Iterator[Kernel]:
+    """What is measured."""
+    for kinds in (reduces, transposes, chains, products):
+        yield from kinds()
+
+
+def measure(kernel: Kernel, gpu: str = "h100") -> Row:
+    """Runs a kernel on random inputs. Raises AssertionError for a wrong result."""
+    module = mlirhlo.parse(kernel.hlo)
+    executable: Any = mlirhlo.compile(module, platform="gpu", gpu=gpu)
+    inputs = make_fake_arguments(module.op)
+    result = np.asarray(executable(*inputs))
+    tolerance = 1e-4 if result.dtype == np.float32 else 0.1
+    np.testing.assert_allclose(
+        result.astype(np.float64),
+        np.asarray(mlirhlo.run(module, *inputs)).astype(np.float64),
+        rtol=tolerance,
+        atol=tolerance,
+    )
+    total = sum((one.figures for one in executable.figures), Figures())
+    least = sum(np.asarray(array).nbytes for array in (*inputs, result))
+    moved = 32 * total.global_memory.sectors
+    lanes = total.global_memory.bytes_read + total.global_memory.bytes_written
+    return Row(moved / least, lanes / moved, total.shared_memory.bank_conflicts)
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="a part of kind and shape")
+    parser.add_argument("--gpu", default="h100", help="the device")
+    options = parser.parse_args()
+    print(f"{'':44}{'traffic/least':>14}{'fill':>7}{'conflicts':>11}")
+    for kernel in kernels():
+        name = f"{kernel.kind} {kernel.shape}"
+        if options.only in name:
+            row = measure(kernel, options.gpu)
+            print(f"{name:44}{row.ratio:14.3f}{row.fill:7.3f}{row.conflicts:11,}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -11,10 +11,11 @@ from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.ops import CopyOp, CustomCallOp, GetDimensionSizeOp, TopkOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.interp.custom_calls.annotations import ANNOTATIONS, NEW_BUFFERS
-from mlirhlo.interp.custom_calls.options import options_of
 from mlirhlo.rewrites.algsimp.common import Builder
+from mlirhlo.rewrites.computations import module_of
 from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, rule
 
+_TOP_K = ("TopK", "__gpu$TopK")
 OVERWRITTEN = "mlirhlo.overwritten"
 """Frontend attribute of memory without contents in which nothing is read that was not written there."""
 
@@ -62,21 +63,22 @@ def buffer_without_contents(op: CustomCallOp, rewriter: Rewriter) -> None:
 @rule(CustomCallOp)
 def best_of_a_row(op: CustomCallOp, rewriter: Rewriter) -> None:
     """custom-call(x), "TopK" => topk(x)"""
-    if op.custom_call_target != "TopK" or op.control_predecessors:
+    if op.custom_call_target not in _TOP_K or op.control_predecessors:
         return
     shape, operand = op.shape, op.input_shapes[0]
     if not isinstance(shape, TupleShape) or not isinstance(operand, ArrayShape):
         return
     values = shape.elements[0]
-    options = options_of(op)
-    # Without the option a comparator says which end is wanted.
-    if "largest" not in options and op.called_computations:
-        return
     if not isinstance(values, ArrayShape) or len(shape.elements) != 2 or operand.is_dynamic:
         return
+    from mlirhlo.interp.custom_calls.top_k import is_largest
+    from mlirhlo.interp.engine import DeviceFrame, Interpreter, load_meanings
+
+    load_meanings()
+    frame = DeviceFrame(Interpreter(module_of(op).op))
+    largest = is_largest(op, frame, operand.element_type.dtype)
     b = Builder(op, rewriter)
-    k, largest = values.dimensions[-1], bool(options.get("largest", True))
-    b.like(TopkOp, op.inputs[0], k=integer(k), largest=boolean(largest))
+    b.like(TopkOp, op.inputs[0], k=integer(values.dimensions[-1]), largest=boolean(largest))
     b.done()
 
 

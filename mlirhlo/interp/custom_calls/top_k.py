@@ -47,10 +47,11 @@ def best(values: Array, count: int, dim: int, *, largest: bool = True) -> tuple[
     return np.take_along_axis(values, order, axis=dim), order.astype(np.int32)
 
 
-def _is_largest(op: CustomCallOp, frame: Frame, dtype: np.dtype[Any]) -> bool:
-    """Which end a comparator wants, by asking it about 1 and 0."""
-    if not op.called_computations:
-        return True
+def is_largest(op: CustomCallOp, frame: Frame, dtype: np.dtype[Any]) -> bool:
+    """Which end a call selects: by its option, or else by its comparator, applied to 1 and 0."""
+    options = options_of(op)
+    if "largest" in options or not op.called_computations:
+        return bool(options.get("largest", True))
     computation = op.called_computations[0]
     one, zero = np.ones((), dtype), np.zeros((), dtype)
     count = len(frame.program.computation(computation).parameters)
@@ -66,8 +67,7 @@ def top_k(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     """`(values, s32 indices)` of the best of the last dimension."""
     values = cast(Array, inputs[0])
     shape = cast(ArrayShape, cast(TupleShape, op.shape).elements[0])
-    options = options_of(op)
-    largest = bool(options.get("largest", _is_largest(op, frame, values.dtype)))
+    largest = is_largest(op, frame, values.dtype)
     return best(values, shape.dimensions[-1], values.ndim - 1, largest=largest)
 
 
@@ -88,7 +88,7 @@ def partial_reduce(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Val
         raise unfit(op, f"expects operands and as many initial values, giving {op.shape}")
     wanted, available = first.dimensions[dim], arrays[0].shape[dim]
     keys: Any = order_keys(arrays[0])
-    largest = _is_largest(op, frame, arrays[0].dtype)
+    largest = is_largest(op, frame, arrays[0].dtype)
     order = np.argsort(~keys if largest else keys, axis=dim, kind="stable")
     order = order.take(range(min(wanted, available)), axis=dim)
     results: list[Value] = []

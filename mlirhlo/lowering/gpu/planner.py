@@ -18,7 +18,7 @@ from mlirhlo.lowering.plan.plan import Plan
 from mlirhlo.lowering.plan.planner import Planner, Values
 from mlirhlo.lowering.plan.steps import Site, Step
 
-MEETINGS = frozenset(
+OF_THE_HOST = frozenset(
     {
         "all-gather",
         "all-gather-start",
@@ -28,13 +28,16 @@ MEETINGS = frozenset(
         "collective-broadcast",
         "collective-permute",
         "collective-permute-start",
+        "collective-reduce",
         "partition-id",
         "ragged-all-to-all",
         "reduce-scatter",
         "replica-id",
+        "rng",
+        "rng-get-and-update-state",
     }
 )
-"""Opcodes that need to know of other devices: the host sees to them, as it would to NCCL."""
+"""Opcodes that need to know of other devices, as NCCL does, or that keep a state between runs: the host computes them."""
 
 
 @dataclass
@@ -67,7 +70,7 @@ class _GpuPlanner(Planner[GpuKernel]):
         self.device = device
 
     def build(self, name: str, op: Instruction) -> GpuKernel | None:
-        if op.opcode.name in MEETINGS or _is_manual(op):
+        if op.opcode.name in OF_THE_HOST or _is_manual(op):
             return None
         try:
             return build_kernel(name, op, self.computations, self.device)
@@ -83,7 +86,7 @@ class _GpuPlanner(Planner[GpuKernel]):
 
     def call_back(self, site: Site, steps: list[Step]) -> None:
         op = site.op
-        if op is None or op.opcode.name in MEETINGS or _is_manual(op):
+        if op is None or op.opcode.name in OF_THE_HOST or _is_manual(op):
             super().call_back(site, steps)
             return
         raise error(

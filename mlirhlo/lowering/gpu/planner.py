@@ -37,7 +37,7 @@ OF_THE_HOST = frozenset(
         "rng-get-and-update-state",
     }
 )
-"""Opcodes that need to know of other devices, as NCCL does, or that keep a state between runs: the host computes them."""
+"""Opcodes of the host: they need values of other devices, as NCCL does, or keep a state between runs."""
 
 
 @dataclass
@@ -59,7 +59,8 @@ def plan_module(module: ModuleOp, device: GpuDevice, values: Values | None = Non
 
 def _is_manual(op: Instruction) -> bool:
     """Whether a call cuts an array into the parts of devices, or joins them."""
-    return str(getattr(op, "custom_call_target", "")).startswith("xla.sdy.")
+    target = str(getattr(op, "custom_call_target", ""))
+    return target.startswith(("xla.sdy.", "SPMDFullToShard", "SPMDShardToFull"))
 
 
 class _GpuPlanner(Planner[GpuKernel]):

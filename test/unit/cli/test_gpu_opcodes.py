@@ -104,3 +104,17 @@ def test_opcode(opcode: str, tool: Callable[..., Ran]) -> None:
         alone = ("--platform=Interpreter", "--reference_platform=")
         assert tool("run_hlo_module", *alone, "-", stdin=text).code, f"{text}{ran.out}{ran.err}"
     pytest.fail(f"the interpreter runs no `{opcode}`")
+
+
+@pytest.mark.parametrize(
+    "target", ["Sharding", "LayoutConstraint", "SPMDFullToShardShape", "xla.sdy.FuncResultSharding"]
+)
+def test_calls_that_compute_nothing(target: str, tool: Callable[..., Ran]) -> None:
+    text = f'f32[4] custom-call(f32[4] x), custom_call_target="{target}"'
+    assert tool("run_hlo_module", "--platform=CUDA", "-", stdin=text).code == 0
+
+
+@pytest.mark.parametrize("target", ["TopK", "__gpu$TopK"])
+def test_calls_for_the_best(target: str, tool: Callable[..., Ran]) -> None:
+    text = f'(f32[2,3], s32[2,3]) custom-call(f32[2,9] x), custom_call_target="{target}"'
+    assert tool("run_hlo_module", "--platform=CUDA", "-", stdin=text).code == 0

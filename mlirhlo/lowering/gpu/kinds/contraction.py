@@ -120,9 +120,12 @@ class Block:
     # Tiles of the factors
 
     def load(self, side: int, first_term: SSAValue, width: int, element: PrimitiveType) -> None:
-        """Brings a tile of a factor to shared memory; a thread takes `width` neighbours at once."""
+        """Brings a tile of a factor to shared memory; a thread takes `width` neighbours at once, or one where they
+        do not lie at multiples of that."""
         b = self.b
         is_across = self.problem.is_minor(side, self.problem.terms)
+        if (self.terms if is_across else self.limits[side]) % width:
+            width = 1
         first = (self.first_row, self.first_column)[side]
         for part in range(TILE * self.depth // width // self.threads):
             number = b.index(b.add(self.thread, part * self.threads))
@@ -134,12 +137,8 @@ class Block:
                 for lane in range(width)
             ]
             at = [(b.add(first, line), b.add(first_term, term)) for term, line in places]
-            minor = self.terms if is_across else self.limits[side]
-            step = width if minor % width == 0 else 1
-            for start in range(0, width, step):
-                values = self._factors(side, at[start : start + step], element)
-                for place, value in zip(places[start : start + step], values, strict=True):
-                    self.keep(side, place, value, element)
+            for place, value in zip(places, self._factors(side, at, element), strict=True):
+                self.keep(side, place, value, element)
 
     def share(self, number: Index, along: int) -> tuple[Index, Index]:
         """Which of the `along` parts of which row of a tile a thread brings."""

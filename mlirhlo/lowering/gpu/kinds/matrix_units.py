@@ -109,14 +109,44 @@ class MatrixBlock(Block):
                 ]
             b.barrier()
             loop.carry(*sums)
+        fragments = [[b.extract(total, part) for part in range(4)] for total in loop.results]
         found: list[tuple[tuple[Index, Index], Value]] = []
-        group, pair = b.div(self.lane, 4), b.mul(b.rem(self.lane, 4), 2)
-        for n, total in enumerate(loop.results):
-            row = b.add(b.add(b.add(self.first_row, self.row), group), n // across * _ROWS)
-            column = b.add(
-                b.add(b.add(self.first_column, self.column), pair), n % across * _COLUMNS
-            )
-            for part in range(4):
-                place = (b.add(row, part // 2 * 8), b.add(column, part % 2))
-                found.append((place, (b.extract(total, part),)))
+        first_row, first_column = (
+            b.add(self.first_row, self.row),
+            b.add(self.first_column, self.column),
+        )
+        row = b.add(first_row, b.div(self.lane, 4))
+        for n in range(0, len(fragments), 2):
+            column = b.add(first_column, n % across * _COLUMNS)
+            for half in (0, 1):
+                pairs = [fragment[2 * half :][:2] for fragment in fragments[n : n + 2]]
+                at = b.add(row, n // across * _ROWS + half * 8)
+                found += [((at, b.add(column, c)), (v,)) for c, v in self._neighbours(*pairs)]
         return found
+
+    def _neighbours(
+        self, first: list[SSAValue], second: list[SSAValue]
+    ) -> list[tuple[Index, SSAValue]]:
+        """A thread's elements of a row of two fragments beside each other, as columns and numbers.
+
+        Of 16-bit results, which a fragment has half a sector of, threads exchange pairs: each gets four neighbours.
+        """
+        b = self.b
+        pair = b.rem(self.lane, 4)
+        if array(self.op.output).element_type.bits > 16:
+            start = b.mul(pair, 2)
+            starts = (start, b.add(start, _COLUMNS))
+            return [
+                (b.add(at, n), v)
+                for at, values in zip(starts, (first, second), strict=True)
+                for n, v in enumerate(values)
+            ]
+        parity = b.rem(self.lane, 2)
+        is_odd = b.cmpi("eq", b.index(parity), b.index(1))
+        sent = [b.select(is_odd, v, w) for v, w in zip(first, second, strict=True)]
+        got = [b.warp_shuffle("xor", v, 1) for v in sent]
+        values = [
+            b.select(is_odd, v, w) for v, w in zip([*got, *second], [*first, *got], strict=True)
+        ]
+        start = b.mul(b.add(b.div(pair, 2), b.mul(parity, 2)), 4)
+        return [(b.add(start, n), v) for n, v in enumerate(values)]

@@ -26,3 +26,18 @@ def kernels_of_short_rows():
 def test_short_rows(kernel):
     """Whole sectors are read and written, each once, by whole requests."""
     assert gpu_traffic.measure(kernel).ratio <= 1.05
+
+
+def _products():
+    for kernel in gpu_traffic.products():
+        is_often = kernel.shape in ("f16[70,81]x[81,43]", "f32[33,100]x[100,57]")
+        yield pytest.param(kernel, id=kernel.shape, marks=[] if is_often else pytest.mark.slow)
+
+
+@pytest.mark.parametrize("kernel", _products())
+def test_products(kernel):
+    """Shared memory is accessed without bank conflicts; what one tile computes moves once."""
+    row = gpu_traffic.measure(kernel)
+    assert row.conflicts == 0
+    if kernel.shape.endswith("[64,64]x[64,64]"):
+        assert row.ratio <= 1.05

@@ -39,7 +39,7 @@ def eigh_by_rotations(op: CustomCallOp, rewriter: Rewriter) -> None:
     options = _options(op)
 
     def build(graph: Graph) -> Value:
-        return graph.tuple(*_eigh(graph, graph.parameter(shape), *options))
+        return graph.tuple(*eigh(graph, graph.parameter(shape), *options))
 
     expand_to_call(op, rewriter, (str(shape), options), "eigh", build)
 
@@ -57,7 +57,7 @@ def _options(op: CustomCallOp) -> tuple[bool, bool, int, float]:
         ) from problem
 
 
-def _eigh(
+def eigh(
     graph: Graph, a: Value, lower: bool, sort: bool, sweeps: int, tolerance: float
 ) -> tuple[Value, Value]:
     """Vectors as columns, and values."""

@@ -37,7 +37,7 @@ def qr_by_reflections(op: CustomCallOp, rewriter: Rewriter) -> None:
         return
 
     def build(graph: Graph) -> Value:
-        return graph.tuple(*_factor(graph, graph.parameter(shape)))
+        return graph.tuple(*qr_factor(graph, graph.parameter(shape)))
 
     expand_to_call(op, rewriter, ("qr", str(shape)), "qr", build)
 
@@ -52,12 +52,13 @@ def product_of_reflectors(op: CustomCallOp, rewriter: Rewriter) -> None:
     shapes = op.input_shapes
 
     def build(graph: Graph) -> Value:
-        return _product(graph, graph.parameter(shapes[0]), graph.parameter(shapes[1]))
+        return householder_product(graph, graph.parameter(shapes[0]), graph.parameter(shapes[1]))
 
     expand_to_call(op, rewriter, ("product", *map(str, shapes)), "householder_product", build)
 
 
-def _factor(graph: Graph, a: Value) -> tuple[Value, Value]:
+def qr_factor(graph: Graph, a: Value) -> tuple[Value, Value]:
+    """R above the reflectors, and tau."""
     batch, (m, n) = a.sizes[:-2], a.sizes[-2:]
     taus = graph.full(a.type, (*batch, min(m, n)))
 
@@ -117,7 +118,8 @@ def _reflection(graph: Graph, x: Value, j: Value) -> tuple[Value, Value, Value]:
     return v, tau, beta
 
 
-def _product(graph: Graph, a: Value, taus: Value) -> Value:
+def householder_product(graph: Graph, a: Value, taus: Value) -> Value:
+    """Q, of as many columns as the reflectors have."""
     batch, (m, n) = a.sizes[:-2], a.sizes[-2:]
     count = taus.sizes[-1]
 

@@ -16,6 +16,7 @@ import numpy as np
 from mlirhlo.dialects.hlo.shapes import ArrayShape, leaves
 from mlirhlo.interp import linalg_factor as factor
 from mlirhlo.interp.custom_calls import options_of, register_custom_call, unfit
+from mlirhlo.interp.custom_calls.lapack_signature import is_lower, letter
 from mlirhlo.interp.linalg import adjoint, cholesky_lower, solve_triangular, widened
 from mlirhlo.interp.linalg_factor import batched
 from mlirhlo.interp.linalg_schur import schur
@@ -28,15 +29,6 @@ Routine = Callable[["Sequence[Array]", Mapping[str, Any], "Sequence[ArrayShape]"
 
 ROUTINES: dict[str, Routine] = {}
 """Routines by their name without the letter of the type."""
-
-
-def _letter(options: Mapping[str, Any], key: str, default: str) -> str:
-    value = options.get(key, default)
-    return chr(value) if isinstance(value, int) and not isinstance(value, bool) else str(value)
-
-
-def _is_lower(options: Mapping[str, Any]) -> bool:
-    return bool(options["lower"]) if "lower" in options else _letter(options, "uplo", "L") == "L"
 
 
 def routine(*names: str) -> Callable[[Routine], Routine]:
@@ -56,7 +48,7 @@ def potrf(
 ) -> Sequence[Any]:
     """Cholesky factor over the operand's own other triangle; info is the order of the failing minor."""
     matrix = inputs[0]
-    if _is_lower(options):
+    if is_lower(options):
         lower, info = cholesky_lower(matrix)
         return np.tril(lower) + np.triu(widened(matrix), 1), info
     lower, info = cholesky_lower(adjoint(matrix))
@@ -73,10 +65,10 @@ def trsm(
         solve_triangular(
             inputs[0],
             inputs[1],
-            left_side=_letter(options, "side", "L") == "L",
-            lower=_is_lower(options),
-            unit_diagonal=_letter(options, "diag", "N") == "U",
-            transpose=transpose[_letter(options, "trans_x", "N")],
+            left_side=letter(options, "side", "L") == "L",
+            lower=is_lower(options),
+            unit_diagonal=letter(options, "diag", "N") == "U",
+            transpose=transpose[letter(options, "trans_x", "N")],
         ),
     )
 
@@ -136,7 +128,7 @@ def syevd(
     info = np.zeros(matrix.shape[:-2], np.int32)
     finite: Any = np.isfinite(matrix).all(axis=(-1, -2))
     values, vectors = np.linalg.eigh(
-        np.where(finite[..., None, None], matrix, 0), "L" if _is_lower(options) else "U"
+        np.where(finite[..., None, None], matrix, 0), "L" if is_lower(options) else "U"
     )
     return vectors, values, np.where(finite, info, 1)
 
@@ -150,7 +142,7 @@ def gesdd(
     finite: Any = np.isfinite(matrix).all(axis=(-1, -2))
     clean = np.where(finite[..., None, None], matrix, 0)
     info = np.where(finite, 0, -4).astype(np.int32)
-    mode = _letter(options, "mode", "A")
+    mode = letter(options, "mode", "A")
     if "compute_uv" in options:
         mode = "A" if options.get("full_matrices") else "S"
         mode = mode if options["compute_uv"] else "N"
@@ -204,7 +196,7 @@ def _eigen(matrix: Array, options: Mapping[str, Any]) -> tuple[Any, Any, Any, An
     def wanted(side: str) -> bool:
         if side in options:
             return bool(options[side])
-        return _letter(options, f"compute_{side}", "N") == "V"
+        return letter(options, f"compute_{side}", "N") == "V"
 
     finite: Any = np.isfinite(matrix).all(axis=(-1, -2))
     clean = np.where(finite[..., None, None], matrix, 0)
@@ -249,7 +241,7 @@ def sytrd(
     inputs: Sequence[Array], options: Mapping[str, Any], shapes: Sequence[ArrayShape]
 ) -> Sequence[Any]:
     """Factored matrix, diagonal, off-diagonal, tau, info."""
-    lower = _is_lower(options)
+    lower = is_lower(options)
 
     def reduce(matrix: Array) -> tuple[Array, ...]:
         return factor.tridiagonal(matrix, lower)

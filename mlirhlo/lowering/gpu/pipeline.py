@@ -27,7 +27,9 @@ from mlirhlo.rewrites.dce import DcePass
 from mlirhlo.rewrites.declared_types import DeclaredTypesPass
 from mlirhlo.rewrites.defuser import DefuserPass
 from mlirhlo.rewrites.dynamic_padder import DynamicPadderPass
+from mlirhlo.rewrites.eigh_expander import EighExpanderPass
 from mlirhlo.rewrites.fusion import FusionPass
+from mlirhlo.rewrites.lapack_expander import LapackExpanderPass
 from mlirhlo.rewrites.library_call_expander import LibraryCallExpanderPass
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.pipeline import Instrumentation
@@ -52,6 +54,9 @@ def passes(*, has_layouts: bool = False) -> tuple[HloPass, ...]:
         BatchNormExpanderPass(),
         DynamicPadderPass(),
         CustomCallExpanderPass(),
+        LapackExpanderPass(),
+        EighExpanderPass(),
+        CallInlinerPass(),
         TupleSimplifierPass(),
         ConstantFoldingPass(largest=_FOLDED),
         AlgebraicSimplifierPass(only=rules_that_keep_values(), is_layout_sensitive=has_layouts),

@@ -2,14 +2,13 @@
 
 Targets are those of JAX on the CPU (`lapack_<s|d|c|z><routine>_ffi`), of JAX on GPUs (`cusolver_geev_ffi`,
 `cuhybrid_geqp3`, their twins for ROCm) and XLA's own of the same meaning (`Qr`). A call has machine code only
-where its arrays fit the routine's signature (`lapack_signature.py`). Batches go to several threads. A matrix
-that holds a NaN or an infinity never gets to an eigenvalue or singular value routine.
+where its arrays fit the routine's signature (`interp/custom_calls/lapack_signature.py`). Batches go to several threads.
+A matrix that holds a NaN or an infinity never gets to an eigenvalue or singular value routine.
 Source: LAPACK's documentation of each routine; meanings as in `interp/custom_calls/lapack.py`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from math import prod
@@ -21,87 +20,51 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects import arith as casts
-from mlirhlo.dialects.hlo.element_types import C64, C128, F32, F64, S32
+from mlirhlo.dialects.hlo.element_types import S32
 from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.interp.custom_calls.lapack_signature import (
+    LETTERS,
+    OF_COMPLEX,
+    named,
+    routine_of,
+    signature,
+)
 from mlirhlo.interp.custom_calls.options import options_of
 from mlirhlo.lowering import routines
 from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.hlo_to_loops.array_kernel import ArrayKernel
 from mlirhlo.lowering.hlo_to_loops.elements import register_type
 from mlirhlo.lowering.hlo_to_loops.kernels import builds
-from mlirhlo.lowering.hlo_to_loops.lapack_signature import Signature
 from mlirhlo.lowering.hlo_to_loops.outside import Outside
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 
-_LETTERS = {F32: "s", F64: "d", C64: "c", C128: "z"}
-_OF_COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
-_TARGET = re.compile(
-    r"lapack_(?P<letter>[sdcz])(?P<lapack>\w+)_ffi"
-    r"|(?:cusolver|hipsolver)_(?P<solver>\w+)_ffi"
-    r"|(?:cu|hip)hybrid_(?P<hybrid>\w+)"
-)
-_OF_LIBRARY = {
-    "lapack": {
-        **{name: name for name in ("potrf", "getrf", "geqrf", "geqp3", "orgqr", "ormqr", "gehrd")},
-        **{name: name for name in ("sytrd", "trsm", "gtsv", "syevd", "gesdd", "geev", "gees")},
-        **{complex_: real for real, complex_ in _OF_COMPLEX.items()},
-    },
-    "solver": {
-        **{name: name for name in ("potrf", "getrf", "geqrf", "orgqr", "ormqr", "sytrd", "syevd")},
-        "geev": "geev_packed",
-        "gesdd": "gesdd",
-        "gesvd": "gesdd",
-    },
-    "hybrid": {"eig_real": "geev", "eig_comp": "geev", "geqp3": "geqp3"},
-    "XLA": {
-        "Qr": "geqrf",
-        "QrDecompositionBlock": "geqrf",
-        "ProductOfElementaryHouseholderReflectors": "orgqr",
-    },
-}
-"""The routine that is meant by a name of a library; of gesvd only the algorithm is another."""
 _FLOP_NS = 0.3
 
 Routine = Callable[["Call"], None]
 
-ROUTINES: dict[str, tuple[Signature, Signature, Routine]] = {}
-"""Signatures of a routine for real and for complex matrices, and what builds its calls."""
+ROUTINES: dict[str, Routine] = {}
+"""What builds the calls of a routine."""
 
 
-def routine(signature: str, of_complex: str = "") -> Callable[[Routine], Routine]:
+def routine(function: Routine) -> Routine:
     """Decorator: the function, named after LAPACK's routine, builds its calls."""
-
-    def register(function: Routine) -> Routine:
-        name = function.__name__.strip("_")
-        ROUTINES[name] = (Signature(signature), Signature(of_complex or signature), function)
-        return function
-
-    return register
+    ROUTINES[function.__name__.strip("_")] = function
+    return function
 
 
 @builds("custom-call")
 def custom_call(name: str, op: Any) -> FuncOp:
     """Kernels of custom calls that LAPACK answers. Raises `HloError` HLO0432 for all others, and for
     arrays and options that do not fit the routine."""
-    target = str(op.custom_call_target)
-    found = _TARGET.fullmatch(target)
-    library = (found.lastgroup if found else None) or "XLA"
-    called = _OF_LIBRARY[library].get(found[library] if found else target)
-    if called is None:
-        raise error("HLO0432", f"custom call {target} has no machine code")
     k = ArrayKernel(name, op)
-    arrays = [*k.operands, *k.results]
-    element = k.operands[0].element_type if k.operands else S32
-    real, complex_, build = ROUTINES[called]
-    signature = complex_ if element.is_complex else real
-    if (
-        not signature.fits(k.operands, k.results)
-        or any(0 in shape.dimensions for shape in arrays)
-        or (found and found["letter"] not in (None, _LETTERS[element]))
-    ):
+    target = str(op.custom_call_target)
+    if named(target) is None:
+        raise error("HLO0432", f"custom call {target} has no machine code")
+    called = routine_of(target, k.operands, k.results)
+    if called is None:
         raise error("HLO0432", f"custom call {target} of these shapes has no machine code")
-    call = Call(k, op, signature.rank)
-    build(call)
+    call = Call(k, op, signature(called, k.operands[0].element_type).rank)
+    ROUTINES[called](call)
     return call.outside.finish(k.finish())
 
 
@@ -113,7 +76,7 @@ class Call:
         self.outside = Outside(k.b)
         self.options = options_of(op)
         element = k.operands[0].element_type
-        self.letter = _LETTERS[element]
+        self.letter = LETTERS[element]
         self.real = register_type(element)
         self.parts = 2 if element.is_complex else 1
         self.rank = rank
@@ -193,7 +156,7 @@ class Call:
                 b.store(b.constant(0.0, self.real), place, [1])
             values.append(place)
         values += [b.constant(1, i64)] * sum(isinstance(a, str) for a in arguments)
-        full = _OF_COMPLEX.get(name, name) if self.is_complex else name
+        full = OF_COMPLEX.get(name, name) if self.is_complex else name
         self.outside.call(f"{routines.LAPACK}{self.letter}{full}", values)
 
     # Matrices and vectors, between arguments and memory

@@ -18,7 +18,7 @@ BLOCK = 64
 # ---------------------------------------------------------------- factors
 
 
-@routine("x[n,n] -> x[n,n] i[]")
+@routine
 def _potrf(c: Call) -> None:
     """Cholesky's factor over one triangle; info."""
     n, _ = c.size(0)
@@ -33,7 +33,7 @@ def _potrf(c: Call) -> None:
         c.write_vector(2, info)
 
 
-@routine("x[m,n] -> x[m,n] i[l] i[]")
+@routine
 def _getrf(c: Call) -> None:
     """LU factors, pivots from 1 on, info."""
     m, n = c.size(0)
@@ -48,7 +48,7 @@ def _getrf(c: Call) -> None:
         c.write_vector(3, info)
 
 
-@routine("x[m,n] -> x[m,n] x[l]")
+@routine
 def _geqrf(c: Call) -> None:
     """R and reflectors, tau."""
     m, n = c.size(0)
@@ -60,7 +60,7 @@ def _geqrf(c: Call) -> None:
         c.write_vector(2, tau)
 
 
-@routine("x[m,n] i[n] -> x[m,n] i[n] x[l]")
+@routine
 def _geqp3(c: Call) -> None:
     """R and reflectors, pivots from 1 on, tau."""
     m, n = c.size(0)
@@ -76,7 +76,7 @@ def _geqp3(c: Call) -> None:
         c.write_vector(4, tau)
 
 
-@routine("x[m,n] x[k] -> x[m,n]")
+@routine
 def _orgqr(c: Call) -> None:
     """The product of the reflectors."""
     m, n = c.size(0)
@@ -90,7 +90,7 @@ def _orgqr(c: Call) -> None:
         c.write(2, a)
 
 
-@routine("x[o,p] x[k] x[m,n] -> x[m,n]")
+@routine
 def _ormqr(c: Call) -> None:
     """The product of the reflectors, or its adjoint, times a matrix."""
     order, count = c.size(0)[0], c.k.shape(1).dimensions[-1]
@@ -109,7 +109,7 @@ def _ormqr(c: Call) -> None:
         c.write(3, given)
 
 
-@routine("x[n,n] -> x[n,n] x[n-1] i[]")
+@routine
 def _gehrd(c: Call) -> None:
     """Hessenberg form and reflectors, tau, info."""
     n, _ = c.size(0)
@@ -124,7 +124,7 @@ def _gehrd(c: Call) -> None:
         c.write_vector(3, info)
 
 
-@routine("x[n,n] -> x[n,n] r[n] r[n-1] x[n-1] i[]")
+@routine
 def _sytrd(c: Call) -> None:
     """Factored matrix, diagonal, off-diagonal, tau, info."""
     n, _ = c.size(0)
@@ -141,7 +141,7 @@ def _sytrd(c: Call) -> None:
 # ---------------------------------------------------------------- equations
 
 
-@routine("x[o,o] x[m,n] -> x[m,n]")
+@routine
 def _trsm(c: Call) -> None:
     """x with op(a) x = b or x op(a) = b."""
     order, (m, n) = c.size(0)[0], c.size(1)
@@ -158,7 +158,7 @@ def _trsm(c: Call) -> None:
         c.write(2, x)
 
 
-@routine("x[m] x[m] x[m] x[m,n] -> x[m] x[m] x[m] x[m,n] i[]")
+@routine
 def _gtsv(c: Call) -> None:
     """The diagonals of U, the solution, info. The first of `dl` and the last of `du` are not read."""
     m, n = c.size(3)
@@ -185,7 +185,7 @@ def _gtsv(c: Call) -> None:
 # ---------------------------------------------------------------- eigenvalues, singular values
 
 
-@routine("x[n,n] -> x[n,n] r[n] i[]")
+@routine
 def _syevd(c: Call) -> None:
     """Eigenvectors, ascending eigenvalues, info; from one triangle."""
     n, _ = c.size(0)
@@ -203,7 +203,7 @@ def _syevd(c: Call) -> None:
         c.write_vector(3, info)
 
 
-@routine("x[m,n] -> x[m,n] r[l] x[o,p] x[q,s] i[]")
+@routine
 def _gesdd(c: Call) -> None:
     """The operand as it was, singular values, u, adjoint of v, info."""
     m, n = c.size(0)
@@ -239,10 +239,7 @@ def _gesdd(c: Call) -> None:
         c.write_vector(5, info)
 
 
-@routine(
-    "x[n,n] -> r[n] r[n] c[n,n] c[n,n] i[]",
-    of_complex="x[n,n] -> x[n] x[n,n] x[n,n] i[]",
-)
+@routine
 def _geev(c: Call) -> None:
     """Eigenvalues (of real matrices real and imaginary parts), left and right eigenvectors, info."""
     with _eigen(c) as (values, imaginary, left, right, info):
@@ -257,7 +254,7 @@ def _geev(c: Call) -> None:
         c.write_vector(3 + len(both), info)
 
 
-@routine("x[n,n] -> x[n,n] c[n] x[n,n] x[n,n] i[]")
+@routine
 def _geev_packed(c: Call) -> None:
     """The operand, eigenvalues, left and right eigenvectors, info; of real matrices a pair of conjugate
     vectors is its real part and its imaginary part."""
@@ -316,10 +313,7 @@ def _write_pairs(c: Call, number: int, vectors: SSAValue, imaginary: SSAValue) -
         c.k.write(number, [*c.place, Coordinate(i), Coordinate(j)], (real, other))
 
 
-@routine(
-    "x[n,n] -> x[n,n] x[n,n] r[n] r[n] i[] i[]",
-    of_complex="x[n,n] -> x[n,n] x[n,n] x[n] i[] i[]",
-)
+@routine
 def _gees(c: Call) -> None:
     """Schur form, Schur vectors, eigenvalues (of real matrices two parts), number selected, info."""
     n, _ = c.size(0)

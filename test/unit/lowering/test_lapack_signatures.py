@@ -14,8 +14,8 @@ import mlirhlo
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.element_types import F32, F64, S32
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.interp.custom_calls.lapack_signature import Signature
 from mlirhlo.lowering import routines
-from mlirhlo.lowering.hlo_to_loops.lapack_signature import Signature
 
 pytest.importorskip("llvmlite")
 if routines.address(f"{routines.LAPACK}dgeqrf") is None:

@@ -34,6 +34,8 @@ class Barrier:
         default_factory=list[tuple[Lanes, Array, str, int]]
     )
     """Predicates of `bar.red`, the operation, the slot of the result."""
+    missing: list[tuple[int, Array]] = field(default_factory=list[tuple[int, Array]])
+    """Instructions at which threads arrived without others of their warp, and these others."""
 
 
 class Barriers:
@@ -88,7 +90,7 @@ class Barriers:
             if vote is not None:
                 barrier.votes.append((group, vote[0][inside], vote[1], vote[2]))
             if aligned and cohort.launch.machine.checks:
-                self._check_aligned(barrier, group)
+                self._note_missing(barrier, group)
             result += self._complete(block, number)
         return result
 
@@ -110,8 +112,8 @@ class Barriers:
         numbers = sets.indices(group)
         return len(np.unique(numbers // WARP)) * WARP
 
-    def _check_aligned(self, barrier: Barrier, group: Lanes) -> None:
-        """An aligned barrier is executed by whole warps."""
+    def _note_missing(self, barrier: Barrier, group: Lanes) -> None:
+        """Notes who has to arrive at the same instruction: an aligned barrier is executed by whole warps."""
         cohort = self.cohort
         numbers = sets.indices(group)
         present = np.zeros(cohort.count, np.bool_)
@@ -120,12 +122,23 @@ class Barriers:
         alive = ~cohort.exited.reshape(-1, WARP)[warps]
         missing = alive & ~present.reshape(-1, WARP)[warps]
         if missing.any():
-            lane = int(warps[missing.any(axis=1)][0]) * WARP
-            self._diverges(
-                f"only some threads of warp {lane % cohort.block_lanes // WARP} of block "
-                f"{cohort.blocks[cohort.block_of[lane]]} execute this barrier together",
-                cohort.pc,
-            )
+            rows, columns = np.nonzero(missing)
+            barrier.missing.append((cohort.pc, warps[rows] * WARP + columns))
+
+    def _check_aligned(self, barrier: Barrier) -> None:
+        """Whether warps have met at the instruction before the barrier let them go, in whatever order."""
+        cohort = self.cohort
+        for pc, missing in barrier.missing:
+            groups = zip(barrier.pcs, barrier.lanes, strict=True)
+            met = np.concatenate([sets.indices(group) for at, group in groups if at == pc])
+            absent = np.setdiff1d(missing, met)
+            if len(absent):
+                lane = int(absent[0])
+                self._diverges(
+                    f"only some threads of warp {lane % cohort.block_lanes // WARP} of block "
+                    f"{cohort.blocks[cohort.block_of[lane]]} execute this barrier together",
+                    pc,
+                )
 
     def _diverges(self, message: str, pc: int, other: int | None = None) -> None:
         launch = self.cohort.launch
@@ -150,6 +163,7 @@ class Barriers:
         if barrier.arrived < needed or not barrier.arrived:
             return []
         del self.open[block, number]
+        self._check_aligned(barrier)
         if barrier.expected is None and needed < cohort.threads and cohort.launch.machine.checks:
             self._diverges(
                 f"{cohort.threads - needed} of {cohort.threads} threads of "
@@ -238,6 +252,7 @@ class Barriers:
             for pc, group in cohort.parked.items()
         ]
         for (_, number), barrier in self.open.items():
+            self._check_aligned(barrier)
             what = "the cluster's barrier" if number == CLUSTER else f"barrier {number}"
             detail = f"at {what}, which {barrier.arrived} threads have reached"
             waits += [(pc - 1, group, detail) for pc, group in barrier.waiting]

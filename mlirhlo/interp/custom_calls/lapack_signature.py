@@ -137,7 +137,7 @@ def named(target: str) -> tuple[str, str | None] | None:
     found = _TARGET.fullmatch(target)
     library = (found.lastgroup if found else None) or "XLA"
     called = _OF_LIBRARY[library].get(found[library] if found else target)
-    return called and (called, found["letter"] if found else None)
+    return None if called is None else (called, found["letter"] if found else None)
 
 
 @lru_cache

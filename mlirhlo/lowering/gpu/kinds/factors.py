@@ -1,19 +1,22 @@
-"""Cholesky factors and triangular solves whose inner loops the threads of a block share, in double precision.
+"""Cholesky and LU factors and triangular solves whose inner loops the threads of a block share, in double precision.
 
-Small matrices of a batch are a thread's work, by the loops of the CPU (`library.py`).
+Small matrices of `cholesky` are a thread's work, by the loops of the CPU (`library.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects import math
-from xdsl.dialects.builtin import StringAttr, f64, i1
+from xdsl.dialects.builtin import StringAttr, f64, i32
 from xdsl.ir import SSAValue
 
+from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.structured import LibraryOp
+from mlirhlo.interp.custom_calls.lapack_signature import is_lower, routine_of
+from mlirhlo.interp.custom_calls.options import options_of
 from mlirhlo.lowering.builder import Index, Loop, memref_of
 from mlirhlo.lowering.gpu.elements import array
 from mlirhlo.lowering.gpu.launches import THREADS, LaunchBuilder, Plan
@@ -27,73 +30,188 @@ _SMALL = 16
 _MANY = 128
 """Columns to solve for that keep a block busy with a thread for each."""
 
-Factor: TypeAlias = "Callable[[Plan, LibraryOp], bool]"
+Options: TypeAlias = "Mapping[str, Any]"
+Factor: TypeAlias = "Callable[[Plan, LibraryOp, Instruction], bool]"
 
 
-def cholesky(plan: Plan, op: LibraryOp) -> bool:
-    """A block for each matrix, column by column. Returns whether it has added the launch.
+def cholesky(plan: Plan, op: LibraryOp, instruction: Instruction) -> bool:
+    """A block for each matrix. Returns whether it has added the launch.
+
+    A matrix that has no factor is NaN everywhere.
+    """
+    del instruction
+    *batch, n, _ = array(op.inputs[0]).dimensions
+    if n <= _SMALL or not prod(batch):
+        return False
+    work = _Block(plan, op, prod(batch) * n * n)
+    factor = _Cholesky(work, n, _flag(op, "lower"))
+    failed = work.b.cmpi("ne", factor.run(), work.b.index(0))
+    nan, zero = (work.b.constant(v, f64) for v in (float("nan"), 0.0))
+    factor.write(
+        lambda inside, part, _: work.b.select(failed, nan, work.b.select(inside, part, zero))
+    )
+    work.b.launch(prod(batch), _threads(n))
+    return True
+
+
+def potrf(plan: Plan, op: LibraryOp, options: Options) -> bool:
+    """The factor over one triangle, and the order of the first minor that is not positive, or 0."""
+    *batch, n, _ = array(op.inputs[0]).dimensions
+    work = _Block(plan, op, prod(batch) * n * n)
+    factor = _Cholesky(work, n, is_lower(options))
+    work.write_number(1, factor.at, factor.run())
+    factor.write(work.b.select)
+    work.b.launch(prod(batch), _threads(n))
+    return True
+
+
+class _Cholesky:
+    """The factor of a matrix, column by column.
 
     for j:   l[i, j] = a[i, j] - l[i, :j] . conj(l[j, :j])   for i from j on, a thread each
              l[j, j] = sqrt(l[j, j]);   l[i, j] /= l[j, j]
     """
-    *batch, n, _ = array(op.inputs[0]).dimensions
-    if n <= _SMALL or not prod(batch):
-        return False
-    threads = _threads(n)
-    work = _Block(plan, op, prod(batch) * n * n)
-    b, at, start = work.b, work.batch(batch), work.start(n * n)
-    lower = _flag(op, "lower")
+
+    def __init__(self, work: _Block, n: int, lower: bool) -> None:
+        self.work, self.b, self.n, self.lower = work, work.b, n, lower
+        self.at = work.batch()
+        self.start = work.start(n * n)
+
+    def number(self, i: Index, j: Index) -> Index:
+        """Where l[i, j] is."""
+        return self.b.add(self.start, self.b.add(self.b.mul(j, self.n), i))
+
+    def element(self, i: Index, j: Index) -> Value:
+        """a[i, j], of the triangle that is read."""
+        value = self.work.read(0, [*self.at, i, j] if self.lower else [*self.at, j, i])
+        return value if self.lower else conjugate(self.b, value)
+
+    def run(self) -> SSAValue:
+        """The order of the first minor that is not positive, or 0."""
+        b, n = self.b, self.n
+        with b.loop(0, n, 1, [b.index(0)]) as columns:
+            j = columns.index
+            pivot = self._less_products(j)
+            self._divide(j, b.one(math.SqrtOp, pivot))
+            is_bad = b.cmpf("ule", pivot, b.constant(0.0, f64))
+            columns.carry(first_failure(b, columns.carried[0], is_bad, j))
+        return cast(Loop, columns).results[0]
+
+    def _less_products(self, j: Index) -> SSAValue:
+        """A column less what the columns before it explain; its pivot."""
+        b, work = self.b, self.work
+        with b.loop(b.add(j, b.thread_id()), self.n, _threads(self.n)) as i:
+            with b.loop(0, j, 1, self.element(i, j)) as loop:
+                x = work.load(self.number(i, loop.index))
+                y = conjugate(b, work.load(self.number(j, loop.index)))
+                loop.carry(*less_product(b, tuple(loop.carried), x, y))
+            work.store(tuple(cast(Loop, loop).results), self.number(i, j))
+        b.barrier()
+        pivot = work.load(self.number(j, j))[0]
+        b.barrier()
+        return pivot
+
+    def _divide(self, j: Index, root: SSAValue) -> None:
+        b, work = self.b, self.work
+        with b.loop(b.add(j, b.thread_id()), self.n, _threads(self.n)) as i:
+            is_pivot = b.cmpi("eq", b.index(i), b.index(j))
+            parts = work.load(self.number(i, j))
+            own = (root, *[b.constant(0.0, f64)] * (len(parts) - 1))
+            pairs = zip(own, parts, strict=True)
+            below = tuple(b.select(is_pivot, r, b.divf(part, root)) for r, part in pairs)
+            work.store(below, self.number(i, j))
+        b.barrier()
+
+    def write(self, choice: Callable[[SSAValue, SSAValue, SSAValue], SSAValue]) -> None:
+        """The result: a choice between numbers of the factor and of the operand, inside the triangle or not."""
+        b, work = self.b, self.work
+        with b.loop(b.thread_id(), self.n * self.n, _threads(self.n)) as cell:
+            row, column = b.div(cell, self.n), b.rem(cell, self.n)
+            low = b.minimum(row, column)
+            high = b.sub(b.add(row, column), low)
+            first, second = (row, column) if self.lower else (column, row)
+            inside = b.cmpi("uge", b.index(first), b.index(second))
+            value = work.load(self.number(high, low))
+            value = value if self.lower else conjugate(b, value)
+            own = work.read(0, [*self.at, row, column])
+            parts = zip(value, own, strict=True)
+            work.write([*self.at, row, column], tuple(choice(inside, v, w) for v, w in parts))
+
+
+def first_failure(b: LaunchBuilder, before: SSAValue, is_bad: SSAValue, j: Index) -> SSAValue:
+    """An order, or `j + 1` where it is 0 and something is bad."""
+    is_first = b.andi(is_bad, b.cmpi("eq", before, b.index(0)))
+    return b.select(is_first, b.index(b.add(j, 1)), before)
+
+
+def getrf(plan: Plan, op: LibraryOp, options: Options) -> bool:
+    """Factors with rows exchanged, pivots from 1 on, and the order of the first pivot that is 0, or 0."""
+    del options
+    *batch, m, n = array(op.inputs[0]).dimensions
+    work = _Block(plan, op, prod(batch) * m * n)
+    b, at, start, threads = work.b, work.batch(), work.start(m * n), _threads(m)
 
     def number(i: Index, j: Index) -> Index:
-        return b.add(start, b.add(b.mul(j, n), i))
+        return b.add(start, b.add(b.mul(j, m), i))
 
-    def element(i: Index, j: Index) -> Value:
-        value = work.read(0, [*at, i, j] if lower else [*at, j, i])
-        return value if lower else conjugate(b, value)
-
-    with b.loop(0, n, 1, [b.constant(False, i1)]) as columns:
+    with b.loop(b.thread_id(), m * n, threads) as cell:
+        i, j = b.rem(cell, m), b.div(cell, m)
+        work.store(work.read(0, [*at, i, j]), number(i, j))
+    b.barrier()
+    with b.loop(0, min(m, n), 1, [b.index(0)]) as columns:
         j = columns.index
-        with b.loop(b.add(j, b.thread_id()), n, threads) as i:
-            with b.loop(0, j, 1, element(i, j)) as loop:
-                x = work.load(number(i, loop.index))
-                y = conjugate(b, work.load(number(j, loop.index)))
-                loop.carry(*less_product(b, tuple(loop.carried), x, y))
-            work.store(tuple(cast(Loop, loop).results), number(i, j))
+        row = _largest(work, j, m, number)
+        work.write_number(1, [*at, j], b.index(b.add(row, 1)))
         b.barrier()
-        pivot = work.load(number(j, j))[0]
+        with b.loop(b.thread_id(), n, threads) as k:
+            x, y = work.load(number(j, k)), work.load(number(row, k))
+            work.store(y, number(j, k))
+            work.store(x, number(row, k))
         b.barrier()
-        root = b.one(math.SqrtOp, pivot)
-        with b.loop(b.add(j, b.thread_id()), n, threads) as i:
-            is_pivot = b.cmpi("eq", b.index(i), b.index(j))
-            parts = work.load(number(i, j))
-            own = (root, *[b.constant(0.0, f64)] * (len(parts) - 1))
-            below = tuple(
-                b.select(is_pivot, r, b.divf(part, root))
-                for r, part in zip(own, parts, strict=True)
-            )
-            work.store(below, number(i, j))
+        pivot = work.load(number(j, j))
+        is_zero = b.cmpf("oeq", _size(b, pivot), b.constant(0.0, f64))
+        with b.loop(b.add(b.add(j, 1), b.thread_id()), m, threads) as i:
+            value = work.load(number(i, j))
+            pairs = zip(value, quotient(b, value, pivot), strict=True)
+            factor = tuple(b.select(is_zero, v, q) for v, q in pairs)
+            work.store(factor, number(i, j))
+            with b.loop(b.add(j, 1), n) as k:
+                rest = less_product(b, work.load(number(i, k)), factor, work.load(number(j, k)))
+                work.store(rest, number(i, k))
         b.barrier()
-        is_bad = b.cmpf("ule", pivot, b.constant(0.0, f64))
-        columns.carry(b.ori(columns.carried[0], is_bad))
-    failed = cast(Loop, columns).results[0]
-    nan, zero = (b.constant(v, f64) for v in (float("nan"), 0.0))
-    with b.loop(b.thread_id(), n * n, threads) as cell:
-        row, column = b.div(cell, n), b.rem(cell, n)
-        i, j = (row, column) if lower else (column, row)
-        inside = b.cmpi("uge", b.index(i), b.index(j))
-        low, high = b.minimum(i, j), b.sub(b.add(i, j), b.minimum(i, j))
-        value = work.load(number(high, low))
-        value = tuple(b.select(failed, nan, b.select(inside, part, zero)) for part in value)
-        work.write([*at, row, column], value if lower else conjugate(b, value))
+        columns.carry(first_failure(b, columns.carried[0], is_zero, j))
+    work.write_number(2, at, cast(Loop, columns).results[0])
+    with b.loop(b.thread_id(), m * n, threads) as cell:
+        i, j = b.div(cell, n), b.rem(cell, n)
+        work.write([*at, i, j], work.load(number(i, j)))
     b.launch(prod(batch), threads)
     return True
 
 
-def triangular_solve(plan: Plan, op: LibraryOp) -> bool:
+def _largest(work: _Block, j: Index, m: int, number: Callable[[Index, Index], Index]) -> SSAValue:
+    """The row from `j` on whose number in column `j` is the largest; the first of them."""
+    b = work.b
+    start = [_size(b, work.load(number(j, j))), b.index(j)]
+    with b.loop(b.add(j, 1), m, 1, start) as loop:
+        most, row = loop.carried
+        found = _size(b, work.load(number(loop.index, j)))
+        is_more = b.cmpf("ogt", found, most)
+        loop.carry(b.select(is_more, found, most), b.select(is_more, b.index(loop.index), row))
+    return cast(Loop, loop).results[1]
+
+
+def _size(b: LaunchBuilder, value: Value) -> SSAValue:
+    """LAPACK's measure of a number: the sum of the magnitudes of its parts."""
+    first, *others = (b.one(math.AbsFOp, part) for part in value)
+    return b.addf(first, others[0]) if others else first
+
+
+def triangular_solve(plan: Plan, op: LibraryOp, instruction: Instruction) -> bool:
     """A thread for each column of x, or a block for each where they are few. Returns whether it has added the launch.
 
     x with op(a) x = b; x op(a) = b is the transposed of it.
     """
+    del instruction
     *batch, n, _ = array(op.inputs[0]).dimensions
     sizes = array(op.inputs[1]).dimensions
     columns = sizes[-1] if _flag(op, "left_side") else sizes[-2]
@@ -160,7 +278,19 @@ def _flag(op: LibraryOp, key: str) -> bool:
     return value is not None and bool(cast(Any, value).value.data)
 
 
-FACTORS: dict[str, Factor] = {"cholesky": cholesky, "triangular-solve": triangular_solve}
+def routine(plan: Plan, op: LibraryOp, instruction: Instruction) -> bool:
+    """A custom call of LAPACK. Returns whether it has added the launch."""
+    target = cast(StringAttr, op.settings.data["custom_call_target"]).data
+    called = routine_of(target, [array(v) for v in op.inputs], [array(v) for v in op.outputs])
+    build = {"getrf": getrf, "potrf": potrf}.get(called or "")
+    return build is not None and build(plan, op, options_of(instruction))
+
+
+FACTORS: dict[str, Factor] = {
+    "cholesky": cholesky,
+    "custom-call": routine,
+    "triangular-solve": triangular_solve,
+}
 """What adds the launch of an opcode, if its sizes are worth it."""
 
 
@@ -175,8 +305,9 @@ class _Block:
         ]
         self.b: LaunchBuilder = plan.begin(list(op.inputs), list(op.outputs), self.buffers)
 
-    def batch(self, sizes: Sequence[int]) -> list[Index]:
+    def batch(self) -> list[Index]:
         """Indices of the block's matrix."""
+        *sizes, _, _ = array(self.op.inputs[0]).dimensions
         return list(self.b.e.unlinear(self.b.index(self.b.block_id()), sizes))
 
     def start(self, numbers: int) -> Index:
@@ -195,8 +326,14 @@ class _Block:
         value = self.b.e.at(self.op.inputs[operand], tuple(indices))
         return convert(self.b, value, self.element, wide(self.element))
 
+    def write_number(self, result: int, indices: Sequence[Index], number: SSAValue) -> None:
+        """An integer of a result, by the first thread."""
+        b = self.b
+        with b.if_(b.cmpi("eq", b.index(b.thread_id()), b.index(0))):
+            b.write(self.op.outputs[result], tuple(indices), (b.cast_index(number, i32),))
+
     def write(self, indices: Sequence[Index], value: Value) -> None:
-        """An element of the result."""
+        """An element of the first result."""
         narrow = convert(self.b, value, wide(self.element), self.element)
         self.b.write(self.op.outputs[0], tuple(indices), narrow)
 

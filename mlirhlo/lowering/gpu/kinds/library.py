@@ -14,8 +14,10 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects.hlo.build import create
-from mlirhlo.dialects.hlo.ops import OP_CLASSES
+from mlirhlo.dialects.hlo.ops import OP_CLASSES, CustomCallOp
+from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.structured import LibraryOp, RandomBitsOp
+from mlirhlo.interp.custom_calls.lapack_signature import named
 from mlirhlo.lowering import target
 from mlirhlo.lowering.builder import WORKSPACE, memref_of
 from mlirhlo.lowering.gpu.grids import kernels_of
@@ -32,9 +34,10 @@ def library(plan: Plan, ops: Sequence[LibraryOp], schedule: Schedule) -> None:
     """Launches for each op: one for each of its parallel loops, and for what is between them."""
     del schedule
     for op in ops:
+        instruction = _instruction(op.opcode.data, op.inputs, op.settings.data, op.outputs)
         factor = FACTORS.get(op.opcode.data)
-        if factor is None or not factor(plan, op):
-            _launch(plan, op.opcode.data, op.inputs, op.settings.data, op.outputs)
+        if factor is None or not factor(plan, op, instruction):
+            _launch(plan, instruction, op.inputs, op.outputs)
 
 
 @launches("random_bits")
@@ -42,30 +45,35 @@ def random_bits(plan: Plan, ops: Sequence[RandomBitsOp], schedule: Schedule) -> 
     """A thread for each block of the counter, and a launch for the next state."""
     del schedule
     for op in ops:
+        inputs, outputs = [op.state], (op.next_state, op.bits)
         settings = {"algorithm": op.algorithm}
-        _launch(plan, "rng-bit-generator", [op.state], settings, (op.next_state, op.bits))
+        instruction = _instruction("rng-bit-generator", inputs, settings, outputs)
+        _launch(plan, instruction, inputs, outputs)
 
 
-def _launch(
-    plan: Plan,
+def _instruction(
     opcode: str,
     inputs: Sequence[SSAValue],
     settings: Mapping[str, Attribute],
     outputs: Sequence[SSAValue],
-) -> None:
+) -> Instruction:
     operands = Block(arg_types=[v.type for v in inputs]).args
     types = [v.type for v in outputs]
     type_ = types[0] if len(types) == 1 else TupleType(cast(Any, types))
-    instruction = create(OP_CLASSES[opcode], operands, type_, dict(settings))
+    return create(OP_CLASSES[opcode], operands, type_, dict(settings))
+
+
+def _launch(
+    plan: Plan, instruction: Instruction, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]
+) -> None:
     try:
         with target.using(target.GPU_THREADS):
             function = builders.build_kernel(plan.name, instruction, {})
     except HloError as problem:
-        why = problem.diagnostics[0].message
-        raise error("HLO0802", f"`{opcode}` has no GPU code: {why}") from None
+        raise _no_code(instruction, problem.diagnostics[0].message) from None
     helpers = helpers_of([function])
     if any(isinstance(op, FuncOp) and not op.body.blocks for op in helpers):
-        raise error("HLO0802", f"`{opcode}` has no GPU code: it calls a library of the CPU")
+        raise _no_code(instruction, "it is a call of a library on the CPU")
     known = {_name(op) for op in plan.ops}
     plan.ops += [op for op in helpers if _name(op) not in known]
     numbers = [plan.numbers[v] for v in (*inputs, *outputs)]
@@ -76,6 +84,18 @@ def _launch(
         plan.ops.append(kernel)
         grid, block = (blocks, 1, 1), (threads, 1, 1)
         plan.launches.append(Launch(_name(kernel), grid, block, tuple(numbers)))
+
+
+def _no_code(instruction: Instruction, why: str) -> HloError:
+    """Names the library of NVIDIA that has the routine."""
+    opcode, name = instruction.opcode.name, f"`{instruction.opcode.name}`"
+    wheel = "nvidia-cufft" if opcode == "fft" else ""
+    if isinstance(instruction, CustomCallOp):
+        name = f"custom call {instruction.custom_call_target}"
+        wheel = "nvidia-cusolver" if named(instruction.custom_call_target) else ""
+    help_ = f"NVIDIA has the routine in the library of its wheel {wheel}, which is not called yet; "
+    run = "it runs on the CPU and the interpreter (`--platform=Host`, `--platform=Interpreter`)"
+    return error("HLO0802", f"{name} has no GPU code: {why}", help=help_ * bool(wheel) + run)
 
 
 def _name(op: Operation) -> str:

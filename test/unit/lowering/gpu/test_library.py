@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lapack_calls import CALLS, arrays, custom_call, random_arguments
 
 import mlirhlo
+from mlirhlo.diagnostics import HloError
 
 pytest.importorskip("llvmlite")
 
@@ -123,3 +125,111 @@ def test_triangular_solve(dtype, sizes, columns, left, lower, transposition):
     text = f"{shape(dtype, *result)} triangular-solve(p0, p1), left_side={left}, lower={lower},"
     text += f" unit_diagonal={unit}, transpose_a={transposition}"
     check(text, [(a * 0.1 if unit == "true" else a).astype(dtype), numbers(dtype, *result)], 32)
+
+
+UNIQUE = ("potrf", "getrf", "geqrf", "orgqr", "ormqr", "trsm")
+NO_CODE = ("geqp3", "gehrd", "sytrd", "gtsv")
+
+
+@pytest.mark.parametrize("element", ["f32", pytest.param("c128", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("name", "call", "options"), [c for c in CALLS if c[0] in UNIQUE])
+def test_routines_with_one_result(name, call, options, element):
+    got, expected, _ = results(name, call, options, element)
+    bound = 1e-4 if element == "f32" else 1e-12
+    for mine, other in zip(got, expected, strict=True):
+        np.testing.assert_allclose(mine, other, bound, bound)
+
+
+@pytest.mark.parametrize("element", ["f32", "c64"])
+@pytest.mark.parametrize("sizes", [(33, 33), (2, 40, 20), (18, 37)])
+def test_exchanged_rows(sizes, element):
+    """Of matrices that a block factors, the first of which has a column of zeros: its order is told."""
+    *batch, m, n = sizes
+    text = ",".join(map(str, sizes))
+    least = ",".join(map(str, (*batch, min(m, n))))
+    dims = ",".join(map(str, batch))
+    call = f"(T[{text}], s32[{least}], s32[{dims}]) S(T[{text}] a)"
+    got, expected, a = results("getrf", call, "", element, zero_column=3)
+    np.testing.assert_array_equal(got[1], expected[1])
+    np.testing.assert_array_equal(got[2], expected[2])
+    assert got[2].reshape(-1)[0] == 4
+    np.testing.assert_allclose(got[0], expected[0], 1e-3, 1e-4 * np.abs(a).max())
+
+
+@pytest.mark.parametrize("lower", ["L", "U"])
+def test_the_first_minor_that_is_not_positive(lower):
+    call = "(T[20,20], s32[]) S(T[20,20] a)"
+    options = f"uplo = {ord(lower)} : ui8"
+    got, expected, _ = results("potrf", call, options, "f64", negative=6)
+    assert got[1] == expected[1] == 7
+    got, expected, _ = results("potrf", call, options, "f64")
+    np.testing.assert_allclose(got[0], expected[0], 1e-12, 1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("element", ["f32", "c128"])
+def test_eigenvectors(element):
+    call = "(T[2,6,6], R[2,6], s32[2]) S(T[2,6,6] a)"
+    (vectors, values, info), expected, a = results("syevd", call, "uplo = 85 : ui8", element)
+    bound = 1e-4 if element == "f32" else 1e-11
+    assert not info.any()
+    np.testing.assert_allclose(values, expected[1], bound, bound)
+    np.testing.assert_allclose(a @ vectors, vectors * values[:, None, :], bound, bound)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(7, 4), (4, 7), (5, 5)])
+@pytest.mark.parametrize(("element", "mode"), [("f32", "A"), ("c64", "S")])
+def test_singular_vectors(sizes, element, mode):
+    """Also of a matrix without full rank: the vectors are orthonormal still."""
+    (m, n), least = sizes, min(sizes)
+    thin = (least, least) if mode == "S" else (m, n)
+    call = f"(T[{m},{n}], R[{least}], T[{m},{thin[0]}], T[{thin[1]},{n}], s32[]) S(T[{m},{n}] a)"
+    got, expected, a = results("gesdd", call, f"mode = {ord(mode)} : ui8", element, zero_column=1)
+    _, values, u, v, info = got
+    assert info == 0
+    np.testing.assert_allclose(values, expected[1], 1e-4, 1e-5)
+    np.testing.assert_allclose((u[:, :least] * values) @ v[:least], a, 1e-4, 1e-5)
+    for unit in (u.conj().T @ u, v @ v.conj().T):
+        np.testing.assert_allclose(unit, np.eye(len(unit)), 1e-5, 1e-5)
+
+
+@pytest.mark.slow
+def test_what_is_not_finite_is_told():
+    for name, call in (CALLS[7][:2], CALLS[9][:2]):
+        got, expected, _ = results(name, call, "mode = 83 : ui8", "f32", value=np.inf)
+        np.testing.assert_array_equal(got[-1], expected[-1])
+        assert got[-1].any()
+
+
+@pytest.mark.parametrize(("name", "call", "options"), [c for c in CALLS if c[0] in NO_CODE])
+def test_other_routines_name_the_wheel(name, call, options):
+    with pytest.raises(HloError, match="nvidia-cusolver") as problem:
+        results(name, call, options, "f64")
+    assert problem.value.code == "HLO0802"
+
+
+def results(
+    name: str,
+    call: str,
+    options: str,
+    element: str,
+    *,
+    zero_column: int | None = None,
+    negative: int | None = None,
+    value: float | None = None,
+) -> tuple[list[Any], list[Any], Any]:
+    """What PTX and the interpreter make of a call, and its first operand, some numbers of which are as told."""
+    module = mlirhlo.parse(custom_call(name, call, options, element))
+    operands = random_arguments(module, np.random.default_rng(4))
+    first = operands[0].reshape(-1, *operands[0].shape[-2:])[0]
+    if zero_column is not None:
+        first[:, zero_column] = 0
+    if negative is not None:
+        first[negative, negative] = -1
+    if value is not None:
+        first[0, 0] = value
+    compiled: Any = mlirhlo.compile(module, "gpu")
+    got = arrays(compiled(*operands))
+    assert not list(map(str, compiled.findings))
+    return got, arrays(module(*operands)), operands[0]

@@ -155,6 +155,54 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
             ),
         )
     },
+    "lapack-expander": {
+        "routine_of_a_library": (
+            lines(
+                "x: T[2,4,3]",
+                '(T[2,4,3], T[2,3]) custom-call(x), custom_call_target="cusolver_geqrf_ffi"',
+                types=(*WIDE, *COMPLEX),
+            ),
+            lines(
+                "x: T[2,3]",
+                '(T[2,3], T[3]) custom-call(x), custom_call_target="cusolver_geqrf_ffi"',
+                types=WIDE,
+                fires=False,
+            ),
+            lines(
+                "x: T[4,3]",
+                "t: T[3]",
+                "c: T[4,2]",
+                "h = T[] constant(0.25)",
+                "hh = T[4,3] broadcast(h), dimensions={}",
+                "y = T[4,3] multiply(x, hh)",
+                'q = T[4,3] custom-call(y, t), custom_call_target="cusolver_orgqr_ffi"',
+                'p = T[4,2] custom-call(y, t, c), custom_call_target="cusolver_ormqr_ffi", '
+                "backend_config={left = true, transpose = true}",
+                "(T[4,3], T[4,2]) tuple(q, p)",
+                types=("f64", "c128"),
+            ),
+            lines(
+                "x: T[3,3]",
+                'q = (T[3,3], R[3], s32[]) custom-call(x), custom_call_target="cusolver_syevd_ffi", '
+                "backend_config={uplo = 85 : ui8}",
+                "v = T[3,3] get-tuple-element(q), index=0",
+                "w = R[3] get-tuple-element(q), index=1",
+                "a = R[3,3] abs(v)",
+                "(R[3,3], R[3]) tuple(a, w)",
+                types=("f64", "c128"),
+            ),
+            lines(
+                "x: T[2,3]",
+                "q = (T[2,3], R[2], T[2,2], T[2,3], s32[]) custom-call(x), "
+                'custom_call_target="cusolver_gesdd_ffi", backend_config={mode = 83 : ui8}',
+                "w = R[2] get-tuple-element(q), index=1",
+                "u = T[2,2] get-tuple-element(q), index=2",
+                "a = R[2,2] abs(u)",
+                "(R[2,2], R[2]) tuple(a, w)",
+                types=("f32", "c64"),
+            ),
+        )
+    },
     "convolution-canonicalization": {
         "convolution_of_other_order": (
             lines(

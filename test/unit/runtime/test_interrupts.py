@@ -39,6 +39,14 @@ SECONDS = 5.0
 """Far more than it takes, on a machine that does other things."""
 
 
+@pytest.fixture(autouse=True)
+def _interrupts() -> Iterator[None]:
+    """Python's own handler: shells start background jobs with SIGINT ignored, and then nothing ends the loops."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @contextmanager
 def interrupted(after: float = 0.3) -> Iterator[list[float]]:
     """SIGINT comes after some time; when it came."""

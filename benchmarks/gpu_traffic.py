@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,10 +106,20 @@ def transposes() -> Iterator[Kernel]:
             yield Kernel("transpose", f"{type_}[{source}] {dims}", _module(type_, text))
 
 
-def chains() -> Iterator[Kernel]:
+def chains(
+    shapes: Sequence[tuple[int, int]] = (
+        (64, 1024),
+        (300, 12),
+        (50, 100),
+        (33, 1001),
+        (128, 65),
+        (16, 4096),
+    ),
+    types: Sequence[str] = ("f32", "bf16"),
+) -> Iterator[Kernel]:
     """Rows that are read once: softmax, layer norm, root-mean-square norm, cross-entropy."""
-    for type_ in ("f32", "bf16"):
-        for rows, length in ((64, 1024), (300, 12), (50, 100), (33, 1001), (128, 65), (16, 4096)):
+    for type_ in types:
+        for rows, length in shapes:
             x, row, one = f"{type_}[{rows},{length}]", f"{type_}[{rows}]", f"{type_}[{length}]"
             soft = f"""  x = {x} parameter(0)
   low = {type_}[] constant(-inf)

@@ -23,6 +23,8 @@ from mlirhlo.lowering.schedule.attributes import Schedule
 from mlirhlo.lowering.schedule.row_chains import folds_below
 
 WARP = 32
+SECTOR = 32
+"""Bytes of memory that are moved together."""
 UNROLLED = 32
 """Elements of a row that a thread holds in registers."""
 
@@ -36,7 +38,8 @@ def rows(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> None:
         return
     outputs = [value for op in ops for value in op.results]
     b = plan.begin(inputs_of(plan, ops, ops), outputs)
-    row = Row(b, folds[0], schedule, folds[0].folded)
+    read = [array(v).element_type.byte_size for f in folds for v in f.inputs]
+    row = Row(b, folds[0], schedule, folds[0].folded, SECTOR // max(read, default=SECTOR))
     for fold in folds:
         state = row.folded(fold)
         b.e.know(fold, row.indices, b.e.body(fold.combiner, [*initial(b.e, fold), *state]))
@@ -48,8 +51,14 @@ class Row:
     """The row of a thread, and its elements of it."""
 
     def __init__(
-        self, b: LaunchBuilder, fold: FoldOp, schedule: Schedule, folded: Sequence[int]
+        self,
+        b: LaunchBuilder,
+        fold: FoldOp,
+        schedule: Schedule,
+        folded: Sequence[int],
+        sector: int = 1,
     ) -> None:
+        """`sector`: elements of a sector, where rows are read from memory."""
         self.b, self.sizes, self.folds = b, sizes_of(fold.outputs[0]), tuple(folded)
         self.threads, self.vector = schedule.row_threads, schedule.vector or 1
         self.warps = schedule.threads // WARP
@@ -74,9 +83,21 @@ class Row:
         self.indices = b.e.unlinear(self.number, self.sizes)
         self.first: Index = 0
         """Index of the first element, of those that a row is folded from."""
+        span = self.threads * self.vector
+        self.is_shifted = self.length % sector > 0 and sector <= span <= self.length // 2
+        """Whether threads start before the row, so that they read and write from the starts of sectors."""
+        self.shift = b.index(0)
+        if self.is_shifted:
+            self.shift = b.index(b.rem(b.mul(self.number, self.length), sector))
+        self.reach = sector - 1 if self.is_shifted else 0
         self._chunks: list[tuple[list[tuple[Index, ...]], SSAValue | None]] = []
 
     # Elements
+
+    @property
+    def rounds(self) -> int:
+        """How many elements, or vectors of them, a thread has."""
+        return -(-(self.length + self.reach) // (self.threads * self.vector))
 
     @property
     def is_held(self) -> bool:
@@ -89,7 +110,13 @@ class Row:
         span = self.threads * self.vector
         start = b.add(b.mul(number, span), b.mul(self.lane, self.vector))
         inside: SSAValue | None = None
-        if not isinstance(number, int) or (number + 1) * span > self.length:
+        if self.is_shifted:
+            is_before = b.cmpi("ult", b.index(start), self.shift)
+            start = b.index(b.sub(start, self.shift))
+            inside = b.cmpi("ult", start, b.index(self.length))
+            end = b.index(b.minimum(start, self.length - self.vector))
+            start = b.select(is_before, b.index(0), end)
+        elif not isinstance(number, int) or (number + 1) * span > self.length:
             if self.length % span:
                 inside = b.cmpi("ult", b.index(start), b.index(self.length))
                 start = b.minimum(start, self.length - self.vector)
@@ -104,8 +131,7 @@ class Row:
     def chunks(self) -> list[tuple[list[tuple[Index, ...]], SSAValue | None]]:
         """All of a thread's elements."""
         if not self._chunks:
-            span = self.threads * self.vector
-            self._chunks = [self.chunk(k) for k in range(-(-self.length // span))]
+            self._chunks = [self.chunk(k) for k in range(self.rounds)]
         return self._chunks
 
     # Folding
@@ -118,17 +144,21 @@ class Row:
         """A thread's elements folded."""
         if self.is_held:
             state: Sequence[Value] | None = None
-            for neighbours, inside in self.chunks():
+            chunks = self.chunks()
+            if self.is_shifted:  # the second chunk is in the row, the first one starts before it
+                chunks = [chunks[1], chunks[0], *chunks[2:]]
+            for neighbours, inside in chunks:
                 state = self._taken(fold, neighbours, inside, state)
             assert state is not None
             return list(state)
         b = self.b
-        neighbours, _ = self.chunk(0)
-        first = self._taken(fold, neighbours, None, None)
-        shapes = [len(v) for v in first]
-        span = self.threads * self.vector
-        parts = [part for v in first for part in v]
-        with b.loop(1, -(-self.length // span), 1, parts, nonempty=True) as loop, b.e.scope():
+        first, *rest = (1, 0) if self.is_shifted else (0,)
+        state = self._taken(fold, self.chunk(first)[0], None, None)
+        for number in rest:
+            state = self._taken(fold, *self.chunk(number), state)
+        shapes = [len(v) for v in state]
+        parts = [part for v in state for part in v]
+        with b.loop(1 + len(rest), self.rounds, 1, parts) as loop, b.e.scope():
             neighbours, inside = self.chunk(loop.index)
             state = self._taken(fold, neighbours, inside, regrouped(loop.carried, shapes))
             loop.carry(*(part for v in state for part in v))
@@ -224,8 +254,7 @@ class Row:
             for neighbours, inside in self.chunks():
                 one(neighbours, inside)
             return
-        span = self.threads * self.vector
-        with b.loop(0, -(-self.length // span), nonempty=True) as number, b.e.scope():
+        with b.loop(0, self.rounds, nonempty=True) as number, b.e.scope():
             one(*self.chunk(number))
 
 

@@ -28,6 +28,14 @@ def test_short_rows(kernel):
     assert gpu_traffic.measure(kernel).ratio <= 1.05
 
 
+@pytest.mark.parametrize("length", [1001, pytest.param(3000, marks=pytest.mark.slow), 12001])
+@pytest.mark.parametrize("element", ["f32", pytest.param("bf16", marks=pytest.mark.slow)])
+def test_long_rows(element, length):
+    """Rows that start within sectors are read and written from the starts of sectors."""
+    (kernel,) = (k for k in gpu_traffic.chains([(20, length)], [element]) if k.kind == "softmax")
+    assert gpu_traffic.measure(kernel).ratio <= 1.05
+
+
 def _products():
     for kernel in gpu_traffic.products():
         is_often = kernel.shape in ("f16[70,81]x[81,43]", "f32[33,100]x[100,57]")

@@ -99,7 +99,7 @@ def _staged_schedule(roots: Sequence[Operation], device: GpuDevice) -> Schedule 
     fold = folds_below(roots)[0]
     rows, length = prod(sizes_of(fold.outputs[0])), prod(fold.folded)
     reads = staged_reads(roots)
-    outputs = [v for op in roots for v in op.results]
+    outputs: list[SSAValue] = [v for op in roots for v in op.results]
     of_elements = [v for v in outputs if sizes_of(v) == fold.space]
     of_rows = [v for v in outputs if v not in of_elements]
     alike = [r.value for r in reads if not r.by_row]

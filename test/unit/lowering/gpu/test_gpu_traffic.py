@@ -22,7 +22,7 @@ def kernels_of_short_rows():
             yield pytest.param(kernel, id=name, marks=[] if name in OFTEN else pytest.mark.slow)
 
 
-@pytest.mark.parametrize("kernel", kernels_of_short_rows())
+@pytest.mark.parametrize("kernel", list(kernels_of_short_rows()))
 def test_short_rows(kernel):
     """Whole sectors are read and written, each once, by whole requests."""
     assert gpu_traffic.measure(kernel).ratio <= 1.05
@@ -42,7 +42,7 @@ def _products():
         yield pytest.param(kernel, id=kernel.shape, marks=[] if is_often else pytest.mark.slow)
 
 
-@pytest.mark.parametrize("kernel", _products())
+@pytest.mark.parametrize("kernel", list(_products()))
 def test_products(kernel):
     """Shared memory is accessed without bank conflicts; what one tile computes moves once."""
     row = gpu_traffic.measure(kernel)

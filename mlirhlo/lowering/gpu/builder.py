@@ -104,7 +104,6 @@ class KernelBuilder(FunctionBuilder):
             "sym_visibility": string("private"),
             "type": type_,
             "initial_value": value,
-            "alignment": integer64(16),
         }
         if value is not UNIT:
             properties["constant"] = UNIT

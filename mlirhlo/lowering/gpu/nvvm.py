@@ -109,7 +109,7 @@ def _global(op: memref.GlobalOp) -> Operation:
         "sym_name": op.sym_name,
         "linkage": xllvm.LinkageAttr("internal"),
         "addr_space": IntegerAttr(space, i32),
-        "alignment": op.alignment or integer64(ALIGNMENT),
+        "alignment": integer64(_alignment(type_)),
     }
     if space != SHARED:
         properties |= {"constant": UNIT, "value": op.initial_value}

@@ -95,6 +95,23 @@ HISTOGRAM = SCATTER.replace("f32", "s32").replace("=add", "=count")
 PAD = "f32[40,9]{{1,0}} pad({0}, {1}), padding=1_2x-1_3_1"
 
 
+SCALED = """
+fused {
+  x = f32[6,3]{1,0} parameter(0)
+  s = f32[3]{0} parameter(1)
+  zero = f32[] constant(0)
+  b = f32[6,3]{1,0} broadcast(s), dimensions={1}
+  y = f32[6,3]{1,0} multiply(x, b)
+  ROOT r = f32[6]{0} reduce(y, zero), dimensions={1}, to_apply=add
+}
+ENTRY main {
+  x = f32[6,3]{1,0} parameter(0)
+  s = f32[3]{0} parameter(1)
+  ROOT r = f32[6]{0} fusion(x, s), kind=kInput, calls=fused
+}
+"""
+
+
 @dataclass(frozen=True)
 class Case:
     """A kernel, and what it may cost."""
@@ -115,6 +132,7 @@ CASES = {
     "sine_of_large": Case(entry("f64[40]{{0}} sine({0})", "f64[40]{0}")),
     "rows": Case(reduce("f32[33,1000]{1,0}", "f32[33]{0}", "1"), 1.05, "shfl"),
     "short_rows": Case(reduce("f32[300,12]{1,0}", "f32[300]{0}", "1")),
+    "rows_of_three_scaled": Case(SCALED),
     "long_row": Case(reduce("f32[131072]{0}", "f32[]", "0"), 1.02, "shfl"),
     "minor_dimensions": Case(reduce("f32[5,6,7,8]{3,2,1,0}", "f32[5,6]{1,0}", "2,3"), 1.3),
     "columns": Case(reduce("f32[512,96]{1,0}", "f32[96]{0}", "0"), 1.1),

@@ -91,8 +91,8 @@ def aliases(module: HloModule) -> Aliases:
     positions: list[list[Position]] = [[] for _ in buffers]
     buffer_of: dict[Position, int] = {}
     for position in flow.of:
-        number = numbers.get(union.find(position))
-        if number is not None:  # what no value reaches has none
-            buffer_of[position] = number
-            positions[number].append(position)
+        reached = numbers.get(union.find(position))
+        if reached is not None:  # what no value reaches has none
+            buffer_of[position] = reached
+            positions[reached].append(position)
     return Aliases(flow, tuple(map(tuple, buffers)), tuple(map(tuple, positions)), buffer_of)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import Attribute
 
 from mlirhlo.dialects.hlo.attributes.base import boolean, integers, string
 from mlirhlo.dialects.hlo.ops import CustomCallOp
@@ -64,7 +65,7 @@ def _dot(
     graph: Graph, op: CustomCallOp, lhs: Value, rhs: Value, config: Mapping[str, Any]
 ) -> Value:
     dims = dimensions_of(config.get("dot_dimension_numbers", {}))
-    properties = {
+    properties: dict[str, Attribute] = {
         "lhs_contracting_dims": integers(dims.lhs_contracting),
         "rhs_contracting_dims": integers(dims.rhs_contracting),
     }

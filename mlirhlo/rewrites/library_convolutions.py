@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
+from xdsl.ir import Attribute
+
 from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.attributes.dimensions import (
     ConvolutionDimensionNumbers,
@@ -131,7 +133,9 @@ class _Convolution:
             reach = (d.size - 1) * d.window_dilation + 1
             sizes.append(max(0, padded - reach + d.stride) // d.stride)
         type_ = sum_type(x.type, w.type, self.result.element_type)
-        properties = {"feature_group_count": integer(groups)} if groups > 1 else {}
+        properties: dict[str, Attribute] = {}
+        if groups > 1:
+            properties["feature_group_count"] = integer(groups)
         precision = self.op.properties.get("operand_precision")
         if precision is not None:
             properties["operand_precision"] = precision

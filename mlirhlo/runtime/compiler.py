@@ -15,7 +15,7 @@ from mlirhlo.debug.dump import observe
 from mlirhlo.debug.options import process_flags, wanted_passes
 from mlirhlo.diagnostics import error
 from mlirhlo.lowering.observer import SILENT
-from mlirhlo.lowering.plan.plan import MAIN
+from mlirhlo.lowering.plan.plan import MAIN, Plan
 from mlirhlo.runtime.cache import object_code, object_codes
 from mlirhlo.runtime.executable import Executable
 from mlirhlo.runtime.externals import externals
@@ -73,6 +73,7 @@ def compile_module(
     # Who watches wants to see all stages.
     key = module_key(module, level, _choices(flags)) if cached and told is SILENT else None
     sites: Sequence[str] | None = None
+    plan: Plan
     kept = None if key is None else kept_module(key)
     if kept is None:
         from mlirhlo.lowering.cpu.compiler import lower

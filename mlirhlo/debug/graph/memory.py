@@ -45,7 +45,7 @@ def write_memory(graph: Graph) -> dict[str, object]:
     aliases = assignment.aliases
     of: dict[str, int] = {}
     for node in graph.nodes:
-        number = None if graph.is_fused(node) else aliases.buffer_of.get((node.op, ()))
-        if number is not None and (value := aliases.buffers[number][0]) in slot_of:
+        buffer = None if graph.is_fused(node) else aliases.buffer_of.get((node.op, ()))
+        if buffer is not None and (value := aliases.buffers[buffer][0]) in slot_of:
             of[node.name] = slot_of[value]
     return {"slots": slots, "of": of}

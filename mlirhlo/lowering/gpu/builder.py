@@ -72,7 +72,7 @@ class KernelBuilder(FunctionBuilder):
         dimension = gpu.DimensionAttr(gpu.DimensionEnum(dim))
         op = create_op(cls, (), (INDEX,), {"dimension": dimension})
         self._heads.append(op)
-        return op.results[0]
+        return cast(SSAValue, op.results[0])
 
     def thread_id(self, dim: str = "x") -> SSAValue:
         """Number of the thread in its block."""

@@ -198,10 +198,10 @@ def _shuffle(to: _Kernel, op: ShuffleOp) -> None:
     width = to.known.get(to.values[op.width]) if to.index is i32 else None
     if width is None:
         owner = op.width.owner
-        value = owner.properties.get("value") if isinstance(owner, Operation) else None
-        if not isinstance(value, IntegerAttr):
+        number = owner.properties.get("value") if isinstance(owner, Operation) else None
+        if not isinstance(number, IntegerAttr):
             raise _no_lowering(op, " of a width that is not known")
-        width = value.value.data
+        width = cast(int, number.value.data)
     mode = op.mode.data
     clamp = (32 - width) << 8 | (0 if mode == "up" else 31)
     rest = [to.values[op.offset], to.constant(clamp, i32)]

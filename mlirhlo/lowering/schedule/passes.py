@@ -40,7 +40,7 @@ class _SchedulePass(ModulePass):
 
 @dataclass(frozen=True)
 class GpuMapRowsPass(_SchedulePass):
-    """Schedules kernels that fold rows, and compute on from that, as one launch that reads each row once.
+    """Schedules kernels that fold rows, and what follows, as launches that read each row once.
 
     Before:  `%m = structured.fold ins(%x) …`, `%r = structured.map ins(%x, %m) …` over rows and their elements
     After:   `%r = structured.map … {structured.schedule = {launch = 0, kind = "rows", row_threads = 64, …}}`
@@ -56,7 +56,7 @@ class GpuMapRowsPass(_SchedulePass):
 
 @dataclass(frozen=True)
 class GpuStageRowsPass(_SchedulePass):
-    """Lets blocks bring short rows to shared memory together, so that whole sectors of memory are read and written.
+    """Lets blocks bring short rows to shared memory together, in whole sectors.
 
     Before:  `%r = structured.fold … {structured.schedule = {launch = 0, kind = "rows", row_threads = 4, …}}`
     After:   `%r = structured.fold … {structured.schedule = {launch = 0, kind = "staged_rows", …}}`
@@ -72,7 +72,7 @@ class GpuStageRowsPass(_SchedulePass):
 
 @dataclass(frozen=True)
 class GpuMapColumnsPass(_SchedulePass):
-    """Schedules kernels that fold the outer dimensions of what they read, neighbouring columns by neighbouring threads.
+    """Schedules kernels that fold outer dimensions: neighbouring columns by neighbouring threads.
 
     Before:  `%r = structured.fold ins(%x) maps [affine_map<(d0, d1) -> (d1, d0)>] …`
     After:   `%r = structured.fold … {structured.schedule = {launch = 0, kind = "columns", …}}`
@@ -88,7 +88,7 @@ class GpuMapColumnsPass(_SchedulePass):
 
 @dataclass(frozen=True)
 class GpuMapToGridPass(_SchedulePass):
-    """Decides which ops are launched, in what order, a thread an element; the others are computed where they are read.
+    """Decides which ops are launched, a thread an element; others are computed where they are read.
 
     Before:  `%r = structured.map ins(%x) …`
     After:   `%r = structured.map … {structured.schedule = {launch = 0, kind = "elements"}}`
@@ -105,7 +105,7 @@ class GpuMapToGridPass(_SchedulePass):
 
 @dataclass(frozen=True)
 class GpuMapContractionsPass(_SchedulePass):
-    """Makes launches of large contractions launches of tiles, on the matrix units where there are some for the types.
+    """Makes launches of large contractions launches of tiles, on matrix units where the types allow.
 
     Before:  `%r = structured.contract … {structured.schedule = {launch = 0, kind = "elements"}}`
     After:   `%r = structured.contract … {structured.schedule = {launch = 0, kind = "mma", threads = 128}}`
@@ -122,7 +122,7 @@ class GpuMapContractionsPass(_SchedulePass):
 
 @dataclass(frozen=True)
 class GpuMapTransposesPass(_SchedulePass):
-    """Makes elementwise launches that read across the order of memory go through tiles of shared memory.
+    """Makes elementwise launches that read across rows go through tiles of shared memory.
 
     Before:  `%r = structured.map ins(%x) maps [affine_map<(d0, d1) -> (d1, d0)>] {… kind = "elements"}`
     After:   `%r = structured.map … {… kind = "transpose", threads = 256}`
@@ -139,7 +139,7 @@ class GpuMapTransposesPass(_SchedulePass):
 
 @dataclass(frozen=True)
 class GpuVectorizePass(_SchedulePass):
-    """Lets threads of elementwise launches compute neighbours of 16 bytes together, where all reads allow it.
+    """Lets threads of elementwise launches compute neighbours of 16 bytes, where all reads allow it.
 
     Before:  `%r = structured.map … {structured.schedule = {launch = 0, kind = "elements"}}`
     After:   `%r = structured.map … {structured.schedule = {launch = 0, kind = "elements", vector = 4}}`

@@ -15,7 +15,7 @@ from mlirhlo.dialects.structured.base import maps_attribute
 
 @dataclass(frozen=True)
 class StructuredDcePass(ModulePass):
-    """Removes ops of kernels whose results nothing reads, and inputs of maps that their bodies do not use.
+    """Removes ops of kernels that nothing reads, and inputs of maps that bodies do not use.
 
     Before:  `%e = structured.map ins(%x) {exp}`, `structured.return %y`
     After:   `structured.return %y`

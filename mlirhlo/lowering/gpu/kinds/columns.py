@@ -32,8 +32,8 @@ def columns(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> None:
         for fold in folds:
             column.know(fold, column.folded(fold))
         with b.if_(column.is_first), b.e.scope():
-            for value in outputs:
-                b.write(value, column.indices, b.e.at(value, column.indices))
+            for output in outputs:
+                b.write(output, column.indices, b.e.at(output, column.indices))
         b.launch(column.blocks, schedule.threads)
         return
     (fold,) = folds

@@ -209,7 +209,7 @@ class ScalarBlock(Block):
                 width = 4 if self.problem.is_minor(side, self.problem.terms) else 2
                 self.load(side, loop.index, width, self.element)
             b.barrier()
-            sums = [(v,) for v in loop.carried]
+            sums: list[Value] = [(v,) for v in loop.carried]
             for term in range(self.depth):
                 lines = [
                     [

@@ -228,7 +228,12 @@ class Row:
         of_rows = [v for v in outputs if sizes_of(v) == self.sizes]
         of_elements = [v for v in outputs if v not in of_rows and sizes_of(v) == space]
         if of_elements:
-            self._each(lambda at: [b.write(v, at, b.e.at(v, at)) for v in of_elements])
+
+            def write(at: tuple[Index, ...]) -> None:
+                for value in of_elements:
+                    b.write(value, at, b.e.at(value, at))
+
+            self._each(write)
         if of_rows:
             is_first = b.cmpi("eq", self.lane, b.index(0))
             if self.valid is not None:
@@ -275,10 +280,10 @@ def _split(
     ]
     numbers = [n for row in partial for n in row]
     b = plan.begin(inputs_of(plan, [fold]), (), numbers)
-    row = _Part(b, fold, schedule)
-    state = row.folded(fold)
-    with b.if_(b.cmpi("eq", row.lane, b.index(0))):
-        at = b.add(b.mul(row.number, parts), row.part)
+    piece = _Part(b, fold, schedule)
+    state = piece.folded(fold)
+    with b.if_(b.cmpi("eq", piece.lane, b.index(0))):
+        at = b.add(b.mul(piece.number, parts), piece.part)
         for kind, buffers, value in zip(kinds, partial, state, strict=True):
             for number, part in zip(buffers, value, strict=True):
                 b.store(to_memory(b, part, kind), b.memory[number], [at])

@@ -104,12 +104,16 @@ def _trsm(
     graph: Graph, inputs: Sequence[Value], options: Options, results: Sequence[ArrayShape]
 ) -> Sequence[Value]:
     del results
+    said: dict[str, bool] = {
+        "left_side": letter(options, "side", "L") == "L",
+        "lower": is_lower(options),
+        "unit_diagonal": letter(options, "diag", "N") == "U",
+    }
     solution = graph.make(
         "triangular-solve",
         *inputs,
-        left_side=boolean(letter(options, "side", "L") == "L"),
-        lower=boolean(is_lower(options)),
-        unit_diagonal=boolean(letter(options, "diag", "N") == "U"),
+        shape=None,
+        **{key: boolean(True) for key, holds in said.items() if holds},
         transpose_a=string(_TRANSPOSITIONS[letter(options, "trans_x", "N")]),
     )
     return [solution]

@@ -249,7 +249,7 @@ def test_minimum_and_comparisons() -> None:
 
 @pytest.mark.parametrize("name", ["ex2", "lg2", "sin", "cos", "tanh", "rsqrt", "rcp", "sqrt"])
 def test_approximate_functions(name: str) -> None:
-    functions = {
+    functions: dict[str, Any] = {
         "ex2": np.exp2,
         "lg2": np.log2,
         "rsqrt": lambda x: 1 / np.sqrt(x),
@@ -258,9 +258,8 @@ def test_approximate_functions(name: str) -> None:
     a = values("f32")
     found = apply(f"{name}.approx.f32 %d, %a;", "f32", ("f32", a.view(np.uint32))).view(np.float32)
     with np.errstate(all="ignore"):
-        expected = functions.get(name, getattr(np, name, None))(a.astype(np.float64)).astype(
-            np.float32
-        )
+        function = functions.get(name) or getattr(np, name)
+        expected = function(a.astype(np.float64)).astype(np.float32)
     np.testing.assert_allclose(found, expected, rtol=2.0**-22)
 
 

@@ -221,7 +221,7 @@ class ElementBuilder:
         return [e.at(v, ()) for v in results]
 
     def _index(self, op: IndexOp, dims: Sequence[Index]) -> Value:
-        (element,) = (BY_MLIR[t] for t in [cast("Attribute", op.result.type.element_type)])
+        element = array(op.result).element_type
         type_ = S32.mlir if element is S32 else S64.mlir
         assert type_ is not None
         return (self.b.cast_index(self.b.index(dims[op.dimension]), type_),)

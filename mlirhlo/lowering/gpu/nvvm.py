@@ -147,8 +147,9 @@ class _Kernel(Lowering):
         given = cast("ArrayAttr[DictionaryAttr] | None", op.attributes.get("arg_attrs"))
         attributes = [dict(a.data) for a in given or ()] or [{} for _ in inputs]
         for argument, words in zip(body.args, attributes, strict=True):
-            if isinstance(argument.type, MemRefType):
-                words["llvm.align"] = integer64(_alignment(cast("MemRefType[Any]", argument.type)))
+            type_: Attribute = argument.type
+            if isinstance(type_, MemRefType):
+                words["llvm.align"] = integer64(_alignment(cast("MemRefType[Any]", type_)))
             if "llvm.readonly" in words and "llvm.noalias" in words:
                 self.constant_arguments.add(argument)
         self.values.update(zip(body.args, self.begin(inputs), strict=True))
@@ -201,7 +202,7 @@ def _shuffle(to: _Kernel, op: ShuffleOp) -> None:
         number = owner.properties.get("value") if isinstance(owner, Operation) else None
         if not isinstance(number, IntegerAttr):
             raise _no_lowering(op, " of a width that is not known")
-        width = cast(int, number.value.data)
+        width = number.value.data
     mode = op.mode.data
     clamp = (32 - width) << 8 | (0 if mode == "up" else 31)
     rest = [to.values[op.offset], to.constant(clamp, i32)]
@@ -233,6 +234,23 @@ def _shuffle(to: _Kernel, op: ShuffleOp) -> None:
     if not isinstance(type_, IntegerType):
         value = to.emit(xllvm.BitcastOp, [value], type_)
     to.values[op.shuffle_result] = value
+
+
+def _wide_shift(cls: type[Operation]) -> Handler:
+    """By no more than the width, where numbers have 64 bits: LLVM takes a choice of 0 beyond the width for the
+    instruction's own, which sees 32 bits of the number."""
+
+    def lower(to: _Kernel, op: Operation) -> None:
+        x, by = (to.values[o] for o in op.operands)
+        if by.type == i64:
+            by = intrinsic(to, "llvm.umin", [by, to.constant(64, i64)], i64)
+        to.values[op.results[0]] = to.emit(cls, [x, by], x.type, _shift_flags(cls))
+
+    return cast(Handler, lower)
+
+
+def _shift_flags(cls: type[Operation]) -> dict[str, Attribute]:
+    return {"overflowFlags": IntegerAttr(0, i32)} if cls is xllvm.ShlOp else {}
 
 
 def _address_of(to: Lowering, name: StringAttr, type_: Attribute) -> SSAValue:
@@ -385,6 +403,8 @@ HANDLERS: Mapping[str, Handler] = {
             "nvgpu.ldmatrix": _ldmatrix,
             "nvgpu.mma.sync": _mma,
             "func.return": _return,
+            "arith.shli": _wide_shift(xllvm.ShlOp),
+            "arith.shrui": _wide_shift(xllvm.LShrOp),
             "memref.load": _load,
             "memref.store": _store,
             "vector.load": _load,

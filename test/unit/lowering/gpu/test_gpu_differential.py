@@ -11,6 +11,7 @@ from strategies.choices import examples, strategy_of
 from strategies.every import elementwise
 from strategies.instructions import GENERATORS, Case, batches
 from strategies.running import build, difference, leaves
+from support import sample
 
 import mlirhlo
 from mlirhlo.diagnostics import HloError
@@ -54,7 +55,7 @@ def wrong(cases: Sequence[Case]) -> list[str]:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(t, marks=pytest.mark.slow) for t in elementwise.TYPES],
+    sample(elementwise.TYPES, 6),
 )
 def test_elementwise(name: str) -> None:
     """Most opcodes at once, on all combinations of special and other values."""
@@ -68,9 +69,7 @@ def test_elementwise(name: str) -> None:
     compare()
 
 
-@pytest.mark.parametrize(
-    "opcode", [o if o in OFTEN else pytest.param(o, marks=pytest.mark.slow) for o in BY_SHAPE]
-)
+@pytest.mark.parametrize("opcode", [*OFTEN, *sample([o for o in BY_SHAPE if o not in OFTEN], 6)])
 def test_instructions(opcode: str) -> None:
     """An opcode in many shapes and with many attributes."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "benchmarks"))
-import gpu_traffic
+import gpu_traffic  # pyright: ignore[reportMissingImports]
 
 SHORT_ROWS = ("[300,12]", "[1000,3]", "[500,33]", "[70,100]", "[128,65]", "[50,100]")
 OFTEN = {"row sum bf16[500,33]", "softmax f32[128,65]", "layer norm f32[300,12]"}

@@ -195,8 +195,8 @@ def test_programs_and_arguments_that_cannot_be_called() -> None:
         jax.vmap(jit(jnp.sin))(X)
     with pytest.raises(HloError, match="did you mean 'cuda'"):
         jit(jnp.sin, lowering_platform="cudda")
-    with pytest.raises(HloError, match="unknown platform 'GPU'"):
-        jit(jnp.sin, platform="GPU")
+    with pytest.raises(HloError, match="unknown platform 'TPU'"):
+        jit(jnp.sin, platform="TPU")
     with pytest.raises(HloError, match="unknown pass"):
         jit(jnp.sin, passes="csee")
 

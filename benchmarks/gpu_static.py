@@ -1,7 +1,7 @@
 """Kernels for GPUs beside Triton's of the same functions, without a card: instructions, traffic, registers.
 
-    tools/ptx_of_others.py --peers=/tmp/peers --out=/tmp/peers/ptx      # Triton and ptxas by wheel
-    python benchmarks/gpu_static.py --peers=/tmp/peers --out=/tmp/peers/ptx
+    tools/ptx_of_others.py --peers=peers --out=peers/ptx      # Triton and ptxas by wheel
+    python benchmarks/gpu_static.py --peers=peers --out=peers/ptx
 
 Both run on the simulated GPU with the same inputs, and have to give what numpy gives. Instructions are those issued to
 warps, sectors the pieces of 32 bytes of global memory that requests touch, `least` how many inputs and outputs have.

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs kernels that nvcc and Triton compiled on the simulated GPU, and compares with what their source computes.
 
-    tools/ptx_of_others.py --peers=/tmp/peers --out=/tmp/peers/ptx
-    tools/ptx_agreement.py --out=/tmp/peers/ptx
+    tools/ptx_of_others.py --peers=peers --out=peers/ptx
+    tools/ptx_agreement.py --out=peers/ptx
 
 The sources are those of `tools/ptx_sources`; numpy computes the same.
 """

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compiles kernels with Triton and nvcc, reads and judges their PTX.
 
-    python -m venv /tmp/peers
-    /tmp/peers/bin/pip install triton numpy nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-cccl
-    tools/ptx_of_others.py --peers=/tmp/peers --out=/tmp/peers/ptx
+    python -m venv peers
+    peers/bin/pip install triton numpy nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-cccl
+    tools/ptx_of_others.py --peers=peers --out=peers/ptx
 
 Every file has to be read, printed back to the same tokens, read again as the same module, survive as MLIR text, and
 be judged as NVIDIA's assembler judges it. No card is needed. What is in the folder already is not compiled again.

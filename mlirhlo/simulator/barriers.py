@@ -277,7 +277,7 @@ class Barriers:
         raise HloError(
             Diagnostic(
                 "HLO0781",
-                f"deadlock: threads of {cohort.live_blocks()} poll memory that nobody changes any more",
+                f"deadlock: threads of {cohort.live_blocks()} poll memory that no thread writes any more",
                 cohort.launch.place(cohort.pc),
                 help="check who writes the flag, or arrives at the mbarrier, and whether that thread can run",
             )

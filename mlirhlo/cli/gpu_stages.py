@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
 
+    from mlirhlo.cli.stages import Stage
     from mlirhlo.debug.options import Flags
     from mlirhlo.formats import Loaded
     from mlirhlo.lowering.gpu.devices import GpuDevice
@@ -34,13 +35,12 @@ def stage_of(data: bytes) -> str | None:
     return next((stage for stage, sign in _SIGNS if sign.search(data)), None)
 
 
-def render(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags, gpu: str) -> bytes:
+def lowered(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags, gpu: str) -> Stage:
     """An HLO module at one of `STAGES`, for the device `gpu`; `observer` is told of the stages before.
 
     Raises `HloError` HLO0802 and HLO0435 for what has no code, HLO0800 and HLO0801 for devices.
     """
     from mlirhlo.cli import inputs
-    from mlirhlo.cli.stages import render_module
     from mlirhlo.debug.options import wanted_passes
     from mlirhlo.lowering.gpu.compiler import merged, plan_gpu, structured_module
     from mlirhlo.lowering.observer import SILENT
@@ -52,7 +52,7 @@ def render(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags, 
     device, wanted = device_of(gpu, flags), wanted_passes(flags)
     fused, plan = plan_gpu(loaded.module, device, observer, wanted)
     if stage == "structured":
-        return render_module(structured_module(fused, plan, device))
+        return structured_module(fused, plan, device)
     return _continued(_holding(merged(plan.kernels)), "gpu", stage, device)
 
 
@@ -62,7 +62,7 @@ def _holding(op: object) -> ModuleOp:
     return ModuleOp([op])  # type: ignore[list-item]  # an operation
 
 
-def continued(data: bytes, given: str, wanted: str, name: str, gpu: str, flags: Flags) -> bytes:
+def continued(data: bytes, given: str, wanted: str, name: str, gpu: str, flags: Flags) -> Stage:
     """The wanted stage of what was printed at a given one.
 
     Raises `HloError` HLO0430 for text that does not parse, HLO0502 for a stage in front of the given one, and
@@ -75,16 +75,15 @@ def continued(data: bytes, given: str, wanted: str, name: str, gpu: str, flags: 
         raise error("HLO0502", f"{name} is of stage '{given}': nothing makes '{wanted}' of it")
     text = data.decode()
     is_module = given in ("structured", "gpu", "nvvm")
-    value = parsed(text, name, _context()) if is_module else text
+    value = parsed(text, name, context()) if is_module else text
     return _continued(value, given, wanted, device_of(gpu, flags))
 
 
-def _continued(value: ModuleOp | str, given: str, wanted: str, device: GpuDevice) -> bytes:
+def _continued(value: ModuleOp | str, given: str, wanted: str, device: GpuDevice) -> Stage:
     """Stage after stage from a module or a text to the wanted one."""
     from xdsl.dialects import gpu
     from xdsl.dialects.builtin import ModuleOp
 
-    from mlirhlo.cli.stages import render_module
     from mlirhlo.lowering.gpu.compiler import built
     from mlirhlo.lowering.gpu.nvvm import to_nvvm
     from mlirhlo.lowering.gpu.ptx import optimized_llvm, to_llvm_text, to_ptx
@@ -106,16 +105,17 @@ def _continued(value: ModuleOp | str, given: str, wanted: str, device: GpuDevice
             value, stage = to_ptx(value, device, optimize=stage == "llvm"), "ptx"
         else:
             value, stage = to_sass(value, device), "sass"
-    return value.encode() if isinstance(value, str) else render_module(value)
+    return value
 
 
-def _context() -> Context:
-    from mlirhlo.cli.stage_files import context
+def context() -> Context:
+    """The dialects of the stages behind HLO."""
+    from mlirhlo.cli.stage_files import context as lower_context
     from mlirhlo.dialects.gpu import GPU
     from mlirhlo.dialects.hlo import HLO
     from mlirhlo.dialects.structured import STRUCTURED
 
-    made = context()
+    made = lower_context()
     for dialect in (GPU, HLO, STRUCTURED):
         made.load_dialect(dialect)
     return made

@@ -107,12 +107,9 @@ def _passes(options: Options) -> tuple[ModulePass, ...]:
         text = f"{text},{pipeline}" if text and pipeline else text or pipeline
     if not text:
         return _platform_passes(options)
-    from mlirhlo.rewrites.pipeline import parse_pipeline
+    from mlirhlo.cli.stage_passes import passes_at
 
-    try:
-        passes = parse_pipeline(text)
-    except HloError as problem:
-        raise UsageError(*problem.diagnostics) from None
+    passes = passes_at(options.stage, text)
     if options.dump_pass_pipeline:
         shown = ",".join(str(pass_.pipeline_pass_spec()) for pass_ in passes)
         print(f"builtin.module({shown})", file=sys.stderr)
@@ -209,16 +206,20 @@ class Job:
             if self.options.stage not in (stages.HLO, stages.FUSED):
                 continued = self._continued(data, name)
                 if continued is not None:
-                    return self.options.stage, continued
+                    return self._written(continued)
             loaded = self._load(data, name)
             produced += self.verify(loaded, "verify")
             if produced:
                 return None
-            loaded = self._transform(loaded, produced)
+            at_hlo = self.options.stage == stages.HLO
+            loaded = self._transform(loaded, self.passes if at_hlo else (), produced)
             if produced:
                 return None
             if self.options.explain_fusion or self.options.stage == stages.FUSED:
                 loaded = self._fused(loaded)
+                self._run(loaded, () if at_hlo else self.passes, produced)
+                if produced:
+                    return None
             if self.options.explain_fusion:
                 return "analysis", stages.remarks(self.trace, as_json=self.options.json)
             if self.options.print_analysis is not None:
@@ -230,8 +231,10 @@ class Job:
                     stage = self.options.stage
                     if stages.is_gpu(self.options.platform):
                         gpu = self.options.gpu
-                        return stage, gpu_stages.render(loaded, stage, self.dump, self.xla, gpu)
-                    return stage, stages.render(loaded, stage, self.dump, self.xla)
+                        value = gpu_stages.lowered(loaded, stage, self.dump, self.xla, gpu)
+                    else:
+                        value = stages.lowered(loaded, stage, self.dump, self.xla)
+                return self._written(value)
             return self._print(loaded)
         except UsageError:
             raise
@@ -239,7 +242,18 @@ class Job:
             produced += problem.diagnostics
             return None
 
-    def _continued(self, data: bytes, name: str) -> bytes | None:
+    def _written(self, value: stages.Stage) -> tuple[str, bytes]:
+        """The bytes of a stage behind `fused`, after the passes given for it."""
+        if self.passes and not isinstance(value, str | bytes):
+            from mlirhlo.cli.stage_passes import run_passes
+
+            printer = IrPrinter(self.options, lambda m: stages.render_module(m).decode())
+            watchers = [printer] if printer.is_wanted else []
+            for name, seconds in run_passes(value, self.passes, watchers, self.trace, self.control):
+                self.clock.add(f"pass {name}", seconds)
+        return self.options.stage, stages.render(value)
+
+    def _continued(self, data: bytes, name: str) -> stages.Stage | None:
         """The stage made of the print of one before it; None where this is still a program."""
         stage, is_gpu = self.options.stage, stages.is_gpu(self.options.platform)
         given = (gpu_stages if is_gpu else stage_files).stage_of(data)
@@ -261,11 +275,16 @@ class Job:
         with self.clock.step(step):
             return inputs.verify(loaded)
 
-    def _transform(self, loaded: Loaded, produced: list[Diagnostic]) -> Loaded:
+    def _transform(
+        self, loaded: Loaded, passes: Sequence[ModulePass], produced: list[Diagnostic]
+    ) -> Loaded:
         """Runs the passes; the first one over HLO finds a StableHLO program converted."""
         from mlirhlo.rewrites.pipeline import works_on_hlo
 
-        passes = self.passes
+        if passes:
+            from mlirhlo.cli.stage_passes import check_level
+
+            check_level(passes, "structured" if inputs.holds_kernels(loaded) else "hlo")
         if inputs.is_stablehlo(loaded):
             count = next((i for i, p in enumerate(passes) if works_on_hlo(p)), len(passes))
             self._run(loaded, passes[:count], produced)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
 
+    from mlirhlo.cli.stages import Stage
+
 _STAGES = ("loops", "llvm-dialect", "llvm", "asm", "obj")
 _LLVM = re.compile(rb"^(define|declare) ", re.MULTILINE)
 _PROGRAM = re.compile(rb"^\s*HloModule\b|(?<![a-z])(?:stablehlo|hlo)\.")
@@ -31,13 +33,12 @@ def stage_of(data: bytes) -> str | None:
     return "llvm" if _LLVM.search(data) and b"builtin.module" not in data else None
 
 
-def continued(data: bytes, given: str, wanted: str, name: str) -> bytes:
+def continued(data: bytes, given: str, wanted: str, name: str) -> Stage:
     """The wanted stage of what was printed at a given one.
 
     Raises `HloError` HLO0430, HLO0431 and HLO0433 for what the following stages refuse, HLO0502 for
     a stage in front of the given one.
     """
-    from mlirhlo.cli.stages import render_module
     from mlirhlo.lowering.cpu.compiler import FEATURES
     from mlirhlo.lowering.cpu.emit import MAIN
     from mlirhlo.lowering.llvm_text import print_llvm
@@ -53,11 +54,11 @@ def continued(data: bytes, given: str, wanted: str, name: str) -> bytes:
             module = convert_to_llvm(module, features=FEATURES, entry=MAIN)
             given = "llvm-dialect"
         if wanted == given:
-            return render_module(module)
+            return module
         text = print_llvm(module)
     if wanted == "llvm":
-        return text.encode()
-    return jit.compile_assembly(text).encode() if wanted == "asm" else jit.compile_object(text)
+        return text
+    return jit.compile_assembly(text) if wanted == "asm" else jit.compile_object(text)
 
 
 def parsed(text: str, name: str, context: Context) -> ModuleOp:

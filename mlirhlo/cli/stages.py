@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from mlirhlo.cli.gpu_stages import STAGES as GPU_STAGES
 
@@ -72,8 +72,12 @@ def remarks(trace: Trace, *, as_json: bool) -> bytes:
     return text.encode()
 
 
-def render(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags) -> bytes:
-    """An HLO module at a stage of the CPU compiler after `hlo`; `observer` is told of the stages.
+Stage: TypeAlias = "ModuleOp | str | bytes"
+"""A program at a stage: operations, text, or object code."""
+
+
+def lowered(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags) -> Stage:
+    """An HLO module at a stage of the CPU compiler after `fused`; `observer` is told of the stages.
 
     Raises `HloError` HLO0432 and HLO0435 for what has no code.
     """
@@ -87,18 +91,25 @@ def render(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags) 
     inputs.check_entry(loaded)
     stages = lower(loaded.module, observer, wanted_passes(flags))
     if stage == "loops":
-        return render_module(stages.loops)
+        return stages.loops
     if stage == "llvm-dialect":
-        return render_module(stages.llvm)
+        return stages.llvm
     if stage == "llvm":
-        return stages.text.encode()
+        return stages.text
     from mlirhlo.runtime import jit
 
     if stage == "asm":
-        return jit.compile_assembly(stages.text).encode()
+        return jit.compile_assembly(stages.text)
     code = jit.compile_object(stages.text)
     observer.compiled(UNIT, stages.text, code)
     return code
+
+
+def render(value: Stage) -> bytes:
+    """A program as the file of its stage holds it."""
+    if isinstance(value, bytes):
+        return value
+    return value.encode() if isinstance(value, str) else render_module(value)
 
 
 def render_module(module: ModuleOp) -> bytes:

@@ -6,7 +6,7 @@ import dataclasses
 import difflib
 import functools
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -23,7 +23,7 @@ from mlirhlo.dialects.hlo.module import Facts, HloModule
 from mlirhlo.rewrites.authors import is_foreign, run_foreign, verify_foreign
 from mlirhlo.rewrites.control import PassControl, rewrites
 from mlirhlo.rewrites.passes import HloPass, Trace
-from mlirhlo.rewrites.registry import list_passes, pass_named
+from mlirhlo.rewrites.registry import PassInfo, list_passes, pass_named
 
 TRANSFORMS = "transforms_pipeline"
 """Name of a pipeline that was put together by hand, as in XLA's hlo-opt."""
@@ -87,15 +87,17 @@ class PipelineResult:
     """Spares passes inside of `PipelinePass` that have nothing to do."""
 
 
-def parse_pipeline(text: str) -> tuple[ModulePass, ...]:
-    """Passes of `a,b{option=value other=1,2}`.
+def parse_pipeline(
+    text: str, known: Mapping[str, PassInfo] | None = None
+) -> tuple[ModulePass, ...]:
+    """Passes of `a,b{option=value other=1,2}`, looked up in `known`, the project's own by default.
 
     Raises `HloError`: HLO0400 for a syntax error, HLO0401 for an unknown pass, HLO0402 for wrong
     options, HLO0508 for what is no string.
     """
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]  from outside
         raise wrong_type("passes", "a string", text, 'write "cse,dce{option=value}"')
-    known = list_passes()
+    known = list_passes() if known is None else known
     try:
         specs = list(parse_specs(text))
     except ArgSpecParseError as problem:

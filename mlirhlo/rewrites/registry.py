@@ -311,6 +311,33 @@ def list_passes(*, loaded: bool = True) -> Mapping[str, PassInfo]:
     return dict(sorted(found.items()))
 
 
+HLO, STRUCTURED, LOWERED = "hlo", "structured", "lowered"
+"""What passes run on: HLO and StableHLO programs, structured kernels, modules of MLIR's own dialects."""
+
+
+def level_of(cls: type[ModulePass]) -> str:
+    """What a pass runs on: `HLO`, `STRUCTURED` or `LOWERED`; empty for anything (loaded, and no `HloPass`)."""
+    from mlirhlo.rewrites.passes import HloPass
+
+    package = f"{cls.__module__}."
+    if package.startswith("xdsl."):
+        return LOWERED
+    if package.startswith("mlirhlo.lowering."):
+        return STRUCTURED
+    return HLO if package.startswith("mlirhlo.") or issubclass(cls, HloPass) else ""
+
+
+def list_lowered_passes() -> Mapping[str, PassInfo]:
+    """The passes for modules of MLIR's own dialects, by name: xDSL's, and loaded ones for any module."""
+    from xdsl.transforms import get_all_passes
+
+    found = {name: PassInfo(name, factory) for name, factory in get_all_passes().items()}
+    for name, cls in _loaded.items():
+        if not level_of(cls):
+            found[name] = PassInfo(name, partial(_loaded.__getitem__, name))
+    return found
+
+
 def load_pass_file(path: str) -> tuple[str, ...]:
     """Imports a Python file and registers every pass it defines; returns their names.
 

@@ -168,7 +168,7 @@ def _attempt(
     try:
         says_so = run_pipeline(module, passes).changed
     except Exception as problem:  # noqa: BLE001  # the point of the tool
-        return Failure("", _cause(problem), traceback.format_exc())
+        return Failure("", cause(problem), traceback.format_exc())
     if print_module(module, LONG) == reference.text:
         return None  # what is the same computes the same
     if not says_so:
@@ -191,7 +191,7 @@ def _checked(module: ModuleOp, reference: Reference, exact: bool) -> Failure | N
             return Failure("", "the print is not read as itself", first)
         results = run_module(module, reference.inputs, check=True)
     except Exception as problem:  # noqa: BLE001
-        return Failure("", f"afterwards: {_cause(problem)}", traceback.format_exc())
+        return Failure("", f"afterwards: {cause(problem)}", traceback.format_exc())
     difference = reference.difference(results, exact)
     return Failure("", "values differ", difference) if difference else None
 
@@ -237,7 +237,7 @@ def _by_pass(
         run_pipeline(module, passes, (watch,))
     except Exception as problem:  # noqa: BLE001
         if watch.failure is None:
-            return Failure(watch.running[-1], _cause(problem), traceback.format_exc())
+            return Failure(watch.running[-1], cause(problem), traceback.format_exc())
     return watch.failure or Failure("all together", failure.cause, failure.detail)
 
 
@@ -248,7 +248,7 @@ def _constraint(message: str) -> str:
 
 
 @contextmanager
-def _bound() -> Iterator[None]:
+def bounded() -> Iterator[None]:
     """Raises `TimeoutError` once within it, when it has taken `SECONDS` of CPU time."""
 
     def stop(*_: object) -> None:
@@ -263,7 +263,7 @@ def _bound() -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def _cause(problem: BaseException) -> str:
+def cause(problem: BaseException) -> str:
     """An exception without what varies from case to case."""
     if isinstance(problem, TimeoutError):
         return f"takes more than {SECONDS} s"
@@ -294,9 +294,9 @@ class Reference:
     def judge(self, pipeline: str) -> Failure | None:
         """What is wrong with a pipeline on the module; None if nothing is."""
         passes = passes_of(pipeline)
-        with _bound():
+        with bounded():
             failure = _attempt(clone_module(self.module), passes, self)
-        with _bound():
+        with bounded():
             return failure and _by_pass(clone_module(self.module), passes, self, failure)
 
     def difference(self, got: Sequence[Any], exact: bool) -> str:
@@ -342,10 +342,11 @@ def _distance(result: np.ndarray, moved: Sequence[np.ndarray]) -> np.ndarray:
 
 
 class Noise:
-    """A hook that moves every inexact number of a run by some units in the last place."""
+    """A hook that moves every inexact number of a run by some units in the last place, and gives NaNs one sign."""
 
     def __init__(self, seed: int) -> None:
         self.random = np.random.default_rng(seed)
+        self.nan = np.nan if seed % 2 else -np.nan
 
     def hook(self, op: Any, _: Sequence[Any], value: Any) -> None:
         """Moves the numbers of one result, in place."""
@@ -369,7 +370,8 @@ class Noise:
             with np.errstate(all="ignore"):
                 inexact = np.isfinite(wide) & ((scaled != np.rint(scaled)) | (scaled > 2**digits))
                 factor = 1 + self.random.uniform(-3, 3, wide.shape) * 2.0**-digits
-                part[...] = np.where(inexact, wide * factor, wide).astype(part.dtype)
+                moved = np.where(inexact, wide * factor, wide)
+                part[...] = np.where(np.isnan(wide), self.nan, moved).astype(part.dtype)
 
 
 @cache
@@ -410,7 +412,7 @@ def within(a: np.ndarray, b: np.ndarray, bound: np.ndarray) -> bool:
         scale = np.abs(x[np.isfinite(x)]).max(initial=1.0)
         # XLA's rules take sums and products that overflow to be apart from infinity.
         margin = 16 * bound + 2.0**-digits * (8 * np.abs(x) + 4 * scale if digits < 60 else 0)
-        near = _equal(x, y) | (np.abs(x - y) <= margin) | ~np.isfinite(x) & (bound == np.inf)
+        near = _equal(x, y) | (np.abs(x - y) <= margin) | (bound == np.inf)
     return bool(near.all())
 
 

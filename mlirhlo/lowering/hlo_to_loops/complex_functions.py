@@ -161,6 +161,16 @@ def cosine(n: Numbers, x: Pair) -> Pair:
     return real, n.select(n.cmp("oeq", x[0], 0.0), steep, imag)
 
 
+def sinh(n: Numbers, x: Pair) -> Pair:
+    """-i sin(i x)."""
+    return z.times_minus_i(n, sine(n, z.times_i(n, x)))
+
+
+def cosh(n: Numbers, x: Pair) -> Pair:
+    """cos(-i x)."""
+    return cosine(n, z.times_minus_i(n, x))
+
+
 def power(n: Numbers, x: Pair, y: Pair) -> Pair:
     """e**(y log x); x**0 and 1**y are 1, 0**y and inf**-y are 0 and inf**y is inf for real y > 0."""
     k = n.b
@@ -292,6 +302,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "tan": tan,
     "sine": sine,
     "cosine": cosine,
+    "sinh": sinh,
+    "cosh": cosh,
     "power": power,
     "cbrt": cbrt,
     "asin": asin,

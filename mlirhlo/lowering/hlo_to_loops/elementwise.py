@@ -375,6 +375,8 @@ def _clamp(e: Elements, op: Instruction, place: Place) -> Value:
             (arith.MaxSIOp, arith.MinSIOp) if element.is_signed else (arith.MaxUIOp, arith.MinUIOp)
         )
         return (b.integer(least, b.integer(most, x, low), high),)
+    if element.name == "pred":
+        return (b.andi(b.ori(x, low), high),)
     raise no_meaning(op, element)
 
 

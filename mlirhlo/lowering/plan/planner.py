@@ -280,7 +280,8 @@ class Planner(Generic[KernelT]):
         if isinstance(op, ConstantOp):
             return self._constant(op)
         if isinstance(op, TupleOp):
-            return tuple(operands)
+            given = TupleShape(tuple(shape_of(v.type) for v in op.inputs))
+            return self._in_layout(tuple(operands), given, op.shape, steps)
         if isinstance(op, GetTupleElementOp):
             return cast("tuple[Tree, ...]", operands[0])[op.index]
         if isinstance(op, WhileOp):
@@ -433,8 +434,8 @@ class Planner(Generic[KernelT]):
         return buffer
 
     def _in_layout(self, tree: Tree, have: Shape, want: Shape, steps: list[Step]) -> Tree:
-        """A value as its receiver lays it out: before layouts are assigned, a call's operands and
-        the parameters they become need not agree."""
+        """A value as its receiver lays it out: before layouts are assigned, operands of a call or a tuple and
+        the parameters or elements they become need not agree."""
         if isinstance(have, TupleShape) and isinstance(want, TupleShape):
             parts = cast("tuple[Tree, ...]", tree)
             return tuple(

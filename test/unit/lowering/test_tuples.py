@@ -19,6 +19,9 @@ CASES = {
     "beside_itself": f"twin = {PAIR} copy(pair)\n ROOT r = ({PAIR}, {PAIR}) tuple(pair, twin)",
     "in_another_layout": "m = f32[2,3] broadcast(x), dimensions={0}\n t = (f32[2,3]{1,0}) tuple(m)\n"
     " ROOT c = (f32[2,3]{0,1}) copy(t)",
+    # A bitcast keeps the layouts that a module is written with.
+    "made_in_another_layout": "m = f32[2,3] broadcast(x), dimensions={0}\n b = s32[2] bitcast(x)\n"
+    " ROOT t = (f32[2,3]{0,1}, s32[2]) tuple(m, b)",
     "of_a_loop": f"w = {PAIR} while(pair), condition=cond, body=body\n ROOT c = {PAIR} copy(w)",
     "empty": "e = () tuple()\n ROOT c = () copy(e)",
 }

@@ -1,0 +1,17 @@
+"""A sample of `tools/fuzz_gpu.py`: random whole modules on the simulated GPU."""
+
+from __future__ import annotations
+
+import pytest
+from fuzz_gpu import judge, module_of
+from support import SEED
+
+pytest.importorskip("llvmlite")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [4, pytest.param(80, marks=pytest.mark.sweep)])
+def test_modules_compute_what_the_interpreter_does(count: int) -> None:
+    outcomes = [judge(module_of(SEED, number), "h100") for number in range(count)]
+    assert [one.detail for one in outcomes if one.kind == "fails"] == []
+    assert sum(one.kind == "equal" for one in outcomes) > count // 2

@@ -23,8 +23,8 @@ STAGES = ("structured", "gpu", "nvvm", "llvm", "llvm-opt", "ptx", "sass")
 _SIGNS = (
     ("ptx", re.compile(rb"^\s*\.version\s+\d+\.\d+", re.MULTILINE)),
     ("structured", re.compile(rb'^\s*"?structured\.kernel"?\b', re.MULTILINE)),
-    ("gpu", re.compile(rb'^\s*"?gpu\.module"?\b', re.MULTILINE)),
     ("nvvm", re.compile(rb'^\s*"?llvm\.func"?\b', re.MULTILINE)),
+    ("gpu", re.compile(rb'^\s*"?gpu\.module"?\b', re.MULTILINE)),
     ("llvm-opt", re.compile(rb"^; ModuleID = ", re.MULTILINE)),
     ("llvm", re.compile(rb"^(define|declare|target triple) ", re.MULTILINE)),
 )
@@ -43,6 +43,7 @@ def lowered(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags,
     from mlirhlo.cli import inputs
     from mlirhlo.debug.options import wanted_passes
     from mlirhlo.lowering.gpu.compiler import merged, plan_gpu, structured_module
+    from mlirhlo.lowering.gpu.host import whole_program
     from mlirhlo.lowering.observer import SILENT
     from mlirhlo.runtime.cuda.devices import device_of
 
@@ -53,13 +54,7 @@ def lowered(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags,
     fused, plan = plan_gpu(loaded.module, device, observer, wanted)
     if stage == "structured":
         return structured_module(fused, plan, device)
-    return _continued(_holding(merged(plan.kernels)), "gpu", stage, device)
-
-
-def _holding(op: object) -> ModuleOp:
-    from xdsl.dialects.builtin import ModuleOp
-
-    return ModuleOp([op])  # type: ignore[list-item]  # an operation
+    return _continued(whole_program(merged(plan.kernels), plan), "gpu", stage, device)
 
 
 def continued(data: bytes, given: str, wanted: str, name: str, gpu: str, flags: Flags) -> Stage:
@@ -81,10 +76,10 @@ def continued(data: bytes, given: str, wanted: str, name: str, gpu: str, flags: 
 
 def _continued(value: ModuleOp | str, given: str, wanted: str, device: GpuDevice) -> Stage:
     """Stage after stage from a module or a text to the wanted one."""
-    from xdsl.dialects import gpu
     from xdsl.dialects.builtin import ModuleOp
 
     from mlirhlo.lowering.gpu.compiler import built
+    from mlirhlo.lowering.gpu.host import code_of, kernels_in, with_code
     from mlirhlo.lowering.gpu.nvvm import to_nvvm
     from mlirhlo.lowering.gpu.ptx import optimized_llvm, to_llvm_text, to_ptx
     from mlirhlo.lowering.gpu.sass import to_sass
@@ -93,12 +88,11 @@ def _continued(value: ModuleOp | str, given: str, wanted: str, device: GpuDevice
     while stage != wanted:
         if isinstance(value, ModuleOp):
             if stage == "structured":
-                value, stage = _holding(built(value, device)), "gpu"
+                value, stage = ModuleOp([built(value, device)]), "gpu"
             elif stage == "gpu":
-                kernels = next(op for op in value.ops if isinstance(op, gpu.ModuleOp))
-                value, stage = to_nvvm(kernels), "nvvm"
+                value, stage = with_code(value, to_nvvm(kernels_in(value))), "nvvm"
             else:
-                value, stage = to_llvm_text(value, device), "llvm"
+                value, stage = to_llvm_text(code_of(value), device), "llvm"
         elif stage == "llvm" and wanted == "llvm-opt":
             value, stage = optimized_llvm(value, device), "llvm-opt"
         elif stage in ("llvm", "llvm-opt"):
@@ -109,13 +103,14 @@ def _continued(value: ModuleOp | str, given: str, wanted: str, device: GpuDevice
 
 
 def context() -> Context:
-    """The dialects of the stages behind HLO."""
-    from mlirhlo.cli.stage_files import context as lower_context
+    """The dialects of the stages of GPUs."""
+    from mlirhlo.cli import stage_files
     from mlirhlo.dialects.gpu import GPU
     from mlirhlo.dialects.hlo import HLO
+    from mlirhlo.dialects.nvgpu import NVGPU
     from mlirhlo.dialects.structured import STRUCTURED
 
-    made = lower_context()
-    for dialect in (GPU, HLO, STRUCTURED):
+    made = stage_files.context()
+    for dialect in (GPU, NVGPU, HLO, STRUCTURED):
         made.load_dialect(dialect)
     return made

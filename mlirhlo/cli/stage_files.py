@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _STAGES = ("loops", "llvm-dialect", "llvm", "asm", "obj")
 _LLVM = re.compile(rb"^(define|declare) ", re.MULTILINE)
 _PROGRAM = re.compile(rb"^\s*HloModule\b|(?<![a-z])(?:stablehlo|hlo)\.")
-_DENSE = re.compile(r'dense<([^>"]*\b0x[^>"]*)> : vector<(\d+)x(bf16|f16|f32|f64)>')
+_DENSE = re.compile(r'dense<([^>"]*\b0x[^>"]*)> : (vector|tensor)<(\d+)x(bf16|f16|f32|f64)>')
 _DIALECT = re.compile(rb'^\s*"?llvm\.func"?\b', re.MULTILINE)
 _LOOPS = re.compile(rb'^\s*"?func\.func"?\b', re.MULTILINE)
 
@@ -78,17 +78,17 @@ def parsed(text: str, name: str, context: Context) -> ModuleOp:
 
 
 def _with_bits(text: str) -> str:
-    """Vectors of floats whose bits are spelled, as bytes: xDSL 0.74 prints `dense<0xFF800000>` for minus
+    """Vectors and tensors of floats whose bits are spelled, as bytes: xDSL 0.74 prints `dense<0xFF800000>` for minus
     infinity and for what has no digits behind the point, and reads it as an integer."""
 
     def as_bytes(match: re.Match[str]) -> str:
-        listed, count, element = match.groups()
+        listed, kind, count, element = match.groups()
         width = {"f64": 8, "f32": 4}.get(element, 2)
         words = [w.strip() for w in listed.strip("[]").split(",")]
         found = b"".join(_bits(word, element, width) for word in words)
         if len(words) == 1:
             found *= int(count)
-        return f'dense<"0x{found.hex().upper()}"> : vector<{count}x{element}>'
+        return f'dense<"0x{found.hex().upper()}"> : {kind}<{count}x{element}>'
 
     return _DENSE.sub(as_bytes, text)
 

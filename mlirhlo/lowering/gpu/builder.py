@@ -29,7 +29,14 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from mlirhlo.dialects.gpu import GLOBAL, SHARED, DynamicSharedMemoryOp, ShuffleOp
+from mlirhlo.dialects.gpu import (
+    GLOBAL,
+    SHARED,
+    DynamicSharedMemoryOp,
+    Shuffle,
+    ShuffleModeAttr,
+    ShuffleOp,
+)
 from mlirhlo.dialects.interned import (
     UNIT,
     dictionary,
@@ -89,7 +96,8 @@ class KernelBuilder(FunctionBuilder):
     def warp_shuffle(self, mode: str, value: SSAValue, offset: int, width: int = 32) -> SSAValue:
         """The value of the thread of the warp whose lane is this one's, changed by `offset` as `mode` says."""
         operands = [value, self.constant(offset, i32), self.constant(width, i32)]
-        op = create_op(ShuffleOp, operands, (value.type, i1), {"mode": string(mode)})
+        properties: dict[str, Attribute] = {"mode": ShuffleModeAttr(Shuffle(mode))}
+        op = create_op(ShuffleOp, operands, (value.type, i1), properties)
         append(self.block, op)
         return op.results[0]
 

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import gpu
+from xdsl.dialects import gpu, memref
 from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region
 
 from mlirhlo.diagnostics import out_of_memory
@@ -133,10 +134,15 @@ def built(structured: ModuleOp, device: GpuDevice) -> gpu.ModuleOp:
 
 
 def merged(kernels: Mapping[str, GpuKernel]) -> gpu.ModuleOp:
-    """The kernels in one `gpu.module`, taken out of their own."""
+    """The kernels in one `gpu.module`, taken out of their own; helpers of one name are the same everywhere."""
     made = gpu.ModuleOp(StringAttr(UNIT), Region(Block()))  # type: ignore[arg-type]  # it wants a symbol
+    helpers: set[str] = set()
     for kernel in kernels.values():
         for op in list(kernel.module.body.block.ops):
             op.detach()
+            if isinstance(op, FuncOp | memref.GlobalOp):
+                if op.sym_name.data in helpers:
+                    continue
+                helpers.add(op.sym_name.data)
             made.body.block.add_op(op)
     return made

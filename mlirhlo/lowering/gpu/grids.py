@@ -21,8 +21,9 @@ from xdsl.traits import Pure
 
 from mlirhlo.dialects.gpu import GLOBAL
 from mlirhlo.dialects.interned import UNIT, integers32, string
-from mlirhlo.dialects.quick import create_op, prepend
+from mlirhlo.dialects.quick import append, create_op, prepend
 from mlirhlo.lowering.builder import INDEX
+from mlirhlo.lowering.builder.types import NO_OVERFLOW
 from mlirhlo.lowering.gpu.builder import in_space
 
 _THREADS = 64
@@ -163,7 +164,8 @@ def _one_round(body: Block, rounds: int, threads: int) -> None:
     dim = gpu.DimensionAttr(gpu.DimensionEnum("x"))
     width = add(arith.ConstantOp, (), value=IntegerAttr(threads, INDEX))
     block, thread = (add(cls, (), dimension=dim) for cls in (gpu.BlockIdOp, gpu.ThreadIdOp))
-    index = add(arith.AddiOp, (add(arith.MuliOp, (block, width)), thread))
+    start = add(arith.MuliOp, (block, width), overflowFlags=NO_OVERFLOW)
+    index = add(arith.AddiOp, (start, thread), overflowFlags=NO_OVERFLOW)
     round_ = loop.body.blocks[0]
     round_.args[0].replace_all_uses_with(index)
     round_.erase_arg(round_.args[0])
@@ -195,6 +197,10 @@ def _kernel(function: FuncOp, name: str, blocks: int, threads: int) -> gpu.FuncO
         argument.replace_all_uses_with(casts[-1].results[0])
         body.erase_arg(argument)
     prepend(body, casts)
+    last = body.last_op
+    assert last is not None
+    body.erase_op(last)
+    append(body, create_op(gpu.ReturnOp))
     return create_op(
         gpu.FuncOp,
         properties={

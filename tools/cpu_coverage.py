@@ -17,6 +17,7 @@ Python instead of machine code (see docs/cpu-compiler.md). The exit status is 1 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import re
@@ -74,6 +75,8 @@ class Outcome:
     seconds: float = 0.0
     callbacks: dict[str, int] = field(default_factory=dict[str, int])
     """Instructions that ran in Python, by what they are, with the number of their calls."""
+    kernels: list[str] = field(default_factory=list[str])
+    """Digests of the PTX of kernels that ran without a finding, whatever their names."""
 
     @property
     def is_fine(self) -> bool:
@@ -146,6 +149,7 @@ def _verdict(
     for executable in compiled.executables.values():
         for name, count in getattr(executable, "callbacks", {}).items():
             outcome.callbacks[name] = outcome.callbacks.get(name, 0) + count
+        outcome.kernels += simulated_kernels(executable)
     problem = _compare(entry, replay.arrays_per_partition(inputs, results), None)
     if not problem:
         return "ok"
@@ -161,6 +165,19 @@ def _verdict(
                 return "as interpreter nearby"
         return f"not as the interpreter: {problem}"
     return f"wrong: {problem}"
+
+
+def simulated_kernels(executable: Any) -> list[str]:
+    """Digests of the kernels that an executable launched on the simulator."""
+    launched = {
+        launch.entry for launch, _ in getattr(getattr(executable, "driver", None), "reports", ())
+    }
+    return [
+        hashlib.sha256(f"{number} {text.replace(name, '')}".encode()).hexdigest()[:16]
+        for name, text in (executable.program.ptx.items() if launched else ())
+        for number, entry in enumerate(re.findall(r"\.entry\s+([\w$]+)", text))
+        if entry in launched
+    ]
 
 
 def _moved(inputs: Any, seed: int) -> Any:

@@ -18,9 +18,11 @@ import random
 import sys
 import traceback
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cpu_coverage import simulated_kernels
 from fuzz_pipelines import Reference, bounded, cause
 from strategies.modules import Module
 
@@ -38,6 +40,8 @@ class Outcome:
     kind: str
     """`equal`, `fails`, the code of what has no GPU code, or `of no use`: the interpreter refuses it."""
     detail: str = ""
+    kernels: Sequence[str] = ()
+    """Digests of the kernels that ran."""
 
 
 def module_of(seed: int, number: int) -> Module:
@@ -70,7 +74,9 @@ def judge(module: Module, gpu: str) -> Outcome:
     if findings := compiled.findings:
         return Outcome("fails", str(findings[0]))
     difference = reference.difference(results, exact=False)
-    return Outcome("fails", f"values differ\n{difference}") if difference else Outcome("equal")
+    if difference:
+        return Outcome("fails", f"values differ\n{difference}")
+    return Outcome("equal", kernels=simulated_kernels(compiled))
 
 
 def main() -> int:
@@ -88,14 +94,18 @@ def main() -> int:
         print(module.text, outcome.kind, outcome.detail, sep="\n")
         return int(outcome.kind == "fails")
     counts: Counter[str] = Counter()
+    kernels = set[str]()
     numbers = range(options.first, options.first + options.cases)
     for number in numbers:
         outcome = judge(module_of(options.seed, number), options.gpu)
         counts[outcome.kind] += 1
+        kernels.update(outcome.kernels)
         if outcome.kind == "fails":
             print(f"case {number}: {outcome.detail.splitlines()[0]}", flush=True)
     tally = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
-    print(f"seed {options.seed}, cases {numbers.start} to {numbers.stop - 1}: {tally}")
+    print(
+        f"seed {options.seed}, cases {numbers.start} to {numbers.stop - 1}: {tally}; {len(kernels)} different kernels"
+    )
     return int(counts["fails"] > 0)
 
 

@@ -408,6 +408,26 @@ def mismatch(case: Case, module: ModuleOp, name: str) -> str | None:
     return None
 
 
+def outcomes(folder: Path, seed: int, only: str = "") -> Iterator[tuple[Case, str, str | None]]:
+    """Each case with the name of its kernel, and what is wrong with its run."""
+    modules: dict[str, ModuleOp] = {}
+    families = [
+        family(np.random.default_rng(seed)) for family in (integers, floats, bits, programs)
+    ]
+    families += [of_triton(np.random.default_rng(seed), number) for number in (80, 90)]
+    for case in itertools.chain(*families):
+        if only not in f"{case.file} {case.kernel}":
+            continue
+        if case.file not in modules:
+            file = f"cuda_{case.file}_sm_90a.ptx" if case.kernel else f"{case.file}.ptx"
+            modules[case.file] = parse_ptx((folder / file).read_text(), str(folder / file))
+        module = modules[case.file]
+        names = [function.symbol for function in module.functions if function.is_entry]
+        exact = [one for one in names if one == case.kernel]
+        name = (exact or [one for one in names if one.startswith(case.kernel)])[0]
+        yield case, name, mismatch(case, module, name)
+
+
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -417,25 +437,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="a part of the kernel's name")
     options = parser.parse_args()
-    modules: dict[str, ModuleOp] = {}
-    families = [
-        family(np.random.default_rng(options.seed)) for family in (integers, floats, bits, programs)
-    ]
-    families += [of_triton(np.random.default_rng(options.seed), number) for number in (80, 90)]
     agree = total = 0
-    for case in itertools.chain(*families):
-        if options.only not in f"{case.file} {case.kernel}":
-            continue
-        if case.file not in modules:
-            path = options.out / (
-                f"cuda_{case.file}_sm_90a.ptx" if case.kernel else f"{case.file}.ptx"
-            )
-            modules[case.file] = parse_ptx(path.read_text(), str(path))
-        module = modules[case.file]
-        names = [function.symbol for function in module.functions if function.is_entry]
-        exact = [one for one in names if one == case.kernel]
-        name = (exact or [one for one in names if one.startswith(case.kernel)])[0]
-        problem = mismatch(case, module, name)
+    for case, name, problem in outcomes(options.out, options.seed, options.only):
         total += 1
         agree += problem is None
         if problem is not None:

@@ -10,8 +10,11 @@ pytest.importorskip("llvmlite")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [4, pytest.param(80, marks=pytest.mark.sweep)])
-def test_modules_compute_what_the_interpreter_does(count: int) -> None:
+@pytest.mark.parametrize(
+    ("count", "kernels"), [(4, 5), pytest.param(320, 500, marks=pytest.mark.sweep)]
+)
+def test_modules_compute_what_the_interpreter_does(count: int, kernels: int) -> None:
     outcomes = [judge(module_of(SEED, number), "h100") for number in range(count)]
     assert [one.detail for one in outcomes if one.kind == "fails"] == []
     assert sum(one.kind == "equal" for one in outcomes) > count // 2
+    assert len({digest for one in outcomes for digest in one.kernels}) >= kernels

@@ -9,6 +9,7 @@ Source: behaviour of XLA's trip count analysis.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ from mlirhlo.dialects.hlo.ops import (
     TupleOp,
     WhileOp,
 )
+from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 
@@ -115,6 +117,15 @@ def trip_count(op: WhileOp, computations: Mapping[str, ComputationOp]) -> int | 
     """Rounds of a loop; None when its counter does not tell."""
     found = counter_of(op, computations)
     return None if found is None else found.trip_count
+
+
+def known_trip_count(op: Instruction) -> int | None:
+    """Rounds of a loop as its backend configuration says; None where it does not."""
+    try:
+        config = json.loads(op.backend_config or "{}")
+        return int(config["known_trip_count"]["n"])
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def runs_at_most_once(op: WhileOp, computations: Mapping[str, ComputationOp]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
@@ -20,6 +19,7 @@ from mlirhlo.analysis.cost.counts import (
     operand_utilization,
     result_bytes,
 )
+from mlirhlo.analysis.trip_count import known_trip_count
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.order import instruction_list, post_order
@@ -206,16 +206,8 @@ class Visitor:
 
     def rounds(self, op: Instruction) -> int:
         """How often a loop is counted."""
-        return known_trip_count(op) if self.options.trip_counts else 1
-
-
-def known_trip_count(op: Instruction) -> int:
-    """Rounds of a `while` as its backend configuration says; 1 when it does not."""
-    try:
-        config = json.loads(op.backend_config or "{}")
-        return int(config["known_trip_count"]["n"])
-    except (ValueError, KeyError, TypeError):
-        return 1
+        rounds = known_trip_count(op) if self.options.trip_counts else None
+        return 1 if rounds is None else rounds
 
 
 def _elementwise(op: Instruction, counts: Counts) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mlirhlo.lowering.plan.steps import Branch, Callback, Copy, Kernel, Step, While
+from mlirhlo.lowering.plan.steps import Branch, Callback, Copy, Kernel, Repeat, Step, While
 
 if TYPE_CHECKING:
     from mlirhlo.debug.dump.writer import ModuleDump
@@ -79,6 +79,9 @@ def _rows(steps: Sequence[Step], plan: GpuPlan, indent: str) -> Iterator[_Row]:
             case While():
                 yield _Row(indent, "kWhile", "while")
                 yield from _rows(step.condition, plan, f"{indent}  ")
+                yield from _rows(step.body, plan, f"{indent}  ")
+            case Repeat():
+                yield _Row(indent, "kWhile", "while", f"trip_count: {step.rounds}")
                 yield from _rows(step.body, plan, f"{indent}  ")
             case Branch():
                 yield _Row(indent, "kConditional", f"{len(step.branches)} branches")

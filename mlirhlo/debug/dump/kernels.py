@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING
 from xdsl.printer import Printer
 
 from mlirhlo.lowering.plan.plan import Plan
-from mlirhlo.lowering.plan.steps import Branch, Buffer, Callback, Copy, Kernel, Slice, Step, While
+from mlirhlo.lowering.plan.steps import (
+    Branch,
+    Buffer,
+    Callback,
+    Copy,
+    Kernel,
+    Repeat,
+    Slice,
+    Step,
+    While,
+)
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -93,6 +103,9 @@ def _rows(steps: Sequence[Step], indent: str) -> Iterator[tuple[str, str]]:
             case While():
                 yield f"{indent}kWhile", f"while {_place(step.test)}"
                 yield from _rows(step.condition, f"{indent}  ")
+                yield from _rows(step.body, f"{indent}  ")
+            case Repeat():
+                yield f"{indent}kWhile", f"{step.rounds} rounds"
                 yield from _rows(step.body, f"{indent}  ")
             case Branch():
                 yield f"{indent}kConditional", f"{len(step.branches)} by {_place(step.selector)}"

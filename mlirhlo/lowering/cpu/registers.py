@@ -27,6 +27,7 @@ from mlirhlo.lowering.plan.steps import (
     Callback,
     Copy,
     Kernel,
+    Repeat,
     Slice,
     Step,
     While,
@@ -90,6 +91,8 @@ class Registers:
                     found |= self._read_first(step.condition, written)
                     found.update({step.test} - written)
                     found |= self._read_first(step.body, set(written))
+                case Repeat():
+                    found |= self._read_first(step.body, written)
                 case Branch():
                     found.update({step.selector} - written)
                     for branch in step.branches:
@@ -143,6 +146,8 @@ def registers_of(
                 note(step.test, i8)
             case Branch():
                 note(step.selector, i8 if step.by_pred else i32)
+            case Repeat():
+                pass
             case Callback():
                 return None
     for step in all_steps([loop]):

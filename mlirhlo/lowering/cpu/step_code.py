@@ -28,6 +28,7 @@ from mlirhlo.lowering.plan.steps import (
     Callback,
     Copy,
     Kernel,
+    Repeat,
     Slice,
     Step,
     While,
@@ -90,6 +91,8 @@ class StepCode:
                     self.loop(step)
                 case Branch():
                     self.branch(step)
+                case Repeat():
+                    raise NotImplementedError("loops of the CPU look at their condition")
 
     def kernel(self, step: Kernel) -> None:
         """A call."""

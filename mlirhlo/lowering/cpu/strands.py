@@ -27,6 +27,7 @@ from mlirhlo.lowering.plan.steps import (
     Callback,
     Copy,
     Kernel,
+    Repeat,
     Slice,
     Step,
     Strands,
@@ -159,6 +160,6 @@ def _only_updates(
                         continue
                     if not pair or pair[1] != number or arguments[pair[0]] is not target:
                         return False
-            case While() | Branch() | Slice():
+            case While() | Repeat() | Branch() | Slice():
                 pass
     return True

@@ -31,6 +31,7 @@ from mlirhlo.lowering.plan.steps import (
     Callback,
     Copy,
     Kernel,
+    Repeat,
     Slice,
     Step,
     While,
@@ -103,7 +104,7 @@ def _count(steps: Sequence[Step], written: dict[Buffer, int], changed: set[Buffe
                 changed.add(step.test)
             case Branch():
                 changed.add(step.selector)
-            case Slice():
+            case Slice() | Repeat():
                 pass
 
 

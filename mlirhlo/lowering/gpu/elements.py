@@ -54,7 +54,7 @@ class ElementBuilder:
 
     def __init__(self, b: KernelBuilder, buffers: Mapping[SSAValue, SSAValue]) -> None:
         self.b = b
-        self.buffers = buffers
+        self.buffers = dict(buffers)
         """Memrefs of the values that stand in memory."""
         self._scopes: list[dict[object, Sequence[Value]]] = [{}]
         self._sums: dict[tuple[AffineMap, tuple[int, ...]], tuple[Sum, ...]] = {}

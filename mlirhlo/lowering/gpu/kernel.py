@@ -36,3 +36,8 @@ class GpuKernel:
     """In this order, each after the one before has ended."""
     workspaces: tuple[int, ...] = ()
     """Bytes of buffers that the launches share, of no defined content before the first of them."""
+    in_place: tuple[tuple[int, int], ...] = ()
+    """Numbers of operands, each with that of a result that may be the same buffer."""
+    updates: tuple[tuple[int, int], ...] = ()
+    """Numbers of operands that no launch reads, each with that of a result, which holds a copy of the operand before
+    the first launch."""

@@ -5,8 +5,9 @@ A kind is a function under `@launches(kind)` that adds launches for ops that are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
@@ -15,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.ops import ConstantOp
-from mlirhlo.dialects.structured import KernelOp
+from mlirhlo.dialects.structured import AssembleOp, KernelOp
 from mlirhlo.lowering import target
 from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.gpu.builder import KernelBuilder, gpu_module
@@ -43,6 +44,16 @@ def launches(kind: str) -> Callable[[Launcher], Launcher]:
     return register
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Numbers of the buffers that a launch reads and writes."""
+
+    read: frozenset[int]
+    written: frozenset[int]
+    in_place: frozenset[int]
+    """Those of which an element is read before the element of the same index is written, and never after."""
+
+
 class Plan:
     """The buffers of a kernel, and its launches as they are added."""
 
@@ -56,6 +67,10 @@ class Plan:
         self.ops: list[Operation] = []
         """Functions and globals of the module."""
         self.launches: list[Launch] = []
+        self.accesses: list[Access] = []
+        """Of each launch."""
+        self.updates: dict[int, int] = {}
+        """By the number of a result, that of the operand of which it holds a copy at first."""
         for value in (*kernel.block.args, *kernel.results_returned):
             self.numbers.setdefault(value, len(self.types))
             self.types.append(buffer_type(array(value)))
@@ -72,6 +87,16 @@ class Plan:
         if value not in self.numbers:
             self.numbers[value] = self.workspace(buffer_type(array(value)))
 
+    def begins_as(self, result: SSAValue, operand: SSAValue) -> None:
+        """Says that a result holds a copy of an operand before the first launch: it is read in its place."""
+        self.updates[self.numbers[result]] = self.numbers[operand]
+        self.numbers[operand] = self.numbers[result]
+
+    def add(self, launch: Launch, access: Access) -> None:
+        """Adds a launch whose function is in `ops`."""
+        self.launches.append(launch)
+        self.accesses.append(access)
+
     def begin(
         self,
         reads: Sequence[SSAValue],
@@ -84,8 +109,27 @@ class Plan:
 
     def finish(self) -> GpuKernel:
         """All of it."""
-        module = gpu_module(self.name, self.ops)
-        return GpuKernel(self.name, module, tuple(self.launches), tuple(self.workspaces))
+        return GpuKernel(
+            self.name,
+            gpu_module(self.name, self.ops),
+            tuple(self.launches),
+            tuple(self.workspaces),
+            tuple(self._in_place()),
+            tuple((operand, result) for result, operand in self.updates.items()),
+        )
+
+    def _in_place(self) -> Iterator[tuple[int, int]]:
+        """Operands, each with a result that is written when the operand has been read."""
+        operands = len(self.kernel.block.args)
+        for result in range(operands, operands + len(self.kernel.results_returned)):
+            writing = [at for at, access in enumerate(self.accesses) if result in access.written]
+            if not writing or result in self.updates:
+                continue
+            first, after = self.accesses[writing[0]], self.accesses[writing[0] + 1 :]
+            for operand in range(operands):
+                is_free = operand not in first.read or operand in first.in_place
+                if is_free and not any(operand in access.read for access in after):
+                    yield operand, result
 
 
 class LaunchBuilder(KernelBuilder):
@@ -102,7 +146,9 @@ class LaunchBuilder(KernelBuilder):
         self.plan = plan
         read = dict.fromkeys((*(plan.numbers[v] for v in reads), *more_read))
         written = dict.fromkeys((*(plan.numbers[v] for v in writes), *more))
-        self.numbers = [*read, *(n for n in written if n not in read)]
+        self.read, self.written = frozenset(read), frozenset(written)
+        self.in_place: frozenset[int] = frozenset()
+        """Numbers of buffers that are read before the same index is written; for `Plan.accesses`."""
         entry = plan.name if not plan.launches else f"{plan.name}_{len(plan.launches)}"
         only_read = [n for n in read if n not in written]
         self.numbers = [*only_read, *written]
@@ -123,13 +169,18 @@ class LaunchBuilder(KernelBuilder):
             return
         store(self, buffer, indices, element, shape, 0, None)
 
+    def read_in_place(self, values: Collection[SSAValue]) -> None:
+        """Says of which values elements are read before those of the same index are written."""
+        self.in_place = frozenset(self.plan.numbers[v] for v in values if v in self.plan.numbers)
+
     def launch(self, blocks: int | tuple[int, int, int], threads: int) -> None:
         """Ends the kernel and adds the launch."""
         grid = (blocks, 1, 1) if isinstance(blocks, int) else blocks
         block = (threads, 1, 1)
         self.plan.ops += self.globals
         self.plan.ops.append(self.finish_kernel(grid, block))
-        self.plan.launches.append(Launch(self.name, grid, block, tuple(self.numbers)))
+        access = Access(self.read, self.written, self.in_place)
+        self.plan.add(Launch(self.name, grid, block, tuple(self.numbers)), access)
 
     def each_thread(self, count: int, threads: int, body: Callable[[SSAValue], None]) -> int:
         """Code for thread numbers below `count` over all blocks; how many blocks there are."""
@@ -157,6 +208,8 @@ def launch_all(kernel: KernelOp, name: str, device: GpuDevice) -> GpuKernel:
             schedules.setdefault(schedule.launch, schedule)
             for value in op.results:
                 plan.place(value)
+            if isinstance(op, AssembleOp) and schedule.kind == "update":
+                plan.begins_as(op.output, op.pieces[0])
     for number in sorted(groups):
         schedule = schedules[number]
         launcher = _LAUNCHERS.get(schedule.kind)
@@ -203,6 +256,18 @@ def inputs_of(
         v: n for v, n in plan.numbers.items() if v not in hidden and _is_stored(v)
     }
     return list(dict.fromkeys(v for op in ops for v in memory_inputs(op, known)))
+
+
+def stored_inputs(plan: Plan, values: Sequence[SSAValue]) -> list[SSAValue]:
+    """Values in memory that elements of these values are computed from."""
+    known = {v: n for v, n in plan.numbers.items() if _is_stored(v)}
+    found: dict[SSAValue, None] = {}
+    for value in values:
+        if value in known:
+            found[value] = None
+        elif isinstance(value.owner, Operation):
+            found |= dict.fromkeys(memory_inputs(value.owner, known))
+    return list(found)
 
 
 def _is_stored(value: SSAValue) -> bool:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.gpu import FuncOp
+from xdsl.ir import Operation
 
+from mlirhlo.analysis.trip_count import known_trip_count
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops import WhileOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.interp.plans import place_of
 from mlirhlo.lowering.gpu.devices import GpuDevice
@@ -16,7 +22,7 @@ from mlirhlo.lowering.gpu.kernel import GpuKernel
 from mlirhlo.lowering.gpu.kernels import build_kernel
 from mlirhlo.lowering.plan.plan import Plan
 from mlirhlo.lowering.plan.planner import Planner, Values
-from mlirhlo.lowering.plan.steps import Site, Step
+from mlirhlo.lowering.plan.steps import Buffer, Copy, Kernel, Site, Step, all_steps
 
 OF_THE_HOST = frozenset(
     {
@@ -63,6 +69,33 @@ def _is_manual(op: Instruction) -> bool:
     return target.startswith(("xla.sdy.", "SPMDFullToShard", "SPMDShardToFull"))
 
 
+def _mark_aliases(kernel: GpuKernel, step: Kernel) -> None:
+    """Drops the promises of parameters that are one buffer in a step, which one of them writes: that no other
+    parameter points there, and that nothing writes there."""
+    buffers = [buffer.alias or buffer for buffer in (*step.reads, *step.writes)]
+    operands = len(step.reads)
+    for function in kernel.module.body.block.ops:
+        launch = next((one for one in kernel.launches if one.entry == _name_of(function)), None)
+        if launch is None:
+            continue
+        counts = Counter(buffers[number] for number in launch.buffers)
+        written = {buffers[number] for number in launch.buffers if number >= operands}
+        shared = [
+            counts[buffers[number]] > 1 and buffers[number] in written for number in launch.buffers
+        ]
+        if any(shared):
+            promises = cast("ArrayAttr[DictionaryAttr]", function.attributes["arg_attrs"])
+            function.attributes["arg_attrs"] = ArrayAttr(
+                DictionaryAttr({}) if is_shared else promise
+                for is_shared, promise in zip(shared, promises, strict=True)
+            )
+
+
+def _name_of(function: Operation) -> str:
+    name = function.attributes.get("sym_name") if isinstance(function, FuncOp) else None
+    return name.data if isinstance(name, StringAttr) else ""
+
+
 class _GpuPlanner(Planner[GpuKernel]):
     target = "the GPU"
 
@@ -82,8 +115,23 @@ class _GpuPlanner(Planner[GpuKernel]):
         return kernel.workspaces
 
     def pairs(self, kernel: GpuKernel) -> Sequence[tuple[int, int]]:
-        del kernel
-        return ()
+        return kernel.in_place
+
+    def updates(self, kernel: GpuKernel) -> Sequence[tuple[int, int]]:
+        return kernel.updates
+
+    def rounds(self, op: WhileOp) -> int | None:
+        return known_trip_count(op)
+
+    def settle(
+        self, steps: list[Step], results: Sequence[Buffer]
+    ) -> tuple[set[Buffer], list[Buffer]]:
+        # Results are always given the memory of the parameter that they may have.
+        steps[:] = [s for s in steps if not (isinstance(s, Copy) and s.source is s.target.alias)]
+        for step in all_steps(steps):
+            if isinstance(step, Kernel):
+                _mark_aliases(self.kernels[step.name], step)
+        return super().settle(steps, results)
 
     def call_back(self, site: Site, steps: list[Step]) -> None:
         op = site.op

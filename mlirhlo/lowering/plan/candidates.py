@@ -12,7 +12,7 @@ from itertools import chain
 from math import log2
 from typing import TypeAlias
 
-from mlirhlo.lowering.plan.steps import Branch, Buffer, Copy, Kernel, Step, While, touched
+from mlirhlo.lowering.plan.steps import Branch, Buffer, Copy, Kernel, Repeat, Step, While, touched
 
 Set: TypeAlias = int
 """Buffers of one part by number, a bit for each."""
@@ -108,6 +108,8 @@ def _backward(steps: Sequence[Step]) -> Iterator[tuple[Copy | Kernel, int]]:
                 yield step, depth
             case While():
                 stack += [(inner, depth + 1) for inner in (*step.body, *step.condition)]
+            case Repeat():
+                stack += [(inner, depth + 1) for inner in step.body]
             case Branch():
                 stack += [(inner, depth) for b in reversed(step.branches) for inner in b]
             case _:

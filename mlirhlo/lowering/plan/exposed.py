@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from mlirhlo.lowering.plan.steps import Branch, Buffer, Copy, Slice, Step, While
+from mlirhlo.lowering.plan.steps import Branch, Buffer, Copy, Repeat, Slice, Step, While
 from mlirhlo.nesting import Walk, walked
 
 Exposed: TypeAlias = "Mapping[int, Iterable[Buffer]]"
@@ -36,6 +36,9 @@ def _sets(
                 again.update(b for b in (step.test,) if b in among)
                 found[id(step)] = list(again)
                 reads, writes = (again - of_condition[1]) | of_condition[0], of_condition[1]
+            case Repeat():
+                reads, writes = yield _sets(step.body, among, found)
+                found[id(step)] = list(reads)
             case Branch():
                 ways: list[_Sets] = []
                 for branch in step.branches:

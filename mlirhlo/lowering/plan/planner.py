@@ -40,7 +40,7 @@ from mlirhlo.lowering.plan.arena import assign_offsets
 from mlirhlo.lowering.plan.donors import ShapeIndex, aliases_of
 from mlirhlo.lowering.plan.in_memory import byte_size, crops, in_memory, is_held, is_same_memory
 from mlirhlo.lowering.plan.plan import Plan
-from mlirhlo.lowering.plan.schedule import in_order
+from mlirhlo.lowering.plan.schedule import in_order, updated_last
 from mlirhlo.lowering.plan.sharing import share_buffers
 from mlirhlo.lowering.plan.spans import Spans
 from mlirhlo.lowering.plan.steps import (
@@ -50,6 +50,7 @@ from mlirhlo.lowering.plan.steps import (
     Copy,
     Held,
     Kernel,
+    Repeat,
     Site,
     Step,
     Strands,
@@ -113,6 +114,17 @@ class Planner(Generic[KernelT]):
     def pairs(self, kernel: KernelT) -> Sequence[tuple[int, int]]:
         """Numbers of operands, each with that of a result that may be written over it."""
         raise NotImplementedError
+
+    def updates(self, kernel: KernelT) -> Sequence[tuple[int, int]]:
+        """Numbers of operands that a kernel does not read, each with that of a result, which has to hold a copy of
+        the operand before."""
+        del kernel
+        return ()
+
+    def rounds(self, op: WhileOp) -> int | None:
+        """How often a loop runs, where that is known and the condition need not be asked."""
+        del op
+        return None
 
     def strands(self, op: WhileOp, state: Tree) -> Strands | None:
         """The rounds of a loop that may run at the same time."""
@@ -411,7 +423,12 @@ class Planner(Generic[KernelT]):
             self.instructions[name] = op
         if not name:
             return self._by_python(op, trees, steps)
-        writes += map(self._workspace, self.workspaces(self.kernels[name]))
+        kernel = self.kernels[name]
+        for operand, target in self.updates(kernel):
+            updated = writes[target - len(reads)]
+            steps.append(Copy(reads[operand], updated))
+            reads[operand] = updated
+        writes += map(self._workspace, self.workspaces(kernel))
         steps.append(Kernel(name, reads, writes))
         return result
 
@@ -458,17 +475,29 @@ class Planner(Generic[KernelT]):
         for source, target in zip(leaves(initial), leaves(state), strict=True):
             steps.append(Copy(source, target))
         self._move(initial, state, steps)
+        rounds = self.rounds(op)
+        if rounds == 0:
+            return state
         condition: list[Step] = []
-        (test,) = leaves(
-            (yield self._on_state(op, state, self.computations[op.condition], condition))
-        )
+        test: Buffer | None = None
+        if rounds is None:
+            value: Tree = yield self._on_state(
+                op, state, self.computations[op.condition], condition
+            )
+            (test,) = leaves(value)
         body: list[Step] = []
         callee = self.computations[op.body]
         after: Tree = yield self._on_state(op, state, callee, body)
         after = self._in_layout(after, callee.root.shape, op.shape, body)
-        body += self._parallel_copies(list(leaves(after)), list(leaves(state)))
+        new, old = list(leaves(after)), list(leaves(state))
+        body = updated_last(body, new, old)
+        body += self._parallel_copies(new, old)
         self._move(after, state, body)
-        steps.append(While(condition, test, body, self.strands(op, state)))
+        if test is None:
+            assert rounds is not None
+            steps.append(Repeat(rounds, body))
+        else:
+            steps.append(While(condition, test, body, self.strands(op, state)))
         return state
 
     def _on_state(

@@ -3,7 +3,8 @@
 A scheduled module keeps its order, and so does a computation with side effects or control dependencies.
 Otherwise the order as written is compared with two walks from the root, operands first: in their own
 order, and the larger values first. What an order needs is the greatest sum of the values that are still
-to be read; a walk is taken if it needs less.
+to be read; a walk is taken if it needs less. In the body of a loop, what replaces a part of the state runs after
+all that reads the old one.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.analysis.schedules import lives, made_bytes
 from mlirhlo.dialects.hlo.ops import ComputationOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.lowering.plan.steps import Buffer, Kernel, Step, touched
 
 
 def in_order(
@@ -71,3 +73,28 @@ def _from_root(
 def _operands(op: Instruction, key: Callable[[Instruction], int] | None) -> Iterator[Instruction]:
     found = [owner for v in op.inputs if isinstance(owner := v.owner, Instruction)]
     return iter(found if key is None else sorted(found, key=key))
+
+
+def updated_last(body: Sequence[Step], new: Sequence[Buffer], old: Sequence[Buffer]) -> list[Step]:
+    """The body of a loop with each kernel that makes the `new` value of a part of its state out of the `old` one
+    behind the last step that reads the old one, if none before reads the new one: it may then write over it."""
+    replaced = dict(zip(new, old, strict=True))
+    uses: dict[Buffer, list[int]] = {}
+    for at, step in enumerate(body):
+        for buffer in dict.fromkeys(touched([step])):
+            uses.setdefault(buffer, []).append(at)
+    behind: dict[int, list[Step]] = {}
+    moved: set[int] = set()
+    for at, step in enumerate(body):
+        if not isinstance(step, Kernel):
+            continue
+        ends = [uses[replaced[b]][-1] for b in step.writes if replaced.get(b) in step.reads]
+        last = max(ends, default=at)
+        if last > at and all(not at < n <= last for b in step.writes for n in uses[b]):
+            behind.setdefault(last, []).append(step)
+            moved.add(at)
+    found: list[Step] = []
+    for at, step in enumerate(body):
+        found += [] if at in moved else [step]
+        found += behind.get(at, ())
+    return found

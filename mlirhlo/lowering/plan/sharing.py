@@ -30,6 +30,7 @@ from mlirhlo.lowering.plan.steps import (
     Callback,
     Copy,
     Kernel,
+    Repeat,
     Slice,
     Step,
     While,
@@ -187,6 +188,10 @@ class _Walk:
                     mark = len(self.changes)
                     yield self.backward(step.body)
                     self._back_to(mark)
+                case Repeat():
+                    for buffer in self.exposed[id(step)]:
+                        self.read(buffer)
+                    yield self.backward(step.body)
                 case Branch():
                     yield self._branch(step)
                 case Slice():
@@ -263,6 +268,8 @@ def _on_homes(steps: Sequence[Step]) -> Walk[list[Step]]:
                     (strands.counter,) = _homes([strands.counter])
                 condition = yield _on_homes(step.condition)
                 found.append(While(condition, test, (yield _on_homes(step.body)), strands))
+            case Repeat():
+                found.append(Repeat(step.rounds, (yield _on_homes(step.body))))
             case Branch():
                 (selector,) = _homes([step.selector])
                 branches: list[list[Step]] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from mlirhlo.lowering.plan.steps import Branch, Buffer, Step, While, named
+from mlirhlo.lowering.plan.steps import Branch, Buffer, Repeat, Step, While, named
 from mlirhlo.nesting import Walk, walked
 
 
@@ -27,7 +27,7 @@ class Spans:
         for step in steps:
             self.position += 1
             match step:
-                case While():
+                case While() | Repeat():
                     yield self._loop(step)
                 case Branch():
                     self._use(step.selector)
@@ -47,12 +47,13 @@ class Spans:
                 self.again[loop].add(part)
             part = part.part_of
 
-    def _loop(self, loop: While) -> Walk[None]:
+    def _loop(self, loop: While | Repeat) -> Walk[None]:
         self.starts.append(self.position)
         self.again.append(set())
-        yield self._steps(loop.condition)
-        self.position += 1
-        self._use(loop.test)
+        if isinstance(loop, While):
+            yield self._steps(loop.condition)
+            self.position += 1
+            self._use(loop.test)
         yield self._steps(loop.body)
         self.position += 1
         self.starts.pop()

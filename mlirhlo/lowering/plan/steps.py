@@ -165,6 +165,14 @@ class While:
 
 
 @dataclass(slots=True)
+class Repeat:
+    """Runs `body` a number of times that is known, once at least."""
+
+    rounds: int
+    body: list[Step]
+
+
+@dataclass(slots=True)
 class Branch:
     """Runs one of the lists: by a pred the first when true, else the one of that number.
 
@@ -186,7 +194,7 @@ class Callback:
     writes: Sequence[Buffer]
 
 
-Step: TypeAlias = Kernel | Slice | Copy | While | Branch | Callback
+Step: TypeAlias = Kernel | Slice | Copy | While | Repeat | Branch | Callback
 
 
 def all_steps(steps: Sequence[Step]) -> Iterator[Step]:
@@ -198,6 +206,8 @@ def all_steps(steps: Sequence[Step]) -> Iterator[Step]:
         if isinstance(step, While):
             stack += reversed(step.body)
             stack += reversed(step.condition)
+        elif isinstance(step, Repeat):
+            stack += reversed(step.body)
         elif isinstance(step, Branch):
             for branch in reversed(step.branches):
                 stack += reversed(branch)
@@ -214,6 +224,8 @@ def named(step: Step) -> Sequence[Buffer]:
             return step.reads
         case While():
             return (step.test,)
+        case Repeat():
+            return ()
         case Branch():
             return (step.selector,)
 
@@ -241,7 +253,7 @@ def is_long(steps: Sequence[Step]) -> bool:
                     moved += sum(b.size for b in (*step.reads, *step.writes))
                 case Copy():
                     moved += step.source.size
-                case While() | Callback():
+                case While() | Repeat() | Callback():
                     return True
                 case Branch():
                     stack += step.branches

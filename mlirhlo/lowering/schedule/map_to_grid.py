@@ -27,6 +27,7 @@ from mlirhlo.dialects.structured import (
 )
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule
 from mlirhlo.lowering.schedule.scans import schedule_of_scan
+from mlirhlo.lowering.schedule.updates import updates_of
 
 ELEMENTWISE = (MapOp, AssembleOp, GatherOp, FoldOp, ContractOp)
 """Ops that are computed element by element, where they are read if that is worth it."""
@@ -50,6 +51,7 @@ def map_to_grid(kernel: KernelOp) -> None:
         return
     ops = [op for op in kernel.block.ops if not isinstance(op, ConstantOp | ReturnOp)]
     launched = _launched(kernel, ops)
+    updates = updates_of(kernel, launched)
     number = 0
     group: list[Operation] = []
     """Ops of the launch before, where others may join it."""
@@ -58,6 +60,8 @@ def map_to_grid(kernel: KernelOp) -> None:
         if op not in launched:
             continue
         kind = _KINDS.get(type(op), "elements")
+        if op in updates:
+            kind = "update"
         read = {value.owner for value in memory_inputs(op, in_memory)}
         is_joining = (
             kind == "elements"
@@ -101,7 +105,8 @@ def _launched(kernel: KernelOp, ops: list[Operation]) -> set[Operation]:
             if isinstance(owner, Operation) and owner in demand:
                 if isinstance(op, LibraryOp):
                     launched.add(owner)
-                demand[owner] += evaluations * _rounds(op)
+                part = prod(sizes_of(value)) / size if size and isinstance(op, AssembleOp) else 1
+                demand[owner] += evaluations * _rounds(op) * min(part, 1)
     return launched
 
 

@@ -1,14 +1,15 @@
-"""Through which index maps a launch reads memory."""
+"""At which indices a launch reads memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from mlirhlo.dialects.hlo.ops import ConstantOp
-from mlirhlo.dialects.structured import FoldOp, MapOp, identity_map
+from mlirhlo.dialects.structured import FoldOp, MapOp, identity_map, sizes_of
+from mlirhlo.dialects.structured.index_maps import flattened, simplified
 from mlirhlo.lowering.schedule.attributes import SCHEDULE
 
 
@@ -36,3 +37,34 @@ def reads_of(
                 stack.append((owner, composed))
             else:
                 yield value, None
+
+
+def read_where_written(ops: Sequence[Operation]) -> set[SSAValue]:
+    """Values in memory of which a launch reads no other element than that whose index it writes."""
+    launch = frozenset(ops)
+    here: set[SSAValue] = set()
+    elsewhere: set[SSAValue] = set()
+    stack = [(op, isinstance(op, MapOp)) for op in ops]
+    seen = set(stack)
+    while stack:
+        op, is_here = stack.pop()
+        for number, value in enumerate(op.operands):
+            owner = value.owner
+            is_same = is_here and isinstance(op, MapOp) and is_read_in_place(op, number)
+            if not isinstance(owner, Operation) or (
+                SCHEDULE in owner.attributes and owner not in launch
+            ):
+                (here if is_same else elsewhere).add(value)
+            elif (entry := (owner, is_same)) not in seen:
+                seen.add(entry)
+                stack.append(entry)
+    return here - elsewhere
+
+
+def is_read_in_place(op: MapOp, number: int) -> bool:
+    """Whether an input is read at the row-major index of the element that is computed."""
+    space = op.space
+    sizes = sizes_of(op.inputs[number])
+    own = identity_map(len(space)).results
+    read = flattened(op.index_maps[number].results, sizes)
+    return simplified(read, space) == simplified(flattened(own, space), space)

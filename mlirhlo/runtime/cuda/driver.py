@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,6 +33,13 @@ class Driver(Protocol):
 
     def copy(self, source: int, target: int, size: int) -> None:
         """Copies inside of the device."""
+        ...
+
+    def rounds(self, count: int) -> Iterable[object]:
+        """An iterator over `count` rounds of the same launches and copies, between which the host reads nothing.
+
+        A driver may record those of the first round, as a CUDA graph, and replay them for the others.
+        """
         ...
 
     def load(self, ptx: str, name: str) -> Any:

@@ -23,6 +23,7 @@ from mlirhlo.lowering.plan.steps import (
     Callback,
     Copy,
     Kernel,
+    Repeat,
     Slice,
     Step,
     While,
@@ -31,6 +32,9 @@ from mlirhlo.lowering.plan.steps import (
 from mlirhlo.nesting import Walk, walked
 from mlirhlo.runtime.callbacks import call_site
 from mlirhlo.runtime.cuda.driver import Bytes, Driver
+
+_OF_THE_HOST = (While, Branch, Callback)
+"""Steps that the host has to see what is in memory for."""
 
 Array = np.ndarray[Any, Any]
 
@@ -67,7 +71,12 @@ class GpuRunner:
                 run.parameters.append(run.allocate(buffer.size, f"parameter {number}"))
                 self.driver.write(run.parameters[-1], _bytes(value))
             for number, buffer in enumerate(plan.results):
-                run.results.append(run.allocate(buffer.size, f"result {number}"))
+                over = None if buffer.alias is None else buffer.alias.parameter
+                run.results.append(
+                    run.allocate(buffer.size, f"result {number}")
+                    if over is None
+                    else run.parameters[over]
+                )
             walked(run.steps(plan.steps))
             for buffer, address, value in zip(plan.results, run.results, outputs, strict=True):
                 _bytes(value)[...] = self.driver.read(address, buffer.size)
@@ -127,12 +136,18 @@ class _Run:
                     self._launch(step)
                 case Copy():
                     source, target = self.address(step.source), self.address(step.target)
-                    driver.copy(source, target, step.source.size)
+                    if source != target:
+                        driver.copy(source, target, step.source.size)
                 case While():
                     yield self.steps(step.condition)
                     while driver.read(self.address(step.test), 1)[0]:
                         yield self.steps(step.body)
                         yield self.steps(step.condition)
+                case Repeat():
+                    is_same = not any(isinstance(s, _OF_THE_HOST) for s in all_steps(step.body))
+                    rounds = driver.rounds(step.rounds) if is_same else range(step.rounds)
+                    for _ in rounds:
+                        yield self.steps(step.body)
                 case Branch():
                     yield self.steps(step.branches[self._chosen(step)])
                 case Callback():

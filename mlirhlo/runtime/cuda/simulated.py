@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from mlirhlo.lowering.gpu.devices import GpuDevice
@@ -51,6 +51,10 @@ class SimulatedDriver:
         """As `Driver`."""
         with self._lock:
             self.machine.copy(target, source, size)
+
+    def rounds(self, count: int) -> Iterable[object]:
+        """As `Driver`."""
+        return range(count)
 
     def load(self, ptx: str, name: str) -> Program:
         """As `Driver`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,9 @@ class InterpreterDriver:
 
     def copy(self, source: int, target: int, size: int) -> None:
         self.memory[target][:size] = self.memory[source][:size]
+
+    def rounds(self, count: int) -> Iterable[object]:
+        return range(count)
 
     def load(self, ptx: str, name: str) -> str:
         del name

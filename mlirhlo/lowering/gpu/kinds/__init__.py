@@ -12,6 +12,7 @@ from mlirhlo.lowering.gpu.kinds import (
     sort,
     staged_rows,
     transpose,
+    update,
 )
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "sort",
     "staged_rows",
     "transpose",
+    "update",
 ]

@@ -11,6 +11,7 @@ from mlirhlo.dialects.structured import MapOp, sizes_of
 from mlirhlo.lowering.gpu.elements import ElementBuilder, Indices
 from mlirhlo.lowering.gpu.launches import THREADS, Plan, inputs_of, launches
 from mlirhlo.lowering.schedule.attributes import Schedule
+from mlirhlo.lowering.schedule.reads import read_where_written
 
 
 @launches("elements")
@@ -23,6 +24,7 @@ def elements(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> None:
     vector = schedule.vector or 1
     outputs = [value for op in ops for value in op.results]
     b = plan.begin(inputs_of(plan, ops, ops), outputs)
+    b.read_in_place(read_where_written(ops))
 
     def body(index: SSAValue) -> None:
         first = b.e.unlinear(b.index(b.mul(index, vector)), sizes)

@@ -23,7 +23,7 @@ from mlirhlo.lowering.builder import WORKSPACE, memref_of
 from mlirhlo.lowering.gpu.grids import kernels_of
 from mlirhlo.lowering.gpu.kernel import Launch
 from mlirhlo.lowering.gpu.kinds.factors import FACTORS
-from mlirhlo.lowering.gpu.launches import Plan, launches
+from mlirhlo.lowering.gpu.launches import Access, Plan, launches
 from mlirhlo.lowering.hlo_to_loops import builders
 from mlirhlo.lowering.hlo_to_loops.helpers import helpers_of
 from mlirhlo.lowering.schedule.attributes import Schedule
@@ -77,13 +77,14 @@ def _launch(
     known = {_name(op) for op in plan.ops}
     plan.ops += [op for op in helpers if _name(op) not in known]
     numbers = [plan.numbers[v] for v in (*inputs, *outputs)]
+    access = Access(frozenset(numbers), frozenset(numbers[len(inputs) :]), frozenset())
     if (size := function.attributes.get(WORKSPACE)) is not None:
         bytes_ = cast("IntegerAttr[Any]", size).value.data
         numbers.append(plan.workspace(memref_of(i8, bytes_)))
     for kernel, blocks, threads in kernels_of(function, len(inputs), len(plan.launches)):
         plan.ops.append(kernel)
         grid, block = (blocks, 1, 1), (threads, 1, 1)
-        plan.launches.append(Launch(_name(kernel), grid, block, tuple(numbers)))
+        plan.add(Launch(_name(kernel), grid, block, tuple(numbers)), access)
 
 
 def _no_code(instruction: Instruction, why: str) -> HloError:

@@ -12,16 +12,17 @@ from contextlib import ExitStack
 from math import prod
 from typing import cast
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.structured import ScatterOp, sizes_of
 from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.gpu.elements import array, index_of
-from mlirhlo.lowering.gpu.launches import THREADS, LaunchBuilder, Plan, inputs_of, launches
+from mlirhlo.lowering.gpu.launches import THREADS, LaunchBuilder, Plan, launches, stored_inputs
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 from mlirhlo.lowering.schedule.attributes import Schedule
+from mlirhlo.lowering.schedule.updates import is_result
 
 
 @launches("scatter")
@@ -29,21 +30,35 @@ def scatter(plan: Plan, ops: Sequence[ScatterOp], schedule: Schedule) -> None:
     """A launch that copies the targets, and one that combines the updates."""
     del schedule
     for op in ops:
-        _copy_targets(plan, op)
+        begun = [begins_as_target(plan, op, number) for number in range(len(op.outputs))]
+        if not all(begun):
+            _copy_targets(plan, op, [number for number, is_done in enumerate(begun) if not is_done])
         if 0 not in op.space and 0 not in sizes_of(op.outputs[0]):
             _combine(plan, op)
 
 
-def _copy_targets(plan: Plan, op: ScatterOp) -> None:
+def begins_as_target(plan: Plan, op: ScatterOp, number: int) -> bool:
+    """Lets a result begin as its target, where that is an operand of the kernel that is read for nothing else."""
+    target, result = op.targets[number], op.outputs[number]
+    if not isinstance(target.owner, Block) or not target.has_one_use():
+        return False
+    if not is_result(result, plan.kernel):
+        return False
+    plan.begins_as(result, target)
+    return True
+
+
+def _copy_targets(plan: Plan, op: ScatterOp, numbers: Sequence[int]) -> None:
     sizes = sizes_of(op.outputs[0])
     count = prod(sizes)
     if not count:
         return
-    b = plan.begin(inputs_of(plan, [op]), op.outputs)
+    targets, results = [op.targets[n] for n in numbers], [op.outputs[n] for n in numbers]
+    b = plan.begin(stored_inputs(plan, targets), results)
 
     def body(index: SSAValue) -> None:
         at = b.e.unlinear(index, sizes)
-        for value, target in zip(op.outputs, op.targets, strict=True):
+        for value, target in zip(results, targets, strict=True):
             b.write(value, at, b.e.at(target, at))
 
     threads = min(THREADS, -(-count // 32) * 32)
@@ -92,7 +107,7 @@ def parallel_dims(op: ScatterOp) -> list[int]:
 
 
 def _combine(plan: Plan, op: ScatterOp) -> None:
-    b = plan.begin(inputs_of(plan, [op]), op.outputs)
+    b = plan.begin(stored_inputs(plan, [*op.indices, *op.updates]), op.outputs)
     space = op.space
     parallel = parallel_dims(op)
     serial = [d for d in range(len(space)) if d not in parallel]

@@ -8,7 +8,7 @@ before what is equal to it, so that the order is stable.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import prod
 from typing import TypeAlias
 
@@ -20,7 +20,14 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.structured import SortOp, TopKOp, sizes_of
 from mlirhlo.lowering.builder import INDEX, Index
 from mlirhlo.lowering.gpu.elements import array, regrouped
-from mlirhlo.lowering.gpu.launches import THREADS, LaunchBuilder, Plan, inputs_of, launches
+from mlirhlo.lowering.gpu.launches import (
+    THREADS,
+    LaunchBuilder,
+    Plan,
+    inputs_of,
+    launches,
+    stored_inputs,
+)
 from mlirhlo.lowering.hlo_to_loops.elements import (
     Value,
     buffer_type,
@@ -66,7 +73,11 @@ def sort(plan: Plan, ops: Sequence[SortOp], schedule: Schedule) -> None:
 
         shapes = [array(value) for value in op.outputs]
         targets = [plan.numbers[value] for value in op.outputs]
-        _Sorter(plan, shapes, op.dim, inputs_of(plan, ops, ops), read, less).sort(targets)
+        sorter = _Sorter(plan, shapes, op.dim, inputs_of(plan, ops, ops), read, less)
+        direct = {value for value in op.inputs if value in plan.numbers}
+        computed = [value for value in op.inputs if value not in direct]
+        sorter.in_place = direct.difference(stored_inputs(plan, computed))
+        sorter.sort(targets)
 
 
 @launches("top_k")
@@ -136,6 +147,8 @@ class _Sorter:
         self.sizes = shapes[0].dimensions
         self.length = self.sizes[dim]
         self.inputs, self.first_read, self.less = inputs, read, less
+        self.in_place: Collection[SSAValue] = ()
+        """Inputs of which a block reads no more than the tile that it writes."""
 
     @property
     def tile(self) -> int:
@@ -167,6 +180,7 @@ class _Sorter:
     def _sort_tiles(self, targets: Sequence[int]) -> None:
         tile = self.tile
         b = self.plan.begin(self.inputs, (), targets)
+        b.read_in_place(self.in_place)
         per_line = -(-self.length // tile)
         rest = (*self.sizes[: self.dim], *self.sizes[self.dim + 1 :])
         tiles = prod(rest) * per_line

@@ -202,6 +202,8 @@ def test_kernel(case):
     buffers = [machine.allocate(max(n, 1)) for n in (*sizes, *kernel.workspaces)]
     for address, array in zip(buffers, arrays, strict=False):
         machine.write(address, array)
+    for operand, target in kernel.updates:
+        machine.copy(buffers[target], buffers[operand], sizes[target])
     moved = conflicts = 0
     for launch in kernel.launches:
         arguments = [buffers[n] for n in launch.buffers]

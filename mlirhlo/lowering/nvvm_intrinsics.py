@@ -33,11 +33,14 @@ NVVM: Mapping[str, tuple[str, Sequence[str]]] = {
     "llvm.nvvm.membar.gl": ("void", ()),
     "llvm.nvvm.membar.cta": ("void", ()),
     "llvm.nvvm.ex2.approx.ftz.f": ("float", ("float",)),
-    "llvm.nvvm.cp.async.cg.shared.global.16": (
-        "void",
-        ("ptr addrspace(3)", "ptr addrspace(1)"),
-    ),
-    "llvm.nvvm.cp.async.ca.shared.global.4": ("void", ("ptr addrspace(3)", "ptr addrspace(1)")),
+    **{
+        f"llvm.nvvm.cp.async.{level}.shared.global.{size}{kind}": (
+            "void",
+            ("ptr addrspace(3)", "ptr addrspace(1)", *more),
+        )
+        for level, size in (("cg", 16), ("ca", 8), ("ca", 4))
+        for kind, more in (("", ()), (".s", ("i32",)))
+    },
     "llvm.nvvm.cp.async.commit.group": ("void", ()),
     "llvm.nvvm.cp.async.wait.group": ("void", ("i32",)),
     "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3": (
@@ -48,19 +51,20 @@ NVVM: Mapping[str, tuple[str, Sequence[str]]] = {
         _struct("i32", 4),
         ("ptr addrspace(3)",),
     ),
-    "llvm.nvvm.mma.m16n8k16.row.col.bf16": (
-        _struct("float", 4),
-        (*["i32"] * 6, *["float"] * 4),
-    ),
-    "llvm.nvvm.mma.m16n8k16.row.col.f32.f32": (
-        _struct("float", 4),
-        (*["<2 x half>"] * 6, *["float"] * 4),
-    ),
-    "llvm.nvvm.mma.m16n8k8.row.col.tf32": (
-        _struct("float", 4),
-        (*["i32"] * 6, *["float"] * 4),
-    ),
-    "llvm.nvvm.mma.m16n8k32.row.col.s8": (_struct("i32", 4), ["i32"] * 10),
-    "llvm.nvvm.mma.m16n8k32.row.col.u8": (_struct("i32", 4), ["i32"] * 10),
+    **{
+        f"llvm.nvvm.mma.{name}": (_struct("float", 4), (*[factor] * 6, *["float"] * 4))
+        for name, factor in (
+            ("m16n8k16.row.col.bf16", "i32"),
+            ("m16n8k16.row.col.f32.f32", "<2 x half>"),
+            ("m16n8k8.row.col.tf32", "i32"),
+            ("m16n8k32.row.col.f32.e4m3.e4m3.f32", "i32"),
+            ("m16n8k32.row.col.f32.e5m2.e5m2.f32", "i32"),
+        )
+    },
+    **{
+        f"llvm.nvvm.mma.m16n8k32.row.col.{kind}": (_struct("i32", 4), ["i32"] * 10)
+        for kind in ("s8", "u8")
+    },
+    "llvm.nvvm.mma.m8n8k4.row.col.f64": (_struct("double", 2), ["double"] * 4),
 }
 """Types of the result and of the operands, in LLVM's spelling, by name."""

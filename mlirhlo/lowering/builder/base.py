@@ -146,6 +146,14 @@ class BlockBuilder:
             return lhs - rhs
         return lhs if rhs == 0 else self._integer(xarith.SubiOp, lhs, rhs)
 
+    def xor(self, lhs: Index, rhs: Index) -> Index:
+        """`lhs ^ rhs`."""
+        if isinstance(lhs, int):
+            lhs, rhs = rhs, lhs
+        if isinstance(lhs, int) and isinstance(rhs, int):
+            return lhs ^ rhs
+        return lhs if rhs == 0 else self._integer(xarith.XOrIOp, lhs, rhs)
+
     def mul(self, lhs: Index, rhs: Index) -> Index:
         """`lhs * rhs`."""
         if isinstance(lhs, int):

@@ -108,6 +108,11 @@ class MemoryBuilder(ArithmeticBuilder):
             {"static_position": integers64(lane)},
         )
 
+    def insert(self, x: SSAValue, vector: SSAValue, lane: int) -> SSAValue:
+        """A vector with another number in one lane."""
+        properties: dict[str, Attribute] = {"static_position": integers64(lane)}
+        return self.emit(xvector.InsertOp, (x, vector), vector.type, properties)
+
     def shuffle(self, x: SSAValue, y: SSAValue, lanes: Sequence[int]) -> SSAValue:
         """Lanes picked out of `x` and, counted on, `y`."""
         return self.emit(

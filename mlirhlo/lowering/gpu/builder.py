@@ -46,7 +46,13 @@ from mlirhlo.dialects.interned import (
     string,
     symbol_ref,
 )
-from mlirhlo.dialects.nvgpu import LdMatrixOp, MmaSyncOp
+from mlirhlo.dialects.nvgpu import (
+    DeviceAsyncCopyOp,
+    DeviceAsyncCreateGroupOp,
+    DeviceAsyncWaitOp,
+    LdMatrixOp,
+    MmaSyncOp,
+)
 from mlirhlo.dialects.quick import append, create_op, prepend, region_of
 from mlirhlo.lowering.builder import INDEX, NOALIAS, FunctionBuilder, Index, vector_of
 from mlirhlo.lowering.gpu.nvvm import ATOMIC_KINDS
@@ -154,6 +160,14 @@ class KernelBuilder(FunctionBuilder):
         type_ = in_space(MemRefType(i8, [-1]), SHARED)
         return self.emit(DynamicSharedMemoryOp, (), type_)
 
+    def view(
+        self, buffer: SSAValue, start: int, sizes: Sequence[int], element: Attribute
+    ) -> SSAValue:
+        """Bytes of a buffer, from a start on, as elements."""
+        space = cast(Any, buffer.type).memory_space.value.data
+        type_ = in_space(MemRefType(element, sizes), space)
+        return self.emit(memref.ViewOp, (buffer, self.index(start)), type_)
+
     def atomic(
         self, kind: str, value: SSAValue, target: SSAValue, indices: Sequence[Any]
     ) -> SSAValue:
@@ -173,6 +187,32 @@ class KernelBuilder(FunctionBuilder):
     def mma(self, kind: str, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
         """`a * b + c` of fragments of a warp."""
         return self.emit(MmaSyncOp, (a, b, c), c.type, {"kind": string(kind)})
+
+    def copy_async(
+        self,
+        target: tuple[SSAValue, Sequence[Index]],
+        source: tuple[SSAValue, Sequence[Index]],
+        elements: int,
+        read: SSAValue | None = None,
+    ) -> None:
+        """Copies neighbours to shared memory while the thread goes on; `read`: how many of them, zeros follow."""
+        (to, at), (of, where) = target, source
+        operands = [to, *map(self.index, at), of, *map(self.index, where)]
+        sizes = integers32(1, len(at), 1, len(where), int(read is not None))
+        properties: dict[str, Attribute] = {
+            "dst_elements": integer64(elements),
+            "operandSegmentSizes": sizes,
+        }
+        more = [] if read is None else [read]
+        self.effect(DeviceAsyncCopyOp, [*operands, *more], properties)
+
+    def end_copy_group(self) -> None:
+        """Makes a group of the copies begun since the last one."""
+        self.effect(DeviceAsyncCreateGroupOp, ())
+
+    def wait_for_copies(self, left: int) -> None:
+        """Waits for all groups of copies but the last `left`."""
+        self.effect(DeviceAsyncWaitOp, (), {"num_groups": integer64(left)})
 
     def finish_kernel(self, grid: Sizes, block: Sizes) -> gpu.FuncOp:
         """Ends the kernel; it is launched with this grid of blocks."""

@@ -173,14 +173,17 @@ class LaunchBuilder(KernelBuilder):
         """Says of which values elements are read before those of the same index are written."""
         self.in_place = frozenset(self.plan.numbers[v] for v in values if v in self.plan.numbers)
 
-    def launch(self, blocks: int | tuple[int, int, int], threads: int) -> None:
-        """Ends the kernel and adds the launch."""
+    def launch(
+        self, blocks: int | tuple[int, int, int], threads: int, shared_bytes: int = 0
+    ) -> None:
+        """Ends the kernel and adds the launch, with so many bytes of dynamic shared memory."""
         grid = (blocks, 1, 1) if isinstance(blocks, int) else blocks
         block = (threads, 1, 1)
         self.plan.ops += self.globals
         self.plan.ops.append(self.finish_kernel(grid, block))
         access = Access(self.read, self.written, self.in_place)
-        self.plan.add(Launch(self.name, grid, block, tuple(self.numbers)), access)
+        buffers = tuple(self.numbers)
+        self.plan.add(Launch(self.name, grid, block, buffers, shared_bytes), access)
 
     def each_thread(self, count: int, threads: int, body: Callable[[SSAValue], None]) -> int:
         """Code for thread numbers below `count` over all blocks; how many blocks there are."""

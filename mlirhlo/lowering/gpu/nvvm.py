@@ -16,7 +16,6 @@ from xdsl.dialects import llvm as xllvm
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
-    DenseArrayBase,
     DictionaryAttr,
     IntAttr,
     IntegerAttr,
@@ -25,7 +24,6 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     StringAttr,
     VectorType,
-    f16,
     f32,
     i8,
     i32,
@@ -38,8 +36,8 @@ from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects import llvm
 from mlirhlo.dialects.gpu import GLOBAL, SHARED, DynamicSharedMemoryOp, ShuffleOp
 from mlirhlo.dialects.interned import UNIT, dictionary, integer64, symbol_ref
-from mlirhlo.dialects.nvgpu import LdMatrixOp, MmaSyncOp
 from mlirhlo.dialects.quick import append, create_op, module_of, operands_of, ops_of, region_of
+from mlirhlo.lowering.gpu.nvvm_matrices import HANDLERS as MATRICES
 from mlirhlo.lowering.llvm_text import BLOCK_SIZE, KERNEL
 from mlirhlo.lowering.loops_to_llvm.arith import intrinsic
 from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering
@@ -49,6 +47,8 @@ from mlirhlo.lowering.loops_to_llvm.memory import access
 
 ALIGNMENT = 16
 """Bytes that every buffer starts at a multiple of."""
+SHARED_ALIGNMENT = 1024
+"""Of buffers in shared memory: a whole pattern of swizzled rows."""
 _WARP = 0xFFFFFFFF
 _SPECIAL = {"thread_id": "tid", "block_id": "ctaid", "block_dim": "ntid", "grid_dim": "nctaid"}
 _SHUFFLES = {"xor": "bfly", "up": "up", "down": "down", "idx": "idx"}
@@ -120,7 +120,8 @@ def _alignment(type_: MemRefType[Any]) -> int:
     """What LLVM may take a buffer to be aligned to: no more than divides its size, as it reads whole aligned
     vectors where some of their elements are wanted."""
     size = prod(type_.get_shape()) * type_.element_type.size
-    return gcd(size, ALIGNMENT) if size > 0 else 1
+    most = SHARED_ALIGNMENT if space_of(type_) == SHARED else ALIGNMENT
+    return gcd(size, most) if size > 0 else 1
 
 
 class _Kernel(Lowering):
@@ -282,7 +283,7 @@ def _dynamic_shared(to: _Kernel, op: DynamicSharedMemoryOp) -> None:
             "sym_name": StringAttr(name),
             "linkage": xllvm.LinkageAttr("external"),
             "addr_space": IntegerAttr(SHARED, i32),
-            "alignment": integer64(128),
+            "alignment": integer64(SHARED_ALIGNMENT),
         }
         to.top[name] = create_op(xllvm.GlobalOp, properties=properties, regions=[region_of()])
     to.values[op.result] = _address_of(to, cast(Any, symbol_ref(name)), op.result.type)
@@ -342,49 +343,6 @@ def _atomic(to: _Kernel, op: memref.AtomicRMWOp) -> None:
     to.values[op.result] = to.emit(llvm.AtomicRMWOp, operands, operands[1].type, properties)
 
 
-_MMA = {"bf16": "m16n8k16.row.col.bf16", "f16": "m16n8k16.row.col.f32.f32"}
-"""Intrinsics by the type of the factors."""
-
-
-def _ldmatrix(to: _Kernel, op: LdMatrixOp) -> None:
-    transpose = "trans." if op.transpose is not None else ""
-    name = f"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.{transpose}b16.p3"
-    struct = xllvm.LLVMStructType.from_type_list([i32] * 4)
-    found = intrinsic(to, name, [to.address(op.source, op.indices)], struct)
-    to.values[op.result] = _vector_of_parts(to, found, op.result.type)
-
-
-def _mma(to: _Kernel, op: MmaSyncOp) -> None:
-    kind = op.kind.data
-    if kind not in _MMA:
-        raise _no_lowering(op, f" of kind `{kind}`")
-    operands: list[SSAValue] = []
-    for value in (op.a, op.b, op.c):
-        vector = to.values[value]
-        type_ = cast("VectorType[Attribute]", vector.type)
-        for lane in range(type_.get_shape()[0]):
-            position = to.constant(lane, i32)
-            part = to.emit(llvm.ExtractElementOp, [vector, position], type_.element_type)
-            if kind == "f16" and part.type == i32:
-                part = to.emit(xllvm.BitcastOp, [part], VectorType(f16, [2]))
-            operands.append(part)
-    element = cast(Any, op.result.type).element_type
-    struct = xllvm.LLVMStructType.from_type_list([element] * 4)
-    found = intrinsic(to, f"llvm.nvvm.mma.{_MMA[kind]}", operands, struct)
-    to.values[op.result] = _vector_of_parts(to, found, op.result.type)
-
-
-def _vector_of_parts(to: _Kernel, struct: SSAValue, type_: Attribute) -> SSAValue:
-    vector = to.poison(type_)
-    element = cast(Attribute, cast(Any, type_).element_type)
-    for lane in range(cast(Any, type_).get_shape()[0]):
-        properties: dict[str, Attribute] = {"position": DenseArrayBase.from_list(i64, [lane])}
-        part = to.emit(xllvm.ExtractValueOp, [struct], element, properties)
-        operands = (vector, part, to.constant(lane, i32))
-        vector = to.emit(xllvm.InsertElementOp, operands, type_)
-    return vector
-
-
 def _return(to: _Kernel, op: Operation) -> None:
     del op
     append(to.block, create_op(xllvm.ReturnOp))
@@ -392,6 +350,7 @@ def _return(to: _Kernel, op: Operation) -> None:
 
 HANDLERS: Mapping[str, Handler] = {
     **LOOPS,
+    **MATRICES,
     **{f"gpu.{name}": _identity(name) for name in _SPECIAL},
     **cast(
         "Mapping[str, Handler]",
@@ -400,8 +359,6 @@ HANDLERS: Mapping[str, Handler] = {
             "gpu.shuffle": _shuffle,
             "gpu.dynamic_shared_memory": _dynamic_shared,
             "gpu.return": _return,
-            "nvgpu.ldmatrix": _ldmatrix,
-            "nvgpu.mma.sync": _mma,
             "func.return": _return,
             "arith.shli": _wide_shift(xllvm.ShlOp),
             "arith.shrui": _wide_shift(xllvm.LShrOp),

@@ -33,6 +33,18 @@ class Schedule:
     """Blocks that share a row or column."""
     dimension: int = 0
     """The dimension along which what is transposed lies together in memory."""
+    rows: int = 0
+    """Rows of a product that a block computes."""
+    columns: int = 0
+    """Columns of a product that a block computes."""
+    terms: int = 0
+    """Terms of a product that are in shared memory at once, in each stage."""
+    stages: int = 0
+    """Buffers of such terms: so many, but one, are on their way while a block multiplies."""
+    warps_down: int = 0
+    """Warps that share the rows of a block; the others stand beside them."""
+    format: str = ""
+    """What factors are rounded to for the matrix units, if that is not their type: `tf32`."""
 
     def attribute(self) -> DictionaryAttr:
         """As it stands on an op."""
@@ -63,7 +75,7 @@ def schedule_of(op: Operation) -> Schedule | None:
         raise error("HLO0806", f"`{attribute}` on `{op.name}` is not a schedule")
     values: dict[str, Any] = {}
     for key, value in entries.items():
-        if isinstance(value, StringAttr) is not (key == "kind"):
+        if isinstance(value, StringAttr) is not (key in ("kind", "format")):
             raise error("HLO0806", f"`{key}` of the schedule of `{op.name}` is `{value}`")
         values[key] = value.data if isinstance(value, StringAttr) else cast(Any, value).value.data
     return Schedule(**values)

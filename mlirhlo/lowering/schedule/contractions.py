@@ -6,16 +6,29 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, cast
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from mlirhlo.dialects.hlo.element_types import BF16, BY_MLIR, F16, F32
-from mlirhlo.dialects.hlo.ops import ConstantOp
+from mlirhlo.dialects.hlo.element_types import (
+    BF16,
+    BY_MLIR,
+    F8E4M3FN,
+    F8E5M2,
+    F16,
+    F32,
+    S8,
+    S32,
+    U8,
+    U32,
+    PrimitiveType,
+)
+from mlirhlo.dialects.hlo.ops import ConstantOp, ReducePrecisionOp
 from mlirhlo.dialects.structured import ContractOp, KernelOp, MapOp, identity_map, sizes_of
 from mlirhlo.dialects.structured.base import yielded
 from mlirhlo.lowering.gpu.affine import simplified
-from mlirhlo.lowering.schedule.attributes import SCHEDULE, schedule_of
+from mlirhlo.lowering.gpu.devices import GpuDevice
+from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule, element_of, schedule_of
+from mlirhlo.lowering.schedule.product_tiles import Product, tiled
 
 _SIDE, _DEPTH, _WORK = 16, 8, 1 << 15
 """Fewer rows or columns, or terms, or products in all, are not worth tiles."""
@@ -34,6 +47,10 @@ class Problem:
     def size(self, dims: Sequence[int]) -> int:
         """Elements along dimensions of the space."""
         return prod(self.op.space[d] for d in dims)
+
+    def lines(self, side: int) -> tuple[int, ...]:
+        """Dimensions of rows or columns."""
+        return self.columns if side else self.rows
 
     def is_minor(self, side: int, dims: Sequence[int]) -> bool:
         """Whether neighbours along the last of these dimensions are neighbours in what a factor reads."""
@@ -78,23 +95,63 @@ def inputs_of_factor(op: ContractOp, side: int) -> list[int]:
     return sorted(found)
 
 
-def map_contractions(kernel: KernelOp) -> None:
-    """Makes elementwise launches of large contractions, and of what is computed from them, launches of tiles."""
+def map_contractions(kernel: KernelOp, gpu: GpuDevice, *, tf32: bool = False) -> None:
+    """Makes elementwise launches of large contractions, and of what is computed from them, launches of tiles.
+
+    `tf32`: whether factors of f32 may be rounded to that format for the matrix units.
+    """
     schedules = {op: schedule_of(op) for op in kernel.block.ops}
     launched = Counter(s.launch for s in schedules.values() if s is not None)
     for op, schedule in schedules.items():
         if schedule is None or schedule.kind != "elements" or launched[schedule.launch] > 1:
             continue
-        found = contraction_below(op)
-        if found is not None and _is_large(problem_of(found)):
-            kind, threads = ("mma", 128) if _has_units(found) else ("tiles", 256)
-            op.attributes[SCHEDULE] = replace(schedule, kind=kind, threads=threads).attribute()
+        contraction = contraction_below(op)
+        if contraction is not None and _is_large(problem_of(contraction)):
+            tile = _tiled(schedule, problem_of(contraction), gpu, tf32=tf32)
+            op.attributes[SCHEDULE] = tile.attribute()
 
 
-def _has_units(op: ContractOp) -> bool:
-    """Whether there are matrix units for the types of a contraction."""
-    factors = {BY_MLIR[cast(Any, v.type).element_type] for v in yielded(op.body)}
-    return factors in ({BF16}, {F16}) and BY_MLIR[op.accumulator] is F32
+def _tiled(schedule: Schedule, problem: Problem, gpu: GpuDevice, *, tf32: bool) -> Schedule:
+    format_ = _matrix_format(problem.op, gpu, tf32=tf32)
+    factor = BY_MLIR[problem.op.accumulator]
+    kind = "tiles"
+    if format_ is not None:
+        factor, kind = _factors(problem.op)[0], "mma"
+    rows, columns, terms, batch = (
+        problem.size(dims) for dims in (problem.rows, problem.columns, problem.terms, problem.batch)
+    )
+    product = Product(batch, rows, columns, terms, factor.byte_size)
+    return tiled(replace(schedule, kind=kind, format=format_ or ""), product, gpu)
+
+
+def _factors(op: ContractOp) -> list[PrimitiveType]:
+    return [element_of(v) for v in yielded(op.body)]
+
+
+def _matrix_format(op: ContractOp, gpu: GpuDevice, *, tf32: bool) -> str | None:
+    """What factors are rounded to for the matrix units, "" for nothing; None where there are no units for them."""
+    first, second = _factors(op)
+    accumulator = BY_MLIR[op.accumulator]
+    if first is not second:
+        return None
+    if first in (S8, U8) and accumulator in (S32, U32):
+        return ""
+    if accumulator is not F32:
+        return None
+    if first in (BF16, F16) or (first in (F8E4M3FN, F8E5M2) and gpu.capability >= (8, 9)):
+        return ""
+    return "tf32" if first is F32 and (tf32 or _are_rounded(op)) else None
+
+
+def _are_rounded(op: ContractOp) -> bool:
+    """Whether a body rounds both factors to what tf32 holds."""
+    for value in yielded(op.body):
+        owner = value.owner
+        if not isinstance(owner, ReducePrecisionOp):
+            return False
+        if owner.exponent_bits > 8 or owner.mantissa_bits > 10:
+            return False
+    return True
 
 
 def _is_large(problem: Problem) -> bool:

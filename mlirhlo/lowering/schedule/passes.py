@@ -108,16 +108,18 @@ class GpuMapContractionsPass(_SchedulePass):
     """Makes launches of large contractions launches of tiles, on matrix units where the types allow.
 
     Before:  `%r = structured.contract … {structured.schedule = {launch = 0, kind = "elements"}}`
-    After:   `%r = structured.contract … {structured.schedule = {launch = 0, kind = "mma", threads = 128}}`
+    After:   `%r = structured.contract … {structured.schedule = {launch = 0, kind = "mma", rows = 64, columns = 64, …}}`
     Keeps: results, but for the order of sums. Needs: `gpu-map-to-grid`.
     """
 
     name = "gpu-map-contractions"
 
+    tf32: bool = False
+    """Whether factors of f32 may be rounded to tf32, as cuBLAS does for XLA at the default precision."""
+
     def run(self, kernel: KernelOp, gpu: GpuDevice) -> None:
         """As the class says."""
-        del gpu
-        map_contractions(kernel)
+        map_contractions(kernel, gpu, tf32=self.tf32)
 
 
 @dataclass(frozen=True)

@@ -1,39 +1,34 @@
-"""Kind `tiles`: products of matrices.
+"""Kinds `tiles` and `mma`: products of matrices.
 
-A block computes 64 x 64 elements. 16 terms at a time, its threads bring a tile of each factor to shared memory, then
-each adds the products for its 4 x 4 elements. Rows of the tiles are 66 elements apart and a thread has pairs of
-neighbours, so that no two threads of a warp ask one bank for different numbers.
+A block computes a tile of the result, some terms at a time. Its threads bring tiles of both factors to shared memory
+(`factor_tiles`), several stages ahead of the one that is multiplied; a core (`ScalarBlock`, `MatrixBlock`) multiplies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
+from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.element_types import BY_MLIR, PrimitiveType
-from mlirhlo.dialects.structured.base import yielded
-from mlirhlo.lowering.builder import Index
-from mlirhlo.lowering.gpu.elements import array, factor_inputs
+from mlirhlo.lowering.builder import INDEX, Index
+from mlirhlo.lowering.gpu.elements import array
+from mlirhlo.lowering.gpu.kinds.factor_tiles import FactorTile
 from mlirhlo.lowering.gpu.launches import LaunchBuilder, Plan, inputs_of, launches
-from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_memory, to_register
+from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
-from mlirhlo.lowering.hlo_to_loops.folds import product_sum, zero_element
 from mlirhlo.lowering.schedule.attributes import Schedule
-from mlirhlo.lowering.schedule.contractions import (
-    Problem,
-    contraction_below,
-    inputs_of_factor,
-    problem_of,
-)
-
-TILE = 64
+from mlirhlo.lowering.schedule.contractions import Problem, contraction_below, problem_of
 
 
 @launches("tiles")
 def tiles(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> None:
     """One launch for each op."""
+    from mlirhlo.lowering.gpu.kinds.scalar_product import ScalarBlock
+
     for op in ops:
         _launch(plan, op, schedule, ScalarBlock)
 
@@ -51,7 +46,7 @@ def _launch(plan: Plan, op: Operation, schedule: Schedule, kind: type[Block]) ->
     contraction = contraction_below(op)
     assert contraction is not None
     b = plan.begin(inputs_of(plan, [op], [op]), op.results)
-    block = kind(b, problem_of(contraction))
+    block = kind(b, problem_of(contraction), schedule)
     element = array(contraction.output).element_type
     for dims, value in block.results():
         with block.inside(dims), b.e.scope():
@@ -59,34 +54,67 @@ def _launch(plan: Plan, op: Operation, schedule: Schedule, kind: type[Block]) ->
             b.e.know(contraction, at, [convert(b, value, block.element, element)])
             for result in op.results:
                 b.write(result, at, b.e.at(result, at))
-    b.launch(block.blocks, schedule.threads)
+    b.launch(block.blocks, schedule.threads, block.shared_bytes)
 
 
 class Block:
     """The tile of a block of threads."""
 
-    depth = 16
-    """Terms at a time."""
-    threads = 256
-
-    def __init__(self, b: LaunchBuilder, problem: Problem) -> None:
-        self.b, self.problem, self.op = b, problem, problem.op
+    def __init__(self, b: LaunchBuilder, problem: Problem, schedule: Schedule) -> None:
+        self.b, self.problem, self.op, self.schedule = b, problem, problem.op, schedule
         self.element: PrimitiveType = BY_MLIR[self.op.accumulator]
         """Of the sums."""
+        self.sides = (schedule.rows, schedule.columns)
+        self.depth, self.threads = schedule.terms, schedule.threads
         self.limits = (problem.size(problem.rows), problem.size(problem.columns))
         self.terms = problem.size(problem.terms)
-        down, across = (-(-n // TILE) for n in self.limits)
+        self._check()
+        self.rounds = -(-self.terms // self.depth)
+        self.stages = min(schedule.stages, self.rounds)
+        self.shared_bytes = 0
+        """Of the launch."""
+        self.has_partial_terms = self.terms % self.depth != 0
+        down, across = (-(-n // side) for n, side in zip(self.limits, self.sides, strict=True))
         self.blocks = down * across * problem.size(problem.batch)
         number: Index = b.block_id()
-        self.first_column = b.mul(b.rem(number, across), TILE)
+        column = b.mul(b.rem(number, across), self.sides[1])
         number = b.div(number, across)
-        self.first_row = b.mul(b.rem(number, down), TILE)
+        self.first = (b.mul(b.rem(number, down), self.sides[0]), column)
+        """Row and column."""
         self.batch = b.e.unlinear(b.index(b.div(number, down)), self._sizes(problem.batch))
         self.thread = b.thread_id()
+
+    def _check(self) -> None:
+        """Raises `HloError` HLO0806 for tiles that the threads of the schedule do not share evenly."""
+        s = self.schedule
+        numbers = (s.rows, s.columns, s.terms, s.threads)
+        if min(*numbers, s.stages) < 1 or any(n & (n - 1) for n in numbers):
+            raise self.refused("rows, columns, terms and threads are powers of two")
+        if s.threads % 32 or not s.warps_down or s.threads // 32 % s.warps_down:
+            raise self.refused("warps do not stand in so many rows")
+
+    def refused(self, why: str) -> Exception:
+        """An error that says why a schedule has no code."""
+        return error("HLO0806", f"no product is computed by `{self.schedule.attribute()}`: {why}")
 
     def results(self) -> list[tuple[tuple[Index, Index], Value]]:
         """Rows and columns of the thread's elements, and the elements."""
         raise NotImplementedError
+
+    def multiply(self, stage: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
+        """Sums with the products of a stage added."""
+        raise NotImplementedError
+
+    def shared(self, sizes: Sequence[int], element: PrimitiveType) -> SSAValue:
+        """A buffer in shared memory; its size is the launch's where the device allows no more in a function."""
+        b = self.b
+        start, bytes_ = self.shared_bytes, prod(sizes) * element.byte_size
+        self.shared_bytes += bytes_
+        stage = sum(self.sides) * self.depth * element.byte_size
+        if self.stages * stage <= b.plan.device.shared_memory_per_block:
+            self.shared_bytes = 0
+            return b.shared(sizes, memory_type(element))
+        return b.view(b.dynamic_shared(), start, sizes, memory_type(element))
 
     def _sizes(self, dims: Sequence[int]) -> list[int]:
         return [self.op.space[d] for d in dims]
@@ -104,10 +132,10 @@ class Block:
 
     def inside(self, at: tuple[Index, Index]) -> AbstractContextManager[None]:
         """A branch for elements of the result, where tiles may reach beyond it."""
-        test = self._is_inside([(i, n, TILE) for i, n in zip(at, self.limits, strict=True)])
+        test = self.is_inside(list(zip(at, self.limits, self.sides, strict=True)))
         return nullcontext() if test is None else self.b.if_(test)
 
-    def _is_inside(self, bounds: Sequence[tuple[Index, int, int]]) -> SSAValue | None:
+    def is_inside(self, bounds: Sequence[tuple[Index, int, int]]) -> SSAValue | None:
         """Whether indices are below their limits; None where steps of so many never lead beyond."""
         b = self.b
         test: SSAValue | None = None
@@ -117,121 +145,77 @@ class Block:
                 test = here if test is None else b.andi(test, here)
         return test
 
-    # Tiles of the factors
+    # The pipeline
 
-    def load(self, side: int, first_term: SSAValue, width: int, element: PrimitiveType) -> None:
-        """Brings a tile of a factor to shared memory; a thread takes `width` neighbours at once, or one where they
-        do not lie at multiples of that."""
+    def summed(self, factors: Sequence[FactorTile], zeros: Sequence[SSAValue]) -> list[SSAValue]:
+        """The sums over all terms: while a stage is multiplied, those after it are on their way."""
         b = self.b
-        is_across = self.problem.is_minor(side, self.problem.terms)
-        if (self.terms if is_across else self.limits[side]) % width:
-            width = 1
-        first = (self.first_row, self.first_column)[side]
-        for part in range(TILE * self.depth // width // self.threads):
-            number = b.index(b.add(self.thread, part * self.threads))
-            along = (self.depth if is_across else TILE) // width
-            low, high = self.share(number, along)
-            low = b.mul(low, width)
-            places: list[tuple[Index, Index]] = [
-                (b.add(low, lane), high) if is_across else (high, b.add(low, lane))
-                for lane in range(width)
-            ]
-            at = [(b.add(first, line), b.add(first_term, term)) for term, line in places]
-            for place, value in zip(places, self._factors(side, at, element), strict=True):
-                self.keep(side, place, value, element)
-
-    def share(self, number: Index, along: int) -> tuple[Index, Index]:
-        """Which of the `along` parts of which row of a tile a thread brings."""
-        return self.b.rem(number, along), self.b.div(number, along)
-
-    def keep(
-        self, side: int, place: tuple[Index, Index], value: Value, element: PrimitiveType
-    ) -> None:
-        """Stores an element of a tile, given its term and its line."""
-        raise NotImplementedError
-
-    def _factors(
-        self, side: int, places: Sequence[tuple[Index, Index]], element: PrimitiveType
-    ) -> list[Value]:
-        """Elements of a factor at lines and terms, zeros outside of it; they are all outside or none is."""
-        b, e = self.b, self.b.e
-        result = yielded(self.op.body)[side]
-
-        def made() -> list[Value]:
-            values: list[Value] = []
-            for line, term in places:
-                # The other factor's line says nothing here.
-                dims = self.indices((line, 0) if side == 0 else (0, line), term)
-                inputs = factor_inputs(e, self.op, dims, inputs_of_factor(self.op, side))
-                (value,) = e.values(self.op.body, inputs, dims, [result])
-                values.append(convert(b, value, array(result).element_type, element))
-            return values
-
-        (line, term) = places[0]
-        test = self._is_inside([(line, self.limits[side], TILE), (term, self.terms, self.depth)])
-        if test is None:
-            return made()
-        return e.choose(test, made, lambda: [zero_element(e.elements(), element) for _ in places])
-
-
-class ScalarBlock(Block):
-    """Each of 256 threads has 4 x 4 elements: two pairs of rows, by two pairs of columns."""
-
-    pitch = 66
-    """Elements between rows of a tile in shared memory."""
-
-    def __init__(self, b: LaunchBuilder, problem: Problem) -> None:
-        super().__init__(b, problem)
-        type_ = memory_type(self.element)
-        self.tiles = [b.shared([self.depth, self.pitch], type_) for _ in range(2)]
-
-    def keep(
-        self, side: int, place: tuple[Index, Index], value: Value, element: PrimitiveType
-    ) -> None:
-        """As `Block.keep`: terms by lines."""
-        self.b.store(to_memory(self.b, value[0], element), self.tiles[side], place)
-
-    def results(self) -> list[tuple[tuple[Index, Index], Value]]:
-        """As `Block.results`."""
-        b, e = self.b, self.b.e
-        x, y = b.rem(self.thread, 16), b.div(self.thread, 16)
-        own = [
-            [
-                b.index(b.add(b.mul(at, 2), group * TILE // 2 + pair))
-                for group in (0, 1)
-                for pair in (0, 1)
-            ]
-            for at in (y, x)
-        ]
-        zero = zero_element(e.elements(), self.element)
-        with b.loop(0, self.terms, self.depth, list(zero) * 16, nonempty=True) as loop, e.scope():
-            for side in (0, 1):
-                width = 4 if self.problem.is_minor(side, self.problem.terms) else 2
-                self.load(side, loop.index, width, self.element)
+        if self.stages == 1:
+            return self._one_by_one(factors, zeros)
+        ahead = self.stages - 1
+        for stage in range(ahead):
+            self._bring(factors, stage * self.depth, stage)
+        end, count = self.rounds * self.depth, len(zeros)
+        initial = [*zeros, b.constant(0, INDEX), b.constant(ahead, INDEX)]
+        with b.loop(0, end, self.depth, initial, nonempty=True) as loop, b.e.scope():
+            *sums, stage, target = loop.carried
+            b.wait_for_copies(ahead - 1)
             b.barrier()
-            sums: list[Value] = [(v,) for v in loop.carried]
-            for term in range(self.depth):
-                lines = [
-                    [
-                        (to_register(b, b.load(self.tiles[side], [term, at]), self.element),)
-                        for at in own[side]
-                    ]
-                    for side in (0, 1)
-                ]
-                sums = [
-                    product_sum(
-                        e.elements(),
-                        sums[4 * row + column],
-                        lines[0][row],
-                        lines[1][column],
-                        self.element,
-                    )
-                    for row in range(4)
-                    for column in range(4)
-                ]
+            term = b.add(loop.index, ahead * self.depth)
+            is_left = b.cmpi("ult", b.index(term), b.index(end))
+            fetched = self._fetch_if(is_left, factors, term, target)
+            sums = self.multiply(stage, sums)
+            if fetched:
+                with b.if_(is_left):
+                    for factor, values in fetched:
+                        factor.store(values, target)
+            loop.carry(*sums, self._next(stage), stage)
+        return list(loop.results[:count])
+
+    def _one_by_one(
+        self, factors: Sequence[FactorTile], zeros: Sequence[SSAValue]
+    ) -> list[SSAValue]:
+        b = self.b
+        with b.loop(0, self.terms, self.depth, zeros, nonempty=True) as loop, b.e.scope():
+            self._bring(factors, loop.index, 0)
+            b.wait_for_copies(0)
             b.barrier()
-            loop.carry(*(v for (v,) in sums))
-        places = [
-            (b.add(self.first_row, r), b.add(self.first_column, c)) for r in own[0] for c in own[1]
+            sums = self.multiply(0, loop.carried)
+            if self.rounds > 1:
+                b.barrier()
+            loop.carry(*sums)
+        return list(loop.results)
+
+    def _next(self, stage: SSAValue) -> SSAValue:
+        b = self.b
+        if self.stages & (self.stages - 1) == 0:
+            return b.index(b.rem(b.add(stage, 1), self.stages))
+        following = b.index(b.add(stage, 1))
+        is_last = b.cmpi("eq", following, b.index(self.stages))
+        return b.select(is_last, b.index(0), following)
+
+    def _bring(self, factors: Sequence[FactorTile], term: Index, stage: Index) -> None:
+        """Begins copies to a stage and ends their group; what threads compute is there."""
+        for factor in factors:
+            if factor.read is not None:
+                factor.copy(term, stage)
+            else:
+                with self.b.e.scope():
+                    factor.store(factor.fetch(term), stage)
+        self.b.end_copy_group()
+
+    def _fetch_if(
+        self, is_left: SSAValue, factors: Sequence[FactorTile], term: Index, stage: Index
+    ) -> list[tuple[FactorTile, list[Value]]]:
+        """Begins copies to a stage where terms are left, and ends their group; what threads compute instead."""
+        b = self.b
+        copied = [f for f in factors if f.read is not None]
+        with b.if_(is_left) if copied else nullcontext():
+            for factor in copied:
+                factor.copy(term, stage)
+        b.end_copy_group()
+        return [
+            (f, b.e.choose(is_left, lambda f=f: f.fetch(term), f.zeros))
+            for f in factors
+            if f.read is None
         ]
-        return list(zip(places, ((v,) for v in loop.results), strict=True))

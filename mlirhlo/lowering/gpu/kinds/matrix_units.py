@@ -1,128 +1,133 @@
-"""Blocks of kind `mma`: products of 16-bit floats on the matrix units (`mma.sync`), summed in f32.
+"""Blocks of kind `mma`: products on the matrix units (`mma.sync`).
 
-Each of four warps has 32 x 32 elements of the 64 x 64 of a block: 2 x 4 fragments of 16 x 8. Tiles of the factors, 32
-terms deep, stand in shared memory as they do in memory; `ldmatrix` transposes what lies across. Rows are padded by 16
-bytes, so that the eight rows of a matrix come from different banks.
+Warps have tiles of fragments, 16 x 8 sums each. `ldmatrix` reads fragments of the factors from shared memory, 32 bytes
+of terms at a time, and transposes numbers of 16 bits whose lines stand beside each other; wider ones are read one by
+one.
 """
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import f32
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.structured.base import yielded
 from mlirhlo.lowering.builder import Index, vector_of
 from mlirhlo.lowering.gpu.elements import array
-from mlirhlo.lowering.gpu.kinds.contraction import TILE, Block
+from mlirhlo.lowering.gpu.kinds.contraction import Block
+from mlirhlo.lowering.gpu.kinds.factor_tiles import FactorTile, Point
 from mlirhlo.lowering.gpu.launches import LaunchBuilder
-from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_memory
+from mlirhlo.lowering.gpu.nvvm_matrices import MMA
+from mlirhlo.lowering.hlo_to_loops.elements import Value
+from mlirhlo.lowering.schedule.attributes import Schedule
 from mlirhlo.lowering.schedule.contractions import Problem
 
-_PADDING = 8
-_ROWS, _COLUMNS, _TERMS = 16, 8, 16
-"""Of a fragment of the result, and of the factors."""
-_WARP_TILE = TILE // 2
-_WIDTH = 8
-"""Numbers in 16 bytes."""
-_LINE = 8
-"""Threads that store 16 bytes each at once."""
+_ROWS, _COLUMNS = 16, 8
+"""Of a fragment of the result."""
+_STEP_BYTES = 32
+"""Of terms that are multiplied at once."""
 
 
 class MatrixBlock(Block):
-    """Four warps with 32 x 32 elements each."""
+    """Warps with several fragments each."""
 
-    depth = 32
-    threads = 128
-
-    def __init__(self, b: LaunchBuilder, problem: Problem) -> None:
-        super().__init__(b, problem)
-        self.factor: PrimitiveType = array(yielded(self.op.body)[0]).element_type
-        self.is_across = [problem.is_minor(side, problem.terms) for side in (0, 1)]
-        type_ = memory_type(self.factor)
-        self.tiles = [
-            b.shared(
-                [TILE, self.depth + _PADDING] if across else [self.depth, TILE + _PADDING], type_
-            )
-            for across in self.is_across
-        ]
+    def __init__(self, b: LaunchBuilder, problem: Problem, schedule: Schedule) -> None:
+        super().__init__(b, problem, schedule)
+        factor: PrimitiveType = array(yielded(self.op.body)[0]).element_type
+        self.kind = schedule.format or factor.name
+        warps = (schedule.warps_down, schedule.threads // 32 // schedule.warps_down)
+        self.warp_tile = (self.sides[0] // warps[0], self.sides[1] // warps[1])
+        self.fragments = (self.warp_tile[0] // _ROWS, self.warp_tile[1] // _COLUMNS)
+        self.step = _STEP_BYTES // factor.byte_size
+        if not all(self.fragments) or self.fragments[1] % 2 or self.depth % self.step:
+            raise self.refused("warps have no whole fragments")
+        self.factors = [self._factor(side, factor) for side in (0, 1)]
         self.lane, warp = b.rem(self.thread, 32), b.div(self.thread, 32)
-        self.row = b.mul(b.div(warp, 2), _WARP_TILE)
-        self.column = b.mul(b.rem(warp, 2), _WARP_TILE)
+        self.warp = (
+            b.mul(b.div(warp, warps[1]), self.warp_tile[0]),
+            b.mul(b.rem(warp, warps[1]), self.warp_tile[1]),
+        )
+        """First row and column of the warp in the tile."""
 
-    def share(self, number: Index, along: int) -> tuple[Index, Index]:
-        """As `Block.share`: eight neighbouring threads, which store at once, have as many rows."""
-        b = self.b
-        if along >= _LINE:
-            return super().share(number, along)
-        part = b.rem(b.div(number, _LINE), along)
-        row = b.add(b.mul(b.div(number, _LINE * along), _LINE), b.rem(number, _LINE))
-        return part, row
+    def _factor(self, side: int, element: PrimitiveType) -> FactorTile:
+        across = self.problem.is_minor(side, self.problem.terms) or element.bits == 8
+        is_paired = not across and element.bits == 32
+        return FactorTile(self, side, element, across=across, is_paired=is_paired)
 
-    def keep(
-        self, side: int, place: tuple[Index, Index], value: Value, element: PrimitiveType
-    ) -> None:
-        """As `Block.keep`: in the order of memory."""
-        term, line = place
-        indices = (line, term) if self.is_across[side] else (term, line)
-        self.b.store(to_memory(self.b, value[0], element), self.tiles[side], indices)
-
-    def _matrices(self, side: int, first_line: Index, first_term: int) -> SSAValue:
-        """Four matrices, 16 lines by 16 terms: a fragment of the first factor, or two of the second one."""
-        b = self.b
+    def _matrices(self, side: int, stage: Index, line: int, term: int) -> SSAValue:
+        """Four registers of 16 lines: a fragment of the first factor, or two of the second one, one after the other."""
+        b, factor = self.b, self.factors[side]
+        if factor.layout.is_paired:
+            return self._gathered(side, stage, line, term)
         in_matrix = b.rem(self.lane, 8)
         second, fourth = b.rem(b.div(self.lane, 8), 2), b.div(self.lane, 16)
         # Of the first factor lines change first from matrix to matrix, of the second one terms.
         lines, terms = (second, fourth) if side == 0 else (fourth, second)
-        line, term = b.mul(lines, 8), b.mul(terms, 8)
-        if self.is_across[side]:
-            line = b.add(line, in_matrix)
+        own_line, own_term = b.mul(lines, 8), b.mul(terms, factor.layout.unit)
+        if factor.across:
+            own_line = b.add(own_line, in_matrix)
         else:
-            term = b.add(term, in_matrix)
-        line, term = b.add(first_line, line), b.add(term, first_term)
-        across = self.is_across[side]
-        indices = (line, term) if across else (term, line)
-        return b.ldmatrix(self.tiles[side], indices, transpose=not across)
+            own_term = b.add(own_term, in_matrix)
+        buffer, indices = self._loaded(side, stage, (own_line, line), (own_term, term))
+        return b.ldmatrix(buffer, indices, transpose=not factor.across)
+
+    def _loaded(
+        self, side: int, stage: Index, line: Point, term: Point
+    ) -> tuple[SSAValue, Sequence[Index]]:
+        """Where an element is, counted from the warp's first line."""
+        factor = self.factors[side]
+        line = (self.b.add(self.warp[side], line[0]), line[1])
+        return factor.load(stage, *((line, term) if factor.across else (term, line)))
+
+    def _gathered(self, side: int, stage: Index, line: int, term: int) -> SSAValue:
+        """As `_matrices`, of numbers of 32 bits whose lines stand beside each other."""
+        b = self.b
+        group, member = b.div(self.lane, 4), b.rem(self.lane, 4)
+        steps = [(n, m) for m in (0, 4) for n in (0, 8)]
+        four = b.constant(0, vector_of(i32, 4))
+        for register, (lines, terms) in enumerate(sorted(steps) if side else steps):
+            buffer, indices = self._loaded(
+                side, stage, (group, line + lines), (member, term + terms)
+            )
+            four = b.insert(b.bitcast(b.load(buffer, indices), i32), four, register)
+        return four
+
+    def multiply(self, stage: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
+        """As `Block.multiply`."""
+        b, (down, across) = self.b, self.fragments
+        for term in range(0, self.depth, self.step):
+            firsts = [self._matrices(0, stage, n * _ROWS, term) for n in range(down)]
+            seconds = [
+                b.shuffle(four, four, half)
+                for n in range(across // 2)
+                for four in [self._matrices(1, stage, n * 2 * _COLUMNS, term)]
+                for half in ([0, 1], [2, 3])
+            ]
+            sums = [
+                b.mma(self.kind, firsts[n // across], seconds[n % across], total)
+                for n, total in enumerate(sums)
+            ]
+        return list(sums)
 
     def results(self) -> list[tuple[tuple[Index, Index], Value]]:
         """As `Block.results`."""
         b = self.b
-        type_ = vector_of(f32, 4)
-        down, across = _WARP_TILE // _ROWS, _WARP_TILE // _COLUMNS
-        zeros = [b.constant(0.0, type_)] * (down * across)
-        with b.loop(0, self.terms, self.depth, zeros, nonempty=True) as loop, b.e.scope():
-            for side in (0, 1):
-                self.load(side, loop.index, _WIDTH, self.factor)
-            b.barrier()
-            sums = list(loop.carried)
-            for term in range(0, self.depth, _TERMS):
-                firsts = [self._matrices(0, b.add(self.row, n * _ROWS), term) for n in range(down)]
-                seconds = [
-                    part
-                    for n in range(across // 2)
-                    for both in [self._matrices(1, b.add(self.column, n * 2 * _COLUMNS), term)]
-                    for part in (b.shuffle(both, both, [0, 1]), b.shuffle(both, both, [2, 3]))
-                ]
-                sums = [
-                    b.mma(self.factor.name, firsts[n // across], seconds[n % across], total)
-                    for n, total in enumerate(sums)
-                ]
-            b.barrier()
-            loop.carry(*sums)
-        fragments = [[b.extract(total, part) for part in range(4)] for total in loop.results]
-        found: list[tuple[tuple[Index, Index], Value]] = []
-        first_row, first_column = (
-            b.add(self.first_row, self.row),
-            b.add(self.first_column, self.column),
-        )
+        down, across = self.fragments
+        zero = b.constant(0, vector_of(MMA[self.kind].element, 4))
+        sums = self.summed(self.factors, [zero] * (down * across))
+        fragments = [[b.extract(total, part) for part in range(4)] for total in sums]
+        elements: list[tuple[tuple[Index, Index], Value]] = []
+        first_row, first_column = (b.add(self.first[side], self.warp[side]) for side in (0, 1))
         row = b.add(first_row, b.div(self.lane, 4))
         for n in range(0, len(fragments), 2):
             column = b.add(first_column, n % across * _COLUMNS)
             for half in (0, 1):
                 pairs = [fragment[2 * half :][:2] for fragment in fragments[n : n + 2]]
                 at = b.add(row, n // across * _ROWS + half * 8)
-                found += [((at, b.add(column, c)), (v,)) for c, v in self._neighbours(*pairs)]
-        return found
+                elements += [((at, b.add(column, c)), (v,)) for c, v in self._neighbours(*pairs)]
+        return elements
 
     def _neighbours(
         self, first: list[SSAValue], second: list[SSAValue]

@@ -1,0 +1,132 @@
+"""Products of matrices of every type and shape on the simulated GPU, against the interpreter."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import mlirhlo
+from mlirhlo.interp.fake_data import make_fake_arguments
+from mlirhlo.lowering.gpu.devices import device
+from mlirhlo.lowering.gpu.ptx import ptxas
+from mlirhlo.simulator.report import Figures
+
+TOLERANCE = {1: 0.2, 2: 2e-2, 4: 1e-4, 8: 1e-12}
+"""By the bytes of a result's element."""
+RESULTS = {"s8": "s32", "u8": "u32", "f8e4m3fn": "f32", "f8e5m2": "f32"}
+
+
+def dot(element, m, k, n, lhs=1, rhs=0, batch=0, more=""):
+    """A module of one dot; `lhs` and `rhs` are the contracted dimensions of both sides."""
+    left, right = ((m, k), (k, m))[1 - lhs], ((k, n), (n, k))[rhs]
+    lead = f"{batch}," if batch else ""
+    result = RESULTS.get(element, element)
+    dims = (lhs + 1, rhs + 1) if batch else (lhs, rhs)
+    batches = "lhs_batch_dims={0}, rhs_batch_dims={0}, " if batch else ""
+    return f"""HloModule m
+ENTRY e {{
+  a = {element}[{lead}{left[0]},{left[1]}] parameter(0)
+  b = {element}[{lead}{right[0]},{right[1]}] parameter(1)
+  ROOT r = {result}[{lead}{m},{n}] dot(a, b), {batches}lhs_contracting_dims={{{dims[0]}}},
+    rhs_contracting_dims={{{dims[1]}}}{more}
+}}"""
+
+
+def check(hlo, gpu="h100", *, code="", is_clean=True):
+    """Runs a module on both; what all kernels did."""
+    module = mlirhlo.parse(hlo)
+    executable = mlirhlo.compile(module, platform="gpu", gpu=gpu)
+    inputs = make_fake_arguments(module.op)
+    result = np.asarray(executable(*inputs))
+    expected = np.asarray(mlirhlo.run(module, *inputs))
+    tolerance = TOLERANCE[result.dtype.itemsize]
+    wide = (a.astype(np.float64) for a in (result, expected))
+    np.testing.assert_allclose(*wide, rtol=tolerance, atol=tolerance)
+    assert not executable.findings
+    texts = executable.program.ptx.values()
+    assert any(code in ptx for ptx in texts)
+    for ptx in texts:
+        assert all(a.spill_stores == 0 for a in ptxas(ptx, device(gpu)) or ())
+    figures = sum((one.figures for one in executable.figures), Figures())
+    if is_clean:
+        assert figures.shared_memory.bank_conflicts == 0
+    return figures
+
+
+@pytest.mark.parametrize(
+    ("element", "code"),
+    [
+        ("bf16", "m16n8k16.row.col.f32.bf16"),
+        pytest.param("f16", "m16n8k16.row.col.f32.f16", marks=pytest.mark.slow),
+        ("s8", "m16n8k32.row.col.s32.s8"),
+        pytest.param("u8", "m16n8k32.row.col.s32.u8", marks=pytest.mark.slow),
+        ("f8e4m3fn", "m16n8k32.row.col.f32.e4m3"),
+        pytest.param("f8e5m2", "m16n8k32.row.col.f32.e5m2", marks=pytest.mark.slow),
+        ("f32", "fma.rn.f32"),
+        pytest.param("f64", "fma.rn.f64", marks=pytest.mark.slow),
+        pytest.param("s32", "mad.lo.s32", marks=pytest.mark.slow),
+    ],
+)
+def test_types(element, code):
+    """Each type is multiplied by the units that have it, from stages that copies fill."""
+    figures = check(dot(element, 32, 256, 64, 1, 1), code=code)
+    assert figures.instructions
+
+
+@pytest.mark.parametrize(("lhs", "rhs"), [(1, 0), (0, 1)])
+def test_rounded_to_tf32(lhs, rhs):
+    """An algorithm that rounds both factors is computed by the units for them, exactly."""
+    module = dot("f32", 64, 48, 64, lhs, rhs, more=", algorithm=dot_tf32_tf32_f32")
+    check(module, code="m16n8k8.row.col.f32.tf32")
+
+
+@pytest.mark.parametrize(
+    "gpu", ["a100", *(pytest.param(g, marks=pytest.mark.slow) for g in ("l40s", "rtx5090"))]
+)
+def test_devices(gpu):
+    """Stages fit the shared memory of each device."""
+    check(dot("bf16", 128, 512, 64), gpu, code="cp.async.cg.shared.global")
+
+
+@pytest.mark.slow
+def test_large_shared_memory():
+    """More of it than a function may have is the launch's."""
+    check(dot("bf16", 128, 256, 1280), code="dynamic_shared")
+
+
+PROLOGUE = """HloModule m
+ENTRY e {{
+  a = f32[{m},{k}] parameter(0)
+  b = bf16[{k},{n}] parameter(1)
+  c = f32[{n}] parameter(2)
+  h = bf16[{m},{k}] convert(a)
+  d = f32[{m},{n}] dot(h, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  cs = f32[{m},{n}] broadcast(c), dimensions={{1}}
+  s = f32[{m},{n}] add(d, cs)
+  ROOT r = f32[{m},{n}] tanh(s)
+}}"""
+
+
+@pytest.mark.parametrize(("m", "k", "n"), [(64, 192, 64), (40, 72, 48)])
+def test_fused(m, k, n):
+    """What a factor is computed from, and what is computed from the product, is part of the kernel."""
+    check(PROLOGUE.format(m=m, k=k, n=n), code="mma.sync")
+
+
+def _random_cases(count):
+    chooser = random.Random(7)
+    for number in range(count):
+        m, n, k = (chooser.choice((16, 17, 24, 33, 64, 70, 96, 130)) for _ in range(3))
+        element = chooser.choice(("f32", "bf16", "f16", "s8", "f8e5m2", "f64", "s32"))
+        lhs, rhs, batch = chooser.randrange(2), chooser.randrange(2), chooser.choice((0, 0, 3))
+        name = f"{element}-{m}x{k}x{n}-{lhs}{rhs}-{batch}"
+        marks = [] if number % 16 == 0 else pytest.mark.slow
+        yield pytest.param(dot(element, m, k, n, lhs, rhs, batch), id=name, marks=marks)
+
+
+@pytest.mark.parametrize("module", list(_random_cases(32)))
+def test_shapes(module):
+    """Ragged edges, batches and transposed factors."""
+    check(module)

@@ -5,7 +5,8 @@
 
 Both run on the simulated GPU with the same inputs, and have to give what numpy gives. Instructions are those issued to
 warps, sectors the pieces of 32 bytes of global memory that requests touch, `least` how many inputs and outputs have.
-Registers and spills are ptxas', of all kernels the most; they are left out where it is not there.
+Registers and spills are ptxas', of all kernels the most; where it is not there, registers are estimated and spills are
+not known. The time is that of the model in `mlirhlo/simulator/performance.py`, of all launches together.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ sys.path.insert(0, str(ROOT))
 import mlirhlo  # noqa: E402
 from mlirhlo.diagnostics import HloError  # noqa: E402
 from mlirhlo.lowering.gpu.devices import device  # noqa: E402
-from mlirhlo.lowering.gpu.ptx import ptxas  # noqa: E402
 from mlirhlo.simulator import Machine  # noqa: E402
+from mlirhlo.simulator.performance import modelled_time, occupancy, resources  # noqa: E402
 from mlirhlo.simulator.report import Figures  # noqa: E402
 
 Array = NDArray[Any]
@@ -258,20 +259,12 @@ class Row:
 
     figures: Figures
     launches: int
-    registers: int | None
+    registers: int
     spills: int | None
+    nanoseconds: float
+    """Modelled, of all launches."""
     seconds: float
     """Of compiling; 0 for code that was compiled before."""
-
-
-def assembled(ptx: str) -> tuple[int | None, int | None]:
-    """Registers and bytes of spills, the most of all kernels."""
-    reports = ptxas(ptx, device(GPU))
-    if reports is None:
-        return None, None
-    return max(one.registers for one in reports), max(
-        one.spill_stores + one.spill_loads for one in reports
-    )
 
 
 def ours(function: Function) -> Row:
@@ -283,14 +276,18 @@ def ours(function: Function) -> Row:
     np.testing.assert_allclose(
         result, function.expected, rtol=function.tolerance, atol=function.tolerance
     )
-    kernels = executable.figures
+    kernels = executable.costs()
     total = Figures()
-    for kernel in kernels:
-        total = total + kernel.figures
-    reports = [assembled(text) for text in executable.program.ptx.values()]
-    registers = max((one for one, _ in reports if one is not None), default=None)
-    spills = max((one for _, one in reports if one is not None), default=None)
-    return Row(total, sum(kernel.launches for kernel in kernels), registers, spills, seconds)
+    for one in kernels:
+        total = total + one.kernel.figures
+    return Row(
+        total,
+        sum(one.kernel.launches for one in kernels),
+        max(one.resources.registers for one in kernels),
+        max((one.resources.spill_bytes or 0 for one in kernels), default=0),
+        sum(one.nanoseconds for one in kernels),
+        seconds,
+    )
 
 
 def theirs(function: Function, folder: Path) -> Row:
@@ -311,7 +308,11 @@ def theirs(function: Function, folder: Path) -> Row:
     np.testing.assert_allclose(
         result, function.expected, rtol=function.tolerance, atol=function.tolerance
     )
-    return Row(report.figures, 1, *assembled(text), 0.0)
+    gpu = device(GPU)
+    need = resources(text, gpu, {})[entry]
+    blocks = function.grid[0] * function.grid[1]
+    time = modelled_time(gpu, blocks, report.figures, occupancy(gpu, block, need))
+    return Row(report.figures, 1, need.registers, need.spill_bytes, time.nanoseconds, 0.0)
 
 
 def least_sectors(function: Function) -> int:
@@ -321,27 +322,28 @@ def least_sectors(function: Function) -> int:
 
 HEAD = (
     f"{'':24}{'instructions':>14}{'sectors/least':>15}{'conflicts':>10}{'registers':>10}{'spills':>7}"
-    f"{'kernels':>8}{'compile':>9}"
+    f"{'kernels':>8}{'model':>9}{'compile':>9}"
 )
 
 
 def line(name: str, row: Row, least: int) -> str:
     """One compiler's figures."""
     figures = row.figures
-    unknown = "-"
-    registers = unknown if row.registers is None else row.registers
-    spills = unknown if row.spills is None else row.spills
+    spills = "-" if row.spills is None else row.spills
     compile_time = f"{row.seconds:8.2f}s" if row.seconds else ""
     return (
         f"  {name:22}{figures.warp_instructions:14,}{figures.global_memory.sectors / least:15.2f}"
-        f"{figures.shared_memory.bank_conflicts:10,}{registers:>10}{spills:>7}{row.launches:8}{compile_time}"
+        f"{figures.shared_memory.bank_conflicts:10,}{row.registers:>10}{spills:>7}{row.launches:8}"
+        f"{row.nanoseconds / 1000:6.1f} µs{compile_time}"
     )
 
 
 def compare(chosen: Sequence[Function], folder: Path) -> None:
     """Prints the table, and the ratios."""
     print(HEAD)
-    ratios: dict[str, list[float]] = {"instructions": [], "sectors": [], "registers": []}
+    ratios: dict[str, list[float]] = {
+        name: [] for name in ("instructions", "sectors", "registers", "modelled time")
+    }
     for function in chosen:
         print(function.name)
         least = least_sectors(function)
@@ -360,8 +362,8 @@ def compare(chosen: Sequence[Function], folder: Path) -> None:
         ratios["sectors"].append(
             own.figures.global_memory.sectors / peer.figures.global_memory.sectors
         )
-        if own.registers is not None and peer.registers is not None:
-            ratios["registers"].append(own.registers / peer.registers)
+        ratios["registers"].append(own.registers / peer.registers)
+        ratios["modelled time"].append(own.nanoseconds / peer.nanoseconds)
     for name, values in ratios.items():
         if values:
             print(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mlirhlo.diagnostics import Diagnostic
     from mlirhlo.interp.registry import Value
     from mlirhlo.runtime.cuda.executable import GpuExecutable
-    from mlirhlo.runtime.cuda.figures import KernelFigures
+    from mlirhlo.runtime.cuda.figures import KernelCost
     from mlirhlo.runtime.executable import Executable
 
 CPU, CUDA = COMPILED = ("CPU", "CUDA")
@@ -88,6 +88,6 @@ class Compiled:
         """What the simulator found wrong with the kernels that ran."""
         return [found for executable in self._simulated() for found in executable.findings]
 
-    def figures(self) -> list[KernelFigures]:
-        """What the simulated kernels did."""
-        return [kernel for executable in self._simulated() for kernel in executable.figures]
+    def costs(self) -> list[KernelCost]:
+        """What the simulated kernels did, and would take of a GPU."""
+        return [kernel for executable in self._simulated() for kernel in executable.costs()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -122,6 +123,7 @@ def _launch(options: Options, text: str, name: str, launch: dict[str, tuple[int,
     _show(options, machine, arguments)
     if options.figures:
         print(_figures(done.figures))
+        print(_cost(options, text, entry, launch, done.figures))
     report(done.findings)
     return INPUT_AT_FAULT if done.findings else DONE
 
@@ -149,6 +151,32 @@ def _show(options: Options, machine: Machine, arguments: Sequence[Argument]) -> 
         buffer = io.BytesIO()
         np.savez(buffer, allow_pickle=False, **arrays)
         write_file(options.output, buffer.getvalue())
+
+
+def _cost(
+    options: Options, text: str, entry: str, launch: dict[str, tuple[int, ...]], figures: Figures
+) -> str:
+    """Registers, resident blocks and the modelled time; of architectures with a known device."""
+    from mlirhlo.lowering.gpu.devices import DEVICES
+    from mlirhlo.simulator.performance import modelled_time, occupancy, resources
+
+    sm = options.target.removesuffix("a")
+    gpu = next((one for one in DEVICES.values() if one.sm.removesuffix("a") == sm), None)
+    if gpu is None:
+        return f"no device of {options.target} is known, so that no time is modelled"
+    need = resources(text, gpu, {entry: options.shared})[entry]
+    resident = occupancy(gpu, math.prod(launch["block"]), need)
+    cost = modelled_time(gpu, math.prod(launch["grid"]), figures, resident)
+    registers = (
+        f"about {need.registers} registers"
+        if need.spill_bytes is None
+        else f"{need.registers} registers, {need.spill_bytes} bytes of spills"
+    )
+    return (
+        f"on {gpu.name}  {registers}, {need.shared_bytes} bytes of shared memory: {resident.blocks} blocks a "
+        f"multiprocessor, {resident.share:.0%} of its warps, limited by {resident.limit}\n"
+        f"modelled time  {cost.nanoseconds / 1000:.1f} µs, bound by {cost.bound}"
+    )
 
 
 def _figures(figures: Figures) -> str:

@@ -351,7 +351,7 @@ class Replay:
         if self.options.platform == CUDA:
             from mlirhlo.runtime.cuda.figures import as_json, table
 
-            kernels = self.compiled.figures()
+            kernels = self.compiled.costs()
             print(table(kernels))
             if self.options.profile != "-":
                 write_file(self.options.profile, as_json(kernels).encode())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,14 +35,26 @@ class Counts:
         self.warps[start] += warps
         self.warps[end] -= warps
 
-    def totals(self, classes: list[str]) -> tuple[dict[str, int], int]:
-        """Instructions of threads by class, and of warps."""
-        counts = np.cumsum(self.threads)
-        result = dict[str, int]()
-        for kind, count in zip(classes, counts.tolist(), strict=False):
-            if count:
-                result[kind] = result.get(kind, 0) + count
-        return result, int(np.cumsum(self.warps).sum())
+    def totals(self, classes: Tally, units: Tally) -> tuple[dict[str, int], dict[str, float], int]:
+        """Instructions of threads by class, what they took of each unit, and instructions of warps."""
+        threads = np.cumsum(self.threads)[:-1]
+        by_class = {name: int(count) for name, count in classes.of(threads) if name}
+        by_unit = {name: count for name, count in units.of(threads) if name}
+        return by_class, by_unit, int(np.cumsum(self.warps).sum())
+
+
+class Tally:
+    """Names of the instructions of a kernel, each with what one thread counts for."""
+
+    def __init__(self, names: Sequence[str], work: Sequence[float] = ()) -> None:
+        self.names, numbers = np.unique(np.array(names), return_inverse=True)
+        self.numbers: NDArray[np.intp] = numbers
+        self.work = np.array(work or [1] * len(names))
+
+    def of(self, threads: NDArray[np.int64]) -> Iterator[tuple[str, float]]:
+        """Sums of the threads that executed the instructions of each name, but for those of none."""
+        sums = np.bincount(self.numbers, threads * self.work, len(self.names))
+        return (pair for pair in zip(self.names.tolist(), sums.tolist(), strict=True) if pair[1])
 
 
 class MemoryFigures:

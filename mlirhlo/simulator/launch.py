@@ -15,7 +15,7 @@ from mlirhlo.simulator.assembler import place_of
 from mlirhlo.simulator.cohort import Cohort
 from mlirhlo.simulator.counters import Counts, MemoryFigures
 from mlirhlo.simulator.lanes import WARP
-from mlirhlo.simulator.memory import ALIGNMENT, UNALLOCATED, UNINITIALISED
+from mlirhlo.simulator.memory import ALIGNMENT, GLOBAL_BASE, UNALLOCATED, UNINITIALISED
 from mlirhlo.simulator.races import Races
 from mlirhlo.simulator.report import Figures, LaunchReport
 
@@ -62,6 +62,9 @@ class Launch:
         self.clock = 1_000_000
         self._check(head.directive("reqntid"), head.directive("maxntid"))
         self.parameters = b"".join(self._pack(arguments))
+        allocated = machine.arena.allocations
+        pointers = {one - GLOBAL_BASE for one in arguments if isinstance(one, int)}
+        self.buffer_bytes = sum(allocated[one][0] for one in pointers if one in allocated)
         self.found: dict[object, Diagnostic] = {}
         self.counts = Counts(len(self.code.run))
         self.figures = MemoryFigures() if machine.checks else None
@@ -169,10 +172,13 @@ class Launch:
         return [clusters[i : i + step].reshape(-1) for i in range(0, len(clusters), step)]
 
     def _figures(self) -> Figures:
-        classes, warps = self.counts.totals(self.code.classes)
-        if self.figures is None:
-            return Figures(classes, warps)
-        return Figures(classes, warps, self.figures.global_memory, self.figures.shared_memory)
+        classes, units, issued = self.counts.totals(self.code.classes, self.code.units)
+        memory = self.figures or MemoryFigures()
+        warps = int(np.prod(self.grid)) * -(-self.threads // WARP)
+        buffers = self.buffer_bytes
+        return Figures(
+            classes, issued, memory.global_memory, memory.shared_memory, units, warps, buffers
+        )
 
     # Findings
 

@@ -19,8 +19,10 @@ from mlirhlo.dialects.ptx import (
 )
 from mlirhlo.dialects.ptx.table import FORMS, matches
 from mlirhlo.simulator.assembler import Assembler, Names, Run, Slot
+from mlirhlo.simulator.counters import Tally
 from mlirhlo.simulator.lanes import Lanes, narrow
 from mlirhlo.simulator.memory import GLOBAL_BASE, LOCAL_BASE, READ_ONLY
+from mlirhlo.simulator.performance import unit_of
 from mlirhlo.simulator.specials import VOLATILE, refresh
 from mlirhlo.simulator.variables import align_up, alignment, parameter_layout, sized, symbols_of
 
@@ -53,7 +55,10 @@ class Code:
     instructions: list[FlatInstruction]
     names: list[Names]
     """Of the function that each instruction is in."""
-    classes: list[str]
+    classes: Tally
+    """Of the instruction table."""
+    units: Tally
+    """Of `performance`."""
     slots: list[Slot]
     parameters: list[tuple[Variable, int, int]]
     """Each parameter with its offset in the parameter block and its size."""
@@ -186,12 +191,8 @@ class Linker:
 
         sizes = {variable.name: extent for variable, _, extent in parameters}
         assembler = Assembler(sizes, functions, self._callers())
-        run, instructions, of, classes = (
-            list[Run](),
-            list["FlatInstruction"](),
-            list[Names](),
-            list[str](),
-        )
+        run, instructions, of = list[Run](), list["FlatInstruction"](), list[Names]()
+        classes, units = list[str](), list[tuple[str, float]]()
         for name in self.order:
             flat = self.program.flat(name)
             for op in flat.instructions:
@@ -203,16 +204,19 @@ class Linker:
                 instructions.append(op)
                 of.append(names[name])
                 classes.append(_category(op.opcode, op.mnemonic))
+                units.append(unit_of(op, classes[-1]))
             run.append(leave_function(None if name == self.entry else name))
             instructions.append(flat.instructions[-1])
             of.append(names[name])
             classes.append("control")
+            units.append(("", 1))
         return Code(
             self.entry,
             run,
             instructions,
             of,
-            classes,
+            Tally(classes),
+            Tally([name for name, _ in units], [work for _, work in units]),
             assembler.slots,
             parameters,
             block,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from mlirhlo.diagnostics import Diagnostic
+
+Count = TypeVar("Count", int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,12 @@ class Figures:
     """Instructions issued, counted once a warp."""
     global_memory: Traffic = Traffic()
     shared_memory: Traffic = Traffic()
+    units: Mapping[str, float] = field(default_factory=dict[str, float])
+    """What threads took of each unit of a multiprocessor (`performance`)."""
+    warps: int = 0
+    """Warps that ran."""
+    buffer_bytes: int = 0
+    """Sizes of the allocations that arguments point to."""
 
     @property
     def thread_instructions(self) -> int:
@@ -49,15 +58,22 @@ class Figures:
         return sum(self.instructions.values())
 
     def __add__(self, other: Figures) -> Figures:
-        classes = dict(self.instructions)
-        for name, count in other.instructions.items():
-            classes[name] = classes.get(name, 0) + count
         return Figures(
-            classes,
+            _added(self.instructions, other.instructions),
             self.warp_instructions + other.warp_instructions,
             self.global_memory + other.global_memory,
             self.shared_memory + other.shared_memory,
+            _added(self.units, other.units),
+            self.warps + other.warps,
+            self.buffer_bytes + other.buffer_bytes,
         )
+
+
+def _added(one: Mapping[str, Count], other: Mapping[str, Count]) -> dict[str, Count]:
+    result = dict(one)
+    for name, count in other.items():
+        result[name] = result[name] + count if name in result else count
+    return result
 
 
 @dataclass(frozen=True, slots=True)

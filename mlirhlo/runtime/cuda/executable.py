@@ -13,7 +13,7 @@ from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.observer import SILENT, Observer
 from mlirhlo.runtime.callbacks import Callbacks
 from mlirhlo.runtime.cuda.driver import Driver
-from mlirhlo.runtime.cuda.figures import KernelFigures, by_kernel
+from mlirhlo.runtime.cuda.figures import KernelCost, KernelFigures, by_kernel, costs
 from mlirhlo.runtime.cuda.runner import GpuRunner
 from mlirhlo.runtime.cuda.simulated import SimulatedDriver
 from mlirhlo.runtime.executable import Executable
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from mlirhlo.debug.options import Flags
+    from mlirhlo.lowering.gpu.kernel import Launch
+    from mlirhlo.simulator.report import Figures
 
 
 def _texts(paths: Sequence[str]) -> list[str]:
@@ -47,8 +49,15 @@ class GpuExecutable(Executable):
     @property
     def figures(self) -> list[KernelFigures]:
         """What kernels did on a simulated GPU so far, by entry point."""
+        return by_kernel(self._launched())
+
+    def costs(self) -> list[KernelCost]:
+        """The same with registers, resident blocks and a modelled time; ptxas is called where it is installed."""
+        return costs(self._launched(), self.program.ptx, self.program.device)
+
+    def _launched(self) -> list[tuple[Launch, Figures]]:
         reports = getattr(self.driver, "reports", ())
-        return by_kernel([(launch, report.figures) for launch, report in reports])
+        return [(launch, report.figures) for launch, report in reports]
 
     @property
     def findings(self) -> list[Diagnostic]:

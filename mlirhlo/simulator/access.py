@@ -56,14 +56,14 @@ def addresses(assembler: Assembler, operand: Operand) -> Locate:
 
 
 def _with_offset(assembler: Assembler, operand: Operand, offset: int) -> Locate:
-    number = None
+    slot = None
     if isinstance(operand, Immediate):
-        number = operand.value
+        slot = assembler.constant(operand.value + offset, "s64")
     elif isinstance(operand, Symbol):
-        number = assembler.address_of(operand.name) + operand.offset
-    if number is not None:
-        slot = assembler.constant(number + offset, "s64")
-        return lambda cohort, lanes: cohort.slots[slot][lanes]
+        slot = assembler.value(Symbol(operand.name, operand.offset + offset), "s64")
+    if slot is not None:
+        fixed = slot
+        return lambda cohort, lanes: cohort.slots[fixed][lanes]
     if not isinstance(operand, Register):
         raise assembler.wrong(f"{operand} is no address")
     if assembler.width_of(operand) == 8:

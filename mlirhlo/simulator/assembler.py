@@ -27,7 +27,9 @@ from mlirhlo.dialects.ptx import (
     Symbol,
     Vector,
 )
-from mlirhlo.simulator.lanes import Array, Lanes
+from mlirhlo.simulator.lanes import Lanes
+from mlirhlo.simulator.memory import LOCAL_BASE, WINDOW_SHIFT
+from mlirhlo.simulator.slots import Slot
 from mlirhlo.simulator.types import DTYPES
 
 if TYPE_CHECKING:
@@ -43,17 +45,15 @@ WIDTHS = {"pred": 0, "b128": 16}
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
-    """How the array of a slot is made for a cohort."""
+class Recursion:
+    """What each call of a function that calls itself has of its own."""
 
-    kind: str
-    """`register`, `view`, `constant` or `special`."""
-    value: Any = None
-    """The dtype of a register; the name of a special register; the one element of a constant."""
-    base: int = 0
-    """The slot that a view looks at."""
-    part: int = 0
-    """Which element of the base's own width a narrower view shows."""
+    level: int
+    """Slot of the number of calls."""
+    registers: tuple[int, ...]
+    """Slots of its registers."""
+    addresses: tuple[int, ...]
+    """Slots of addresses in the local memory of all functions of the cycle."""
 
 
 @dataclass
@@ -83,6 +83,8 @@ class Assembler:
         default_factory=dict[tuple[int, str], Any]
     )
     """What is done when a function returns to an instruction: results are copied."""
+    frames: dict[str, set[int]] = field(default_factory=dict[str, "set[int]"])
+    """Slots of addresses that move when a function calls itself, by function."""
     slots: list[Slot] = field(default_factory=list[Slot])
     _known: dict[Any, int] = field(default_factory=dict[Any, int])
     names: Names = field(default_factory=lambda: Names("", {}, {}))
@@ -138,10 +140,7 @@ class Assembler:
 
     def is_recursive(self, callee: str) -> bool:
         """Whether a call of `callee` here may be one of a chain of calls that comes back."""
-        return (
-            self.names.function in self.callers.get(self.names.function, frozenset())
-            and callee in self.callers[self.names.function]
-        )
+        return callee in self.cycle_of(self.names.function)
 
     # Slots
 
@@ -168,7 +167,10 @@ class Assembler:
             case Special(name):
                 return self._special(name, type_name)
             case Symbol(name, offset):
-                return self.constant(self.address_of(name) + offset, type_name)
+                address = self.address_of(name) + offset
+                if self.is_framed(name):
+                    return self._framed(address, type_name)
+                return self.constant(address, type_name)
             case Immediate():
                 return self.constant(_number(operand, type_name), type_name)
             case Sink():
@@ -181,8 +183,45 @@ class Assembler:
         if name == "WARP_SZ":
             return 32
         if name not in self.names.symbols:
-            raise self.wrong(f"{name} is not declared")
+            raise self.wrong(f"{name} is not defined in this module")
         return self.names.symbols[name]
+
+    def is_framed(self, name: str) -> bool:
+        """Whether a name is a local variable of a function that calls itself: each call has its own."""
+        return (
+            self.is_recursive(self.names.function)
+            and self.names.symbols[name] >> WINDOW_SHIFT == LOCAL_BASE >> WINDOW_SHIFT
+        )
+
+    def _framed(self, address: int, type_name: str) -> int:
+        """The slot of an address that moves with the calls of the function at hand."""
+        dtype = DTYPES[type_name]
+        element = np.array([address & ((1 << dtype.itemsize * 8) - 1)], f"u{dtype.itemsize}")
+        slot = self._known_slot(
+            ("frame", self.names.function, dtype.str, address), Slot("frame", element.view(dtype))
+        )
+        self.frames.setdefault(self.names.function, set()).add(slot)
+        return slot
+
+    def cycle_of(self, function: str) -> frozenset[str]:
+        """The functions that a function calls and is called from, itself among them; none if it cannot come back."""
+        callers = self.callers.get(function, frozenset())
+        if function not in callers:
+            return frozenset()
+        return frozenset(one for one in callers if function in self.callers[one])
+
+    def level_of(self, function: str) -> int | None:
+        """The slot of how often a function has called itself; None for one that does not."""
+        cycle = self.cycle_of(function)
+        return self.hidden(f"level of {min(cycle)}", "s64") if cycle else None
+
+    def recursion(self, function: str) -> Recursion:
+        """What a call within a cycle has of its own, once all functions are assembled."""
+        cycle = self.cycle_of(function)
+        registers = [slot for key, slot in self._known.items() if key[:2] == ("register", function)]
+        addresses = [slot for one in sorted(cycle) for slot in self.frames.get(one, ())]
+        level = self.hidden(f"level of {min(cycle)}", "s64")
+        return Recursion(level, tuple(registers), tuple(addresses))
 
     def scratch(self, type_name: str) -> int:
         """A register of the simulator's own, whose value nothing keeps."""
@@ -366,31 +405,3 @@ def _number(immediate: Immediate, type_name: str) -> int | float:
         final: int | float = struct.unpack("<I", struct.pack("<f", immediate.number))[0]
         return final
     return immediate.value
-
-
-def build_slots(
-    specifications: list[Slot], lanes: int, special: Callable[[str], Array]
-) -> list[Array]:
-    """The arrays of a cohort of `lanes` lanes."""
-    arrays: list[Array] = []
-    for slot in specifications:
-        match slot.kind:
-            case "register":
-                wide = isinstance(slot.value, str)
-                arrays.append(
-                    np.zeros((lanes, 2), np.uint64) if wide else np.zeros(lanes, slot.value)
-                )
-            case "view":
-                arrays.append(_view_of(arrays[slot.base], slot.value, slot.part))
-            case "constant":
-                arrays.append(np.broadcast_to(slot.value, (lanes,)))
-            case _:
-                arrays.append(special(slot.value))
-    return arrays
-
-
-def _view_of(base: Array, dtype: Any, part: int) -> Array:
-    if dtype.itemsize == base.dtype.itemsize and base.ndim == 1:
-        return base.view(dtype)
-    result: Array = base.view(dtype).reshape(len(base), -1)[:, part]
-    return result

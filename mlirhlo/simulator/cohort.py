@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlirhlo.simulator import lanes as sets
-from mlirhlo.simulator.assembler import build_slots
 from mlirhlo.simulator.barriers import Barriers
 from mlirhlo.simulator.lanes import WARP, Array, Lanes
+from mlirhlo.simulator.slots import build_slots
 from mlirhlo.simulator.specials import special_register
 
 if TYPE_CHECKING:

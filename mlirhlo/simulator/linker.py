@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mlirhlo.analysis.ptx.flat import FlatInstruction
 from mlirhlo.dialects.ptx import (
     Address,
     Group,
@@ -18,16 +19,17 @@ from mlirhlo.dialects.ptx import (
     Vector,
 )
 from mlirhlo.dialects.ptx.table import FORMS, matches
-from mlirhlo.simulator.assembler import Assembler, Names, Run, Slot
+from mlirhlo.simulator.assembler import Assembler, Names, Recursion, Run
 from mlirhlo.simulator.counters import Tally
 from mlirhlo.simulator.lanes import Lanes, narrow
 from mlirhlo.simulator.memory import GLOBAL_BASE, LOCAL_BASE, READ_ONLY
 from mlirhlo.simulator.performance import unit_of
+from mlirhlo.simulator.slots import Slot
 from mlirhlo.simulator.specials import VOLATILE, refresh
 from mlirhlo.simulator.variables import align_up, alignment, parameter_layout, sized, symbols_of
 
 if TYPE_CHECKING:
-    from mlirhlo.formats.ptx import FlatFunction, FlatInstruction
+    from mlirhlo.analysis.ptx.flat import FlatFunction
     from mlirhlo.simulator.cohort import Cohort
     from mlirhlo.simulator.program import Program
 
@@ -42,8 +44,6 @@ class Linked:
     parameters: tuple[tuple[int, int], ...]
     """Offset in the thread's local memory, and size, of each parameter."""
     results: tuple[tuple[int, int], ...]
-    registers: tuple[int, ...] = ()
-    """Slots of its registers; a recursive call saves them."""
 
 
 @dataclass(slots=True)
@@ -74,6 +74,16 @@ class Code:
     opcodes: frozenset[str]
     returning: dict[tuple[int, str], Callable[[Cohort, Lanes], None]]
     """What is done when a function returns to an instruction."""
+    recursions: dict[str, Recursion]
+    """Of functions that call themselves."""
+    frame_bytes: int
+    """Local memory of a call of them."""
+
+
+STACK_BYTES = 16 << 10
+"""Local memory of a thread in a kernel with functions that call themselves."""
+_END = FlatInstruction(0, 0, None, guard_negated=False, opcode="ret", modifiers=(), operands=())
+"""Stands for the end of a function without instructions."""
 
 
 class Linker:
@@ -191,7 +201,7 @@ class Linker:
 
         sizes = {variable.name: extent for variable, _, extent in parameters}
         assembler = Assembler(sizes, functions, self._callers())
-        run, instructions, of = list[Run](), list["FlatInstruction"](), list[Names]()
+        run, instructions, of = list[Run](), list[FlatInstruction](), list[Names]()
         classes, units = list[str](), list[tuple[str, float]]()
         for name in self.order:
             flat = self.program.flat(name)
@@ -206,10 +216,12 @@ class Linker:
                 classes.append(_category(op.opcode, op.mnemonic))
                 units.append(unit_of(op, classes[-1]))
             run.append(leave_function(None if name == self.entry else name))
-            instructions.append(flat.instructions[-1])
+            instructions.append(flat.instructions[-1] if flat.instructions else _END)
             of.append(names[name])
             classes.append("control")
             units.append(("", 1))
+        recursive = [name for name in self.order if assembler.cycle_of(name)]
+        frame = align_up(self.local, 16)
         return Code(
             self.entry,
             run,
@@ -222,11 +234,13 @@ class Linker:
             block,
             size,
             self.shared,
-            self.local,
+            max(self.local, STACK_BYTES) if recursive else self.local,
             functions,
             _granule(instructions),
             frozenset(op.opcode for op in instructions),
             assembler.returning,
+            {name: assembler.recursion(name) for name in recursive},
+            frame,
         )
 
     def _callers(self) -> dict[str, frozenset[str]]:

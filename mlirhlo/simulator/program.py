@@ -25,7 +25,7 @@ class Program:
     ) -> None:
         self.module, self.arena, self.file = module, arena, file
         self.lines = tuple(text.split("\n"))
-        self.functions = {op.symbol: op for op in module.functions if op.body is not None}
+        self.functions = {op.symbol: op for op in module.functions if not op.is_declaration}
         for op in module.statements:
             if isinstance(op, AliasOp):
                 alias, aliasee = op.alias.data, op.aliasee.data

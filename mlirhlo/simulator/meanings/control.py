@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.ptx import Group, Immediate, Operand, Register, Symbol
 from mlirhlo.simulator import lanes as sets
 from mlirhlo.simulator.assembler import Assembler, Run, Split
 from mlirhlo.simulator.lanes import Lanes
+from mlirhlo.simulator.meanings.frames import frame_base, pop, push
 from mlirhlo.simulator.meanings.registry import meaning, nothing
 from mlirhlo.simulator.memory import LOCAL_BASE
 
@@ -159,19 +162,27 @@ def _entering(
     arguments: tuple[Operand, ...],
 ) -> Callable[[Cohort, Lanes], int]:
     """What a call of one function does; returns where its code starts."""
+    caller, place = assembler.names.function, assembler.place
+    mine, theirs = assembler.level_of(caller), assembler.level_of(linked.name)
+    recurs = assembler.is_recursive(linked.name)
     copies = [
-        _argument(assembler, one, offset, size)
+        _argument(assembler, one, Copy(offset, 0, size, theirs, mine, 1 if recurs else 0))
         for one, (offset, size) in zip(arguments, linked.parameters, strict=True)
     ]
     backs = [
-        (assembler.address_of(one.name) - LOCAL_BASE, offset, size)
+        Copy(_offset(assembler, one), offset, size, mine, theirs, -1 if recurs else 0)
         for one, (offset, size) in zip(results, linked.results, strict=True)
         if isinstance(one, Symbol)
     ]
     following = assembler.pc + 1
-    assembler.returning[following, linked.name] = _copying(backs)
-    saves = assembler.is_recursive(linked.name)
-    place = assembler.place
+
+    def come_back(cohort: Cohort, lanes: Lanes) -> None:
+        for back in backs:
+            back.run(cohort, lanes)
+        if recurs:
+            pop(cohort, lanes, caller)
+
+    assembler.returning[following, linked.name] = come_back
 
     def enter(cohort: Cohort, lanes: Lanes) -> int:
         for copy in copies:
@@ -181,28 +192,50 @@ def _entering(
             if len(cohort.returns) >= MAX_DEPTH:
                 raise error("HLO0775", f"call: more than {MAX_DEPTH} calls deep", place)
             cohort.grow_returns()
+        if recurs:
+            push(cohort, lanes, caller)
         cohort.returns[depth, sets.indices(lanes)] = following
         cohort.depth[lanes] = depth + 1
         return linked.start
 
-    if saves:
-        raise error(
-            "HLO0772",
-            f"call: {linked.name} calls itself, which the simulator does not execute",
-            place,
-            help="turn the recursion into a loop",
-        )
     return enter
 
 
-def _argument(assembler: Assembler, operand: Operand, offset: int, size: int) -> Effect:
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Bytes that a call, or its end, copies within the local memory of threads."""
+
+    to: int
+    source: int
+    size: int
+    to_level: int | None
+    """Slot of how often the receiving function has called itself; None for one that cannot."""
+    source_level: int | None
+    step: int
+    """Calls that are about to begin, or to end, in which the receiver's memory is."""
+
+    def run(self, cohort: Cohort, lanes: Lanes) -> None:
+        """Copies."""
+        step = np.arange(self.size)
+        to = self.target(cohort, lanes)[:, None] + step
+        source = frame_base(cohort, lanes, self.source_level, 0)[:, None] + self.source + step
+        for array in (cohort.arena.bytes, cohort.arena.states):
+            array[to] = array[source]
+
+    def target(self, cohort: Cohort, lanes: Lanes) -> NDArray[np.int64]:
+        """Where the bytes go."""
+        return frame_base(cohort, lanes, self.to_level, self.step) + self.to
+
+
+def _argument(assembler: Assembler, operand: Operand, copy: Copy) -> Effect:
     if isinstance(operand, Symbol):
-        return _copying([(offset, assembler.address_of(operand.name) - LOCAL_BASE, size)])
+        return replace(copy, source=_offset(assembler, operand)).run
     if isinstance(operand, Register | Immediate):
+        size = copy.size
         slot = assembler.value(operand, f"u{size * 8}")
 
         def write(cohort: Cohort, lanes: Lanes) -> None:
-            places = cohort.local_base[lanes] + offset
+            places = copy.target(cohort, lanes)
             cohort.arena.view(np.dtype(f"u{size}"))[places // size] = cohort.slots[slot][lanes]
             cohort.arena.states[places[:, None] + np.arange(size)] = 3
 
@@ -210,14 +243,5 @@ def _argument(assembler: Assembler, operand: Operand, offset: int, size: int) ->
     raise assembler.wrong(f"{operand} is no argument")
 
 
-def _copying(moves: list[tuple[int, int, int]]) -> Effect:
-    """Copies within the local memory of threads: to, from, bytes."""
-
-    def copy(cohort: Cohort, lanes: Lanes) -> None:
-        base = cohort.local_base[lanes][:, None]
-        for to, source, size in moves:
-            step = np.arange(size)
-            for array in (cohort.arena.bytes, cohort.arena.states):
-                array[base + to + step] = array[base + source + step]
-
-    return copy
+def _offset(assembler: Assembler, operand: Symbol) -> int:
+    return assembler.address_of(operand.name) - LOCAL_BASE

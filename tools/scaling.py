@@ -55,6 +55,8 @@ FORMS = (
     *("hlo", "mlir", "mlir-generic", "pb", "pbtxt", "json", "mlirbc"),
     *("stablehlo-mlir", "stablehlo-mlir-generic", "stablehlo-mlirbc", "stablehlo-artifact"),
 )
+THREADED = ("compile:cpu", "cpu", "compile:gpu", "gpu")
+"""Tools that start threads or processes, which a fork does not take along."""
 ANALYSES = ("cost", "alias", "buffer-assignment", "dataflow", "liveness", "call-graph", "schedules")
 Tool = Callable[[str, ModuleOp], object]
 """What runs a program, whose text is in a file of this name; gives something that is not 0 where it failed."""
@@ -63,6 +65,13 @@ Tool = Callable[[str, ModuleOp], object]
 def opt(*arguments: str) -> Tool:
     """`hlo-opt` with these arguments on the file."""
     return lambda path, module: hlo_opt.main([path, "-o", os.devnull, *arguments])
+
+
+def run_on(platform: str) -> Tool:
+    """`run_hlo_module` on a platform, on inputs that it makes up."""
+    return lambda path, module: run_hlo_module.main(
+        [f"--platform={platform}", "--reference_platform=", path]
+    )
 
 
 def write_and_read(form: str) -> Tool:
@@ -121,13 +130,13 @@ def tools() -> dict[str, Tool]:
     rows |= {
         f"pipeline:{platform}": opt(f"--platform={platform}") for platform in ("cpu", "gpu", "tpu")
     }
-    rows["interpreter"] = lambda path, module: run_hlo_module.main(
-        ["--platform=Interpreter", "--reference_platform=", path]
-    )
-    rows["compile:cpu"] = opt("--platform=cpu", "--stage=asm")
-    rows["cpu"] = lambda path, module: run_hlo_module.main(
-        ["--platform=CPU", "--reference_platform=", path]
-    )
+    rows["interpreter"] = run_on("Interpreter")
+    rows |= {
+        "compile:cpu": opt("--platform=cpu", "--stage=asm"),
+        "compile:gpu": opt("--platform=gpu", "--stage=ptx"),
+        "cpu": run_on("CPU"),
+        "gpu": run_on("CUDA"),
+    }
     for kind in ("html", "dot", "svg", "json"):
         rows[f"view:{kind}"] = lambda path, module, kind=kind: hlo_view.main(
             [path, "-o", f"{path}.{kind}", "--no-browser"]
@@ -153,9 +162,19 @@ def outcome(
         profile.enable()
     result = _result(tool, path, module)
     if not calls:
-        return time.process_time() - start, result
+        return time.process_time() - start + children_seconds(), result
     profile.disable()
     return sum(entry.callcount for entry in profile.getstats()) / 1000, result
+
+
+def children_seconds() -> float:
+    """Seconds of the processor that the processes which this one started, and which still run, have used (Linux)."""
+    ticks = 0
+    for children in Path("/proc/self/task").glob("*/children"):
+        for child in children.read_text().split():
+            fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+            ticks += sum(map(int, fields[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _result(tool: Tool, path: str, module: ModuleOp) -> str:
@@ -228,7 +247,7 @@ def rows(
         tiny = f"{folder}/tiny.hlo"
         Path(tiny).write_text(SHAPES["chain"](4))
         for name, tool in chosen.items():
-            if not name.endswith("cpu"):  # no threads here
+            if name not in THREADED:
                 outcome(tool, tiny, load(tiny).module)  # imports are no cost of a program
             half, whole = (
                 apart(lambda at=at, tool=tool: outcome(tool, *at, **how), limit, memory)
@@ -249,7 +268,7 @@ def main() -> int:
     )
     parser.add_argument("--ratio", type=float, default=2.3, help="of seconds that is bad")
     parser.add_argument("--limit", type=int, default=300, help="seconds of a run")
-    parser.add_argument("--memory", type=float, default=8, help="gigabytes of a run")
+    parser.add_argument("--memory", type=float, default=20, help="gigabytes of addresses of a run")
     parser.add_argument("--calls", action="store_true", help="count calls instead of seconds")
     parser.add_argument("--stack", type=int, default=0, help="frames that a tool may use")
     parser.add_argument("--bad", action="store_true", help="print only what is bad")

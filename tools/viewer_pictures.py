@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "test")]
 
 from browser import Page, browser  # noqa: E402
-from large_modules import flat_module, layered_module  # noqa: E402
+from program_shapes.networks import flat_module, layered_module  # noqa: E402
 from support import CORPUS  # noqa: E402
 from xdsl.dialects.builtin import ModuleOp  # noqa: E402
 

@@ -12,7 +12,7 @@ down of it, whoever changed it; what a run changes it is told by its rewriter.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -177,8 +177,9 @@ class Settled:
     def _uses_change(self, op: Operation) -> None:
         """Unsettles who may ask how often an operand of `op` is read, if that is another answer now."""
         operands = op._operands
-        repeated = len(operands) > 1 and len(set(map(id, operands))) < len(operands)
-        times = Counter(map(id, operands)) if repeated else Counter[int]()
+        times: Mapping[int, int] = {}
+        if len(operands) > 1 and len(set(map(id, operands))) < len(operands):
+            times = Counter(map(id, operands))
         for value in operands:
             # If two readings are left when this is gone, there are several with it and without it.
             if not _is_read_more_than(value, 1 + times.get(id(value), 1)):

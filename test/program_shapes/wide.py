@@ -61,6 +61,16 @@ def fan_out_apart(count: int) -> str:
 
 
 @shape
+def readers(count: int) -> str:
+    """One constant and one parameter that all instructions read; one result has them all."""
+    lines = ["  c = f32[8] constant({1, 2, 3, 4, 5, 6, 7, 8})", "  x = f32[8] parameter(0)"]
+    opcodes = ("multiply", "add", "maximum", "subtract")
+    lines += [f"  y{n} = f32[8] {opcodes[n % 4]}(c, x)" for n in range(count)]
+    shapes = ", ".join(["f32[8]"] * count)
+    return module([*lines, f"  r = ({shapes}) tuple({', '.join(f'y{n}' for n in range(count))})"])
+
+
+@shape
 def constants(count: int) -> str:
     """Scalar constants, each of another value."""
     lines = [f"  cst{n} = f32[] constant({n})" for n in range(count)]

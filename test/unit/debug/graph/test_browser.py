@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from browser import Page, browser, needs_browser
-from large_modules import flat_module, layered_module
+from program_shapes.networks import flat_module, layered_module
 from support import CORPUS, DATA, needs_shared
 
 from mlirhlo.debug.graph import GraphOptions, Stage, render

@@ -148,6 +148,14 @@ UNINITIALISED = (
         "setp.ne.u32 %p1, %r1, 64;",
     ),
     Fault(
+        "an element of a vector that is used",
+        "HLO0779",
+        "st.shared.v2.u32 [tile], {%r1, %r2}; ld.shared.v4.u32 {%r8, %r9, %r10, %r11}, [tile]; add.u32 %r12, %r8, @@;",
+        "%r11",
+        "%r9",
+        block=1,
+    ),
+    Fault(
         "atomic on shared memory without a value",
         "HLO0779",
         "@@ bar.sync 0; atom.shared.add.u32 %r8, [tile], 1;",
@@ -543,6 +551,14 @@ PRODUCTS = (
         "st.shared.u32 [%r7], 0; bar.sync 0; fence.proxy.async; bar.sync 0; mov.b64 %rd10, 0; @@ wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, {%r8, %r9, %r10, %r11}, %rd10, 0, 1, 1, 0; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
         "",
         "wgmma.fence.sync.aligned;",
+        block=128,
+    ),
+    Fault(
+        "an accumulator that is read too early",
+        "HLO0786",
+        "st.shared.u32 [%r7], 0; bar.sync 0; fence.proxy.async; bar.sync 0; mov.b64 %rd10, 0; wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, {%r8, %r9, %r10, %r11}, %rd10, 0, 1, 1, 0; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned @@; add.f32 %f5, %f1, %f2; wgmma.wait_group.sync.aligned 0;",
+        "1",
+        "0",
         block=128,
     ),
     Fault(

@@ -178,8 +178,19 @@ TRANSLATIONS = {
 }
 
 
-def check_states(cohort: Cohort, lanes: Lanes, index: Index, size: int, *, write: bool) -> bool:
-    """Checks that the bytes may be read or written; whether all have values already."""
+def check_states(
+    cohort: Cohort,
+    lanes: Lanes,
+    index: Index,
+    size: int,
+    *,
+    write: bool,
+    used: NDArray[np.bool_] | None = None,
+) -> bool:
+    """Checks that the bytes may be read or written; whether all have values already.
+
+    `used`: for each byte of an access whether anything is done with it; others need no value.
+    """
     arena = cohort.arena
     if size <= 8:
         words = arena.state_views[size][index // size]
@@ -193,7 +204,7 @@ def check_states(cohort: Cohort, lanes: Lanes, index: Index, size: int, *, write
     pattern = _PATTERNS[min(size, 8)]
     needed = WRITABLE * pattern if write else READABLE * pattern
     if together & needed != needed:
-        _bad_state(cohort, lanes, index, size, write=write)
+        _bad_state(cohort, lanes, index, size, used, write=write)
     return together == 3 * pattern
 
 
@@ -209,10 +220,19 @@ def mark_written(cohort: Cohort, index: Index, size: int) -> None:
         view[first + step] = 3 * _PATTERNS[width]
 
 
-def _bad_state(cohort: Cohort, lanes: Lanes, index: Index, size: int, *, write: bool) -> None:
+def _bad_state(
+    cohort: Cohort,
+    lanes: Lanes,
+    index: Index,
+    size: int,
+    used: NDArray[np.bool_] | None,
+    *,
+    write: bool,
+) -> None:
     states = cohort.arena.states[index[:, None] + np.arange(size)]
     wanted = WRITABLE if write else READABLE
-    wrong = (states & wanted != wanted).any(axis=1)
+    bad = states & wanted != wanted
+    wrong = (bad if used is None else bad & used).any(axis=1)
     unallocated = (states == 0).any(axis=1)
     launch = cohort.launch
     if unallocated.any():
@@ -229,11 +249,13 @@ def _bad_state(cohort: Cohort, lanes: Lanes, index: Index, size: int, *, write: 
             f"{_where(cohort, one)}, which cannot be written",
             is_index=True,
         )
-    if not launch.machine.checks:
+    if not launch.machine.checks or not wrong.any():
         return
     position = int(np.flatnonzero(wrong)[0])
     lane = int(sets.indices(lanes)[position])
-    byte = int(index[position]) + int(np.flatnonzero(states[position] & READABLE == 0)[0])
+    byte = int(index[position]) + int(
+        np.flatnonzero(bad[position] if used is None else bad[position] & used)[0]
+    )
     launch.finding(
         ("uninitialised", cohort.pc),
         Diagnostic(

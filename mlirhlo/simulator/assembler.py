@@ -65,6 +65,8 @@ class Names:
     """Types of the registers."""
     symbols: Mapping[str, int]
     """Addresses of variables, functions and labels."""
+    read: Callable[[], frozenset[str]] = frozenset
+    """Gives the registers that an instruction reads."""
     file: str = "<string>"
     lines: tuple[str, ...] = ()
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from mlirhlo.analysis.ptx.flat import FlatInstruction
+from mlirhlo.analysis.ptx.liveness import read
 from mlirhlo.dialects.ptx import (
     Address,
     Group,
@@ -179,7 +181,12 @@ class Linker:
             }
             symbols.update({name_: LOCAL_BASE + spot for name_, (spot, _) in spots.items()})
             names[name] = Names(
-                name, _registers(flat), symbols, self.program.file, self.program.lines
+                name,
+                _registers(flat),
+                symbols,
+                cache(partial(_read, flat)),
+                self.program.file,
+                self.program.lines,
             )
             functions[name] = Linked(
                 name,
@@ -197,7 +204,7 @@ class Linker:
         names: dict[str, Names],
         functions: dict[str, Linked],
     ) -> Code:
-        from mlirhlo.simulator.meanings import MEANINGS, leave_function
+        from mlirhlo.simulator.meanings import MEANINGS, accumulators_of, leave_function, waited_for
 
         sizes = {variable.name: extent for variable, _, extent in parameters}
         assembler = Assembler(sizes, functions, self._callers())
@@ -205,12 +212,16 @@ class Linker:
         classes, units = list[str](), list[tuple[str, float]]()
         for name in self.order:
             flat = self.program.flat(name)
+            accumulators = accumulators_of(flat.instructions)
             for op in flat.instructions:
                 assembler.at(op, len(run), names[name], self.starts[name])
                 meaning = MEANINGS.get(op.opcode)
                 if meaning is None:
                     raise assembler.no_meaning()
-                run.append(_guarded(assembler, op, _refreshed(assembler, op, meaning(assembler))))
+                step = _refreshed(assembler, op, meaning(assembler))
+                if accumulators:
+                    step = waited_for(assembler, accumulators, step)
+                run.append(_guarded(assembler, op, step))
                 instructions.append(op)
                 of.append(names[name])
                 classes.append(_category(op.opcode, op.mnemonic))
@@ -283,6 +294,11 @@ def _registers(flat: FlatFunction) -> dict[str, str]:
             element = declared.partition(".")[2]
             registers.update({f"{name}.{part}": element for part in "xyzwrgba"[: int(declared[1])]})
     return registers
+
+
+def _read(flat: FlatFunction) -> frozenset[str]:
+    """The registers that an instruction of a function reads."""
+    return frozenset(name for op in flat.instructions for name in read(op))
 
 
 def _guarded(assembler: Assembler, op: FlatInstruction, run: Run) -> Run:

@@ -27,8 +27,9 @@ from mlirhlo.simulator.meanings import (
 )
 from mlirhlo.simulator.meanings.control import leave_function
 from mlirhlo.simulator.meanings.registry import MEANINGS
+from mlirhlo.simulator.meanings.wgmma import accumulators_of, waited_for
 
-__all__ = ["MEANINGS", "leave_function"]
+__all__ = ["MEANINGS", "accumulators_of", "leave_function", "waited_for"]
 
 _FAMILIES = (
     *(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from mlirhlo.analysis.ptx.liveness import registers_in
 from mlirhlo.dialects.ptx import Address, Operand, Sink, Symbol
 from mlirhlo.simulator.access import (
     check_states,
@@ -66,10 +67,11 @@ def load(assembler: Assembler) -> Run:
     single = group == 1
     observe = observer(assembler, space, size, write=False)
     kept = [not isinstance(one, Sink) for one in parts]
+    used = _used(assembler, parts, width)
 
     def run(cohort: Cohort, lanes: Lanes) -> None:
         index = locate(cohort, lanes)
-        check_states(cohort, lanes, index, size, write=False)
+        check_states(cohort, lanes, index, size, write=False, used=used)
         observe(cohort, lanes, index)
         registers = cohort.slots
         if single:
@@ -84,6 +86,15 @@ def load(assembler: Assembler) -> Run:
                 registers[slot][lanes] = rows[:, part]
 
     return run
+
+
+def _used(assembler: Assembler, parts: Sequence[Operand], width: int) -> Array | None:
+    """Which bytes of a vector go to registers that are read; None if all do. Compilers widen loads."""
+    if len(parts) == 1:
+        return None
+    read = assembler.names.read()
+    used = [not read.isdisjoint(registers_in(one)) for one in parts]
+    return None if all(used) else np.repeat(used, width)
 
 
 def _check_parameter(assembler: Assembler, operand: Address, size: int) -> None:

@@ -7,15 +7,18 @@ next. Source: PTX ISA, "Asynchronous warpgroup level matrix instructions".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from mlirhlo.analysis.ptx.liveness import read, registers_in, written
 from mlirhlo.diagnostics import Diagnostic, HloError
 from mlirhlo.dialects.ptx import Immediate, Vector
 from mlirhlo.simulator import lanes as sets
 from mlirhlo.simulator.access import Index, check_states, place_at
-from mlirhlo.simulator.assembler import Assembler, Run
+from mlirhlo.simulator.assembler import Assembler, Run, Split
 from mlirhlo.simulator.lanes import WARP, Array, Lanes
 from mlirhlo.simulator.meanings.bulk import swizzled
 from mlirhlo.simulator.meanings.collectives import collective
@@ -35,6 +38,7 @@ from mlirhlo.simulator.meanings.proxies import check_async_read
 from mlirhlo.simulator.meanings.registry import meaning
 
 if TYPE_CHECKING:
+    from mlirhlo.analysis.ptx.flat import FlatInstruction
     from mlirhlo.simulator.cohort import Cohort
 
 WARPS = 4
@@ -47,13 +51,80 @@ def wgmma(assembler: Assembler) -> Run:
     """`wgmma.fence`, `mma_async`, `commit_group`, `wait_group`."""
     if assembler.has("mma_async"):
         return _product(assembler)
-    fences = assembler.has("fence")
+    fences, commits = assembler.has("fence"), assembler.has("commit_group")
+    left = None
+    if assembler.has("wait_group") and isinstance(assembler.operands[0], Immediate):
+        left = assembler.operands[0].value
 
     def body(cohort: Cohort, lanes: Lanes) -> None:
+        products = products_of(cohort)
         if fences:
-            cohort.extra.setdefault("wgmma", np.zeros(cohort.count, np.bool_))[lanes] = True
+            products.fenced[lanes] = True
+        elif commits:
+            products.committed[lanes] += 1
+        elif left is not None:
+            done = products.committed[lanes] - left
+            products.done[lanes] = np.maximum(products.done[lanes], done)
 
     return collective(assembler, None, body)
+
+
+@dataclass(slots=True)
+class Products:
+    """Products of a cohort that may not have completed."""
+
+    fenced: Array
+    """Whether a thread has executed `wgmma.fence`."""
+    committed: Array
+    """Groups that a thread has committed."""
+    done: Array
+    """Groups for which it has waited."""
+    started: dict[str, Array] = field(default_factory=dict[str, Array])
+    """By register: the number of the group with the last product into it."""
+
+
+def products_of(cohort: Cohort) -> Products:
+    """The products of a cohort."""
+    if "wgmma" not in cohort.extra:
+        counts = [np.zeros(cohort.count, np.int64) for _ in range(2)]
+        cohort.extra["wgmma"] = Products(np.zeros(cohort.count, np.bool_), *counts)
+    return cast("Products", cohort.extra["wgmma"])
+
+
+def accumulators_of(instructions: Iterable[FlatInstruction]) -> frozenset[str]:
+    """Registers that products of warp groups write, some time later."""
+    return frozenset(
+        name
+        for op in instructions
+        if op.opcode == "wgmma" and "mma_async" in op.modifiers
+        for name in registers_in(op.operands[0])
+    )
+
+
+def waited_for(assembler: Assembler, accumulators: frozenset[str], run: Run) -> Run:
+    """`run`, after a look whether the products into the registers of the instruction have been waited for."""
+    op = assembler.op
+    named = sorted(accumulators.intersection((*read(op), *written(op))))
+    if op.opcode == "wgmma" or not named:
+        return run
+
+    def checked(cohort: Cohort, lanes: Lanes) -> int | Split | None:
+        products = products_of(cohort)
+        for name in named:
+            started = products.started.get(name)
+            if started is not None and (started[lanes] > products.done[lanes]).any():
+                cohort.launch.finding(
+                    ("accumulator", cohort.pc),
+                    Diagnostic(
+                        "HLO0786",
+                        f"{op.opcode}: {name} is the accumulator of a product that has not been waited for",
+                        place_at(cohort),
+                        help="execute wgmma.commit_group and wgmma.wait_group first",
+                    ),
+                )
+        return run(cohort, lanes)
+
+    return checked
 
 
 def _wrong(cohort: Cohort, message: str) -> HloError:
@@ -82,9 +153,14 @@ def _product(assembler: Assembler) -> Run:
     trans_a = bool(flags[0]) if len(flags) > 1 else False
     finite = assembler.has("satfinite")
     width = BITS.get(type_a, 8)
+    names = list(registers_in(assembler.operands[0]))
 
     def body(cohort: Cohort, lanes: Lanes) -> None:
         _check(cohort, lanes)
+        products = products_of(cohort)
+        for name in names:
+            started = products.started.setdefault(name, np.zeros(cohort.count, np.int64))
+            started[lanes] = products.committed[lanes] + 1
         numbers = sets.indices(lanes)
         first = numbers[:: WARP * WARPS]
         if from_registers:
@@ -131,8 +207,7 @@ def _check(cohort: Cohort, lanes: Lanes) -> None:
     size = WARP * WARPS
     if len(numbers) % size or (cohort.thread_of[numbers[::size]] % size).any():
         raise _wrong(cohort, "the four warps of a group do not execute it together")
-    fenced = cohort.extra.get("wgmma")
-    if fenced is None or not fenced[lanes].all():
+    if not products_of(cohort).fenced[lanes].all():
         cohort.launch.finding(
             ("wgmma", cohort.pc),
             Diagnostic(

@@ -5,65 +5,56 @@ Each entry is a function that imports when called, so that starting xDSL's tools
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from importlib import import_module
 
 from xdsl.dialects import get_all_dialects
 from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
 from xdsl.transforms import get_all_passes
-from xdsl.universe import Universe
+from xdsl.universe import XDSL_UNIVERSE, Universe
 
 from mlirhlo.rewrites.registry import PassInfo, list_passes
 
+_OWN: Mapping[str, str] = {
+    "hlo": "hlo:HLO",
+    "stablehlo": "stablehlo:STABLEHLO",
+    "chlo": "chlo:CHLO",
+    "quant": "stablehlo:QUANT",
+    "sdy": "sdy:SDY",
+    "structured": "structured:STRUCTURED",
+    "amx": "amx:AMX",
+    "mlirhlo": "x86:X86",
+    "x86vector": "x86vector:X86Vector",
+}
+"""Dialects by name, as `module:dialect`; of those that this xDSL has itself, xDSL's is taken."""
 
-def _hlo() -> Dialect:
-    from mlirhlo.dialects.hlo import HLO
-
-    return HLO
-
-
-def _stablehlo() -> Dialect:
-    from mlirhlo.dialects.stablehlo import STABLEHLO
-
-    return STABLEHLO
-
-
-def _chlo() -> Dialect:
-    from mlirhlo.dialects.chlo import CHLO
-
-    return CHLO
-
-
-def _quant() -> Dialect:
-    from mlirhlo.dialects.stablehlo import QUANT
-
-    return QUANT
+_EXTENDED: Mapping[str, str] = {
+    "arith": "arith:Arith",
+    "gpu": "gpu:GPU",
+    "llvm": "llvm:LLVM",
+    "memref": "memref:MemRef",
+    "vector": "vector:Vector",
+}
+"""xDSL's dialects with the ops and forms of MLIR that they lack, which stand in place of xDSL's."""
 
 
-def _sdy() -> Dialect:
-    from mlirhlo.dialects.sdy import SDY
+def _dialect(target: str) -> Callable[[], Dialect]:
+    module, _, name = target.partition(":")
 
-    return SDY
+    def factory() -> Dialect:
+        found: Dialect = getattr(import_module(f"mlirhlo.dialects.{module}"), name)
+        return found
 
-
-def _structured() -> Dialect:
-    from mlirhlo.dialects.structured import STRUCTURED
-
-    return STRUCTURED
+    return factory
 
 
 def _dialects() -> dict[str, Callable[[], Dialect]]:
-    """Our dialects by name, but for those that this xDSL has itself, where a clash is an error."""
-    ours = {
-        "hlo": _hlo,
-        "stablehlo": _stablehlo,
-        "chlo": _chlo,
-        "quant": _quant,
-        "sdy": _sdy,
-        "structured": _structured,
-    }
-    taken = get_all_dialects()
-    return {name: factory for name, factory in ours.items() if name not in taken}
+    """Our dialects by name. Two universes with one name are an error, so xDSL's gives up the extended ones."""
+    for name in _EXTENDED:
+        XDSL_UNIVERSE.all_dialects.pop(name, None)
+    ours = {name: target for name, target in _OWN.items() if name not in get_all_dialects()}
+    return {name: _dialect(target) for name, target in {**ours, **_EXTENDED}.items()}
 
 
 def _under(name: str, info: PassInfo) -> Callable[[], type[ModulePass]]:

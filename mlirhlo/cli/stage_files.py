@@ -114,9 +114,10 @@ def context() -> Context:
     from mlirhlo.dialects.llvm import LLVM
     from mlirhlo.dialects.memref import MemRef
     from mlirhlo.dialects.vector import Vector
+    from mlirhlo.dialects.x86 import X86
     from mlirhlo.dialects.x86vector import X86Vector
 
     made = Context()
-    for dialect in (Builtin, Func, Scf, MemRef, Math, Arith, Vector, AMX, X86Vector, LLVM):
+    for dialect in (Builtin, Func, Scf, MemRef, Math, Arith, Vector, AMX, X86Vector, X86, LLVM):
         made.load_dialect(dialect)
     return made

@@ -114,10 +114,6 @@ def render(value: Stage) -> bytes:
 
 def render_module(module: ModuleOp) -> bytes:
     """A module of a stage as its file holds it."""
-    from io import StringIO
+    from mlirhlo.lowering.stage_text import print_stage
 
-    from xdsl.printer import Printer
-
-    stream = StringIO()
-    Printer(stream).print_op(module)
-    return f"{stream.getvalue()}\n".encode()
+    return print_stage(module).encode()

@@ -1,19 +1,19 @@
 """Tile registers of x86: MLIR's amx dialect, as far as kernels use it.
 
 A tile is rows of 64 bytes at most. Products take units of 32 bits: a row of the left factors times a
-column of the right ones, of which each row holds a unit of every column. Source: MLIR's amx dialect;
-here loads and stores say the distance of rows, in bytes, as an operand.
+column of the right ones, of which each row holds a unit of every column. Loads and stores are in
+`dialects/x86.py`. Printed in the generic form, which readers without the dialect take too.
+Source: MLIR's amx dialect.
 """
 
 from __future__ import annotations
 
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, IndexType, IntAttr, MemRefType, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, UnitAttr
 from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
-    base,
     irdl_attr_definition,
     irdl_op_definition,
     operand_def,
@@ -83,33 +83,6 @@ class TileZeroOp(IRDLOperation):
     name = "amx.tile_zero"
     res = result_def(TileType)
     traits = traits_def(Pure())
-    assembly_format = "attr-dict `:` type($res)"
-
-
-@irdl_op_definition
-class TileLoadOp(IRDLOperation):
-    """Rows from memory, `stride` bytes apart."""
-
-    name = "amx.tile_load"
-    base = operand_def(base(MemRefType))
-    index = operand_def(IndexType)
-    stride = operand_def(IndexType)
-    res = result_def(TileType)
-    assembly_format = "$base `[` $index `]` `,` $stride attr-dict `:` type($base) `into` type($res)"
-
-
-@irdl_op_definition
-class TileStoreOp(IRDLOperation):
-    """Rows to memory, `stride` bytes apart."""
-
-    name = "amx.tile_store"
-    base = operand_def(base(MemRefType))
-    index = operand_def(IndexType)
-    stride = operand_def(IndexType)
-    val = operand_def(TileType)
-    assembly_format = (
-        "$base `[` $index `]` `,` $stride `,` $val attr-dict `:` type($base) `,` type($val)"
-    )
 
 
 @irdl_op_definition
@@ -122,7 +95,6 @@ class TileMulFOp(IRDLOperation):
     acc = operand_def(TileType)
     res = result_def(TileType)
     traits = traits_def(Pure())
-    assembly_format = "$lhs `,` $rhs `,` $acc attr-dict `:` type($lhs) `,` type($rhs) `,` type($acc) `->` type($res)"
 
 
 @irdl_op_definition
@@ -137,10 +109,6 @@ class TileMulIOp(IRDLOperation):
     is_zext_lhs = opt_prop_def(UnitAttr, prop_name="isZextLhs")
     is_zext_rhs = opt_prop_def(UnitAttr, prop_name="isZextRhs")
     traits = traits_def(Pure())
-    assembly_format = (
-        "$lhs (`zext` $isZextLhs^)? `,` $rhs (`zext` $isZextRhs^)? `,` $acc attr-dict `:` "
-        "type($lhs) `,` type($rhs) `,` type($acc) `->` type($res)"
-    )
 
 
-AMX = Dialect("amx", [TileZeroOp, TileLoadOp, TileStoreOp, TileMulFOp, TileMulIOp], [TileType])
+AMX = Dialect("amx", [TileZeroOp, TileMulFOp, TileMulIOp], [TileType])

@@ -48,6 +48,8 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
+from mlirhlo.dialects.arith import Extended
+
 _FLOATS = AnyFloatConstr | VectorType.constr(AnyFloatConstr)
 _INTEGERS = SignlessIntegerConstraint | VectorType.constr(SignlessIntegerConstraint)
 _MASKS = base(IntegerType) | VectorType.constr(base(IntegerType))
@@ -61,7 +63,7 @@ class LLVMX86AMXType(ParametrizedAttribute, TypeAttribute):
 
 
 @irdl_op_definition
-class FCmpOp(IRDLOperation):
+class FCmpOp(Extended, xllvm.FCmpOp):
     """`fcmp` of scalars or, which xDSL's refuses, of vectors."""
 
     name = "llvm.fcmp"
@@ -87,7 +89,7 @@ class FCmpOp(IRDLOperation):
         type_ = parser.parse_type()
         operands = parser.resolve_operands([lhs, rhs], [type_, type_], parser.pos)
         mask = VectorType(i1, type_.shape) if isinstance(type_, VectorType) else i1
-        return cls(
+        return cls.create(
             operands=operands,
             result_types=[mask],
             properties={"predicate": IntegerAttr(FCmpPredicateFlag(flag).to_int(), i64)},
@@ -105,7 +107,7 @@ class FCmpOp(IRDLOperation):
 
 
 @irdl_op_definition
-class SelectOp(IRDLOperation):
+class SelectOp(Extended, xllvm.SelectOp):
     """`select` by one bit or, which xDSL's refuses, by a mask."""
 
     name = "llvm.select"
@@ -118,8 +120,7 @@ class SelectOp(IRDLOperation):
     fastmathFlags = prop_def(FastMathAttr, default_value=FastMathAttr(None))  # noqa: N815
 
     traits = traits_def(Pure())
-    assembly_format = "$cond `,` $lhs `,` $rhs attr-dict `:` type($cond) `,` type($res)"
-    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = None  # reads and prints as xDSL's
 
 
 class _Cast(IRDLOperation):
@@ -193,14 +194,13 @@ class MaskedLoadOp(IRDLOperation):
     res = result_def(T)
     alignment = prop_def(IntegerAttr)
     assembly_format = (
-        "$data `,` $mask `,` $pass_thru attr-dict `:` "
-        "type($data) `,` type($mask) `,` type($pass_thru) `->` type($res)"
+        "$data `,` $mask `,` $pass_thru attr-dict `:` functional-type(operands, results)"
     )
     irdl_options = (ParsePropInAttrDict(),)
 
 
 @irdl_op_definition
-class MaskedStoreOp(IRDLOperation):
+class MaskedStoreOp(Extended, xllvm.MaskedStoreOp):
     """Stores the lanes whose mask is set, of any element type."""
 
     name = "llvm.intr.masked.store"
@@ -208,10 +208,7 @@ class MaskedStoreOp(IRDLOperation):
     data = operand_def(LLVMPointerType)
     mask = operand_def(base(VectorType))
     alignment = prop_def(IntegerAttr)
-    assembly_format = (
-        "$value `,` $data `,` $mask attr-dict `:` type($value) `,` type($mask) `into` type($data)"
-    )
-    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = None  # reads and prints as xDSL's
 
 
 @irdl_op_definition
@@ -226,8 +223,7 @@ class MaskedGatherOp(IRDLOperation):
     res = result_def(T)
     alignment = prop_def(IntegerAttr)
     assembly_format = (
-        "$ptrs `,` $mask `,` $pass_thru attr-dict `:` "
-        "type($ptrs) `,` type($mask) `,` type($pass_thru) `->` type($res)"
+        "$ptrs `,` $mask `,` $pass_thru attr-dict `:` functional-type(operands, results)"
     )
     irdl_options = (ParsePropInAttrDict(),)
 
@@ -248,7 +244,7 @@ class MaskedScatterOp(IRDLOperation):
 
 
 @irdl_op_definition
-class GEPOp(IRDLOperation):
+class GEPOp(Extended, xllvm.GEPOp):
     """Address arithmetic; with a vector of indices, which xDSL's refuses, a vector of addresses."""
 
     name = "llvm.getelementptr"
@@ -281,8 +277,8 @@ class GEPOp(IRDLOperation):
         if inbounds:
             properties["inbounds"] = UnitAttr()
         operands = parser.resolve_operands([ptr, *values], signature.inputs.data, parser.pos)
-        return cls(
-            operands=[operands[0], operands[1:]],
+        return cls.create(
+            operands=operands,
             result_types=list(signature.outputs.data),
             properties=properties,
             attributes=attributes,

@@ -13,6 +13,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import (
     ArrayAttr,
     BFloat16Type,
+    BytesAttr,
     DenseIntOrFPElementsAttr,
     Float16Type,
     Float32Type,
@@ -172,8 +173,10 @@ class ModuleText:
         value = "zeroinitializer"
         if op.addr_space.value.data == _SHARED:
             value = "poison"
+        elif isinstance(op.value, BytesAttr):
+            value = f"c{bytes_text(op.value.data.decode('latin-1'))}"
         elif isinstance(op.value, StringAttr):
-            value = f"c{bytes_text(op.value.data)}"
+            value = f"c{bytes_text(op.value.data.encode().decode('latin-1'))}"
         elif op.value is not None:
             value = self.constant(op.value, op.global_type)
         align = f", align {op.alignment.value.data}" if op.alignment is not None else ""

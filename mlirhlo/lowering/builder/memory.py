@@ -23,7 +23,8 @@ from xdsl.ir import Attribute, SSAValue
 from mlirhlo.dialects import vector
 from mlirhlo.dialects.interned import integer32, integers32, integers64
 from mlirhlo.dialects.memref import PrefetchOp
-from mlirhlo.dialects.x86vector import DotBF16Op, DotI8Op, DotI16Op
+from mlirhlo.dialects.x86 import DotI8Op, DotI16Op
+from mlirhlo.dialects.x86vector import DotBF16Op
 from mlirhlo.lowering.builder.arithmetic import ArithmeticBuilder
 from mlirhlo.lowering.builder.types import (
     EXACT,

@@ -29,6 +29,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects.interned import UNIT, symbol_ref
+from mlirhlo.dialects.memref import GlobalOp
 from mlirhlo.dialects.quick import create_op, module_of
 from mlirhlo.lowering.builder import SELDOM, FunctionBuilder
 from mlirhlo.lowering.cpu.loop_functions import LoopCode
@@ -314,8 +315,8 @@ class _Function(StepCode):
             for buffer in strands.private:
                 place = b.index(b.add(start, buffer.offset))
                 self.bases[buffer] = b.emit(memref.ViewOp, [room, place, b.index(0)], BYTES)
-            counter = b.scratch([1], i32)
-            self.bases[strands.counter] = counter
+            self.bases[strands.counter] = b.scratch([4], i8)
+            counter = self.view(strands.counter, MemRefType(i32, [1]))
             self.local.update(dict.fromkeys((*strands.private, strands.counter)))
             begin, end = (
                 b.div(b.mul(at, strands.rounds), count) for at in (strand, b.add(strand, 1))
@@ -335,7 +336,7 @@ def _global(buffer: Buffer, name: str) -> Operation:
 
         value = DenseIntOrFPElementsAttr(cast(Any, TensorType(i8, [len(data)])), BytesAttr(data))
     return create_op(
-        memref.GlobalOp,
+        GlobalOp,
         properties={
             "sym_name": StringAttr(name),
             "sym_visibility": StringAttr("private"),

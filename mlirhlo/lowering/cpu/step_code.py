@@ -19,6 +19,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirhlo.dialects.interned import symbol_ref
+from mlirhlo.dialects.memref import GlobalOp
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.builder import INDEX, FunctionBuilder, Index, memref_of
 from mlirhlo.lowering.loops_to_llvm.memory import STOP
@@ -43,7 +44,7 @@ _FLAG = MemRefType(i8, [1])
 def stop_flag() -> Operation:
     """The declaration of the byte."""
     return create_op(
-        memref.GlobalOp,
+        GlobalOp,
         properties={
             "sym_name": StringAttr(STOP),
             "sym_visibility": StringAttr("public"),

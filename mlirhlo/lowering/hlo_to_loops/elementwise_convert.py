@@ -14,7 +14,8 @@ from mlirhlo.dialects.hlo.element_types import BF16, F16, F32, PRED, Kind, Primi
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
-from mlirhlo.dialects.x86vector import ClassFOp, CvtPackedF32ToBF16Op
+from mlirhlo.dialects.x86 import ClassFOp
+from mlirhlo.dialects.x86vector import CvtPackedF32ToBF16Op
 from mlirhlo.lowering.builder import FunctionBuilder, element_of, lanes_of, vector_of
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements, Place, emits
 from mlirhlo.lowering.hlo_to_loops.elements import Value, register_type

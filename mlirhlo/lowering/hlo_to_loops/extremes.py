@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import IntegerType, i32
 from xdsl.ir import SSAValue
 
-from mlirhlo.dialects.x86vector import MaskRangeOp
+from mlirhlo.dialects.x86 import MaskRangeOp
 from mlirhlo.lowering.builder import FunctionBuilder, element_of, lanes_of
 from mlirhlo.lowering.target import current
 

@@ -33,6 +33,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Operation, SSAValue
 
+from mlirhlo.dialects.memref import GlobalOp
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.builder import FunctionBuilder, Index
 from mlirhlo.lowering.hlo_to_loops.fft_lines import Line, Pair, roots, small_transform, times
@@ -125,7 +126,7 @@ def _global(name: str, make: Callable[[], tuple[Any, Any]]) -> Operation:
     data = np.stack(make()).astype("<f8").tobytes()
     value: Any = TensorType(i8, [len(data)])
     return create_op(
-        memref.GlobalOp,
+        GlobalOp,
         properties={
             "sym_name": StringAttr(name),
             "sym_visibility": StringAttr("private"),

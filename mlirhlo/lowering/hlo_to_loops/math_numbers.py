@@ -16,7 +16,8 @@ from xdsl.dialects.builtin import Float32Type, IntegerType, f32, f64, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects import arith as casts
-from mlirhlo.dialects.x86vector import MaskScaleFOp, PermuteOp
+from mlirhlo.dialects.x86 import PermuteOp
+from mlirhlo.dialects.x86vector import MaskScaleFOp
 from mlirhlo.lowering.builder import EXACT, FunctionBuilder, element_of, lanes_of, like
 from mlirhlo.lowering.hlo_to_loops.math_coefficients import TABLES
 from mlirhlo.lowering.target import current

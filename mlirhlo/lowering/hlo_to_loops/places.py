@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import AnyFloat, IntegerType, MemRefType, f32, f64, i
 from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.dialects.x86vector import PermuteOp
+from mlirhlo.dialects.x86 import PermuteOp
 from mlirhlo.lowering.builder import INDEX, FunctionBuilder, Index, vector_of
 from mlirhlo.lowering.hlo_to_loops.elements import physical_dimensions, physical_order, to_register
 from mlirhlo.lowering.target import current

@@ -168,7 +168,7 @@ def _global(op: Operation) -> Operation:
     if "constant" in op.properties:
         properties["constant"] = UnitAttr()
     if isinstance(value, DenseIntOrFPElementsAttr) and type_.element_type == i8:
-        properties["value"] = StringAttr(value.data.data.decode("latin-1"))
+        properties["value"] = value.data
     elif not isinstance(value, UnitAttr):
         properties["value"] = value
     return create_op(xllvm.GlobalOp, properties=properties, regions=[region_of()])

@@ -1,4 +1,4 @@
-"""`amx` and `x86vector`: instructions of one processor family, by LLVM's intrinsics.
+"""`amx`, `x86vector` and `mlirhlo`: instructions of one processor family, by LLVM's intrinsics.
 
 Tile registers are values: LLVM gives them registers, and sets their sizes where a function starts.
 """
@@ -14,16 +14,16 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from mlirhlo.dialects import amx
 from mlirhlo.dialects.llvm import LLVMX86AMXType
 from mlirhlo.dialects.quick import operands_of
-from mlirhlo.dialects.x86vector import (
+from mlirhlo.dialects.x86 import (
     ClassFOp,
-    CvtPackedF32ToBF16Op,
-    DotBF16Op,
     DotI8Op,
     DotI16Op,
     MaskRangeOp,
-    MaskScaleFOp,
     PermuteOp,
+    TileLoadOp,
+    TileStoreOp,
 )
+from mlirhlo.dialects.x86vector import CvtPackedF32ToBF16Op, DotBF16Op, MaskScaleFOp
 from mlirhlo.lowering.loops_to_llvm.arith import intrinsic
 from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering
 
@@ -57,13 +57,13 @@ def _zero(to: Lowering, op: amx.TileZeroOp) -> None:
     to.values[op.res] = intrinsic(to, "llvm.x86.tilezero.internal", _sizes(to, op.res.type), _TILE)
 
 
-def _load(to: Lowering, op: amx.TileLoadOp) -> None:
+def _load(to: Lowering, op: TileLoadOp) -> None:
     place = [to.address(op.base, [op.index]), to.values[op.stride]]
     operands = [*_sizes(to, op.res.type), *place]
     to.values[op.res] = intrinsic(to, "llvm.x86.tileloadd64.internal", operands, _TILE)
 
 
-def _store(to: Lowering, op: amx.TileStoreOp) -> None:
+def _store(to: Lowering, op: TileStoreOp) -> None:
     place = [to.address(op.base, [op.index]), to.values[op.stride]]
     operands = [*_sizes(to, op.val.type), *place, to.values[op.val]]
     intrinsic(to, "llvm.x86.tilestored64.internal", operands, None)
@@ -151,17 +151,17 @@ HANDLERS: Mapping[str, Handler] = cast(
     "Mapping[str, Handler]",
     {
         "amx.tile_zero": _zero,
-        "amx.tile_load": _load,
-        "amx.tile_store": _store,
+        "mlirhlo.tile_load": _load,
+        "mlirhlo.tile_store": _store,
         "amx.tile_mulf": _mulf,
         "amx.tile_muli": _muli,
-        "x86vector.avx.dot.i8": _dot_i8,
-        "x86vector.dot.i16": _dot_i16,
+        "mlirhlo.dot_i8": _dot_i8,
+        "mlirhlo.dot_i16": _dot_i16,
         "x86vector.avx512.cvt.packed.f32_to_bf16": _to_bf16,
         "x86vector.avx512.dot": _dot_bf16,
-        "x86vector.avx512.fpclass": _class,
-        "x86vector.avx512.mask.range": _range,
+        "mlirhlo.fpclass": _class,
+        "mlirhlo.range": _range,
         "x86vector.avx512.mask.scalef": _scalef,
-        "x86vector.avx512.permute": _permute,
+        "mlirhlo.permute": _permute,
     },
 )

@@ -11,19 +11,11 @@ import pytest
 from support import sample, sample_rows
 from unit.lowering.kernel_support import needs
 from unit.lowering.test_contractions import MATRICES, Array, agrees, dot, run
-from xdsl.context import Context
-from xdsl.dialects.builtin import Builtin, ModuleOp
-from xdsl.dialects.func import Func
-from xdsl.dialects.math import Math
-from xdsl.dialects.scf import Scf
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 import mlirhlo
-from mlirhlo.dialects.amx import AMX
-from mlirhlo.dialects.arith import Arith
-from mlirhlo.dialects.memref import MemRef
-from mlirhlo.dialects.vector import Vector
-from mlirhlo.dialects.x86vector import X86Vector
+from mlirhlo.cli.stage_files import context
 from mlirhlo.lowering import target as targets
 from mlirhlo.lowering.cpu.compiler import lower
 from mlirhlo.lowering.hlo_to_loops.contractions.kernels import contraction_kernel
@@ -193,9 +185,9 @@ ENTRY e {{
         ("bf16", TILES, "amx.tile_mulf"),
         ("s8", TILES, "amx.tile_muli"),
         ("bf16", BF16_VECTORS, "x86vector.avx512.dot"),
-        ("s8", BYTES, "x86vector.avx.dot.i8"),
-        ("s8", BYTES_OF_ONE_SIGN, "x86vector.avx.dot.i8"),
-        ("s8", targets.AVX512, "x86vector.dot.i16"),
+        ("s8", BYTES, "mlirhlo.dot_i8"),
+        ("s8", BYTES_OF_ONE_SIGN, "mlirhlo.dot_i8"),
+        ("s8", targets.AVX512, "mlirhlo.dot_i16"),
     ],
 )
 def test_loops_on_registers_of_one_processor_are_read_back(
@@ -208,11 +200,8 @@ def test_loops_on_registers_of_one_processor_are_read_back(
         kernel = contraction_kernel("kernel", [output], [p.output for p in entry.parameters])
     assert kernel is not None
     text = str(ModuleOp([*helpers_of([kernel]), kernel]))
-    assert f"{name} " in text
-    context = Context()
-    for dialect in (Builtin, Func, Scf, MemRef, Math, Arith, Vector, AMX, X86Vector):
-        context.load_dialect(dialect)
-    again = Parser(context, text).parse_module()
+    assert f'"{name}"(' in text
+    again = Parser(context(), text).parse_module()
     again.verify()
     assert str(again) == text
 

@@ -12,15 +12,9 @@ from xdsl.dialects.builtin import UnitAttr, bf16, f32, i8, i32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 
-from mlirhlo.dialects.amx import (
-    TileLoadOp,
-    TileMulFOp,
-    TileMulIOp,
-    TileStoreOp,
-    TileType,
-    TileZeroOp,
-)
+from mlirhlo.dialects.amx import TileMulFOp, TileMulIOp, TileType, TileZeroOp
 from mlirhlo.dialects.hlo.element_types import BF16
+from mlirhlo.dialects.x86 import TileLoadOp, TileStoreOp
 from mlirhlo.lowering.builder import INDEX, FunctionBuilder, Index
 from mlirhlo.lowering.hlo_to_loops.contractions.arithmetic import Arithmetic
 from mlirhlo.lowering.hlo_to_loops.contractions.tiles import flat

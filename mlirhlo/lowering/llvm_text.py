@@ -35,7 +35,7 @@ from xdsl.dialects.llvm import (
     LLVMStructType,
     LLVMVoidType,
 )
-from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue, TypeAttribute
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.attributes.base import ints
@@ -266,7 +266,7 @@ class FunctionText:
         for at, type_ in enumerate(signature.inputs):
             words = [printer.type(type_)]
             if at < len(given):
-                words += _argument_attributes(given[at].data)
+                words += _argument_attributes(printer, given[at].data)
             if blocks:
                 argument = blocks[0].args[at]
                 self.names[argument] = f"%a{at}"
@@ -397,10 +397,14 @@ def _refused(op: Operation) -> Exception:
     return error("HLO0430", f"`{op.name}` cannot be written as LLVM's text")
 
 
-def _argument_attributes(given: Mapping[str, Attribute]) -> Iterable[str]:
+def _argument_attributes(printer: ModuleText, given: Mapping[str, Attribute]) -> Iterable[str]:
     for key, value in given.items():
         word = key.removeprefix("llvm.")
-        if isinstance(value, IntegerAttr):
+        if word == key:
+            yield f'"{word}"'
+        elif isinstance(value, TypeAttribute):
+            yield f"{word}({printer.type(value)})"
+        elif isinstance(value, IntegerAttr):
             number = value.value.data
             yield f"{word} {number}" if word == "align" else f"{word}({number})"
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+_SHARED = "ptr addrspace(3)"
 _SPECIAL = ("tid", "ctaid", "ntid", "nctaid")
 
 
@@ -66,5 +67,26 @@ NVVM: Mapping[str, tuple[str, Sequence[str]]] = {
         for kind in ("s8", "u8")
     },
     "llvm.nvvm.mma.m8n8k4.row.col.f64": (_struct("double", 2), ["double"] * 4),
+    **{
+        f"llvm.nvvm.wgmma.{name}.sync.aligned": ("void", operands)
+        for name, operands in (("fence", ()), ("commit_group", ()), ("wait_group", ("i64",)))
+    },
+    "llvm.nvvm.fence.mbarrier_init.release.cluster": ("void", ()),
+    "llvm.nvvm.mbarrier.init.shared": ("void", (_SHARED, "i32")),
+    **{
+        f"llvm.nvvm.mbarrier.{name}.scope.cta.space.cta": (result, (_SHARED, "i32"))
+        for name, result in (
+            ("arrive", "i64"),
+            ("arrive.expect.tx", "i64"),
+            ("try.wait.parity", "i1"),
+        )
+    },
+    **{
+        f"llvm.nvvm.cp.async.bulk.tensor.g2s.tile.{rank}d": (
+            "void",
+            ("ptr addrspace(7)", _SHARED, "ptr", *["i32"] * rank, "i16", "i64", "i1", "i1", "i32"),
+        )
+        for rank in range(1, 6)
+    },
 }
 """Types of the result and of the operands, in LLVM's spelling, by name."""

@@ -129,7 +129,7 @@ class Cohort:
             if isinstance(step, list):
                 for target, group in step:
                     self.add(target, group)
-                if turn > self.steps and len(step) == 1:
+                if turn > self.steps and len(step) == 1 and self.polls < POLLS_BEFORE_TURN:
                     pc = start = step[0][0]
                     lanes = self.pool.pop(pc)[0]
                     limit = min((other for other in self.pool if other > pc), default=NEVER)

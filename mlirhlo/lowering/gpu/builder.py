@@ -9,7 +9,7 @@ kernel = b.finish_kernel(grid=(4, 1, 1), block=(256, 1, 1))
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, cast
 
@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseIntOrFPElementsAttr,
     FunctionType,
+    IntAttr,
     IntegerAttr,
     MemRefType,
     NoneAttr,
@@ -27,6 +28,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
+from xdsl.dialects.llvm import LLVMArrayType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirhlo.dialects.gpu import (
@@ -51,14 +53,28 @@ from mlirhlo.dialects.nvgpu import (
     DeviceAsyncCreateGroupOp,
     DeviceAsyncWaitOp,
     LdMatrixOp,
+    MBarrierArriveOp,
+    MBarrierFenceOp,
+    MBarrierInitOp,
+    MBarrierTryWaitParityOp,
     MmaSyncOp,
+    TmaAsyncLoadOp,
+    WarpgroupMmaOp,
 )
 from mlirhlo.dialects.quick import append, create_op, prepend, region_of
 from mlirhlo.lowering.builder import INDEX, NOALIAS, FunctionBuilder, Index, vector_of
+from mlirhlo.lowering.gpu.kernel import MapParameter
 from mlirhlo.lowering.gpu.nvvm import ATOMIC_KINDS
 
 Sizes = tuple[int, int, int]
 READONLY = "llvm.readonly"
+TENSOR_MAP_BYTES = 128
+MAP_ATTRIBUTES: Mapping[str, Attribute] = {
+    "llvm.byval": LLVMArrayType(IntAttr(TENSOR_MAP_BYTES), i8),
+    "llvm.align": integer64(64),
+    "nvvm.grid_constant": UNIT,
+}
+"""Of parameters that are tensor maps."""
 
 
 def in_space(type_: MemRefType[Any], space: int) -> MemRefType[Any]:
@@ -80,6 +96,8 @@ class KernelBuilder(FunctionBuilder):
         self.globals: list[memref.GlobalOp] = []
         """For the `gpu.module` around the kernel."""
         self._flat: dict[SSAValue, SSAValue] = {}
+        self.maps: list[MapParameter] = []
+        """Parameters behind the buffers."""
 
     def _identity(self, cls: type[Any], dim: str) -> SSAValue:
         dimension = gpu.DimensionAttr(gpu.DimensionEnum(dim))
@@ -160,6 +178,11 @@ class KernelBuilder(FunctionBuilder):
         type_ = in_space(MemRefType(i8, [-1]), SHARED)
         return self.emit(DynamicSharedMemoryOp, (), type_)
 
+    def tensor_map(self, described: MapParameter) -> SSAValue:
+        """A parameter behind the others that describes a buffer to copies."""
+        self.maps.append(described)
+        return self._body.insert_arg(MemRefType(i8, [TENSOR_MAP_BYTES]), len(self._body.args))
+
     def view(
         self, buffer: SSAValue, start: int, sizes: Sequence[int], element: Attribute
     ) -> SSAValue:
@@ -214,13 +237,62 @@ class KernelBuilder(FunctionBuilder):
         """Waits for all groups of copies but the last `left`."""
         self.effect(DeviceAsyncWaitOp, (), {"num_groups": integer64(left)})
 
+    def barrier_init(self, barriers: SSAValue, index: Index, count: int) -> None:
+        """Makes a barrier whose phase ends when so many threads have arrived."""
+        self.effect(MBarrierInitOp, (barriers, self.index(index)), {"count": integer64(count)})
+
+    def barrier_fence(self) -> None:
+        """Lets copies see the barriers that the thread has made."""
+        self.effect(MBarrierFenceOp, ())
+
+    def barrier_arrive(self, barriers: SSAValue, index: Index, bytes_: int = 0) -> None:
+        """Arrives at a barrier, whose phase then waits for so many bytes of copies too."""
+        properties: dict[str, Attribute] = {"tx_count": integer64(bytes_)} if bytes_ else {}
+        self.effect(MBarrierArriveOp, (barriers, self.index(index)), properties)
+
+    def barrier_wait(self, barriers: SSAValue, index: Index, parity: Index) -> None:
+        """Waits until the phase of a parity has ended."""
+        operands = (barriers, self.index(index), self.index(parity))
+        self.effect(MBarrierTryWaitParityOp, operands)
+
+    def copy_box(
+        self,
+        target: tuple[SSAValue, Sequence[Index]],
+        barrier: tuple[SSAValue, Index],
+        tensor_map: SSAValue,
+        coordinates: Sequence[Index],
+    ) -> None:
+        """Copies the box of a tensor map at coordinates, the fastest first; the barrier gets the bytes."""
+        (to, at), (barriers, index) = target, barrier
+        operands = [to, *map(self.index, at), barriers, self.index(index), tensor_map]
+        sizes = integers32(1, len(at), 1, 1, 1, len(coordinates))
+        properties: dict[str, Attribute] = {"operandSegmentSizes": sizes}
+        self.effect(TmaAsyncLoadOp, [*operands, *map(self.index, coordinates)], properties)
+
+    def warp_group_mma(
+        self,
+        factors: Sequence[tuple[SSAValue, Sequence[Index]]],
+        sums: Sequence[SSAValue],
+        properties: Mapping[str, Attribute],
+    ) -> list[SSAValue]:
+        """Sums of a warp group with products of tiles added; properties are those of `WarpgroupMmaOp`."""
+        (a, at_a), (b, at_b) = factors
+        operands = [a, *map(self.index, at_a), b, *map(self.index, at_b), *sums]
+        sizes = integers32(1, len(at_a), 1, len(at_b), len(sums))
+        all_ = {**properties, "operandSegmentSizes": sizes}
+        op = create_op(WarpgroupMmaOp, operands, [v.type for v in sums], all_)
+        append(self.block, op)
+        return list(op.results)
+
     def finish_kernel(self, grid: Sizes, block: Sizes) -> gpu.FuncOp:
         """Ends the kernel; it is launched with this grid of blocks."""
         append(self.block, create_op(gpu.ReturnOp))
         prepend(self._body, self._heads)
         written: dict[str, Attribute] = {NOALIAS: UNIT}
         read: dict[str, Attribute] = {NOALIAS: UNIT, READONLY: UNIT}
-        words = [read if at < self._read_only else written for at in range(len(self._body.args))]
+        buffers = len(self._body.args) - len(self.maps)
+        words = [read if at < self._read_only else written for at in range(buffers)]
+        words += [dict(MAP_ATTRIBUTES)] * len(self.maps)
         properties: dict[str, Attribute] = {
             "function_type": FunctionType.from_lists([a.type for a in self._body.args], ()),
             "kernel": UNIT,

@@ -31,11 +31,12 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.gpu import CONTAINER, GLOBAL, LAUNCHED, MemcpyOp
-from mlirhlo.dialects.interned import UNIT, integers32, integers64, string
+from mlirhlo.dialects.interned import UNIT, integer64, integers32, integers64, string
+from mlirhlo.dialects.nvgpu import TmaCreateDescriptorOp
 from mlirhlo.dialects.quick import append, create_op, prepend, region_of
 from mlirhlo.lowering.builder import INDEX, memref_of
-from mlirhlo.lowering.gpu.builder import in_space
-from mlirhlo.lowering.gpu.kernel import Launch
+from mlirhlo.lowering.gpu.builder import TENSOR_MAP_BYTES, in_space
+from mlirhlo.lowering.gpu.kernel import Launch, MapParameter
 from mlirhlo.lowering.gpu.planner import GpuPlan
 from mlirhlo.lowering.llvm_text import KERNEL
 from mlirhlo.lowering.plan.in_memory import physical_bytes
@@ -222,7 +223,11 @@ class _Host:
     def _launch(self, step: Kernel, launch: Launch) -> None:
         buffers = (*step.reads, *step.writes)
         types = self.signatures[launch.entry]
-        operands = [self._view(buffers[k], t) for k, t in zip(launch.buffers, types, strict=True)]
+        of_buffers = types[: len(launch.buffers)]
+        operands = [
+            self._view(buffers[k], t) for k, t in zip(launch.buffers, of_buffers, strict=True)
+        ]
+        operands += [self._tensor_map(operands[m.parameter], m) for m in launch.maps]
         sizes = [self._number(n) for n in (*launch.grid, *launch.block)]
         cluster = [self._number(n) for n in launch.cluster if max(launch.cluster) > 1]
         shared = [self._number(launch.shared_bytes, i32)] if launch.shared_bytes else []
@@ -233,6 +238,17 @@ class _Host:
         }
         values = [*sizes, *cluster, *shared, *operands]
         append(self.block, create_op(gpu.LaunchFuncOp, values, (), properties))
+
+    def _tensor_map(self, buffer: SSAValue, described: MapParameter) -> SSAValue:
+        properties: dict[str, Attribute] = {
+            "element_bytes": integer64(described.element_bytes),
+            "sizes": integers64(*described.dimensions),
+            "strides": integers64(*described.strides),
+            "box": integers64(*described.box),
+            "swizzle": integer64(described.swizzle_bytes),
+        }
+        type_ = memref_of(i8, TENSOR_MAP_BYTES)
+        return self._emit(TmaCreateDescriptorOp, (buffer,), type_, properties)
 
     def _inside(self, body: Callable[[], Walk[None]], end: Callable[[], Operation]) -> Walk[Region]:
         """A region of one block."""

@@ -8,6 +8,24 @@ from xdsl.dialects import gpu
 
 
 @dataclass(frozen=True, slots=True)
+class MapParameter:
+    """A parameter that tells copies the shape of a buffer: what a tensor map says but its address.
+
+    Dimensions are counted from the fastest on.
+    """
+
+    parameter: int
+    """Number of the parameter that points to the buffer."""
+    element_bytes: int
+    dimensions: tuple[int, ...]
+    strides: tuple[int, ...]
+    """Bytes, of all dimensions but the first."""
+    box: tuple[int, ...]
+    """Elements of each dimension that one copy moves."""
+    swizzle_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """One launch of an entry point."""
 
@@ -21,6 +39,8 @@ class Launch:
     shared_bytes: int = 0
     """Dynamic shared memory of a block."""
     cluster: tuple[int, int, int] = (1, 1, 1)
+    maps: tuple[MapParameter, ...] = ()
+    """Parameters behind those of buffers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,7 +183,9 @@ class LaunchBuilder(KernelBuilder):
         self.plan.ops.append(self.finish_kernel(grid, block))
         access = Access(self.read, self.written, self.in_place)
         buffers = tuple(self.numbers)
-        self.plan.add(Launch(self.name, grid, block, buffers, shared_bytes), access)
+        self.plan.add(
+            Launch(self.name, grid, block, buffers, shared_bytes, maps=tuple(self.maps)), access
+        )
 
     def each_thread(self, count: int, threads: int, body: Callable[[SSAValue], None]) -> int:
         """Code for thread numbers below `count` over all blocks; how many blocks there are."""

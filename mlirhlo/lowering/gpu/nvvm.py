@@ -38,6 +38,7 @@ from mlirhlo.dialects.gpu import GLOBAL, SHARED, DynamicSharedMemoryOp, ShuffleO
 from mlirhlo.dialects.interned import UNIT, dictionary, integer64, symbol_ref
 from mlirhlo.dialects.quick import append, create_op, module_of, operands_of, ops_of, region_of
 from mlirhlo.lowering.gpu.nvvm_matrices import HANDLERS as MATRICES
+from mlirhlo.lowering.gpu.nvvm_warp_groups import HANDLERS as WARP_GROUPS
 from mlirhlo.lowering.llvm_text import BLOCK_SIZE, KERNEL
 from mlirhlo.lowering.loops_to_llvm.arith import intrinsic
 from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering
@@ -149,7 +150,7 @@ class _Kernel(Lowering):
         attributes = [dict(a.data) for a in given or ()] or [{} for _ in inputs]
         for argument, words in zip(body.args, attributes, strict=True):
             type_: Attribute = argument.type
-            if isinstance(type_, MemRefType):
+            if isinstance(type_, MemRefType) and "llvm.byval" not in words:
                 words["llvm.align"] = integer64(_alignment(cast("MemRefType[Any]", type_)))
             if "llvm.readonly" in words and "llvm.noalias" in words:
                 self.constant_arguments.add(argument)
@@ -351,6 +352,7 @@ def _return(to: _Kernel, op: Operation) -> None:
 HANDLERS: Mapping[str, Handler] = {
     **LOOPS,
     **MATRICES,
+    **WARP_GROUPS,
     **{f"gpu.{name}": _identity(name) for name in _SPECIAL},
     **cast(
         "Mapping[str, Handler]",

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from math import prod
+from dataclasses import replace
 
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Operation
 
 from mlirhlo.dialects.hlo.element_types import (
     BF16,
@@ -23,76 +21,16 @@ from mlirhlo.dialects.hlo.element_types import (
     PrimitiveType,
 )
 from mlirhlo.dialects.hlo.ops import ConstantOp, ReducePrecisionOp
-from mlirhlo.dialects.structured import ContractOp, KernelOp, MapOp, identity_map, sizes_of
+from mlirhlo.dialects.structured import ContractOp, KernelOp, MapOp, identity_map
 from mlirhlo.dialects.structured.base import yielded
-from mlirhlo.lowering.gpu.affine import simplified
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule, element_of, schedule_of
-from mlirhlo.lowering.schedule.product_tiles import Product, tiled
+from mlirhlo.lowering.schedule.matrix_products import MatrixProduct, matrix_product_of
+from mlirhlo.lowering.schedule.product_tiles import Sizes, quickest, tiles
+from mlirhlo.lowering.schedule.tensor_maps import mapped_factor
 
 _SIDE, _DEPTH, _WORK = 16, 8, 1 << 15
 """Fewer rows or columns, or terms, or products in all, are not worth tiles."""
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A contraction as products of matrices: which dimensions of its space are what."""
-
-    op: ContractOp
-    batch: tuple[int, ...]
-    rows: tuple[int, ...]
-    columns: tuple[int, ...]
-    terms: tuple[int, ...]
-
-    def size(self, dims: Sequence[int]) -> int:
-        """Elements along dimensions of the space."""
-        return prod(self.op.space[d] for d in dims)
-
-    def lines(self, side: int) -> tuple[int, ...]:
-        """Dimensions of rows or columns."""
-        return self.columns if side else self.rows
-
-    def is_minor(self, side: int, dims: Sequence[int]) -> bool:
-        """Whether neighbours along the last of these dimensions are neighbours in what a factor reads."""
-        if not dims:
-            return False
-        for number in inputs_of_factor(self.op, side):
-            results = self.op.index_maps[number].results
-            if results and simplified(results[-1], self.op.space).factor(dims[-1]) not in (0, None):
-                return True
-        return False
-
-
-def problem_of(op: ContractOp) -> Problem:
-    """The matrices of a contraction: rows belong to the first factor alone, columns to the second."""
-    rank = len(sizes_of(op.output))
-    used = [
-        {
-            d
-            for n in inputs_of_factor(op, side)
-            for e in op.index_maps[n].results
-            for d in e.used_dims()
-        }
-        for side in (0, 1)
-    ]
-    rows = tuple(d for d in range(rank) if d in used[0] and d not in used[1])
-    columns = tuple(d for d in range(rank) if d in used[1] and d not in used[0])
-    batch = tuple(d for d in range(rank) if d not in rows and d not in columns)
-    return Problem(op, batch, rows, columns, tuple(range(rank, len(op.space))))
-
-
-def inputs_of_factor(op: ContractOp, side: int) -> list[int]:
-    """Numbers of the inputs that a factor is computed from."""
-    found: dict[int, None] = {}
-    stack: list[SSAValue] = [yielded(op.body)[side]]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, BlockArgument):
-            found[value.index] = None
-        else:
-            assert isinstance(value.owner, Operation)
-            stack += value.owner.operands
-    return sorted(found)
 
 
 def map_contractions(kernel: KernelOp, gpu: GpuDevice, *, tf32: bool = False) -> None:
@@ -106,22 +44,41 @@ def map_contractions(kernel: KernelOp, gpu: GpuDevice, *, tf32: bool = False) ->
         if schedule is None or schedule.kind != "elements" or launched[schedule.launch] > 1:
             continue
         contraction = contraction_below(op)
-        if contraction is not None and _is_large(problem_of(contraction)):
-            tile = _tiled(schedule, problem_of(contraction), gpu, tf32=tf32)
+        if contraction is not None and _is_large(matrix_product_of(contraction)):
+            tile = _tiled(schedule, matrix_product_of(contraction), gpu, tf32=tf32)
             op.attributes[SCHEDULE] = tile.attribute()
 
 
-def _tiled(schedule: Schedule, problem: Problem, gpu: GpuDevice, *, tf32: bool) -> Schedule:
-    format_ = _matrix_format(problem.op, gpu, tf32=tf32)
-    factor = BY_MLIR[problem.op.accumulator]
-    kind = "tiles"
-    if format_ is not None:
-        factor, kind = _factors(problem.op)[0], "mma"
+def _tiled(schedule: Schedule, product: MatrixProduct, gpu: GpuDevice, *, tf32: bool) -> Schedule:
+    format_ = _matrix_format(product.op, gpu, tf32=tf32)
+    is_rounded = format_ is not None
+    factor = _factors(product.op)[0] if is_rounded else BY_MLIR[product.op.accumulator]
     rows, columns, terms, batch = (
-        problem.size(dims) for dims in (problem.rows, problem.columns, problem.terms, problem.batch)
+        product.size(dims) for dims in (product.rows, product.columns, product.terms, product.batch)
     )
-    product = Product(batch, rows, columns, terms, factor.byte_size)
-    return tiled(replace(schedule, kind=kind, format=format_ or ""), product, gpu)
+    sizes = Sizes(batch, rows, columns, terms, factor.byte_size)
+    kinds = ("tiles",) if format_ is None else ("mma", "wgmma")
+    schedules = [
+        tile
+        for kind in kinds
+        if kind != "wgmma" or _has_warp_groups(product, gpu)
+        for tile in tiles(replace(schedule, kind=kind, format=format_ or ""), sizes, gpu)
+    ]
+    return quickest(schedules, sizes, gpu)
+
+
+def _has_warp_groups(product: MatrixProduct, gpu: GpuDevice) -> bool:
+    """Whether warp groups can multiply: copies by tensor maps bring both factors, as the units take them."""
+    if gpu.capability != (9, 0):
+        return False
+    for side in (0, 1):
+        factor = mapped_factor(product, side)
+        size = element_of(yielded(product.op.body)[side]).byte_size
+        if factor is None or element_of(factor.read.source).byte_size != size:
+            return False
+        if size != 2 and not factor.across:
+            return False
+    return True
 
 
 def _factors(op: ContractOp) -> list[PrimitiveType]:
@@ -154,13 +111,13 @@ def _are_rounded(op: ContractOp) -> bool:
     return True
 
 
-def _is_large(problem: Problem) -> bool:
-    rows, columns, terms = (problem.size(d) for d in (problem.rows, problem.columns, problem.terms))
-    element = BY_MLIR[problem.op.accumulator]
+def _is_large(product: MatrixProduct) -> bool:
+    rows, columns, terms = (product.size(d) for d in (product.rows, product.columns, product.terms))
+    element = BY_MLIR[product.op.accumulator]
     return (
         min(rows, columns) >= _SIDE
         and terms >= _DEPTH
-        and problem.size(problem.batch) * rows * columns * terms >= _WORK
+        and product.size(product.batch) * rows * columns * terms >= _WORK
         and not element.is_complex
         and element.bits >= 32
     )

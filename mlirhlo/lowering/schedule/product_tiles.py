@@ -6,7 +6,7 @@ launch has begun costs the same in any tiles; then the one with least traffic is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -22,12 +22,21 @@ _ROW_BYTES = 128
 _LEAST_ROW_BYTES = 32
 _SYSTEM_BYTES = 1024
 """Of each block's shared memory."""
-_RATES = {"tiles": {4: 1.0, 8: 0.5}, "mma": {1: 32.0, 2: 16.0, 4: 8.0, 8: 1.0}}
-"""Products a clock and core by kind and bytes of a factor's element, of the dense peak of sm_80."""
+_RATES = {
+    "tiles": {4: 1.0, 8: 0.5},
+    "mma": {1: 32.0, 2: 16.0, 4: 8.0},
+    "wgmma": {1: 32.0, 2: 16.0, 4: 8.0},
+}
+"""Products a clock and core by kind and bytes of a factor's element, at the peak."""
+_WARPS_ALONE = 0.6
+"""What warps reach of the peak of warp groups, where there are these."""
+_ROWS = {"tiles": (32, 64, 128), "mma": (16, 32, 64, 128), "wgmma": (64, 128)}
+_COLUMNS = {"tiles": (32, 64, 128), "mma": (32, 64, 128), "wgmma": (64, 128, 256)}
+_LEAST_TILE = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class Sizes:
     """Matrices that are multiplied: how many, their sides, and bytes of an element of the factors."""
 
     batch: int
@@ -37,37 +46,38 @@ class Product:
     bytes: int
 
 
-def tiled(schedule: Schedule, product: Product, gpu: GpuDevice) -> Schedule:
-    """A schedule of kind `tiles` or `mma` with the tiles of least modelled time."""
+def quickest(schedules: Sequence[Schedule], sizes: Sizes, gpu: GpuDevice) -> Schedule:
+    """The schedule of least modelled time."""
     return min(
-        _candidates(schedule, product, gpu),
+        schedules,
         key=lambda s: (
-            max(_seconds(s, product, gpu), LAUNCH_SECONDS),
-            _traffic(s, product),
-            _seconds(s, product, gpu),
+            max(_seconds(s, sizes, gpu), LAUNCH_SECONDS),
+            _traffic(s, sizes),
+            _seconds(s, sizes, gpu),
         ),
     )
 
 
-def _candidates(schedule: Schedule, product: Product, gpu: GpuDevice) -> Iterator[Schedule]:
-    is_mma = schedule.kind == "mma"
-    sides = (16, 32, 64, 128) if is_mma else (32, 64, 128)
-    for rows in sides:
-        for columns in sides:
-            if columns * rows < 1024 or columns < 32:
-                continue
-            layout = _threads(is_mma, rows, columns)
-            if layout is not None:
+def tiles(schedule: Schedule, sizes: Sizes, gpu: GpuDevice) -> Iterator[Schedule]:
+    """A schedule of kind `tiles`, `mma` or `wgmma` with tiles of all sizes that it may have."""
+    for rows in _ROWS[schedule.kind]:
+        for columns in _COLUMNS[schedule.kind]:
+            layout = _threads(schedule.kind, rows, columns)
+            if columns * rows >= _LEAST_TILE and layout is not None:
                 threads, down = layout
                 tile = replace(
                     schedule, rows=rows, columns=columns, threads=threads, warps_down=down
                 )
-                yield _staged(tile, product, gpu)
+                yield _staged(tile, sizes, gpu)
 
 
-def _threads(is_mma: bool, rows: int, columns: int) -> tuple[int, int] | None:
+def _threads(kind: str, rows: int, columns: int) -> tuple[int, int] | None:
     """Threads of a block, and warps that share its rows; None for a tile that no threads share evenly."""
-    if is_mma:
+    if kind == "wgmma":
+        # A warp group multiplies 64 rows; one more warp brings the factors.
+        down = rows // 16
+        return down * WARP + WARP, down
+    if kind == "mma":
         # A warp has 16 x 16 elements at least, and no more than fit its registers.
         down = 1 if rows < 32 else 2
         return (4 * WARP, down) if columns // (4 // down) >= 16 else None
@@ -77,37 +87,41 @@ def _threads(is_mma: bool, rows: int, columns: int) -> tuple[int, int] | None:
     return (down * across * WARP, down) if down and across and down * across >= 2 else None
 
 
-def _staged(tile: Schedule, product: Product, gpu: GpuDevice) -> Schedule:
-    """With terms and stages such that two blocks fit a multiprocessor."""
+def _staged(tile: Schedule, sizes: Sizes, gpu: GpuDevice) -> Schedule:
+    """With terms and stages such that two blocks fit a multiprocessor, where its parts are enough for three stages."""
     budget = gpu.shared_memory_per_core // 2 - _SYSTEM_BYTES
-    row = _ROW_BYTES if tile.kind == "mma" else _ROW_BYTES // 2
-    while row > _LEAST_ROW_BYTES and (
-        row // 2 >= product.terms * product.bytes or 3 * row * (tile.rows + tile.columns) > budget
+    row = _ROW_BYTES // 2 if tile.kind == "tiles" else _ROW_BYTES
+    while (
+        tile.kind != "wgmma"
+        and row > _LEAST_ROW_BYTES
+        and (row // 2 >= sizes.terms * sizes.bytes or 3 * row * (tile.rows + tile.columns) > budget)
     ):
         row //= 2
-    terms = row // product.bytes
+    terms = row // sizes.bytes
     fitting = budget // (row * (tile.rows + tile.columns))
-    rounds = -(-product.terms // max(tile.parts, 1) // terms)
+    rounds = -(-sizes.terms // max(tile.parts, 1) // terms)
     return replace(tile, terms=terms, stages=max(1, min(_MAX_STAGES, fitting, rounds)))
 
 
-def _counts(tile: Schedule, product: Product) -> tuple[int, int, int]:
-    return product.batch, -(-product.rows // tile.rows), -(-product.columns // tile.columns)
+def _counts(tile: Schedule, sizes: Sizes) -> tuple[int, int, int]:
+    return sizes.batch, -(-sizes.rows // tile.rows), -(-sizes.columns // tile.columns)
 
 
-def _traffic(tile: Schedule, product: Product) -> int:
+def _traffic(tile: Schedule, sizes: Sizes) -> int:
     """Bytes that blocks read."""
-    _, down, across = _counts(tile, product)
-    lines = across * product.rows + down * product.columns
-    return product.batch * lines * product.terms * product.bytes
+    _, down, across = _counts(tile, sizes)
+    lines = across * sizes.rows + down * sizes.columns
+    return sizes.batch * lines * sizes.terms * sizes.bytes
 
 
-def _seconds(tile: Schedule, product: Product, gpu: GpuDevice) -> float:
-    blocks = prod(_counts(tile, product))
-    rate = gpu.fpus_per_core * gpu.clock_rate_ghz * 1e9 * _RATES[tile.kind][product.bytes]
+def _seconds(tile: Schedule, sizes: Sizes, gpu: GpuDevice) -> float:
+    blocks = prod(_counts(tile, sizes))
+    rate = gpu.fpus_per_core * gpu.clock_rate_ghz * 1e9 * _RATES[tile.kind][sizes.bytes]
     # Small tiles wait for shared memory: each element of a factor is multiplied fewer times.
     side = tile.rows * tile.columns / (tile.rows + tile.columns)
     efficiency = side / (side + 16)
+    if tile.kind == "mma" and gpu.capability == (9, 0):
+        efficiency *= _WARPS_ALONE
     waves = -(-blocks // gpu.core_count)
-    work = waves * tile.rows * tile.columns * product.terms / (rate * efficiency)
-    return max(work, _traffic(tile, product) / gpu.memory_bandwidth)
+    work = waves * tile.rows * tile.columns * sizes.terms / (rate * efficiency)
+    return max(work, _traffic(tile, sizes) / gpu.memory_bandwidth)

@@ -69,8 +69,21 @@ class SimulatedDriver:
                 launch.entry,
                 launch.grid,
                 launch.block,
-                addresses,
+                arguments(launch, addresses),
                 launch.shared_bytes,
                 launch.cluster,
             )
             self.reports.append((launch, report))
+
+
+def arguments(launch: Launch, addresses: Sequence[int]) -> list[int | bytes]:
+    """What the simulated machine gets for the parameters of a launch: addresses of buffers, and tensor maps."""
+    from mlirhlo.simulator.tensor_map import TensorMap
+
+    maps = [
+        TensorMap(
+            addresses[m.parameter], m.element_bytes, m.dimensions, m.strides, m.box, m.swizzle_bytes
+        ).encode()
+        for m in launch.maps
+    ]
+    return [*addresses, *maps]

@@ -20,7 +20,7 @@ from mlirhlo.simulator.access import (
     place_at,
     thread_name,
 )
-from mlirhlo.simulator.assembler import Assembler, Run
+from mlirhlo.simulator.assembler import Assembler, Run, Split
 from mlirhlo.simulator.lanes import WARP, Array, Lanes
 from mlirhlo.simulator.meanings.asynchronous import copies_of
 from mlirhlo.simulator.meanings.registry import meaning
@@ -250,15 +250,23 @@ def _is_address(operand: object) -> bool:
     return isinstance(operand, Address)
 
 
+POLLS_A_TRY = 8
+"""What an attempt in vain counts for: others have had a turn of many instructions."""
+
+
 def _wait(assembler: Assembler) -> Run:
+    from mlirhlo.simulator.cohort import POLLS_BEFORE_DEADLOCK, POLLS_BEFORE_TURN
+
     parity = assembler.has("parity")
     done = assembler.dest(0, "pred")
     space = "shared" if any(one.startswith("shared") for one in assembler.modifiers) else "generic"
     locate = located(assembler, assembler.operands[1], space, 8)
     state = assembler.source(2, "u32" if parity else "u64")
     relaxed = assembler.has("relaxed")
+    # A thread that tries is suspended, and goes on without success only after a long time.
+    tries = POLLS_BEFORE_DEADLOCK // 2 if assembler.has("try_wait") else 0
 
-    def run(cohort: Cohort, lanes: Lanes) -> None:
+    def run(cohort: Cohort, lanes: Lanes) -> Split | None:
         from mlirhlo.simulator.meanings import transfers
 
         objects, index = objects_of(cohort), locate(cohort, lanes)
@@ -276,8 +284,21 @@ def _wait(assembler: Assembler) -> Run:
             ready = sets.narrow(group, complete)
             if ready is not None and not relaxed:
                 acquire(cohort, place, ready)
-            if ready is None:
-                cohort.polled()
+        succeeded = cohort.slots[done][lanes]
+        if succeeded.any():
+            cohort.progressed()
+        else:
+            cohort.polls_without_progress += tries and POLLS_A_TRY
+            cohort.polled()
+        waiting = sets.narrow(lanes, ~succeeded)
+        if waiting is None or cohort.polls_without_progress > tries:
+            return None
+        cohort.polls = max(cohort.polls, POLLS_BEFORE_TURN)
+        # The attempt counts when it succeeds.
+        cohort.launch.counts.add(cohort.pc + 1, cohort.pc, waiting)
+        going_on = sets.narrow(lanes, succeeded)
+        split = [(cohort.pc, waiting)]
+        return split if going_on is None else [*split, (cohort.pc + 1, going_on)]
 
     return run
 

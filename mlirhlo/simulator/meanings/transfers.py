@@ -25,7 +25,7 @@ REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Transfer:
     """One copy under way: source and destination of each unit of 16 bytes (or of each element)."""
 

@@ -1,12 +1,13 @@
-"""Kinds `tiles` and `mma`: products of matrices.
+"""Kinds `tiles`, `mma` and `wgmma`: products of matrices.
 
 A block computes a tile of the result, some terms at a time. Its threads bring tiles of both factors to shared memory
-(`factor_tiles`), several stages ahead of the one that is multiplied; a core (`ScalarBlock`, `MatrixBlock`) multiplies.
+(`factor_tiles`), several stages ahead of the one that is multiplied; `ScalarBlock`, `MatrixBlock` and `WarpGroupBlock`
+multiply.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from math import prod
 
@@ -21,7 +22,8 @@ from mlirhlo.lowering.gpu.launches import LaunchBuilder, Plan, inputs_of, launch
 from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
 from mlirhlo.lowering.schedule.attributes import Schedule
-from mlirhlo.lowering.schedule.contractions import Problem, contraction_below, problem_of
+from mlirhlo.lowering.schedule.contractions import contraction_below
+from mlirhlo.lowering.schedule.matrix_products import MatrixProduct, matrix_product_of
 
 
 @launches("tiles")
@@ -42,32 +44,44 @@ def mma(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> None:
         _launch(plan, op, schedule, MatrixBlock)
 
 
+@launches("wgmma")
+def wgmma(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> None:
+    """One launch for each op, by warp groups."""
+    from mlirhlo.lowering.gpu.kinds.warp_groups import WarpGroupBlock
+
+    for op in ops:
+        _launch(plan, op, schedule, WarpGroupBlock)
+
+
 def _launch(plan: Plan, op: Operation, schedule: Schedule, kind: type[Block]) -> None:
     contraction = contraction_below(op)
     assert contraction is not None
     b = plan.begin(inputs_of(plan, [op], [op]), op.results)
-    block = kind(b, problem_of(contraction), schedule)
+    block = kind(b, matrix_product_of(contraction), schedule)
     element = array(contraction.output).element_type
-    for dims, value in block.results():
+
+    def write(dims: tuple[Index, Index], value: Value) -> None:
         with block.inside(dims), b.e.scope():
             at = block.indices(dims)
             b.e.know(contraction, at, [convert(b, value, block.element, element)])
             for result in op.results:
                 b.write(result, at, b.e.at(result, at))
+
+    block.compute(write)
     b.launch(block.blocks, schedule.threads, block.shared_bytes)
 
 
 class Block:
     """The tile of a block of threads."""
 
-    def __init__(self, b: LaunchBuilder, problem: Problem, schedule: Schedule) -> None:
-        self.b, self.problem, self.op, self.schedule = b, problem, problem.op, schedule
+    def __init__(self, b: LaunchBuilder, product: MatrixProduct, schedule: Schedule) -> None:
+        self.b, self.product, self.op, self.schedule = b, product, product.op, schedule
         self.element: PrimitiveType = BY_MLIR[self.op.accumulator]
         """Of the sums."""
         self.sides = (schedule.rows, schedule.columns)
         self.depth, self.threads = schedule.terms, schedule.threads
-        self.limits = (problem.size(problem.rows), problem.size(problem.columns))
-        self.terms = problem.size(problem.terms)
+        self.limits = (product.size(product.rows), product.size(product.columns))
+        self.terms = product.size(product.terms)
         self._check()
         self.rounds = -(-self.terms // self.depth)
         self.stages = min(schedule.stages, self.rounds)
@@ -75,27 +89,41 @@ class Block:
         """Of the launch."""
         self.has_partial_terms = self.terms % self.depth != 0
         down, across = (-(-n // side) for n, side in zip(self.limits, self.sides, strict=True))
-        self.blocks = down * across * problem.size(problem.batch)
+        self.blocks = down * across * product.size(product.batch)
         number: Index = b.block_id()
         column = b.mul(b.rem(number, across), self.sides[1])
         number = b.div(number, across)
         self.first = (b.mul(b.rem(number, down), self.sides[0]), column)
         """Row and column."""
-        self.batch = b.e.unlinear(b.index(b.div(number, down)), self._sizes(problem.batch))
+        self.batch = b.e.unlinear(b.index(b.div(number, down)), self._sizes(product.batch))
         self.thread = b.thread_id()
 
     def _check(self) -> None:
         """Raises `HloError` HLO0806 for tiles that the threads of the schedule do not share evenly."""
         s = self.schedule
-        numbers = (s.rows, s.columns, s.terms, s.threads)
-        if min(*numbers, s.stages) < 1 or any(n & (n - 1) for n in numbers):
-            raise self.refused("rows, columns, terms and threads are powers of two")
-        if s.threads % 32 or not s.warps_down or s.threads // 32 % s.warps_down:
+        numbers = (s.rows, s.columns, s.terms)
+        if min(*numbers, s.stages, s.threads) < 1 or any(n & (n - 1) for n in numbers):
+            raise self.refused("rows, columns and terms are powers of two")
+        self._check_warps()
+
+    def _check_warps(self) -> None:
+        s = self.schedule
+        if (
+            s.threads & (s.threads - 1)
+            or s.threads % 32
+            or not s.warps_down
+            or s.threads // 32 % s.warps_down
+        ):
             raise self.refused("warps do not stand in so many rows")
 
     def refused(self, why: str) -> Exception:
         """An error that says why a schedule has no code."""
         return error("HLO0806", f"no product is computed by `{self.schedule.attribute()}`: {why}")
+
+    def compute(self, write: Callable[[tuple[Index, Index], Value], None]) -> None:
+        """Computes the tile and writes its elements."""
+        for dims, value in self.results():
+            write(dims, value)
 
     def results(self) -> list[tuple[tuple[Index, Index], Value]]:
         """Rows and columns of the thread's elements, and the elements."""
@@ -121,11 +149,11 @@ class Block:
 
     def indices(self, at: tuple[Index, Index], term: Index | None = None) -> tuple[Index, ...]:
         """Indices of the space, without those of terms unless a term is given."""
-        b, problem = self.b, self.problem
-        found: dict[int, Index] = dict(zip(problem.batch, self.batch, strict=True))
-        groups = [(problem.rows, at[0]), (problem.columns, at[1])]
+        b, product = self.b, self.product
+        found: dict[int, Index] = dict(zip(product.batch, self.batch, strict=True))
+        groups = [(product.rows, at[0]), (product.columns, at[1])]
         if term is not None:
-            groups.append((problem.terms, term))
+            groups.append((product.terms, term))
         for dims, index in groups:
             found |= zip(dims, b.e.unlinear(b.index(index), self._sizes(dims)), strict=True)
         return tuple(found[d] for d in sorted(found))

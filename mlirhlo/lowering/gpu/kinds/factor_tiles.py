@@ -22,8 +22,8 @@ from mlirhlo.lowering.gpu.elements import array, factor_inputs
 from mlirhlo.lowering.hlo_to_loops.elements import Value, to_memory
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
 from mlirhlo.lowering.hlo_to_loops.folds import zero_element
-from mlirhlo.lowering.schedule.contractions import inputs_of_factor
 from mlirhlo.lowering.schedule.factor_reads import plain_read
+from mlirhlo.lowering.schedule.matrix_products import inputs_of_factor
 
 if TYPE_CHECKING:
     from mlirhlo.lowering.gpu.kinds.contraction import Block
@@ -94,7 +94,7 @@ class FactorTile:
         lines, terms = block.sides[side], block.depth
         slow, fast = (lines, terms) if across else (terms, lines)
         self.layout = Layout(slow, fast, element.byte_size, is_paired)
-        dims = block.problem.terms if across else block.problem.lines(side)
+        dims = block.product.terms if across else block.product.lines(side)
         read = plain_read(block.op, side)
         if read is not None and (
             read.source not in block.b.e.buffers or array(read.source).element_type is not element

@@ -18,14 +18,15 @@ from mlirhlo.lowering.builder import Index, vector_of
 from mlirhlo.lowering.gpu.elements import array
 from mlirhlo.lowering.gpu.kinds.contraction import Block
 from mlirhlo.lowering.gpu.kinds.factor_tiles import FactorTile, Point
+from mlirhlo.lowering.gpu.kinds.fragments import COLUMNS as _COLUMNS
+from mlirhlo.lowering.gpu.kinds.fragments import ROWS as _ROWS
+from mlirhlo.lowering.gpu.kinds.fragments import fragment_elements
 from mlirhlo.lowering.gpu.launches import LaunchBuilder
 from mlirhlo.lowering.gpu.nvvm_matrices import MMA
 from mlirhlo.lowering.hlo_to_loops.elements import Value
 from mlirhlo.lowering.schedule.attributes import Schedule
-from mlirhlo.lowering.schedule.contractions import Problem
+from mlirhlo.lowering.schedule.matrix_products import MatrixProduct
 
-_ROWS, _COLUMNS = 16, 8
-"""Of a fragment of the result."""
 _STEP_BYTES = 32
 """Of terms that are multiplied at once."""
 
@@ -33,8 +34,8 @@ _STEP_BYTES = 32
 class MatrixBlock(Block):
     """Warps with several fragments each."""
 
-    def __init__(self, b: LaunchBuilder, problem: Problem, schedule: Schedule) -> None:
-        super().__init__(b, problem, schedule)
+    def __init__(self, b: LaunchBuilder, product: MatrixProduct, schedule: Schedule) -> None:
+        super().__init__(b, product, schedule)
         factor: PrimitiveType = array(yielded(self.op.body)[0]).element_type
         self.kind = schedule.format or factor.name
         warps = (schedule.warps_down, schedule.threads // 32 // schedule.warps_down)
@@ -50,9 +51,10 @@ class MatrixBlock(Block):
             b.mul(b.rem(warp, warps[1]), self.warp_tile[1]),
         )
         """First row and column of the warp in the tile."""
+        self.is_narrow = array(self.op.output).element_type.bits <= 16
 
     def _factor(self, side: int, element: PrimitiveType) -> FactorTile:
-        across = self.problem.is_minor(side, self.problem.terms) or element.bits == 8
+        across = self.product.is_minor(side, self.product.terms) or element.bits == 8
         is_paired = not across and element.bits == 32
         return FactorTile(self, side, element, across=across, is_paired=is_paired)
 
@@ -117,41 +119,6 @@ class MatrixBlock(Block):
         down, across = self.fragments
         zero = b.constant(0, vector_of(MMA[self.kind].element, 4))
         sums = self.summed(self.factors, [zero] * (down * across))
-        fragments = [[b.extract(total, part) for part in range(4)] for total in sums]
-        elements: list[tuple[tuple[Index, Index], Value]] = []
-        first_row, first_column = (b.add(self.first[side], self.warp[side]) for side in (0, 1))
-        row = b.add(first_row, b.div(self.lane, 4))
-        for n in range(0, len(fragments), 2):
-            column = b.add(first_column, n % across * _COLUMNS)
-            for half in (0, 1):
-                pairs = [fragment[2 * half :][:2] for fragment in fragments[n : n + 2]]
-                at = b.add(row, n // across * _ROWS + half * 8)
-                elements += [((at, b.add(column, c)), (v,)) for c, v in self._neighbours(*pairs)]
-        return elements
-
-    def _neighbours(
-        self, first: list[SSAValue], second: list[SSAValue]
-    ) -> list[tuple[Index, SSAValue]]:
-        """A thread's elements of a row of two fragments beside each other, as columns and numbers.
-
-        Of 16-bit results, which a fragment has half a sector of, threads exchange pairs: each gets four neighbours.
-        """
-        b = self.b
-        pair = b.rem(self.lane, 4)
-        if array(self.op.output).element_type.bits > 16:
-            start = b.mul(pair, 2)
-            starts = (start, b.add(start, _COLUMNS))
-            return [
-                (b.add(at, n), v)
-                for at, values in zip(starts, (first, second), strict=True)
-                for n, v in enumerate(values)
-            ]
-        parity = b.rem(self.lane, 2)
-        is_odd = b.cmpi("eq", b.index(parity), b.index(1))
-        sent = [b.select(is_odd, v, w) for v, w in zip(first, second, strict=True)]
-        got = [b.warp_shuffle("xor", v, 1) for v in sent]
-        values = [
-            b.select(is_odd, v, w) for v, w in zip([*got, *second], [*first, *got], strict=True)
-        ]
-        start = b.mul(b.add(b.div(pair, 2), b.mul(parity, 2)), 4)
-        return [(b.add(start, n), v) for n, v in enumerate(values)]
+        parts = [[b.extract(total, part) for part in range(4)] for total in sums]
+        first = [b.add(self.first[side], self.warp[side]) for side in (0, 1)]
+        return fragment_elements(b, parts, across, (first[0], first[1]), self.is_narrow)

@@ -18,7 +18,7 @@ from mlirhlo.lowering.gpu.launches import LaunchBuilder
 from mlirhlo.lowering.hlo_to_loops.elements import Value, to_register
 from mlirhlo.lowering.hlo_to_loops.folds import product_sum, zero_element
 from mlirhlo.lowering.schedule.attributes import Schedule
-from mlirhlo.lowering.schedule.contractions import Problem
+from mlirhlo.lowering.schedule.matrix_products import MatrixProduct
 
 _WARP = (8, 4)
 """Threads down and across."""
@@ -27,8 +27,8 @@ _WARP = (8, 4)
 class ScalarBlock(Block):
     """Each thread has elements of several rows and columns."""
 
-    def __init__(self, b: LaunchBuilder, problem: Problem, schedule: Schedule) -> None:
-        super().__init__(b, problem, schedule)
+    def __init__(self, b: LaunchBuilder, product: MatrixProduct, schedule: Schedule) -> None:
+        super().__init__(b, product, schedule)
         warps = schedule.threads // 32
         grid = (schedule.warps_down, warps // schedule.warps_down)
         self.grid = tuple(n * m for n, m in zip(_WARP, grid, strict=True))
@@ -38,7 +38,7 @@ class ScalarBlock(Block):
                 self,
                 side,
                 self.element,
-                across=problem.is_minor(side, problem.terms),
+                across=product.is_minor(side, product.terms),
                 is_paired=False,
             )
             for side in (0, 1)

@@ -3,12 +3,15 @@
 // RUN: hlo-opt --passes='gpu-map-to-grid,gpu-map-contractions{gpu=a100}' %s | filecheck %s --check-prefix=A100
 
 // TF32-LABEL: @f32
-// TF32: kind = "mma"
+// TF32: kind = "{{w?g?}}mma"
 // TF32-SAME: format = "tf32"
 
+// Warp groups are those of sm_90a.
 // CHECK-LABEL: @bf16
-// CHECK: structured.contract
-// CHECK-SAME: structured.schedule = {launch = 0 : i64, kind = "mma", threads = 128 : i64, rows = 64 : i64, columns = 64 : i64, terms = 64 : i64, stages = 1 : i64, warps_down = 2 : i64}
+// CHECK: kind = "wgmma", threads = 160 : i64, rows = 64 : i64, columns = 64 : i64, terms = 64 : i64, stages = 1 : i64
+// A100-LABEL: @bf16
+// A100: structured.contract
+// A100-SAME: structured.schedule = {launch = 0 : i64, kind = "mma", threads = 128 : i64, rows = 64 : i64, columns = 64 : i64, terms = 64 : i64, stages = 1 : i64, warps_down = 2 : i64}
 structured.kernel @bf16(%x: tensor<64x64xbf16>, %y: tensor<64x64xbf16>) -> tensor<64x64xbf16> {
   %r = structured.contract ins(%x, %y : tensor<64x64xbf16>, tensor<64x64xbf16>) maps [affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d2, d1)>] sizes [64] accumulator f32 -> tensor<64x64xbf16> {
   ^bb0(%a: tensor<bf16>, %b: tensor<bf16>):
@@ -41,7 +44,7 @@ structured.kernel @few_columns_stay(%x: tensor<64x64xf32>, %y: tensor<64x2xf32>)
 
 // Terms come in stages; less shared memory has fewer terms of each.
 // CHECK-LABEL: @deep
-// CHECK: kind = "mma", threads = 128 : i64, rows = 128 : i64, columns = 128 : i64, terms = 64 : i64, stages = 3 : i64
+// CHECK: kind = "wgmma", threads = 288 : i64, rows = 128 : i64, columns = 256 : i64, terms = 64 : i64, stages = 2 : i64
 // A100-LABEL: @deep
 // A100: kind = "mma", threads = 128 : i64, rows = 128 : i64, columns = 128 : i64, terms = 32 : i64, stages = 4 : i64
 structured.kernel @deep(%x: tensor<4096x4096xbf16>, %y: tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16> {
@@ -54,7 +57,9 @@ structured.kernel @deep(%x: tensor<4096x4096xbf16>, %y: tensor<4096x4096xbf16>) 
 
 // Bytes are multiplied by matrix units; those of f8 came with sm_89.
 // CHECK-LABEL: @s8
-// CHECK: kind = "mma"
+// CHECK: kind = "wgmma"
+// A100-LABEL: @s8
+// A100: kind = "mma"
 structured.kernel @s8(%x: tensor<64x64xi8>, %y: tensor<64x64xi8>) -> tensor<64x64xi32> {
   %r = structured.contract ins(%x, %y : tensor<64x64xi8>, tensor<64x64xi8>) maps [affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d1, d2)>] sizes [64] accumulator i32 -> tensor<64x64xi32> {
   ^bb0(%a: tensor<i8>, %b: tensor<i8>):
@@ -64,7 +69,7 @@ structured.kernel @s8(%x: tensor<64x64xi8>, %y: tensor<64x64xi8>) -> tensor<64x6
 }
 
 // CHECK-LABEL: @f8
-// CHECK: kind = "mma"
+// CHECK: kind = "wgmma"
 // A100-LABEL: @f8
 // A100: kind = "tiles"
 structured.kernel @f8(%x: tensor<64x64xf8E4M3FN>, %y: tensor<64x64xf8E4M3FN>) -> tensor<64x64xf32> {

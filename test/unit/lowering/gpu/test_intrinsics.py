@@ -10,7 +10,14 @@ from mlirhlo.lowering.gpu.ptx import TRIPLE, to_ptx
 from mlirhlo.lowering.nvvm_intrinsics import NVVM
 
 # Operands that have to be constants.
-IMMEDIATE = {"llvm.nvvm.cp.async.wait.group": {0}}
+IMMEDIATE = {
+    "llvm.nvvm.cp.async.wait.group": {0},
+    "llvm.nvvm.wgmma.wait_group.sync.aligned": {0},
+    **{
+        f"llvm.nvvm.cp.async.bulk.tensor.g2s.tile.{rank}d": {rank + 5, rank + 6, rank + 7}
+        for rank in range(1, 6)
+    },
+}
 
 
 def caller(number, name):

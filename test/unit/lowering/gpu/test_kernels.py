@@ -15,6 +15,7 @@ from mlirhlo.lowering.gpu.devices import device
 from mlirhlo.lowering.gpu.kernels import build_kernel
 from mlirhlo.lowering.gpu.nvvm import to_nvvm
 from mlirhlo.lowering.gpu.ptx import all_to_ptx, ptxas, to_llvm_text, to_ptx
+from mlirhlo.runtime.cuda.simulated import arguments
 from mlirhlo.simulator import Machine
 
 COMBINERS = """
@@ -151,10 +152,10 @@ CASES = {
     "dot_odd": Case(entry("f32[65,35]{{1,0}} " + NT, "f32[65,41]{1,0}", "f32[35,41]{1,0}")),
     "dot_across": Case(entry("f32[40,72]{{1,0}} " + TN, "f32[48,40]{1,0}", "f32[48,72]{1,0}")),
     "dot_bf16": Case(
-        entry("bf16[64,64]{{1,0}} " + NN, "bf16[64,64]{1,0}", "bf16[64,64]{1,0}"), 1.34, "mma.sync"
+        entry("bf16[64,64]{{1,0}} " + NN, "bf16[64,64]{1,0}", "bf16[64,64]{1,0}"), 1.34, "wgmma.mma_async"
     ),
     "dot_f16_across": Case(
-        entry("f16[72,40]{{1,0}} " + TN, "f16[40,72]{1,0}", "f16[40,40]{1,0}"), 0, "mma.sync"
+        entry("f16[72,40]{{1,0}} " + TN, "f16[40,72]{1,0}", "f16[40,40]{1,0}"), 0, "mma"
     ),
     "dot_bf16_odd": Case(entry("f32[33,70]{{1,0}} " + NT, "bf16[33,37]{1,0}", "bf16[70,37]{1,0}")),
     "matrix_vector": Case(entry("f32[40]{{0}} " + NN, "f32[40,30]{1,0}", "f32[30]{0}")),
@@ -206,8 +207,10 @@ def test_kernel(case):
         machine.copy(buffers[target], buffers[operand], sizes[target])
     moved = conflicts = 0
     for launch in kernel.launches:
-        arguments = [buffers[n] for n in launch.buffers]
-        report = machine.launch(program, launch.entry, launch.grid, launch.block, arguments)
+        addresses = arguments(launch, [buffers[n] for n in launch.buffers])
+        report = machine.launch(
+            program, launch.entry, launch.grid, launch.block, addresses, launch.shared_bytes
+        )
         assert not report.findings
         moved += 32 * report.figures.global_memory.sectors
         conflicts += report.figures.shared_memory.bank_conflicts

@@ -75,6 +75,48 @@ def test_types(element, code):
     assert figures.instructions
 
 
+@pytest.mark.parametrize(
+    ("element", "m", "lhs", "rhs", "code"),
+    [
+        ("bf16", 128, 1, 0, "m64n128k16.f32.bf16.bf16"),
+        pytest.param("f16", 136, 0, 1, "k16.f32.f16.f16", marks=pytest.mark.slow),
+        pytest.param("s8", 64, 1, 1, "k32.s32.s8.s8", marks=pytest.mark.slow),
+        pytest.param("u8", 64, 1, 1, "k32.s32.u8.u8", marks=pytest.mark.slow),
+        ("f8e4m3fn", 72, 1, 1, "k32.f32.e4m3.e4m3"),
+        pytest.param("f8e5m2", 64, 1, 1, "k32.f32.e5m2.e5m2", marks=pytest.mark.slow),
+    ],
+)
+def test_warp_groups(element, m, lhs, rhs, code):
+    """Stages are filled by tensor maps, more than once each, also where tiles reach beyond the matrices."""
+    figures = check(dot(element, m, 640, 128, lhs, rhs), code=code)
+    assert figures.instructions
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ("bf16[2,40,128]", "bf16[128,64]", "bf16[2,40,64]", "{2}", "{0}", ""),
+        pytest.param(
+            ("f16[2,64,4,64]", "f16[2,64,4,64]", "f16[2,4,64,64]", "{3}", "{3}", "{0,2}"),
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_dimensions_of_warp_groups(shapes):
+    """Rows of several dimensions are one dimension of a tensor map; batches are coordinates."""
+    a, b, r, lhs, rhs, batch = shapes
+    batches = f", lhs_batch_dims={batch}, rhs_batch_dims={batch}" if batch else ""
+    check(
+        f"""HloModule m
+ENTRY e {{
+  a = {a} parameter(0)
+  b = {b} parameter(1)
+  ROOT r = {r} dot(a, b), lhs_contracting_dims={lhs}, rhs_contracting_dims={rhs}{batches}
+}}""",
+        code="wgmma.mma_async",
+    )
+
+
 @pytest.mark.parametrize(("lhs", "rhs"), [(1, 0), (0, 1)])
 def test_rounded_to_tf32(lhs, rhs):
     """An algorithm that rounds both factors is computed by the units for them, exactly."""
@@ -93,7 +135,7 @@ def test_devices(gpu):
 @pytest.mark.slow
 def test_large_shared_memory():
     """More of it than a function may have is the launch's."""
-    check(dot("bf16", 128, 256, 1280), code="dynamic_shared")
+    check(dot("bf16", 128, 256, 1280), "a100", code="dynamic_shared")
 
 
 PROLOGUE = """HloModule m
@@ -112,7 +154,7 @@ ENTRY e {{
 @pytest.mark.parametrize(("m", "k", "n"), [(64, 192, 64), (40, 72, 48)])
 def test_fused(m, k, n):
     """What a factor is computed from, and what is computed from the product, is part of the kernel."""
-    check(PROLOGUE.format(m=m, k=k, n=n), code="mma.sync")
+    check(PROLOGUE.format(m=m, k=k, n=n), code="mma")
 
 
 def _random_cases(count):

@@ -1,0 +1,74 @@
+"""Contractions as products of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from mlirhlo.dialects.structured import ContractOp, sizes_of
+from mlirhlo.dialects.structured.base import yielded
+from mlirhlo.lowering.gpu.affine import simplified
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixProduct:
+    """A contraction as products of matrices: which dimensions of its space are what."""
+
+    op: ContractOp
+    batch: tuple[int, ...]
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    terms: tuple[int, ...]
+
+    def size(self, dims: Sequence[int]) -> int:
+        """Elements along dimensions of the space."""
+        return prod(self.op.space[d] for d in dims)
+
+    def lines(self, side: int) -> tuple[int, ...]:
+        """Dimensions of rows or columns."""
+        return self.columns if side else self.rows
+
+    def is_minor(self, side: int, dims: Sequence[int]) -> bool:
+        """Whether neighbours along the last of these dimensions are neighbours in what a factor reads."""
+        if not dims:
+            return False
+        for number in inputs_of_factor(self.op, side):
+            results = self.op.index_maps[number].results
+            if results and simplified(results[-1], self.op.space).factor(dims[-1]) not in (0, None):
+                return True
+        return False
+
+
+def matrix_product_of(op: ContractOp) -> MatrixProduct:
+    """The matrices of a contraction: rows belong to the first factor alone, columns to the second."""
+    rank = len(sizes_of(op.output))
+    used = [
+        {
+            d
+            for n in inputs_of_factor(op, side)
+            for e in op.index_maps[n].results
+            for d in e.used_dims()
+        }
+        for side in (0, 1)
+    ]
+    rows = tuple(d for d in range(rank) if d in used[0] and d not in used[1])
+    columns = tuple(d for d in range(rank) if d in used[1] and d not in used[0])
+    batch = tuple(d for d in range(rank) if d not in rows and d not in columns)
+    return MatrixProduct(op, batch, rows, columns, tuple(range(rank, len(op.space))))
+
+
+def inputs_of_factor(op: ContractOp, side: int) -> list[int]:
+    """Numbers of the inputs that a factor is computed from."""
+    found: dict[int, None] = {}
+    stack: list[SSAValue] = [yielded(op.body)[side]]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, BlockArgument):
+            found[value.index] = None
+        else:
+            assert isinstance(value.owner, Operation)
+            stack += value.owner.operands
+    return sorted(found)

@@ -461,6 +461,22 @@ PROXIES = (
         places=2,
     ),
     Fault(
+        "a bulk copy of global memory that threads wrote",
+        "HLO0782",
+        f"st.global.u32 [%rd3], %r1; @@ bar.sync 0; {START} {WAIT}",
+        "",
+        "fence.proxy.async;",
+        places=2,
+    ),
+    Fault(
+        "a proxy fence for the other memory",
+        "HLO0782",
+        f"st.global.u32 [%rd3], %r1; fence.proxy.async.@@; bar.sync 0; {START} {WAIT}",
+        "shared::cta",
+        "global",
+        places=2,
+    ),
+    Fault(
         "a proxy fence before the write",
         "HLO0782",
         f"@@ bar.sync 0; {STORE}",

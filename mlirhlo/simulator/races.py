@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlirhlo.diagnostics import Diagnostic
+from mlirhlo.simulator import lanes as sets
 from mlirhlo.simulator.clocks import Clocks, Known
 from mlirhlo.simulator.lanes import WARP, Array, Lanes
 
@@ -49,6 +50,8 @@ class Races:
         )
         self.generic = np.zeros(count, np.uint8) if is_async else None
         """Whether the last write was a thread's, and no proxy fence has passed it on."""
+        self.written = (count, 0)
+        """The first and last granule that threads wrote."""
         self.atomics = np.zeros(count if self.has_atomics else 0, np.uint64)
         self.locations: dict[int, Known] = {}
         self.blocks: list[NDArray[np.int64]] = []
@@ -127,6 +130,8 @@ class Races:
         self.writes[places] = stamps
         if self.generic is not None:
             self.generic[places] = not is_async
+            first, last = self.written
+            self.written = min(first, int(places.min())), max(last, int(places.max()))
         final = self.writes[places]
         lost = final != stamps
         if lost.any():
@@ -283,25 +288,28 @@ class Races:
         self.clocks.warp_barrier(lanes)
         self.renew()
 
-    def pass_on(self, lanes: Lanes) -> None:
-        """A proxy fence: writes that happened before it may be read by asynchronous copies."""
+    def pass_on(self, lanes: Lanes, space: str) -> None:
+        """A proxy fence for `shared`, `global` or `all` memory: asynchronous copies may read writes before it."""
         assert self.generic is not None
-        launch = self.launch
-        start = launch.shared_region >> self.shift
-        end = start + (len(self.cohort.blocks) * launch.shared_stride >> self.shift)
-        dirty = np.flatnonzero(self.generic[start:end]) + start
+        first, last = self.written
+        dirty = np.flatnonzero(self.generic[first : last + 1]) + first
+        if space != "all":
+            start = self.launch.shared_region >> self.shift
+            size = len(self.cohort.blocks) * self.launch.shared_stride >> self.shift
+            inside = (dirty >= start) & (dirty < start + size)
+            dirty = dirty[inside if space == "shared" else ~inside]
         if not len(dirty):
             return
-        writer = (self.writes[dirty] >> THREAD_SHIFT).astype(np.int64) - self.first
-        clock = (self.writes[dirty] >> CLOCK_SHIFT & CLOCK_MASK).astype(np.int64)
-        fencing = np.zeros(self.cohort.count, np.bool_)
-        fencing[lanes] = True
-        seen = fencing[writer]
+        stamps = self.writes[dirty]
+        lane = (stamps >> THREAD_SHIFT).astype(np.int64)
+        slot, warp = lane // self.block_lanes, lane % self.block_lanes // WARP
+        clock = (stamps >> CLOCK_SHIFT & CLOCK_MASK).astype(np.int64)
+        seen = np.isin(lane - self.first, sets.indices(lanes))
+        blocks = slot - self.first // self.block_lanes
         warps = self.block_lanes // WARP
-        block, warp = writer // self.block_lanes, writer % self.block_lanes // WARP
-        for number in np.unique(np.flatnonzero(fencing) // WARP).tolist():
-            own_block, own_warp = divmod(number, warps)
-            seen |= (block == own_block) & (self.clocks.knows[own_block, own_warp][warp] >= clock)
+        for number in np.unique(sets.indices(lanes) // WARP).tolist():
+            block, own = (np.full(len(dirty), part) for part in divmod(number, warps))
+            seen |= self.clocks.ordered(block, own, blocks, self.order[slot], warp, clock)
         self.generic[dirty[seen]] = 0
 
     def fence(self, lanes: Lanes, reach: int) -> None:

@@ -157,3 +157,13 @@ ld.shared::cluster.u32 %r12, [%r10+128]; mad.lo.u32 %r9, %r12, 1000, %r9; st.glo
     assert not report.findings, report.findings[0]
     block, lane = np.indices((8, 32))
     np.testing.assert_array_equal(x, (block ^ 1) * 32 + lane + 64000)
+
+
+def test_memory_of_several_devices_is_that_of_one() -> None:
+    text = """.visible .entry k(.param .u64 x) { .reg .b64 %rd<4>; .reg .b32 %r<8>; .reg .f32 %f<9>;
+ ld.param.u64 %rd1, [x]; multimem.ld_reduce.relaxed.sys.global.add.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];
+ multimem.st.weak.global.v2.f32 [%rd1+16], {%f3, %f4}; bar.sync 0;
+ multimem.red.relaxed.gpu.global.add.v2.f32 [%rd1+24], {%f2, %f3}; ret; }"""
+    report, (found,) = launch(text, np.arange(8, dtype=np.float32), block=1)
+    assert not report.findings
+    assert found.tolist() == [0, 1, 2, 3, 2, 3, 7, 9]

@@ -19,6 +19,7 @@ from mlirhlo.simulator.meanings import (
     mbarriers,
     memory,
     moves,
+    multimem,
     proxies,
     synchronisation,
     video,
@@ -49,6 +50,6 @@ _FAMILIES = (
         mbarriers,
         memory,
     ),
-    *(moves, proxies, synchronisation, video, wgmma, wmma),
+    *(moves, multimem, proxies, synchronisation, video, wgmma, wmma),
 )
 """Importing a family registers its opcodes."""

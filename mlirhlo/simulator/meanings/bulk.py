@@ -184,8 +184,7 @@ def _plain(assembler: Assembler) -> Run:
                 _check(cohort, lane, index, 16, write=write)
                 _count(cohort, lane, index, space, write=write)
                 ends.append(index)
-            if from_space == "shared":
-                check_async_read(cohort, ends[1], 16, "cp.async.bulk")
+            check_async_read(cohort, ends[1], 16, "cp.async.bulk")
             _start(cohort, lane, ends[0], ends[1], 16, size, done, reduction=reduction)
 
     return run
@@ -257,6 +256,7 @@ def _tensor(assembler: Assembler) -> Run:
             }
             if loads:
                 _check(cohort, lane, inside, unit, write=True)
+                check_async_read(cohort, outer[outer >= 0], unit, "cp.async.bulk.tensor")
                 _start(cohort, lane, inside, outer, unit, tensor.box_bytes, done, **more)
             else:
                 check_async_read(cohort, inside, unit, "cp.async.bulk.tensor")

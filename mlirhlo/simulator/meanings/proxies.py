@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 def fence(assembler: Assembler) -> Run:
     """`fence.proxy.async` passes on what the thread wrote, or knows that others wrote."""
-    if not assembler.has("async", "async.shared::cta", "async.global") and not any(
-        one.startswith("proxy::async") or one == "async" for one in assembler.modifiers
-    ):
+    if not any(one.startswith(("async", "proxy::async")) for one in assembler.modifiers):
         return nothing
+    words = " ".join(assembler.modifiers)
+    space = "shared" if "shared" in words else "global" if "global" in words else "all"
 
     def run(cohort: Cohort, lanes: Lanes) -> None:
         if cohort.races is not None and cohort.races.generic is not None:
-            cohort.races.pass_on(lanes)
+            cohort.races.pass_on(lanes, space)
 
     return run
 
@@ -44,13 +44,18 @@ def check_async_read(cohort: Cohort, index: Index, size: int, what: str) -> None
         return
     launch = cohort.launch
     stamp = int(races.writes[dirty[0]])
-    offset = ((int(dirty[0]) << races.shift) - launch.shared_region) % launch.shared_stride
+    byte = int(dirty[0]) << races.shift
+    where = (
+        f"byte {(byte - launch.shared_region) % launch.shared_stride} of shared memory"
+        if cohort.space_at(byte) == "shared"
+        else cohort.arena.describe(byte)
+    )
     pc = (stamp & int(PC_MASK)) - 1
     launch.finding(
         ("proxy", cohort.pc, pc),
         Diagnostic(
             "HLO0782",
-            f"{what} reads byte {offset} of shared memory, written by {races.thread(stamp)} without a proxy fence",
+            f"{what} reads {where}, written by {races.thread(stamp)} without a proxy fence",
             place_at(cohort),
             notes=(("the write is", launch.place(pc)),),
             help="execute fence.proxy.async after the writes, then a barrier",

@@ -86,8 +86,8 @@ class Products:
 def products_of(cohort: Cohort) -> Products:
     """The products of a cohort."""
     if "wgmma" not in cohort.extra:
-        counts = [np.zeros(cohort.count, np.int64) for _ in range(2)]
-        cohort.extra["wgmma"] = Products(np.zeros(cohort.count, np.bool_), *counts)
+        none = np.zeros(cohort.count, np.int64)
+        cohort.extra["wgmma"] = Products(none != 0, none, none.copy())
     return cast("Products", cohort.extra["wgmma"])
 
 

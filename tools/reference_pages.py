@@ -70,7 +70,8 @@ def pass_page(info: PassInfo) -> str:
     test = f"test/lit/rewrites/{stem}.hlo"
     if cls.__module__.startswith("mlirhlo.lowering."):
         package = cls.__module__.split(".")[1:-1]
-        test = f"test/lit/{'/'.join(package)}/{stem}.mlir"
+        ending = "hlo" if issubclass(cls, HloPass) else "mlir"
+        test = f"test/lit/{'/'.join(package)}/{stem}.{ending}"
     lines += [f"Tests: `{test}`.", ""]
     return NOTICE + "\n".join(lines)
 

@@ -362,7 +362,9 @@ class Job:
             return loaded
         with self.clock.step("compile"):
             watchers = self._watchers(loaded)
-            return stages.fused(loaded, self.options.platform, watchers, self.xla, self.trace)
+            gpu = self.options.gpu
+            platform = self.options.platform
+            return stages.fused(loaded, platform, watchers, self.xla, self.trace, gpu)
 
     def _format(self, loaded: Loaded) -> str:
         from mlirhlo.formats.sniff import Format

@@ -46,18 +46,28 @@ def is_text(stage: str) -> bool:
 
 
 def fused(
-    loaded: Loaded, platform: str, watchers: Sequence[Instrumentation], flags: Flags, trace: Trace
+    loaded: Loaded,
+    platform: str,
+    watchers: Sequence[Instrumentation],
+    flags: Flags,
+    trace: Trace,
+    gpu_name: str = "",
 ) -> Loaded:
-    """The module as the platform's compiler plans it; `trace` is told what the passes did."""
+    """The module as the platform's compiler plans it, for the device of that name; `trace` is told what passes did."""
     from mlirhlo.cli import inputs
     from mlirhlo.debug.options import wanted_passes
     from mlirhlo.lowering.cpu import pipeline as cpu
     from mlirhlo.lowering.gpu import pipeline as gpu
+    from mlirhlo.runtime.cuda.devices import device_of
 
-    optimize = gpu.optimize if is_gpu(platform) else cpu.optimize
     loaded = inputs.as_hlo(loaded)
     inputs.check_entry(loaded)
-    module = optimize(loaded.module, watchers, wanted_passes(flags), trace)
+    wanted = wanted_passes(flags)
+    if is_gpu(platform):
+        device = device_of(gpu_name, flags)
+        module = gpu.optimize(loaded.module, watchers, wanted, trace, device)
+    else:
+        module = cpu.optimize(loaded.module, watchers, wanted, trace)
     return replace(loaded, module=module)
 
 

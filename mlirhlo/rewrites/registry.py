@@ -195,6 +195,7 @@ _BUILTIN: Mapping[str, str] = {
     ),
     "stablehlo-to-hlo": "stablehlo_to_hlo:StablehloToHloPass",
     "tuple-simplifier": "tuple_simplifier:TupleSimplifierPass",
+    "gpu-fusion": "mlirhlo.lowering.gpu.fusion:GpuFusionPass",
     "gpu-stage-rows": "mlirhlo.lowering.schedule.passes:GpuStageRowsPass",
     "gpu-map-columns": "mlirhlo.lowering.schedule.passes:GpuMapColumnsPass",
     "gpu-map-contractions": "mlirhlo.lowering.schedule.passes:GpuMapContractionsPass",
@@ -322,9 +323,11 @@ def level_of(cls: type[ModulePass]) -> str:
     package = f"{cls.__module__}."
     if package.startswith("xdsl."):
         return LOWERED
+    if issubclass(cls, HloPass):
+        return HLO
     if package.startswith("mlirhlo.lowering."):
         return STRUCTURED
-    return HLO if package.startswith("mlirhlo.") or issubclass(cls, HloPass) else ""
+    return HLO if package.startswith("mlirhlo.") else ""
 
 
 def list_lowered_passes() -> Mapping[str, PassInfo]:

@@ -75,7 +75,7 @@ def plan_gpu(
         observer.given(fused)
         check_sizes(fused, "GPUs")
         values: Values = []
-        optimize_in_place(fused, observer.passes(), wanted)
+        optimize_in_place(fused, observer.passes(), wanted, device)
         plan = plan_module(fused, device, values)
         for buffer in (*plan.parameters, *plan.results):
             if buffer.size > MAX_BYTES:

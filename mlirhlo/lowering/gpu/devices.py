@@ -114,6 +114,11 @@ def device(name: str = DEFAULT) -> GpuDevice:
     raise error("HLO0800", f"no GPU is named `{name}`", help=f"known are {names}")
 
 
+def name_or_description(described: GpuDevice) -> str:
+    """What `device` or `read_device` makes this device of: an option of passes."""
+    return described.name if DEVICES.get(described.name) == described else write_device(described)
+
+
 _SAME = tuple(f.name for f in fields(GpuDevice))[4:]
 """Fields that the proto has under the same names."""
 

@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 
+from mlirhlo.lowering.gpu.devices import DEFAULT, GpuDevice, name_or_description
+from mlirhlo.lowering.gpu.fusion import GpuFusionPass
 from mlirhlo.lowering.plan import passes as planned
 from mlirhlo.lowering.plan.passes import rules_that_keep_values
 from mlirhlo.mosaic.kernel_expander import MosaicKernelExpanderPass
@@ -43,8 +45,9 @@ _FOLDED = 4
 
 
 @functools.cache
-def passes(*, has_layouts: bool = False) -> tuple[HloPass, ...]:
-    """The passes in order. `has_layouts`: whether the order of dimensions in memory was chosen."""
+def passes(*, has_layouts: bool = False, gpu: str = DEFAULT) -> tuple[HloPass, ...]:
+    """The passes in order. `has_layouts`: whether the order of dimensions in memory was chosen; `gpu`: the device,
+    as `gpu-fusion` takes it."""
     return (
         CallInlinerPass(),
         DefuserPass(),
@@ -64,6 +67,7 @@ def passes(*, has_layouts: bool = False) -> tuple[HloPass, ...]:
         DcePass(),
         WhileLoopTripCountAnnotatorPass(),
         FusionPass(multi_output=True, operands=True),
+        GpuFusionPass(gpu=gpu),
     )
 
 
@@ -72,18 +76,24 @@ def optimize(
     watchers: Sequence[Instrumentation] = (),
     wanted: Callable[[str], bool] = lambda name: True,
     trace: Trace | None = None,
+    device: GpuDevice | None = None,
 ) -> ModuleOp:
     """A copy of an HLO module as it is planned for a GPU: simplified and fused.
 
-    `wanted` says by name which passes run, `trace` is told what happens.
+    `wanted` says by name which passes run, `trace` is told what happens, `device` is what it is fused for.
     """
-    return planned.optimize(module, NAME, passes, watchers, wanted, trace)
+    return planned.optimize(module, NAME, _passes_for(device), watchers, wanted, trace)
 
 
 def optimize_in_place(
     module: ModuleOp,
     watchers: Sequence[Instrumentation] = (),
     wanted: Callable[[str], bool] = lambda name: True,
+    device: GpuDevice | None = None,
 ) -> None:
     """What `optimize` does, to the module itself."""
-    planned.optimize_in_place(module, NAME, passes, watchers, wanted)
+    planned.optimize_in_place(module, NAME, _passes_for(device), watchers, wanted)
+
+
+def _passes_for(device: GpuDevice | None) -> planned.Passes:
+    return functools.partial(passes, gpu=DEFAULT if device is None else name_or_description(device))

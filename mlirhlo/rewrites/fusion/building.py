@@ -20,7 +20,7 @@ from mlirhlo.rewrites.fusion.graph import Node
 from mlirhlo.rewrites.fusion.groups import HLO_KINDS, Group
 from mlirhlo.rewrites.rules import inherit
 
-_OF_THE_WHOLE = ("sharding", "backend_config", "frontend_attributes")
+OF_THE_WHOLE = ("sharding", "backend_config", "frontend_attributes")
 """Properties that the fusion has instead of its instructions."""
 
 
@@ -74,7 +74,7 @@ class Builder:
         block.insert_op_before(body, caller)
         kind = HLO_KINDS.get(group.form.kind, "kInput")
         properties: dict[str, Attribute] = {"kind": string(kind), "calls": symbol(name)}
-        for key in _OF_THE_WHOLE:
+        for key in OF_THE_WHOLE:
             if key in main.op.properties:
                 properties[key] = main.op.properties[key]
         operands = [values.get(n, n.op.output) for n in inputs]
@@ -134,7 +134,7 @@ def _computation(
     return close(name, block, root.output, thread), shape
 
 
-_NOT_COPIED = frozenset({*_OF_THE_WHOLE, "proto_id", "proto_rest"})
+_NOT_COPIED = frozenset({*OF_THE_WHOLE, "proto_id", "proto_rest"})
 
 
 def _put_in_order(

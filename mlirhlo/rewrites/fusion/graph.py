@@ -302,7 +302,7 @@ def meeting(
 def _node(index: int, op: Instruction, role: Role, shape: ArrayShape | None) -> Node:
     node = Node(index, op, role, shape)
     if shape is not None:
-        node.barrier = _barrier(op)
+        node.barrier = barrier_of(op)
         node.space = (shape.dimensions, major_to_minor(shape))
         node.elements = shape.element_count
         node.size_bytes = shape.byte_size
@@ -356,7 +356,8 @@ def _may_move(op: Instruction, shape: ArrayShape | None) -> bool:
     return bool(shape.element_count) and source.element_type is shape.element_type
 
 
-def _barrier(op: Instruction) -> object:
+def barrier_of(op: Instruction) -> object:
+    """Sharding, backend configuration and scheduling attributes: equal for what may be fused."""
     properties = op.properties
     if not _BARRIERS & properties.keys():
         return None

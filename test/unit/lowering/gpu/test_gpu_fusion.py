@@ -1,0 +1,70 @@
+"""`gpu-fusion` on random modules: they verify, compute the same, and take no longer by the model."""
+
+from __future__ import annotations
+
+from fuzz_pipelines import Reference
+from strategies.modules import Module
+from support import SEED
+
+import mlirhlo
+from mlirhlo.analysis.verifier import verify_module
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.interp import run_module
+from mlirhlo.lowering.gpu.devices import device, name_or_description, read_device, write_device
+from mlirhlo.lowering.gpu.fusion import GpuFusionPass, modelled_cost
+from mlirhlo.lowering.gpu.pipeline import optimize
+from mlirhlo.rewrites.passes import Trace
+
+SHARED = """HloModule m
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+ENTRY e {
+  x = f32[4096,1024] parameter(0)
+  w = f32[4096,1024] exponential(x)
+  v = f32[1024,4096] transpose(w), dimensions={1,0}
+  zero = f32[] constant(0)
+  s = f32[1024] reduce(w, zero), dimensions={0}, to_apply=add
+  ROOT t = (f32[1024,4096], f32[1024]) tuple(v, s)
+}
+"""
+
+
+def before(text: str) -> HloModule:
+    """A module as `gpu-fusion` gets it."""
+    return HloModule(optimize(mlirhlo.parse(text).op, wanted=lambda name: name != "gpu-fusion"))
+
+
+def test_random_modules() -> None:
+    changed = 0
+    for number in range(10):
+        case = Module(f"fusion {SEED}:{number}", steps=50)
+        try:
+            reference = Reference(case.text, case.inputs)
+        except (mlirhlo.HloError, ValueError):
+            continue
+        module = before(case.text)
+        cost = modelled_cost(module, device())
+        changed += GpuFusionPass().run(module, Trace())
+        assert not verify_module(module.op), case.text
+        results = run_module(module.op, case.inputs)
+        assert not reference.difference(results, exact=False), case.text
+        assert modelled_cost(module, device()).time(device()) <= cost.time(device()) + 1e-3
+    assert changed
+
+
+def test_fuel_bounds_what_is_merged() -> None:
+    for fuel in (0, 1):
+        module = before(SHARED)
+        assert GpuFusionPass(fuel=fuel).run(module, Trace()) is bool(fuel)
+
+
+def test_a_described_device_is_an_option() -> None:
+    h100 = device("h100")
+    assert name_or_description(h100) == "h100"
+    slower = read_device(
+        write_device(h100).replace("memory_bandwidth: 3352", "memory_bandwidth: 352")
+    )
+    text = name_or_description(slower)
+    module = before(SHARED)
+    assert GpuFusionPass(gpu=text).run(module, Trace())
+    fast, slow = (modelled_cost(module, gpu).time(gpu) for gpu in (h100, slower))
+    assert slow > fast

@@ -339,7 +339,7 @@ class FunctionText:
     def phis(self, block: Block) -> None:
         sources: list[str] = []
         passed: list[Sequence[SSAValue]] = []
-        for jump, index in jumps_to(block):
+        for jump, index in sorted(jumps_to(block), key=self._order):
             source = jump.parent
             assert source is not None
             sources.append(self.blocks[source])
@@ -354,6 +354,12 @@ class FunctionText:
             )
             type_ = self.printer.type(argument.type)
             self.lines.append(f"  {names[argument]} = phi {type_} {pairs}")
+
+    def _order(self, edge: tuple[Operation, int]) -> tuple[int, int]:
+        """Of jumps, as they are in the text: the order of uses depends on how a module was built."""
+        jump, index = edge
+        assert jump.parent is not None
+        return int(self.blocks[jump.parent][1:]), index
 
     def instructions(self, block: Block) -> None:
         """Those of a block after its phis."""

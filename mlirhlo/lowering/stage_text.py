@@ -30,7 +30,7 @@ class _StagePrinter(Printer):
             if isinstance(dense.get_element_type(), AnyFloat):
                 self.print_string(_floats(dense))
                 return
-        super().print_attribute(attribute)
+        super().print_attribute(cast(Attribute, attribute))
 
 
 def _floats(dense: Any) -> str:

@@ -187,6 +187,15 @@ class _Pool:
         )(self.address)
 
 
+def pool_functions() -> dict[str, int]:
+    """Addresses of what runs modules (`run_ir`) and of the memory that results lie in (`pool_ir`), for other machine code."""
+    pool = _pool()
+    return {
+        "run": pool.address,
+        **{name: pool.library.address(name) for name in ("memory_new", "memory_free")},
+    }
+
+
 class _Allocator(ctypes.Structure):
     """NumPy's `PyDataMemAllocator`."""
 

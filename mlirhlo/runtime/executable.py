@@ -149,6 +149,23 @@ class Executable:
         return result
 
     @property
+    def descriptor(self) -> bytes | None:
+        """What `call_ir` reads of it; None where a run needs Python."""
+        runner = self._slow.runner
+        plain = isinstance(runner, Runner) and _is_plain(self._plan) and self._watcher is None
+        return cast(Runner, runner).descriptor if plain else None
+
+    @property
+    def parameter_bytes(self) -> tuple[int, ...]:
+        """Bytes of each leaf of the parameters."""
+        return tuple(buffer.size for buffer in self._plan.parameters)
+
+    @property
+    def has_callbacks(self) -> bool:
+        """Whether machine code calls back into Python."""
+        return self._slow.callbacks is not None
+
+    @property
     def callbacks(self) -> Mapping[str, int]:
         """How often machine code called back into Python, by what had no code."""
         callbacks = self._slow.callbacks

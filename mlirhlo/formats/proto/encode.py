@@ -16,7 +16,7 @@ from mlirhlo.diagnostics import Place, error
 from mlirhlo.dialects.hlo.attributes.base import int_of, ints, str_of
 from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.names import NameUniquer
+from mlirhlo.dialects.hlo.names import printed_names
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.order import instruction_list, post_order
@@ -178,12 +178,14 @@ def _computation_ids(computations: Sequence[ComputationOp]) -> dict[str, int]:
 
 
 def names_of(module: HloModule) -> dict[int, str]:
-    """Names for the instructions that have none, by identity."""
-    without = [op for op in module.instructions if op.instruction_name is None]
-    if not without:
+    """Names by identity, for the instructions that have none, and for those that have the name of an earlier one: XLA's
+    loader refuses a module in which two have one name."""
+    instructions = list(module.instructions)
+    own = [(op.instruction_name, op.opcode.name) for op in instructions]
+    if len({name for name, _ in own if name is not None}) == len(own):
         return {}
-    uniquer = NameUniquer()
-    for op in module.instructions:
-        if op.instruction_name is not None:
-            uniquer.used.add(op.instruction_name.removesuffix(".0"))
-    return {id(op): uniquer.unique(op.opcode.name) for op in without}
+    return {
+        id(op): name
+        for op, name in zip(instructions, printed_names(own), strict=True)
+        if name != op.instruction_name
+    }

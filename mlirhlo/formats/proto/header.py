@@ -179,7 +179,7 @@ def config_of(module: HloModule) -> HloModuleConfigProto:
         getattr(config, key).extend(value.values if value is not None else ())
     layout = module.program_layout
     config.entry_computation_layout.ParseFromString(
-        program_shape_bytes(layout.parameters, layout.result, ())
+        program_shape_bytes(layout.parameters, layout.result, ("",) * len(layout.parameters))
     )
     return config
 

@@ -24,8 +24,12 @@ def machine_with(callbacks: Sequence[Callable[..., Any]]) -> Machine | None:
         return None
     from mlirhlo.interp.machine import Machine
 
-    meaning = _meaning(callbacks)
-    return Machine(custom_calls=dict.fromkeys(_TARGETS, meaning))
+    return Machine(custom_calls=meanings(callbacks))
+
+
+def meanings(callbacks: Sequence[Callable[..., Any]]) -> dict[str, Meaning]:
+    """What the custom calls mean that name these callbacks by number."""
+    return dict.fromkeys(_TARGETS, _meaning(callbacks))
 
 
 def _meaning(callbacks: Sequence[Callable[..., Any]]) -> Meaning:

@@ -1,0 +1,69 @@
+"""The interface's extension about layouts. A layout is handed over as text, `{1,0}`, from minor to major."""
+
+from __future__ import annotations
+
+import ctypes as c
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from mlirhlo.integrations.jax.pjrt.executables import compiled_at
+from mlirhlo.integrations.jax.pjrt.machine import numbers_at
+from mlirhlo.integrations.jax.pjrt.objects import array_of, objects
+
+
+@cache
+def _layout(text: bytes) -> Any:
+    """The object behind a layout's handle; there are few, so that they live as long as the process."""
+    return c.create_string_buffer(text)
+
+
+def handle_of(minor_to_major: Sequence[int]) -> int:
+    """A layout's handle."""
+    return c.addressof(_layout(f"{{{','.join(map(str, minor_to_major))}}}".encode()))
+
+
+_free = c.CFUNCTYPE(None, c.c_void_p)(lambda handle: None)
+
+
+def destroy(args: Any) -> None:
+    """Nothing to do."""
+
+
+def serialize(args: Any) -> None:
+    """The text of a layout."""
+    args.serialized_bytes = args.layout
+    args.serialized_bytes_size = len(c.string_at(args.layout))
+    args.serialized_layout = args.layout
+    args.serialized_layout_deleter = c.cast(_free, c.c_void_p).value
+
+
+def default(args: Any) -> None:
+    """C's order."""
+    args.layout = handle_of(range(args.num_dims)[::-1])
+
+
+def of_buffer(args: Any) -> None:
+    """A buffer's own."""
+    buffer = objects()["Buffer"].from_address(args.buffer)
+    args.layout = handle_of(numbers_at(buffer.minor_to_major, buffer.num_dims))
+
+
+def of_results(args: Any) -> None:
+    """The layouts of a program's results."""
+    found = compiled_at(args.executable).result_layouts
+    args.num_outputs, args.layouts = len(found), _handles(args.executable, "results", found)
+
+
+def of_parameters(args: Any) -> None:
+    """The layouts of a program's parameters."""
+    found = compiled_at(args.executable).parameter_layouts
+    args.num_parameters, args.layouts = len(found), _handles(args.executable, "parameters", found)
+
+
+def _handles(executable: int, what: str, layouts: Sequence[Sequence[int]]) -> int:
+    """An array that lives as long as the executable."""
+    kept = compiled_at(executable).kept
+    if what not in kept:
+        kept[what] = array_of([handle_of(one) for one in layouts])
+    return c.addressof(kept[what])

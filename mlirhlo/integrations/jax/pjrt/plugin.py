@@ -1,0 +1,42 @@
+"""Makes this compiler known to JAX; the entry point of the group `jax_plugins`."""
+
+from __future__ import annotations
+
+import ctypes as c
+from typing import Any
+
+NAME = "mlirhlo"
+
+
+def initialize() -> None:
+    """Registers the platform `mlirhlo`. JAX calls it when it looks for its platforms; nothing is loaded
+    unless the platform is chosen."""
+    from jax._src import config, xla_bridge
+
+    chosen = str(config.jax_platforms.value or "").split(",")
+    if NAME not in chosen:
+        return
+    xla_bridge.register_plugin(NAME, priority=-100, c_api=_capsule(), options=_options)
+
+
+def _capsule() -> Any:
+    """The interface in the form that jaxlib takes."""
+    from mlirhlo.integrations.jax.pjrt.functions import interface
+
+    new = c.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = c.py_object, [c.c_void_p, c.c_char_p, c.c_void_p]
+    return new(c.addressof(interface()), b"pjrt_c_api", None)
+
+
+def _options() -> dict[str, int]:
+    """The client's options: as many devices as JAX or XLA's flag says that the CPU has."""
+    from jax._src import xla_bridge
+
+    from mlirhlo.debug.options import process_flags
+    from mlirhlo.integrations.jax.pjrt.functions import DEVICES_OPTION
+
+    count = xla_bridge.num_cpu_devices.value
+    if count < 1:
+        given = process_flags().given.get("xla_force_host_platform_device_count", 1)
+        count = int(str(given))
+    return {DEVICES_OPTION: max(count, 1)}

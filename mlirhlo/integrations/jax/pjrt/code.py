@@ -18,7 +18,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from mlirhlo.integrations.jax.pjrt.interface import arguments, structs
+from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
+from mlirhlo.integrations.jax.pjrt.interface import ELEMENT_TYPES, all_arguments, arguments, structs
 from mlirhlo.integrations.jax.pjrt.objects import objects
 from mlirhlo.runtime.cache import object_code
 from mlirhlo.runtime.calls import call_ir, pool_functions
@@ -31,6 +32,12 @@ _HANDLES = {
     **{name: name for name in objects()},
 }
 """The object that the functions of a prefix take."""
+
+ELEMENT_BYTES = [
+    PRIMITIVE_TYPES[name].dtype.itemsize if name and PRIMITIVE_TYPES[name].numpy_name else 0
+    for name in ELEMENT_TYPES
+]
+"""Bytes of an element by the interface's number of its type; 0 where there are no arrays."""
 
 POINTER, BYTE, INT, WORD, VOID = (
     ir.PointerType(),
@@ -137,17 +144,26 @@ class _Emitter:
         return self.b.atomic_rmw("add", at, WORD(value & (1 << 64) - 1), "seq_cst")
 
 
+PARTLY = (
+    "LoadedExecutable_Execute",
+    "Client_BufferFromHostBuffer",
+    "Buffer_ToHostBuffer",
+    "Layouts_Buffer_MemoryLayout",
+)
+"""Functions whose usual case is here, and all others in a function of Python."""
+
 _EXTERNALS: dict[str, tuple[Any, list[Any]]] = {
     "malloc": (POINTER, [WORD]),
     "free": (VOID, [POINTER]),
     "memcpy": (POINTER, [POINTER, POINTER, WORD]),
+    "memset": (POINTER, [POINTER, INT, WORD]),
     "memory_new": (POINTER, [POINTER, WORD]),
     "memory_free": (VOID, [POINTER, POINTER, WORD]),
     "run": (INT, [POINTER, POINTER, POINTER]),
-    "execute_slow": (POINTER, [POINTER]),
     "execute_failed": (POINTER, [POINTER, INT]),
+    **{f"{name}_slow": (POINTER, [POINTER]) for name in PARTLY},
 }
-"""What the code calls: the system's, the runtime's, and two functions of Python."""
+"""What the code calls: the system's, the runtime's, and functions of Python."""
 
 
 class Code:
@@ -155,7 +171,7 @@ class Code:
 
     def __init__(self) -> None:
         self.module = ir.Module("pjrt")
-        self.structs = {**arguments(), **objects(), **structs()}
+        self.structs = {**all_arguments(), **objects(), **structs()}
         for name, (result, parameters) in _EXTERNALS.items():
             ir.Function(self.module, ir.FunctionType(result, parameters), name)
         self.functions: list[str] = []
@@ -163,6 +179,10 @@ class Code:
             variable = ir.GlobalVariable(self.module, WORD, name)
             variable.initializer, variable.align = WORD(initial), 64
             _untyped(variable)
+        sizes = ir.ArrayType(WORD, len(ELEMENT_BYTES))
+        table = ir.GlobalVariable(self.module, sizes, "element_bytes")
+        table.initializer, table.global_constant = sizes(ELEMENT_BYTES), True
+        _untyped(table)
         for make in (_release, _storage_new, _buffer_new, _make_functions):
             make(self)
 
@@ -407,7 +427,7 @@ def _execute(code: Code, e: _Emitter, kind: type[c.Structure], args: Value) -> N
     b = e.b
 
     def slow() -> Value:
-        return e.call("execute_slow", args)
+        return e.call("LoadedExecutable_Execute_slow", args)
 
     executable = e.pointer(kind, args, "executable")
     descriptor = e.pointer(executable_, executable, "descriptor")
@@ -485,6 +505,149 @@ def _execute(code: Code, e: _Emitter, kind: type[c.Structure], args: Value) -> N
     b.ret(NULL)
 
 
+def _from_host(code: Code, e: _Emitter, kind: type[c.Structure], args: Value) -> None:
+    """Copies an array in C order to a buffer in C order."""
+    b = e.b
+    object_, device_ = objects()["Buffer"], objects()["Device"]
+    layout_ = structs()["MemoryLayout"]
+
+    def slow() -> Value:
+        return e.call("Client_BufferFromHostBuffer_slow", args)
+
+    layout = e.pointer(kind, args, "device_layout")
+    e.return_if(b.icmp_unsigned("!=", layout, NULL), slow)
+    chosen, memory_ = e.variable(), objects()["Memory"]
+    b.store(e.pointer(kind, args, "device"), chosen)
+    memory = e.pointer(kind, args, "memory")
+    with b.if_then(b.icmp_unsigned("!=", memory, NULL)):
+        b.store(e.item_pointer(e.pointer(memory_, memory, "devices"), WORD(0)), chosen)
+    device = b.load(chosen, typ=POINTER)
+    e.return_if(b.icmp_unsigned("==", device, NULL), slow)
+    type_ = e.load(kind, args, "type")
+    known = b.icmp_unsigned("<", type_, INT(len(ELEMENT_BYTES)))
+    e.return_if(b.not_(known), slow)
+    each = e.item(code.module.get_global("element_bytes"), b.zext(type_, WORD))
+    e.return_if(b.icmp_unsigned("==", each, WORD(0)), slow)
+    rank = e.load(kind, args, "num_dims")
+    dims = e.pointer(kind, args, "dims")
+    strides = e.pointer(kind, args, "byte_strides")
+    has_strides = b.icmp_unsigned("!=", e.load(kind, args, "num_byte_strides"), WORD(0))
+    bytes_ = e.variable()
+    b.store(each, bytes_)
+    with e.loop(rank) as i:
+        dim = b.sub(b.sub(rank, WORD(1)), i)
+        size, before = e.item(dims, dim), b.load(bytes_, typ=WORD)
+        with b.if_then(b.and_(has_strides, b.icmp_unsigned("!=", size, WORD(1)))):
+            e.return_if(b.icmp_unsigned("!=", e.item(strides, dim), before), slow)
+        b.store(b.mul(before, size), bytes_)
+    total = b.load(bytes_, typ=WORD)
+    storage = e.call("storage_new", total)
+    e.return_if(b.icmp_unsigned("==", storage, NULL), slow)
+    data = e.pointer(objects()["Storage"], storage, "data")
+    e.call("memcpy", data, e.pointer(kind, args, "data"), total)
+    # A template with the dimensions behind it.
+    size = b.add(WORD(c.sizeof(object_)), b.mul(rank, WORD(16)))
+    template = b.alloca(BYTE, size=size)
+    template = _untyped(template)
+    e.call("memset", template, INT(0), size)
+    e.store(object_, template, "on_device_size_in_bytes", total)
+    e.store(object_, template, "type", type_)
+    e.store(object_, template, "is_on_cpu", BYTE(1))
+    e.store(object_, template, "num_dims", rank)
+    e.store(object_, template, "device", device)
+    e.store(object_, template, "memory", e.load(device_, device, "memory"))
+    e.store(object_, template, "layout_size", WORD(c.sizeof(layout_)))
+    tiled = layout_.type.offset - layout_.tiled_size.offset  # type: ignore[attr-defined]
+    e.store(object_, template, "tiled_size", WORD(tiled))
+    e.store(object_, template, "minor_to_major_size", rank)
+    tail = b.gep(template, [WORD(c.sizeof(object_))], source_etype=BYTE)
+    with e.loop(rank) as i:
+        b.store(e.item(dims, i), e.word_at(tail, i))
+        b.store(b.sub(b.sub(rank, WORD(1)), i), e.word_at(tail, b.add(rank, i)))
+    e.store(kind, args, "buffer", e.call("buffer_new", template, size, storage))
+    e.store(kind, args, "done_with_host_buffer", code.module.get_global("ready"))
+    b.ret(NULL)
+
+
+def _to_host(code: Code, e: _Emitter, kind: type[c.Structure], args: Value) -> None:
+    """Copies a buffer as it lies in memory, where the host wants that order or says none and it is C's."""
+    b = e.b
+    object_, layout_ = objects()["Buffer"], structs()["MemoryLayout"]
+
+    def slow() -> Value:
+        return e.call("Buffer_ToHostBuffer_slow", args)
+
+    buffer = e.pointer(kind, args, "src")
+    layout = e.pointer(kind, args, "host_layout")
+    target = e.pointer(kind, args, "dst")
+    size = e.load(object_, buffer, "on_device_size_in_bytes")
+    with b.if_then(b.icmp_unsigned("==", target, NULL)):
+        e.store(kind, args, "dst_size", size)
+        b.ret(NULL)
+    gone = b.icmp_unsigned("!=", e.load(object_, buffer, "is_deleted"), BYTE(0))
+    short = b.icmp_unsigned("<", e.load(kind, args, "dst_size"), size)
+    e.return_if(b.or_(gone, short), slow)
+    rank = e.load(object_, buffer, "num_dims")
+    own = e.pointer(object_, buffer, "minor_to_major")
+    with b.if_else(b.icmp_unsigned("==", layout, NULL)) as (free, ordered):
+        with free, e.loop(rank) as i:
+            c_order = b.sub(b.sub(rank, WORD(1)), i)
+            e.return_if(b.icmp_unsigned("!=", e.item(own, i), c_order), slow)
+        with ordered:
+            strided = b.icmp_unsigned("!=", e.load(layout_, layout, "type"), INT(0))
+            tiled = b.icmp_unsigned("!=", e.load(layout_, layout, "num_tiles"), WORD(0))
+            e.return_if(b.or_(strided, tiled), slow)
+            asked = e.pointer(layout_, layout, "minor_to_major")
+            with e.loop(rank) as i:
+                other = b.icmp_unsigned("!=", e.item(own, i), e.item(asked, i))
+                e.return_if(other, slow)
+    e.call("memcpy", target, e.pointer(object_, buffer, "buffer_pointer"), size)
+    e.store(kind, args, "event", code.module.get_global("ready"))
+    b.ret(NULL)
+
+
+def _layout_of_buffer(code: Code, e: _Emitter, kind: type[c.Structure], args: Value) -> None:
+    """A layout is the count of its bytes and its text, `{1,0}`."""
+    del code
+    b, object_ = e.b, objects()["Buffer"]
+    buffer = e.pointer(kind, args, "buffer")
+    rank = e.load(object_, buffer, "num_dims")
+    large = b.icmp_unsigned(">", rank, WORD(len("0123456789")))
+    e.return_if(large, lambda: e.call("Layouts_Buffer_MemoryLayout_slow", args))
+    order = e.pointer(object_, buffer, "minor_to_major")
+    # Two bytes a dimension: a comma or the brace in front of it, and its digit; a scalar has but the brace.
+    scalar = b.icmp_unsigned("==", rank, WORD(0))
+    last = b.select(scalar, WORD(1), b.shl(rank, WORD(1)))
+    layout = e.call("malloc", b.add(last, WORD(c.sizeof(c.c_size_t) + 1)))
+    b.store(b.add(last, WORD(1)), layout)
+    text = e.word_at(layout, WORD(1))
+    b.store(BYTE(ord("{")), text)
+    with e.loop(rank) as i:
+        at = b.gep(text, [b.shl(i, WORD(1))], source_etype=BYTE)
+        first = b.icmp_unsigned("==", i, WORD(0))
+        b.store(b.select(first, BYTE(ord("{")), BYTE(ord(","))), at)
+        digit = b.add(b.trunc(e.item(order, i), BYTE), BYTE(ord("0")))
+        b.store(digit, b.gep(at, [WORD(1)], source_etype=BYTE))
+    b.store(BYTE(ord("}")), b.gep(text, [last], source_etype=BYTE))
+    e.store(kind, args, "layout", layout)
+    b.ret(NULL)
+
+
+def _serialize_layout(code: Code, e: _Emitter, kind: type[c.Structure], args: Value) -> None:
+    layout = e.pointer(kind, args, "layout")
+    e.store(kind, args, "serialized_bytes", e.word_at(layout, WORD(1)))
+    e.store(kind, args, "serialized_bytes_size", e.item(layout, WORD(0)))
+    e.store(kind, args, "serialized_layout", layout)
+    e.store(kind, args, "serialized_layout_deleter", code.callee("Plugin_Initialize"))
+    e.b.ret(NULL)
+
+
+def _free_layout(code: Code, e: _Emitter, kind: type[c.Structure], args: Value) -> None:
+    del code
+    e.call("free", e.pointer(kind, args, "layout"))
+    e.b.ret(NULL)
+
+
 FUNCTIONS: dict[str, Callable[[Code, _Emitter, type[c.Structure], Value], None]] = {
     "Error_Destroy": _free_error,
     "Plugin_Initialize": _nothing,
@@ -507,6 +670,11 @@ FUNCTIONS: dict[str, Callable[[Code, _Emitter, type[c.Structure], Value], None]]
     "Executable_Destroy": _drop_executable,
     "LoadedExecutable_Delete": _delete_executable,
     "LoadedExecutable_Execute": _execute,
+    "Client_BufferFromHostBuffer": _from_host,
+    "Buffer_ToHostBuffer": _to_host,
+    "Layouts_Buffer_MemoryLayout": _layout_of_buffer,
+    "Layouts_MemoryLayout_Serialize": _serialize_layout,
+    "Layouts_MemoryLayout_Destroy": _free_layout,
 }
 
 
@@ -521,7 +689,7 @@ def load(externals: dict[str, int]) -> Library:
     """The code in this process; `externals`: the addresses of `execute_slow` and `execute_failed`."""
     assembly, functions = text()
     process = c.CDLL(None)
-    for name in ("malloc", "free", "memcpy"):
+    for name in ("malloc", "free", "memcpy", "memset"):
         externals[name] = c.cast(getattr(process, name), c.c_void_p).value or 0
     externals.update(pool_functions())
     library = Library(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TokenShape, TupleShape
 from mlirhlo.integrations.jax.pjrt.client import MEMORY, Client
 from mlirhlo.integrations.jax.pjrt.interface import Code, structs
 from mlirhlo.integrations.jax.pjrt.machine import (
@@ -22,7 +22,10 @@ from mlirhlo.integrations.jax.pjrt.machine import (
     type_number,
     unimplemented,
 )
-from mlirhlo.integrations.jax.pjrt.objects import address, array_of, make
+from mlirhlo.integrations.jax.pjrt.objects import address, array_of, make, objects
+from mlirhlo.integrations.jax.pjrt.partitioning import of_one_device
+from mlirhlo.interp.registry import TOKEN
+from mlirhlo.lowering.memory_order import physical_order
 
 if TYPE_CHECKING:
     from mlirhlo.formats.proto.compile_options_pb2 import CompileOptionsProto
@@ -38,9 +41,11 @@ class Compiled:
     """The module before optimisations: an HloModuleProto."""
     options: bytes
     """A CompileOptionsProto."""
+    program: bytes
+    """The module of one device: an HloModuleProto."""
     executable: Executable
     devices: list[Any]
-    results: list[ArrayShape]
+    results: list[ArrayShape | TokenShape]
     replicas: int
     partitions: int
     parameter_layouts: list[Sequence[int]]
@@ -60,23 +65,19 @@ class Compiled:
     @property
     def result_layouts(self) -> list[Sequence[int]]:
         """Dimensions of each result from minor to major."""
-        return [_physical(shape)[::-1] for shape in self.results]
+        return [_layout_of(shape) for shape in self.results]
 
     def __post_init__(self) -> None:
         self.templates = [
             [
-                template(
-                    shape.element_type.name,
-                    shape.dimensions,
-                    address(device),
-                    device.memory,
-                    _physical(shape)[::-1],
-                )
+                template(*_described(shape), address(device), device.memory, _layout_of(shape))
                 for shape in self.results
             ]
             for device in self.devices
         ]
 
+
+TOKEN_TYPE = "token"
 
 _compiled: dict[int, Compiled] = {}
 """By handle."""
@@ -126,21 +127,21 @@ def load(client: Client, proto: bytes, options: bytes) -> int:
     replicas, partitions = max(build.num_replicas, 1), max(build.num_partitions, 1)
     module = mlirhlo.load(proto, "pb")
     devices = _assigned(client, asked, replicas * partitions)
+    program = of_one_device(module.op, replicas, partitions) if len(devices) > 1 else proto
     executable = compile_module(module.op)
     view = HloModule(module.op)
     layout = view.program_layout
-    results = _leaves(layout.result)
-    parameters = [_physical(leaf)[::-1] for shape in layout.parameters for leaf in _leaves(shape)]
     compiled = Compiled(
         client,
         proto,
         options,
+        program,
         executable,
         devices,
-        results,
+        _leaves(layout.result),
         replicas,
         partitions,
-        parameters,
+        [_layout_of(leaf) for shape in layout.parameters for leaf in _leaves(shape)],
         _config(view),
     )
     compiled.handle = _handle(compiled, view.name)
@@ -149,11 +150,25 @@ def load(client: Client, proto: bytes, options: bytes) -> int:
     return handle
 
 
-def _leaves(shape: Shape) -> list[ArrayShape]:
+def _leaves(shape: Shape) -> list[ArrayShape | TokenShape]:
+    """Raises `PjrtError` for what has no buffers."""
     if isinstance(shape, TupleShape):
         return [leaf for part in shape.elements for leaf in _leaves(part)]
-    assert isinstance(shape, ArrayShape)
+    if not isinstance(shape, (ArrayShape, TokenShape)):
+        raise unimplemented(f"there are no buffers of {shape}")
     return [shape]
+
+
+def _layout_of(shape: ArrayShape | TokenShape) -> Sequence[int]:
+    """Dimensions from minor to major."""
+    return physical_order(shape)[::-1] if isinstance(shape, ArrayShape) else ()
+
+
+def _described(shape: ArrayShape | TokenShape) -> tuple[str, Sequence[int]]:
+    """Type of elements and dimensions."""
+    if isinstance(shape, TokenShape):
+        return TOKEN_TYPE, ()
+    return shape.element_type.name, shape.dimensions
 
 
 def _assigned(client: Client, options: CompileOptionsProto, count: int) -> list[Any]:
@@ -191,7 +206,8 @@ def _handle(compiled: Compiled, name: str) -> Any:
         donated[number] = 1
     descriptor = executable.descriptor if len(compiled.devices) == 1 else None
     kept = c.create_string_buffer(descriptor, len(descriptor)) if descriptor else None
-    dims = [d for shape in results for d in shape.dimensions]
+    shapes = [_described(shape) for shape in results]
+    dims = [d for _, sizes in shapes for d in sizes]
     return make(
         "Executable",
         references=1,
@@ -209,10 +225,10 @@ def _handle(compiled: Compiled, name: str) -> Any:
         memory_kinds=[kind] * kinds,
         memory_kind_sizes=[len(MEMORY)] * kinds,
         addressable_devices=compiled.devices,
-        output_types=array_of([type_number(s.element_type.name) for s in results], c.c_int),
+        output_types=array_of([type_number(name) for name, _ in shapes], c.c_int),
         num_output_types=len(results),
         dims=dims,
-        dim_sizes=[len(shape.dimensions) for shape in results],
+        dim_sizes=[len(sizes) for _, sizes in shapes],
         addressable_device_logical_ids=array_of(ids, c.c_int),
         num_addressable_device_logical_ids=len(compiled.devices),
         argument_size_in_bytes=memory.parameters,
@@ -224,8 +240,6 @@ def _handle(compiled: Compiled, name: str) -> Any:
 
 def collect_garbage() -> None:
     """Lets executables go that nobody holds any more."""
-    from mlirhlo.integrations.jax.pjrt.objects import objects
-
     head = c.c_int64.from_address(machine().library.address("garbage"))
     first, head.value = head.value, 0
     while first:
@@ -240,7 +254,7 @@ def execute(args: Any) -> None:
     lists = numbers_at(args.argument_lists, args.num_devices)
     given = [numbers_at(one, args.num_args, c.c_size_t) for one in lists]
     outputs = numbers_at(args.output_lists, args.num_devices)
-    arguments = [[array_on(buffer) for buffer in buffers] for buffers in given]
+    arguments = [[_value_on(buffer) for buffer in buffers] for buffers in given]
     if args.num_devices != len(compiled.devices):
         raise PjrtError(
             Code.INVALID_ARGUMENT, f"the program is for {len(compiled.devices)} devices"
@@ -251,10 +265,8 @@ def execute(args: Any) -> None:
     kept = numbers_at(options.non_donatable_input_indices, options.num_non_donatable_input_indices)
     for device, (values, output) in enumerate(zip(results, outputs, strict=True)):
         made = [
-            code.filled(template_, value.transpose(_physical(shape)))
-            for template_, value, shape in zip(
-                compiled.templates[device], values, compiled.results, strict=True
-            )
+            _filled(*one)
+            for one in zip(compiled.templates[device], values, compiled.results, strict=True)
         ]
         (c.c_size_t * max(len(made), 1)).from_address(output)[: len(made)] = made
         for number in compiled.donated:
@@ -265,10 +277,17 @@ def execute(args: Any) -> None:
         events[:] = [code.ready] * args.num_devices
 
 
-def _physical(shape: ArrayShape) -> Sequence[int]:
-    from mlirhlo.lowering.memory_order import physical_order
+def _filled(made: bytes, value: Any, shape: ArrayShape | TokenShape) -> int:
+    """The buffer of a result."""
+    if isinstance(shape, TokenShape):
+        return machine().buffer(made, machine().storage(0))
+    return machine().filled(made, value.transpose(physical_order(shape)))
 
-    return physical_order(shape)
+
+def _value_on(buffer: int) -> Any:
+    """What a parameter gets."""
+    is_token = objects()["Buffer"].from_address(buffer).type == type_number(TOKEN_TYPE)
+    return TOKEN if is_token else array_on(buffer)
 
 
 def delete(buffer: int) -> None:
@@ -329,13 +348,13 @@ def program_of(compiled: Compiled) -> bytes:
     both; whoever asks later wants to see what is executed.
     """
     if threading.get_ident() == compiled.thread:
-        return b"\x0a" + _varint(len(compiled.proto)) + compiled.proto + compiled.config
+        return b"\x0a" + _varint(len(compiled.program)) + compiled.program + compiled.config
     if not compiled.optimized:
         import mlirhlo
         from mlirhlo.formats.proto import encode_module
         from mlirhlo.lowering.cpu.pipeline import optimize
 
-        module = optimize(mlirhlo.load(compiled.proto, "pb").op, ())
+        module = optimize(mlirhlo.load(compiled.program, "pb").op, ())
         proto = encode_module(module).SerializeToString()
         compiled.optimized = b"\x0a" + _varint(len(proto)) + proto + _config(HloModule(module))
     return compiled.optimized

@@ -48,7 +48,6 @@ def _client_create(args: Any) -> None:
     if not isinstance(count, int) or count < 1:
         raise PjrtError(Code.INVALID_ARGUMENT, f"{DEVICES_OPTION}: expects a count, got {count!r}")
     client = Client(count)
-    machine().execute = executables.execute
     args.client = address(client.handle)
     _clients[args.client] = client
 
@@ -166,9 +165,11 @@ def _device_attributes(args: Any) -> None:
 
 
 def _memory_stats(args: Any) -> None:
-    code = machine()
-    args.bytes_in_use = code.word("in_use")
-    args.peak_bytes_in_use, args.peak_bytes_in_use_is_set = code.word("peak"), True
+    for field, *_ in args._fields_:
+        if field.endswith("_is_set"):
+            setattr(args, field, field == "peak_bytes_in_use_is_set")
+    args.bytes_in_use = machine().word("in_use")
+    args.peak_bytes_in_use = machine().word("peak")
 
 
 # ---------------------------------------------------------------- buffers
@@ -344,7 +345,6 @@ _FUNCTIONS: dict[str, Callable[[Any], None]] = {
     "Client_LookupAddressableDevice": _lookup_addressable,
     "Client_DefaultDeviceAssignment": _default_assignment,
     "Client_Compile": _compile,
-    "Client_BufferFromHostBuffer": _from_host,
     "Client_CreateUninitializedBuffer": _uninitialized,
     "Client_CreateViewOfDeviceBuffer": _view,
     "Device_GetAttributes": _device_attributes,
@@ -366,7 +366,6 @@ _FUNCTIONS: dict[str, Callable[[Any], None]] = {
         "serialized_device_assignment_deleter",
     ),
     "Executable_DeserializeAndLoad": _deserialize,
-    "Buffer_ToHostBuffer": _to_host,
     "Buffer_CopyRawToHost": _raw_to_host,
     "Buffer_CopyToDevice": _copy_to_device,
     "Buffer_CopyToMemory": _copy_to_memory,
@@ -376,12 +375,16 @@ _FUNCTIONS: dict[str, Callable[[Any], None]] = {
 }
 
 
+_SLOW = {
+    "LoadedExecutable_Execute": executables.execute,
+    "Client_BufferFromHostBuffer": _from_host,
+    "Buffer_ToHostBuffer": _to_host,
+    "Layouts_Buffer_MemoryLayout": layouts.of_buffer,
+}
+
 _EXTENSIONS: dict[str, dict[str, Callable[[Any], None]]] = {
     "Layouts": {
-        "MemoryLayout_Destroy": layouts.destroy,
-        "MemoryLayout_Serialize": layouts.serialize,
         "Client_GetDefaultLayout": layouts.default,
-        "Buffer_MemoryLayout": layouts.of_buffer,
         "Topology_GetDefaultLayout": layouts.default,
         "Executable_GetOutputLayouts": layouts.of_results,
         "Executable_GetParameterLayouts": layouts.of_parameters,
@@ -398,6 +401,7 @@ _EXTENSIONS: dict[str, dict[str, Callable[[Any], None]]] = {
 def interface() -> c.Structure:
     """The interface as JAX takes it; lives as long as the process."""
     library = machine().library
+    machine().slow.update(_SLOW)
     native = {*code.getters(), *code.FUNCTIONS}
     kind = api_struct()
     api: Any = kind(struct_size=c.sizeof(kind), version_size=24, major=VERSION[0], minor=VERSION[1])
@@ -412,7 +416,10 @@ def interface() -> c.Structure:
         made: Any = kind(c.sizeof(kind), EXTENSIONS[extension][0], api.extension_start)
         made.kept = []
         for name, taken in extension_arguments(extension).items():
-            _set(made, name, callback(taken, functions[name]))
+            if (whole := f"{extension}_{name}") in native:
+                setattr(made, name, library.address(whole))
+            else:
+                _set(made, name, callback(taken, functions[name]))
         api.kept.append(made)
         api.extension_start = c.addressof(made)
     return api

@@ -290,6 +290,16 @@ def extension_arguments(extension: str) -> dict[str, type[c.Structure]]:
 
 
 @cache
+def all_arguments() -> dict[str, type[c.Structure]]:
+    """Those of the interface, and of its extensions with the extension's name in front."""
+    made = dict(arguments())
+    for extension in EXTENSIONS:
+        for name, kind in extension_arguments(extension).items():
+            made[f"{extension}_{name}"] = kind
+    return made
+
+
+@cache
 def extension_struct(extension: str) -> type[c.Structure]:
     """The struct of an extension's functions, behind the head of every extension."""
     functions = [(name, "p") for name in extension_arguments(extension)]

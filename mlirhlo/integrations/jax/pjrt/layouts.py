@@ -1,41 +1,26 @@
-"""The interface's extension about layouts. A layout is handed over as text, `{1,0}`, from minor to major."""
+"""The interface's extension about layouts. A layout is handed over as text, `{1,0}`, from minor to major.
+
+The handle of a layout is memory of its own: the count of the text's bytes, then the text (`code._layout_of_buffer`).
+"""
 
 from __future__ import annotations
 
 import ctypes as c
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 from mlirhlo.integrations.jax.pjrt.executables import compiled_at
-from mlirhlo.integrations.jax.pjrt.machine import numbers_at
+from mlirhlo.integrations.jax.pjrt.machine import allocate, numbers_at
 from mlirhlo.integrations.jax.pjrt.objects import array_of, objects
 
 
-@cache
-def _layout(text: bytes) -> Any:
-    """The object behind a layout's handle; there are few, so that they live as long as the process."""
-    return c.create_string_buffer(text)
-
-
 def handle_of(minor_to_major: Sequence[int]) -> int:
-    """A layout's handle."""
-    return c.addressof(_layout(f"{{{','.join(map(str, minor_to_major))}}}".encode()))
-
-
-_free = c.CFUNCTYPE(None, c.c_void_p)(lambda handle: None)
-
-
-def destroy(args: Any) -> None:
-    """Nothing to do."""
-
-
-def serialize(args: Any) -> None:
-    """The text of a layout."""
-    args.serialized_bytes = args.layout
-    args.serialized_bytes_size = len(c.string_at(args.layout))
-    args.serialized_layout = args.layout
-    args.serialized_layout_deleter = c.cast(_free, c.c_void_p).value
+    """A new layout, which `MemoryLayout_Destroy` frees."""
+    text = f"{{{','.join(map(str, minor_to_major))}}}".encode()
+    made = allocate(8 + len(text))
+    c.c_size_t.from_address(made).value = len(text)
+    c.memmove(made + 8, text, len(text))
+    return made
 
 
 def default(args: Any) -> None:

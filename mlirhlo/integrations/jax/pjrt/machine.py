@@ -12,7 +12,7 @@ import numpy as np
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.integrations.jax.pjrt import code
-from mlirhlo.integrations.jax.pjrt.interface import ELEMENT_TYPES, Code, arguments, structs
+from mlirhlo.integrations.jax.pjrt.interface import ELEMENT_TYPES, Code, all_arguments, structs
 from mlirhlo.integrations.jax.pjrt.objects import objects
 
 Array = np.ndarray[Any, Any]
@@ -36,6 +36,11 @@ def unimplemented(what: str) -> PjrtError:
     return PjrtError(Code.UNIMPLEMENTED, f"mlirhlo: {what}")
 
 
+def allocate(bytes_: int) -> int:
+    """Memory of the system's, which `free` takes."""
+    return int(_PROCESS.malloc(bytes_))
+
+
 def error_handle(problem: BaseException) -> int:
     """An error of the interface for an exception; JAX raises it with the same text, and gives the memory back."""
     if isinstance(problem, PjrtError):
@@ -51,7 +56,7 @@ def error_handle(problem: BaseException) -> int:
     name = "" if isinstance(problem, (PjrtError, HloError)) else f"{type(problem).__name__}: "
     text = f"{name}{problem}".encode("utf-8", "replace")
     kind = objects()["Error"]
-    made = int(_PROCESS.malloc(c.sizeof(kind) + len(text) + 1))
+    made = allocate(c.sizeof(kind) + len(text) + 1)
     error = kind.from_address(made)
     error.message, error.message_size, error.code = made + c.sizeof(kind), len(text), number
     c.memmove(error.message, text + b"\0", len(text) + 1)
@@ -79,15 +84,16 @@ class Machine:
     """The functions of `code`, loaded once."""
 
     def __init__(self) -> None:
-        self.execute: Callable[[Any], None] = _no_execute
-        """What runs an executable that needs Python: set by `executables`."""
-        self._slow = callback(
-            arguments()["LoadedExecutable_Execute"], lambda args: self.execute(args)
-        )
-        self._failed = c.CFUNCTYPE(c.c_void_p, c.c_void_p, c.c_int)(_failed)
+        self.slow: dict[str, Callable[[Any], None]] = {}
+        """The other half of the functions that are partly machine code (`code.PARTLY`)."""
+        self._callbacks = {
+            f"{name}_slow": callback(all_arguments()[name], self._other_half(name))
+            for name in code.PARTLY
+        }
+        self._callbacks["execute_failed"] = c.CFUNCTYPE(c.c_void_p, c.c_void_p, c.c_int)(_failed)
         externals = {
             name: c.cast(function, c.c_void_p).value or 0
-            for name, function in (("execute_slow", self._slow), ("execute_failed", self._failed))
+            for name, function in self._callbacks.items()
         }
         self.library = code.load(externals)
         self._storage_new = self._function("storage_new", c.c_void_p, c.c_size_t)
@@ -100,6 +106,9 @@ class Machine:
 
     def _function(self, name: str, result: Any, *parameters: Any) -> Any:
         return c.CFUNCTYPE(result, *parameters)(self.library.address(name))
+
+    def _other_half(self, name: str) -> Callable[[Any], None]:
+        return lambda args: self.slow[name](args)
 
     def word(self, name: str) -> int:
         """A variable of the code."""
@@ -115,7 +124,7 @@ class Machine:
     def view(self, data: int, deleter: int, argument: int) -> int:
         """A storage of memory that somebody else frees: `deleter(data, argument)` is called with the last reference."""
         kind = objects()["Storage"]
-        made = int(_PROCESS.malloc(c.sizeof(kind)))
+        made = allocate(c.sizeof(kind))
         storage = kind.from_address(made)
         storage.references, storage.data, storage.bytes = 1, data, 0
         storage.deleter, storage.deleter_arg = deleter, argument
@@ -138,10 +147,6 @@ class Machine:
 def machine() -> Machine:
     """The one of this process."""
     return Machine()
-
-
-def _no_execute(args: Any) -> None:
-    raise unimplemented("no client was made")
 
 
 def _failed(args: Any, status: int) -> int:

@@ -16,7 +16,17 @@ def initialize() -> None:
     chosen = str(config.jax_platforms.value or "").split(",")
     if NAME not in chosen:
         return
+    xla_bridge._nonexperimental_plugins.add(NAME)
+    xla_bridge.register_backend_initialization_hook(_is_also_the_cpu)
     xla_bridge.register_plugin(NAME, priority=-100, c_api=_capsule(), options=_options)
+
+
+def _is_also_the_cpu(backend: Any) -> None:
+    """Makes the platform `cpu` too, unless XLA's is asked for as well: JAX puts arguments of callbacks there."""
+    from jax._src import xla_bridge
+
+    if NAME in backend.platform_version:
+        xla_bridge._backends.setdefault("cpu", backend)
 
 
 def _capsule() -> Any:

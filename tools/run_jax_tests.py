@@ -4,9 +4,9 @@
     python tools/run_jax_tests.py jax lax_test.py api_test.py --cases 3
     python tools/run_jax_tests.py jax --all --expected tools/jax_tests_expected.txt
 
-For each file it prints how many tests pass on XLA:CPU, how many of these pass here, and which do not; a test whose name is in
-the file of expected failures is counted apart. `--sample N` takes N tests of all files, by the seed. Needs the `oracle` extra
-and absl-py.
+For each file it prints how many tests pass on XLA:CPU, how many of these pass here, and which do not; a test whose name
+is in the file of expected failures is counted apart. `--fraction F` takes a share of each file's tests, by the seed.
+Needs the `oracle` extra and absl-py.
 """
 
 from __future__ import annotations
@@ -106,9 +106,15 @@ def _compare(
     passed = cpu.named("passed")
     lost = sorted(passed - here.named("passed"))
     unexpected = [test for test in lost if test not in expected]
-    print(f"{name}: {len(passed)} pass on XLA:CPU, {len(passed) - len(lost)} of these here", flush=True)
+    print(
+        f"{name}: {len(passed)} pass on XLA:CPU, {len(passed) - len(lost)} of these here",
+        flush=True,
+    )
     for test in unexpected:
-        print(f"  {test}: {here.messages.get(test, here.results.get(test, 'did not end'))[:160]}", flush=True)
+        print(
+            f"  {test}: {here.messages.get(test, here.results.get(test, 'did not end'))[:160]}",
+            flush=True,
+        )
     return Counter(
         cpu=len(passed),
         here=len(passed) - len(lost),
@@ -193,9 +199,13 @@ def _read(report: Path) -> Outcome:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkout", help="folder of JAX's sources, at the installed version's tag")
-    parser.add_argument("files", nargs="*", help="files in its tests/; all that are compared when none")
+    parser.add_argument(
+        "files", nargs="*", help="files in its tests/; all that are compared when none"
+    )
     parser.add_argument("--cases", type=int, default=3, help="generated cases a test (default 3)")
-    parser.add_argument("--fraction", type=float, default=0.0, help="run this share of each file's tests")
+    parser.add_argument(
+        "--fraction", type=float, default=0.0, help="run this share of each file's tests"
+    )
     parser.add_argument("--seed", type=int, default=0, help="chooses the tests of --fraction")
     parser.add_argument("--only", default="", help="an expression of pytest's -k")
     parser.add_argument("--expected", default="", help="file of expected failures")

@@ -156,11 +156,6 @@ class Executable:
         return cast(Runner, runner).descriptor if plain else None
 
     @property
-    def parameter_bytes(self) -> tuple[int, ...]:
-        """Bytes of each leaf of the parameters."""
-        return tuple(buffer.size for buffer in self._plan.parameters)
-
-    @property
     def has_callbacks(self) -> bool:
         """Whether machine code calls back into Python."""
         return self._slow.callbacks is not None

@@ -14,7 +14,7 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-NEED_JAX = ("docs/following-xla-docs.md", "docs/integrations.md")
+NEED_JAX = ("docs/following-xla-docs.md", "docs/integrations.md", "docs/jax-platform.md")
 """Pages whose sessions import JAX, which comes with the oracle."""
 
 

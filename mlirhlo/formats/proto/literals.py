@@ -77,14 +77,15 @@ def encode_literal(literal: Literal) -> LiteralProto:
 
 @functools.lru_cache(maxsize=1 << 12)
 def stored_shape(shape: Shape) -> Shape:
-    """The shape as a LiteralProto has it: sizes in bits of stored elements mean nothing there.
+    """The shape as a LiteralProto has it: with a layout, in which sizes in bits of stored elements mean nothing.
 
-    XLA refuses a literal whose shape has one.
+    XLA refuses a literal whose shape has such a size, or has no layout.
     """
     if isinstance(shape, TupleShape):
         return TupleShape(tuple(map(stored_shape, shape.elements)))
-    if isinstance(shape, ArrayShape) and shape.layout is not None:
-        return shape.with_layout(replace(shape.layout, element_size_bits=0))
+    if isinstance(shape, ArrayShape):
+        layout = shape.layout or default_layout(len(shape.dimensions))
+        return shape.with_layout(replace(layout, element_size_bits=0))
     return shape
 
 

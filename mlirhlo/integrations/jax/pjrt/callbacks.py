@@ -1,10 +1,15 @@
 """Callbacks of programs into Python, which JAX hands over with each run, and targets of `jax.ffi`.
 
-JAX puts its list of callbacks into the context of a run, through the interface's extension for foreign functions; a program
-names a callback by its number there.
+JAX puts its list of callbacks into the context of a run, through the interface's extension for foreign functions;
+a program names a callback by its number there.
 
 Source: facts of `xla/pjrt/c/pjrt_c_api_ffi_extension.h`, and of what jaxlib 0.10.2 hands over.
 """
+
+# JAX, llvmlite and the structs of ctypes have no types that pyright knows.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false, reportPrivateUsage=false, reportUnknownLambdaType=false
+# pyright: reportMissingTypeArgument=false, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -16,7 +21,7 @@ from mlirhlo.integrations.jax.pjrt.interface import structs
 from mlirhlo.integrations.jax.pjrt.machine import text_at
 
 if TYPE_CHECKING:
-    from mlirhlo.integrations.jax.pjrt.executables import Compiled
+    from mlirhlo.integrations.jax.pjrt.programs import Program
     from mlirhlo.interp.machine import Machine
 
 _numbers = itertools.count(1)
@@ -56,15 +61,15 @@ def register_handler(args: Any) -> None:
     handlers[text_at(args.target_name, args.target_name_size).decode()] = args.handler
 
 
-def machine_for(compiled: Compiled, args: Any) -> Machine:
+def machine_for(program: Program, args: Any) -> Machine:
     """The devices of a run, on which its callbacks have their meaning."""
     from mlirhlo.integrations.jax.callbacks import meanings
     from mlirhlo.interp.machine import Machine
 
     options = structs()["ExecuteOptions"].from_address(args.options)
     return Machine(
-        replicas=compiled.replicas,
-        partitions=compiled.partitions,
+        replicas=program.replicas,
+        partitions=program.partitions,
         custom_calls=meanings(_callbacks(options.context)),
     )
 
@@ -74,5 +79,5 @@ def _callbacks(context: int | None) -> list[Any]:
     for data in _contexts.get(context or 0, {}).values():
         start, count = (c.c_size_t * 2).from_address(data)
         pointers = (c.c_void_p * count).from_address(start)
-        return [c.cast(pointer, c.py_object).value for pointer in pointers]
+        return [c.cast(pointer or 0, c.py_object).value for pointer in pointers]
     return []

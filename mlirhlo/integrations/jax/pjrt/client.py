@@ -1,5 +1,10 @@
 """The client, its devices and their memories."""
 
+# JAX, llvmlite and the structs of ctypes have no types that pyright knows.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false, reportPrivateUsage=false, reportUnknownLambdaType=false
+# pyright: reportMissingTypeArgument=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import ctypes as c
@@ -23,6 +28,8 @@ class Client:
 
     count: int
     process: int = 0
+    interpreted: bool = False
+    """Whether the interpreter runs programs."""
 
     @cached_property
     def version(self) -> str:

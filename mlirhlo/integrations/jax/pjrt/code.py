@@ -1,28 +1,34 @@
 """Machine code of what JAX asks in a steady call: fields of objects, events, buffers, and running a module.
 
-A function of the interface whose results are fields of its object copies them (`_getter`). Everything here runs without
-Python: JAX calls it with and without the interpreter's lock, also while an exception is on its way, when Python functions
-would fail. All work is done when a call returns, so that there is one event, and it has happened.
+A function of the interface whose results are fields of its object copies them (`_getter`). Everything here runs
+without Python: JAX calls it with and without the interpreter's lock, also while an exception is on its way, when
+Python functions would fail. All work is done when a call returns, so that there is one event, and it has happened.
 
 Executables whose last reference goes are put on a list (`GARBAGE`), which Python clears when it compiles.
 """
 
+# JAX, llvmlite and the structs of ctypes have no types that pyright knows.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false, reportPrivateUsage=false, reportUnknownLambdaType=false
+# pyright: reportMissingTypeArgument=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import ctypes as c
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.integrations.jax.pjrt.interface import ELEMENT_TYPES, all_arguments, arguments, structs
 from mlirhlo.integrations.jax.pjrt.objects import objects
+from mlirhlo.runtime import call_ir
 from mlirhlo.runtime.cache import object_code
-from mlirhlo.runtime.calls import call_ir, pool_functions
+from mlirhlo.runtime.calls import pool_functions
 from mlirhlo.runtime.jit import Library
 from mlirhlo.runtime.run_ir import DONE
 
@@ -105,7 +111,7 @@ class _Emitter:
         return self.b.load(self.word_at(pointer, index), typ=POINTER)
 
     @contextmanager
-    def loop(self, count: Value) -> Iterator[Value]:
+    def loop(self, count: Value) -> Generator[Value]:
         """A body for each number below `count`."""
         counter = self.variable()
         self.b.store(WORD(0), counter)
@@ -205,7 +211,7 @@ class Code:
 def _getter(code: Code, name: str) -> None:
     """Copies fields of the object to those of the arguments, as far as the caller knows of these."""
     e, kind, args = code.api(name)
-    handle, *fields = [field for field, _ in kind._fields_[2:]]  # type: ignore[misc]
+    handle, *fields = [field[0] for field in kind._fields_[2:]]
     source = _object_of(name)
     assert source is not None
     object_ = e.pointer(kind, args, handle)
@@ -228,8 +234,8 @@ def getters() -> list[str]:
     found: list[str] = []
     for name, kind in arguments().items():
         source = _object_of(name)
-        fields = [field for field, *_ in kind._fields_[3:]]  # type: ignore[misc]
-        known = () if source is None else [field for field, *_ in source._fields_]  # type: ignore[misc]
+        fields = [field[0] for field in kind._fields_[3:]]
+        known = () if source is None else [field[0] for field in source._fields_]
         if fields and all(field in known for field in fields) and name not in _OTHERS:
             found.append(name)
     return found
@@ -466,13 +472,14 @@ def _execute(code: Code, e: _Emitter, kind: type[c.Structure], args: Value) -> N
         at = b.select(b.icmp_unsigned("==", alias, WORD(0)), WORD(0), b.sub(alias, WORD(1)))
         taken = e.variable()
         b.store(NULL, taken)
-        with b.if_then(b.icmp_unsigned("!=", alias, WORD(0))):
-            with b.if_then(b.icmp_unsigned("!=", e.item(is_donated, at), WORD(0))):
-                storage = e.pointer(buffer_, e.item_pointer(given, at), "storage")
-                references = e.load(storage_, storage, "references")
-                with b.if_then(b.icmp_unsigned("==", references, WORD(1))):
-                    e.atomic_add(storage_, storage, "references", 1)
-                    b.store(storage, taken)
+        is_result = b.icmp_unsigned("!=", alias, WORD(0))
+        allowed = b.icmp_unsigned("!=", e.item(is_donated, at), WORD(0))
+        with b.if_then(b.and_(is_result, allowed)):
+            storage = e.pointer(buffer_, e.item_pointer(given, at), "storage")
+            references = e.load(storage_, storage, "references")
+            with b.if_then(b.icmp_unsigned("==", references, WORD(1))):
+                e.atomic_add(storage_, storage, "references", 1)
+                b.store(storage, taken)
         with b.if_then(b.icmp_unsigned("==", b.load(taken, typ=POINTER), NULL)):
             b.store(e.call("storage_new", e.item(row, WORD(3))), taken)
         storage = b.load(taken, typ=POINTER)
@@ -557,7 +564,7 @@ def _from_host(code: Code, e: _Emitter, kind: type[c.Structure], args: Value) ->
     e.store(object_, template, "device", device)
     e.store(object_, template, "memory", e.load(device_, device, "memory"))
     e.store(object_, template, "layout_size", WORD(c.sizeof(layout_)))
-    tiled = layout_.type.offset - layout_.tiled_size.offset  # type: ignore[attr-defined]
+    tiled = layout_.type.offset - layout_.tiled_size.offset
     e.store(object_, template, "tiled_size", WORD(tiled))
     e.store(object_, template, "minor_to_major_size", rank)
     tail = b.gep(template, [WORD(c.sizeof(object_))], source_etype=BYTE)

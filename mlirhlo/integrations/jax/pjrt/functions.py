@@ -1,16 +1,21 @@
 """The functions of the interface that run Python, and the interface as a whole."""
 
+# JAX, llvmlite and the structs of ctypes have no types that pyright knows.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false, reportPrivateUsage=false, reportUnknownLambdaType=false
+# pyright: reportMissingTypeArgument=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import ctypes as c
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from mlirhlo.integrations.jax.pjrt import callbacks, code, executables, layouts
+from mlirhlo.integrations.jax.pjrt import callbacks, code, compiling, layouts, running
 from mlirhlo.integrations.jax.pjrt.client import Client
 from mlirhlo.integrations.jax.pjrt.interface import (
     EXTENSIONS,
@@ -35,9 +40,10 @@ from mlirhlo.integrations.jax.pjrt.machine import (
     unimplemented,
 )
 from mlirhlo.integrations.jax.pjrt.objects import address, objects
+from mlirhlo.integrations.jax.pjrt.programs import program_at
 
-DEVICES_OPTION = "num_devices"
-"""The client's option that says how many devices there are."""
+DEVICES_OPTION, INTERPRETER_OPTION = "num_devices", "interpreter"
+"""The client's options: how many devices there are, and whether the interpreter runs programs."""
 
 _clients: dict[int, Client] = {}
 
@@ -47,7 +53,7 @@ def _client_create(args: Any) -> None:
     count = options.get(DEVICES_OPTION, 1)
     if not isinstance(count, int) or count < 1:
         raise PjrtError(Code.INVALID_ARGUMENT, f"{DEVICES_OPTION}: expects a count, got {count!r}")
-    client = Client(count)
+    client = Client(count, interpreted=bool(options.get(INTERPRETER_OPTION)))
     args.client = address(client.handle)
     _clients[args.client] = client
 
@@ -62,7 +68,7 @@ def _named_values(start: int | None, count: int) -> dict[str, object]:
             found[name] = text_at(value.value, value.value_size).decode()
         elif value.type == 2:
             found[name] = numbers_at(value.value, value.value_size)
-        elif value.type == 3:
+        elif value.type == _FLOAT:
             found[name] = float(np.int32(value.value & 0xFFFFFFFF).view(np.float32))
         else:
             found[name] = value.value if value.type == 1 else bool(value.value & 1)
@@ -101,19 +107,18 @@ def _default_assignment(args: Any) -> None:
 def _compile(args: Any) -> None:
     program = structs()["Program"].from_address(args.program)
     options = text_at(args.compile_options, args.compile_options_size)
-    args.executable = executables.compile_program(_client(args), program, options)
+    args.executable = compiling.compile_program(_client(args), program, options)
 
 
 def _deserialize(args: Any) -> None:
     data = text_at(args.serialized_executable, args.serialized_executable_size)
-    args.loaded_executable = executables.restore(_client(args), data)
+    args.loaded_executable = compiling.restore(_client(args), data)
 
 
 def _optimized_program(args: Any) -> None:
     """The module as it runs: bytes where the caller brought memory, else how many there are."""
-    compiled = executables.compiled_at(args.executable)
     program = structs()["Program"].from_address(args.program)
-    data = executables.program_of(compiled)
+    data = compiling.module_of(program_at(args.executable))
     form = b"hlo_with_config"
     program.format_size, program.code_size = len(form), len(data)
     program.format = c.addressof(_kept(form))
@@ -124,6 +129,30 @@ def _optimized_program(args: Any) -> None:
 @cache
 def _kept(text: bytes) -> Any:
     return c.create_string_buffer(text)
+
+
+def _cost_analysis(args: Any) -> None:
+    """Costs as named numbers; computed when somebody asks."""
+    program = program_at(args.executable)
+    if "costs" not in program.kept:
+        program.kept["costs"] = _named(program.costs)
+    args.num_properties = len(program.costs)
+    args.properties = c.addressof(program.kept["costs"])
+
+
+def _named(values: Mapping[str, float]) -> Any:
+    """An array of named floats."""
+    kind = structs()["NamedValue"]
+    made = (kind * max(len(values), 1))()
+    for one, (name, value) in zip(made, values.items(), strict=False):
+        one.struct_size, one.type, one.value_size = c.sizeof(kind), _FLOAT, 1
+        one.name, one.name_size = c.addressof(_kept(name.encode())), len(name)
+        one.value = int(np.float32(value).view(np.uint32))
+    return made
+
+
+_FLOAT = 3
+"""The type of a named value that is an f32."""
 
 
 class _Handed:
@@ -218,7 +247,7 @@ def _array_with(
             strides[dim], step = step, step * dims[dim]
     low = sum(min(s, 0) * (d - 1) for s, d in zip(strides, dims, strict=True))
     high = sum(max(s, 0) * (d - 1) for s, d in zip(strides, dims, strict=True))
-    memory = (c.c_uint8 * (high - low + dtype.itemsize)).from_address(data + low)
+    memory: Any = (c.c_uint8 * (high - low + dtype.itemsize)).from_address(data + low)
     return np.ndarray(dims, dtype, memory, -low, strides)
 
 
@@ -309,12 +338,12 @@ def _view(args: Any) -> None:
     type_, dims = type_named(args.element_type), numbers_at(args.dims, args.num_dims)
     device = _client(args).device_at(args.device, getattr(args, "memory", 0))
     made = _template_for(args, type_, dims, args.layout, device)
-    deleter = args.on_delete_callback or c.cast(_nobody, c.c_void_p).value
+    deleter = args.on_delete_callback or c.cast(_ignored, c.c_void_p).value or 0
     storage = machine().view(args.device_buffer_ptr, deleter, args.on_delete_callback_arg or 0)
     args.buffer = machine().buffer(made, storage)
 
 
-_nobody = c.CFUNCTYPE(None, c.c_void_p, c.c_void_p)(lambda data, argument: None)
+_ignored = c.CFUNCTYPE(None, c.c_void_p, c.c_void_p)(lambda data, argument: None)
 
 
 def _bitcast(args: Any) -> None:
@@ -349,19 +378,20 @@ _FUNCTIONS: dict[str, Callable[[Any], None]] = {
     "Client_CreateViewOfDeviceBuffer": _view,
     "Device_GetAttributes": _device_attributes,
     "Device_MemoryStats": _memory_stats,
+    "Executable_GetCostAnalysis": _cost_analysis,
     "Executable_OptimizedProgram": _optimized_program,
     "Executable_Serialize": _hand(
-        lambda args: executables.serialized(executables.compiled_at(args.executable)),
+        lambda args: compiling.serialized(program_at(args.executable)),
         "serialized_executable",
         "serialized_executable_deleter",
     ),
     "Executable_GetCompileOptions": _hand(
-        lambda args: executables.compiled_at(args.executable).options,
+        lambda args: program_at(args.executable).options,
         "serialized_compile_options",
         "serialized_compile_options_deleter",
     ),
     "LoadedExecutable_GetDeviceAssignment": _hand(
-        lambda args: executables.assignment(executables.compiled_at(args.executable)),
+        lambda args: compiling.assignment(program_at(args.executable)),
         "serialized_device_assignment",
         "serialized_device_assignment_deleter",
     ),
@@ -376,7 +406,7 @@ _FUNCTIONS: dict[str, Callable[[Any], None]] = {
 
 
 _SLOW = {
-    "LoadedExecutable_Execute": executables.execute,
+    "LoadedExecutable_Execute": running.execute,
     "Client_BufferFromHostBuffer": _from_host,
     "Buffer_ToHostBuffer": _to_host,
     "Layouts_Buffer_MemoryLayout": layouts.of_buffer,
@@ -398,7 +428,7 @@ _EXTENSIONS: dict[str, dict[str, Callable[[Any], None]]] = {
 
 
 @cache
-def interface() -> c.Structure:
+def interface() -> Any:
     """The interface as JAX takes it; lives as long as the process."""
     library = machine().library
     machine().slow.update(_SLOW)

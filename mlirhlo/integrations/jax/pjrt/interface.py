@@ -1,10 +1,16 @@
 """PJRT's C interface as a table: every function with the fields of its arguments, as structs of ctypes.
 
-A function takes one pointer, to a struct whose first fields are `struct_size`, the bytes that the caller knows of, and
-`extension_start`; it returns an error, or null. `FUNCTIONS` has a row a function, in the order of the interface's own struct.
+A function takes one pointer, to a struct whose first fields are `struct_size`, the bytes that the caller knows of,
+and `extension_start`; it returns an error, or null. `FUNCTIONS` has a row a function, in the order of the interface's
+own struct.
 
 Source: facts of `xla/pjrt/c/pjrt_c_api.h`, version 0.114.
 """
+
+# JAX, llvmlite and the structs of ctypes have no types that pyright knows.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false, reportPrivateUsage=false, reportUnknownLambdaType=false
+# pyright: reportMissingTypeArgument=false, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

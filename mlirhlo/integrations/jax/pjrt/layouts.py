@@ -3,15 +3,20 @@
 The handle of a layout is memory of its own: the count of the text's bytes, then the text (`code._layout_of_buffer`).
 """
 
+# JAX, llvmlite and the structs of ctypes have no types that pyright knows.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false, reportPrivateUsage=false, reportUnknownLambdaType=false
+# pyright: reportMissingTypeArgument=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import ctypes as c
 from collections.abc import Sequence
 from typing import Any
 
-from mlirhlo.integrations.jax.pjrt.executables import compiled_at
 from mlirhlo.integrations.jax.pjrt.machine import allocate, numbers_at
 from mlirhlo.integrations.jax.pjrt.objects import array_of, objects
+from mlirhlo.integrations.jax.pjrt.programs import layout_of, program_at
 
 
 def handle_of(minor_to_major: Sequence[int]) -> int:
@@ -36,19 +41,19 @@ def of_buffer(args: Any) -> None:
 
 def of_results(args: Any) -> None:
     """The layouts of a program's results."""
-    found = compiled_at(args.executable).result_layouts
+    found = [layout_of(leaf) for leaf in program_at(args.executable).results]
     args.num_outputs, args.layouts = len(found), _handles(args.executable, "results", found)
 
 
 def of_parameters(args: Any) -> None:
     """The layouts of a program's parameters."""
-    found = compiled_at(args.executable).parameter_layouts
+    found = [layout_of(leaf) for leaf in program_at(args.executable).parameters]
     args.num_parameters, args.layouts = len(found), _handles(args.executable, "parameters", found)
 
 
 def _handles(executable: int, what: str, layouts: Sequence[Sequence[int]]) -> int:
     """An array that lives as long as the executable."""
-    kept = compiled_at(executable).kept
+    kept = program_at(executable).kept
     if what not in kept:
         kept[what] = array_of([handle_of(one) for one in layouts])
     return c.addressof(kept[what])

@@ -1,5 +1,10 @@
 """The machine code with what Python needs of it: errors, buffers on memory, arrays on buffers."""
 
+# JAX, llvmlite and the structs of ctypes have no types that pyright knows.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false, reportPrivateUsage=false, reportUnknownLambdaType=false
+# pyright: reportMissingTypeArgument=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import ctypes as c
@@ -16,6 +21,8 @@ from mlirhlo.integrations.jax.pjrt.interface import ELEMENT_TYPES, Code, all_arg
 from mlirhlo.integrations.jax.pjrt.objects import objects
 
 Array = np.ndarray[Any, Any]
+
+TOKEN_TYPE = "token"
 
 _NUMBERS = {name: number for number, name in enumerate(ELEMENT_TYPES) if name is not None}
 
@@ -108,7 +115,10 @@ class Machine:
         return c.CFUNCTYPE(result, *parameters)(self.library.address(name))
 
     def _other_half(self, name: str) -> Callable[[Any], None]:
-        return lambda args: self.slow[name](args)
+        def call(args: Any) -> None:
+            self.slow[name](args)
+
+        return call
 
     def word(self, name: str) -> int:
         """A variable of the code."""
@@ -181,7 +191,7 @@ def template(
         device=device,
         memory=memory,
         layout_size=c.sizeof(layout),
-        tiled_size=layout.type.offset - layout.tiled_size.offset,  # type: ignore[attr-defined]
+        tiled_size=layout.type.offset - layout.tiled_size.offset,
         minor_to_major_size=len(order),
     )
     numbers = [*dims, *order]
@@ -189,7 +199,9 @@ def template(
 
 
 def bytes_of(element_type: str, dims: Sequence[int]) -> int:
-    """Bytes of an array; elements of less than a byte take one, as in numpy."""
+    """Bytes of an array, of which each element takes at least one, as in numpy; a token has none."""
+    if element_type == TOKEN_TYPE:
+        return 0
     count = 1
     for dim in dims:
         count *= dim
@@ -230,8 +242,8 @@ def _array_at(address: int, dims: Sequence[int], dtype: np.dtype[Any]) -> Array:
     count = int(np.prod(dims, dtype=np.int64)) * dtype.itemsize
     if count == 0:
         return np.empty(dims, dtype)
-    memory = (c.c_uint8 * count).from_address(address)
-    return np.frombuffer(memory, dtype).reshape(dims)
+    memory: Any = (c.c_uint8 * count).from_address(address)
+    return np.ndarray(tuple(dims), dtype, memory)
 
 
 def array_on(buffer: int) -> Array:

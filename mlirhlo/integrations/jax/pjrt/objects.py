@@ -4,6 +4,11 @@ What a function of the interface hands out has the name of a field here, so that
 A loaded executable and its executable are one struct with a count of references.
 """
 
+# JAX, llvmlite and the structs of ctypes have no types that pyright knows.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false, reportPrivateUsage=false, reportUnknownLambdaType=false
+# pyright: reportMissingTypeArgument=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import ctypes as c
@@ -31,7 +36,7 @@ Executable references:l next:p descriptor:p templates:p template_sizes:p expecte
     size_in_bytes:l memory_kinds:p memory_kind_sizes:p executable_fingerprint:p
     executable_fingerprint_size:z addressable_devices:p num_addressable_devices:z is_deleted:b
     output_types:p num_output_types:z dims:p dim_sizes:p addressable_device_logical_ids:p
-    num_addressable_device_logical_ids:z properties:p num_properties:z generated_code_size_in_bytes:l
+    num_addressable_device_logical_ids:z generated_code_size_in_bytes:l
     argument_size_in_bytes:l output_size_in_bytes:l alias_size_in_bytes:l temp_size_in_bytes:l
     host_generated_code_size_in_bytes:l host_argument_size_in_bytes:l host_output_size_in_bytes:l
     host_alias_size_in_bytes:l host_temp_size_in_bytes:l peak_memory_in_bytes:l total_size_in_bytes:l
@@ -45,8 +50,8 @@ Buffer storage:p buffer_pointer:p on_device_size_in_bytes:z type:i is_deleted:b 
 """Fields of an executable in front of its name are the compiler's own: `descriptor`, what `runtime.calls` makes of a
 signature, null where a call runs Python; a template a result, from which its buffer is copied.
 
-A buffer's dimensions lie behind its struct, then its dimensions from minor to major. A storage is the memory of one or more buffers:
-its references, and who frees it (null: the pool of `runtime.pool_ir`)."""
+A buffer's dimensions lie behind its struct, then its dimensions from minor to major. A storage is the memory of one
+or more buffers: its references, and who frees it (null: the pool of `runtime.pool_ir`)."""
 
 
 @cache
@@ -56,11 +61,11 @@ def objects() -> dict[str, type[c.Structure]]:
 
 
 def make(name: str, **fields: Any) -> c.Structure:
-    """An object with these fields; a str becomes bytes beside their count (`…_size`), a sequence of ints or of objects an
-    array beside its length (`num_…`). What it points to lives as long as it does."""
+    """An object with these fields; a str becomes bytes beside their count (`…_size`), a sequence of ints or of
+    objects an array beside its length (`num_…`). What it points to lives as long as it does."""
     made = objects()[name]()
     kept: list[Any] = []
-    known = {field for field, _ in objects()[name]._fields_}  # type: ignore[misc]
+    known = {field[0] for field in objects()[name]._fields_}
     for field, value in fields.items():
         if isinstance(value, (str, bytes)):
             data = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
@@ -77,7 +82,7 @@ def make(name: str, **fields: Any) -> c.Structure:
         else:
             kept.append(value)
             setattr(made, field, address(value))
-    made.kept = kept  # type: ignore[attr-defined]
+    made.kept = kept
     return made
 
 

@@ -1,11 +1,17 @@
 """Programs for several devices: the program of each of them."""
 
+# JAX, llvmlite and the structs of ctypes have no types that pyright knows.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false, reportPrivateUsage=false, reportUnknownLambdaType=false
+# pyright: reportMissingTypeArgument=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mlirhlo.dialects.hlo.attributes.base import integer
+from mlirhlo.dialects.hlo.attributes.header import Booleans, BooleansAttr
 from mlirhlo.dialects.hlo.attributes.sharding import Sharding, ShardingKind
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.shapes import TupleShape
@@ -14,20 +20,28 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from mlirhlo.dialects.hlo.ops.base import Instruction
+    from mlirhlo.formats.proto.compile_options_pb2 import ExecutableBuildOptionsProto
 
+_PROPAGATION = (
+    "allow_spmd_sharding_propagation_to_parameters",
+    "allow_spmd_sharding_propagation_to_output",
+)
 _BEFORE = "flatten-call-graph,call-inliner,zero_sized_hlo_elimination,shardy-xla"
 
 
-def of_one_device(module: ModuleOp, replicas: int, partitions: int) -> bytes:
+def of_one_device(module: ModuleOp, build: ExecutableBuildOptionsProto) -> bytes:
     """Makes a module with shardings the program of one partition, in place; its HloModuleProto, which says how
     parameters and results are divided."""
     from mlirhlo.formats.proto import encode_module
-    from mlirhlo.rewrites.pipeline import run_pipeline
-    from mlirhlo.rewrites.pipeline import parse_pipeline
+    from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
 
+    replicas, partitions = max(build.num_replicas, 1), max(build.num_partitions, 1)
     view = HloModule(module)
     view.set("replica_count", integer(replicas) if replicas > 1 else None)
     view.set("num_partitions", integer(partitions) if partitions > 1 else None)
+    for name in _PROPAGATION:
+        flags = tuple(getattr(build, name))
+        view.set(name, BooleansAttr(Booleans(flags)) if any(flags) else None)
     shardings: Sequence[Sharding] = ()
     if partitions > 1:
         run_pipeline(module, parse_pipeline(_BEFORE))
@@ -45,10 +59,10 @@ def of_one_device(module: ModuleOp, replicas: int, partitions: int) -> bytes:
 
 def _sharding(op: Instruction) -> Sharding:
     """An instruction's sharding; whole on every device where it says none."""
-    if op.sharding is not None:
+    if op.sharding is not None and op.shape != TupleShape(()):
         return op.sharding
     whole = Sharding(ShardingKind.REPLICATED)
-    if isinstance(op.shape, TupleShape):
+    if isinstance(op.shape, TupleShape) and op.shape.elements:
         return Sharding(ShardingKind.TUPLE, elements=(whole,) * len(op.shape.elements))
     return whole
 

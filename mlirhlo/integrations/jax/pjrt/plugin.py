@@ -1,24 +1,32 @@
 """Makes this compiler known to JAX; the entry point of the group `jax_plugins`."""
 
+# JAX, llvmlite and the structs of ctypes have no types that pyright knows.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false, reportPrivateUsage=false, reportUnknownLambdaType=false
+# pyright: reportMissingTypeArgument=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import ctypes as c
+from functools import partial
 from typing import Any
 
-NAME = "mlirhlo"
+NAME, INTERPRETER = "mlirhlo", "mlirhlo_interpreter"
+"""The platforms: machine code, and the interpreter, which is slow and judges it."""
 
 
 def initialize() -> None:
-    """Registers the platform `mlirhlo`. JAX calls it when it looks for its platforms; nothing is loaded
-    unless the platform is chosen."""
+    """Registers the platforms. JAX calls it when it looks for its platforms; nothing is loaded
+    unless one of them is chosen."""
     from jax._src import config, xla_bridge
 
     chosen = str(config.jax_platforms.value or "").split(",")
-    if NAME not in chosen:
-        return
-    xla_bridge._nonexperimental_plugins.add(NAME)
-    xla_bridge.register_backend_initialization_hook(_is_also_the_cpu)
-    xla_bridge.register_plugin(NAME, priority=-100, c_api=_capsule(), options=_options)
+    for name in (NAME, INTERPRETER):
+        if name in chosen:
+            xla_bridge._nonexperimental_plugins.add(name)
+            xla_bridge.register_backend_initialization_hook(_is_also_the_cpu)
+            options = partial(_options, name == INTERPRETER)
+            xla_bridge.register_plugin(name, priority=-100, c_api=_capsule(), options=options)
 
 
 def _is_also_the_cpu(backend: Any) -> None:
@@ -38,15 +46,15 @@ def _capsule() -> Any:
     return new(c.addressof(interface()), b"pjrt_c_api", None)
 
 
-def _options() -> dict[str, int]:
+def _options(interpreted: bool) -> dict[str, int | bool]:
     """The client's options: as many devices as JAX or XLA's flag says that the CPU has."""
     from jax._src import xla_bridge
 
     from mlirhlo.debug.options import process_flags
-    from mlirhlo.integrations.jax.pjrt.functions import DEVICES_OPTION
+    from mlirhlo.integrations.jax.pjrt.functions import DEVICES_OPTION, INTERPRETER_OPTION
 
     count = xla_bridge.num_cpu_devices.value
     if count < 1:
         given = process_flags().given.get("xla_force_host_platform_device_count", 1)
         count = int(str(given))
-    return {DEVICES_OPTION: max(count, 1)}
+    return {DEVICES_OPTION: max(count, 1), INTERPRETER_OPTION: interpreted}

@@ -1,0 +1,46 @@
+"""Programs on the interpreter: slow, and without generated code, so that it can judge what the compiler makes."""
+
+# JAX, llvmlite and the structs of ctypes have no types that pyright knows.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false, reportPrivateUsage=false, reportUnknownLambdaType=false
+# pyright: reportMissingTypeArgument=false, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mlirhlo.interp.values import for_user
+from mlirhlo.runtime.executable import Memory
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from mlirhlo.interp.machine import Machine
+
+
+class Interpreted:
+    """A module that the interpreter runs."""
+
+    memory = Memory(0, 0, 0, 0)
+    aliases: Mapping[int, int] = {}
+    descriptor: bytes | None = None
+    has_callbacks = True
+
+    def __init__(self, module: ModuleOp) -> None:
+        self._module = module
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The result on one device."""
+        from mlirhlo.interp.engine import Interpreter
+
+        return for_user(Interpreter(self._module).run(arguments))
+
+    def run_on(
+        self, machine: Machine, replica: int, partition: int, arguments: Sequence[Any]
+    ) -> Any:
+        """The result on one device of a machine."""
+        from mlirhlo.interp.engine import Interpreter
+
+        del replica, partition  # the thread is the device's
+        return for_user(Interpreter(self._module, machine).run(arguments))

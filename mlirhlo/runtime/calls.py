@@ -188,7 +188,7 @@ class _Pool:
 
 
 def pool_functions() -> dict[str, int]:
-    """Addresses of what runs modules (`run_ir`) and of the memory that results lie in (`pool_ir`), for other machine code."""
+    """Addresses of what runs modules (`run_ir`) and of the memory of results (`pool_ir`), for other machine code."""
     pool = _pool()
     return {
         "run": pool.address,

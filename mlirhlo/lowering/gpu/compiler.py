@@ -100,7 +100,8 @@ def compile_gpu(
     texts: list[str] = []
     for name, kernel in plan.kernels.items():
         nvvm = to_nvvm(kernel.module)
-        observer.lowered(name, ModuleOp([kernel.module.clone()]), nvvm)
+        if observer is not SILENT:
+            observer.lowered(name, ModuleOp([kernel.module.clone()]), nvvm)
         texts.append(edited.in_place_of(kernel, edited.llvm) or to_llvm_text(nvvm, device))
     ptx = dict(zip(plan.kernels, all_to_ptx(texts, device), strict=True))
     for name, kernel in plan.kernels.items():

@@ -115,13 +115,10 @@ def _wait(to: Lowering, op: DeviceAsyncWaitOp) -> None:
     intrinsic(to, "llvm.nvvm.cp.async.wait.group", [count], None)
 
 
-HANDLERS = cast(
-    "Mapping[str, Handler]",
-    {
-        "nvgpu.ldmatrix": _ldmatrix,
-        "nvgpu.mma.sync": _mma,
-        "nvgpu.device_async_copy": _copy,
-        "nvgpu.device_async_create_group": _create_group,
-        "nvgpu.device_async_wait": _wait,
-    },
-)
+HANDLERS: Mapping[str, Handler] = {
+    "nvgpu.ldmatrix": _ldmatrix,
+    "nvgpu.mma.sync": _mma,
+    "nvgpu.device_async_copy": _copy,
+    "nvgpu.device_async_create_group": _create_group,
+    "nvgpu.device_async_wait": _wait,
+}

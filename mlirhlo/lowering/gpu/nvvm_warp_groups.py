@@ -185,14 +185,11 @@ def _descriptors(
     ]
 
 
-HANDLERS = cast(
-    "Mapping[str, Handler]",
-    {
-        "nvgpu.mbarrier.init": _init,
-        "nvgpu.mbarrier.fence_init": _fence_init,
-        "nvgpu.mbarrier.arrive": _arrive,
-        "nvgpu.mbarrier.try_wait.parity": _wait,
-        "nvgpu.tma.async.load": _load,
-        "nvgpu.warpgroup.mma": _mma,
-    },
-)
+HANDLERS: Mapping[str, Handler] = {
+    "nvgpu.mbarrier.init": _init,
+    "nvgpu.mbarrier.fence_init": _fence_init,
+    "nvgpu.mbarrier.arrive": _arrive,
+    "nvgpu.mbarrier.try_wait.parity": _wait,
+    "nvgpu.tma.async.load": _load,
+    "nvgpu.warpgroup.mma": _mma,
+}

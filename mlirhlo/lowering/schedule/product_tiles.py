@@ -20,6 +20,7 @@ _MAX_STAGES = 4
 _ROW_BYTES = 128
 """Of a tile's row in shared memory: one of each bank."""
 _LEAST_ROW_BYTES = 32
+"""Fewer are swizzled no more. Rows of bytes are whole, as threads transpose them without bank conflicts."""
 _SYSTEM_BYTES = 1024
 """Of each block's shared memory."""
 _RATES = {

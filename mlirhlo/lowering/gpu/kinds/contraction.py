@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from math import prod
+from typing import TypeAlias
 
 from xdsl.ir import Operation, SSAValue
 
@@ -17,13 +18,17 @@ from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.element_types import BY_MLIR, PrimitiveType
 from mlirhlo.lowering.builder import INDEX, Index
 from mlirhlo.lowering.gpu.elements import array
-from mlirhlo.lowering.gpu.kinds.factor_tiles import FactorTile
+from mlirhlo.lowering.gpu.kinds.factor_tiles import FactorTile, Order
 from mlirhlo.lowering.gpu.launches import LaunchBuilder, Plan, inputs_of, launches
 from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
 from mlirhlo.lowering.schedule.attributes import Schedule
 from mlirhlo.lowering.schedule.contractions import contraction_below
 from mlirhlo.lowering.schedule.matrix_products import MatrixProduct, matrix_product_of
+
+Neighbours: TypeAlias = "tuple[tuple[Index, Index], Sequence[Value]]"
+"""Row and column of an element, and elements of that row from there on, as many as divide the column."""
+Writer: TypeAlias = "Callable[[tuple[Index, Index], Sequence[Value]], None]"
 
 
 @launches("tiles")
@@ -60,12 +65,18 @@ def _launch(plan: Plan, op: Operation, schedule: Schedule, kind: type[Block]) ->
     block = kind(b, matrix_product_of(contraction), schedule)
     element = array(contraction.output).element_type
 
-    def write(dims: tuple[Index, Index], value: Value) -> None:
-        with block.inside(dims), b.e.scope():
-            at = block.indices(dims)
-            b.e.know(contraction, at, [convert(b, value, block.element, element)])
-            for result in op.results:
-                b.write(result, at, b.e.at(result, at))
+    def write(first: tuple[Index, Index], values: Sequence[Value]) -> None:
+        (row, column), count = first, len(values)
+        if count > 1 and block.limits[1] % count:
+            for lane, value in enumerate(values):
+                write((row, b.add(column, lane)), [value])
+            return
+        with block.inside(first), b.e.scope():
+            for lane, value in enumerate(values):
+                at = block.indices((row, b.add(column, lane)))
+                b.e.know(contraction, at, [convert(b, value, block.element, element)])
+                for result in op.results:
+                    b.write(result, at, b.e.at(result, at))
 
     block.compute(write)
     b.launch(block.blocks, schedule.threads, block.shared_bytes)
@@ -120,13 +131,13 @@ class Block:
         """An error that says why a schedule has no code."""
         return error("HLO0806", f"no product is computed by `{self.schedule.attribute()}`: {why}")
 
-    def compute(self, write: Callable[[tuple[Index, Index], Value], None]) -> None:
+    def compute(self, write: Writer) -> None:
         """Computes the tile and writes its elements."""
-        for dims, value in self.results():
-            write(dims, value)
+        for first, values in self.results():
+            write(first, values)
 
-    def results(self) -> list[tuple[tuple[Index, Index], Value]]:
-        """Rows and columns of the thread's elements, and the elements."""
+    def results(self) -> list[Neighbours]:
+        """The thread's elements."""
         raise NotImplementedError
 
     def multiply(self, stage: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
@@ -174,6 +185,12 @@ class Block:
         return test
 
     # The pipeline
+
+    def tiled(self, element: PrimitiveType, orders: Sequence[Order]) -> list[FactorTile]:
+        """The tiles of both factors. What threads compute themselves is one stage ahead at most."""
+        if any(order.read is None for order in orders):
+            self.stages = min(self.stages, 2)
+        return [FactorTile(self, side, element, order) for side, order in enumerate(orders)]
 
     def summed(self, factors: Sequence[FactorTile], zeros: Sequence[SSAValue]) -> list[SSAValue]:
         """The sums over all terms: while a stage is multiplied, those after it are on their way."""

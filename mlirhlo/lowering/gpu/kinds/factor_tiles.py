@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
@@ -22,7 +22,7 @@ from mlirhlo.lowering.gpu.elements import array, factor_inputs
 from mlirhlo.lowering.hlo_to_loops.elements import Value, to_memory
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
 from mlirhlo.lowering.hlo_to_loops.folds import zero_element
-from mlirhlo.lowering.schedule.factor_reads import plain_read
+from mlirhlo.lowering.schedule.factor_reads import FactorRead, plain_read
 from mlirhlo.lowering.schedule.matrix_products import inputs_of_factor
 
 if TYPE_CHECKING:
@@ -31,8 +31,15 @@ if TYPE_CHECKING:
 
 Point = tuple[Index, int]
 """An index as a part that is the thread's own and a constant, which have no bits in common."""
+UNITS, PAIRS, FOURS = "units", "pairs", "fours"
+"""Threads access units of eight rows that follow one another (and of every fourth row of 32, which `FOURS` adds), or
+one element each of four rows."""
 UNIT_BYTES = 16
 PANEL_BYTES = 128
+_PATCH = 4
+"""Lines and terms of the bytes that a thread transposes at once."""
+_PATCHES = (8, 4)
+"""Patches of a warp, along lines and along terms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +49,8 @@ class Layout:
     slow: int
     fast: int
     bytes: int
-    is_paired: bool = False
-    """Whether rows are swizzled by pairs of units, for threads that read one element of four rows each."""
+    swizzle: str = UNITS
+    """What rows are swizzled for: `UNITS`, `PAIRS` or `FOURS`."""
 
     @property
     def panel(self) -> int:
@@ -55,20 +62,21 @@ class Layout:
         """Elements that are swizzled as a whole."""
         return UNIT_BYTES // self.bytes
 
-    def swizzle(self, b: LaunchBuilder, row: Index) -> Index:
+    def combined(self, b: LaunchBuilder, row: Index) -> Index:
         """What the numbers of the units in a row are combined with, by exclusive or."""
         units = self.panel // self.unit
-        if self.is_paired:
+        if self.swizzle == PAIRS:
             return b.mul(b.rem(row, units // 2), 2)
-        return b.rem(b.div(row, PANEL_BYTES // UNIT_BYTES // units), units)
+        combined = b.rem(b.div(row, PANEL_BYTES // UNIT_BYTES // units), units)
+        return b.xor(combined, b.rem(b.div(row, 8), units)) if self.swizzle == FOURS else combined
 
     def offset(self, b: LaunchBuilder, slow: Point, fast: Point) -> Index:
         """The number of an element in the tile."""
         (row, more_rows), (column, more_columns) = slow, fast
         per_panel = self.slow * self.panel
         constant = more_columns // self.panel * per_panel + more_rows * self.panel
-        unit = b.xor(b.div(b.rem(column, self.panel), self.unit), self.swizzle(b, row))
-        fixed = b.xor(more_columns % self.panel // self.unit, self.swizzle(b, more_rows))
+        unit = b.xor(b.div(b.rem(column, self.panel), self.unit), self.combined(b, row))
+        fixed = b.xor(more_columns % self.panel // self.unit, self.combined(b, more_rows))
         parts = (
             b.mul(b.div(column, self.panel), per_panel),
             b.mul(row, self.panel),
@@ -83,27 +91,38 @@ class Layout:
         return total
 
 
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How the tiles of a factor are ordered, and brought."""
+
+    across: bool
+    """Whether terms of a line stand beside each other, else lines of a term."""
+    swizzle: str
+    read: FactorRead | None
+    width: int
+
+
+def order_of(
+    block: Block, side: int, element: PrimitiveType, *, across: bool, swizzle: str = UNITS
+) -> Order:
+    """The order, with the read for copies of a factor that stands in memory in the type it is multiplied in."""
+    dims = block.product.terms if across else block.product.lines(side)
+    read, width = plain_read(block.op, side), 0
+    if read is not None and dims and array(read.source).element_type is element:
+        width = read.width(block.op.space, dims[-1])
+    return Order(across, swizzle, read if width else None, width)
+
+
 class FactorTile:
     """The tiles of one factor, a buffer for each stage."""
 
-    def __init__(
-        self, block: Block, side: int, element: PrimitiveType, *, across: bool, is_paired: bool
-    ) -> None:
-        """`across`: whether terms of a line stand beside each other, else lines of a term."""
-        self.block, self.side, self.element, self.across = block, side, element, across
+    def __init__(self, block: Block, side: int, element: PrimitiveType, order: Order) -> None:
+        self.block, self.side, self.element, self.across = block, side, element, order.across
         lines, terms = block.sides[side], block.depth
-        slow, fast = (lines, terms) if across else (terms, lines)
-        self.layout = Layout(slow, fast, element.byte_size, is_paired)
-        dims = block.product.terms if across else block.product.lines(side)
-        read = plain_read(block.op, side)
-        if read is not None and (
-            read.source not in block.b.e.buffers or array(read.source).element_type is not element
-        ):
-            read = None
-        space = block.op.space
-        self.width = 0 if read is None or not dims else read.width(space, dims[-1])
-        self.read = read if self.width else None
-        """How copies that threads do not wait for bring it, if they can."""
+        slow, fast = (lines, terms) if self.across else (terms, lines)
+        self.layout = Layout(slow, fast, element.byte_size, order.swizzle)
+        self.read, self.width = order.read, order.width
+        """How copies that threads do not wait for bring it, if they can, and how many elements each."""
         self.buffer = block.shared([block.stages, slow * fast], element)
 
     def load(self, stage: Index, slow: Point, fast: Point) -> tuple[SSAValue, Sequence[Index]]:
@@ -183,65 +202,109 @@ class FactorTile:
     # Elements that threads compute
 
     @property
-    def _fetched(self) -> int:
+    def _is_transposed(self) -> bool:
+        """Whether threads transpose bytes: what is a row of the tile is across the rows of memory."""
+        aligned = self.block.limits[self.side] % _PATCH == 0
+        return self.layout.swizzle == FOURS and aligned and self.layout.slow >= _PATCH * _PATCHES[0]
+
+    @property
+    def _width(self) -> int:
         """Neighbours that a thread computes: a unit, or one where they do not start at multiples of that."""
         width, block = self.layout.unit, self.block
         count = block.terms if self.across else block.limits[self.side]
         return 1 if count % width else width
 
+    def _patches(self) -> Iterator[tuple[Index, Index]]:
+        """Lines and terms at which the square patches begin that a thread transposes.
+
+        Eight threads have patches beside each other in memory, and four such groups those of one unit of the tile.
+        """
+        b, (down, across) = self.block.b, _PATCHES
+        groups = self.layout.slow // (_PATCH * down)
+        count = groups * self.layout.fast // (_PATCH * across)
+        warps = self.block.threads // (down * across)
+        lane, warp = (
+            b.rem(self.block.thread, down * across),
+            b.div(self.block.thread, down * across),
+        )
+        for part in range(0, count, warps):
+            number = b.rem(b.add(warp, part), count)
+            line = b.add(b.rem(lane, down), b.mul(b.rem(number, groups), down))
+            term = b.add(b.div(lane, down), b.mul(b.div(number, groups), across))
+            yield b.mul(line, _PATCH), b.mul(term, _PATCH)
+
     def fetch(self, first_term: Index) -> list[Value]:
         """The elements of a tile that the thread brings."""
-        e = self.block.b.e
+        b, first = self.block.b, self.block.first[self.side]
+        if self._is_transposed:
+            return [
+                value
+                for line, term in self._patches()
+                for more in range(_PATCH)
+                for value in self._factors(
+                    b.add(first, line), b.add(first_term, b.add(term, more)), _PATCH, across=False
+                )
+            ]
         return [
             value
-            for row, column in self._pieces(self._fetched)
+            for row, column in self._pieces(self._width)
             for value in self._factors(
-                [
-                    self._at(first_term, row, (column[0], column[1] + lane))
-                    for lane in range(self._fetched)
-                ],
-                e.elements(),
+                *self._at(first_term, row, column), self._width, across=self.across
             )
         ]
 
     def store(self, values: Sequence[Value], stage: Index) -> None:
         """Stores fetched elements."""
-        b = self.block.b
         rest = iter(values)
-        with self._bringing(self._fetched):
-            for row, (column, _) in self._pieces(self._fetched):
-                buffer, (at, first) = self.load(stage, row, (column, 0))
-                for lane in range(self._fetched):
-                    (value,) = next(rest)
-                    b.store(to_memory(b, value, self.element), buffer, (at, b.add(first, lane)))
+        if self._is_transposed:
+            for line, term in self._patches():
+                patch = [next(rest) for _ in range(_PATCH * _PATCH)]
+                for more in range(_PATCH):
+                    self._store_row(patch[more::_PATCH], stage, (line, more), (term, 0))
+            return
+        with self._bringing(self._width):
+            for row, column in self._pieces(self._width):
+                self._store_row([next(rest) for _ in range(self._width)], stage, row, column)
+
+    def _store_row(self, values: Sequence[Value], stage: Index, row: Point, column: Point) -> None:
+        b = self.block.b
+        buffer, (at, first) = self.load(stage, row, column)
+        for lane, (value,) in enumerate(values):
+            b.store(to_memory(b, value, self.element), buffer, (at, b.add(first, lane)))
 
     def zeros(self) -> list[Value]:
         """As many zeros as a thread fetches elements."""
-        pieces = len(list(self._pieces(self._fetched)))
-        return [zero_element(self.block.b.e.elements(), self.element)] * pieces * self._fetched
+        if self._is_transposed:
+            count = len(list(self._patches())) * _PATCH * _PATCH
+        else:
+            count = len(list(self._pieces(self._width))) * self._width
+        return [zero_element(self.block.b.e.elements(), self.element)] * count
 
-    def _factors(self, places: Sequence[tuple[Index, Index]], elements: Any) -> list[Value]:
-        """Elements at lines and terms, zeros outside; they are all outside or none is."""
-        block, side, element = self.block, self.side, self.element
+    def _factors(self, line: Index, term: Index, count: int, *, across: bool) -> list[Value]:
+        """Elements that follow one another, along terms or lines, as those of the last ones beyond them; beyond the
+        last term zeros count."""
+        block, side = self.block, self.side
         b, e, op = block.b, block.b.e, block.op
         result = yielded(op.body)[side]
-
-        def inside() -> list[Value]:
-            values: list[Value] = []
-            for line, term in places:
-                # The other factor's line says nothing here.
-                dims = block.indices((line, 0) if side == 0 else (0, line), term)
-                inputs = factor_inputs(e, op, dims, inputs_of_factor(op, side))
-                (value,) = e.values(op.body, inputs, dims, [result])
-                values.append(convert(b, value, array(result).element_type, element))
-            return values
-
-        line, term = places[0]
-        limits = [(line, block.limits[side], block.sides[side])]
+        terms, lines = (count, 1) if across else (1, count)
+        test = None
         if block.has_partial_terms:
-            limits.append((term, block.terms, block.terms + 1))
-        test = block.is_inside(limits)
+            test = b.cmpi("ult", b.index(term), b.index(block.terms))
+            term = b.minimum(term, block.terms - terms)
+        if block.limits[side] % block.sides[side]:
+            line = b.minimum(line, block.limits[side] - lines)
+        values: list[Value] = []
+        for lane in range(count):
+            at = (line, b.add(term, lane)) if across else (b.add(line, lane), term)
+            # The other factor's line says nothing here.
+            dims = block.indices((at[0], 0) if side == 0 else (0, at[0]), at[1])
+            inputs = factor_inputs(e, op, dims, inputs_of_factor(op, side))
+            (value,) = e.values(op.body, inputs, dims, [result])
+            values.append(convert(b, value, array(result).element_type, self.element))
         if test is None:
-            return inside()
-        zero = zero_element(cast(Any, elements), element)
-        return e.choose(test, inside, lambda: [zero for _ in places])
+            return values
+        zero = zero_element(e.elements(), self.element)
+        return [
+            tuple(b.select(test, v, w) for v, w in zip(value, zero, strict=True))
+            for value in values
+        ]

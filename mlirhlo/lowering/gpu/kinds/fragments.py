@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from mlirhlo.lowering.builder import Index
+from mlirhlo.lowering.gpu.kinds.contraction import Neighbours
 from mlirhlo.lowering.gpu.launches import LaunchBuilder
-from mlirhlo.lowering.hlo_to_loops.elements import Value
 
 ROWS, COLUMNS = 16, 8
 
@@ -22,12 +22,12 @@ def fragment_elements(
     across: int,
     first: tuple[Index, Index],
     is_narrow: bool,
-) -> list[tuple[tuple[Index, Index], Value]]:
-    """Rows and columns of a thread's elements, and the elements; `across` fragments stand beside each other.
+) -> list[Neighbours]:
+    """A thread's elements; `across` fragments stand beside each other.
 
     `first`: row and column of the first one. `is_narrow`: whether the results have 16 bits at most.
     """
-    elements: list[tuple[tuple[Index, Index], Value]] = []
+    elements: list[Neighbours] = []
     lane = b.rem(b.thread_id(), 32)
     row = b.add(first[0], b.div(lane, 4))
     for n in range(0, len(fragments), 2):
@@ -36,26 +36,23 @@ def fragment_elements(
             pairs = [fragment[2 * half :][:2] for fragment in fragments[n : n + 2]]
             at = b.add(row, n // across * ROWS + half * 8)
             neighbours = _four(b, lane, *pairs) if is_narrow else _twos(b, lane, *pairs)
-            elements += [((at, b.add(column, c)), (v,)) for c, v in neighbours]
+            elements += [
+                ((at, b.add(column, start)), [(v,) for v in values]) for start, values in neighbours
+            ]
     return elements
 
 
 def _twos(
     b: LaunchBuilder, lane: Index, first: Sequence[SSAValue], second: Sequence[SSAValue]
-) -> list[tuple[Index, SSAValue]]:
-    """A thread's elements of a row of two fragments beside each other, as columns and numbers."""
+) -> list[tuple[Index, Sequence[SSAValue]]]:
+    """A thread's elements of a row of two fragments beside each other, as first columns and numbers."""
     start = b.mul(b.rem(lane, 4), 2)
-    starts = (start, b.add(start, COLUMNS))
-    return [
-        (b.add(at, n), v)
-        for at, values in zip(starts, (first, second), strict=True)
-        for n, v in enumerate(values)
-    ]
+    return [(start, first), (b.add(start, COLUMNS), second)]
 
 
 def _four(
     b: LaunchBuilder, lane: Index, first: Sequence[SSAValue], second: Sequence[SSAValue]
-) -> list[tuple[Index, SSAValue]]:
+) -> list[tuple[Index, Sequence[SSAValue]]]:
     """As `_twos`, where a fragment has half a sector of a row: threads exchange pairs, each gets four neighbours."""
     parity = b.rem(lane, 2)
     is_odd = b.cmpi("eq", b.index(parity), b.index(1))
@@ -63,4 +60,4 @@ def _four(
     got = [b.warp_shuffle("xor", v, 1) for v in sent]
     values = [b.select(is_odd, v, w) for v, w in zip([*got, *second], [*first, *got], strict=True)]
     start = b.mul(b.add(b.div(b.rem(lane, 4), 2), b.mul(parity, 2)), 4)
-    return [(b.add(start, n), v) for n, v in enumerate(values)]
+    return [(start, values)]

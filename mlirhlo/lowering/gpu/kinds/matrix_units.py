@@ -16,14 +16,13 @@ from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.structured.base import yielded
 from mlirhlo.lowering.builder import Index, vector_of
 from mlirhlo.lowering.gpu.elements import array
-from mlirhlo.lowering.gpu.kinds.contraction import Block
-from mlirhlo.lowering.gpu.kinds.factor_tiles import FactorTile, Point
+from mlirhlo.lowering.gpu.kinds.contraction import Block, Neighbours
+from mlirhlo.lowering.gpu.kinds.factor_tiles import FOURS, PAIRS, UNITS, Order, Point, order_of
 from mlirhlo.lowering.gpu.kinds.fragments import COLUMNS as _COLUMNS
 from mlirhlo.lowering.gpu.kinds.fragments import ROWS as _ROWS
 from mlirhlo.lowering.gpu.kinds.fragments import fragment_elements
 from mlirhlo.lowering.gpu.launches import LaunchBuilder
 from mlirhlo.lowering.gpu.nvvm_matrices import MMA
-from mlirhlo.lowering.hlo_to_loops.elements import Value
 from mlirhlo.lowering.schedule.attributes import Schedule
 from mlirhlo.lowering.schedule.matrix_products import MatrixProduct
 
@@ -44,7 +43,7 @@ class MatrixBlock(Block):
         self.step = _STEP_BYTES // factor.byte_size
         if not all(self.fragments) or self.fragments[1] % 2 or self.depth % self.step:
             raise self.refused("warps have no whole fragments")
-        self.factors = [self._factor(side, factor) for side in (0, 1)]
+        self.factors = self.tiled(factor, [self._order(side, factor) for side in (0, 1)])
         self.lane, warp = b.rem(self.thread, 32), b.div(self.thread, 32)
         self.warp = (
             b.mul(b.div(warp, warps[1]), self.warp_tile[0]),
@@ -53,15 +52,18 @@ class MatrixBlock(Block):
         """First row and column of the warp in the tile."""
         self.is_narrow = array(self.op.output).element_type.bits <= 16
 
-    def _factor(self, side: int, element: PrimitiveType) -> FactorTile:
-        across = self.product.is_minor(side, self.product.terms) or element.bits == 8
-        is_paired = not across and element.bits == 32
-        return FactorTile(self, side, element, across=across, is_paired=is_paired)
+    def _order(self, side: int, element: PrimitiveType) -> Order:
+        across, swizzle = self.product.is_minor(side, self.product.terms), UNITS
+        if not across and element.bits == 8:
+            across, swizzle = True, FOURS
+        elif not across and element.bits == 32:
+            swizzle = PAIRS
+        return order_of(self, side, element, across=across, swizzle=swizzle)
 
     def _matrices(self, side: int, stage: Index, line: int, term: int) -> SSAValue:
         """Four registers of 16 lines: a fragment of the first factor, or two of the second one, one after the other."""
         b, factor = self.b, self.factors[side]
-        if factor.layout.is_paired:
+        if factor.layout.swizzle == PAIRS:
             return self._gathered(side, stage, line, term)
         in_matrix = b.rem(self.lane, 8)
         second, fourth = b.rem(b.div(self.lane, 8), 2), b.div(self.lane, 16)
@@ -113,7 +115,7 @@ class MatrixBlock(Block):
             ]
         return list(sums)
 
-    def results(self) -> list[tuple[tuple[Index, Index], Value]]:
+    def results(self) -> list[Neighbours]:
         """As `Block.results`."""
         b = self.b
         down, across = self.fragments

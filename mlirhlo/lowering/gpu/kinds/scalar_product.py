@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from mlirhlo.lowering.builder import Index
-from mlirhlo.lowering.gpu.kinds.contraction import Block
-from mlirhlo.lowering.gpu.kinds.factor_tiles import FactorTile, Point
+from mlirhlo.lowering.gpu.kinds.contraction import Block, Neighbours
+from mlirhlo.lowering.gpu.kinds.factor_tiles import Point, order_of
 from mlirhlo.lowering.gpu.launches import LaunchBuilder
 from mlirhlo.lowering.hlo_to_loops.elements import Value, to_register
 from mlirhlo.lowering.hlo_to_loops.folds import product_sum, zero_element
@@ -33,16 +33,11 @@ class ScalarBlock(Block):
         grid = (schedule.warps_down, warps // schedule.warps_down)
         self.grid = tuple(n * m for n, m in zip(_WARP, grid, strict=True))
         """Threads down and across."""
-        self.factors = [
-            FactorTile(
-                self,
-                side,
-                self.element,
-                across=product.is_minor(side, product.terms),
-                is_paired=False,
-            )
+        orders = [
+            order_of(self, side, self.element, across=product.is_minor(side, product.terms))
             for side in (0, 1)
         ]
+        self.factors = self.tiled(self.element, orders)
         lane, warp = b.rem(self.thread, 32), b.div(self.thread, 32)
         self.position = (
             b.add(b.rem(lane, 8), b.mul(b.rem(warp, grid[0]), 8)),
@@ -96,15 +91,21 @@ class ScalarBlock(Block):
                 ]
         return list(sums)
 
-    def results(self) -> list[tuple[tuple[Index, Index], Value]]:
+    def results(self) -> list[Neighbours]:
         """As `Block.results`."""
         b = self.b
         (zero,) = zero_element(b.e.elements(), self.element)
         down, across = self.counts
         sums = self.summed(self.factors, [zero] * (down * across))
-        lines = [
-            [b.add(self.first[side], b.add(*point)) for point in self._lines(side)]
-            for side in (0, 1)
-        ]
-        places = [(row, column) for row in lines[0] for column in lines[1]]
-        return [(place, (total,)) for place, total in zip(places, sums, strict=True)]
+        columns = self._lines(1)
+        unit = 1 if self.factors[1].across else self.factors[1].layout.unit
+        neighbours: list[Neighbours] = []
+        for number, row in enumerate(self._lines(0)):
+            for first in range(0, across, unit):
+                at = [
+                    b.add(f, b.add(*p))
+                    for f, p in zip(self.first, (row, columns[first]), strict=True)
+                ]
+                values = sums[number * across + first :][:unit]
+                neighbours.append(((at[0], at[1]), [(v,) for v in values]))
+        return neighbours

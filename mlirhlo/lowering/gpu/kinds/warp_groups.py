@@ -7,7 +7,7 @@ groups have read them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
@@ -18,11 +18,10 @@ from mlirhlo.dialects.structured.base import yielded
 from mlirhlo.lowering.builder import INDEX, Index
 from mlirhlo.lowering.gpu.elements import array
 from mlirhlo.lowering.gpu.kernel import MapParameter
-from mlirhlo.lowering.gpu.kinds.contraction import Block
+from mlirhlo.lowering.gpu.kinds.contraction import Block, Neighbours, Writer
 from mlirhlo.lowering.gpu.kinds.fragments import COLUMNS, fragment_elements
 from mlirhlo.lowering.gpu.launches import LaunchBuilder
 from mlirhlo.lowering.gpu.nvvm_warp_groups import PANEL_BYTES, WGMMA
-from mlirhlo.lowering.hlo_to_loops.elements import Value
 from mlirhlo.lowering.schedule.attributes import Schedule
 from mlirhlo.lowering.schedule.matrix_products import MatrixProduct
 from mlirhlo.lowering.schedule.tensor_maps import LINE, TERM, MappedDimension, mapped_factor
@@ -129,7 +128,7 @@ class WarpGroupBlock(Block):
                 "64 rows have four warps, one more brings factors, columns are 8 to 256"
             )
 
-    def compute(self, write: Callable[[tuple[Index, Index], Value], None]) -> None:
+    def compute(self, write: Writer) -> None:
         """As `Block.compute`."""
         b = self.b
         multiplying = self.threads - 32
@@ -143,12 +142,12 @@ class WarpGroupBlock(Block):
 
         def bring() -> None:
             with b.if_(b.cmpi("eq", thread, b.index(multiplying))), b.e.scope():
-                self._bring()
+                self._copy_all()
 
         with b.if_(b.cmpi("ult", thread, b.index(multiplying)), bring), b.e.scope():
             super().compute(write)
 
-    def _bring(self) -> None:
+    def _copy_all(self) -> None:
         b = self.b
         bytes_ = sum(f.size_bytes for f in self.factors)
         initial = [b.constant(0, INDEX), b.constant(1, INDEX)]
@@ -170,7 +169,7 @@ class WarpGroupBlock(Block):
         is_first = b.cmpi("eq", following, b.index(0))
         return following, b.select(is_first, b.index(b.xor(parity, 1)), parity)
 
-    def results(self) -> list[tuple[tuple[Index, Index], Value]]:
+    def results(self) -> list[Neighbours]:
         """As `Block.results`."""
         b = self.b
         columns = self.sides[1]

@@ -138,6 +138,14 @@ def test_large_shared_memory():
     check(dot("bf16", 128, 256, 1280), "a100", code="dynamic_shared")
 
 
+@pytest.mark.parametrize(("lhs", "rhs"), [(1, 0), pytest.param(0, 0, marks=pytest.mark.slow)])
+def test_transposed_bytes(lhs, rhs):
+    """Threads transpose bytes whose lines stand beside each other; each sector is read once."""
+    figures = check(dot("s8", 64, 128, 64, lhs, rhs), code="mma.sync")
+    least = (64 * 128 * 2 + 64 * 64 * 4) // 32
+    assert figures.global_memory.sectors <= 1.2 * least
+
+
 PROLOGUE = """HloModule m
 ENTRY e {{
   a = f32[{m},{k}] parameter(0)

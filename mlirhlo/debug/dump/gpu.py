@@ -5,6 +5,7 @@ Source: dumps reference, "Fixed suffixes", "Thunks (GPU)".
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -27,6 +28,24 @@ def dump_plan(dump: ModuleDump, plan: Plan, device: GpuDevice) -> None:
         assert isinstance(plan, GpuPlan)
         dump.write(dump.stem("gpu_target_config.pbtxt"), lambda: write_device(device))
         dump.write(dump.stem("thunk_sequence.txt"), lambda: thunk_text(plan))
+        dump.write(dump.stem("thunk_metadata.txt"), lambda: thunk_metadata(plan))
+        if plan.constants:
+            _dump_constants(dump, plan, device)
+
+
+def _dump_constants(dump: ModuleDump, plan: GpuPlan, device: GpuDevice) -> None:
+    """The memory of constants, as a module of its own; it is filled before the first launch."""
+    from mlirhlo.lowering.gpu.ptx import TRIPLE, optimized_llvm, to_ptx
+
+    lines = [f'target triple = "{TRIPLE}"', ""]
+    for number, buffer in enumerate(plan.constants):
+        array = f"[{buffer.size} x i8] zeroinitializer"
+        lines.append(f"@buffer_for_constant_{number} = addrspace(1) global {array}, align 256")
+    text = "\n".join([*lines, ""])
+    number = 2 * len(plan.kernels)
+    dump.write(dump.stem("constants.ir-no-opt.ll"), lambda: text)
+    dump.write(dump.stem(f"{number}.ir-with-opt.ll"), lambda: optimized_llvm(text, device))
+    dump.write(dump.stem(f"{number}.ptx"), lambda: to_ptx(text, device))
 
 
 def dump_unit(dump: ModuleDump, number: int, text: str, ptx: str, device: GpuDevice) -> None:
@@ -45,6 +64,17 @@ class _Row:
     kind: str
     label: str
     details: str = ""
+    instruction: str = ""
+    """What it runs."""
+
+
+def thunk_metadata(plan: GpuPlan) -> str:
+    """`ThunkMetadataListProto` in text form: which instruction each line of `thunk_text` runs."""
+    return "".join(
+        f"thunk_metadata {{\n  thunk_info {{\n    profile_annotation: {json.dumps(row.instruction)}\n"
+        f'    thunk_id: {number}\n  }}\n  thunk_kind: "{row.kind}"\n}}\n'
+        for number, row in enumerate(_rows(plan.steps, plan, ""), 1)
+    )
 
 
 def thunk_text(plan: GpuPlan) -> str:
@@ -65,17 +95,20 @@ def _rows(steps: Sequence[Step], plan: GpuPlan, indent: str) -> Iterator[_Row]:
     for step in steps:
         match step:
             case Kernel():
+                name = plan.instructions[step.name].instruction_name or step.name
                 for launch in plan.kernels[step.name].launches:
                     details = (
                         f"grid: {list(launch.grid)} threads: {list(launch.block)}  "
                         f"shared_memory: {launch.shared_bytes} bytes"
                     )
-                    yield _Row(indent, "kKernel", launch.entry, details)
+                    yield _Row(indent, "kKernel", launch.entry, details, name)
             case Copy():
                 yield _Row(indent, "kCopy", "copy", f"size: {step.source.size} bytes")
             case Callback():
                 op = plan.sites[step.site].op
-                yield _Row(indent, "kHostExecute", "move" if op is None else op.opcode.name)
+                label = "move" if op is None else op.opcode.name
+                name = "" if op is None else op.instruction_name or ""
+                yield _Row(indent, "kHostExecute", label, instruction=name)
             case While():
                 yield _Row(indent, "kWhile", "while")
                 yield from _rows(step.condition, plan, f"{indent}  ")

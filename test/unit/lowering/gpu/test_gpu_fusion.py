@@ -8,6 +8,7 @@ from support import SEED
 
 import mlirhlo
 from mlirhlo.analysis.verifier import verify_module
+from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.interp import run_module
 from mlirhlo.lowering.gpu.devices import device, name_or_description, read_device, write_device
@@ -39,7 +40,7 @@ def test_random_modules() -> None:
         case = Module(f"fusion {SEED}:{number}", steps=50)
         try:
             reference = Reference(case.text, case.inputs)
-        except (mlirhlo.HloError, ValueError):
+        except (HloError, ValueError):
             continue
         module = before(case.text)
         cost = modelled_cost(module, device())

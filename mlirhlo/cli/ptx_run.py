@@ -52,7 +52,7 @@ class Options:
     checks: bool = flag(
         True, group="Simulator", help="--no-checks: only what stops a kernel anyway"
     )
-    target: str = flag("sm_90a", group="Simulator", help="the architecture")
+    target: str = flag("", group="Simulator", help="the device's architecture [the PTX's own]")
     memory: int = flag(4096, group="Simulator", least=1, help="MiB of device memory")
     help: bool = flag(False, "h", group="Help", help="")
     help_all: bool = flag(False, group="Help", help="", rare=True)
@@ -93,13 +93,21 @@ def _three(name: str, text: str) -> tuple[int, ...]:
 
 def _launch(options: Options, text: str, name: str, launch: dict[str, tuple[int, ...]]) -> int:
     from mlirhlo.diagnostics import error
+    from mlirhlo.formats.ptx import parse_ptx, verify_ptx
     from mlirhlo.simulator import Machine
     from mlirhlo.simulator.arguments import read_arguments
 
+    module = parse_ptx(text, name)
+    options.target = options.target or next(
+        (one for one in module.targets if one.startswith("sm_")), "sm_90a"
+    )
     machine = Machine(
         options.target, seed=options.seed, checks=options.checks, memory_bytes=options.memory << 20
     )
     program = machine.load(text, name)
+    if options.checks and (wrong := verify_ptx(module, text)):
+        report(wrong)
+        return INPUT_AT_FAULT
     entry = options.entry
     if not entry:
         if len(program.entries) != 1:

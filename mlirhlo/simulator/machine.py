@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mlirhlo.diagnostics import Place, error
+from mlirhlo.dialects.ptx.requirements import runs_on
 from mlirhlo.simulator.memory import GLOBAL_BASE, INITIALISED, Arena
 from mlirhlo.simulator.report import LaunchReport
 
@@ -46,15 +48,25 @@ class Machine:
         """
         Loads a PTX module, or its text: global and constant variables get memory and initial values.
 
-        Raises `HloError` for text that is no PTX, and HLO0770 when the memory is full.
+        Raises `HloError` for text that is no PTX, HLO0789 for PTX that the device cannot run, and HLO0770 when the
+        memory is full.
         """
         from mlirhlo.simulator.program import Program
 
+        text = module if isinstance(module, str) else ""
         if isinstance(module, str):
             from mlirhlo.formats.ptx import parse_ptx
 
-            return Program(parse_ptx(module, file), self.arena, file, module)
-        return Program(module, self.arena)
+            module = parse_ptx(module, file)
+        for target in module.targets:
+            if target.startswith("sm_") and not runs_on(target, self.target):
+                raise error(
+                    "HLO0789",
+                    f"PTX for {target} does not run on {self.target}",
+                    Place(file, 1),
+                    help="generate it for the device (--gpu=), or simulate another (--target=)",
+                )
+        return Program(module, self.arena, file, text)
 
     def allocate(self, size_bytes: int, name: str = "buffer") -> int:
         """Address of `size_bytes` new bytes, aligned to 256; `name` stands for them in findings."""

@@ -26,7 +26,7 @@ def verify_ptx(module: ModuleOp, text: str = "") -> list[Diagnostic]:
     """
     judge = _Judge(module, text.split("\n"))
     if (problem := judge.target.problem) is not None:
-        judge.report("HLO0764", problem, place_of(module))
+        judge.report("HLO0764", problem, judge.header())
     for function in module.functions:
         if not function.is_declaration and len(judge.found) < MAX_DIAGNOSTICS:
             judge.function(function)
@@ -42,7 +42,14 @@ class _Judge:
         self.target = Target.of(module.version, module.targets)
         self.known: dict[tuple[str, tuple[Shape, ...]], tuple[str, str, str | None] | None] = {}
         self.symbols = self.declared(module)
-        self.file = ""
+        places = (place_of(op) for op in module.statements)
+        self.file = next((place.file for place in places if place is not None), "")
+
+    def header(self) -> Place | None:
+        """The line of the text with the version."""
+        lines = enumerate(self.lines, 1)
+        number = next((n for n, line in lines if line.lstrip().startswith(".version")), None)
+        return None if number is None else Place(self.file, number)
 
     def declared(self, module: ModuleOp) -> frozenset[str]:
         """Names of the module's functions and variables; a second definition is reported."""
@@ -84,8 +91,6 @@ class _Judge:
             for one in problem.diagnostics:
                 self.report(one.code, one.message, one.place, one.help)
             return
-        place = place_of(op)
-        self.file = "" if place is None else place.file
         parameters = (*function.signature.parameters, *function.signature.results)
         own = {variable.name for variable in parameters}
         names = self.symbols | own | function.variables.keys() | function.labels.keys()

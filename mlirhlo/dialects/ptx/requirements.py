@@ -8,6 +8,9 @@ from functools import cache
 from mlirhlo.dialects.ptx.forms import Form
 from mlirhlo.dialects.ptx.needs import ARCHITECTURES, NEEDS, SETS
 
+NEWEST = (9, 5)
+"""The newest version that `needs.py` knows."""
+
 
 def version_of(text: str) -> tuple[int, int]:
     """(8, 0) of `8.0`."""
@@ -32,10 +35,31 @@ class Target:
     @property
     def problem(self) -> str | None:
         """What is wrong with the header itself."""
+        if self.version > NEWEST:
+            return f"PTX {written(self.version)} is newer than PTX {written(NEWEST)}, the newest that is known"
         least = ARCHITECTURES.get(self.architecture)
         if least is not None and version_of(least) > self.version:
             return f"sm_{self.architecture} needs PTX {least}, this is PTX {written(self.version)}"
-        return None
+        return None if least or not self.is_new else f"sm_{self.architecture} is not known"
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the architecture is newer than all that are known."""
+        digits = self.architecture.rstrip("af")
+        return digits.isdigit() and int(digits) > max(
+            int(name.rstrip("af")) for name in ARCHITECTURES
+        )
+
+
+def runs_on(target: str, device: str) -> bool:
+    """Whether PTX for one architecture runs on a device of another, both as in `sm_90a`.
+
+    PTX runs on later devices too; with the suffix `f` only on those of its family, with `a` only on its own.
+    """
+    number, own = (int(name.removeprefix("sm_").rstrip("af")) for name in (target, device))
+    if target.endswith("a"):
+        return number == own
+    return number <= own and (not target.endswith("f") or number // 10 == own // 10)
 
 
 def written(version: tuple[int, int]) -> str:

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region
 
-from mlirhlo.diagnostics import out_of_memory
+from mlirhlo.diagnostics import HloError, out_of_memory
 from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.shapes import MAX_BYTES
@@ -93,7 +93,7 @@ def compile_gpu(
 ) -> GpuProgram:
     """A module as steps and PTX; `edited` is taken for the code of the entry points that it has.
 
-    Errors as of `plan_gpu`, and HLO0803 where LLVM makes no PTX.
+    Errors as of `plan_gpu`, HLO0803 where LLVM makes no PTX, and HLO076x for edited PTX that is wrong.
     """
     edited = edited or Edited()
     fused, plan = plan_gpu(module, device, observer, wanted)
@@ -105,10 +105,20 @@ def compile_gpu(
         texts.append(edited.in_place_of(kernel, edited.llvm) or to_llvm_text(nvvm, device))
     ptx = dict(zip(plan.kernels, all_to_ptx(texts, device), strict=True))
     for name, kernel in plan.kernels.items():
-        ptx[name] = edited.in_place_of(kernel, edited.ptx) or ptx[name]
+        if (text := edited.in_place_of(kernel, edited.ptx)) is not None:
+            ptx[name] = verified(text, f"{name}.ptx")
     for text, (name, code) in zip(texts, ptx.items(), strict=True):
         observer.translated(name, text, code)
     return GpuProgram(device, fused, plan, ptx)
+
+
+def verified(ptx: str, name: str) -> str:
+    """PTX that was written or changed by hand. Raises `HloError` HLO076x for what is wrong with it."""
+    from mlirhlo.formats.ptx import parse_ptx, verify_ptx
+
+    if found := verify_ptx(parse_ptx(ptx, name), ptx):
+        raise HloError(*found)
+    return ptx
 
 
 def structured_module(fused: ModuleOp, plan: GpuPlan, device: GpuDevice) -> ModuleOp:

@@ -63,6 +63,9 @@ def plan_module(module: ModuleOp, device: GpuDevice, values: Values | None = Non
     return GpuPlan(**vars(plan), kernels=planner.kernels)
 
 
+_ELSEWHERE = "--platform=Interpreter runs it"
+
+
 def _is_manual(op: Instruction) -> bool:
     """Whether a call cuts an array into the parts of devices, or joins them."""
     target = str(getattr(op, "custom_call_target", ""))
@@ -109,7 +112,11 @@ class _GpuPlanner(Planner[GpuKernel]):
         try:
             return build_kernel(name, op, self.computations, self.device)
         except HloError as problem:
-            raise problem.at(place_of(op)) from None
+            if problem.code != "HLO0790":
+                raise problem.at(place_of(op)) from None
+            why = problem.diagnostics[0].message
+            message = f"`{op.opcode.name}` %{op.instruction_name} has no GPU code: {why}"
+            raise error("HLO0802", message, place_of(op), help=_ELSEWHERE) from None
 
     def workspaces(self, kernel: GpuKernel) -> Sequence[int]:
         return kernel.workspaces
@@ -141,5 +148,5 @@ class _GpuPlanner(Planner[GpuKernel]):
         raise error(
             "HLO0802",
             f"`{op.opcode.name}` %{op.instruction_name} of {op.shape} has no GPU code: only static sizes have",
-            help="--platform=Interpreter runs it",
+            help=_ELSEWHERE,
         )

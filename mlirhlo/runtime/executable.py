@@ -76,9 +76,10 @@ class Executable:
         plain = Runner(library, address, _signature(plan))
         runner = plain if checks is None else _checked(plan, library, address, checks)
         self._start(plan, runner, _callbacks(plan) if plan.sites else None)
-        fast = plain.fast(self._slow.call) if _is_plain(plan) and checks is None else None
-        if fast is not None:
-            object.__setattr__(self, "__call__", fast)
+        exact = plain.fast(self._slow.call) if _is_plain(plan) and checks is None else None
+        if exact is not None:
+            converting = _Converting(plan, exact, self._slow.call)
+            object.__setattr__(self, "__call__", plain.fast(converting.call))
 
     def _start(self, plan: Plan, runner: Runs, callbacks: Callbacks | None) -> None:
         """Makes calls run by `runner`."""
@@ -223,6 +224,58 @@ def _signature(plan: Plan) -> Signature:
         plan.arena_size,
         plan.is_long,
     )
+
+
+_PLAIN = frozenset({bool, int, float, complex, list})
+"""Types of Python whose values NumPy makes arrays of any type of."""
+
+
+_IN_F32 = 3e38
+"""Numbers below are rounded to f32 without a warning."""
+
+
+class _Converting:
+    """The call that makes arrays of numbers and lists, and leaves all that are arrays as they are."""
+
+    __slots__ = ("exact", "parameters", "slow")
+
+    def __init__(self, plan: Plan, exact: Callable[..., Any], slow: Callable[..., Any]) -> None:
+        """`exact` runs on arrays that fit; `slow` takes anything, and explains."""
+        self.exact, self.slow = exact, slow
+        self.parameters = [(np.dtype(b.shape.element_type.dtype), b.shape) for b in plan.parameters]
+
+    def call(self, *arguments: object, out: object = None) -> Any:
+        """As a call of `Executable`."""
+        if len(arguments) != len(self.parameters):
+            return self.slow(*arguments, out=out)
+        arrays = list(arguments)
+        is_converted = False
+        for number, argument in enumerate(arguments):
+            kind = type(argument)
+            if kind is np.ndarray:
+                continue
+            dtype, shape = self.parameters[number]
+            array: Any
+            if kind in _PLAIN:
+                try:
+                    array = np.asarray(cast(Any, argument), dtype)
+                except (TypeError, ValueError, OverflowError):
+                    return self.slow(*arguments, out=out)
+            elif isinstance(argument, np.float64) and dtype.char == "f" and abs(argument) < _IN_F32:
+                array = np.asarray(
+                    float(argument), dtype
+                )  # rounded as `astype` does, which is slower
+            elif isinstance(argument, np.generic):
+                array = np.asarray(argument)
+                if array.dtype != dtype:
+                    array = value_from(argument, shape, f"parameter {number}")
+            else:
+                return self.slow(*arguments, out=out)
+            arrays[number] = array
+            is_converted = True
+        if not is_converted:
+            return self.slow(*arguments, out=out)
+        return self.exact(*arrays) if out is None else self.exact(*arrays, out=out)
 
 
 class _Slow:

@@ -115,6 +115,68 @@ def test_what_does_not_fit(arguments: tuple[Any, ...], message: str, way: str) -
     assert caught.value.code == "HLO0303"
 
 
+SCALED = """HloModule scaled, input_output_alias={ {}: (0, {}, may-alias) }
+ENTRY e {
+  x = f32[4000] parameter(0)
+  s = f32[] parameter(1)
+  b = f32[4000] broadcast(s), dimensions={}
+  ROOT r = f32[4000] multiply(x, b)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "number",
+    [1.5, 3, True, np.float32(1.5), np.float64(0.1), np.float64(1e300), np.float16(2), 2**30],
+    ids=repr,
+)
+def test_numbers_beside_arrays_copy_no_array(number: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number becomes an array; all else goes to machine code as it is, `out` and what lies over it too."""
+    executable = compiled(SCALED)
+
+    def run(*_: object) -> None:
+        raise AssertionError("arrays are converted")
+
+    monkeypatch.setattr("mlirhlo.runtime.executable._Slow.run", run)
+    x = np.arange(4000, dtype="f4")
+    with np.errstate(all="ignore"):
+        expected = x * np.asarray(number).astype("f4")
+        np.testing.assert_array_equal(executable(x, number), expected)
+        assert executable(x, number, out=x) is x
+    np.testing.assert_array_equal(x, expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("s8[3] negate(s8[3] x)", [1, -2, 3]),
+        ("bf16[2,2] add(bf16[2,2] x, x)", [[1, 2.5], [3, 4]]),
+        ("pred[2] not(pred[2] x)", [True, False]),
+        ("c64[1] negate(c64[1] x)", [1 + 2j]),
+    ],
+)
+def test_lists_of_any_type(text: str, values: Any, way: str) -> None:
+    executable = compiled(text)
+    dtype = executable(values).dtype
+    np.testing.assert_array_equal(executable(values), executable(np.asarray(values, dtype)))
+
+
+@pytest.mark.parametrize(
+    ("text", "argument", "message"),
+    [
+        ("s8[] negate(s8[] x)", np.int64(1000), "do not fit s8"),
+        ("s32[] negate(s32[] x)", np.float32(1), "expects elements of s32"),
+        ("s8[] negate(s8[] x)", 2**70, "cannot make an array of s8"),
+        ("f32[2] negate(f32[2] x)", [1.0], r"expects f32\[2\], got f32\[1\]"),
+        ("f32[2] negate(f32[2] x)", [[1.0], 2.0], "cannot make an array"),
+    ],
+)
+def test_numbers_that_do_not_fit(text: str, argument: Any, message: str, way: str) -> None:
+    with pytest.raises(HloError, match=message) as caught:
+        compiled(text)(argument)
+    assert caught.value.code == "HLO0303"
+
+
 def read_only() -> np.ndarray[Any, Any]:
     array = X.copy()
     array.flags.writeable = False

@@ -5,7 +5,7 @@
       %0 = memref.view %x[%c0][] : memref<64xi8, 1> to memref<16xf32, 1>
       gpu.launch_func @kernels::@fusion_0 blocks in (%c1, …) threads in (%c32, …) args(%0 : memref<16xf32, 1>, …)
 
-Arguments are the module's parameters, then its results. Buffers are bytes, of which each use views an array; constants
+Arguments are the module's parameters, then its results; a result that may be given a parameter's memory is there. Buffers are bytes, of which each use views an array; constants
 are globals of device memory; all else lives at its offset in one arena.
 """
 
@@ -41,7 +41,7 @@ from mlirhlo.lowering.gpu.planner import GpuPlan
 from mlirhlo.lowering.llvm_text import KERNEL
 from mlirhlo.lowering.plan.in_memory import physical_bytes
 from mlirhlo.lowering.plan.plan import MAIN
-from mlirhlo.lowering.plan.steps import Branch, Buffer, Callback, Copy, Kernel, Step, While
+from mlirhlo.lowering.plan.steps import Branch, Buffer, Callback, Copy, Kernel, Repeat, Step, While
 from mlirhlo.nesting import Walk, walked
 
 
@@ -153,6 +153,7 @@ class _Host:
         """The bytes that a buffer is a part of, and its offset there."""
         if buffer.literal is not None:
             return self._constant(buffer), 0
+        buffer = buffer.alias or buffer
         if buffer.parameter is not None:
             return self.entry.args[buffer.parameter], 0
         if buffer.result is not None:
@@ -213,6 +214,8 @@ class _Host:
                         append(self.block, MemcpyOp(target, source))
                 case While():
                     yield self._while(step)
+                case Repeat():
+                    yield self._repeat(step)
                 case Branch():
                     yield self._branch(step)
                 case Callback():
@@ -266,6 +269,12 @@ class _Host:
         before = yield self._inside(lambda: self._steps(step.condition), goes_on)
         after = yield self._inside(lambda: self._steps(step.body), scf.YieldOp)
         append(self.block, create_op(scf.WhileOp, regions=[before, after]))
+
+    def _repeat(self, step: Repeat) -> Walk[None]:
+        bounds = [self._number(n) for n in (0, step.rounds, 1)]
+        body = yield self._inside(lambda: self._steps(step.body), scf.YieldOp)
+        body.block.insert_arg(INDEX, 0)
+        append(self.block, create_op(scf.ForOp, bounds, regions=[body]))
 
     def _is_true(self, value: SSAValue) -> SSAValue:
         op = arith.CmpiOp(value, self._number(0, i8), "ne")

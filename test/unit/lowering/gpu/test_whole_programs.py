@@ -79,7 +79,13 @@ ENTRY e {
 }
 """
 
-PROGRAMS = {"loop": LOOP, "switch": SWITCH, "others": OTHERS, "product": PRODUCT}
+UNTIL = LOOP.replace(
+    "n = s32[] constant(3)",
+    "v = f32[8] get-tuple-element(s), index=1  a = f32[1] slice(v), slice={[0:1]}  b = f32[] reshape(a)"
+    "  n = s32[] convert(b)",
+)
+
+PROGRAMS = {"loop": LOOP, "until": UNTIL, "switch": SWITCH, "others": OTHERS, "product": PRODUCT}
 
 
 def stages_of(text: str) -> dict[str, ModuleOp]:
@@ -99,7 +105,8 @@ def test_both_stages_verify_and_read_back(name: str) -> None:
 
 
 IN_ORDER = {
-    "loop": ("scf.while", "gpu.launch_func", "gpu.memcpy", "scf.condition", "gpu.launch_func"),
+    "loop": ("scf.for", "gpu.launch_func", "gpu.launch_func"),
+    "until": ("scf.while", "gpu.launch_func", "gpu.memcpy", "scf.condition", "gpu.launch_func"),
     "switch": ("scf.index_switch", "default", "gpu.memcpy", "scf.if"),
     "product": ("gpu.launch_func",),
     "others": ("gpu.alloc", "gpu.launch_func", "func.call @host_0_all_reduce", "gpu.dealloc"),

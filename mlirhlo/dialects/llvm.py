@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     SignlessIntegerConstraint,
+    StringAttr,
     UnitAttr,
     VectorType,
     i1,
@@ -328,6 +329,8 @@ class AtomicRMWOp(IRDLOperation):
     bin_op = prop_def(IntegerAttr)
     """Number of one of `ATOMIC_OPERATIONS`."""
     ordering = prop_def(IntegerAttr)
+    syncscope = opt_prop_def(StringAttr)
+    """What it is ordered with: `device`, all threads of a GPU; without, all of the system."""
     alignment = opt_prop_def(IntegerAttr)
 
 
@@ -343,6 +346,7 @@ class AtomicCmpXchgOp(IRDLOperation):
     res = result_def()
     success_ordering = prop_def(IntegerAttr)
     failure_ordering = prop_def(IntegerAttr)
+    syncscope = opt_prop_def(StringAttr)
     alignment = opt_prop_def(IntegerAttr)
 
 

@@ -1,19 +1,21 @@
-"""xDSL's memref dialect with the op and the forms it lacks, under their MLIR names.
+"""xDSL's memref dialect with the ops and the forms it lacks, under their MLIR names.
 
 Source: MLIR's memref dialect.
 """
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from xdsl.dialects import memref as xmemref
 from xdsl.dialects.builtin import (
+    AnyFloatConstr,
     BoolAttr,
     DenseIntOrFPElementsAttr,
     IndexType,
     IntegerAttr,
     MemRefType,
+    SignlessIntegerConstraint,
     StringAttr,
     TensorType,
     UnitAttr,
@@ -22,10 +24,14 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Dialect
 from xdsl.irdl import (
     IRDLOperation,
+    VarConstraint,
     irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
+    region_def,
+    result_def,
+    traits_def,
     var_operand_def,
 )
 from xdsl.irdl import (
@@ -33,6 +39,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.traits import HasParent, IsTerminator
 
 from mlirhlo.dialects.arith import Extended
 
@@ -145,7 +152,28 @@ class PrefetchOp(IRDLOperation):
         printer.print_attribute(self.memref.type)
 
 
-_OWN = (GlobalOp, PrefetchOp)
+@irdl_op_definition
+class GenericAtomicRMWOp(IRDLOperation):
+    """Replaces an element by what the body yields of it, at once; the element before."""
+
+    name = "memref.generic_atomic_rmw"
+    T: ClassVar = VarConstraint("T", AnyFloatConstr | SignlessIntegerConstraint)
+    memref = operand_def(instance_of(MemRefType))
+    indices = var_operand_def(IndexType)
+    result = result_def(T)
+    body = region_def("single_block")
+
+
+@irdl_op_definition
+class AtomicYieldOp(IRDLOperation):
+    """Ends the body of a `memref.generic_atomic_rmw`."""
+
+    name = "memref.atomic_yield"
+    result = operand_def()
+    traits = traits_def(IsTerminator(), HasParent(GenericAtomicRMWOp))
+
+
+_OWN = (AtomicYieldOp, GenericAtomicRMWOp, GlobalOp, PrefetchOp)
 _NAMES = {op.name for op in _OWN}
 
 MemRef = Dialect(

@@ -117,7 +117,9 @@ def _load(f: FunctionText, op: Operation) -> str:
     (address,), (result,) = operands_of(op), op.results
     ordering = op.properties.get("ordering")
     number = 0 if ordering is None else cast(Any, ordering).value.data
-    atomic, order = ("atomic ", f" {ATOMIC_ORDERING_KEYWORDS[number]}") if number else ("", "")
+    atomic, order = (
+        ("atomic ", f"{_scope(op)} {ATOMIC_ORDERING_KEYWORDS[number]}") if number else ("", "")
+    )
     return f"load {atomic}{f.printer.type(result.type)}, {f.typed(address)}{order}{_tail(f, op)}"
 
 
@@ -129,12 +131,18 @@ def _store(f: FunctionText, op: Operation) -> str:
 def _atomic_rmw(f: FunctionText, op: Operation) -> str:
     address, value = map(f.typed, operands_of(op))
     number = cast(int, cast(Any, op.properties["bin_op"]).value.data)
-    return f"atomicrmw {ATOMIC_OPERATIONS[number]} {address}, {value} {_ordering(op, 'ordering')}"
+    order = f"{_scope(op)} {_ordering(op, 'ordering')}"
+    return f"atomicrmw {ATOMIC_OPERATIONS[number]} {address}, {value}{order}"
 
 
 def _atomic_cmpxchg(f: FunctionText, op: Operation) -> str:
     orders = " ".join(_ordering(op, f"{name}_ordering") for name in ("success", "failure"))
-    return f"cmpxchg {', '.join(map(f.typed, operands_of(op)))} {orders}"
+    return f"cmpxchg {', '.join(map(f.typed, operands_of(op)))}{_scope(op)} {orders}"
+
+
+def _scope(op: Operation) -> str:
+    scope = op.properties.get("syncscope")
+    return "" if scope is None else f' syncscope("{cast(StringAttr, scope).data}")'
 
 
 def _ordering(op: Operation, name: str) -> str:

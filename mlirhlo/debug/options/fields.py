@@ -239,6 +239,12 @@ class DebugOptions:
     xla_gpu_llvm_ir_file: tuple[str, ...] = _option(
         (), "Files of LLVM IR in place of the compiler's, likewise.", GPUS
     )
+    xla_gpu_deterministic_ops: bool = _option(
+        False, "The same bits in every run: updates of a scatter are added in their order.", GPUS
+    )
+    xla_gpu_exclude_nondeterministic_ops: bool = _option(
+        False, "Likewise: scatters have a form that is deterministic.", GPUS
+    )
     # ---------------------------------------------------------------- other backends
     xla_gpu_dump_llvmir: bool = _option(
         False, "LLVM IR before every LLVM pass.", OTHER_BACKENDS, has_effect=False

@@ -21,8 +21,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects import vector
-from mlirhlo.dialects.interned import integer32, integers32, integers64
+from mlirhlo.dialects.interned import integer32, integer64, integers32, integers64
 from mlirhlo.dialects.memref import PrefetchOp
+from mlirhlo.dialects.quick import append, create_op
 from mlirhlo.dialects.x86 import DotI8Op, DotI16Op
 from mlirhlo.dialects.x86vector import DotBF16Op
 from mlirhlo.lowering.builder.arithmetic import ArithmeticBuilder
@@ -148,13 +149,21 @@ class MemoryBuilder(ArithmeticBuilder):
         indices: Sequence[Index],
         lanes: int,
         mask: SSAValue | None = None,
+        *,
+        alignment: int = 0,
     ) -> SSAValue:
-        """Neighbours along the last dimension; lanes whose mask is not set are zero."""
+        """Neighbours along the last dimension; lanes whose mask is not set are zero.
+
+        `alignment`: bytes that the first one's address is a multiple of, where that is known of no less than all.
+        """
         element = cast("MemRefType[Any]", source.type).element_type
         type_ = vector_of(element, lanes)
         operands = [source, *map(self.index, indices)]
         if mask is None:
-            return self.emit(xvector.LoadOp, operands, type_)
+            aligned: dict[str, Attribute] = {"alignment": integer64(alignment)} if alignment else {}
+            op = create_op(xvector.LoadOp, operands, (type_,), attributes=aligned)
+            append(self.block, op)
+            return op.results[0]
         return self.emit(xvector.MaskedLoadOp, [*operands, mask, self.constant(0, type_)], type_)
 
     def vector_store(

@@ -9,11 +9,11 @@ kernel = b.finish_kernel(grid=(4, 1, 1), block=(256, 1, 1))
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any, cast
 
-from xdsl.dialects import gpu, memref
+from xdsl.dialects import gpu, memref, scf
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseIntOrFPElementsAttr,
@@ -48,6 +48,7 @@ from mlirhlo.dialects.interned import (
     string,
     symbol_ref,
 )
+from mlirhlo.dialects.memref import AtomicYieldOp, GenericAtomicRMWOp
 from mlirhlo.dialects.nvgpu import (
     DeviceAsyncCopyOp,
     DeviceAsyncCreateGroupOp,
@@ -61,10 +62,10 @@ from mlirhlo.dialects.nvgpu import (
     TmaAsyncLoadOp,
     WarpgroupMmaOp,
 )
-from mlirhlo.dialects.quick import append, create_op, prepend, region_of
+from mlirhlo.dialects.quick import append, create_op, new_block, prepend, region_of
 from mlirhlo.lowering.builder import INDEX, NOALIAS, FunctionBuilder, Index, vector_of
 from mlirhlo.lowering.gpu.kernel import MapParameter
-from mlirhlo.lowering.gpu.nvvm import ATOMIC_KINDS
+from mlirhlo.lowering.gpu.nvvm_atomics import ATOMIC_KINDS
 
 Sizes = tuple[int, int, int]
 READONLY = "llvm.readonly"
@@ -198,6 +199,41 @@ class KernelBuilder(FunctionBuilder):
         operands = [value, target, *map(self.index, indices)]
         properties: dict[str, Attribute] = {"kind": integer64(ATOMIC_KINDS.index(kind))}
         return self.emit(memref.AtomicRMWOp, operands, value.type, properties)
+
+    def atomic_update(
+        self,
+        target: SSAValue,
+        indices: Sequence[Index],
+        body: Callable[[SSAValue], SSAValue],
+    ) -> None:
+        """Replaces an element in memory by what `body` makes of it, at once; it is computed anew when another thread
+        was faster. An element of less than 32 bits is in a word of the buffer."""
+        type_ = cast("MemRefType[Any]", target.type).element_type
+        outer, inner = self.block, new_block([type_])
+        self.block = inner
+        append(self.block, create_op(AtomicYieldOp, [body(inner.args[0])]))
+        self.block = outer
+        operands = [target, *map(self.index, indices)]
+        append(outer, create_op(GenericAtomicRMWOp, operands, (type_,), regions=[region_of(inner)]))
+
+    def repeat_while(
+        self,
+        initial: Sequence[SSAValue],
+        test: Callable[[Sequence[SSAValue]], SSAValue],
+        body: Callable[[Sequence[SSAValue]], Sequence[SSAValue]],
+    ) -> Sequence[SSAValue]:
+        """Values that `body` replaces as long as `test` of them holds."""
+        types = [v.type for v in initial]
+        outer, before, after = self.block, new_block(types), new_block(types)
+        self.block = before
+        condition = test(before.args)
+        append(self.block, create_op(scf.ConditionOp, [condition, *before.args]))
+        self.block = after
+        append(self.block, create_op(scf.YieldOp, body(after.args)))
+        self.block = outer
+        op = create_op(scf.WhileOp, initial, types, regions=[region_of(before), region_of(after)])
+        append(outer, op)
+        return op.results
 
     def ldmatrix(
         self, source: SSAValue, indices: Sequence[Index], *, transpose: bool = False

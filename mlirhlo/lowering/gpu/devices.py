@@ -47,6 +47,9 @@ class GpuDevice:
     threads_per_warp: int = 32
     registers_per_core_limit: int = 65536
     registers_per_block_limit: int = 65536
+    is_deterministic: bool = False
+    """Whether code for it gives the same bits in every run, as `--xla_gpu_deterministic_ops` asks; no property of the
+    product."""
 
     @property
     def sm(self) -> str:

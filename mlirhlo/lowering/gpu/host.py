@@ -5,8 +5,9 @@
       %0 = memref.view %x[%c0][] : memref<64xi8, 1> to memref<16xf32, 1>
       gpu.launch_func @kernels::@fusion_0 blocks in (%c1, …) threads in (%c32, …) args(%0 : memref<16xf32, 1>, …)
 
-Arguments are the module's parameters, then its results; a result that may be given a parameter's memory is there. Buffers are bytes, of which each use views an array; constants
-are globals of device memory; all else lives at its offset in one arena.
+Arguments are the module's parameters, then its results; a result that may be given a parameter's memory is there.
+Buffers are bytes, of which each use views an array; constants are globals of device memory; all else lives at its
+offset in one arena.
 """
 
 from __future__ import annotations

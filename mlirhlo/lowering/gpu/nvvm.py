@@ -37,6 +37,7 @@ from mlirhlo.dialects import llvm
 from mlirhlo.dialects.gpu import GLOBAL, SHARED, DynamicSharedMemoryOp, ShuffleOp
 from mlirhlo.dialects.interned import UNIT, dictionary, integer64, symbol_ref
 from mlirhlo.dialects.quick import append, create_op, module_of, operands_of, ops_of, region_of
+from mlirhlo.lowering.gpu.nvvm_atomics import HANDLERS as ATOMICS
 from mlirhlo.lowering.gpu.nvvm_matrices import HANDLERS as MATRICES
 from mlirhlo.lowering.gpu.nvvm_warp_groups import HANDLERS as WARP_GROUPS
 from mlirhlo.lowering.llvm_text import BLOCK_SIZE, KERNEL
@@ -315,33 +316,10 @@ def _access(to: _Kernel, op: Operation, type_: Attribute) -> dict[str, Attribute
     )
     properties = access(to, op, element)
     properties.pop("nontemporal", None)
-    alignment = op.properties.get("alignment")
+    alignment = op.properties.get("alignment") or op.attributes.get("alignment")
     if alignment is not None:
         properties["alignment"] = alignment
     return properties
-
-
-_ATOMIC = {
-    "addf": "fadd", "addi": "add", "andi": "and", "assign": "xchg", "maxs": "max",
-    "maxu": "umax", "mins": "min", "minu": "umin", "ori": "or", "xori": "xor",
-}  # fmt: skip
-ATOMIC_KINDS = (
-    *("addf", "addi", "assign", "maximumf", "maxs", "maxu", "minimumf", "mins", "minu", "mulf"),
-    *("muli", "ori", "andi", "maxnumf", "minnumf", "xori"),
-)
-"""By the numbers of MLIR's `AtomicRMWKind`."""
-_MONOTONIC = integer64(2)
-
-
-def _atomic(to: _Kernel, op: memref.AtomicRMWOp) -> None:
-    kind = ATOMIC_KINDS[op.kind.value.data]
-    if kind not in _ATOMIC:
-        raise _no_lowering(op, f" of kind `{kind}`")
-    base, indices = op.memref, op.indices
-    number = llvm.ATOMIC_OPERATIONS.index(_ATOMIC[kind])
-    properties: dict[str, Attribute] = {"bin_op": integer64(number), "ordering": _MONOTONIC}
-    operands = [to.address(base, indices), to.values[op.value]]
-    to.values[op.result] = to.emit(llvm.AtomicRMWOp, operands, operands[1].type, properties)
 
 
 def _return(to: _Kernel, op: Operation) -> None:
@@ -353,6 +331,7 @@ HANDLERS: Mapping[str, Handler] = {
     **LOOPS,
     **MATRICES,
     **WARP_GROUPS,
+    **ATOMICS,
     **{f"gpu.{name}": _identity(name) for name in _SPECIAL},
     **cast(
         "Mapping[str, Handler]",
@@ -370,7 +349,6 @@ HANDLERS: Mapping[str, Handler] = {
             "vector.store": _store,
             "memref.get_global": _get_global,
             "memref.memory_space_cast": _space_cast,
-            "memref.atomic_rmw": _atomic,
         },
     ),
 }

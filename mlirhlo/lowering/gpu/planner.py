@@ -83,15 +83,11 @@ def _mark_aliases(kernel: GpuKernel, step: Kernel) -> None:
             continue
         counts = Counter(buffers[number] for number in launch.buffers)
         written = {buffers[number] for number in launch.buffers if number >= operands}
-        shared = [
-            counts[buffers[number]] > 1 and buffers[number] in written for number in launch.buffers
-        ]
-        if any(shared):
-            promises = cast("ArrayAttr[DictionaryAttr]", function.attributes["arg_attrs"])
-            function.attributes["arg_attrs"] = ArrayAttr(
-                DictionaryAttr({}) if is_shared else promise
-                for is_shared, promise in zip(shared, promises, strict=True)
-            )
+        promises = list(cast("ArrayAttr[DictionaryAttr]", function.attributes["arg_attrs"]))
+        for at, number in enumerate(launch.buffers):
+            if counts[buffers[number]] > 1 and buffers[number] in written:
+                promises[at] = DictionaryAttr({})
+        function.attributes["arg_attrs"] = ArrayAttr(promises)
 
 
 def _name_of(function: Operation) -> str:

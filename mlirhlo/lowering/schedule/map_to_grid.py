@@ -27,6 +27,7 @@ from mlirhlo.dialects.structured import (
 )
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule
 from mlirhlo.lowering.schedule.scans import schedule_of_scan
+from mlirhlo.lowering.schedule.scatters import schedule_of_scatter
 from mlirhlo.lowering.schedule.updates import updates_of
 
 ELEMENTWISE = (MapOp, AssembleOp, GatherOp, FoldOp, ContractOp)
@@ -45,8 +46,11 @@ _MEMORY_COST = 8
 """Of writing an element and reading it back, in instructions."""
 
 
-def map_to_grid(kernel: KernelOp) -> None:
-    """Sets the schedules of a kernel's ops; leaves a kernel alone in which an op has one."""
+def map_to_grid(kernel: KernelOp, *, deterministic: bool = False) -> None:
+    """Sets the schedules of a kernel's ops; leaves a kernel alone in which an op has one.
+
+    `deterministic`: whether results must not depend on the order in which threads run.
+    """
     if any(SCHEDULE in op.attributes for op in kernel.block.ops):
         return
     ops = [op for op in kernel.block.ops if not isinstance(op, ConstantOp | ReturnOp)]
@@ -77,6 +81,8 @@ def map_to_grid(kernel: KernelOp) -> None:
         schedule = Schedule(number - 1, kind)
         if isinstance(op, ScanOp):
             schedule = schedule_of_scan(op, number - 1)
+        elif isinstance(op, ScatterOp):
+            schedule = schedule_of_scatter(op, number - 1, deterministic=deterministic)
         op.attributes[SCHEDULE] = schedule.attribute()
 
 

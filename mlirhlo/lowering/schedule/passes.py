@@ -97,10 +97,12 @@ class GpuMapToGridPass(_SchedulePass):
 
     name = "gpu-map-to-grid"
 
+    deterministic: bool = False
+    """Whether results must not depend on the order in which threads run."""
+
     def run(self, kernel: KernelOp, gpu: GpuDevice) -> None:
         """As the class says."""
-        del gpu
-        map_to_grid(kernel)
+        map_to_grid(kernel, deterministic=self.deterministic or gpu.is_deterministic)
 
 
 @dataclass(frozen=True)

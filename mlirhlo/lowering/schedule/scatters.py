@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import cast
 
 from xdsl.ir.affine import AffineDimExpr
 
@@ -11,55 +10,63 @@ from mlirhlo.dialects.hlo.element_types import Kind
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.structured import ScatterOp, sizes_of
 from mlirhlo.lowering.schedule.attributes import Schedule, element_of
+from mlirhlo.lowering.schedule.vectorize import BYTES, THREADS
 
 _SERIAL = 16
 """Updates in order that one thread combines, where it would take longer to sort them."""
-_ATOMIC = {
-    "add": ("addi", "addi", "addf"),
-    "maximum": ("maxs", "maxu", "maximumf"),
-    "minimum": ("mins", "minu", "minimumf"),
-    "and": ("andi", "andi", ""),
-    "or": ("ori", "ori", ""),
-    "xor": ("xori", "xori", ""),
-}
-"""Kinds of atomic updates of signed and unsigned integers and of floats, by the opcode of the combiner."""
+COMMUTATIVE = frozenset({"add", "and", "maximum", "minimum", "multiply", "or", "xor"})
+"""Opcodes of combiners of which the order says nothing, but for the rounding of sums and products of floats."""
 _WORD = 4
-"""Bytes of the smallest number that all devices update atomically: of smaller ones, the word around them."""
+"""Bytes of the smallest number that all devices update atomically: of smaller ones they take the word around them,
+which has to be in the array."""
 
 
 def schedule_of_scatter(op: ScatterOp, launch: int, *, deterministic: bool) -> Schedule:
-    """Kind `scatter`: a thread an update, which combines it atomically, or alone where no two meet. Else
-    `scatter_in_order`, which is always the same: with the updates sorted by their element, or a thread for all that meet.
+    """Kind `scatter`: a thread an update, which combines it atomically, or alone where no two meet. Else always in the
+    order of the updates: `scatter_in_order`, which sorts them by their element, or `scatter_by_one` for few that meet.
 
     `deterministic`: whether sums of floats must not depend on the order in which threads run.
     """
-    kind = atomic_kind(op)
-    is_apart = op.unique_indices is not None or not serial_dims(op)
-    if is_apart or (kind is not None and not (deterministic and kind == "addf")):
-        return Schedule(launch, "scatter")
+    element = element_of(op.outputs[0])
+    rounds = (element.is_float or element.is_complex) and opcode_of(op) in ("add", "multiply")
+    if is_apart(op) or (is_atomic(op) and not (deterministic and rounds)):
+        return Schedule(launch, "scatter", vector=_width(op))
     count = prod(op.space[dim] for dim in serial_dims(op))
     return Schedule(launch, "scatter_in_order" if count > _SERIAL else "scatter_by_one")
 
 
-def atomic_kind(op: ScatterOp) -> str | None:
-    """The atomic update that a combiner is; None for one whose order matters, or that no device has."""
+def is_apart(op: ScatterOp) -> bool:
+    """Whether no two updates go to one element."""
+    return op.unique_indices is not None or not serial_dims(op)
+
+
+def _width(op: ScatterOp) -> int:
+    """Neighbours that a thread combines, of which it reads the updates at once."""
+    width = BYTES * 8 // max(*(element_of(value).bits for value in op.updates), 8)
+    last = op.space[-1] if op.space else 1
+    while width > 1 and (last % width or prod(op.space) // width < THREADS):
+        width //= 2
+    return width if width > 1 else 0
+
+
+def is_atomic(op: ScatterOp) -> bool:
+    """Whether updates may be combined in any order, each at once."""
     element = element_of(op.outputs[0])
     body = list(op.combiner.block.ops)
-    if len(op.outputs) > 1 or len(body) != 2:
-        return None
+    if len(op.outputs) > 1 or len(body) != 2 or opcode_of(op) not in COMMUTATIVE:
+        return False
     if set(body[0].operands) != set(op.combiner.block.args):
-        return None
-    kinds = _ATOMIC.get(cast(Instruction, body[0]).opcode.name)
-    if kinds is None:
-        return None
-    is_whole = element.byte_size >= _WORD or prod(sizes_of(op.outputs[0])) % _WORD == 0
+        return False
     if element.is_complex:
-        return "addf" if kinds[2] == "addf" else None
-    if not is_whole or element.bits not in (8, 16, 32, 64):
-        return kinds[1] if is_whole and element.kind is Kind.PRED and not kinds[2] else None
-    if element.is_float:
-        return kinds[2] if element.bits >= 16 else None
-    return kinds[not element.is_signed]
+        return opcode_of(op) == "add"
+    is_stored_whole = element.bits >= 8 or element.kind is Kind.PRED
+    return is_stored_whole and prod(sizes_of(op.outputs[0])) * element.byte_size % _WORD == 0
+
+
+def opcode_of(op: ScatterOp) -> str:
+    """The first instruction of the combiner."""
+    first = op.combiner.block.first_op
+    return first.opcode.name if isinstance(first, Instruction) else ""
 
 
 def serial_dims(op: ScatterOp) -> list[int]:

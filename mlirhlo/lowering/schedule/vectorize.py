@@ -15,7 +15,7 @@ from mlirhlo.lowering.schedule.reads import reads_of
 
 BYTES = 16
 """That a thread reads or writes at once."""
-_THREADS = 1024
+THREADS = 1024
 """Fewer are not worth it."""
 
 
@@ -52,6 +52,6 @@ def _width(ops: Sequence[Operation]) -> int:
                 return 1
     widest = max(element_of(v).bits for v in arrays)
     width = BYTES * 8 // max(widest, 8)
-    while width > 1 and (sizes[-1] % width or prod(sizes) // width < _THREADS):
+    while width > 1 and (sizes[-1] % width or prod(sizes) // width < THREADS):
         width //= 2
     return width

@@ -158,7 +158,7 @@ def atomic(assembler: Assembler) -> Run:
         not swap
         and assembler.one_of(*OPERATIONS) == "add"
         and DTYPES[type_name].kind in "ui"
-        and "x2" not in type_name
+        and element_of(type_name) not in WIDEN
     )
     dtype = DTYPES[type_name]
     chains = (

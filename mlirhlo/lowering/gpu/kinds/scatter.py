@@ -1,44 +1,124 @@
-"""Kinds `scatter` and `select_and_scatter`.
+"""Kinds `scatter`, `scatter_by_one` and `scatter_in_order`.
 
-The targets are copied first. Updates that may go to one element are combined at once where that is atomic and their
-order says nothing, as of integers; else by one thread in their order, so that results are always the same. All others
-run in parallel.
+Results begin as the targets. Of the first kind, a thread combines an update, or neighbours, into memory: atomically
+where several may go to one element. Of the second, a thread combines all that may meet, in their order. Of the third,
+updates are sorted by the element they go to, and a thread combines those of one element in their order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from math import prod
-from typing import cast
 
 from xdsl.ir import Block, SSAValue
-from xdsl.ir.affine import AffineDimExpr
 
-from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.element_types import BF16, F16, S32, S64
+from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.structured import ScatterOp, sizes_of
-from mlirhlo.lowering.builder import Index
-from mlirhlo.lowering.gpu.elements import array, index_of
+from mlirhlo.lowering.builder import INDEX, Index
+from mlirhlo.lowering.gpu.devices import GpuDevice
+from mlirhlo.lowering.gpu.elements import array, index_of, regrouped
+from mlirhlo.lowering.gpu.kinds.sort import Sorter
 from mlirhlo.lowering.gpu.launches import THREADS, LaunchBuilder, Plan, launches, stored_inputs
+from mlirhlo.lowering.hlo_to_loops.elements import (
+    Value,
+    buffer_type,
+    memory_type,
+    to_memory,
+    to_register,
+)
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 from mlirhlo.lowering.schedule.attributes import Schedule
+from mlirhlo.lowering.schedule.scatters import is_apart, opcode_of, parallel_dims, serial_dims
 from mlirhlo.lowering.schedule.updates import is_result
 
 
 @launches("scatter")
 def scatter(plan: Plan, ops: Sequence[ScatterOp], schedule: Schedule) -> None:
-    """A launch that copies the targets, and one that combines the updates."""
+    """A thread an update, or neighbours."""
+    vector = schedule.vector or 1
+    for op in ops:
+        if not _begin(plan, op):
+            continue
+        b = _launch(plan, op)
+
+        def body(number: SSAValue, b: LaunchBuilder = b, op: ScatterOp = op) -> None:
+            first = b.e.unlinear(b.index(b.mul(number, vector)), op.space)
+            lanes = [b.e.beside(first, lane, op.space) for lane in range(vector)]
+            for value in op.updates:
+                _read_at_once(b, value, lanes)
+            updates = [[b.e.at(value, at) for value in op.updates] for at in lanes]
+            targets = [_target(b, op, at) for at in lanes]
+            for (target, valid), update in zip(targets, updates, strict=True):
+                with nullcontext() if valid is None else b.if_(valid), b.e.scope():
+                    if is_apart(op):
+                        _store(
+                            b, op, target, b.e.body(op.combiner, [*_old(b, op, target), *update])
+                        )
+                    else:
+                        _update_atomically(b, op, target, update[0])
+
+        count = prod(op.space) // vector
+        threads = schedule.threads or min(THREADS, -(-count // 32) * 32)
+        b.launch(b.each_thread(count, threads, body), threads)
+
+
+@launches("scatter_by_one")
+def scatter_by_one(plan: Plan, ops: Sequence[ScatterOp], schedule: Schedule) -> None:
+    """A thread for all updates that may go to one element."""
+    for op in ops:
+        if not _begin(plan, op):
+            continue
+        b = _launch(plan, op)
+        space, parallel, serial = op.space, parallel_dims(op), serial_dims(op)
+
+        def body(
+            number: SSAValue,
+            b: LaunchBuilder = b,
+            op: ScatterOp = op,
+            parallel: Sequence[int] = parallel,
+            serial: Sequence[int] = serial,
+        ) -> None:
+            at: list[Index] = [0] * len(op.space)
+            _assign(at, parallel, b.e.unlinear(number, [op.space[d] for d in parallel]))
+            with ExitStack() as stack:
+                for dim in serial:
+                    at[dim] = stack.enter_context(b.loop(0, op.space[dim], nonempty=True))
+                    stack.enter_context(b.e.scope())
+                target, valid = _target(b, op, at)
+                stack.enter_context(nullcontext() if valid is None else b.if_(valid))
+                stack.enter_context(b.e.scope())
+                update = [b.e.at(value, at) for value in op.updates]
+                _store(b, op, target, b.e.body(op.combiner, [*_old(b, op, target), *update]))
+
+        count = prod(space[d] for d in parallel)
+        threads = schedule.threads or min(THREADS, -(-count // 32) * 32)
+        b.launch(b.each_thread(count, threads, body), threads)
+
+
+@launches("scatter_in_order")
+def scatter_in_order(plan: Plan, ops: Sequence[ScatterOp], schedule: Schedule) -> None:
+    """Numbers of elements and of updates, sorted; then a thread for each element that updates go to."""
     del schedule
     for op in ops:
-        begun = [begins_as_target(plan, op, number) for number in range(len(op.outputs))]
-        if not all(begun):
-            _copy_targets(plan, op, [number for number, is_done in enumerate(begun) if not is_done])
-        if 0 not in op.space and 0 not in sizes_of(op.outputs[0]):
-            _combine(plan, op)
+        if _begin(plan, op):
+            _InOrder(plan, op).launch()
 
 
-def begins_as_target(plan: Plan, op: ScatterOp, number: int) -> bool:
-    """Lets a result begin as its target, where that is an operand of the kernel that is read for nothing else."""
+# Results as they begin
+
+
+def _begin(plan: Plan, op: ScatterOp) -> bool:
+    """Lets results begin as the targets; whether there is more to do."""
+    rest = [number for number in range(len(op.outputs)) if not _begins_as_target(plan, op, number)]
+    if rest and 0 not in sizes_of(op.outputs[0]):
+        _copy_targets(plan, op, rest)
+    return 0 not in op.space and 0 not in sizes_of(op.outputs[0])
+
+
+def _begins_as_target(plan: Plan, op: ScatterOp, number: int) -> bool:
+    """Whether a target is an operand of the kernel that is read for nothing else, and the result its buffer."""
     target, result = op.targets[number], op.outputs[number]
     if not isinstance(target.owner, Block) or not target.has_one_use():
         return False
@@ -51,8 +131,6 @@ def begins_as_target(plan: Plan, op: ScatterOp, number: int) -> bool:
 def _copy_targets(plan: Plan, op: ScatterOp, numbers: Sequence[int]) -> None:
     sizes = sizes_of(op.outputs[0])
     count = prod(sizes)
-    if not count:
-        return
     targets, results = [op.targets[n] for n in numbers], [op.outputs[n] for n in numbers]
     b = plan.begin(stored_inputs(plan, targets), results)
 
@@ -65,71 +143,39 @@ def _copy_targets(plan: Plan, op: ScatterOp, numbers: Sequence[int]) -> None:
     b.launch(b.each_thread(count, threads, body), threads)
 
 
-_ATOMIC = {
-    "add": ("addi", "addi"),
-    "maximum": ("maxs", "maxu"),
-    "minimum": ("mins", "minu"),
-    "and": ("andi", "andi"),
-    "or": ("ori", "ori"),
-    "xor": ("xori", "xori"),
-}
-"""Kinds of atomic updates of signed and unsigned integers, by the opcode of the combiner."""
+# One update
 
 
-def atomic_kind(op: ScatterOp) -> str | None:
-    """The atomic update that a combiner is; None for others, and for floats, whose sums depend on the order."""
-    element = array(op.outputs[0]).element_type
-    body = list(op.combiner.block.ops)
-    if len(op.outputs) > 1 or not element.is_integer or element.bits not in (32, 64):
-        return None
-    if len(body) != 2 or set(body[0].operands) != set(op.combiner.block.args):
-        return None
-    kinds = _ATOMIC.get(cast(Instruction, body[0]).opcode.name)
-    return None if kinds is None else kinds[not element.is_signed]
+def _read_at_once(b: LaunchBuilder, value: SSAValue, lanes: Sequence[Sequence[Index]]) -> None:
+    """Reads neighbours of a value in memory as one vector: each alone, LLVM would read where it is combined."""
+    shape, buffer = array(value), b.e.buffers.get(value)
+    linear = b.e.linear_of(lanes[0], shape.dimensions)
+    if (
+        len(lanes) > 1
+        and buffer is not None
+        and linear is not None
+        and not shape.element_type.is_complex
+    ):
+        bytes_ = len(lanes) * shape.element_type.byte_size
+        vector = b.vector_load(b.flat(buffer), [linear], len(lanes), alignment=bytes_)
+        for lane, at in enumerate(lanes):
+            part = to_register(b, b.extract(vector, lane), shape.element_type)
+            b.e.know_read(value, at, (part,))
 
 
-def parallel_dims(op: ScatterOp) -> list[int]:
-    """Dimensions along which updates go to different elements, so that they may run in parallel: they alone say where
-    in a dimension of the target without indices, or where in the windows of one start."""
-    rank = len(op.space)
-    if op.unique_indices is not None or atomic_kind(op) is not None:
-        return list(range(rank))
-    moves = [
-        (dim in op.indexed, expr.position)
-        for dim, expr in enumerate(op.offset_map.results)
-        if isinstance(expr, AffineDimExpr)
-    ]
-    apart = {d for is_indexed, d in moves if not is_indexed}
-    starts = {d for map_ in op.index_maps for expr in map_.results for d in expr.used_dims()}
-    if all(op.space[d] == 1 for d in starts - apart):
-        apart |= {d for _, d in moves}
-    return [d for d in range(rank) if op.space[d] == 1 or d in apart]
+def _launch(plan: Plan, op: ScatterOp) -> LaunchBuilder:
+    return plan.begin(stored_inputs(plan, [*op.indices, *op.updates]), op.outputs)
 
 
-def _combine(plan: Plan, op: ScatterOp) -> None:
-    b = plan.begin(stored_inputs(plan, [*op.indices, *op.updates]), op.outputs)
-    space = op.space
-    parallel = parallel_dims(op)
-    serial = [d for d in range(len(space)) if d not in parallel]
-    count = prod(space[d] for d in parallel)
-
-    def body(index: SSAValue) -> None:
-        outer = b.e.unlinear(index, [space[d] for d in parallel])
-        with ExitStack() as stack:
-            at: list[Index] = [0] * len(space)
-            for dim, value in zip(parallel, outer, strict=True):
-                at[dim] = value
-            for dim in serial:
-                at[dim] = stack.enter_context(b.loop(0, space[dim], nonempty=True))
-                stack.enter_context(b.e.scope())
-            _update(b, op, at)
-
-    threads = min(THREADS, -(-count // 32) * 32)
-    b.launch(b.each_thread(count, threads, body), threads)
+def _assign(at: list[Index], dims: Sequence[int], indices: Sequence[Index]) -> None:
+    for dim, index in zip(dims, indices, strict=True):
+        at[dim] = index
 
 
-def _update(b: LaunchBuilder, op: ScatterOp, at: Sequence[Index]) -> None:
-    """Combines one update into the results, if its indices are valid."""
+def _target(
+    b: LaunchBuilder, op: ScatterOp, at: Sequence[Index]
+) -> tuple[list[Index], SSAValue | None]:
+    """Where an update goes, and whether that is in the array."""
     e, space = b.e, op.space
     target = list(e.mapped(op.offset_map, at, space))
     valid: SSAValue | None = None
@@ -140,23 +186,168 @@ def _update(b: LaunchBuilder, op: ScatterOp, at: Sequence[Index]) -> None:
         test = b.cmpi("ule", start, b.index(limit))
         valid = test if valid is None else b.andi(valid, test)
         target[dim] = b.add(start, target[dim])
+    return target, valid
 
-    def combine() -> None:
-        places = [Coordinate(i) for i in target]
-        kind = atomic_kind(op)
-        if kind is not None and op.unique_indices is None:
-            (update,) = e.at(op.updates[0], at)
-            b.atomic(kind, update, b.memory[b.plan.numbers[op.outputs[0]]], target)
-            return
-        memory = [b.memory[b.plan.numbers[value]] for value in op.outputs]
-        shapes = [array(value) for value in op.outputs]
-        old = [Places(b, 0).load(m, s, places) for m, s in zip(memory, shapes, strict=True)]
-        new = [e.at(value, at) for value in op.updates]
-        for value, element in zip(op.outputs, e.body(op.combiner, [*old, *new]), strict=True):
-            b.write(value, target, element)
 
-    if valid is None:
-        combine()
-    else:
-        with b.if_(valid), e.scope():
-            combine()
+def _old(b: LaunchBuilder, op: ScatterOp, target: Sequence[Index]) -> list[Value]:
+    """What the results hold."""
+    at = [Coordinate(i) for i in target]
+    return [Places(b, 0).load(b.memory[b.plan.numbers[v]], array(v), at) for v in op.outputs]
+
+
+def _store(
+    b: LaunchBuilder, op: ScatterOp, target: Sequence[Index], elements: Sequence[Value]
+) -> None:
+    for value, element in zip(op.outputs, elements, strict=True):
+        b.write(value, target, element)
+
+
+_SIGNED = {"add": "addi", "maximum": "maxs", "minimum": "mins"}
+_UNSIGNED = {"add": "addi", "maximum": "maxu", "minimum": "minu"}
+_BITS = {"and": "andi", "or": "ori", "xor": "xori"}
+
+
+def _instruction(op: ScatterOp, device: GpuDevice) -> str | None:
+    """The kind of atomic update that a device has an instruction for; None where it swaps."""
+    element, opcode = array(op.outputs[0]).element_type.real, opcode_of(op)
+    if element.is_float:
+        is_native = (
+            element.bits >= 32
+            or element is F16
+            or (element is BF16 and device.capability >= (9, 0))
+        )
+        return "addf" if opcode == "add" and is_native else None
+    if element.bits not in (32, 64):
+        return None
+    return ((_SIGNED if element.is_signed else _UNSIGNED) | _BITS).get(opcode)
+
+
+def _update_atomically(
+    b: LaunchBuilder, op: ScatterOp, target: Sequence[Index], update: Value
+) -> None:
+    memory = b.memory[b.plan.numbers[op.outputs[0]]]
+    element = array(op.outputs[0]).element_type
+    kind = _instruction(op, b.plan.device)
+    if kind is not None:
+        places = [[*target, part] for part in (0, 1)] if element.is_complex else [target]
+        for at, part in zip(places, update, strict=True):
+            b.atomic(kind, part, memory, at)
+        return
+
+    def new(old: SSAValue) -> SSAValue:
+        with b.e.scope():
+            ((value,),) = b.e.body(op.combiner, [(to_register(b, old, element),), update])
+        return to_memory(b, value, element)
+
+    b.atomic_update(memory, target, new)
+
+
+# In order
+
+
+class _InOrder:
+    """Updates of one scatter, sorted: those that may meet along a line, for all others beside."""
+
+    def __init__(self, plan: Plan, op: ScatterOp) -> None:
+        self.plan, self.op = plan, op
+        starts = {d for map_ in op.index_maps for expr in map_.results for d in expr.used_dims()}
+        self.serial = serial_dims(op)
+        parallel = parallel_dims(op)
+        self.batch = [d for d in parallel if d in starts]
+        """Dimensions with sorted lines of their own."""
+        self.window = [d for d in parallel if d not in starts]
+        """Those along which updates follow the first one."""
+        self.length = prod(op.space[d] for d in self.serial)
+        sizes = (*(op.space[d] for d in self.batch), self.length)
+        is_small = prod(sizes_of(op.outputs[0])) < (1 << 31) - 1
+        self.element = S32 if is_small else S64
+        self.nowhere = (1 << self.element.bits - 1) - 1
+        """The number of the element that an update goes to which is left out."""
+        self.shapes = [ArrayShape(self.element, sizes), ArrayShape(S32, sizes)]
+
+    def launch(self) -> None:
+        """All launches."""
+        plan, op = self.plan, self.op
+        ordered = [plan.workspace(buffer_type(shape)) for shape in self.shapes]
+        inputs = stored_inputs(plan, op.indices)
+
+        def less(b: LaunchBuilder, x: Sequence[Value], y: Sequence[Value]) -> SSAValue:
+            return b.cmpi("slt", x[0][0], y[0][0])
+
+        Sorter(plan, self.shapes, len(self.batch), inputs, self._numbers, less).sort(ordered)
+        self.keys, self.places = ordered
+        inputs = stored_inputs(plan, [*op.indices, *op.updates])
+        b = plan.begin(inputs, op.outputs, (), ordered)
+        window = [op.space[d] for d in self.window]
+        sizes = (*self.shapes[0].dimensions, *window)
+
+        def body(number: SSAValue) -> None:
+            at = b.e.unlinear(number, sizes)
+            rank = len(self.batch) + 1
+            self._combine(b, at[:rank], at[rank:])
+
+        count = prod(sizes)
+        threads = min(THREADS, -(-count // 32) * 32)
+        b.launch(b.each_thread(count, threads, body), threads)
+
+    def _at(
+        self, b: LaunchBuilder, line: Sequence[Index], number: Index, window: Sequence[Index] = ()
+    ) -> list[Index]:
+        """Indices of an update by its number in a line."""
+        at: list[Index] = [0] * len(self.op.space)
+        _assign(at, self.batch, line)
+        _assign(at, self.serial, b.e.unlinear(number, [self.op.space[d] for d in self.serial]))
+        _assign(at, self.window, window or [0] * len(self.window))
+        return at
+
+    def _numbers(self, b: LaunchBuilder, at: tuple[Index, ...]) -> list[Value]:
+        """The number of the element that the first update of a window goes to, and that of the update."""
+        target, valid = _target(b, self.op, self._at(b, at[:-1], at[-1]))
+        wide, narrow = memory_type(self.element), memory_type(S32)
+        key = b.constant(0, wide)
+        for index, size in zip(target, sizes_of(self.op.outputs[0]), strict=True):
+            digit = b.cast_index(b.index(index), wide)
+            key = b.addi(b.muli(key, b.constant(size, wide)), digit)
+        if valid is not None:
+            key = b.select(valid, key, b.constant(self.nowhere, wide))
+        return [(key,), (b.cast_index(b.index(at[-1]), narrow),)]
+
+    def _combine(self, b: LaunchBuilder, at: Sequence[Index], window: Sequence[Index]) -> None:
+        """Combines the updates of an element, in the thread of the first of them."""
+        *line, first = at
+        op, (keys, places) = self.op, (b.memory[self.keys], b.memory[self.places])
+
+        def key_at(index: Index) -> SSAValue:
+            return b.load(keys, [*line, index])
+
+        own = key_at(first)
+        one, begin = b.constant(1, INDEX), b.index(first)
+        before = b.select(b.cmpi("eq", begin, b.index(0)), begin, b.subi(begin, one))
+        is_first = b.ori(b.cmpi("eq", begin, b.index(0)), b.cmpi("ne", key_at(before), own))
+        is_first = b.andi(is_first, b.cmpi("ne", own, b.constant(self.nowhere, own.type)))
+
+        def update(index: Index) -> tuple[list[Index], list[Value]]:
+            number = b.cast_index(b.load(places, [*line, index]), INDEX)
+            here = self._at(b, line, number, window)
+            return here, [b.e.at(value, here) for value in op.updates]
+
+        with b.if_(is_first), b.e.scope():
+            here, new = update(begin)
+            target, _ = _target(b, op, here)
+            state = b.e.body(op.combiner, [*_old(b, op, target), *new])
+            counts = [len(v) for v in state]
+
+            def goes_on(values: Sequence[SSAValue]) -> SSAValue:
+                inside = b.cmpi("ult", values[0], b.index(self.length))
+                index = b.select(inside, values[0], begin)
+                return b.andi(inside, b.cmpi("eq", key_at(index), own))
+
+            def follow(values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                with b.e.scope():
+                    _, new = update(values[0])
+                    after = b.e.body(op.combiner, [*regrouped(values[1:], counts), *new])
+                return [b.addi(values[0], one), *(part for v in after for part in v)]
+
+            flat = [part for v in state for part in v]
+            result = b.repeat_while([b.addi(begin, one), *flat], goes_on, follow)
+            _store(b, op, target, regrouped(result[1:], counts))

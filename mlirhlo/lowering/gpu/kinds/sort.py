@@ -73,7 +73,7 @@ def sort(plan: Plan, ops: Sequence[SortOp], schedule: Schedule) -> None:
 
         shapes = [array(value) for value in op.outputs]
         targets = [plan.numbers[value] for value in op.outputs]
-        sorter = _Sorter(plan, shapes, op.dim, inputs_of(plan, ops, ops), read, less)
+        sorter = Sorter(plan, shapes, op.dim, inputs_of(plan, ops, ops), read, less)
         direct = {value for value in op.inputs if value in plan.numbers}
         computed = [value for value in op.inputs if value not in direct]
         sorter.in_place = direct.difference(stored_inputs(plan, computed))
@@ -109,7 +109,7 @@ def top_k(plan: Plan, ops: Sequence[TopKOp], schedule: Schedule) -> None:
 
         shapes = [shape, ArrayShape(S32, sizes)]
         ordered = [plan.workspace(buffer_type(s)) for s in shapes]
-        _Sorter(plan, shapes, len(sizes) - 1, inputs_of(plan, ops, ops), read, less).sort(ordered)
+        Sorter(plan, shapes, len(sizes) - 1, inputs_of(plan, ops, ops), read, less).sort(ordered)
         _first_of_rows(plan, op, shapes, ordered)
 
 
@@ -131,7 +131,7 @@ def _first_of_rows(
         b.launch(b.each_thread(count, threads, body), threads)
 
 
-class _Sorter:
+class Sorter:
     """Sorts arrays of one shape together along a dimension."""
 
     def __init__(

@@ -1,14 +1,15 @@
-"""Kinds `sort` and `top_k`: stable merge sort, a thread an element.
+"""Kinds `sort` and `top_k`: networks of registers for short lines, stable merge sort for others.
 
-The first launch sorts tiles in shared memory. In runs of `RUN` elements it counts, for each element, those that come
-before it; then, as each further launch does in global memory, it merges pairs of runs: an element's index is its own
-in its run plus that at which it would stand in the other one, found by bisection. An element of the left run comes
-before what is equal to it, so that the order is stable.
+Short lines are sorted by warps (`networks.py`). Of longer ones, the first launch sorts tiles: runs of `RUN` elements by
+such networks; then in shared memory, as each further launch does in global memory, it merges pairs of runs: an
+element's index is its own in its run plus that at which it would stand in the other one, found by bisection. An
+element of the left run comes before what is equal to it, so that the order is stable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import nullcontext
 from math import prod
 from typing import TypeAlias
 
@@ -16,10 +17,12 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.element_types import S32
+from mlirhlo.dialects.hlo.ops import CompareOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.structured import SortOp, TopKOp, sizes_of
 from mlirhlo.lowering.builder import INDEX, Index
 from mlirhlo.lowering.gpu.elements import array, regrouped
+from mlirhlo.lowering.gpu.kinds.networks import Network
 from mlirhlo.lowering.gpu.launches import (
     THREADS,
     LaunchBuilder,
@@ -40,8 +43,9 @@ from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 from mlirhlo.lowering.hlo_to_loops.sort_keys import ordered_key
 from mlirhlo.lowering.schedule.attributes import Schedule
 
-RUN = 32
-"""Elements that are ordered by counting."""
+WARP = 32
+RUN = WARP
+"""Elements of a tile that a warp sorts in registers."""
 _TILE = 512
 """Elements that a block sorts, unless they are wide."""
 _BLOCK = 128
@@ -73,7 +77,8 @@ def sort(plan: Plan, ops: Sequence[SortOp], schedule: Schedule) -> None:
 
         shapes = [array(value) for value in op.outputs]
         targets = [plan.numbers[value] for value in op.outputs]
-        sorter = Sorter(plan, shapes, op.dim, inputs_of(plan, ops, ops), read, less)
+        inputs = inputs_of(plan, ops, ops)
+        sorter = Sorter(plan, shapes, op.dim, inputs, read, less, is_distinct=_is_distinct(op))
         direct = {value for value in op.inputs if value in plan.numbers}
         computed = [value for value in op.inputs if value not in direct]
         sorter.in_place = direct.difference(stored_inputs(plan, computed))
@@ -113,6 +118,19 @@ def top_k(plan: Plan, ops: Sequence[TopKOp], schedule: Schedule) -> None:
         _first_of_rows(plan, op, shapes, ordered)
 
 
+def _is_distinct(op: SortOp) -> bool:
+    """Whether elements that stand neither before nor after each other are the same bits."""
+    first = op.comparator.block.first_op
+    if len(op.inputs) > 1 or not isinstance(first, CompareOp):
+        return False
+    element = array(op.inputs[0]).element_type
+    is_plain = set(first.inputs) == set(op.comparator.block.args) and first.next_op is (
+        op.comparator.block.last_op
+    )
+    is_total = not element.is_float or first.comparison_type == "TOTALORDER"
+    return is_plain and is_total and first.direction in ("LT", "GT")
+
+
 def _first_of_rows(
     plan: Plan, op: TopKOp, shapes: Sequence[ArrayShape], ordered: Sequence[int]
 ) -> None:
@@ -142,11 +160,15 @@ class Sorter:
         inputs: Sequence[SSAValue],
         read: Read,
         less: Less,
+        *,
+        is_distinct: bool = False,
     ) -> None:
         self.plan, self.shapes, self.dim = plan, shapes, dim
         self.sizes = shapes[0].dimensions
         self.length = self.sizes[dim]
         self.inputs, self.first_read, self.less = inputs, read, less
+        self.is_distinct = is_distinct
+        """Whether elements that the comparator calls equal are the same."""
         self.in_place: Collection[SSAValue] = ()
         """Inputs of which a block reads no more than the tile that it writes."""
 
@@ -163,6 +185,9 @@ class Sorter:
         """Adds the launches; the result comes to buffers of these numbers."""
         if 0 in self.sizes:
             return
+        if self.length <= WARP * self.held:
+            self._sort_lines(targets)
+            return
         run, passes = self.tile, 0
         while run < self.length:
             run, passes = 2 * run, passes + 1
@@ -175,7 +200,71 @@ class Sorter:
             self._merge(first, second, run)
             first, second, run = second, first, 2 * run
 
-    # The first launch
+    # Short lines
+
+    @property
+    def held(self) -> int:
+        """Elements of a line that a thread may hold in registers."""
+        return 8 if len(self.shapes) == 1 else 4 if len(self.shapes) == 2 else 1
+
+    def _sort_lines(self, targets: Sequence[int]) -> None:
+        """Each line by the threads of a warp, or by fewer."""
+        size = 1 << max(self.length - 1, 1).bit_length()
+        lanes = min(size, WARP)
+        held = size // lanes
+        rest = (*self.sizes[: self.dim], *self.sizes[self.dim + 1 :])
+        count = prod(rest)
+        threads = min(_BLOCK, -(-count * lanes // WARP) * WARP)
+        b = self.plan.begin(self.inputs, (), targets)
+        b.read_in_place(self.in_place)
+        thread = b.thread_id()
+        number = b.index(b.add(b.mul(b.block_id(), threads // lanes), b.div(thread, lanes)))
+        is_real = None
+        if count % (threads // lanes):
+            is_real = b.cmpi("ult", number, b.index(count))
+            number = b.index(b.minimum(number, count - 1))
+        line = b.e.unlinear(number, rest)
+        lane = b.rem(thread, lanes)
+        is_minor, is_open = self.dim == len(self.sizes) - 1, size > self.length
+
+        def place(index: Index) -> tuple[Index, ...]:
+            at = (*line[: self.dim], index, *line[self.dim :])
+            if is_minor:
+                b.e.know_linear(at, self.sizes, b.add(b.mul(number, self.length), index))
+            return at
+
+        together = min(held, 16 // max(s.element_type.byte_size for s in self.shapes))
+        network = Network(
+            b,
+            lanes,
+            max(together, 1),
+            lambda x, y: self.less(b, x, y),
+            lane=lane,
+            is_distinct=self.is_distinct,
+            length=self.length if is_open else None,
+        )
+        own = [b.index(network.index(k)) for k in range(held)]
+        inside = [b.index(b.minimum(k, self.length - 1)) if is_open else k for k in own]
+        elements = [list(self.first_read(b, place(k))) for k in inside]
+        elements = network.sorted(elements)
+        b.barrier()  # the result may be the operand's buffer
+        for index, values in zip(own, elements, strict=True):
+            guard = is_real
+            if is_open:
+                test = b.cmpi("ult", index, b.index(self.length))
+                guard = test if guard is None else b.andi(guard, test)
+            with nullcontext() if guard is None else b.if_(guard), b.e.scope():
+                at = place(index)
+                for buffer, shape, value in zip(targets, self.shapes, values, strict=True):
+                    linear = b.e.linear_of(at, self.sizes)
+                    if linear is not None and not shape.element_type.is_complex:
+                        memory = b.flat(b.memory[buffer])
+                        b.store(to_memory(b, value[0], shape.element_type), memory, [linear])
+                    else:
+                        store(b, b.memory[buffer], at, value, shape, 0, None)
+        b.launch(-(-count * lanes // threads), threads)
+
+    # Tiles of longer ones
 
     def _sort_tiles(self, targets: Sequence[int]) -> None:
         tile = self.tile
@@ -202,9 +291,18 @@ class Sorter:
         buffers = [_Shared(b, self.shapes, threads, base) for _ in range(2)]
         at = (*line[: self.dim], b.add(start, index), *line[self.dim :])
         mine = self.first_read(b, at)
-        buffers[0].store(own, mine)
-        b.barrier()
-        rank: Index = self._rank(b, index, length, mine, buffers[0].load)
+        last = self.length % tile and self.length % tile % RUN
+        network = Network(
+            b,
+            RUN,
+            1,
+            lambda x, y: self.less(b, x, y),
+            lane=b.rem(thread, RUN),
+            is_distinct=self.is_distinct,
+            length=b.sub(length, b.sub(own, b.rem(own, RUN))) if last else None,
+        )
+        (mine,) = network.sorted([mine])
+        rank: Index = own
         run = RUN
         while run < tile:
             with b.if_(is_inside), b.e.scope():
@@ -259,22 +357,6 @@ class Sorter:
         rhs = [_select(b, is_first, v, w) for v, w in zip(x, y, strict=True)]
         found = self.less(b, lhs, rhs)
         return b.select(is_first, found, b.xori(found, b.constant(True, i1)))
-
-    def _rank(
-        self, b: LaunchBuilder, index: SSAValue, length: Index, mine: Sequence[Value], line: Line
-    ) -> SSAValue:
-        """The index of an element when its run of `RUN` is ordered."""
-        start = b.mul(b.div(index, RUN), RUN)
-        end = b.minimum(b.add(start, RUN), length)
-        one = b.constant(1, INDEX)
-        with b.loop(start, end, 1, [b.index(start)], nonempty=True) as loop, b.e.scope():
-            is_first = b.cmpi("ult", index, loop.index)
-            before = self._before(b, is_first, mine, line(loop.index))
-            before = b.andi(before, b.cmpi("ne", index, loop.index))
-            (rank,) = loop.carried
-            loop.carry(b.select(before, b.addi(rank, one), rank))
-        (found,) = loop.results
-        return b.index(found)
 
     def _merged(
         self,

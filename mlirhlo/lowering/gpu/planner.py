@@ -79,11 +79,12 @@ def _mark_aliases(kernel: GpuKernel, step: Kernel) -> None:
     operands = len(step.reads)
     for function in kernel.module.body.block.ops:
         launch = next((one for one in kernel.launches if one.entry == _name_of(function)), None)
-        if launch is None:
+        given = cast("ArrayAttr[DictionaryAttr] | None", function.attributes.get("arg_attrs"))
+        if launch is None or given is None:
             continue
         counts = Counter(buffers[number] for number in launch.buffers)
         written = {buffers[number] for number in launch.buffers if number >= operands}
-        promises = list(cast("ArrayAttr[DictionaryAttr]", function.attributes["arg_attrs"]))
+        promises = list(given)
         for at, number in enumerate(launch.buffers):
             if counts[buffers[number]] > 1 and buffers[number] in written:
                 promises[at] = DictionaryAttr({})

@@ -8,7 +8,7 @@ write_device(device("a100"))
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from google.protobuf import text_format
@@ -47,7 +47,7 @@ class GpuDevice:
     threads_per_warp: int = 32
     registers_per_core_limit: int = 65536
     registers_per_block_limit: int = 65536
-    is_deterministic: bool = False
+    is_deterministic: bool = field(default=False, compare=False)
     """Whether code for it gives the same bits in every run, as `--xla_gpu_deterministic_ops` asks; no property of the
     product."""
 
@@ -122,7 +122,7 @@ def name_or_description(described: GpuDevice) -> str:
     return described.name if DEVICES.get(described.name) == described else write_device(described)
 
 
-_SAME = tuple(f.name for f in fields(GpuDevice))[4:]
+_SAME = tuple(f.name for f in fields(GpuDevice) if f.compare)[4:]
 """Fields that the proto has under the same names."""
 
 

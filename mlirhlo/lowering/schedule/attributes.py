@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.element_types import BY_MLIR, PrimitiveType
+from mlirhlo.dialects.interned import integers64
 
 SCHEDULE = "structured.schedule"
 
@@ -31,8 +32,6 @@ class Schedule:
     """Threads that fold one row together."""
     parts: int = 0
     """Blocks that share a row or column."""
-    dimension: int = 0
-    """The dimension along which what is transposed lies together in memory."""
     rows: int = 0
     """Rows of a product that a block computes."""
     columns: int = 0
@@ -45,16 +44,41 @@ class Schedule:
     """Warps that share the rows of a block; the others stand beside them."""
     format: str = ""
     """What factors are rounded to for the matrix units, if that is not their type: `tf32`."""
+    tile: tuple[int, ...] = ()
+    """Elements of the results that a block computes, along each group of dimensions."""
+    pitches: tuple[int, ...] = ()
+    """Distances of neighbours along those groups in shared memory."""
 
     def attribute(self) -> DictionaryAttr:
         """As it stands on an op."""
         return DictionaryAttr(
             {
-                field.name: StringAttr(value) if isinstance(value, str) else IntegerAttr(value, i64)
+                field.name: _written(value)
                 for field in fields(self)
                 if (value := getattr(self, field.name)) or field.name == "launch"
             }
         )
+
+
+def _written(value: str | int | tuple[int, ...]) -> Attribute:
+    if isinstance(value, str):
+        return StringAttr(value)
+    return integers64(*value) if isinstance(value, tuple) else IntegerAttr(value, i64)
+
+
+def _read(key: str, attribute: Attribute) -> str | int | tuple[int, ...] | None:
+    """The value of a field; None for one of another type than the field has."""
+    match key, attribute:
+        case (("kind" | "format"), StringAttr()):
+            return attribute.data
+        case "tile" | "pitches", DenseArrayBase():
+            return tuple(cast(Any, attribute).get_values())
+        case (("kind" | "format" | "tile" | "pitches"), _):
+            return None
+        case _, IntegerAttr():
+            return attribute.value.data
+        case _:
+            return None
 
 
 def element_of(value: SSAValue) -> PrimitiveType:
@@ -75,7 +99,7 @@ def schedule_of(op: Operation) -> Schedule | None:
         raise error("HLO0806", f"`{attribute}` on `{op.name}` is not a schedule")
     values: dict[str, Any] = {}
     for key, value in entries.items():
-        if isinstance(value, StringAttr) is not (key in ("kind", "format")):
+        values[key] = _read(key, value)
+        if values[key] is None:
             raise error("HLO0806", f"`{key}` of the schedule of `{op.name}` is `{value}`")
-        values[key] = value.data if isinstance(value, StringAttr) else cast(Any, value).value.data
     return Schedule(**values)

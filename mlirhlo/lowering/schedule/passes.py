@@ -126,10 +126,10 @@ class GpuMapContractionsPass(_SchedulePass):
 
 @dataclass(frozen=True)
 class GpuMapTransposesPass(_SchedulePass):
-    """Makes elementwise launches that read across rows go through tiles of shared memory.
+    """Makes elementwise launches that read across rows go through boxes of shared memory.
 
     Before:  `%r = structured.map ins(%x) maps [affine_map<(d0, d1) -> (d1, d0)>] {… kind = "elements"}`
-    After:   `%r = structured.map … {… kind = "transpose", threads = 256}`
+    After:   `%r = structured.map … {… kind = "transpose", threads = 256, tile = array<i64: 32, 32>}`
     Keeps: results, bit for bit. Needs: `gpu-map-to-grid`.
     """
 
@@ -137,8 +137,7 @@ class GpuMapTransposesPass(_SchedulePass):
 
     def run(self, kernel: KernelOp, gpu: GpuDevice) -> None:
         """As the class says."""
-        del gpu
-        map_transposes(kernel)
+        map_transposes(kernel, gpu)
 
 
 @dataclass(frozen=True)

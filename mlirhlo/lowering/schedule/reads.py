@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineMap
@@ -10,6 +11,7 @@ from xdsl.ir.affine import AffineMap
 from mlirhlo.dialects.hlo.ops import ConstantOp
 from mlirhlo.dialects.structured import FoldOp, MapOp, identity_map, sizes_of
 from mlirhlo.dialects.structured.index_maps import flattened, simplified
+from mlirhlo.lowering.gpu import affine
 from mlirhlo.lowering.schedule.attributes import SCHEDULE
 
 
@@ -68,3 +70,11 @@ def is_read_in_place(op: MapOp, number: int) -> bool:
     own = identity_map(len(space)).results
     read = flattened(op.index_maps[number].results, sizes)
     return simplified(read, space) == simplified(flattened(own, space), space)
+
+
+def linear_index(map_: AffineMap, sizes: Sequence[int], space: Sequence[int]) -> affine.Sum:
+    """The row-major index, in an array of these sizes, of what a map from a space leads to."""
+    total = affine.Sum()
+    for at, expr in enumerate(map_.results):
+        total = total.plus(affine.simplified(expr, space), prod(sizes[at + 1 :]))
+    return total

@@ -13,7 +13,7 @@ from mlirhlo.dialects.structured import FoldOp, KernelOp, MapOp, identity_map, s
 from mlirhlo.lowering.gpu.affine import Sum, simplified
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule, element_of, schedule_of
-from mlirhlo.lowering.schedule.reads import reads_of
+from mlirhlo.lowering.schedule.reads import linear_index, reads_of
 from mlirhlo.lowering.schedule.row_chains import folds_below
 
 SECTOR = 32
@@ -57,7 +57,7 @@ def staged_reads(roots: Sequence[Operation]) -> list[StagedRead]:
         for value, map_ in reads_of(op, frozenset(roots)):
             if map_ is None or isinstance(value.owner, Operation) or element_of(value).is_complex:
                 continue
-            linear = _linear(map_, sizes_of(value), space)
+            linear = linear_index(map_, sizes_of(value), space)
             by_row, by_element = orders.get(linear, (False, False))
             dims = space[0 if by_row else rank : len(space) if by_element else rank]
             if (by_row or by_element) and prod(sizes_of(value)) == prod(dims):
@@ -72,13 +72,6 @@ def _row_major(dims: Sequence[int], space: Sequence[int]) -> Sum:
         total = total.plus(
             simplified(identity_map(len(space)).results[dim], space), prod(sizes[at + 1 :])
         )
-    return total
-
-
-def _linear(map_: AffineMap, sizes: Sequence[int], space: Sequence[int]) -> Sum:
-    total = Sum()
-    for at, expr in enumerate(map_.results):
-        total = total.plus(simplified(expr, space), prod(sizes[at + 1 :]))
     return total
 
 

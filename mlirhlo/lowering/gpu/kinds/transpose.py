@@ -1,97 +1,226 @@
-"""Kind `transpose`: what is read across the order of memory goes through a tile of shared memory.
+"""Kind `transpose`: what is read across the order of memory goes through a box of shared memory.
 
-A block computes 32 x 32 elements of the results: along the last dimension, and along that which lies together in what
-is read. It reads tiles along the one and writes along the other. Rows of a tile are padded by a bank, so that the
-threads of a warp read a column from as many banks.
+A block computes a box of the results (`schedule/boxes.py`). It reads the runs of the box that lie together in what is
+read, and writes those that lie together in the results. Threads of a warp move neighbours of a run, from the start of a
+sector on; runs of shared memory are padded so that they meet no bank twice on either way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from math import prod
 
 from xdsl.ir import SSAValue
 
+from mlirhlo.diagnostics import error
 from mlirhlo.dialects.structured import MapOp
 from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.gpu.elements import array
 from mlirhlo.lowering.gpu.launches import LaunchBuilder, Plan, inputs_of, launches
-from mlirhlo.lowering.hlo_to_loops.elements import memory_type, to_memory, to_register
+from mlirhlo.lowering.hlo_to_loops.elements import memory_type, to_register
+from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 from mlirhlo.lowering.schedule.attributes import Schedule
-from mlirhlo.lowering.schedule.transposes import TILE, transposed_reads
+from mlirhlo.lowering.schedule.boxes import SECTOR, Crossing, Run, crossing_of
 
-_BANK = 4
-"""Bytes."""
+_WARP = 32
+_ALIGNED = 16
+"""Bytes that parts of shared memory start at multiples of."""
+_UNROLLED = 16
+"""Elements that a thread moves without a loop."""
 
 
 @launches("transpose")
 def transpose(plan: Plan, ops: Sequence[MapOp], schedule: Schedule) -> None:
-    """One launch for each op."""
+    """One launch for each op. Raises `HloError` HLO0806 for a tile of other dimensions than what the op reads."""
     for op in ops:
-        reads = [(v, m) for v, m, dim in transposed_reads(op) if dim == schedule.dimension]
-        b = plan.begin(inputs_of(plan, [op]), op.outputs)
-        tile = _Tile(b, op.space, schedule)
-        stored: list[SSAValue] = []
-        for value, map_ in reads:
-            element = array(value).element_type
-            padding = max(1, _BANK // element.byte_size)
-            buffer = b.shared([TILE, TILE + padding], memory_type(element))
-            for row in tile.rows():
-                with tile.inside(row, tile.x) as at:
-                    (number,) = b.e.at(value, b.e.mapped(map_, at, op.space))
-                    b.store(to_memory(b, number, element), buffer, [row, tile.x])
-            stored.append(buffer)
-        b.barrier()
-        for row in tile.rows():
-            with tile.inside(tile.x, row) as at:
-                for (value, map_), buffer in zip(reads, stored, strict=True):
-                    number = to_register(
-                        b, b.load(buffer, [tile.x, row]), array(value).element_type
-                    )
-                    b.e.know_read(value, b.e.mapped(map_, at, op.space), (number,))
-                for value in op.outputs:
-                    b.write(value, at, b.e.at(value, at))
-        b.launch(tile.blocks, schedule.threads)
+        crossing = crossing_of(op)
+        groups = 0 if crossing is None else len(crossing.sizes)
+        if crossing is None or {len(schedule.tile), len(schedule.pitches)} != {groups}:
+            raise error("HLO0806", f"`{op.name}` does not read boxes across {groups} dimensions")
+        _launch(plan, op, crossing, schedule)
 
 
-class _Tile:
-    """The tile of a block."""
+def _launch(plan: Plan, op: MapOp, crossing: Crossing, schedule: Schedule) -> None:
+    b = plan.begin(inputs_of(plan, [op]), op.outputs)
+    box = _Box(b, crossing, schedule)
+    buffers, memory = box.buffers(plan.device.shared_memory_per_block)
+    pitches = {g: n for g, n in enumerate(schedule.pitches) if n}
+    reading = Walk.of(box, crossing.run_read(box.tile), crossing.order)
+    for (value, _, start), buffer in zip(crossing.reads, buffers, strict=True):
+        element = array(value).element_type
+        source = b.flat(b.memory[plan.numbers[value]])
 
-    def __init__(self, b: LaunchBuilder, space: Sequence[int], schedule: Schedule) -> None:
-        self.b, self.space, self.dim = b, space, schedule.dimension
-        self.last = len(space) - 1
-        self.height = schedule.threads // TILE
-        across, along = -(-space[self.last] // TILE), -(-space[self.dim] // TILE)
-        self.outer = [n for d, n in enumerate(space) if d not in (self.dim, self.last)]
-        self.blocks = across * along * prod(self.outer)
-        block: Index = b.block_id()
-        self.first_last = b.mul(b.rem(block, across), TILE)
-        block = b.div(block, across)
-        self.first_along = b.mul(b.rem(block, along), TILE)
-        self.rest = b.e.unlinear(b.index(b.div(block, along)), self.outer)
-        thread = b.thread_id()
-        self.x, self.y = b.index(b.rem(thread, TILE)), b.index(b.div(thread, TILE))
+        def bring(
+            at: Mapping[int, Index],
+            linear: Index,
+            source: SSAValue = source,
+            buffer: SSAValue = buffer,
+        ) -> None:
+            number = b.load(source, [linear])
+            b.store(number, buffer, [_dotted(b, at, pitches)])
 
-    def rows(self) -> list[SSAValue]:
-        """The rows of a tile that a thread moves an element of."""
-        return [self.b.index(self.b.add(self.y, at)) for at in range(0, TILE, self.height)]
+        sector = SECTOR // element.byte_size
+        box.walk(reading, crossing.strides, start, sector, schedule.row_threads, bring)
+    b.barrier()
+    sizes = [array(v).element_type.byte_size for v in op.outputs]
+    inner_first = range(len(crossing.sizes) - 1, -1, -1)
+    writing = Walk.of(box, crossing.run_written(box.tile), inner_first)
 
-    @contextmanager
-    def inside(self, across: SSAValue, along: SSAValue) -> Generator[tuple[Index, ...]]:
-        """The indices at an element of the tile, in a branch for those that are in the results."""
+    def compute(at: Mapping[int, Index], linear: Index) -> None:
+        indices = box.indices(at, op.space)
+        b.e.know_linear(indices, op.space, linear)
+        for (value, map_, _), buffer in zip(crossing.reads, buffers, strict=True):
+            number = b.load(buffer, [_dotted(b, at, pitches)])
+            element = to_register(b, number, array(value).element_type)
+            b.e.know_read(value, b.e.mapped(map_, indices, op.space), (element,))
+        for value in op.outputs:
+            b.write(value, indices, b.e.at(value, indices))
+
+    box.walk(writing, crossing.steps, 0, SECTOR // max(sizes), _WARP, compute)
+    b.launch(box.blocks, schedule.threads, memory)
+
+
+def _dotted(b: LaunchBuilder, at: Mapping[int, Index], strides: Mapping[int, int]) -> Index:
+    total: Index = 0
+    for group, stride in strides.items():
+        total = b.add(total, b.mul(at[group], stride))
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """An order of the elements of a box: runs, by the other groups of dimensions."""
+
+    run: Run
+    others: tuple[int, ...]
+    """From the outermost one."""
+    count: int
+    """Runs of a box."""
+
+    @staticmethod
+    def of(box: _Box, run: Run, order: Sequence[int]) -> Walk:
+        """By the groups of dimensions of an array, the innermost first."""
+        others = tuple(g for g in reversed(order) if g not in run.dims and box.tile[g] > 1)
+        return Walk(run, others, prod(box.tile[g] for g in others))
+
+
+class _Box:
+    """The box of a block."""
+
+    def __init__(self, b: LaunchBuilder, crossing: Crossing, schedule: Schedule) -> None:
+        self.b, self.crossing = b, crossing
+        self.tile, self.pitches = schedule.tile, schedule.pitches
+        self.threads = schedule.threads
+        counts = [-(-n // t) for n, t in zip(crossing.sizes, self.tile, strict=True)]
+        self.blocks = prod(counts)
+        origin = Places(b, 0).unlinear(Coordinate(b.block_id()), counts)
+        self.origin = [b.mul(c.base, t) for c, t in zip(origin, self.tile, strict=True)]
+        self.thread = b.thread_id()
+
+    def buffers(self, limit: int) -> tuple[list[SSAValue], int]:
+        """Shared memory of what is read, and its bytes where blocks have less by default."""
         b = self.b
-        last = b.add(self.first_last, across)
-        other = b.add(self.first_along, along)
-        rest = iter(self.rest)
-        at = tuple(
-            last if d == self.last else other if d == self.dim else next(rest)
-            for d in range(len(self.space))
-        )
-        test: SSAValue | None = None
-        for dim, index in ((self.last, last), (self.dim, other)):
-            if self.space[dim] % TILE:
-                here = b.cmpi("ult", b.index(index), b.index(self.space[dim]))
-                test = here if test is None else b.andi(test, here)
-        with nullcontext() if test is None else b.if_(test), b.e.scope():
-            yield at
+        sides = zip(self.tile, self.pitches, strict=True)
+        count = 1 + sum((t - 1) * pitch for t, pitch in sides)
+        elements = [array(v).element_type for v, _, _ in self.crossing.reads]
+        if count * sum(element.byte_size for element in elements) <= limit:
+            return [b.shared([count], memory_type(element)) for element in elements], 0
+        whole, start = b.dynamic_shared(), 0
+        views: list[SSAValue] = []
+        for element in elements:
+            views.append(b.view(whole, start, [count], memory_type(element)))
+            start += -(-count * element.byte_size // _ALIGNED) * _ALIGNED
+        return views, start
+
+    def indices(self, at: Mapping[int, Index], space: Sequence[int]) -> tuple[Index, ...]:
+        """The indices in the op's space at indices of the box."""
+        b = self.b
+        found: list[Index] = [0] * len(space)
+        for group, dims in enumerate(self.crossing.groups):
+            index = Coordinate(b.index(b.add(self.origin[group], at[group])))
+            parts = Places(b, 0).unlinear(index, [space[d] for d in dims])
+            for dim, part in zip(dims, parts, strict=True):
+                found[dim] = part.base
+        return tuple(found)
+
+    def walk(
+        self,
+        walk: Walk,
+        strides: Sequence[int],
+        start: int,
+        sector: int,
+        width: int,
+        body: Callable[[Mapping[int, Index], Index], None],
+    ) -> None:
+        """`body` for each of the thread's elements in the arrays, with the indices in the box and that in memory."""
+        b, run = self.b, walk.run
+        slots = run.length + (0 if run.is_aligned else sector - 1)
+        width = min(width, 1 << (slots - 1).bit_length())
+        chunks = -(-slots // width)
+        step = self.threads // width
+        first, lane = b.index(b.div(self.thread, width)), b.index(b.rem(self.thread, width))
+        base: Index = start
+        for group, stride in enumerate(strides):
+            base = b.add(base, b.mul(self.origin[group], stride))
+        rounds = -(-walk.count // step)
+
+        def one(number: Index) -> None:
+            at, tests = self._run(walk, b.add(first, b.mul(number, step)), rounds * step)
+            linear = base
+            for group, index in at.items():
+                linear = b.add(linear, b.mul(index, strides[group]))
+            shift = 0 if run.is_aligned else b.rem(linear, sector)
+            for chunk in range(chunks):
+                place = b.sub(b.add(lane, chunk * width), shift)
+                inside = tests + self._ends(run, place, slots < chunks * width or bool(shift))
+                test = inside[0] if inside else None
+                for other in inside[1:]:
+                    test = b.andi(test, other) if test is not None else other
+                with nullcontext() if test is None else b.if_(test), b.e.scope():
+                    body({**at, **self._in_run(run, place)}, b.add(linear, place))
+
+        if rounds * chunks <= _UNROLLED:
+            for number in range(rounds):
+                one(number)
+            return
+        with b.loop(0, rounds, nonempty=True) as number, b.e.scope():
+            one(number)
+
+    def _run(
+        self, walk: Walk, number: Index, reach: int
+    ) -> tuple[dict[int, Index], list[SSAValue]]:
+        """Where a run begins in the box, and the tests of whether it is in the arrays."""
+        b, sizes = self.b, self.crossing.sizes
+        tests: list[SSAValue] = []
+        if reach > walk.count:
+            tests.append(b.cmpi("ult", b.index(number), b.index(walk.count)))
+        sides = [self.tile[g] for g in walk.others]
+        parts = [c.base for c in Places(b, 0).unlinear(Coordinate(number), sides)]
+        at: dict[int, Index] = dict.fromkeys(range(len(sizes)), 0)
+        at |= dict(zip(walk.others, parts, strict=True))
+        for group in walk.others:
+            if sizes[group] % self.tile[group]:
+                index = b.index(b.add(self.origin[group], at[group]))
+                tests.append(b.cmpi("ult", index, b.index(sizes[group])))
+        return at, tests
+
+    def _ends(self, run: Run, place: Index, is_open: bool) -> list[SSAValue]:
+        """The test of whether an index of a run is in it, and in the arrays."""
+        b = self.b
+        if not run.dims:
+            return [b.cmpi("ult", b.index(place), b.index(1))] if is_open else []
+        last = run.dims[-1]
+        size, side = self.crossing.sizes[last], self.tile[last]
+        if size % side:
+            inner = run.length // side
+            length = b.minimum(b.sub(size, self.origin[last]), side)
+            return [b.cmpi("ult", b.index(place), b.index(b.mul(length, inner)))]
+        return [b.cmpi("ult", b.index(place), b.index(run.length))] if is_open else []
+
+    def _in_run(self, run: Run, place: Index) -> dict[int, Index]:
+        """Indices in the box of an index in a run."""
+        sides = [self.tile[g] for g in reversed(run.dims)]
+        parts = Places(self.b, 0).unlinear(Coordinate(place), sides) if sides else []
+        return {g: c.base for g, c in zip(reversed(run.dims), parts, strict=True)}

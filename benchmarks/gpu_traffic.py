@@ -213,7 +213,7 @@ def kernels() -> Iterator[Kernel]:
 
 
 def measure(kernel: Kernel, gpu: str = "h100") -> Row:
-    """Runs a kernel on random inputs. Raises AssertionError for a wrong result."""
+    """Runs a kernel on random inputs. Raises AssertionError for a wrong result, or a finding of the simulator."""
     module = mlirhlo.parse(kernel.hlo)
     executable: Any = mlirhlo.compile(module, platform="gpu", gpu=gpu)
     inputs = make_fake_arguments(module.op)
@@ -225,6 +225,7 @@ def measure(kernel: Kernel, gpu: str = "h100") -> Row:
         rtol=tolerance,
         atol=tolerance,
     )
+    assert not executable.findings, executable.findings
     total = sum((one.figures for one in executable.figures), Figures())
     least = sum(np.asarray(array).nbytes for array in (*inputs, result))
     moved = 32 * total.global_memory.sectors

@@ -201,6 +201,7 @@ _BUILTIN: Mapping[str, str] = {
     "gpu-map-contractions": "mlirhlo.lowering.schedule.passes:GpuMapContractionsPass",
     "gpu-map-rows": "mlirhlo.lowering.schedule.passes:GpuMapRowsPass",
     "gpu-map-to-grid": "mlirhlo.lowering.schedule.passes:GpuMapToGridPass",
+    "gpu-persist-rows": "mlirhlo.lowering.schedule.passes:GpuPersistRowsPass",
     "gpu-map-transposes": "mlirhlo.lowering.schedule.passes:GpuMapTransposesPass",
     "gpu-vectorize": "mlirhlo.lowering.schedule.passes:GpuVectorizePass",
     "structured-dce": "mlirhlo.lowering.structured.remove_dead:StructuredDcePass",

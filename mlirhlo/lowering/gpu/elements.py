@@ -94,7 +94,7 @@ class ElementBuilder:
     def unlinear(self, linear: Index, sizes: Sequence[int]) -> Indices:
         """The indices that have a row-major index in an array of these sizes."""
         found = Places(self.b, 0).unlinear(Coordinate(linear), sizes)
-        indices = tuple(c.base for c in found)
+        indices = tuple(0 if n == 1 else c.base for c, n in zip(found, sizes, strict=True))
         self.know_linear(indices, sizes, linear)
         return indices
 

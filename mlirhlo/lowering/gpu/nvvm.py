@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from math import gcd, prod
 from typing import Any, cast
 
-from xdsl.dialects import gpu, memref
+from xdsl.dialects import gpu, math, memref
 from xdsl.dialects import llvm as xllvm
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -252,6 +252,14 @@ def _wide_shift(cls: type[Operation]) -> Handler:
     return cast(Handler, lower)
 
 
+def _exp2(to: _Kernel, op: math.Exp2Op) -> None:
+    """Of f32, by the instruction that approximates it."""
+    operand = to.values[op.operand]
+    if operand.type != f32:
+        raise _no_lowering(op, f" of {operand.type}")
+    to.values[op.result] = intrinsic(to, "llvm.nvvm.ex2.approx.f", [operand], f32)
+
+
 def _shift_flags(cls: type[Operation]) -> dict[str, Attribute]:
     return {"overflowFlags": IntegerAttr(0, i32)} if cls is xllvm.ShlOp else {}
 
@@ -341,6 +349,7 @@ HANDLERS: Mapping[str, Handler] = {
             "gpu.dynamic_shared_memory": _dynamic_shared,
             "gpu.return": _return,
             "func.return": _return,
+            "math.exp2": _exp2,
             "arith.shli": _wide_shift(xllvm.ShlOp),
             "arith.shrui": _wide_shift(xllvm.LShrOp),
             "memref.load": _load,

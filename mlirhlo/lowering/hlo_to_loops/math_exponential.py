@@ -7,6 +7,7 @@ whose low bits then count it, so that no float becomes an integer.
 from __future__ import annotations
 
 import math
+import struct
 
 from xdsl.ir import SSAValue
 
@@ -76,6 +77,8 @@ def exp(
 ) -> SSAValue:
     """e**x, 1.1 ULP; `rest` is a small number added to x, `half` gives half of it, `exact` with less error
     where powers of two are looked up."""
+    if n.has_exp2:
+        return _exp_by_exp2(n, x, rest, half)
     # Results that are zero are not computed by underflow: that takes the processor 100 times longer,
     # and masks of attention are made of them.
     lowest = -104.0 if n.is_f32 else -746.0
@@ -96,8 +99,23 @@ def exp(
     return n.select(n.cmp("oge", x, lowest), n.mul(scaled, factor), far)
 
 
+def _exp_by_exp2(n: Numbers, x: SSAValue, rest: SSAValue | None, half: bool) -> SSAValue:
+    """e**x as 2**h * (1 + l ln 2), where h is x / ln 2 as rounded, and l what it lost by that."""
+    scale = 1 / math.log(2)
+    high = struct.unpack("f", struct.pack("f", scale))[0]
+    x = n.max(n.min(x, n.c(91.0)), n.c(-106.0))
+    negative = n.mul(x, n.c(-high))
+    low = n.fma(x, n.c(scale - high), n.fma(x, n.c(high), negative))
+    if rest is not None:
+        low = n.fma(rest, n.c(high), low)
+    h = n.sub(n.c(-1.0), negative) if half else n.neg(negative)
+    return n.mul(n.exp2(h), n.fma(low, n.c(math.log(2)), n.c(1.0)))
+
+
 def exp_normal(n: Numbers, x: SSAValue) -> SSAValue:
     """e**x of an x whose result is a normal number."""
+    if n.has_exp2:
+        return exp(n, x)
     if n.can_scale:
         return n.scaled(*_scaled_exp(n, x))
     tail, _, counted = _reduced(n, x)

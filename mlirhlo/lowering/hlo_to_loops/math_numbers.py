@@ -42,7 +42,7 @@ class Numbers:
         """Type of the bits."""
         self.add, self.sub, self.mul, self.div = b.addf, b.subf, b.mulf, b.divf
         self.neg, self.fma, self.select = b.negf, b.fma, b.select
-        self.max = b.maximumf
+        self.max, self.min = b.maximumf, b.minimumf
 
     def c(self, number: float) -> SSAValue:
         """A constant, rounded to the type."""
@@ -97,6 +97,15 @@ class Numbers:
     def sqrt(self, x: SSAValue) -> SSAValue:
         """Rounded as IEEE says."""
         return self.b.one(math.SqrtOp, x)
+
+    @property
+    def has_exp2(self) -> bool:
+        """Whether the processor has an instruction for 2**x, of 2 ULP."""
+        return self.is_f32 and current().has("ptx80")
+
+    def exp2(self, x: SSAValue) -> SSAValue:
+        """2**x by that instruction."""
+        return self.b.one(math.Exp2Op, x)
 
     def floor(self, x: SSAValue) -> SSAValue:
         """Rounded down."""

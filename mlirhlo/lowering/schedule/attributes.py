@@ -44,6 +44,8 @@ class Schedule:
     """Warps that share the rows of a block; the others stand beside them."""
     format: str = ""
     """What factors are rounded to for the matrix units, if that is not their type: `tf32`."""
+    rounds: int = 0
+    """Rows that the same threads compute in turn."""
     tile: tuple[int, ...] = ()
     """Elements of the results that a block computes, along each group of dimensions."""
     pitches: tuple[int, ...] = ()

@@ -14,6 +14,7 @@ from mlirhlo.lowering.gpu.devices import DEFAULT, GpuDevice, device
 from mlirhlo.lowering.schedule.attributes import SCHEDULE
 from mlirhlo.lowering.schedule.contractions import map_contractions
 from mlirhlo.lowering.schedule.map_to_grid import map_to_grid
+from mlirhlo.lowering.schedule.persistent_rows import persist_rows
 from mlirhlo.lowering.schedule.row_chains import map_columns, map_rows
 from mlirhlo.lowering.schedule.staged_rows import stage_rows
 from mlirhlo.lowering.schedule.transposes import map_transposes
@@ -68,6 +69,22 @@ class GpuStageRowsPass(_SchedulePass):
     def run(self, kernel: KernelOp, gpu: GpuDevice) -> None:
         """As the class says."""
         stage_rows(kernel, gpu)
+
+
+@dataclass(frozen=True)
+class GpuPersistRowsPass(_SchedulePass):
+    """Lets blocks compute several rows in turn, where all rows read something alike, as the scales of a norm.
+
+    Before:  `%r = structured.map … {structured.schedule = {launch = 0, kind = "rows", threads = 256, …}}`
+    After:   `%r = structured.map … {structured.schedule = {launch = 0, kind = "rows", threads = 1024, …, rounds = 3}}`
+    Keeps: results, bit for bit. Needs: `gpu-map-rows`, `gpu-stage-rows`, which takes the short ones.
+    """
+
+    name = "gpu-persist-rows"
+
+    def run(self, kernel: KernelOp, gpu: GpuDevice) -> None:
+        """As the class says."""
+        persist_rows(kernel, gpu)
 
 
 @dataclass(frozen=True)
@@ -160,6 +177,7 @@ class GpuVectorizePass(_SchedulePass):
 SCHEDULE_PASSES: tuple[type[_SchedulePass], ...] = (
     GpuMapRowsPass,
     GpuStageRowsPass,
+    GpuPersistRowsPass,
     GpuMapColumnsPass,
     GpuMapToGridPass,
     GpuMapContractionsPass,

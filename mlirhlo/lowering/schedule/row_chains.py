@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.ir import Operation
-from xdsl.ir.affine import AffineDimExpr
 
 from mlirhlo.dialects.hlo.ops import ConstantOp
 from mlirhlo.dialects.structured import (
@@ -20,9 +19,10 @@ from mlirhlo.dialects.structured import (
     GatherOp,
     KernelOp,
     MapOp,
+    identity_map,
     sizes_of,
 )
-from mlirhlo.lowering.gpu.affine import simplified
+from mlirhlo.lowering.gpu.affine import results_of, simplified
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule, element_of
 
@@ -167,14 +167,13 @@ def _is_chained(op: Operation, sizes: tuple[int, ...], space: tuple[int, ...]) -
         return not folds_below([op])
     if not isinstance(op, MapOp | FoldOp):
         return True
-    rows = tuple(AffineDimExpr(d) for d in range(len(sizes)))
-    everything = tuple(AffineDimExpr(d) for d in range(len(space)))
+    rows, everything = (results_of(identity_map(len(s)), s) for s in (sizes, space))
     is_chain_space = op.space in (sizes, space)
     for value, map_ in zip(op.inputs, op.index_maps, strict=True):
         owner = value.owner
         if not isinstance(owner, Operation) or not folds_below([owner]):
             continue
-        if not is_chain_space or map_.results not in (rows, everything):
+        if not is_chain_space or results_of(map_, op.space) not in (rows, everything):
             return False
     return True
 

@@ -9,25 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from math import prod
-from typing import Any, cast
 
-from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation, SSAValue
 
 from mlirhlo.dialects.structured import sizes_of
 from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.gpu.elements import array, initial
-from mlirhlo.lowering.gpu.kinds.rows import Row
+from mlirhlo.lowering.gpu.kinds.copies import copy_block
+from mlirhlo.lowering.gpu.kinds.row import Row
 from mlirhlo.lowering.gpu.launches import LaunchBuilder, Plan, inputs_of, launches
 from mlirhlo.lowering.hlo_to_loops.elements import memory_type, to_memory, to_register
 from mlirhlo.lowering.schedule.attributes import Schedule
 from mlirhlo.lowering.schedule.row_chains import folds_below
 from mlirhlo.lowering.schedule.staged_rows import StagedRead, staged_reads
-
-_BYTES = 16
-"""That a thread moves at once."""
-_UNROLLED = 8
 
 
 @launches("staged_rows")
@@ -51,9 +45,8 @@ class _StagedRow(Row):
         folds = folds_below(ops)
         super().__init__(b, folds[0], schedule, folds[0].folded)
         self.block = schedule.threads
-        self.per_block = schedule.threads // self.threads
-        self.count = prod(self.sizes)
         self.first_row = b.index(b.mul(b.block_id(), self.per_block))
+        self.begin(b.add(self.first_row, self.team))
         self.local = b.index(b.sub(self.number, self.first_row))
         self.staged: list[tuple[StagedRead, SSAValue]] = []
         for read in staged_reads(ops):
@@ -133,39 +126,11 @@ class _StagedRow(Row):
         to_shared: bool = False,
     ) -> None:
         """All threads of the block copy what its rows have in memory, or what all rows share."""
-        b = self.b
         size = self._size(by_row, by_element)
         per_row = self.length if by_element else 1
-        total: int = size
-        first: Index = 0
-        if by_row:
-            total, first = per_row * self.count, b.mul(self.first_row, per_row)
-        vector = max(1, _BYTES // cast("MemRefType[Any]", memory.type).element_type.size)
-        while vector > 1 and (size % vector or total % vector or size < vector * self.block):
-            vector //= 2
-        span = self.block * vector
-
-        def move(number: Index) -> None:
-            at = b.add(b.mul(number, span), b.mul(self.thread, vector))
-            tests: list[SSAValue] = []
-            if size % span:
-                tests.append(b.cmpi("ult", b.index(at), b.index(size)))
-            if total % size:
-                tests.append(b.cmpi("ult", b.index(b.add(first, at)), b.index(total)))
-            test = tests[0] if len(tests) == 1 else b.andi(*tests) if tests else None
-            with nullcontext() if test is None else b.if_(test), b.e.scope():
-                outer = [b.add(b.add(first, at), lane) for lane in range(vector)]
-                inner = [b.add(at, lane) for lane in range(vector)]
-                source, target = (memory, buffer) if to_shared else (buffer, memory)
-                indices, places = (outer, inner) if to_shared else (inner, outer)
-                values = [b.load(source, [index]) for index in indices]
-                for value, index in zip(values, places, strict=True):
-                    b.store(value, target, [index])
-
-        rounds = -(-size // span)
-        if rounds <= _UNROLLED:
-            for number in range(rounds):
-                move(number)
-            return
-        with b.loop(0, rounds, nonempty=True) as number, b.e.scope():
-            move(number)
+        total, first = (
+            (per_row * self.count, self.b.mul(self.first_row, per_row)) if by_row else (size, 0)
+        )
+        copy_block(
+            self.b, memory, buffer, size, self.block, first=first, total=total, to_shared=to_shared
+        )

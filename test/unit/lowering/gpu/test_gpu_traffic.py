@@ -36,6 +36,26 @@ def test_long_rows(element, length):
     assert gpu_traffic.measure(kernel).ratio <= 1.05
 
 
+def _long_chains():
+    for shape in ((64, 1024), (33, 1001), (16, 4096), (5, 3001), (200, 520)):
+        for kernel in gpu_traffic.chains([shape]):
+            is_often = (kernel.kind, kernel.shape) in (
+                ("layer norm", "bf16[33,1001]"),
+                ("cross-entropy", "f32[64,1024]"),
+            )
+            yield pytest.param(
+                kernel,
+                id=f"{kernel.kind} {kernel.shape}",
+                marks=[] if is_often else pytest.mark.slow,
+            )
+
+
+@pytest.mark.parametrize("kernel", list(_long_chains()))
+def test_long_chains(kernel):
+    """What all rows read alike is read once a block, of few blocks; what a row reads one of, by one warp."""
+    assert gpu_traffic.measure(kernel).ratio <= 1.05
+
+
 def _products():
     for kernel in gpu_traffic.products():
         is_often = kernel.shape in ("f16[70,81]x[81,43]", "f32[33,100]x[100,57]")

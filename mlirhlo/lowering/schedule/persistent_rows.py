@@ -14,7 +14,7 @@ from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule, element_of,
 from mlirhlo.lowering.schedule.row_chains import folds_below
 from mlirhlo.lowering.schedule.staged_rows import StagedRead, staged_reads
 
-_AGAIN = 0.02
+_AGAIN = 0.025
 """Part of the traffic that reading alike values again may add."""
 
 
@@ -56,16 +56,17 @@ def _persistent(
     moved = sum(map(_bytes, own))
     most = 1 + int(_AGAIN * (moved + again) / again)
     team, threads = schedule.row_threads, device.threads_per_block_limit
-    while True:
-        resident = device.core_count * max(device.threads_per_core_limit // threads, 1)
-        blocks = min(most, resident, rows)
-        at_once = blocks * (threads // team)
-        rounds = -(-rows // at_once)
-        # Teams without a row read another one's again; and few blocks should have many threads.
-        is_even = rounds * at_once <= rows * _MAX_IDLE
-        if threads <= schedule.threads or (is_even and threads // team <= -(-rows // most)):
-            return replace(schedule, threads=threads, rounds=rounds)
+    while threads > schedule.threads and most < device.core_count:
+        # Few blocks should have many threads; teams without a row would read another one's again.
+        for blocks in range(most, most // 2, -1):
+            at_once = blocks * (threads // team)
+            rounds = -(-rows // at_once)
+            if rounds * at_once <= rows * _MAX_IDLE:
+                return replace(schedule, threads=threads, rounds=rounds)
         threads //= 2
+    resident = device.core_count * max(device.threads_per_core_limit // threads, 1)
+    at_once = min(most, resident) * (threads // team)
+    return replace(schedule, threads=threads, rounds=-(-rows // at_once))
 
 
 def _bytes(value: SSAValue) -> int:

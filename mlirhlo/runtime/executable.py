@@ -266,9 +266,9 @@ class _Converting:
                     float(argument), dtype
                 )  # rounded as `astype` does, which is slower
             elif isinstance(argument, np.generic):
-                array = np.asarray(argument)
+                array = np.asarray(cast(Any, argument))
                 if array.dtype != dtype:
-                    array = value_from(argument, shape, f"parameter {number}")
+                    array = value_from(cast(Any, argument), shape, f"parameter {number}")
             else:
                 return self.slow(*arguments, out=out)
             arrays[number] = array

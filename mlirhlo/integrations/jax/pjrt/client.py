@@ -8,18 +8,19 @@
 from __future__ import annotations
 
 import ctypes as c
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from mlirhlo.integrations.jax.pjrt.objects import address, make
+from mlirhlo.integrations.jax.pjrt.objects import make
 
 PLATFORM = "cpu"
 """What programs are lowered for: JAX looks its rules up by this name, and XLA:CPU's are the ones whose calls
 (LAPACK's, callbacks) this compiler knows."""
 
 KIND = "mlirhlo"
-MEMORY = "device"
+MEMORIES = ("device", "pinned_host", "unpinned_host")
+"""Kinds of memory, the default first, as XLA:CPU has them; all are the machine's memory."""
 
 
 @dataclass
@@ -30,6 +31,8 @@ class Client:
     process: int = 0
     interpreted: bool = False
     """Whether the interpreter runs programs."""
+    memories: dict[int, Any] = field(default_factory=dict)
+    """By a memory's handle, its device."""
 
     @cached_property
     def version(self) -> str:
@@ -64,32 +67,42 @@ class Client:
             platform_name=PLATFORM,
             platform_version=self.version,
             descriptions=self.descriptions,
-            memory_space_kind_ids=(c.c_int * 1)(0),
-            num_memory_space_kind_ids=1,
+            memory_space_kind_ids=(c.c_int * len(MEMORIES))(*range(len(MEMORIES))),
+            num_memory_space_kind_ids=len(MEMORIES),
         )
 
     @cached_property
     def devices(self) -> list[Any]:
-        """The devices, each with a memory of its own."""
+        """The devices, each with memories of its own."""
         made: list[Any] = []
         for number, description in enumerate(self.descriptions):
-            name = f"MlirhloMemory(device={number})"
-            memory: Any = make(
-                "Memory", id=number, kind=MEMORY, kind_id=0, debug_string=name, to_string=name
-            )
+            memories = [self._memory(number, kind) for kind in range(len(MEMORIES))]
             device: Any = make(
                 "Device",
                 device_description=description,
                 is_addressable=True,
                 local_hardware_id=number,
-                memories=[memory],
-                memory=memory,
+                memories=memories,
+                memory=memories[0],
             )
             users = (c.c_void_p * 1)(c.addressof(device))
-            memory.devices, memory.num_devices = c.addressof(users), 1
-            memory.kept.append(users)
+            for memory in memories:
+                memory.devices, memory.num_devices = c.addressof(users), 1
+                memory.kept.append(users)
+                self.memories[c.addressof(memory)] = device
             made.append(device)
         return made
+
+    def _memory(self, device: int, kind: int) -> Any:
+        name = f"MlirhloMemory(device={device}, kind={MEMORIES[kind]})"
+        return make(
+            "Memory",
+            id=device * len(MEMORIES) + kind,
+            kind=MEMORIES[kind],
+            kind_id=kind,
+            debug_string=name,
+            to_string=name,
+        )
 
     @cached_property
     def handle(self) -> c.Structure:
@@ -99,15 +112,17 @@ class Client:
             platform_name=PLATFORM,
             platform_version=self.version,
             process_index=self.process,
-            devices=self.devices,
+            devices=self.devices,  # before the memories, which are made with them
             addressable_devices=self.devices,
-            addressable_memories=[device.memory for device in self.devices],
+            addressable_memories=list(self.memories),
             topology=self.topology,
         )
 
-    def device_at(self, device: int | None, memory: int | None = None) -> Any:
-        """The device with this handle, or that of the memory with that one; the first for neither."""
+    def chosen(self, device: int | None, memory: int | None) -> tuple[int, int]:
+        """The device and memory of a new buffer by the handles that a caller gives, either of which may be null."""
+        if memory:
+            return c.addressof(self.memories[memory]), memory
         for one in self.devices:
-            if address(one) == device or (not device and one.memory == memory):
-                return one
-        return self.devices[0]
+            if c.addressof(one) == device:
+                return c.addressof(one), one.memory
+        return c.addressof(self.devices[0]), self.devices[0].memory

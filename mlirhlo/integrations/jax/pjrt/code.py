@@ -562,7 +562,9 @@ def _from_host(code: Code, e: _Emitter, kind: type[c.Structure], args: Value) ->
     e.store(object_, template, "is_on_cpu", BYTE(1))
     e.store(object_, template, "num_dims", rank)
     e.store(object_, template, "device", device)
-    e.store(object_, template, "memory", e.load(device_, device, "memory"))
+    default = e.load(device_, device, "memory")
+    has_memory = b.icmp_unsigned("!=", memory, NULL)
+    e.store(object_, template, "memory", b.select(has_memory, b.ptrtoint(memory, WORD), default))
     e.store(object_, template, "layout_size", WORD(c.sizeof(layout_)))
     tiled = layout_.type.offset - layout_.tiled_size.offset
     e.store(object_, template, "tiled_size", WORD(tiled))

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.integrations.jax.pjrt.client import MEMORY, Client
+from mlirhlo.integrations.jax.pjrt.client import MEMORIES, Client
 from mlirhlo.integrations.jax.pjrt.interface import Code
 from mlirhlo.integrations.jax.pjrt.interpreted import Interpreted
 from mlirhlo.integrations.jax.pjrt.machine import (
@@ -137,7 +137,7 @@ def _assigned(client: Client, options: CompileOptionsProto, count: int) -> list[
 def _handle(program: Program) -> Any:
     """The object that JAX holds."""
     memory, results = program.executable.memory, program.results
-    kind = c.create_string_buffer(MEMORY.encode())
+    kind = c.create_string_buffer(MEMORIES[0].encode())
     count = max(len(results), len(program.parameters), 1)
     templates = program.templates[0]
     places = [n for r in range(program.replicas) for p in range(program.partitions) for n in (r, p)]
@@ -158,7 +158,7 @@ def _handle(program: Program) -> Any:
         num_partitions=program.partitions,
         num_outputs=len(results),
         memory_kinds=[kind] * count,
-        memory_kind_sizes=[len(MEMORY)] * count,
+        memory_kind_sizes=[len(MEMORIES[0])] * count,
         addressable_devices=program.devices,
         output_types=array_of([type_number(name) for name, _ in shapes], c.c_int),
         num_output_types=len(results),

@@ -204,7 +204,7 @@ def _memory_stats(args: Any) -> None:
 # ---------------------------------------------------------------- buffers
 
 
-def _template_for(args: Any, type_: str, dims: list[int], layout: int | None, device: Any) -> bytes:
+def _template_for(type_: str, dims: list[int], layout: int | None, where: tuple[int, int]) -> bytes:
     order = None
     if layout:
         found = structs()["MemoryLayout"].from_address(layout)
@@ -212,7 +212,7 @@ def _template_for(args: Any, type_: str, dims: list[int], layout: int | None, de
             if found.num_tiles:
                 raise unimplemented("arrays in tiles")
             order = numbers_at(found.minor_to_major, found.minor_to_major_size)
-    return template(type_, dims, c.addressof(device), device.memory, order)
+    return template(type_, dims, *where, order)
 
 
 def _from_host(args: Any) -> None:
@@ -220,8 +220,8 @@ def _from_host(args: Any) -> None:
     type_ = type_named(args.type)
     dtype = dtype_of(type_)
     dims = numbers_at(args.dims, args.num_dims)
-    device = _client(args).device_at(args.device, args.memory)
-    made = _template_for(args, type_, dims, args.device_layout, device)
+    where = _client(args).chosen(args.device, args.memory)
+    made = _template_for(type_, dims, args.device_layout, where)
     strides = numbers_at(args.byte_strides, args.num_byte_strides) or None
     values = _array_with(args.data, dims, dtype, strides)
     order = numbers_at_tail(made, len(dims))
@@ -293,32 +293,27 @@ def _raw_to_host(args: Any) -> None:
     args.event = machine().ready
 
 
-def _copy_of(buffer: int, device: Any) -> int:
+def _copy_of(buffer: int, where: tuple[int, int]) -> int:
     values = array_on(buffer)
     b = objects()["Buffer"].from_address(buffer)
     order = numbers_at(b.minor_to_major, b.num_dims)
-    made = template(type_named(b.type), values.shape, c.addressof(device), device.memory, order)
+    made = template(type_named(b.type), values.shape, *where, order)
     return machine().filled(made, values.transpose(order[::-1]))
 
 
-def _client_of(device: int) -> Client:
-    for client in _clients.values():
-        if any(c.addressof(one) == device for one in client.devices):
-            return client
-    raise PjrtError(Code.INVALID_ARGUMENT, "a device of another client")
-
-
 def _copy_to_device(args: Any) -> None:
-    client = _client_of(args.dst_device)
-    args.dst_buffer = _copy_of(args.buffer, client.device_at(args.dst_device))
+    for client in _clients.values():
+        if any(c.addressof(one) == args.dst_device for one in client.devices):
+            args.dst_buffer = _copy_of(args.buffer, client.chosen(args.dst_device, None))
+            return
+    raise PjrtError(Code.INVALID_ARGUMENT, "a device of another client")
 
 
 def _copy_to_memory(args: Any) -> None:
     for client in _clients.values():
-        for device in client.devices:
-            if device.memory == args.dst_memory:
-                args.dst_buffer = _copy_of(args.buffer, device)
-                return
+        if args.dst_memory in client.memories:
+            args.dst_buffer = _copy_of(args.buffer, client.chosen(None, args.dst_memory))
+            return
     raise PjrtError(Code.INVALID_ARGUMENT, "a memory of another client")
 
 
@@ -327,8 +322,8 @@ def _uninitialized(args: Any) -> None:
         type_named(args.shape_element_type),
         numbers_at(args.shape_dims, args.shape_num_dims),
     )
-    device = _client(args).device_at(args.device, args.memory)
-    made = _template_for(args, type_, dims, args.shape_layout, device)
+    where = _client(args).chosen(args.device, args.memory)
+    made = _template_for(type_, dims, args.shape_layout, where)
     size = math.prod(dims) * dtype_of(type_).itemsize
     args.buffer = machine().buffer(made, machine().storage(size))
 
@@ -336,8 +331,8 @@ def _uninitialized(args: Any) -> None:
 def _view(args: Any) -> None:
     """A buffer on memory of the caller's, who is told when it is no longer used (DLPack)."""
     type_, dims = type_named(args.element_type), numbers_at(args.dims, args.num_dims)
-    device = _client(args).device_at(args.device, getattr(args, "memory", 0))
-    made = _template_for(args, type_, dims, args.layout, device)
+    where = _client(args).chosen(args.device, args.memory)
+    made = _template_for(type_, dims, args.layout, where)
     deleter = args.on_delete_callback or c.cast(_ignored, c.c_void_p).value or 0
     storage = machine().view(args.device_buffer_ptr, deleter, args.on_delete_callback_arg or 0)
     args.buffer = machine().buffer(made, storage)
@@ -353,8 +348,7 @@ def _bitcast(args: Any) -> None:
     type_, dims = type_named(args.element_type), numbers_at(args.dims, args.num_dims)
     if math.prod(dims) * dtype_of(type_).itemsize != values.nbytes:
         raise PjrtError(Code.INVALID_ARGUMENT, f"{values.nbytes} bytes are no {type_}{dims}")
-    device = _client_of(old.device).device_at(old.device)
-    made = _template_for(args, type_, dims, args.device_layout, device)
+    made = _template_for(type_, dims, args.device_layout, (old.device, old.memory))
     storage = objects()["Storage"].from_address(old.storage)
     storage.references += 1
     args.out_buffer = machine().buffer(made, old.storage)

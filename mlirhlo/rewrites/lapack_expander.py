@@ -16,7 +16,13 @@ from mlirhlo.rewrites.client import Graph, Value
 from mlirhlo.rewrites.client_matrices import diagonal, over_batch
 from mlirhlo.rewrites.eigh_expander import eigh
 from mlirhlo.rewrites.expander import ExpanderPass, expand_to_call
-from mlirhlo.rewrites.indexed_loops import plain, shape_at
+from mlirhlo.rewrites.indexed_loops import S32, plain, shape_at
+from mlirhlo.rewrites.lapack_reductions import (
+    hessenberg,
+    pivoted_qr,
+    solve_tridiagonal,
+    tridiagonal,
+)
 from mlirhlo.rewrites.qr_expander import householder_product, qr_factor
 from mlirhlo.rewrites.rules import Rewriter, Rule, rule
 
@@ -39,7 +45,8 @@ def routine_of_a_library(op: CustomCallOp, rewriter: Rewriter) -> None:
     results = [s for s in parts if isinstance(s, ArrayShape)]
     if len(operands) != len(op.inputs) or len(results) != len(parts):
         return
-    called = routine_of(op.custom_call_target, operands, results)
+    target = op.custom_call_target
+    called = "gtsv" if target in _TRIDIAGONAL else routine_of(target, operands, results)
     if called is None or called not in _ROUTINES:
         return
     options = options_of(op)
@@ -193,12 +200,50 @@ def _gesdd(
     return a, values.convert(a.type.real), *vectors, _info(graph, failed, -4)
 
 
+def _geqp3(
+    graph: Graph, inputs: Sequence[Value], options: Options, results: Sequence[ArrayShape]
+) -> Sequence[Value]:
+    del options, results
+    return pivoted_qr(graph, *inputs)
+
+
+def _gehrd(
+    graph: Graph, inputs: Sequence[Value], options: Options, results: Sequence[ArrayShape]
+) -> Sequence[Value]:
+    (a,) = inputs
+    bounds = int(options.get("low", 1)), int(options.get("high", a.sizes[-1]))
+    return *hessenberg(graph, a, *bounds), graph.full(S32, results[-1].dimensions)
+
+
+def _sytrd(
+    graph: Graph, inputs: Sequence[Value], options: Options, results: Sequence[ArrayShape]
+) -> Sequence[Value]:
+    found = tridiagonal(graph, inputs[0], is_lower(options))
+    return *found, graph.full(S32, results[-1].dimensions)
+
+
+def _gtsv(
+    graph: Graph, inputs: Sequence[Value], options: Options, results: Sequence[ArrayShape]
+) -> Sequence[Value]:
+    """All that LAPACK's gives, or the solution alone, as cuSPARSE's."""
+    del options
+    found = solve_tridiagonal(graph, *inputs)
+    return found if len(results) > 1 else found[3:4]
+
+
+_TRIDIAGONAL = ("cusparse_gtsv2_ffi", "hipsparse_gtsv2_ffi")
+
+
 _ROUTINES: Mapping[str, Routine] = {
+    "gehrd": _gehrd,
+    "geqp3": _geqp3,
     "geqrf": _geqrf,
     "gesdd": _gesdd,
     "orgqr": _orgqr,
     "ormqr": _ormqr,
+    "gtsv": _gtsv,
     "syevd": _syevd,
+    "sytrd": _sytrd,
     "trsm": _trsm,
 }
 
@@ -212,8 +257,9 @@ class LapackExpanderPass(ExpanderPass):
         %q = (f32[4,3], f32[3]) custom-call(%a), custom_call_target="lapack_sgeqrf_ffi"
           =>   %q = (f32[4,3], f32[3]) call(%a), to_apply=%geqrf
 
-    `geqrf`, `orgqr`, `ormqr` by Householder reflections, `syevd` by Jacobi rotations, `gesdd` by rotations in double
-    precision, `trsm` by triangular-solve. Arrays that do not fit the routine, and other routines, stay calls.
+    Householder reflections make `geqrf`, `geqp3`, `gehrd`, `sytrd`, `orgqr`, `ormqr`, Jacobi rotations `syevd`, and in
+    double precision `gesdd`; triangular-solve is `trsm`, elimination `gtsv`. Arrays that do not fit the routine, and
+    other routines, stay calls.
     Signs, or phases, of eigenvectors and singular vectors may be others than LAPACK's.
     """
 

@@ -63,28 +63,33 @@ def qr_factor(graph: Graph, a: Value) -> tuple[Value, Value]:
     taus = graph.full(a.type, (*batch, min(m, n)))
 
     def column(inner: Graph, j: Value, state: Sequence[Value]) -> list[Value]:
-        a, taus = state
-        zero = inner.scalar(S32, 0)
-        x = a.dynamic_slice_minor([zero, j], (m, 1)).reshape(*batch, m)
-        v, tau, beta = _reflection(inner, x, j)
-        rows = inner.iota(S32, (*batch, m), len(batch))
-        columns = inner.iota(S32, a.sizes, a.rank - 1)
-        # a[:, j+1:] -= conj(tau) v (vᴴ a[:, j+1:])
-        right = columns.compare("GT", j).select(a, inner.full(a.type, a.sizes))
-        along = v.conjugate().reshape(*batch, 1, m).matmul(right)
-        taken = v.reshape(*batch, m, 1).matmul(along) * over_batch(tau.conjugate(), a.sizes)
-        # Column j is beta, and below it the reflector, better than the update would give them.
-        own = rows.compare("LT", j).select(x, v)
-        own = rows.compare("EQ", j).select(over_batch(beta, own.sizes), own)
-        spread = own.broadcast_in_dim(a.sizes, range(a.rank - 1))
-        a = columns.compare("EQ", j).select(spread, a - taken)
-        return [a, taus.update_minor(tau.reshape(*batch, 1), [j])]
+        return list(reflect_column(inner, *state, j))
 
     found, taus = graph.for_each(min(m, n), [a, taus], column)
     return found, taus
 
 
-def _reflection(graph: Graph, x: Value, j: Value) -> tuple[Value, Value, Value]:
+def reflect_column(graph: Graph, a: Value, taus: Value, j: Value) -> tuple[Value, Value]:
+    """One step of QR: the reflection of column j taken from the columns behind it, and tau written."""
+    batch, m = a.sizes[:-2], a.sizes[-2]
+    zero = graph.scalar(S32, 0)
+    x = a.dynamic_slice_minor([zero, j], (m, 1)).reshape(*batch, m)
+    v, tau, beta = reflection(graph, x, j)
+    rows = graph.iota(S32, (*batch, m), len(batch))
+    columns = graph.iota(S32, a.sizes, a.rank - 1)
+    # a[:, j+1:] -= conj(tau) v (vᴴ a[:, j+1:])
+    right = columns.compare("GT", j).select(a, graph.full(a.type, a.sizes))
+    along = v.conjugate().reshape(*batch, 1, m).matmul(right)
+    taken = v.reshape(*batch, m, 1).matmul(along) * over_batch(tau.conjugate(), a.sizes)
+    # Column j is beta, and below it the reflector, better than the update would give them.
+    own = rows.compare("LT", j).select(x, v)
+    own = rows.compare("EQ", j).select(over_batch(beta, own.sizes), own)
+    spread = own.broadcast_in_dim(a.sizes, range(a.rank - 1))
+    a = columns.compare("EQ", j).select(spread, a - taken)
+    return a, taus.update_minor(tau.reshape(*batch, 1), [j])
+
+
+def reflection(graph: Graph, x: Value, j: Value) -> tuple[Value, Value, Value]:
     """v with v[j] = 1, tau and beta: (1 - tau v vᴴ)ᴴ x is beta at j and 0 after it."""
     batch, rank = x.sizes[:-1], x.rank
     places = graph.iota(S32, x.sizes, rank - 1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lapack_calls import CALLS, arrays, custom_call, random_arguments
+from lapack_calls import ALL, CALLS, arrays, custom_call, random_arguments
 
 import mlirhlo
 from mlirhlo.diagnostics import HloError
@@ -128,7 +128,11 @@ def test_triangular_solve(dtype, sizes, columns, left, lower, transposition):
 
 
 UNIQUE = ("potrf", "getrf", "geqrf", "orgqr", "ormqr", "trsm")
-NO_CODE = ("geqp3", "gehrd", "sytrd", "gtsv")
+REDUCTIONS = ("geqp3", "gehrd", "sytrd", "gtsv")
+EIGEN = (
+    ("geev", "(R[4], R[4], c128[4,4], c128[4,4], s32[]) S(T[4,4] a)", ALL),
+    ("gees", "(T[4,4], T[4,4], R[4], R[4], s32[], s32[]) S(T[4,4] a)", ""),
+)
 
 
 @pytest.mark.parametrize("element", ["f32", pytest.param("c128", marks=pytest.mark.slow)])
@@ -202,7 +206,15 @@ def test_what_is_not_finite_is_told():
         assert got[-1].any()
 
 
-@pytest.mark.parametrize(("name", "call", "options"), [c for c in CALLS if c[0] in NO_CODE])
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "call", "options"), [c for c in CALLS if c[0] in REDUCTIONS])
+def test_reductions(name, call, options):
+    got, expected, _ = results(name, call, options, "f64")
+    for mine, other in zip(got, expected, strict=True):
+        np.testing.assert_allclose(mine, other, 1e-11, 1e-11)
+
+
+@pytest.mark.parametrize(("name", "call", "options"), EIGEN)
 def test_other_routines_name_the_wheel(name, call, options):
     with pytest.raises(HloError, match="nvidia-cusolver") as problem:
         results(name, call, options, "f64")

@@ -196,6 +196,7 @@ _BUILTIN: Mapping[str, str] = {
     "stablehlo-to-hlo": "stablehlo_to_hlo:StablehloToHloPass",
     "tuple-simplifier": "tuple_simplifier:TupleSimplifierPass",
     "gpu-fusion": "mlirhlo.lowering.gpu.fusion:GpuFusionPass",
+    "gpu-flatten-columns": "mlirhlo.lowering.schedule.passes:GpuFlattenColumnsPass",
     "gpu-stage-rows": "mlirhlo.lowering.schedule.passes:GpuStageRowsPass",
     "gpu-map-columns": "mlirhlo.lowering.schedule.passes:GpuMapColumnsPass",
     "gpu-map-contractions": "mlirhlo.lowering.schedule.passes:GpuMapContractionsPass",

@@ -13,6 +13,7 @@ from mlirhlo.dialects.structured import KernelOp
 from mlirhlo.lowering.gpu.devices import DEFAULT, GpuDevice, device
 from mlirhlo.lowering.schedule.attributes import SCHEDULE
 from mlirhlo.lowering.schedule.contractions import map_contractions
+from mlirhlo.lowering.schedule.flat_columns import flatten_columns
 from mlirhlo.lowering.schedule.map_to_grid import map_to_grid
 from mlirhlo.lowering.schedule.persistent_rows import persist_rows
 from mlirhlo.lowering.schedule.row_chains import map_columns, map_rows
@@ -104,6 +105,22 @@ class GpuMapColumnsPass(_SchedulePass):
 
 
 @dataclass(frozen=True)
+class GpuFlattenColumnsPass(_SchedulePass):
+    """Lets blocks read whole rows as they lie beside each other, where rows of the columns end within sectors.
+
+    Before:  `%r = structured.fold … {structured.schedule = {launch = 0, kind = "columns", …}}`
+    After:   `%r = structured.fold … {structured.schedule = {launch = 0, kind = "flat_columns", …}}`
+    Keeps: results, but for the order of sums. Needs: `gpu-map-columns`.
+    """
+
+    name = "gpu-flatten-columns"
+
+    def run(self, kernel: KernelOp, gpu: GpuDevice) -> None:
+        """As the class says."""
+        flatten_columns(kernel, gpu)
+
+
+@dataclass(frozen=True)
 class GpuMapToGridPass(_SchedulePass):
     """Decides which ops are launched, a thread an element; others are computed where they are read.
 
@@ -179,6 +196,7 @@ SCHEDULE_PASSES: tuple[type[_SchedulePass], ...] = (
     GpuStageRowsPass,
     GpuPersistRowsPass,
     GpuMapColumnsPass,
+    GpuFlattenColumnsPass,
     GpuMapToGridPass,
     GpuMapContractionsPass,
     GpuMapTransposesPass,

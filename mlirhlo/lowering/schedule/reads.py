@@ -78,3 +78,12 @@ def linear_index(map_: AffineMap, sizes: Sequence[int], space: Sequence[int]) ->
     for at, expr in enumerate(map_.results):
         total = total.plus(affine.simplified(expr, space), prod(sizes[at + 1 :]))
     return total
+
+
+def row_major(dims: Sequence[int], space: Sequence[int]) -> affine.Sum:
+    """The row-major index of dimensions of a space, in this order."""
+    total = affine.Sum()
+    for at, dim in enumerate(dims):
+        own = affine.simplified(identity_map(len(space)).results[dim], space)
+        total = total.plus(own, prod(space[d] for d in dims[at + 1 :]))
+    return total

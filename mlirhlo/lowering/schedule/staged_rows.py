@@ -9,11 +9,10 @@ from math import prod
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
-from mlirhlo.dialects.structured import FoldOp, KernelOp, MapOp, identity_map, sizes_of
-from mlirhlo.lowering.gpu.affine import Sum, simplified
+from mlirhlo.dialects.structured import FoldOp, KernelOp, MapOp, sizes_of
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule, element_of, schedule_of
-from mlirhlo.lowering.schedule.reads import linear_index, reads_of
+from mlirhlo.lowering.schedule.reads import linear_index, reads_of, row_major
 from mlirhlo.lowering.schedule.row_chains import folds_below
 
 SECTOR = 32
@@ -47,7 +46,7 @@ def staged_reads(roots: Sequence[Operation]) -> list[StagedRead]:
     rank = len(sizes_of(folds[0].outputs[0]))
     space = folds[0].space
     orders = {
-        _row_major(range(first, last), space): (first < rank, last > rank)
+        row_major(range(first, last), space): (first < rank, last > rank)
         for first, last in ((0, len(space)), (rank, len(space)), (0, rank))
     }
     found: dict[SSAValue, StagedRead] = {}
@@ -63,16 +62,6 @@ def staged_reads(roots: Sequence[Operation]) -> list[StagedRead]:
             if (by_row or by_element) and prod(sizes_of(value)) == prod(dims):
                 found.setdefault(value, StagedRead(value, map_, by_row, by_element))
     return list(found.values())
-
-
-def _row_major(dims: Sequence[int], space: Sequence[int]) -> Sum:
-    sizes = [space[d] for d in dims]
-    total = Sum()
-    for at, dim in enumerate(dims):
-        total = total.plus(
-            simplified(identity_map(len(space)).results[dim], space), prod(sizes[at + 1 :])
-        )
-    return total
 
 
 def stage_rows(kernel: KernelOp, device: GpuDevice) -> None:

@@ -37,48 +37,69 @@ def columns(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> None:
         b.launch(column.blocks, schedule.threads)
         return
     (fold,) = folds
-    count = prod(sizes_of(fold.outputs[0]))
-    kinds = [array(value).element_type for value in fold.outputs]
-    partial = [
-        [plan.workspace(memref_of(memory_type(k), count * parts)) for _ in range(1 + k.is_complex)]
-        for k in kinds
-    ]
-    numbers = [n for row in partial for n in row]
-    b = plan.begin(inputs_of(plan, [fold]), (), numbers)
+    partial = Partial(plan, fold, parts)
+    b = plan.begin(inputs_of(plan, [fold]), (), partial.numbers)
     column = _Column(b, fold, schedule)
     state = column.folded(fold)
     with b.if_(column.is_first), b.e.scope():
-        at = b.add(b.mul(column.part, count), column.number)
-        for kind, buffers, value in zip(kinds, partial, state, strict=True):
+        partial.store(b, column.part, column.number, state)
+    b.launch(column.blocks * parts, schedule.threads)
+    partial.combine(ops)
+
+
+class Partial:
+    """Folds of parts of columns, which a launch of its own combines."""
+
+    def __init__(self, plan: Plan, fold: FoldOp, parts: int) -> None:
+        self.plan, self.fold, self.parts = plan, fold, parts
+        self.count = prod(sizes_of(fold.outputs[0]))
+        self.kinds = [array(value).element_type for value in fold.outputs]
+        self.buffers = [
+            [
+                plan.workspace(memref_of(memory_type(k), self.count * parts))
+                for _ in range(1 + k.is_complex)
+            ]
+            for k in self.kinds
+        ]
+        self.numbers = [n for row in self.buffers for n in row]
+        """Of the buffers."""
+
+    def store(self, b: LaunchBuilder, part: Index, column: Index, state: Sequence[Value]) -> None:
+        """Stores what a part of a column folds to."""
+        at = b.add(b.mul(part, self.count), column)
+        for kind, buffers, value in zip(self.kinds, self.buffers, state, strict=True):
             for number, piece in zip(buffers, value, strict=True):
                 b.store(to_memory(b, piece, kind), b.memory[number], [at])
-    b.launch(column.blocks * parts, schedule.threads)
 
-    b = plan.begin(inputs_of(plan, ops, ops), outputs, (), numbers)
+    def combine(self, ops: Sequence[Operation]) -> None:
+        """Adds the launch that computes the results of ops."""
+        fold, sizes = self.fold, sizes_of(self.fold.outputs[0])
+        outputs = [value for op in ops for value in op.results]
+        b = self.plan.begin(inputs_of(self.plan, ops, ops), outputs, (), self.numbers)
 
-    def body(index: SSAValue) -> None:
-        indices = b.e.unlinear(index, sizes_of(fold.outputs[0]))
+        def body(index: SSAValue) -> None:
+            indices = b.e.unlinear(index, sizes)
 
-        def loaded(part: Index) -> list[Value]:
-            at = b.add(b.mul(part, count), index)
-            return [
-                tuple(to_register(b, b.load(b.memory[n], [at]), kind) for n in buffers)
-                for kind, buffers in zip(kinds, partial, strict=True)
-            ]
+            def loaded(part: Index) -> list[Value]:
+                at = b.add(b.mul(part, self.count), index)
+                return [
+                    tuple(to_register(b, b.load(b.memory[n], [at]), kind) for n in buffers)
+                    for kind, buffers in zip(self.kinds, self.buffers, strict=True)
+                ]
 
-        state = loaded(0)
-        shapes = [len(v) for v in state]
-        flat = [piece for v in state for piece in v]
-        with b.loop(1, parts, 1, flat, nonempty=True) as loop, b.e.scope():
-            after = b.e.body(fold.combiner, [*regrouped(loop.carried, shapes), *loaded(loop.index)])
-            loop.carry(*(piece for v in after for piece in v))
-        state = regrouped(loop.results, shapes)
-        b.e.know(fold, indices, b.e.body(fold.combiner, [*initial(b.e, fold), *state]))
-        for value in outputs:
-            b.write(value, indices, b.e.at(value, indices))
+            state = loaded(0)
+            shapes = [len(v) for v in state]
+            flat = [piece for v in state for piece in v]
+            with b.loop(1, self.parts, 1, flat, nonempty=True) as loop, b.e.scope():
+                both = [*regrouped(loop.carried, shapes), *loaded(loop.index)]
+                loop.carry(*(piece for v in b.e.body(fold.combiner, both) for piece in v))
+            state = regrouped(loop.results, shapes)
+            b.e.know(fold, indices, b.e.body(fold.combiner, [*initial(b.e, fold), *state]))
+            for value in outputs:
+                b.write(value, indices, b.e.at(value, indices))
 
-    threads = min(THREADS, -(-count // 32) * 32)
-    b.launch(b.each_thread(count, threads, body), threads)
+        threads = min(THREADS, -(-self.count // 32) * 32)
+        b.launch(b.each_thread(self.count, threads, body), threads)
 
 
 class _Column:

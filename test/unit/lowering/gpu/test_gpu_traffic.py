@@ -56,6 +56,19 @@ def test_long_chains(kernel):
     assert gpu_traffic.measure(kernel).ratio <= 1.05
 
 
+def _columns():
+    for kernel in gpu_traffic.reduces():
+        if kernel.kind == "column sum":
+            is_often = kernel.shape in ("f32[500,33]", "bf16[300,12]", "f32[33,1001]")
+            yield pytest.param(kernel, id=kernel.shape, marks=[] if is_often else pytest.mark.slow)
+
+
+@pytest.mark.parametrize("kernel", list(_columns()))
+def test_columns(kernel):
+    """Rows that end within sectors are read as they lie beside each other."""
+    assert gpu_traffic.measure(kernel).ratio <= 1.05
+
+
 def _products():
     for kernel in gpu_traffic.products():
         is_often = kernel.shape in ("f16[70,81]x[81,43]", "f32[33,100]x[100,57]")

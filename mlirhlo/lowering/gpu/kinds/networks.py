@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import i1
+from xdsl.dialects.builtin import i1, i32
 from xdsl.ir import SSAValue
 
 from mlirhlo.lowering.builder import INDEX, Index
@@ -57,7 +57,7 @@ class Network:
         rows = [list(element) for element in elements]
         if self.has_index:
             for number, row in enumerate(rows):
-                row.append((self.b.index(self.index(number)),))
+                row.append((self.b.cast_index(self.b.index(self.index(number)), i32),))
         size = 2
         while size <= self.lanes * held:
             rows = self._step(rows, size - 1, size // 2)
@@ -109,7 +109,7 @@ class Network:
             before = b.ori(before, b.andi(after, b.cmpi("ult", at, other)))
         if self.length is None:
             return before
-        length = b.index(self.length)
+        length = b.cast_index(b.index(self.length), i32)
         is_inside, is_other = (b.cmpi("ult", index, length) for index in (at, other))
         outside = b.xori(is_other, b.constant(True, i1))
         return b.ori(

@@ -108,9 +108,10 @@ def context() -> Context:
     from mlirhlo.dialects.gpu import GPU
     from mlirhlo.dialects.hlo import HLO
     from mlirhlo.dialects.nvgpu import NVGPU
+    from mlirhlo.dialects.nvvm import NVVM
     from mlirhlo.dialects.structured import STRUCTURED
 
     made = stage_files.context()
-    for dialect in (GPU, NVGPU, HLO, STRUCTURED):
+    for dialect in (GPU, NVGPU, NVVM, HLO, STRUCTURED):
         made.load_dialect(dialect)
     return made

@@ -32,6 +32,7 @@ NVVM: Mapping[str, tuple[str, Sequence[str]]] = {
     },
     "llvm.nvvm.vote.ballot.sync": ("i32", ("i32", "i1")),
     "llvm.nvvm.membar.gl": ("void", ()),
+    "llvm.nvvm.nanosleep": ("void", ("i32",)),
     "llvm.nvvm.membar.cta": ("void", ()),
     "llvm.nvvm.ex2.approx.f": ("float", ("float",)),
     "llvm.nvvm.ex2.approx.ftz.f": ("float", ("float",)),

@@ -42,6 +42,7 @@ from mlirhlo.dialects.gpu import (
 from mlirhlo.dialects.interned import (
     UNIT,
     dictionary,
+    integer32,
     integer64,
     integers32,
     integers64,
@@ -62,6 +63,7 @@ from mlirhlo.dialects.nvgpu import (
     TmaAsyncLoadOp,
     WarpgroupMmaOp,
 )
+from mlirhlo.dialects.nvvm import NanosleepOp
 from mlirhlo.dialects.quick import append, create_op, new_block, prepend, region_of
 from mlirhlo.lowering.builder import INDEX, NOALIAS, FunctionBuilder, Index, vector_of
 from mlirhlo.lowering.gpu.kernel import MapParameter
@@ -215,6 +217,10 @@ class KernelBuilder(FunctionBuilder):
         self.block = outer
         operands = [target, *map(self.index, indices)]
         append(outer, create_op(GenericAtomicRMWOp, operands, (type_,), regions=[region_of(inner)]))
+
+    def sleep(self, nanoseconds: int) -> None:
+        """Lets other threads run for a while."""
+        append(self.block, create_op(NanosleepOp, properties={"duration": integer32(nanoseconds)}))
 
     def repeat_while(
         self,

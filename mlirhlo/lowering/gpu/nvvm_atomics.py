@@ -20,7 +20,9 @@ from mlirhlo.diagnostics import error
 from mlirhlo.dialects import llvm
 from mlirhlo.dialects.interned import integer64, string
 from mlirhlo.dialects.memref import GenericAtomicRMWOp
+from mlirhlo.dialects.nvvm import NanosleepOp
 from mlirhlo.dialects.quick import operands_of
+from mlirhlo.lowering.loops_to_llvm.arith import intrinsic
 from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering
 
 ATOMIC_KINDS = (
@@ -116,6 +118,10 @@ def _shifted(to: Lowering, cls: type[Any], value: SSAValue, by: SSAValue) -> SSA
     return to.emit(cls, [value, by], value.type, flags)
 
 
+def _sleep(to: Lowering, op: NanosleepOp) -> None:
+    intrinsic(to, "llvm.nvvm.nanosleep", [to.constant(op.duration.value.data, i32)], None)
+
+
 def _end(to: Lowering, op: Any) -> None:
     """Read by the op around it."""
     del to, op
@@ -127,5 +133,6 @@ HANDLERS: Mapping[str, Handler] = cast(
         "memref.atomic_rmw": _atomic,
         "memref.atomic_yield": _end,
         "memref.generic_atomic_rmw": _generic,
+        "nvvm.nanosleep": _sleep,
     },
 )

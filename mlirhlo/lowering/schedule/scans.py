@@ -18,7 +18,8 @@ _SHORT = 32
 _LONG = 1 << 15
 """Elements of a line that several blocks share, where there are few lines."""
 _FEW_LINES = 64
-_MAX_PARTS = 64
+_HELD, _TILES = 16, 8
+"""Elements of a part that a thread holds in registers, and tiles that they are in, at most."""
 
 
 def schedule_of_scan(op: ScanOp, launch: int) -> Schedule:
@@ -31,13 +32,14 @@ def schedule_of_scan(op: ScanOp, launch: int) -> Schedule:
         return Schedule(launch, "scan")
     bits = max(_bits(op, number) for number in range(len(op.inputs)))
     held = max(1, min(4, 128 // max(bits, 8)))
+    while length % held:  # what a thread reads at once is in the line as a whole, or not at all
+        held //= 2
     threads = _WARP
     while threads < _BLOCK and threads * held < length:
         threads *= 2
     parts = 1
     if lines <= _FEW_LINES and length >= _LONG:
-        while parts < _MAX_PARTS and length // (2 * parts) >= 4 * threads * held:
-            parts *= 2
+        parts = -(-length // (min(_TILES, _HELD // held) * threads * held))
     block = threads if parts > 1 or threads > _WARP else 4 * _WARP
     return Schedule(launch, "scan", threads=block, vector=held, row_threads=threads, parts=parts)
 

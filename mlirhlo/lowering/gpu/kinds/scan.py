@@ -3,7 +3,7 @@
 A thread a line carries the state from element to element. Where the order of folding is open, `row_threads` threads
 scan a line together, tile by tile: each scans its neighbours, the totals of threads are scanned by shuffles, those
 of warps through shared memory, and what came before a thread is put in front of its own. `parts` blocks share a
-long line: a launch folds all parts but the last, then each block begins with the fold of the parts before its own.
+long line: each looks back at those before it (`look_back.py`), so that the line is read once.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.structured import ScanOp, sizes_of
-from mlirhlo.lowering.builder import Index, memref_of
+from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.gpu.elements import array, regrouped
+from mlirhlo.lowering.gpu.kinds.look_back import Chain, clear
+from mlirhlo.lowering.gpu.kinds.neighbours import read_neighbours
 from mlirhlo.lowering.gpu.launches import THREADS, LaunchBuilder, Plan, inputs_of, launches
 from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_memory, to_register
 from mlirhlo.lowering.schedule.attributes import Schedule
@@ -71,34 +73,18 @@ def _by_threads(plan: Plan, op: ScanOp, schedule: Schedule) -> None:
 
 
 def _together(plan: Plan, op: ScanOp, schedule: Schedule) -> None:
-    parts = max(schedule.parts, 1)
     kinds = [array(value).element_type for value in op.inits]
-    lines = prod(sizes_of(op.inits[0]))
-    totals = [
-        [
-            plan.workspace(memref_of(memory_type(kind), lines * parts))
-            for _ in range(1 + kind.is_complex)
-        ]
-        for kind in kinds
-        if parts > 1
-    ]
-    numbers = [number for row in totals for number in row]
+    parts = schedule.parts or 1
     if parts > 1:
-        b = plan.begin(inputs_of(plan, [op]), (), numbers)
-        line = _Line(b, op, schedule, kinds)
-        state = line.total()
-        with b.if_(b.cmpi("eq", b.index(line.lane), b.index(0))):
-            at = b.add(b.mul(line.number, parts), line.part)
-            for kind, buffers, value in zip(kinds, totals, state, strict=True):
-                for number, part in zip(buffers, value, strict=True):
-                    b.store(to_memory(b, part, kind), b.memory[number], [at])
-        b.launch(lines * parts, schedule.threads)
-    b = plan.begin(inputs_of(plan, [op]), op.outputs, (), numbers)
-    line = _Line(b, op, schedule, kinds)
-    state = [b.e.at(value, line.at) for value in op.inits]
-    if parts > 1:
-        state = line.after_parts(state, totals)
-    line.scan(state)
+        words = clear(plan, prod(sizes_of(op.inits[0])) * parts, kinds)
+        b = plan.begin(inputs_of(plan, [op]), op.outputs, [words])
+        chain = Chain(b, b.memory[words], kinds)
+        line = _Line(b, op, schedule, kinds, chain.number)
+        line.scan_part(chain)
+    else:
+        b = plan.begin(inputs_of(plan, [op]), op.outputs)
+        line = _Line(b, op, schedule, kinds, b.index(b.block_id()))
+        line.scan([b.e.at(value, line.at) for value in op.inits])
     b.launch(line.blocks, schedule.threads)
 
 
@@ -106,9 +92,15 @@ class _Line:
     """The line of a thread, and its elements of it."""
 
     def __init__(
-        self, b: LaunchBuilder, op: ScanOp, schedule: Schedule, kinds: Sequence[PrimitiveType]
+        self,
+        b: LaunchBuilder,
+        op: ScanOp,
+        schedule: Schedule,
+        kinds: Sequence[PrimitiveType],
+        block: SSAValue,
     ) -> None:
-        self.b, self.op, self.kinds = b, op, kinds
+        """`block`: the number of the block, in the order of parts of lines."""
+        self.b, self.block, self.op, self.kinds = b, block, op, kinds
         self.sizes = sizes_of(op.inputs[0])
         self.threads, self.held = schedule.row_threads, schedule.vector or 1
         self.parts = max(schedule.parts, 1)
@@ -116,10 +108,11 @@ class _Line:
         self.tile = self.threads * self.held
         self.tiles = -(-self.length // (self.tile * self.parts))
         """Of a part."""
+        self.is_open = self.tile * self.tiles * self.parts > self.length
         rest = (*self.sizes[: op.dim], *self.sizes[op.dim + 1 :])
         count, per_block = prod(rest), schedule.threads // self.threads
         self.blocks = -(-count // per_block) * self.parts
-        thread, block = b.thread_id(), b.index(b.block_id())
+        thread = b.thread_id()
         self.lane: Index = b.rem(thread, self.threads)
         self.part: Index = b.rem(block, self.parts)
         number = b.add(b.mul(b.div(block, self.parts), per_block), b.div(thread, self.threads))
@@ -165,15 +158,17 @@ class _Line:
         return at
 
     def elements(self, tile: Index) -> list[list[Value]]:
-        """A thread's elements scanned; behind the end the last one again."""
+        """A thread's elements scanned; those behind the end are of no meaning."""
         b, start = self.b, self.start(tile)
+        if self.is_open:
+            inside = b.cmpi("ult", b.index(start), b.index(self.length))
+            start = b.select(inside, b.index(start), b.index(0))
         found: list[list[Value]] = []
-        for number in range(self.held):
-            position = b.add(start, number)
-            if self.tile * self.tiles * self.parts > self.length:
-                position = b.minimum(position, self.length - 1)
-            here = self.place(position)
-            state = [b.e.at(value, here) for value in self.op.inputs]
+        places = [self.place(b.add(start, number)) for number in range(self.held)]
+        if self.op.reverse is None:
+            for value in self.op.inputs:
+                read_neighbours(b, value, places)
+        for state in [[b.e.at(value, at) for value in self.op.inputs] for at in places]:
             found.append(self.combine(found[-1], state) if found else state)
         return found
 
@@ -241,45 +236,47 @@ class _Line:
     def _store(self, tile: Index, results: Sequence[State]) -> None:
         b, count = self.b, len(self.kinds)
         start = self.start(tile)
-        is_open = self.tile * self.tiles * self.parts > self.length
-        for number, state in enumerate(results):
-            position = b.index(b.add(start, number))
-            guard = self.valid
-            if is_open:
-                inside = b.cmpi("ult", position, b.index(self.length))
-                guard = inside if guard is None else b.andi(guard, inside)
-            with nullcontext() if guard is None else b.if_(guard), b.e.scope():
-                here = self.place(position)
+        guard = self.valid
+        if self.is_open:
+            inside = b.cmpi("ult", b.index(start), b.index(self.length))
+            guard = inside if guard is None else b.andi(guard, inside)
+        with nullcontext() if guard is None else b.if_(guard), b.e.scope():
+            for number, state in enumerate(results):
+                here = self.place(b.add(start, number))
                 for value, element in zip(self.op.outputs[:count], state, strict=True):
                     b.write(value, here, element)
-                if any(value.first_use is not None for value in self.op.outputs[count:]):
-                    with b.if_(b.cmpi("eq", position, b.index(self.length - 1))):
-                        for value, element in zip(self.op.outputs[count:], state, strict=True):
-                            b.write(value, self.at, element)
+            if any(value.first_use is not None for value in self.op.outputs[count:]):
+                last = b.index(b.add(start, self.held))
+                with b.if_(b.cmpi("eq", last, b.index(self.length))):
+                    for value, element in zip(self.op.outputs[count:], results[-1], strict=True):
+                        b.write(value, self.at, element)
 
-    def total(self) -> list[Value]:
-        """The fold of the part; of the last one, which may end early, nothing that is meant to be used."""
+    def scan_part(self, chain: Chain) -> None:
+        """Scans a part that threads hold in registers, after what the parts before it fold to."""
         b = self.b
-        _, state, _ = self.across(self.elements(0)[-1])
-        shapes = [len(v) for v in state]
-        flat = [part for v in state for part in v]
-        with b.loop(1, self.tiles, 1, flat) as loop, b.e.scope():
-            _, whole, _ = self.across(self.elements(loop.index)[-1])
-            after = self.combine(regrouped(loop.carried, shapes), whole)
-            loop.carry(*(part for v in after for part in v))
-        return regrouped(loop.results, shapes)
-
-    def after_parts(self, state: State, totals: Sequence[Sequence[int]]) -> list[Value]:
-        """A state after all parts before this one."""
-        b = self.b
-        shapes = [len(v) for v in state]
-        flat = [part for v in state for part in v]
-        with b.loop(0, self.part, 1, flat) as loop, b.e.scope():
-            at = b.add(b.mul(self.number, self.parts), loop.index)
-            stored = [
-                tuple(to_register(b, b.load(b.memory[n], [at]), kind) for n in buffers)
-                for kind, buffers in zip(self.kinds, totals, strict=True)
-            ]
-            after = self.combine(regrouped(loop.carried, shapes), stored)
-            loop.carry(*(part for v in after for part in v))
-        return regrouped(loop.results, shapes)
+        tiles: list[list[list[Value]]] = []
+        total: State | None = None
+        for tile in range(self.tiles):
+            scanned = self.elements(tile)
+            before, whole, earlier = self.across(scanned[-1])
+            lane = b.index(self.lane)
+            is_first = b.cmpi("eq", b.index(b.rem(lane, WARP)), b.index(0))
+            prefix: State = before
+            if earlier is not None:
+                is_later = b.cmpi("uge", lane, b.index(WARP))
+                joined = self.chosen(is_first, earlier, self.combine(earlier, before))
+                prefix = self.chosen(is_later, joined, before)
+            is_open = b.cmpi("eq", lane, b.index(0))
+            if total is None:
+                own = [self.chosen(is_open, v, self.combine(prefix, v)) for v in scanned]
+                total = whole
+            else:
+                joined = self.chosen(is_open, total, self.combine(total, prefix))
+                own = [self.combine(joined, v) for v in scanned]
+                total = self.combine(total, whole)
+            tiles.append(own)
+        assert total is not None
+        init = [b.e.at(value, self.at) for value in self.op.inits]
+        state = chain.state_before(self.part, self.lane, init, total, self.combine)
+        for tile, own in enumerate(tiles):
+            self._store(tile, [self.combine(state, v) for v in own])

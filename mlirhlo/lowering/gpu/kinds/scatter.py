@@ -19,6 +19,7 @@ from mlirhlo.dialects.structured import ScatterOp, sizes_of
 from mlirhlo.lowering.builder import INDEX, Index
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.gpu.elements import array, index_of, regrouped
+from mlirhlo.lowering.gpu.kinds.neighbours import read_neighbours
 from mlirhlo.lowering.gpu.kinds.sort import Sorter
 from mlirhlo.lowering.gpu.launches import THREADS, LaunchBuilder, Plan, launches, stored_inputs
 from mlirhlo.lowering.hlo_to_loops.elements import (
@@ -47,7 +48,7 @@ def scatter(plan: Plan, ops: Sequence[ScatterOp], schedule: Schedule) -> None:
             first = b.e.unlinear(b.index(b.mul(number, vector)), op.space)
             lanes = [b.e.beside(first, lane, op.space) for lane in range(vector)]
             for value in op.updates:
-                _read_at_once(b, value, lanes)
+                read_neighbours(b, value, lanes)
             updates = [[b.e.at(value, at) for value in op.updates] for at in lanes]
             targets = [_target(b, op, at) for at in lanes]
             for (target, valid), update in zip(targets, updates, strict=True):
@@ -144,23 +145,6 @@ def _copy_targets(plan: Plan, op: ScatterOp, numbers: Sequence[int]) -> None:
 
 
 # One update
-
-
-def _read_at_once(b: LaunchBuilder, value: SSAValue, lanes: Sequence[Sequence[Index]]) -> None:
-    """Reads neighbours of a value in memory as one vector: each alone, LLVM would read where it is combined."""
-    shape, buffer = array(value), b.e.buffers.get(value)
-    linear = b.e.linear_of(lanes[0], shape.dimensions)
-    if (
-        len(lanes) > 1
-        and buffer is not None
-        and linear is not None
-        and not shape.element_type.is_complex
-    ):
-        bytes_ = len(lanes) * shape.element_type.byte_size
-        vector = b.vector_load(b.flat(buffer), [linear], len(lanes), alignment=bytes_)
-        for lane, at in enumerate(lanes):
-            part = to_register(b, b.extract(vector, lane), shape.element_type)
-            b.e.know_read(value, at, (part,))
 
 
 def _launch(plan: Plan, op: ScatterOp) -> LaunchBuilder:

@@ -58,9 +58,19 @@ def test_scan(name: str) -> None:
     compare(text)
 
 
+SHARED: dict[str, Any] = {
+    "lines": ((2, 40_000), 1),
+    "from the end": ((1, 40_000), 1),
+    "two words": ((1, 33_000), 1, "s64"),
+    "parts of complex numbers": ((1, 33_001), 1, "c64"),
+    "odd, narrow": ((1, 33_001), 1, "bf16", "maximum"),
+}
+
+
 @pytest.mark.slow
-def test_blocks_share_a_line() -> None:
-    text = cumulative((2, 40_000), 1)
+@pytest.mark.parametrize("name", SHARED)
+def test_blocks_share_a_line(name: str) -> None:
+    text = cumulative(*SHARED[name], back=name == "from the end")
     view = HloModule(parse_module(text))
     kernel = to_structured(view.entry.root, view.by_name(), "k")
     (op,) = [op for op in kernel.block.ops if isinstance(op, ScanOp)]
@@ -76,7 +86,9 @@ def compare(text: str) -> None:
     numbers = np.random.default_rng(1).integers(-4, 5, shape.dimensions)
     x = (numbers / (4 if type_.is_complex else 1)).astype(type_.dtype)
     (want,) = run_module(module, [x])
-    got: Any = mlirhlo.compile(mlirhlo.parse(text), platform="gpu", gpu="h100")(x)
+    compiled: Any = mlirhlo.compile(mlirhlo.parse(text), platform="gpu", gpu="h100")
+    got: Any = compiled(x)
+    assert not compiled.findings
     got = np.asarray(got[0] if isinstance(got, tuple | list) else got)
     if type_.is_integer:
         assert np.array_equal(got, want)

@@ -48,6 +48,8 @@ class Row:
     fill: float
     """Bytes of lanes to bytes of the sectors they touch."""
     conflicts: int
+    instructions: int
+    """Of warps."""
 
 
 def _module(type_: str, body: str) -> str:
@@ -206,9 +208,58 @@ def products() -> Iterator[Kernel]:
                 yield Kernel("product", f"{type_}[{a}]x[{b}]", _module(type_, text))
 
 
+def scans() -> Iterator[Kernel]:
+    """Cumulative sums of lines, short and long."""
+    for type_ in ("f32", "bf16"):
+        for rows, length in ((64, 100), (33, 1001), (16, 4096), (1, 40000), (2, 33001)):
+            text = f"""  x = {type_}[{rows},{length}] parameter(0)
+  zero = {type_}[] constant(0)
+  ROOT r = {type_}[{rows},{length}] reduce-window(x, zero), to_apply=maximum,
+    window={{size=1x{length} pad=0_0x{length - 1}_0}}"""
+            yield Kernel("scan", f"{type_}[{rows},{length}]", _module(type_, text))
+
+
+def movements() -> Iterator[Kernel]:
+    """What moves elements: rows that are gathered, pieces put together, padded, cut out."""
+    for type_, width in (("f32", 64), ("f32", 50), ("bf16", 96)):
+        text = f"""  x = {type_}[500,{width}] parameter(0)
+  i = s32[500,1] iota(), iota_dimension=0
+  ROOT r = {type_}[500,{width}] gather(x, i), offset_dims={{1}}, collapsed_slice_dims={{0}},
+    start_index_map={{0}}, index_vector_dim=1, slice_sizes={{1,{width}}}"""
+        yield Kernel("gather", f"{type_}[500,{width}]", _module(type_, text))
+    for type_ in ("f32", "bf16"):
+        text = f"""  x = {type_}[300,128] parameter(0)
+  y = {type_}[300,64] parameter(1)
+  ROOT r = {type_}[300,192] concatenate(x, y), dimensions={{1}}"""
+        yield Kernel("concatenate", f"{type_}[300,192] 1", _module(type_, text))
+        text = f"""  x = {type_}[300,128] parameter(0)
+  y = {type_}[200,128] parameter(1)
+  ROOT r = {type_}[500,128] concatenate(x, y), dimensions={{0}}"""
+        yield Kernel("concatenate", f"{type_}[500,128] 0", _module(type_, text))
+        text = f"""  x = {type_}[300,120] parameter(0)
+  zero = {type_}[] constant(0)
+  ROOT r = {type_}[304,128] pad(x, zero), padding=2_2x4_4"""
+        yield Kernel("pad", f"{type_}[304,128]", _module(type_, text))
+        text = f"""  x = {type_}[64,32,32] parameter(0)
+  zero = {type_}[] constant(0)
+  ROOT r = {type_}[64,16,16] reduce-window(x, zero), to_apply=add, window={{size=1x2x2 stride=1x2x2}}"""
+        yield Kernel("pool", f"{type_}[64,32,32]", _module(type_, text))
+
+
+def sorts() -> Iterator[Kernel]:
+    """Lines of keys."""
+    for rows, length in ((64, 100), (16, 256), (4, 500), (1, 4000)):
+        text = f"""  x = s32[{rows},{length}] parameter(0)
+  ROOT r = s32[{rows},{length}] sort(x), dimensions={{1}}, to_apply=less"""
+        less = "less { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }\n"
+        yield Kernel(
+            "sort", f"s32[{rows},{length}]", _module("s32", text).replace("ENTRY", less + "ENTRY")
+        )
+
+
 def kernels() -> Iterator[Kernel]:
     """What is measured."""
-    for kinds in (reduces, transposes, chains, products):
+    for kinds in (reduces, transposes, chains, products, scans, movements, sorts):
         yield from kinds()
 
 
@@ -230,7 +281,8 @@ def measure(kernel: Kernel, gpu: str = "h100") -> Row:
     least = sum(np.asarray(array).nbytes for array in (*inputs, result))
     moved = 32 * total.global_memory.sectors
     lanes = total.global_memory.bytes_read + total.global_memory.bytes_written
-    return Row(moved / least, lanes / moved, total.shared_memory.bank_conflicts)
+    conflicts = total.shared_memory.bank_conflicts
+    return Row(moved / least, lanes / moved, conflicts, total.warp_instructions)
 
 
 def main() -> None:
@@ -239,12 +291,15 @@ def main() -> None:
     parser.add_argument("--only", default="", help="a part of kind and shape")
     parser.add_argument("--gpu", default="h100", help="the device")
     options = parser.parse_args()
-    print(f"{'':44}{'traffic/least':>14}{'fill':>7}{'conflicts':>11}")
+    print(f"{'':44}{'traffic/least':>14}{'fill':>7}{'conflicts':>11}{'instructions':>14}")
     for kernel in kernels():
         name = f"{kernel.kind} {kernel.shape}"
         if options.only in name:
             row = measure(kernel, options.gpu)
-            print(f"{name:44}{row.ratio:14.3f}{row.fill:7.3f}{row.conflicts:11,}", flush=True)
+            print(
+                f"{name:44}{row.ratio:14.3f}{row.fill:7.3f}{row.conflicts:11,}{row.instructions:14,}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

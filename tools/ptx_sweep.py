@@ -73,6 +73,10 @@ def operand(
     match one.role:
         case "[]":
             return f"[%rd{number}]"
+        case "_":
+            return "_"
+        case "[t]":
+            return f"[%r{number}]"
         case "[,]":
             sizes = [re.fullmatch(r"a?([123])d", word) for word in choices.values()]
             rank = next((int(size.group(1)) for size in sizes if size is not None), 2)

@@ -31,7 +31,7 @@ class Shape(NamedTuple):
     kind: str
     """`register`, `special`, `integer`, `float`, `symbol`, `address`, `vector`, `pair`, `negated`, `group`, `sink`."""
     type: str = ""
-    """Of registers."""
+    """Of registers, and of that of an address."""
     parts: tuple[Shape, ...] = ()
     """Of an address: what follows the comma."""
 
@@ -54,8 +54,11 @@ def shape_of(operand: Operand, registers: Mapping[str, str]) -> Shape:
             return Shape("special", "u64" if _SPECIAL_64.match(name) else "u32")
         case Immediate(kind=kind):
             return Shape("float", kind) if kind in ("f32", "f64") else Shape("integer")
-        case Address(more=parts):
-            kind = "address"
+        case Address(base, _, parts):
+            following = tuple([shape_of(part, registers) for part in parts])
+            return Shape(
+                "address", registers[base.name] if isinstance(base, Register) else "", following
+            )
         case Vector(parts):
             kind = "vector"
         case Pair(first, second):
@@ -208,6 +211,11 @@ def _fit_one(
             return kind == "address" and not shape.parts
         case "[,]":
             return kind == "address" and bool(shape.parts)
+        case "_":
+            return kind == "sink"
+        case "[t]":
+            is_wide = bool(shape.type) and kind_and_bits(shape.type)[1] != 32
+            return kind == "address" and not shape.parts and not is_wide
         case "l":
             return kind == "symbol"
         case "g":
@@ -278,6 +286,10 @@ def describe(
             return "an address"
         case "[,]":
             return "an address with coordinates"
+        case "_":
+            return "the sink _"
+        case "[t]":
+            return "an address of 32 bits in tensor memory"
         case "l":
             return "a name"
         case "g":

@@ -7,7 +7,8 @@ Operands are written
 
 * `d:T` a destination of type `T`, `s:T` a source (a register or constant), `r:T` a source that must be a register,
   `c:T` a constant, `!s:pred` a source that may be negated;
-* `[]` an address, `[,]` an address with coordinates, `l` a name (label, function, variable);
+* `_` the sink, `[]` an address, `[,]` an address with coordinates, `[t]` one in tensor memory, `l` a name (label,
+  function, variable);
 * `{d:T*N}` a vector of `N` registers, where `N` is a number, a name that `counts` gives, or `+` for any number;
 * `d:T|pred` two destinations, `d:T|pred?` of which the second may be absent; `_d:T` may be the sink `_`;
 * `?` after an operand that may be absent, `?L2::cache_hint` after one that is there if and only if the modifier is.
@@ -41,7 +42,7 @@ SETS: Mapping[str, str] = {
 
 _OPERAND = re.compile(
     r"(?P<brace>\{)?(?P<negatable>!)?(?P<sink>_)?"
-    r"(?:(?P<role>[dsrcb]):(?P<type>\w+)(?P<relaxed>~)?(?:\|(?P<second>\w+?)(?P<absent>\?)?)?|(?P<other>\[,\]|\[\]|l|g))"
+    r"(?:(?P<role>[dsrcb]):(?P<type>\w+)(?P<relaxed>~)?(?:\|(?P<second>\w+?)(?P<absent>\?)?)?|(?P<other>\[,\]|\[t?\]|l|g|_))"
     r"(?:\*(?P<count>\w+|\+)\})?(?P<optional>\?(?P<when>[\w:|]+)?)?"
 )
 
@@ -71,7 +72,7 @@ class OperandForm:
 
     text: str
     role: str
-    """`d`, `s`, `r`, `c`, `[]`, `[,]`, `l` or `g` (the group of a call)."""
+    """`d`, `s`, `r`, `c`, `[]`, `[,]`, `[t]`, `_`, `l` or `g` (the group of a call)."""
     type: str = ""
     """Type, or the name of a choice; `2T` for twice its width."""
     is_relaxed: bool = False

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from itertools import product
 
 from mlirhlo.dialects.ptx.forms import Family, Form
 
@@ -136,28 +137,80 @@ _sparse("m16n8k64|m16n8k128", "row col satfinite?", "s32", "u4|s4", "u4|s4", "s3
 _sparse("m16n8k64", "row col", "f32|f16", _F8, _F8, "f32|f16")
 _sparse("m16n8k64", "row col K=kind::f8f6f4", "f32|f16", _F86, _F86, "f32|f16")
 
+_LARGE = ("m16n16k16", "m8n32k16", "m32n8k16")
+_FRAGMENTS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("f16", "bf16", "u8", "s8"), _LARGE),
+    "tf32": ("m16n16k8",),
+    "f64": ("m8n8k4",),
+    **dict.fromkeys(("u4", "s4"), ("m8n8k32",)),
+    "b1": ("m8n8k128",),
+}
+"""Shapes of `wmma` by the type of A and B."""
+_SUMS: Mapping[str, tuple[str, ...]] = {
+    "f16": _LARGE,
+    "f32": (*_LARGE, "m16n16k8"),
+    "s32": (*_LARGE, "m8n8k32", "m8n8k128"),
+    "f64": _FRAGMENTS["f64"],
+}
+"""The same by the type of C and D."""
 _SHAPE = "m16n16k16|m8n32k16|m32n8k16|m16n16k8|m8n8k4|m8n8k32|m8n8k128"
+
+
+def _registers(shape: str, which: str, type_: str) -> int | None:
+    """Registers a thread of a fragment of `wmma`: A, B, or C and D; None where there is none."""
+    m, n, k = map(int, re.findall(r"[0-9]+", shape))
+    if shape not in (_FRAGMENTS if which in "ab" else _SUMS).get(type_, ()):
+        return None
+    if type_ == "f16" and which in "ab":
+        return 8  # two threads hold each element
+    elements = {"a": m * k, "b": k * n}.get(which, m * n)
+    return max(1, elements * _BITS[type_] // 32 // max(32, _BITS[type_]))
+
+
+def _transferred(which: str) -> Callable[[Mapping[str, str]], Mapping[str, int] | None]:
+    def count(choices: Mapping[str, str]) -> Mapping[str, int] | None:
+        length = _registers(choices["M"], which, choices["T"])
+        return None if length is None else {"N": length}
+
+    return count
+
+
+def _multiplied(choices: Mapping[str, str]) -> Mapping[str, int] | None:
+    types = {"D": choices["D"], "A": choices.get("A", "f16"), "B": choices.get("B", "f16")}
+    types["C"] = choices["C"]
+    counts = {
+        f"N{which}": _registers(choices["M"], which.lower(), type_)
+        for which, type_ in types.items()
+    }
+    found = {name: count for name, count in counts.items() if count is not None}
+    return found if len(found) == len(counts) else None
+
+
 _WHERE = "global|shared|shared::cta?"
-_matrix(
-    "wmma",
-    f"load a|b sync aligned row|col {_SHAPE} {_WHERE} T=f16|bf16|tf32|f64|u8|s8|u4|s4|b1",
-    "{d:T*+} [] s:b32?",
-)
-_matrix(
-    "wmma", f"load c sync aligned row|col {_SHAPE} {_WHERE} T=f16|f32|s32|f64", "{d:T*+} [] s:b32?"
-)
-_matrix(
-    "wmma", f"store d sync aligned row|col {_SHAPE} {_WHERE} T=f16|f32|s32|f64", "[] {s:T*+} s:b32?"
-)
-_WMMA = "{d:D*+} {s:A*+} {s:B*+} {s:C*+}"
-_wmma = f"mma sync aligned {_LAYOUT} {_SHAPE}"
-_matrix(
-    "wmma", f"{_wmma} D=f16|f32 C=f16|f32 satfinite?", "{d:D*+} {s:f16x2*+} {s:f16x2*+} {s:C*+}"
-)
-_matrix("wmma", f"{_wmma} D=f32 A=bf16|tf32 B=bf16|tf32 C=f32", _WMMA)
-_matrix("wmma", f"{_wmma} RND? D=f64 A=f64 B=f64 C=f64", _WMMA)
-_matrix("wmma", f"{_wmma} D=s32 A=u8|s8|u4|s4 B=u8|s8|u4|s4 C=s32 satfinite?", _WMMA)
-_matrix("wmma", f"mma xor|and popc sync aligned {_LAYOUT} {_SHAPE} D=s32 A=b1 B=b1 C=s32", _WMMA)
+for _which, _small in (("a", "row"), ("b", "col")):
+    for _layout, _types in (("row|col", "f16|bf16|tf32|f64|u8|s8"), (_small, "u4|s4|b1")):
+        _matrix(
+            "wmma",
+            f"load {_which} sync aligned {_layout} M={_SHAPE} {_WHERE} T={_types}",
+            "{d:T*N} [] s:b32?",
+            _transferred(_which),
+        )
+_ENDS = f"sync aligned row|col M={_SHAPE} {_WHERE} T=f16|f32|s32|f64"
+_matrix("wmma", f"load c {_ENDS}", "{d:T*N} [] s:b32?", _transferred("c"))
+_matrix("wmma", f"store d {_ENDS}", "[] {s:T*N} s:b32?", _transferred("c"))
+_WMMA = "{d:D*ND} {s:A*NA} {s:B*NB} {s:C*NC}"
+_HALVES = "{d:D*ND} {s:f16x2*NA} {s:f16x2*NB} {s:C*NC}"
+_wmma = f"mma sync aligned {_LAYOUT} M={_SHAPE}"
+_matrix("wmma", f"{_wmma} D=f16|f32 C=f16|f32 satfinite?", _HALVES, _multiplied)
+for _type in ("bf16", "tf32"):
+    _matrix("wmma", f"{_wmma} D=f32 A={_type} B={_type} C=f32", _WMMA, _multiplied)
+_matrix("wmma", f"{_wmma} RND? D=f64 A=f64 B=f64 C=f64", _WMMA, _multiplied)
+for _type in ("u8", "s8"):
+    _matrix("wmma", f"{_wmma} D=s32 A={_type} B={_type} C=s32 satfinite?", _WMMA, _multiplied)
+_wmma = f"sync aligned row col M={_SHAPE}"
+for _type in ("u4", "s4"):
+    _matrix("wmma", f"mma {_wmma} D=s32 A={_type} B={_type} C=s32 satfinite?", _WMMA, _multiplied)
+_matrix("wmma", f"mma xor|and popc {_wmma} D=s32 A=b1 B=b1 C=s32", _WMMA, _multiplied)
 
 
 def _group_lengths(choices: Mapping[str, str]) -> Mapping[str, int] | None:
@@ -218,48 +271,58 @@ _XS = "X=x1|x2|x4|x8|x16|x32|x64|x128"
 _matrix(
     "tcgen05",
     f"ld sync aligned L=16x64b|16x128b|16x256b|32x32b {_XS} pack::16b? b32",
-    "{d:b32*N} []",
+    "{d:b32*N} [t]",
     _columns,
 )
 _matrix(
-    "tcgen05", f"ld sync aligned L=16x32bx2 {_XS} pack::16b? b32", "{d:b32*N} [] c:b32", _columns
+    "tcgen05", f"ld sync aligned L=16x32bx2 {_XS} pack::16b? b32", "{d:b32*N} [t] c:b32", _columns
 )
 _matrix(
     "tcgen05",
     f"st sync aligned L=16x64b|16x128b|16x256b|32x32b {_XS} unpack::16b? b32",
-    "[] {s:b32*N}",
+    "[t] {s:b32*N}",
     _columns,
 )
 _matrix(
-    "tcgen05", f"st sync aligned L=16x32bx2 {_XS} unpack::16b? b32", "[] c:b32 {s:b32*N}", _columns
+    "tcgen05", f"st sync aligned L=16x32bx2 {_XS} unpack::16b? b32", "[t] c:b32 {s:b32*N}", _columns
 )
 _matrix("tcgen05", "wait::ld|wait::st sync aligned", "")
 _matrix("tcgen05", "fence::before_thread_sync|fence::after_thread_sync", "")
-_matrix("tcgen05", f"shift {_G} down", "[]")
+_matrix("tcgen05", f"shift {_G} down", "[t]")
 for _copy in ("", "b8x16 b6x16_p32|b4x16_p64"):
-    _matrix("tcgen05", f"cp {_G} 128x256b|4x256b|128x128b {_copy}", "[] s:b64")
-    _matrix("tcgen05", f"cp {_G} 64x128b warpx2::02_13|warpx2::01_23 {_copy}", "[] s:b64")
-    _matrix("tcgen05", f"cp {_G} 32x128b warpx4 {_copy}", "[] s:b64")
+    _matrix("tcgen05", f"cp {_G} 128x256b|4x256b|128x128b {_copy}", "[t] s:b64")
+    _matrix("tcgen05", f"cp {_G} 64x128b warpx2::02_13|warpx2::01_23 {_copy}", "[t] s:b64")
+    _matrix("tcgen05", f"cp {_G} 32x128b warpx4 {_copy}", "[t] s:b64")
 _COMMIT = f"commit {_G} mbarrier::arrive::one shared::cluster?"
 _matrix("tcgen05", f"{_COMMIT} b64", "[]")
 _matrix("tcgen05", f"{_COMMIT} multicast::cluster b64", "[] s:b16")
-_KIND = "kind::f16|kind::tf32|kind::f8f6f4"
-_COLLECT = "collector::a::fill|collector::a::use|collector::a::lastuse|collector::a::discard?"
-for _sparse_word, _metadata in (("", ""), ("sp ", " []")):
-    for _a_form in ("s:b64", "[]"):
-        for _ashift in ("", "ashift "):
-            _base = f"[] {_a_form} s:b64{_metadata} s:b32"
-            _modes = f"mma {_sparse_word}{_G} {_KIND}|kind::i8 {_ashift}{_COLLECT}"
-            _matrix("tcgen05", _modes, f"{_base} !s:pred")
-            _matrix("tcgen05", _modes, f"{_base} !s:pred c:b32")
-            _matrix("tcgen05", _modes, f"{_base} {{s:b32*+}} !s:pred c:b32?")
-        _SCALED = "kind::mxf8f6f4|kind::mxf4|kind::mxf4nvf4"
-        _VEC = "scale_vec::1X|scale_vec::2X|scale_vec::4X|block16|block32?"
-        _matrix(
-            "tcgen05",
-            f"mma {_sparse_word}{_G} {_SCALED} block_scale {_VEC} {_COLLECT}",
-            f"[] {_a_form} s:b64{_metadata} s:b32 [] [] !s:pred",
-        )
+_USES = "collector::a::lastuse|collector::a::discard"
+_COLLECT = f"collector::a::fill|collector::a::use|{_USES}?"
+for _sparse_word, _metadata in (("", ""), ("sp ", " [t]")):
+    for _a_form in ("s:b64", "[t]"):
+        _base = f"[t] {_a_form} s:b64{_metadata} s:b32"
+        _tails = [("", _COLLECT)]
+        if _a_form == "[t]":
+            _tails.append(("ashift ", f"{_USES}?"))  # of A in tensor memory
+        for (_ashift, _collect), (_group, _lanes), (_kind, _scale) in product(
+            _tails,
+            (("cta_group::1", 4), ("cta_group::2", 8)),
+            (("kind::f16|kind::tf32", " c:b32?"), ("kind::f8f6f4", ""), ("kind::i8", " c:b32?")),
+        ):
+            _head = f"mma {_sparse_word}{_group} {_kind} {_ashift}{_collect}"
+            _scaled = "" if _sparse_word and _kind == "kind::i8" else _scale
+            _matrix("tcgen05", _head, f"{_base} !s:pred{_scale}")
+            _matrix("tcgen05", _head, f"{_base} {{s:b32*{_lanes}}} !s:pred{_scaled}")
+        for _scaled, _vector in (
+            ("kind::mxf8f6f4", "scale_vec::1X|block32?"),
+            ("kind::mxf4", "scale_vec::2X|block32?"),
+            ("kind::mxf4nvf4", "scale_vec::2X|scale_vec::4X|block16|block32"),
+        ):
+            _matrix(
+                "tcgen05",
+                f"mma {_sparse_word}{_G} {_scaled} block_scale {_vector} {_COLLECT}",
+                f"[t] {_a_form} s:b64{_metadata} s:b32 [t] [t] !s:pred",
+            )
         _WS = "|".join(
             f"collector::b{n}::{use}"
             for n in range(4)
@@ -267,6 +330,6 @@ for _sparse_word, _metadata in (("", ""), ("sp ", " []")):
         )
         _matrix(
             "tcgen05",
-            f"mma ws {_sparse_word}cta_group::1 {_KIND}|kind::i8 {_WS}?",
-            f"[] {_a_form} s:b64{_metadata} s:b32 !s:pred s:b64?",
+            f"mma ws {_sparse_word}cta_group::1 kind::f16|kind::tf32|kind::f8f6f4|kind::i8 {_WS}?",
+            f"[t] {_a_form} s:b64{_metadata} s:b32 !s:pred s:b64?",
         )

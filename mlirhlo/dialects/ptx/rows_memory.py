@@ -39,25 +39,24 @@ _SPACES = "const|global|local|param|param::entry|param::func|SHARED"
 _load(f"weak? {_SPACES}? ca|cg|cs|lu|cv?")
 _load("weak? global?", _HINTS)
 _load("weak? global? ca|cg|cs|lu|cv?", "L2::cache_hint? PREFETCH?")
-_load("volatile global|local|param|param::entry|param::func|SHARED?", "PREFETCH?")
+_load("volatile local|SHARED")
+_load("volatile global?", "PREFETCH?")
 _load("relaxed|acquire SCOPE global|SHARED?")
 _load("relaxed|acquire SCOPE global?", _HINTS)
 _load("global nc", _HINTS)
 _load("global ca|cg|cs? nc", "L2::cache_hint? PREFETCH?")
 for _wide in _WIDE:
-    for _order in (
-        "weak? global?",
-        "relaxed|acquire SCOPE global?",
-        "volatile global?",
-        "global nc",
+    for _words in (
+        *(
+            f"{_order} EVICT2? {_HINTS}"
+            for _order in ("weak? global?", "relaxed|acquire SCOPE global?")
+        ),
+        "weak? global? EVICT2? ca|cg|cs|lu|cv? L2::cache_hint? PREFETCH?",
+        "volatile global? PREFETCH?",
+        f"global nc EVICT2? {_HINTS}",
+        "global ca|cg|cs? nc EVICT2? L2::cache_hint? PREFETCH?",
     ):
-        _memory("ld", f"{_order} EVICT2? {_HINTS} {_wide}", f"{{_d:T~*N}} [] {_POLICY}", _parts)
-        _memory(
-            "ld",
-            f"{_order} EVICT2? ca|cg|cs|lu|cv? L2::cache_hint? PREFETCH? {_wide}",
-            f"{{_d:T~*N}} [] {_POLICY}",
-            _parts,
-        )
+        _memory("ld", f"{_words} {_wide}", f"{{_d:T~*N}} [] {_POLICY}", _parts)
 _memory("ld", f"mmio relaxed sys global? {_TYPES}", "d:T~ []")
 _memory("ldu", f"global? {_TYPES}", "d:T~ []")
 _memory("ldu", f"global? V=v2|v4 {_TYPES}", "{_d:T~*N} []", _vector)
@@ -72,23 +71,17 @@ _STORES = "global|local|param|param::func|SHARED"
 _store(f"weak? {_STORES}? wb|cg|cs|wt?")
 _store("weak? global?", "EVICT? L2::cache_hint?")
 _store("weak? global? wb|cg|cs|wt?", "L2::cache_hint?")
-_store(f"volatile {_STORES}?")
+_store("volatile global|local|SHARED?")
 _store("relaxed|release SCOPE global|SHARED?")
 _store("relaxed|release SCOPE global?", "EVICT? L2::cache_hint?")
 for _wide in _WIDE:
-    for _order in ("weak? global?", "relaxed|release SCOPE global?", "volatile global?"):
-        _memory(
-            "st",
-            f"{_order} EVICT? EVICT2? L2::cache_hint? {_wide}",
-            f"[] {{s:T~*N}} {_POLICY}",
-            _parts,
-        )
-        _memory(
-            "st",
-            f"{_order} EVICT2? wb|cg|cs|wt? L2::cache_hint? {_wide}",
-            f"[] {{s:T~*N}} {_POLICY}",
-            _parts,
-        )
+    for _words in (
+        "weak? global? EVICT? EVICT2? L2::cache_hint?",
+        "relaxed|release SCOPE global? EVICT? EVICT2? L2::cache_hint?",
+        "weak? global? EVICT2? wb|cg|cs|wt? L2::cache_hint?",
+        "volatile global?",
+    ):
+        _memory("st", f"{_words} {_wide}", f"[] {{s:T~*N}} {_POLICY}", _parts)
 _memory("st", f"mmio relaxed sys global? {_TYPES}", "[] s:T~")
 _memory("prefetch", "global|local? L1|L2", "[]")
 _memory("prefetch", "global? L2::evict_last|L2::evict_normal", "[]")
@@ -108,34 +101,47 @@ _memory(
     "d:b64 [] s:b32 s:b32",
 )
 _memory("createpolicy", "cvt L2 b64", "d:b64 s:b64")
-_MULTI = "v2|v4|v8?"
-_memory(
-    "multimem",
-    "ld_reduce weak? global? min|max|add|and|or|xor T=b32|b64|u32|u64|s32|s64|f32|f64",
-    "d:T []",
+_VECTORS = (
+    *(("f16|bf16", "v2|v4|v8", "T"), ("f16x2|bf16x2", "v2|v4", "T"), ("e4m3|e5m2", "v4|v8", "b8")),
+    *(("e4m3x2|e5m2x2", "v2|v4|v8", "T"), ("e4m3x4|e5m2x4", "v2|v4", "T")),
 )
-_memory(
-    "multimem",
-    "ld_reduce relaxed|acquire SCOPE global? min|max|add|and|or|xor T=b32|b64|u32|u64|s32|s64|f32|f64",
-    "d:T []",
-)
-_FLOATS = "f16|f16x2|bf16|bf16x2|f32|e4m3|e5m2|e4m3x2|e5m2x2|e4m3x4|e5m2x4"
+"""Types of vectors of `multimem`, their sizes, and the registers they are in."""
+_PACKED = "f16x2|bf16x2|e4m3x4|e5m2x4"
+"""Those that may stand alone."""
+
+
+def _multimem(head: str, alone: str, vector: str) -> None:
+    for operation, types in (
+        ("min|max", "u32|u64|s32|s64"),
+        ("add", "u32|u64|s32|f32|f64"),
+        ("and|or|xor", "b32|b64"),
+    ):
+        _memory("multimem", f"{head} {operation} T={types}", alone)
+    _memory("multimem", f"{head} add V=v2|v4 T=f32", vector, _parts)
+
+
 for _weak in ("weak?", "relaxed|acquire SCOPE"):
-    _head = f"ld_reduce {_weak} global? add|min|max acc::f32|acc::f16?"
-    _memory("multimem", f"{_head} T={_FLOATS}", "d:T []")
-    _memory("multimem", f"{_head} V=v2|v4|v8 T={_FLOATS}", "{d:T*N} []", _parts)
+    _head = f"ld_reduce {_weak} global?"
+    _multimem(_head, "d:T []", "{d:T*N} []")
+    for _types, _sizes, _kind in _VECTORS:
+        _wider = "acc::f32?" if "f16" in _types else "acc::f16?"
+        for _operation in ("min|max", f"add {_wider}"):
+            _words = f"{_head} {_operation} V={_sizes} T={_types}"
+            _memory("multimem", _words, f"{{d:{_kind}*N}} []", _parts)
+    _memory("multimem", f"{_head} min|max T={_PACKED}", "d:T []")
+    _memory("multimem", f"{_head} add acc::f32? T=f16x2|bf16x2", "d:T []")
+    _memory("multimem", f"{_head} add acc::f16? T=e4m3x4|e5m2x4", "d:T []")
 for _weak in ("weak?", "relaxed|release SCOPE"):
-    _memory("multimem", f"st {_weak} global? T=b32|b64|u32|u64|s32|s64|{_FLOATS}|f64", "[] s:T")
-    _memory("multimem", f"st {_weak} global? V=v2|v4|v8 T={_FLOATS}", "[] {s:T*N}", _parts)
+    _head = f"st {_weak} global?"
+    _memory("multimem", f"{_head} T=b32|b64|u32|u64|s32|s64|f32|f64|{_PACKED}", "[] s:T")
+    for _types, _sizes, _kind in (*_VECTORS, ("f32", "v2|v4", "T")):
+        _memory("multimem", f"{_head} V={_sizes} T={_types}", f"[] {{s:{_kind}*N}}", _parts)
 for _sem in ("", "relaxed|release SCOPE"):
     _head = f"red {_sem} global?"
-    _memory(
-        "multimem",
-        f"{_head} min|max|add|and|or|xor T=b32|b64|u32|u64|s32|s64|f32|f64",
-        "[] s:T",
-    )
-    _memory("multimem", f"{_head} add|min|max T={_FLOATS}", "[] s:T")
-    _memory("multimem", f"{_head} add|min|max V=v2|v4|v8 T={_FLOATS}", "[] {s:T*N}", _parts)
+    _multimem(_head, "[] s:T", "[] {s:T*N}")
+    _memory("multimem", f"{_head} add T=f16x2|bf16x2", "[] s:T")
+    for _types, _sizes, _ in _VECTORS[:2]:
+        _memory("multimem", f"{_head} add|min|max V={_sizes} T={_types}", "[] {s:T*N}", _parts)
 
 _atomic = Family("atomic", ROWS)
 _WHERE = "SEM? SCOPE? global|SHARED?"
@@ -220,16 +226,21 @@ _async = Family("async", ROWS)
 _CTA = "shared|shared::cta"
 _async("mbarrier", f"init {_CTA}? b64", "[] s:b32")
 _async("mbarrier", f"inval {_CTA}? b64", "[]")
-_async("mbarrier", "expect_tx|complete_tx relaxed? cta|cluster? SHARED? b64", "[] s:b32")
-_SEMS = "release|relaxed? cta|cluster?"
-_async("mbarrier", f"arrive|arrive_drop {_SEMS} SHARED? b64", "_d:b64 [] s:b32?")
-_async("mbarrier", f"arrive|arrive_drop expect_tx {_SEMS} SHARED? b64", "_d:b64 [] s:b32")
-_async("mbarrier", f"arrive|arrive_drop noComplete release? cta? {_CTA}? b64", "_d:b64 [] s:b32")
-_WAITS = "acquire|relaxed? cta|cluster?"
-_async("mbarrier", f"test_wait {_WAITS} {_CTA}? b64", "d:pred [] s:b64")
-_async("mbarrier", f"test_wait parity {_WAITS} {_CTA}? b64", "d:pred [] s:b32")
-_async("mbarrier", f"try_wait {_WAITS} {_CTA}? b64", "d:pred [] s:b64 s:b32?")
-_async("mbarrier", f"try_wait parity {_WAITS} {_CTA}? b64", "d:pred [] s:b32 s:b32?")
+for _order in ("", "relaxed cta|cluster"):
+    _async("mbarrier", f"expect_tx|complete_tx {_order} SHARED? b64", "[] s:b32")
+for _order in ("", "release|relaxed cta|cluster"):
+    for _where, _state in ((f"{_CTA}?", "_d:b64"), ("shared::cluster", "_")):
+        _async("mbarrier", f"arrive|arrive_drop {_order} {_where} b64", f"{_state} [] s:b32?")
+        _async(
+            "mbarrier", f"arrive|arrive_drop expect_tx {_order} {_where} b64", f"{_state} [] s:b32"
+        )
+for _order in ("", "release cta"):
+    _head = f"arrive|arrive_drop noComplete {_order} {_CTA}? b64"
+    _async("mbarrier", _head, "_d:b64 [] s:b32")
+for _order in ("", "acquire|relaxed cta|cluster"):
+    for _parity, _state in (("", "s:b64"), ("parity", "s:b32")):
+        _async("mbarrier", f"test_wait {_parity} {_order} {_CTA}? b64", f"d:pred [] {_state}")
+        _async("mbarrier", f"try_wait {_parity} {_order} {_CTA}? b64", f"d:pred [] {_state} s:b32?")
 _async("mbarrier", "pending_count b64", "d:b32 s:b64")
 _async("cp", f"async mbarrier arrive noinc? {_CTA}? b64", "[]")
 _async(

@@ -36,17 +36,7 @@ _SPINS = 4000
 _WAIT, _WAKE = 128, 129
 """futex: FUTEX_WAIT and FUTEX_WAKE within one process."""
 
-
-def assembly(futex: int, pause: str, machine: str) -> str:
-    """`futex`: number of the system call; `pause`: an intrinsic that eases a spinning core,
-    or nothing; `machine`: as `platform` calls it."""
-    modes_declared, modes_set = set_modes(machine)
-    declared = f"declare void @{pause}()" if pause else ""
-    declared += modes_declared
-    pause = f"call void @{pause}()" if pause else ""
-    return f"""
-{declared}
-@threads = global i32 1, align 64
+_GLOBALS = f"""@threads = global i32 1, align 64
 @busy = internal global i32 0, align 64
 @epoch = internal global i32 0, align 64
 @sleepers = internal global i32 0, align 64
@@ -72,7 +62,9 @@ declare i32 @sched_yield()
 declare i64 @syscall(i64, ...)
 declare i64 @llvm.umax.i64(i64, i64)
 
-; The rounds of a range, so many at a time, until the user interrupts the process.
+"""
+
+_PIECES = f"""; The rounds of a range, so many at a time, until the user interrupts the process.
 define internal void @pieces(ptr %kernel, ptr %args, i64 %begin, i64 %end, i64 %range, i64 %step) {{
 entry:
   br label %look
@@ -93,8 +85,10 @@ out:
   ret void
 }}
 
-; All ranges of a job.
-define internal void @share(ptr %kernel, ptr %args, i64 %n, i64 %parts, i64 %step) {{
+"""
+
+_SHARE = """; All ranges of a job.
+define internal void @share(ptr %kernel, ptr %args, i64 %n, i64 %parts, i64 %step) {
 entry:
   br label %next
 next:
@@ -111,10 +105,12 @@ range:
   br label %next
 out:
   ret void
-}}
+}
 
-; Takes a range that nobody has begun: of the queue, else of those after it; -1 if there is none.
-define internal i64 @claim(i64 %queue, i64 %all, i32 %epoch) {{
+"""
+
+_CLAIM = """; Takes a range that nobody has begun: of the queue, else of those after it; -1 if there is none.
+define internal i64 @claim(i64 %queue, i64 %all, i32 %epoch) {
 entry:
   br label %seek
 seek:
@@ -140,7 +136,7 @@ count:
 claim:
   %next = add i64 %word, 1
   %claimed = cmpxchg ptr %place, i64 %word, i64 %next seq_cst seq_cst
-  %mine = extractvalue {{ i64, i1 }} %claimed, 1
+  %mine = extractvalue { i64, i1 } %claimed, 1
   br i1 %mine, label %found, label %look
 found:
   ret i64 %w
@@ -152,9 +148,13 @@ empty:
   br label %seek
 none:
   ret i64 -1
-}}
+}
 
-; Ranges of the job of an epoch, as long as there are some that nobody has begun.
+"""
+
+
+def _help(futex: int) -> str:
+    return f"""; Ranges of the job of an epoch, as long as there are some that nobody has begun.
 define internal void @help(ptr %kernel, ptr %args, i64 %n, i64 %parts, i64 %step, i64 %queue, i64 %all, i32 %epoch) {{
 entry:
   br label %look
@@ -190,7 +190,11 @@ out:
   ret void
 }}
 
-; Returns the epoch once it is another than the one seen.
+"""
+
+
+def _await_job(futex: int, pause: str) -> str:
+    return f"""; Returns the epoch once it is another than the one seen.
 define internal i32 @await_job(i32 %seen) {{
 entry:
   br label %spin
@@ -216,7 +220,11 @@ out:
   ret i32 %epoch
 }}
 
-; A worker: the epoch it was born in, and its queue.
+"""
+
+
+def _worker(modes_set: str) -> str:
+    return f"""; A worker: the epoch it was born in, and its queue.
 define internal ptr @worker(ptr %word) {{
 entry:
   %signals = alloca [128 x i8], align 16
@@ -246,8 +254,11 @@ out:
   ret ptr null
 }}
 
-; Starts workers until there are `wanted`, or the system refuses; how many there are.
-define internal i32 @start(i32 %wanted) {{
+"""
+
+
+_START = """; Starts workers until there are `wanted`, or the system refuses; how many there are.
+define internal i32 @start(i32 %wanted) {
 entry:
   %before = load i32, ptr @started
   br label %next
@@ -273,9 +284,13 @@ born:
   br label %next
 out:
   ret i32 %have
-}}
+}
 
-; Tells the workers of a new epoch.
+"""
+
+
+def _publish(futex: int) -> str:
+    return f"""; Tells the workers of a new epoch.
 define internal void @publish() {{
 entry:
   %x = atomicrmw add ptr @epoch, i32 1 seq_cst
@@ -289,7 +304,11 @@ out:
   ret void
 }}
 
-define internal void @await_workers() {{
+"""
+
+
+def _await_workers(futex: int, pause: str) -> str:
+    return f"""define internal void @await_workers() {{
 entry:
   br label %spin
 spin:
@@ -319,7 +338,10 @@ out:
   ret void
 }}
 
-define void @mlirhlo_parallel_for(ptr %kernel, ptr %args, i64 %n, i64 %most) {{
+"""
+
+
+_PARALLEL_FOR = f"""define void @mlirhlo_parallel_for(ptr %kernel, ptr %args, i64 %n, i64 %most) {{
 entry:
   %threads_32 = load atomic i32, ptr @threads monotonic, align 4
   %all = sext i32 %threads_32 to i64
@@ -400,13 +422,15 @@ call:
   ret void
 }}
 
-; Ends the workers and waits for them; jobs run serially from then on.
-define void @pool_stop() {{
+"""
+
+_STOP = """; Ends the workers and waits for them; jobs run serially from then on.
+define void @pool_stop() {
 entry:
   br label %claim
 claim:
   %claimed = cmpxchg ptr @busy, i32 0, i32 1 acquire monotonic
-  %mine = extractvalue {{ i32, i1 }} %claimed, 1
+  %mine = extractvalue { i32, i1 } %claimed, 1
   br i1 %mine, label %stop, label %again
 again:
   %y = call i32 @sched_yield()
@@ -431,15 +455,46 @@ out:
   store i32 0, ptr @started
   store atomic i32 0, ptr @busy release, align 4
   ret void
-}}
+}
 
-; In a forked child, which has no workers: the pool as it was before its first job.
-define void @pool_forget() {{
+"""
+
+_FORGET = """; In a forked child, which has no workers: the pool as it was before its first job.
+define void @pool_forget() {
   store i32 0, ptr @started
   store i32 0, ptr @sleepers
   store i32 0, ptr @pending
   store i32 0, ptr @caller_sleeps
   store atomic i32 0, ptr @busy seq_cst, align 4
   ret void
-}}
+}
 """
+
+
+def assembly(futex: int, pause: str, machine: str) -> str:
+    """`futex`: number of the system call; `pause`: an intrinsic that eases a spinning core,
+    or nothing; `machine`: as `platform` calls it."""
+    modes_declared, modes_set = set_modes(machine)
+    declared = f"declare void @{pause}()" if pause else ""
+    declared += modes_declared
+    pause = f"call void @{pause}()" if pause else ""
+    return "".join(
+        [
+            "\n",
+            declared,
+            "\n",
+            _GLOBALS,
+            _PIECES,
+            _SHARE,
+            _CLAIM,
+            _help(futex),
+            _await_job(futex, pause),
+            _worker(modes_set),
+            _START,
+            _publish(futex),
+            _await_workers(futex, pause),
+            _PARALLEL_FOR,
+            _STOP,
+            _FORGET,
+        ]
+    )

@@ -10,14 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Any, cast
 
+from mlirhlo.debug.index.foreign_names import foreign, time_text
 from mlirhlo.debug.index.suffixes import (
     BY_EXTENSION,
-    CLUSTERING,
     EXTENSIONS,
-    INPUT_FILES,
     SUFFIXES,
     extension_meaning,
 )
@@ -64,22 +62,6 @@ _MODULE = re.compile(
 )
 _STEP = re.compile(r"\.(?P<step>\d{4,})(?=\.[^.])")
 _CHANGE = re.compile(r"\.(cl_\d+)(?=\.|$)")
-_MOSAIC = re.compile(
-    r"(?:(?P<time>\d{16,20})-)?(?P<step>\d{4})-mosaic-dump-"
-    # Names of kernels may have dashes; stages begin with one of these words.
-    r"(?P<module>.*?)-(?P<stage>(?:original|post|sparsecore|mosaic-module)\b.*)"
-)
-_LOW_LEVEL = re.compile(
-    r"(?P<time>\d{16,20})-(?P<program>.+?)-(?:(?P<step>\d{2,3})-)?(?P<stage>[^-].*)"
-)
-_JAX_IR = re.compile(r"jax_ir(?P<number>\d{4,})_(?P<module>.*)_compile")
-_JAXPR = re.compile(r"jax_(?P<number>\d{6,})_(?P<function>.*?)\.(?P<what>jaxpr|eqn_count_pprof)")
-_LLVM_PASS = re.compile(r"(?P<module>.+)\.pass-(?P<number>\d+)\.before\.(?P<pass>.+)")
-_TRITON = re.compile(
-    r"(?P<module>[^.]+)\.(?P<fusion>.+)\.(?P<stage>canonicalize-cse|xtile-to-triton|triton-to-llvm)"
-)
-_CLUSTERING = re.compile(rf"(?P<graph>{'|'.join(CLUSTERING)})(?:_(?P<number>\d+))?")
-_EXECUTION = re.compile(r"module_(?P<name>.+)\.execution_(?P<number>\d{4,})\.hlo_snapshot")
 
 
 def parse_name(name: str, known_names: Mapping[int, Collection[str]] | None = None) -> FileName:
@@ -100,7 +82,7 @@ def parse_name(name: str, known_names: Mapping[int, Collection[str]] | None = No
         parts.append(
             (
                 match["time"],
-                f"when the module was first dumped, {_when(time / 1e6)} (--xla_dump_include_timestamp)",
+                f"when the module was first dumped, {time_text(time / 1e6)} (--xla_dump_include_timestamp)",
             )
         )
     parts.append(
@@ -274,109 +256,11 @@ def _split_item(left: str, known: str | None) -> tuple[str, str]:
 
 def _foreign(name: str, stem: str, extension: str) -> FileName:
     """Names without `module_ID`."""
-    parts: list[tuple[str, str]] = []
-
-    def made(kind: str, meaning: str, **fields: object) -> FileName:
-        if extension:
-            parts.append((extension, extension_meaning(extension)))
-        base = FileName(name, kind=kind, extension=extension, meaning=meaning, parts=tuple(parts))
-        return replace(base, **cast("dict[str, Any]", fields))
-
-    if extension == ".pbtxt" and (match := _CLUSTERING.fullmatch(stem)):
-        parts.append((match["graph"], "the pass of TensorFlow's auto-clustering that wrote it"))
-        if match["number"]:
-            parts.append(
-                (match["number"], "number of the graph of this name in its process, from 0")
-            )
-        meaning = f"{CLUSTERING[match['graph']]} (TF_DUMP_GRAPH_PREFIX)"
-        return made("tensorflow", meaning, step=int(match["number"] or 0), after=match["graph"])
-    if match := _MOSAIC.fullmatch(stem):
-        module, stage = match["module"], match["stage"]
-        time = int(match["time"]) if match["time"] else None
-        if time is not None:
-            when = f"when the kernel was compiled, {_when(time / 1e9)} (nanoseconds)"
-            parts.append((match["time"], when))
-        parts += [
-            (match["step"], f"stage {int(match['step'])} of the kernel compiler"),
-            ("mosaic-dump", "written by --xla_mosaic_dump_to"),
-            (module, "symbol name of the kernel's module; JAX's have none"),
-            (stage, "the stage that has run"),
-        ]
-        return made(
-            "kernel",
-            f"a Mosaic kernel, {stage.replace('-', ' ')}",
-            module_name=module,
-            step=int(match["step"]),
-            after=stage,
-            platform="TPU",
-            timestamp_us=None if time is None else time // 1000,
-        )
-    if match := _LOW_LEVEL.fullmatch(stem):
-        step = int(match["step"]) if match["step"] else None
-        parts += [
-            (match["time"], "when the program was compiled, in nanoseconds"),
-            (match["program"], "the fusion or program"),
-            (match["step"] or "", "number of the stage; 100 and up sort before 11"),
-            (match["stage"], "the stage that has run"),
-        ]
-        return made(
-            "kernel",
-            f"low-level code of {match['program']}, {match['stage']}",
-            step=step,
-            after=match["stage"],
-            platform="TPU",
-            suffix=match["program"],
-        )
-    if match := _JAX_IR.fullmatch(stem):
-        parts += [
-            (f"jax_ir{match['number']}", "counter of modules in the process"),
-            (match["module"], "the module's name"),
-            ("compile", "as handed to the compiler"),
-        ]
-        meaning = "StableHLO as JAX hands it to the compiler (JAX_DUMP_IR_TO)"
-        return made("stablehlo", meaning, module_name=match["module"])
-    if match := _JAXPR.match(stem):
-        parts += [
-            (f"jax_{match['number']}", "counter of traced functions"),
-            (match["function"], "the function"),
-            (match["what"], "what is written of it"),
-        ]
-        return made("jaxpr", f"{match['what']} of {match['function']} (JAX_DUMP_IR_TO)")
-    if match := _LLVM_PASS.fullmatch(stem):
-        parts += [
-            (match["module"], "the LLVM module"),
-            (f"pass-{match['number']}", "number of the LLVM pass"),
-            (f"before.{match['pass']}", "the LLVM pass that runs next"),
-        ]
-        meaning = f"LLVM IR before {match['pass']} (--xla_gpu_dump_llvmir)"
-        number = int(match["number"])
-        return made("ir", meaning, platform="GPU", step=number, before=match["pass"])
-    if match := _TRITON.fullmatch(stem):
-        parts += [
-            (match["module"], "the module's name; no id"),
-            (match["fusion"], "the fusion"),
-            (match["stage"], "pipeline of its emitter, with the IR before every pass"),
-        ]
-        meaning = f"IR of fusion {match['fusion']} before every pass of {match['stage']}"
-        where = " (--xla_dump_emitter_re)"
-        return made("ir", meaning + where, module_name=match["module"], platform="GPU")
-    if stem in INPUT_FILES:
-        parts.append((stem, INPUT_FILES[stem]))
-        return made("inputs", INPUT_FILES[stem])
-    if match := _EXECUTION.fullmatch(stem):
-        parts += [
-            (f"module_{match['name']}", "the module's name; no id"),
-            (f"execution_{match['number']}", "counter of executions"),
-        ]
-        return made(
-            "snapshot", "a module with the arguments of one execution", module_name=match["name"]
-        )
-    parts.append((stem, "not a name that XLA gives to dumps"))
-    return made("other", extension_meaning(extension))
-
-
-def _when(seconds: float) -> str:
-    try:
-        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
-    except (OverflowError, OSError, ValueError):
-        return "a time out of range"
+    said = foreign(stem, extension)
+    parts = list(said.parts)
+    if extension:
+        parts.append((extension, extension_meaning(extension)))
+    base = FileName(
+        name, kind=said.kind, extension=extension, meaning=said.meaning, parts=tuple(parts)
+    )
+    return replace(base, **cast("dict[str, Any]", said.fields))

@@ -12,7 +12,7 @@ The first element of a window stays selected until `select(selected, other)` is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from math import prod
 from typing import Any
@@ -22,7 +22,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.ops.reduction import SelectAndScatterOp
-from mlirhlo.lowering.builder import INDEX, Index
+from mlirhlo.lowering.builder import INDEX, FunctionBuilder, Index
 from mlirhlo.lowering.hlo_to_loops.array_kernel import ArrayKernel, is_minor
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import Value, physical_order
@@ -121,30 +121,10 @@ def _by_vectors(k: ArrayKernel, op: SelectAndScatterOp, lanes: int) -> FuncOp:
     operand, source, _ = k.operands
     window = op.window
     order = physical_order(operand)
-    *outer, minor = order
     select, combine = callee(op, op.select), callee(op, op.scatter)
     sizes = [d.size for d in window.dimensions]
     initial = k.read(2, (), Places(b, 0))
     splat = tuple(b.broadcast(x, lanes) for x in initial)
-
-    def vectors(
-        dimensions: Sequence[int], fixed: dict[int, Coordinate], body: Callable[..., None]
-    ) -> None:
-        """Loops over the dimensions that are not fixed, vectors along the last one."""
-        with ExitStack() as stack:
-            at = dict(fixed)
-            for d in outer:
-                if d not in at:
-                    at[d] = Coordinate(stack.enter_context(b.loop(0, dimensions[d])))
-            width = dimensions[minor]
-            whole = width - width % lanes
-            with b.loop(0, whole, lanes) as i:
-                place = {**at, minor: Coordinate(i, 1)}
-                body([place[d] for d in range(len(order))], Places(b, lanes))
-            if whole < width:
-                mask = b.mask(b.index(width - whole), lanes)
-                place = {**at, minor: Coordinate(whole, 1)}
-                body([place[d] for d in range(len(order))], Places(b, lanes, mask))
 
     def clear(place: Sequence[Coordinate], places: Places) -> None:
         k.write(3, place, splat, lanes, places.mask)
@@ -189,11 +169,37 @@ def _by_vectors(k: ArrayKernel, op: SelectAndScatterOp, lanes: int) -> FuncOp:
 
         fold(e, positions, [(chosen,)], put)
 
-    first = outer[0] if outer and _is_apart(window.dimensions[outer[0]]) else None
+    first = order[0] if len(order) > 1 and _is_apart(window.dimensions[order[0]]) else None
     count = 1 if first is None else operand.dimensions[first]
     work = _POSITION_NS * prod(sizes) * source.element_count / lanes
     with b.parallel(count, work=work) as number:
         fixed = {} if first is None else {first: Coordinate(number)}
-        vectors(operand.dimensions, fixed, clear)
-        vectors(source.dimensions, fixed, windows_at)
+        _vectors(b, order, operand.dimensions, fixed, lanes, clear)
+        _vectors(b, order, source.dimensions, fixed, lanes, windows_at)
     return k.finish()
+
+
+def _vectors(
+    b: FunctionBuilder,
+    order: Sequence[int],
+    dimensions: Sequence[int],
+    fixed: Mapping[int, Coordinate],
+    lanes: int,
+    body: Callable[[Sequence[Coordinate], Places], None],
+) -> None:
+    """Loops over the dimensions that are not fixed, in the order of memory; vectors along the last one."""
+    *outer, minor = order
+    with ExitStack() as stack:
+        at = dict(fixed)
+        for d in outer:
+            if d not in at:
+                at[d] = Coordinate(stack.enter_context(b.loop(0, dimensions[d])))
+        width = dimensions[minor]
+        whole = width - width % lanes
+        with b.loop(0, whole, lanes) as i:
+            place = {**at, minor: Coordinate(i, 1)}
+            body([place[d] for d in range(len(order))], Places(b, lanes))
+        if whole < width:
+            mask = b.mask(b.index(width - whole), lanes)
+            place = {**at, minor: Coordinate(whole, 1)}
+            body([place[d] for d in range(len(order))], Places(b, lanes, mask))

@@ -98,11 +98,7 @@ def flash_attention(
         grid=(batch, heads, m // bq, n // bk),
         in_specs=[whole, shared, shared],
         out_specs=whole,
-        scratch_shapes=[
-            MemorySpace.VMEM((bq, 1), F32),
-            MemorySpace.VMEM((bq, 1), F32),
-            MemorySpace.VMEM((bq, d), F32),
-        ],
+        scratch_shapes=[MemorySpace.VMEM((bq, width), F32) for width in (1, 1, d)],
         name="flash_attention",
         compiler_params=CompilerParams(
             dimension_semantics=("parallel", "parallel", "parallel", "arbitrary")

@@ -495,21 +495,25 @@ def _execute(code: Code, e: _Emitter, kind: type[c.Structure], args: Value) -> N
         b.ret(e.call("execute_failed", args, status))
     with e.loop(count) as i, b.if_then(b.icmp_unsigned("!=", e.item(is_donated, i), WORD(0))):
         _delete(e, e.item_pointer(given, i))
-    templates = e.pointer(executable_, executable, "templates")
-    sizes = e.pointer(executable_, executable, "template_sizes")
     produced = e.item_pointer(e.pointer(kind, args, "output_lists"), WORD(0))
-    with e.loop(results) as j:
-        made = e.call(
-            "buffer_new",
-            e.item_pointer(templates, j),
-            e.item(sizes, j),
-            e.item_pointer(storages, j),
-        )
-        b.store(made, e.word_at(produced, j))
+    _make_buffers(e, executable, results, storages, produced)
     events = e.pointer(kind, args, "device_complete_events")
     with b.if_then(b.icmp_unsigned("!=", events, NULL)):
         b.store(code.module.get_global("ready"), events)
     b.ret(NULL)
+
+
+def _make_buffers(
+    e: _Emitter, executable: Value, results: Value, storages: Value, produced: Value
+) -> None:
+    """Stores a buffer on each storage of a run's results to `produced`."""
+    structure = objects()["Executable"]
+    templates = e.pointer(structure, executable, "templates")
+    sizes = e.pointer(structure, executable, "template_sizes")
+    with e.loop(results) as j:
+        template, size = e.item_pointer(templates, j), e.item(sizes, j)
+        made = e.call("buffer_new", template, size, e.item_pointer(storages, j))
+        e.b.store(made, e.word_at(produced, j))
 
 
 def _from_host(code: Code, e: _Emitter, kind: type[c.Structure], args: Value) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import gcd, lcm
 
+from mlirhlo.lowering.hlo_to_loops.contractions.arithmetic import Arithmetic
 from mlirhlo.lowering.hlo_to_loops.contractions.packing import Depth, runs_along_depth
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction, Factor, window_step
 from mlirhlo.lowering.hlo_to_loops.contractions.tiles import best_rows
@@ -110,17 +111,7 @@ def choose_blocking(c: Contraction, target: Target, *, reads_beside: bool) -> Bl
     moved = sum(f.shape.element_count * f.shape.element_type.byte_size for f in c.factors)
     ns = max(work / (400 if a.tiles else 60 if bits == 32 else 30), moved / 10)
     packs_rhs = _packs_rhs(c, rows)
-    if a.tiles:
-        vectors, height = min(2, width), 32 if rows > 16 else 16
-    elif not packs_rhs and rows <= 4:
-        vectors = max(1, min(width, 8 // a.parts, (target.registers - 6) // (rows * a.parts)))
-        height = rows
-    else:
-        vectors = (
-            1 if width == 1 else 3 if width == 3 and a.parts == 1 and target.registers >= 32 else 2
-        )
-        vectors = vectors if a.parts == 1 else 1
-        height = _height(rows, best_rows(target, vectors, a))
+    vectors, height = _tile(a, target, rows, width, packs_rhs=packs_rhs)
     windows = window_step(c) > 0 and reads_windows(c, target)
     if windows:
         most = best_rows(target, vectors, a)
@@ -176,6 +167,20 @@ def choose_blocking(c: Contraction, target: Target, *, reads_beside: bool) -> Bl
         packs_rhs and block_bytes <= small,
         ns,
     )
+
+
+def _tile(
+    a: Arithmetic, target: Target, rows: int, width: int, *, packs_rhs: bool
+) -> tuple[int, int]:
+    """Vectors and rows of a micro-kernel's tile; `width` counts vectors of a row of the result."""
+    if a.tiles:
+        return min(2, width), 32 if rows > 16 else 16
+    if not packs_rhs and rows <= 4:
+        vectors = min(width, 8 // a.parts, (target.registers - 6) // (rows * a.parts))
+        return max(1, vectors), rows
+    is_wide = width == 3 and target.registers >= 32
+    vectors = 1 if width == 1 or a.parts > 1 else 3 if is_wide else 2
+    return vectors, _height(rows, best_rows(target, vectors, a))
 
 
 def reads_windows(c: Contraction, target: Target) -> bool:

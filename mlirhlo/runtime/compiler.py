@@ -97,12 +97,14 @@ def compile_module(
 def _for_gpu(
     module: ModuleOp, gpu: str, flags: Flags, program: ModuleOp | None, observer: Observer | None
 ) -> Executable:
-    from mlirhlo.runtime.cuda.devices import device_of
+    from mlirhlo.runtime.cuda.devices import device_of, real_driver
     from mlirhlo.runtime.cuda.executable import compile_for_gpu
 
     device = device_of(gpu, flags)
     told = observe(module, flags, "gpu", program, device) if observer is None else observer
-    return _watched(compile_for_gpu(module, device, flags=flags, observer=told), told, observer)
+    driver = real_driver(gpu)
+    compiled = compile_for_gpu(module, device, flags=flags, observer=told, driver=driver)
+    return _watched(compiled, told, observer)
 
 
 def _watched(executable: Executable, told: Observer, observer: Observer | None) -> Executable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +14,10 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 class Driver(Protocol):
     """One GPU, real or simulated. Addresses are of its memory; 0 is never one."""
+
+    keeps_memory: bool
+    """Whether a program's buffers are kept between runs, temporaries in one arena. Else each is an allocation of its
+    own for one run, so that accesses beyond its end are found."""
 
     def allocate(self, size: int, name: str) -> int:
         """Memory of some bytes, undefined; `name` is what messages call it. Raises MemoryError."""
@@ -39,6 +43,13 @@ class Driver(Protocol):
         """An iterator over `count` rounds of the same launches and copies, between which the host reads nothing.
 
         A driver may record those of the first round, as a CUDA graph, and replay them for the others.
+        """
+        ...
+
+    def recorded(self, work: Callable[[], None]) -> Callable[[], None]:
+        """Does `work`, launches and copies between which the host reads nothing; what is returned does it again.
+
+        A driver may record it, as a CUDA graph, and replay it.
         """
         ...
 

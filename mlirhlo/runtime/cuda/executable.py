@@ -78,9 +78,13 @@ def compile_for_gpu(
     observer: Observer = SILENT,
     checks: bool = True,
     seed: int = 0,
+    driver: Driver | None = None,
 ) -> GpuExecutable:
-    """An HLO module as PTX for a device, on the simulator. Errors as of `compile_gpu`."""
+    """An HLO module as PTX for a device, run by a driver, the simulator's where none is given.
+
+    Errors as of `compile_gpu`.
+    """
     options = flags.options
     edited = Edited(_texts(options.xla_gpu_llvm_ir_file), _texts(options.xla_gpu_ptx_file))
     program = compile_gpu(module, device, observer, wanted_passes(flags), edited)
-    return GpuExecutable(program, SimulatedDriver(device, checks=checks, seed=seed))
+    return GpuExecutable(program, driver or SimulatedDriver(device, checks=checks, seed=seed))

@@ -1,13 +1,15 @@
 """Runs the steps of a plan on a GPU; loops and branches are followed by the host.
 
-Every buffer of a run is an allocation of its own, named after what writes it, so that what a driver finds out
-of bounds, or read before it is written, is said of that buffer.
+On the simulator every buffer of a run is an allocation of its own, named after what writes it, so that what is found
+out of bounds, or read before it is written, is said of that buffer. On a GPU buffers are kept between runs, temporaries
+in one arena; a run without control flow on the host is recorded and replayed.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -51,6 +53,13 @@ class GpuRunner:
             self.constants[buffer] = address = driver.allocate(buffer.size, f"constant {number}")
             driver.write(address, data)
         self.names = _names(program.plan.steps)
+        self._lock = threading.Lock()
+        self._kept: _Run | None = None
+        """The memory of all runs, where the driver keeps it."""
+        self.is_recordable = not any(
+            isinstance(step, (*_OF_THE_HOST, Repeat)) for step in all_steps(program.plan.steps)
+        )
+        """Whether a run is the same launches and copies each time."""
 
     def about(self, problem: Diagnostic, entry: str) -> Diagnostic:
         """What was found of an entry point, with the instruction that its kernel computes."""
@@ -64,25 +73,27 @@ class GpuRunner:
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Copies the parameters in, runs, and copies the results out."""
-        plan = self.program.plan
+        if self.driver.keeps_memory:
+            with self._lock:
+                if self._kept is None:
+                    self._kept = _Run(self)
+                    self._kept.begin()
+                self._follow(self._kept, inputs, outputs)
+            return
         run = _Run(self)
         try:
-            for number, (buffer, value) in enumerate(zip(plan.parameters, inputs, strict=True)):
-                run.parameters.append(run.allocate(buffer.size, f"parameter {number}"))
-                self.driver.write(run.parameters[-1], _bytes(value))
-            for number, buffer in enumerate(plan.results):
-                over = None if buffer.alias is None else buffer.alias.parameter
-                run.results.append(
-                    run.allocate(buffer.size, f"result {number}")
-                    if over is None
-                    else run.parameters[over]
-                )
-            walked(run.steps(plan.steps))
-            for buffer, address, value in zip(plan.results, run.results, outputs, strict=True):
-                _bytes(value)[...] = self.driver.read(address, buffer.size)
+            run.begin()
+            self._follow(run, inputs, outputs)
         finally:
-            for address in run.allocated:
-                self.driver.free(address)
+            run.end()
+
+    def _follow(self, run: _Run, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        plan = self.program.plan
+        for address, value in zip(run.parameters, inputs, strict=True):
+            self.driver.write(address, _bytes(value))
+        run.follow()
+        for buffer, address, value in zip(plan.results, run.results, outputs, strict=True):
+            _bytes(value)[...] = self.driver.read(address, buffer.size)
 
 
 def _bytes(value: Array) -> Bytes:
@@ -108,6 +119,46 @@ class _Run:
     results: list[int] = field(default_factory=list[int])
     temporaries: dict[Buffer, int] = field(default_factory=dict[Buffer, int])
     allocated: list[int] = field(default_factory=list[int])
+    arena: int = 0
+    """Where temporaries are, each at its offset; 0 where each is an allocation of its own."""
+    count: int = 0
+    """Runs so far."""
+    again: Callable[[], None] | None = None
+    """What does a run once more."""
+
+    def begin(self) -> None:
+        """Allocates what there is at the start."""
+        plan, driver = self.runner.program.plan, self.runner.driver
+        for number, buffer in enumerate(plan.parameters):
+            self.parameters.append(self.allocate(buffer.size, f"parameter {number}"))
+        for number, buffer in enumerate(plan.results):
+            over = None if buffer.alias is None else buffer.alias.parameter
+            self.results.append(
+                self.allocate(buffer.size, f"result {number}")
+                if over is None
+                else self.parameters[over]
+            )
+        if driver.keeps_memory and plan.arena_size:
+            self.arena = self.allocate(plan.arena_size, "temporaries")
+
+    def end(self) -> None:
+        """Gives all memory back."""
+        for address in self.allocated:
+            self.runner.driver.free(address)
+
+    def follow(self) -> None:
+        """Runs the plan. The first time step by step; the second time that is recorded, where it can be."""
+
+        def work() -> None:
+            walked(self.steps(self.runner.program.plan.steps))
+
+        if self.again is not None:
+            self.again()
+        elif self.count and self.runner.is_recordable:
+            self.again = self.runner.driver.recorded(work)
+        else:
+            work()
+        self.count += 1
 
     def allocate(self, size: int, name: str) -> int:
         address = self.runner.driver.allocate(size, name)
@@ -122,6 +173,8 @@ class _Run:
             return self.parameters[buffer.parameter]
         if buffer.result is not None:
             return self.results[buffer.result]
+        if self.arena:
+            return self.arena + buffer.offset
         if buffer not in self.temporaries:
             name = self.runner.names.get(buffer, "temporary")
             self.temporaries[buffer] = self.allocate(buffer.size, name)

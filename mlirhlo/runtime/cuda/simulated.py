@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from mlirhlo.lowering.gpu.devices import GpuDevice
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 class SimulatedDriver:
     """One simulated GPU; calls from several threads follow one another."""
+
+    keeps_memory = False
 
     def __init__(self, device: GpuDevice, *, seed: int = 0, checks: bool = True) -> None:
         """`seed`: of the order of blocks and warps. `checks`: whether faults are looked for."""
@@ -55,6 +57,11 @@ class SimulatedDriver:
     def rounds(self, count: int) -> Iterable[object]:
         """As `Driver`."""
         return range(count)
+
+    def recorded(self, work: Callable[[], None]) -> Callable[[], None]:
+        """As `Driver`: the work itself."""
+        work()
+        return work
 
     def load(self, ptx: str, name: str) -> Program:
         """As `Driver`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from xdsl.ir import Operation
+from xdsl.ir import BlockArgument, Operation
 
 from mlirhlo.dialects.hlo.element_types import (
     BF16,
@@ -21,10 +21,11 @@ from mlirhlo.dialects.hlo.element_types import (
     PrimitiveType,
 )
 from mlirhlo.dialects.hlo.ops import ConstantOp, ReducePrecisionOp
-from mlirhlo.dialects.structured import ContractOp, KernelOp, MapOp, identity_map
+from mlirhlo.dialects.structured import AssembleOp, ContractOp, KernelOp, MapOp, identity_map
 from mlirhlo.dialects.structured.base import yielded
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule, element_of, schedule_of
+from mlirhlo.lowering.schedule.factor_reads import plain_read
 from mlirhlo.lowering.schedule.matrix_products import MatrixProduct, matrix_product_of
 from mlirhlo.lowering.schedule.product_tiles import Sizes, quickest, tiles
 from mlirhlo.lowering.schedule.tensor_maps import mapped_factor
@@ -45,8 +46,27 @@ def map_contractions(kernel: KernelOp, gpu: GpuDevice, *, tf32: bool = False) ->
             continue
         contraction = contraction_below(op)
         if contraction is not None and _is_large(matrix_product_of(contraction)):
+            _pad_where_read(contraction)
             tile = _tiled(schedule, matrix_product_of(contraction), gpu, tf32=tf32)
             op.attributes[SCHEDULE] = tile.attribute()
+
+
+def _pad_where_read(op: ContractOp) -> None:
+    """Takes launches away that only pad a factor with zeros, which copies of tiles fill in."""
+    for side, factor in enumerate(yielded(op.body)):
+        if not isinstance(factor, BlockArgument):
+            continue
+        padding = op.inputs[factor.index].owner
+        schedule = padding.attributes.pop(SCHEDULE, None) if isinstance(padding, AssembleOp) else None
+        if schedule is None or not isinstance(padding, AssembleOp):
+            continue
+        is_alone = len(list(padding.output.uses)) == 1
+        read = plain_read(op, side) if is_alone else None
+        dims = matrix_product_of(op)
+        if read is None or not any(
+            group and read.width(op.space, group[-1]) for group in (dims.terms, dims.lines(side))
+        ):
+            padding.attributes[SCHEDULE] = schedule
 
 
 def _tiled(schedule: Schedule, product: MatrixProduct, gpu: GpuDevice, *, tf32: bool) -> Schedule:

@@ -106,7 +106,9 @@ class Block:
         number = b.div(number, across)
         self.first = (b.mul(b.rem(number, down), self.sides[0]), column)
         """Row and column."""
-        self.batch = b.e.unlinear(b.index(b.div(number, down)), self._sizes(product.batch))
+        self.number = b.div(number, down)
+        """Of the matrices."""
+        self.batch = b.e.unlinear(b.index(self.number), self._sizes(product.batch))
         self.thread = b.thread_id()
 
     def _check(self) -> None:
@@ -167,7 +169,12 @@ class Block:
             groups.append((product.terms, term))
         for dims, index in groups:
             found |= zip(dims, b.e.unlinear(b.index(index), self._sizes(dims)), strict=True)
-        return tuple(found[d] for d in sorted(found))
+        indices = tuple(found[d] for d in sorted(found))
+        if term is None and (*product.batch, *product.rows, *product.columns) == tuple(sorted(found)):
+            row = b.add(b.mul(self.number, self.limits[0]), at[0])
+            linear = b.add(b.mul(row, self.limits[1]), at[1])
+            b.e.know_linear(indices, self._sizes(range(len(indices))), linear)
+        return indices
 
     def inside(self, at: tuple[Index, Index]) -> AbstractContextManager[None]:
         """A branch for elements of the result, where tiles may reach beyond it."""

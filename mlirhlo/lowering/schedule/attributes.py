@@ -31,7 +31,7 @@ class Schedule:
     row_threads: int = 0
     """Threads that fold one row together."""
     parts: int = 0
-    """Blocks that share a row or column."""
+    """Blocks that share a row or column, or the terms of a product."""
     rows: int = 0
     """Rows of a product that a block computes."""
     columns: int = 0

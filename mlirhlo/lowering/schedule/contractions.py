@@ -57,7 +57,9 @@ def _pad_where_read(op: ContractOp) -> None:
         if not isinstance(factor, BlockArgument):
             continue
         padding = op.inputs[factor.index].owner
-        schedule = padding.attributes.pop(SCHEDULE, None) if isinstance(padding, AssembleOp) else None
+        schedule = (
+            padding.attributes.pop(SCHEDULE, None) if isinstance(padding, AssembleOp) else None
+        )
         if schedule is None or not isinstance(padding, AssembleOp):
             continue
         is_alone = len(list(padding.output.uses)) == 1

@@ -34,6 +34,8 @@ _WARPS_ALONE = 0.6
 _ROWS = {"tiles": (32, 64, 128), "mma": (16, 32, 64, 128), "wgmma": (64, 128)}
 _COLUMNS = {"tiles": (32, 64, 128), "mma": (32, 64, 128), "wgmma": (64, 128, 256)}
 _LEAST_TILE = 1024
+_SUM_BYTES = 4
+"""Of a sum of a part of the terms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ def quickest(schedules: Sequence[Schedule], sizes: Sizes, gpu: GpuDevice) -> Sch
     return min(
         schedules,
         key=lambda s: (
-            max(_seconds(s, sizes, gpu), LAUNCH_SECONDS),
+            max(_seconds(s, sizes, gpu), LAUNCH_SECONDS) + (s.parts > 1) * LAUNCH_SECONDS,
             _traffic(s, sizes),
             _seconds(s, sizes, gpu),
         ),
@@ -69,7 +71,13 @@ def tiles(schedule: Schedule, sizes: Sizes, gpu: GpuDevice) -> Iterator[Schedule
                 tile = replace(
                     schedule, rows=rows, columns=columns, threads=threads, warps_down=down
                 )
-                yield _staged(tile, sizes, gpu)
+                whole = _staged(tile, sizes, gpu)
+                yield whole
+                parts = 2
+                most = gpu.core_count // prod(_counts(whole, sizes))
+                while parts <= most and sizes.terms >= 2 * parts * whole.terms:
+                    yield _staged(replace(tile, parts=parts), sizes, gpu)
+                    parts *= 2
 
 
 def _threads(kind: str, rows: int, columns: int) -> tuple[int, int] | None:
@@ -92,14 +100,12 @@ def _staged(tile: Schedule, sizes: Sizes, gpu: GpuDevice) -> Schedule:
     """With terms and stages such that two blocks fit a multiprocessor, where its parts are enough for three stages."""
     budget = gpu.shared_memory_per_core // 2 - _SYSTEM_BYTES
     row = _ROW_BYTES // 2 if tile.kind == "tiles" else _ROW_BYTES
-    while (
-        tile.kind != "wgmma"
-        and row > _LEAST_ROW_BYTES
-        and (row // 2 >= sizes.terms * sizes.bytes or 3 * row * (tile.rows + tile.columns) > budget)
-    ):
+    least = _ROW_BYTES if tile.kind == "wgmma" or sizes.bytes == 1 else _LEAST_ROW_BYTES
+    lines = tile.rows + tile.columns
+    while row > least and (row // 2 >= sizes.terms * sizes.bytes or 3 * row * lines > budget):
         row //= 2
     terms = row // sizes.bytes
-    fitting = budget // (row * (tile.rows + tile.columns))
+    fitting = budget // (row * lines)
     rounds = -(-sizes.terms // max(tile.parts, 1) // terms)
     return replace(tile, terms=terms, stages=max(1, min(_MAX_STAGES, fitting, rounds)))
 
@@ -109,14 +115,17 @@ def _counts(tile: Schedule, sizes: Sizes) -> tuple[int, int, int]:
 
 
 def _traffic(tile: Schedule, sizes: Sizes) -> int:
-    """Bytes that blocks read."""
+    """Bytes that blocks read, and those of sums of parts, which are written and read."""
     _, down, across = _counts(tile, sizes)
     lines = across * sizes.rows + down * sizes.columns
-    return sizes.batch * lines * sizes.terms * sizes.bytes
+    read = sizes.batch * lines * sizes.terms * sizes.bytes
+    sums = 2 * _SUM_BYTES * sizes.batch * sizes.rows * sizes.columns * tile.parts
+    return read + sums
 
 
 def _seconds(tile: Schedule, sizes: Sizes, gpu: GpuDevice) -> float:
-    blocks = prod(_counts(tile, sizes))
+    parts = max(tile.parts, 1)
+    blocks = prod(_counts(tile, sizes)) * parts
     rate = gpu.fpus_per_core * gpu.clock_rate_ghz * 1e9 * _RATES[tile.kind][sizes.bytes]
     # Small tiles wait for shared memory: each element of a factor is multiplied fewer times.
     side = tile.rows * tile.columns / (tile.rows + tile.columns)
@@ -124,5 +133,5 @@ def _seconds(tile: Schedule, sizes: Sizes, gpu: GpuDevice) -> float:
     if tile.kind == "mma" and gpu.capability == (9, 0):
         efficiency *= _WARPS_ALONE
     waves = -(-blocks // gpu.core_count)
-    work = waves * tile.rows * tile.columns * sizes.terms / (rate * efficiency)
+    work = waves * tile.rows * tile.columns * sizes.terms / parts / (rate * efficiency)
     return max(work, _traffic(tile, sizes) / gpu.memory_bandwidth)

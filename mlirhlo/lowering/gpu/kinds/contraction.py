@@ -7,6 +7,7 @@ multiply.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from math import prod
@@ -16,16 +17,20 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.element_types import BY_MLIR, PrimitiveType
-from mlirhlo.lowering.builder import INDEX, Index
+from mlirhlo.dialects.structured import ContractOp, sizes_of
+from mlirhlo.lowering.builder import INDEX, Index, memref_of
 from mlirhlo.lowering.gpu.elements import array
 from mlirhlo.lowering.gpu.kinds.factor_tiles import FactorTile, Order
-from mlirhlo.lowering.gpu.launches import LaunchBuilder, Plan, inputs_of, launches
-from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type
+from mlirhlo.lowering.gpu.launches import THREADS, LaunchBuilder, Plan, inputs_of, launches
+from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_memory, to_register
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
 from mlirhlo.lowering.schedule.attributes import Schedule
 from mlirhlo.lowering.schedule.contractions import contraction_below
+from mlirhlo.lowering.schedule.map_to_grid import memory_inputs
 from mlirhlo.lowering.schedule.matrix_products import MatrixProduct, matrix_product_of
 
+_MAX_HELD = 32
+"""Elements of factors that a thread keeps in registers while it multiplies."""
 Neighbours: TypeAlias = "tuple[tuple[Index, Index], Sequence[Value]]"
 """Row and column of an element, and elements of that row from there on, as many as divide the column."""
 Writer: TypeAlias = "Callable[[tuple[Index, Index], Sequence[Value]], None]"
@@ -61,25 +66,49 @@ def wgmma(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> None:
 def _launch(plan: Plan, op: Operation, schedule: Schedule, kind: type[Block]) -> None:
     contraction = contraction_below(op)
     assert contraction is not None
+    if schedule.parts > 1:
+        _launch_parts(plan, op, contraction, schedule, kind)
+        return
     b = plan.begin(inputs_of(plan, [op], [op]), op.results)
     block = kind(b, matrix_product_of(contraction), schedule)
     element = array(contraction.output).element_type
 
-    def write(first: tuple[Index, Index], values: Sequence[Value]) -> None:
-        (row, column), count = first, len(values)
-        if count > 1 and block.limits[1] % count:
-            for lane, value in enumerate(values):
-                write((row, b.add(column, lane)), [value])
-            return
-        with block.inside(first), b.e.scope():
-            for lane, value in enumerate(values):
-                at = block.indices((row, b.add(column, lane)))
-                b.e.know(contraction, at, [convert(b, value, block.element, element)])
-                for result in op.results:
-                    b.write(result, at, b.e.at(result, at))
+    def write(at: tuple[Index, ...], value: Value) -> None:
+        b.e.know(contraction, at, [convert(b, value, block.element, element)])
+        for result in op.results:
+            b.write(result, at, b.e.at(result, at))
 
-    block.compute(write)
-    b.launch(block.blocks, schedule.threads, block.shared_bytes)
+    block.run(write)
+
+
+def _launch_parts(
+    plan: Plan, op: Operation, contraction: ContractOp, schedule: Schedule, kind: type[Block]
+) -> None:
+    """Sums of parts of the terms come to memory; a second launch adds them up, always in the same order."""
+    element, sizes = BY_MLIR[contraction.accumulator], sizes_of(contraction.output)
+    number = plan.workspace(memref_of(memory_type(element), schedule.parts, *sizes))
+    b = plan.begin(inputs_of(plan, [contraction], [contraction]), (), [number])
+    block = kind(b, matrix_product_of(contraction), schedule)
+    sums = b.memory[number]
+    block.run(lambda at, v: b.store(to_memory(b, v[0], element), sums, [block.part, *at]))
+
+    stored = {v: n for v, n in plan.numbers.items() if v not in op.results}
+    reads = (
+        memory_inputs(op, {**stored, contraction.output: number}) if op is not contraction else []
+    )
+    b = plan.begin([v for v in reads if v is not contraction.output], op.results, (), [number])
+
+    def add_up(index: SSAValue) -> None:
+        at = b.e.unlinear(index, sizes)
+        parts = [b.load(b.memory[number], [part, *at]) for part in range(schedule.parts)]
+        add = b.addf if element.is_float else b.addi
+        total = to_register(b, functools.reduce(add, parts), element)
+        value = convert(b, (total,), element, array(contraction.output).element_type)
+        b.e.know(contraction, at, [value])
+        for result in op.results:
+            b.write(result, at, b.e.at(result, at))
+
+    b.launch(b.each_thread(prod(sizes), THREADS, add_up), THREADS)
 
 
 class Block:
@@ -94,14 +123,20 @@ class Block:
         self.limits = (product.size(product.rows), product.size(product.columns))
         self.terms = product.size(product.terms)
         self._check()
-        self.rounds = -(-self.terms // self.depth)
+        parts = max(schedule.parts, 1)
+        all_rounds = -(-self.terms // self.depth)
+        self.rounds = -(-all_rounds // parts)
+        """Stages of terms that a block multiplies."""
         self.stages = min(schedule.stages, self.rounds)
         self.shared_bytes = 0
         """Of the launch."""
-        self.has_partial_terms = self.terms % self.depth != 0
+        self.has_partial_terms = self.terms != self.rounds * parts * self.depth
         down, across = (-(-n // side) for n, side in zip(self.limits, self.sides, strict=True))
-        self.blocks = down * across * product.size(product.batch)
+        self.blocks = down * across * product.size(product.batch) * parts
         number: Index = b.block_id()
+        self.part = b.rem(number, parts)
+        self.first_term = b.mul(self.part, self.rounds * self.depth)
+        number = b.div(number, parts)
         column = b.mul(b.rem(number, across), self.sides[1])
         number = b.div(number, across)
         self.first = (b.mul(b.rem(number, down), self.sides[0]), column)
@@ -132,6 +167,23 @@ class Block:
     def refused(self, why: str) -> Exception:
         """An error that says why a schedule has no code."""
         return error("HLO0806", f"no product is computed by `{self.schedule.attribute()}`: {why}")
+
+    def run(self, write: Callable[[tuple[Index, ...], Value], None]) -> None:
+        """The launch: computes the tile and writes its elements, at their indices."""
+        b, limit = self.b, self.limits[1]
+
+        def write_neighbours(first: tuple[Index, Index], values: Sequence[Value]) -> None:
+            (row, column), count = first, len(values)
+            if count > 1 and limit % count:
+                for lane, value in enumerate(values):
+                    write_neighbours((row, b.add(column, lane)), [value])
+                return
+            with self.inside(first), b.e.scope():
+                for lane, value in enumerate(values):
+                    write(self.indices((row, b.add(column, lane))), value)
+
+        self.compute(write_neighbours)
+        b.launch(self.blocks, self.threads, self.shared_bytes)
 
     def compute(self, write: Writer) -> None:
         """Computes the tile and writes its elements."""
@@ -170,7 +222,9 @@ class Block:
         for dims, index in groups:
             found |= zip(dims, b.e.unlinear(b.index(index), self._sizes(dims)), strict=True)
         indices = tuple(found[d] for d in sorted(found))
-        if term is None and (*product.batch, *product.rows, *product.columns) == tuple(sorted(found)):
+        if term is None and (*product.batch, *product.rows, *product.columns) == tuple(
+            sorted(found)
+        ):
             row = b.add(b.mul(self.number, self.limits[0]), at[0])
             linear = b.add(b.mul(row, self.limits[1]), at[1])
             b.e.know_linear(indices, self._sizes(range(len(indices))), linear)
@@ -194,9 +248,12 @@ class Block:
     # The pipeline
 
     def tiled(self, element: PrimitiveType, orders: Sequence[Order]) -> list[FactorTile]:
-        """The tiles of both factors. What threads compute themselves is one stage ahead at most."""
-        if any(order.read is None for order in orders):
-            self.stages = min(self.stages, 2)
+        """The tiles of both factors. What threads compute themselves is one stage ahead at most, if their registers
+        hold it meanwhile."""
+        computed = [n for n, o in zip(self.sides, orders, strict=True) if o.read is None]
+        if computed:
+            held = sum(computed) * self.depth // self.threads
+            self.stages = min(self.stages, 2 if held <= _MAX_HELD else 1)
         return [FactorTile(self, side, element, order) for side, order in enumerate(orders)]
 
     def summed(self, factors: Sequence[FactorTile], zeros: Sequence[SSAValue]) -> list[SSAValue]:
@@ -206,15 +263,16 @@ class Block:
             return self._one_by_one(factors, zeros)
         ahead = self.stages - 1
         for stage in range(ahead):
-            self._bring(factors, stage * self.depth, stage)
+            self._bring(factors, b.add(self.first_term, stage * self.depth), stage)
         end, count = self.rounds * self.depth, len(zeros)
         initial = [*zeros, b.constant(0, INDEX), b.constant(ahead, INDEX)]
         with b.loop(0, end, self.depth, initial, nonempty=True) as loop, b.e.scope():
             *sums, stage, target = loop.carried
             b.wait_for_copies(ahead - 1)
             b.barrier()
-            term = b.add(loop.index, ahead * self.depth)
-            is_left = b.cmpi("ult", b.index(term), b.index(end))
+            following = b.add(loop.index, ahead * self.depth)
+            is_left = b.cmpi("ult", b.index(following), b.index(end))
+            term = b.add(self.first_term, following)
             fetched = self._fetch_if(is_left, factors, term, target)
             sums = self.multiply(stage, sums)
             if fetched:
@@ -228,8 +286,9 @@ class Block:
         self, factors: Sequence[FactorTile], zeros: Sequence[SSAValue]
     ) -> list[SSAValue]:
         b = self.b
-        with b.loop(0, self.terms, self.depth, zeros, nonempty=True) as loop, b.e.scope():
-            self._bring(factors, loop.index, 0)
+        end = self.rounds * self.depth
+        with b.loop(0, end, self.depth, zeros, nonempty=True) as loop, b.e.scope():
+            self._bring(factors, b.add(self.first_term, loop.index), 0)
             b.wait_for_copies(0)
             b.barrier()
             sums = self.multiply(0, loop.carried)

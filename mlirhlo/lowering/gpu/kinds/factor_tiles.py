@@ -211,6 +211,8 @@ class FactorTile:
     def _width(self) -> int:
         """Neighbours that a thread computes: a unit, or one where they do not start at multiples of that."""
         width, block = self.layout.unit, self.block
+        if self.layout.swizzle == FOURS:
+            width = _PATCH  # what is brought across the rows of memory is stored by so many
         count = block.terms if self.across else block.limits[self.side]
         return 1 if count % width else width
 

@@ -157,7 +157,7 @@ class WarpGroupBlock(Block):
                 b.barrier_wait(self.empty, stage, parity)
             b.barrier_arrive(self.full, stage, bytes_)
             for factor in self.factors:
-                factor.copy(loop.index, stage, self.full)
+                factor.copy(b.add(self.first_term, loop.index), stage, self.full)
             loop.carry(*self._following(stage, parity))
 
     def _following(self, stage: SSAValue, parity: SSAValue) -> tuple[SSAValue, SSAValue]:

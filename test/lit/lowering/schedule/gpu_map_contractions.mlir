@@ -79,3 +79,14 @@ structured.kernel @f8(%x: tensor<64x64xf8E4M3FN>, %y: tensor<64x64xf8E4M3FN>) ->
   }
   structured.return %r : tensor<64x64xf32>
 }
+
+// Few results of many terms are computed in parts.
+// A100-LABEL: @parts
+// A100: structured.schedule = {launch = 0 : i64, kind = "mma", threads = 128 : i64, parts = {{[0-9]+}} : i64
+structured.kernel @parts(%x: tensor<64x8192xbf16>, %y: tensor<8192x64xbf16>) -> tensor<64x64xbf16> {
+  %r = structured.contract ins(%x, %y : tensor<64x8192xbf16>, tensor<8192x64xbf16>) maps [affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d2, d1)>] sizes [8192] accumulator f32 -> tensor<64x64xbf16> {
+  ^bb0(%a: tensor<bf16>, %b: tensor<bf16>):
+    structured.yield %a, %b : tensor<bf16>, tensor<bf16>
+  }
+  structured.return %r : tensor<64x64xbf16>
+}

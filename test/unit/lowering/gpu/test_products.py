@@ -165,6 +165,48 @@ def test_fused(m, k, n):
     check(PROLOGUE.format(m=m, k=k, n=n), code="mma")
 
 
+def test_parts_of_terms():
+    """Few results of many terms are computed in parts by many blocks, and added up with what follows."""
+    check(PROLOGUE.format(m=64, k=4096, n=32), "a100", code=".entry fusion_1_1(")
+
+
+@pytest.mark.slow
+def test_parts_of_warp_groups():
+    """Warp groups multiply parts too."""
+    check(dot("bf16", 64, 8192, 64), code=".entry dot_0_1(")
+
+
+def convolution(element, sizes, kernel, outputs, padding, stride):
+    """A module of a convolution with features last."""
+    n, h, w, c = sizes
+    rows, columns = ((size + 2 * padding - kernel) // stride + 1 for size in (h, w))
+    window = f"size={kernel}x{kernel} pad={padding}_{padding}x{padding}_{padding} stride={stride}x{stride}"
+    return f"""HloModule m
+ENTRY e {{
+  x = {element}[{n},{h},{w},{c}] parameter(0)
+  k = {element}[{kernel},{kernel},{c},{outputs}] parameter(1)
+  ROOT r = {element}[{n},{rows},{columns},{outputs}] convolution(x, k), window={{{window}}}, dim_labels=b01f_01io->b01f
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("case", "code", "launches"),
+    [
+        (("bf16", (2, 8, 8, 64), 3, 64, 1, 1), "cp.async.cg.shared.global", 1),
+        pytest.param(("f16", (1, 16, 16, 32), 3, 64, 1, 2), "mma.sync", 1, marks=pytest.mark.slow),
+        pytest.param(("f32", (2, 8, 8, 16), 3, 32, 1, 1), "cp.async", 1, marks=pytest.mark.slow),
+        pytest.param(("bf16", (1, 12, 12, 3), 5, 32, 2, 1), "mma.sync", 2, marks=pytest.mark.slow),
+        pytest.param(("bf16", (2, 8, 8, 64), 1, 64, 0, 1), "wgmma", 1, marks=pytest.mark.slow),
+    ],
+)
+def test_convolutions(case, code, launches):
+    """They are products whose factors are read at sums of indices; copies fill in the padding."""
+    check(convolution(*case), code=code)
+    executable = mlirhlo.compile(mlirhlo.parse(convolution(*case)), platform="gpu")
+    (kernel,) = executable.program.plan.kernels.values()
+    assert len(kernel.launches) == launches
+
+
 def _random_cases(count):
     chooser = random.Random(7)
     for number in range(count):

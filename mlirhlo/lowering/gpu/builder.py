@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from xdsl.dialects import gpu, memref, scf
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     ArrayAttr,
     DenseIntOrFPElementsAttr,
     FunctionType,
@@ -178,7 +179,7 @@ class KernelBuilder(FunctionBuilder):
 
     def dynamic_shared(self) -> SSAValue:
         """Bytes of shared memory, as many as the launch says."""
-        type_ = in_space(MemRefType(i8, [-1]), SHARED)
+        type_ = in_space(MemRefType(i8, [DYNAMIC_INDEX]), SHARED)
         return self.emit(DynamicSharedMemoryOp, (), type_)
 
     def tensor_map(self, described: MapParameter) -> SSAValue:

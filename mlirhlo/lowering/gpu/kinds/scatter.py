@@ -20,7 +20,7 @@ from mlirhlo.lowering.builder import INDEX, Index
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.gpu.elements import array, index_of, regrouped
 from mlirhlo.lowering.gpu.kinds.neighbours import read_neighbours
-from mlirhlo.lowering.gpu.kinds.sort import Sorter
+from mlirhlo.lowering.gpu.kinds.sorter import Sorter
 from mlirhlo.lowering.gpu.launches import THREADS, LaunchBuilder, Plan, launches, stored_inputs
 from mlirhlo.lowering.hlo_to_loops.elements import (
     Value,

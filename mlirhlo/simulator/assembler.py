@@ -327,6 +327,8 @@ class Assembler:
     def _known_slot(self, key: Any, slot: Slot) -> int:
         found = self._known.get(key)
         if found is None:
+            if slot.kind == "constant":
+                slot.value.flags.writeable = False
             found = self._known[key] = len(self.slots)
             self.slots.append(slot)
         return found

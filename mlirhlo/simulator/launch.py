@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,7 +59,6 @@ class Launch:
         self.shared_bytes: int = self.code.shared_bytes + dynamic_shared
         self.shared_stride = -(-self.shared_bytes // ALIGNMENT) * ALIGNMENT + ALIGNMENT
         self.local_stride = -(-self.code.local_bytes // 16) * 16 + 16
-        self.random = np.random.default_rng(machine.seed)
         self.clock = 1_000_000
         self._check(head.directive("reqntid"), head.directive("maxntid"))
         self.parameters = b"".join(self._pack(arguments))
@@ -70,6 +70,11 @@ class Launch:
         self.figures = MemoryFigures() if machine.checks else None
         self.shared_region = self.local_region = 0
         self.races: Races | None = None
+
+    @cached_property
+    def random(self) -> np.random.Generator:
+        """Of the order of blocks and warps."""
+        return np.random.default_rng(self.machine.seed)
 
     def _check(self, required: Sequence[int] | None, most: Sequence[int] | None) -> None:
         wrong = ""

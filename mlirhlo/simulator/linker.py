@@ -73,7 +73,12 @@ class Code:
     functions: dict[str, Linked]
     granule: int
     """Bytes of the smallest access, by which races are told apart."""
-    opcodes: frozenset[str]
+    has_atomics: bool
+    """Whether an access is atomic or strong."""
+    synchronises: bool
+    """Whether an instruction orders accesses of threads."""
+    is_async: bool
+    """Whether memory is read through the asynchronous proxy."""
     returning: dict[tuple[int, str], Callable[[Cohort, Lanes], None]]
     """What is done when a function returns to an instruction."""
     recursions: dict[str, Recursion]
@@ -82,6 +87,10 @@ class Code:
     """Local memory of a call of them."""
 
 
+SYNCHRONISING = frozenset({"fence", "membar", "mbarrier", "barrier"})
+ATOMIC = frozenset({"atom", "red", "multimem"})
+ORDERS = frozenset({"acquire", "release", "acq_rel"})
+STRONG = frozenset({"volatile", "relaxed", "acquire", "release"})
 STACK_BYTES = 16 << 10
 """Local memory of a thread in a kernel with functions that call themselves."""
 _END = FlatInstruction(0, 0, None, guard_negated=False, opcode="ret", modifiers=(), operands=())
@@ -248,7 +257,9 @@ class Linker:
             max(self.local, STACK_BYTES) if recursive else self.local,
             functions,
             _granule(instructions),
-            frozenset(op.opcode for op in instructions),
+            any(op.opcode in ATOMIC or STRONG & set(op.modifiers) for op in instructions),
+            any(op.opcode in SYNCHRONISING or ORDERS & set(op.modifiers) for op in instructions),
+            any(op.opcode == "wgmma" or "bulk" in op.modifiers for op in instructions),
             assembler.returning,
             {name: assembler.recursion(name) for name in recursive},
             frame,

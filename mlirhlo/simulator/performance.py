@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from mlirhlo.diagnostics import HloError
@@ -56,17 +57,21 @@ DIVISION = 20
 
 def unit_of(instruction: FlatInstruction, category: str) -> tuple[str, float]:
     """The unit that executes an instruction, and how much of its rate a thread takes."""
-    words = instruction.modifiers
+    return _unit(instruction.opcode, instruction.modifiers, category)
+
+
+@cache
+def _unit(opcode: str, words: tuple[str, ...], category: str) -> tuple[str, float]:
     shape = next((match for word in words if (match := _SHAPE.fullmatch(word))), None)
     if category == "matrix" and shape is not None and not {"load", "store"} & set(words):
         m, n, k = map(int, shape.groups())
-        size = 16.0 if "f64" in words else 2.0 if "tf32" in words else 1.0 if k * 16 <= 256 else 0.5
-        return "matrix", m * n * k * size / (WARP * 4 if instruction.opcode == "wgmma" else WARP)
+        size = 16.0 if "f64" in words else 2.0 if "tf32" in words else 1.0 if k <= 16 else 0.5
+        return "matrix", m * n * k * size / (WARP * 4 if opcode == "wgmma" else WARP)
     if category in ("float", "compare", "convert") and "f64" in words:
         return "double", 1
-    if category in ("float", "half") and instruction.opcode in _SPECIAL:
+    if category in ("float", "half") and opcode in _SPECIAL:
         return "special", 1
-    return _UNITS.get(category, ""), DIVISION if instruction.opcode in ("div", "rem") else 1
+    return _UNITS.get(category, ""), DIVISION if opcode in ("div", "rem") else 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 THREAD_SHIFT, CLOCK_SHIFT = np.uint64(36), np.uint64(16)
 CLOCK_MASK, PC_MASK = np.uint64(0xFFFFF), np.uint64(0xFFFF)
-SYNCHRONISING = frozenset({"fence", "membar", "mbarrier", "barrier"})
 
 
 class Races:
@@ -37,18 +36,8 @@ class Races:
         self.reads = np.zeros(count, np.uint64)
         self.more_reads = np.zeros(count, np.uint64)
         code = launch.code
-        self.has_atomics = any(
-            op.opcode in ("atom", "red")
-            or set(op.modifiers) & {"volatile", "relaxed", "acquire", "release"}
-            for op in code.instructions
-        )
-        self.synchronises = bool(code.opcodes & SYNCHRONISING) or any(
-            set(op.modifiers) & {"acquire", "release", "acq_rel"} for op in code.instructions
-        )
-        is_async = "wgmma" in code.opcodes or any(
-            "bulk" in op.modifiers for op in code.instructions
-        )
-        self.generic = np.zeros(count, np.uint8) if is_async else None
+        self.has_atomics, self.synchronises = code.has_atomics, code.synchronises
+        self.generic = np.zeros(count, np.uint8) if code.is_async else None
         """Whether the last write was a thread's, and no proxy fence has passed it on."""
         self.written = (count, 0)
         """The first and last granule that threads wrote."""

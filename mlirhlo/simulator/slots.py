@@ -40,7 +40,8 @@ def build_slots(
             case "view":
                 arrays.append(_view_of(arrays[slot.base], slot.value, slot.part))
             case "constant":
-                arrays.append(np.broadcast_to(slot.value, (lanes,)))
+                # As np.broadcast_to, which takes longer than most instructions.
+                arrays.append(np.ndarray((lanes,), slot.value.dtype, slot.value, strides=(0,)))
             case "frame":
                 arrays.append(np.repeat(slot.value, lanes))
             case _:

@@ -157,6 +157,12 @@ class Executable:
         return cast(Runner, runner).descriptor if plain else None
 
     @property
+    def layouts(self) -> tuple[tuple[int, ...], ...]:
+        """Dimensions of each leaf of the parameters, then of the results, from minor to major as they lie in memory."""
+        buffers = (*self._plan.parameters, *self._plan.results)
+        return tuple(physical_order(buffer.shape)[::-1] for buffer in buffers)
+
+    @property
     def has_callbacks(self) -> bool:
         """Whether machine code calls back into Python."""
         return self._slow.callbacks is not None

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.integrations.jax.hook import Hook, PassLike, PassRun, steps_of, title_of
+from mlirhlo.integrations.jax.pjrt.client import PLATFORMS
 from mlirhlo.integrations.jax.plugin import plugin_transforms
 from mlirhlo.integrations.optional import choose, require
 
@@ -135,6 +136,15 @@ def registered_passes() -> tuple[RegisteredPass, ...]:
     return tuple(_registered.values())
 
 
+def transformed(proto: bytes, platform: str) -> bytes:
+    """A serialised module after the passes that are registered for one of this
+    compiler's platforms. Raises what a pass does."""
+    for one in registered_passes():
+        if one.hook.is_active and platform in one.platforms:
+            proto = one.hook(proto, one.stage) or proto
+    return proto
+
+
 def _platforms(given: str | Sequence[str] | None) -> tuple[str, ...]:
     """Platforms under one name each; the three names of GPUs are one."""
     bridge = require("jax._src.xla_bridge", "jax", "register_pass")
@@ -155,6 +165,8 @@ def _enter(platform: str, name: str, stage: str, hook: Hook) -> Callable[[], obj
     def callback(data: bytes) -> bytes | None:
         return hook(data, stage)
 
+    if platform in PLATFORMS:
+        return lambda: None  # this compiler asks for the passes itself, in front of its own
     number = STAGES.index(stage)
     # The plugin's own door serves compilation without a device too, which JAX's does not.
     if platform in ("gpu", "tpu") and (plugin := plugin_transforms(platform)) is not None:

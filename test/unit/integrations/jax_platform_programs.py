@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.experimental import serialize_executable
+from jax.experimental.layout import Format, Layout
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
@@ -51,6 +52,12 @@ def values() -> Iterator[tuple[str, Any]]:
     yield "vmap", jax.vmap(lambda r: r / r.sum())(X)
     yield "gather", jnp.asarray(X)[jnp.array([2, 0]), jnp.array([1, 3])]
     yield "scatter", jnp.asarray(X).at[jnp.array([0, 0])].add(1.0)
+    turned = jax.jit(lambda x: x.T)(X)
+    yield "transposed", (turned, jax.jit(lambda x: x + 1)(turned))
+    columns = Format(Layout((1, 0)), jnp.asarray(X).sharding)
+    by_columns = jax.jit(lambda x: x * 2, out_shardings=columns)(X)
+    added = jax.jit(lambda x: x + 1, in_shardings=columns)(by_columns)
+    yield "layouts", (by_columns, by_columns.format.layout.major_to_minor, added, by_columns + 1)
     yield "reversed", jnp.asarray(X[::-1, ::2])
 
 

@@ -14,6 +14,9 @@ from typing import Any
 
 from mlirhlo.integrations.jax.pjrt.objects import make
 
+PLATFORMS = ("mlirhlo", "mlirhlo_interpreter")
+"""The platforms: machine code, and the interpreter, which is slow and judges it."""
+
 PLATFORM = "cpu"
 """What programs are lowered for: JAX looks its rules up by this name, and XLA:CPU's are the ones whose calls
 (LAPACK's, callbacks) this compiler knows."""
@@ -33,6 +36,11 @@ class Client:
     """Whether the interpreter runs programs."""
     memories: dict[int, Any] = field(default_factory=dict)
     """By a memory's handle, its device."""
+
+    @property
+    def name(self) -> str:
+        """The platform's, as JAX_PLATFORMS says it."""
+        return PLATFORMS[self.interpreted]
 
     @cached_property
     def version(self) -> str:

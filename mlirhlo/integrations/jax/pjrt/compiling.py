@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes as c
 import hashlib
+import sys
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.integrations.jax.pjrt.client import MEMORIES, Client
 from mlirhlo.integrations.jax.pjrt.interface import Code
 from mlirhlo.integrations.jax.pjrt.interpreted import Interpreted
+from mlirhlo.integrations.jax.pjrt.layout_modes import with_layouts
 from mlirhlo.integrations.jax.pjrt.machine import (
     PjrtError,
     bytes_of,
@@ -65,7 +67,7 @@ def hlo_of(program: bytes) -> bytes:
     computation = mlir.mlir_module_to_xla_computation(
         program, use_tuple_args=False, return_tuple=False
     )
-    return bytes(computation.as_serialized_hlo_module_proto())
+    return with_layouts(computation.as_serialized_hlo_module_proto(), program)
 
 
 def load(client: Client, source: bytes, options: bytes) -> int:
@@ -77,6 +79,8 @@ def load(client: Client, source: bytes, options: bytes) -> int:
     asked = CompileOptionsProto.FromString(options)
     build = asked.executable_build_options
     replicas, partitions = max(build.num_replicas, 1), max(build.num_partitions, 1)
+    if (transforms := sys.modules.get("mlirhlo.integrations.jax.transforms")) is not None:
+        source = transforms.transformed(source, client.name)
     module = mlirhlo.load(source, "pb").op
     devices = _assigned(client, asked, replicas * partitions)
     own = of_one_device(module, build) if len(devices) > 1 else source
@@ -141,7 +145,8 @@ def _handle(program: Program) -> Any:
     count = max(len(results), len(program.parameters), 1)
     templates = program.templates[0]
     places = [n for r in range(program.replicas) for p in range(program.partitions) for n in (r, p)]
-    descriptor = program.executable.descriptor if len(program.devices) == 1 else None
+    is_plain = len(program.devices) == 1 and program.is_in_place
+    descriptor = program.executable.descriptor if is_plain else None
     shapes = [described(leaf) for leaf in results]
     return make(
         "Executable",

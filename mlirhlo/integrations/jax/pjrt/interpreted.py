@@ -25,6 +25,7 @@ class Interpreted:
     memory = Memory(0, 0, 0, 0)
     aliases: Mapping[int, int] = {}
     descriptor: bytes | None = None
+    layouts: tuple[tuple[int, ...], ...] = ()
     has_callbacks = True
 
     def __init__(self, module: ModuleOp) -> None:

@@ -11,8 +11,7 @@ import ctypes as c
 from functools import partial
 from typing import Any
 
-NAME, INTERPRETER = "mlirhlo", "mlirhlo_interpreter"
-"""The platforms: machine code, and the interpreter, which is slow and judges it."""
+from mlirhlo.integrations.jax.pjrt.client import PLATFORMS
 
 
 def initialize() -> None:
@@ -21,11 +20,11 @@ def initialize() -> None:
     from jax._src import config, xla_bridge
 
     chosen = str(config.jax_platforms.value or "").split(",")
-    for name in (NAME, INTERPRETER):
+    for name in PLATFORMS:
         if name in chosen:
             xla_bridge._nonexperimental_plugins.add(name)
             xla_bridge.register_backend_initialization_hook(_is_also_the_cpu)
-            options = partial(_options, name == INTERPRETER)
+            options = partial(_options, name != PLATFORMS[0])
             xla_bridge.register_plugin(name, priority=-100, c_api=_capsule(), options=options)
 
 
@@ -33,7 +32,7 @@ def _is_also_the_cpu(backend: Any) -> None:
     """Makes the platform `cpu` too, unless XLA's is asked for as well: JAX puts arguments of callbacks there."""
     from jax._src import xla_bridge
 
-    if NAME in backend.platform_version:
+    if PLATFORMS[0] in backend.platform_version:
         xla_bridge._backends.setdefault("cpu", backend)
 
 

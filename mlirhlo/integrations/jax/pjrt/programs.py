@@ -50,6 +50,11 @@ class Executable(Protocol):
         ...
 
     @property
+    def layouts(self) -> tuple[tuple[int, ...], ...]:
+        """Of parameters, then results, as they lie in memory, from minor to major."""
+        ...
+
+    @property
     def has_callbacks(self) -> bool:
         """Whether a run calls Python, and needs a machine."""
         ...
@@ -94,6 +99,12 @@ class Program:
     def donated(self) -> frozenset[int]:
         """Parameters whose memory a run may use for its results."""
         return frozenset(self.executable.aliases.values())
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the machine code has parameters and results in memory as JAX wants them to lie there."""
+        leaves = (*self.parameters, *self.results)
+        return tuple(tuple(layout_of(leaf)) for leaf in leaves) == self.executable.layouts
 
     @cached_property
     def templates(self) -> list[list[bytes]]:

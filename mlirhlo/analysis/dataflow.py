@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from operator import itemgetter
 from typing import TypeAlias, cast
 
@@ -96,7 +97,8 @@ class Readers:
                     element = user.index if isinstance(user, GetTupleElementOp) else None
                     known.setdefault(element, []).append((turn, user, use.index))
         elements = (None, index[0]) if index else known.keys()
-        found = sorted((r for e in elements for r in known.get(e, ())), key=itemgetter(0))
+        parts = [known[e] for e in elements if e in known]
+        found = parts[0] if len(parts) == 1 else sorted(chain(*parts), key=itemgetter(0))
         return [(user, number) for _, user, number in found]
 
 

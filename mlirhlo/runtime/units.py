@@ -91,7 +91,8 @@ def halves(text: str, least: int = _LEAST_APART) -> list[str]:
         return [text]
     seldom = {number for number, group in module.groups.items() if "optnone" in group}
     light = [name for name, f in module.functions.items() if f.group[1:] in seldom]
-    parts = light, [name for name in module.functions if name not in set(light)]
+    chosen = set(light)
+    parts = light, [name for name in module.functions if name not in chosen]
     if not parts[1]:
         return [f"{LIGHT}{text}"]
     if sum(module.functions[name].body.count("\n") for name in light) < least:

@@ -67,7 +67,7 @@ def nested_whiles(count: int) -> str:
 
 @shape
 def wide_loop(count: int) -> str:
-    """A loop with a state of many arrays."""
+    """A loop of one round with a state of many arrays."""
     width = count // 4
     shapes = ", ".join(["s32[]", *["f32[8]"] * width])
     state = f"  p = ({shapes}) parameter(0)\n  i = s32[] get-tuple-element(p), index=0\n  k = s32[] constant(1)\n"
@@ -81,7 +81,10 @@ def wide_loop(count: int) -> str:
         + "\n".join(body)
         + f"\n  ROOT t = ({shapes}) tuple({items})\n}}\n\n"
     )
-    return module(
-        [f"  p = ({shapes}) parameter(0)", f"  r = ({shapes}) while(p), condition=c, body=b"],
-        before,
-    )
+    entry = [
+        "  p = (" + shapes.removeprefix("s32[], ") + ") parameter(0)",
+        "  z = s32[] constant(0)",
+    ]
+    entry += [f"  x{n} = f32[8] get-tuple-element(p), index={n}" for n in range(width)]
+    entry.append(f"  s = ({shapes}) tuple({', '.join(['z', *(f'x{n}' for n in range(width))])})")
+    return module([*entry, f"  r = ({shapes}) while(s), condition=c, body=b"], before)

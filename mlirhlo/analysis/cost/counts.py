@@ -15,7 +15,7 @@ UTILIZATION = "utilization"
 
 _EXACT = 1 << 24
 """Integers up to here are f32 numbers."""
-_FLOAT = struct.Struct("f")
+_pack, _unpack = struct.Struct("f").pack, struct.Struct("f").unpack
 _LARGEST = 3.4028235677973366e38
 
 
@@ -25,7 +25,7 @@ def f32(value: float) -> float:
         return float(value)
     if abs(value) >= _LARGEST:
         return float("inf") if value > 0 else float("-inf")
-    return float(_FLOAT.unpack(_FLOAT.pack(value))[0])
+    return float(_unpack(_pack(value))[0])
 
 
 @cache
@@ -73,7 +73,11 @@ class Counts:
         mine = self.values
         for key, value in other.values.items():
             if value:
-                mine[key] = f32(mine.get(key, 0.0) + value)
+                total = mine.get(key, 0.0) + value
+                if -_EXACT <= total <= _EXACT and total.is_integer():
+                    mine[key] = total  # as `f32` has it, without a call for each instruction
+                else:
+                    mine[key] = f32(total)
 
     def maximum(self, other: Counts) -> None:
         """Takes the greater of each; a number that is not here yet as it is."""

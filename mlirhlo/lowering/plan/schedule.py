@@ -10,12 +10,13 @@ all that reads the old one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.analysis.schedules import lives, made_bytes
 from mlirhlo.dialects.hlo.ops import ComputationOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
-from mlirhlo.lowering.plan.steps import Buffer, Kernel, Step, touched
+from mlirhlo.lowering.plan.steps import Buffer, Kernel, Step, all_steps, named
 
 
 def in_order(
@@ -37,7 +38,8 @@ def in_order(
     for key in (None, larger_first):
         walked = list(_from_root(root, key))
         if len(walked) < len(given):  # what nobody reads goes last
-            walked += [op for op in given if op not in set(walked)]
+            reached = set(walked)
+            walked += [op for op in given if op not in reached]
         needed = lives(walked, root, sizes).peak
         if needed < least:
             best, least = walked, needed
@@ -75,13 +77,23 @@ def _operands(op: Instruction, key: Callable[[Instruction], int] | None) -> Iter
     return iter(found if key is None else sorted(found, key=key))
 
 
+MAX_INSIDE = 256
+"""Steps inside of a step that are looked at: each of the loops around them would look at all of them again."""
+
+
 def updated_last(body: Sequence[Step], new: Sequence[Buffer], old: Sequence[Buffer]) -> list[Step]:
     """The body of a loop with each kernel that makes the `new` value of a part of its state out of the `old` one
-    behind the last step that reads the old one, if none before reads the new one: it may then write over it."""
+    behind the last step that reads the old one, if none before reads the new one: it may then write over it.
+
+    A body with a loop of more than `MAX_INSIDE` steps stays as it is.
+    """
     replaced = dict(zip(new, old, strict=True))
     uses: dict[Buffer, list[int]] = {}
     for at, step in enumerate(body):
-        for buffer in dict.fromkeys(touched([step])):
+        inside = list(islice(all_steps([step]), MAX_INSIDE + 1))
+        if len(inside) > MAX_INSIDE:
+            return list(body)
+        for buffer in dict.fromkeys(buffer for each in inside for buffer in named(each)):
             uses.setdefault(buffer, []).append(at)
     behind: dict[int, list[Step]] = {}
     moved: set[int] = set()

@@ -354,7 +354,8 @@ def _drop_arguments(function: FuncOp, indices: Sequence[int]) -> None:
     attributes = function.properties.get("arg_attrs")
     if isinstance(attributes, ArrayAttr):
         entries = cast("ArrayAttr[Attribute]", attributes).data
-        kept = [one for index, one in enumerate(entries) if index not in set(indices)]
+        dropped = set(indices)
+        kept = [one for index, one in enumerate(entries) if index not in dropped]
         function.properties["arg_attrs"] = ArrayAttr(kept)
     ending = block.last_op
     assert ending is not None

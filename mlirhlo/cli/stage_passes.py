@@ -57,14 +57,13 @@ def passes_at(stage: str, text: str) -> tuple[ModulePass, ...]:
         raise UsageError(
             Diagnostic("HLO0418", message, help=f"stages with passes: {', '.join(_LEVELS)}")
         )
-    own, others = list_passes, list_lowered_passes
-    if level == LOWERED:
-        own, others = others, own
+    own = list_lowered_passes() if level == LOWERED else list_passes()
     try:
-        passes = parse_pipeline(text, own())
+        passes = parse_pipeline(text, own)
     except HloError as problem:
+        others = list_passes() if level == LOWERED else list_lowered_passes()
         try:
-            passes = parse_pipeline(text, {**others(), **own()})
+            passes = parse_pipeline(text, {**others, **own})
         except HloError:
             raise UsageError(*problem.diagnostics) from None
         check_level(passes, level)

@@ -52,7 +52,7 @@ class GlobalOp(Extended, xmemref.GlobalOp):
     sym_name = prop_def(StringAttr)
     sym_visibility = prop_def(StringAttr)
     type = prop_def(MemRefType)
-    initial_value = prop_def(UnitAttr | DenseIntOrFPElementsAttr)
+    initial_value = prop_def(instance_of(UnitAttr) | instance_of(DenseIntOrFPElementsAttr))
     constant = opt_prop_def(UnitAttr)
     alignment = opt_prop_def(IntegerAttr)
 

@@ -29,6 +29,7 @@ sys.path.insert(0, str(ROOT))
 
 import mlirhlo  # noqa: E402
 from mlirhlo.diagnostics import HloError  # noqa: E402
+from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES  # noqa: E402
 from mlirhlo.lowering.gpu.devices import device  # noqa: E402
 from mlirhlo.simulator import Machine  # noqa: E402
 from mlirhlo.simulator.performance import modelled_time, occupancy, resources  # noqa: E402
@@ -187,24 +188,7 @@ ENTRY e {
         "transpose 256x512", text, (m,), m.T.copy(), "transpose_fp32", (256, 512), (8, 16)
     )
 
-    left = randomness.integers(-4, 5, (128, 256)).astype(np.float16)
-    right = randomness.integers(-4, 5, (256, 128)).astype(np.float16)
-    text = """HloModule product
-ENTRY e {
-  a = f16[128,256] parameter(0)
-  b = f16[256,128] parameter(1)
-  ROOT r = f32[128,128] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-}"""
-    result = left.astype(np.float32) @ right.astype(np.float32)
-    yield Function(
-        "product f16 128x128x256",
-        text,
-        (left, right),
-        result,
-        "matmul_fp16_128_128_64",
-        (128, 128, 256),
-        (1, 1),
-    )
+    yield from products(randomness)
 
     steps = randomness.integers(-3, 4, (32, 512)).astype(np.float32)
     text = f"""HloModule scan
@@ -251,6 +235,37 @@ ENTRY e {
   ROOT r = s32[256] sort(x), dimensions={0}, to_apply=less
 }"""
     yield Function("sort 256", text, (keys,), np.sort(keys), "ordered_i32", (), (1, 1))
+
+
+def products(randomness: np.random.Generator) -> Iterator[Function]:
+    """Products of matrices of small integers, which every format holds; files are named after Triton's tiles."""
+    for kind, m, n, k, file, tile in (
+        ("f16", 128, 128, 256, "fp16_128_128_64", 128),
+        ("bf16", 256, 256, 512, "bf16_64_64_32", 64),
+        ("bf16", 256, 256, 512, "bf16_128_128_64", 128),
+        ("f32", 128, 128, 256, "fp32_64_64_32", 64),
+        ("f8e5m2", 128, 128, 256, "fp8e5_128_128_64", 128),
+    ):
+        type_ = PRIMITIVE_TYPES[kind].dtype
+        left = randomness.integers(-2, 3, (m, k)).astype(type_)
+        right = randomness.integers(-2, 3, (k, n)).astype(type_)
+        # Triton rounds f32 to tf32.
+        rounded = ", algorithm=dot_tf32_tf32_f32" if kind == "f32" else ""
+        text = f"""HloModule product
+ENTRY e {{
+  a = {kind}[{m},{k}] parameter(0)
+  b = {kind}[{k},{n}] parameter(1)
+  ROOT r = f32[{m},{n}] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}{rounded}
+}}"""
+        yield Function(
+            f"product {kind} {m}x{n}x{k}",
+            text,
+            (left, right),
+            left.astype(np.float32) @ right.astype(np.float32),
+            f"matmul_{file}",
+            (m, n, k),
+            (m // tile, n // tile),
+        )
 
 
 @dataclass(frozen=True)

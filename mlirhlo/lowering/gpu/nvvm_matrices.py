@@ -93,7 +93,7 @@ def _vector_of_parts(to: Lowering, struct: SSAValue, type_: Attribute) -> SSAVal
 
 
 def _copy(to: Lowering, op: DeviceAsyncCopyOp) -> None:
-    size = cast(Any, cast("MemRefType[Any]", op.dst.type).element_type).size
+    size = cast("MemRefType[Any]", op.dst.type).element_type.size
     count = size * op.dst_elements.value.data
     level = "cg" if count == 16 else "ca"
     name = f"llvm.nvvm.cp.async.{level}.shared.global.{count}"

@@ -175,7 +175,7 @@ def _descriptors(
     to: Lowering, memref: SSAValue, indices: Any, op: WarpgroupMmaOp, strides: tuple[int, ...]
 ) -> list[SSAValue]:
     """Of each product: where a factor starts, in units of 16 bytes, and how far its panels and rows are apart."""
-    size = cast(Any, cast("MemRefType[Any]", memref.type).element_type).size
+    size = cast("MemRefType[Any]", memref.type).element_type.size
     step, panel = (n * size // 16 for n in strides)
     address = to.emit(xllvm.PtrToIntOp, [to.address(memref, indices)], i32)
     units = to.emit(xllvm.ZExtOp, [to.emit(xllvm.LShrOp, [address, to.constant(4, i32)], i32)], i64)

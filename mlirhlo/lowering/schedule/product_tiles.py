@@ -14,7 +14,7 @@ from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.schedule.attributes import Schedule
 
 WARP = 32
-LAUNCH_SECONDS = 2e-6
+LAUNCH_SECONDS = 3e-6
 """Of a launch, in which little work is hidden."""
 _MAX_STAGES = 4
 _ROW_BYTES = 128
@@ -88,8 +88,8 @@ def _threads(kind: str, rows: int, columns: int) -> tuple[int, int] | None:
         return down * WARP + WARP, down
     if kind == "mma":
         # A warp has 16 x 16 elements at least, and no more than fit its registers.
-        down = 1 if rows < 32 else 2
-        return (4 * WARP, down) if columns // (4 // down) >= 16 else None
+        down, warps = 1 if rows < 32 else 2, 8 if rows * columns >= 128 * 128 else 4
+        return (warps * WARP, down) if columns // (warps // down) >= 16 else None
     # A thread has 4 or 8 elements along both sides, a warp 8 threads by 4.
     each = 8 if rows * columns >= 128 * 128 else 4
     down, across = rows // (8 * each), columns // (4 * each)

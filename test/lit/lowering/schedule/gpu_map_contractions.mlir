@@ -46,7 +46,7 @@ structured.kernel @few_columns_stay(%x: tensor<64x64xf32>, %y: tensor<64x2xf32>)
 // CHECK-LABEL: @deep
 // CHECK: kind = "wgmma", threads = 288 : i64, rows = 128 : i64, columns = 256 : i64, terms = 64 : i64, stages = 2 : i64
 // A100-LABEL: @deep
-// A100: kind = "mma", threads = 128 : i64, rows = 128 : i64, columns = 128 : i64, terms = 32 : i64, stages = 4 : i64
+// A100: kind = "mma", threads = 256 : i64, rows = 128 : i64, columns = 128 : i64, terms = 32 : i64, stages = 4 : i64
 structured.kernel @deep(%x: tensor<4096x4096xbf16>, %y: tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16> {
   %r = structured.contract ins(%x, %y : tensor<4096x4096xbf16>, tensor<4096x4096xbf16>) maps [affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d2, d1)>] sizes [4096] accumulator f32 -> tensor<4096x4096xbf16> {
   ^bb0(%a: tensor<bf16>, %b: tensor<bf16>):

@@ -167,7 +167,7 @@ def test_fused(m, k, n):
 
 def test_parts_of_terms():
     """Few results of many terms are computed in parts by many blocks, and added up with what follows."""
-    check(PROLOGUE.format(m=64, k=4096, n=32), "a100", code=".entry fusion_1_1(")
+    check(PROLOGUE.format(m=64, k=8192, n=32), "a100", code=".entry fusion_1_1(")
 
 
 @pytest.mark.slow

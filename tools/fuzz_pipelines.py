@@ -36,6 +36,7 @@ from xdsl.dialects.builtin import ModuleOp  # noqa: E402
 from xdsl.passes import ModulePass  # noqa: E402
 
 from mlirhlo.analysis.verifier import verify_module  # noqa: E402
+from mlirhlo.debug.trials import rounding  # noqa: E402
 from mlirhlo.diagnostics import HloError  # noqa: E402
 from mlirhlo.formats.hlo_text import PrintOptions, parse_module, print_module  # noqa: E402
 from mlirhlo.interp import run_module  # noqa: E402
@@ -64,7 +65,6 @@ VARIANTS = (
 OTHER_TYPES = frozenset({"element-type-converter", "despecializer"})
 """Passes that compute in other element types on purpose."""
 LONG = PrintOptions(large_constants=True)
-NOISE_RUNS = 3
 SECONDS = 30
 ALIKE = 4
 """Cases of one module."""
@@ -304,117 +304,14 @@ class Reference:
         arrays = [np.asarray(g) for g in got]
         if [(a.dtype, a.shape) for a in arrays] != [(a.dtype, a.shape) for a in self.results]:
             return "other shapes"
-        wrong = [k for k, a in enumerate(self.results) if not same(a, arrays[k])]
+        wrong = [k for k, a in enumerate(self.results) if not rounding.same(a, arrays[k])]
         if wrong and not exact:
-            bounds = self._bounds()
-            wrong = [k for k in wrong if not within(self.results[k], arrays[k], bounds[k])]
+            bounds = rounding.bounds(self.module, self.inputs, self.results)
+            wrong = [k for k in wrong if not rounding.within(self.results[k], arrays[k], bounds[k])]
         return "\n".join(
             f"result {k}: {self.results[k].tolist()} before,\n          {arrays[k].tolist()} after"
             for k in wrong
         )
-
-    def _bounds(self) -> list[np.ndarray]:
-        """How far results move when inexact numbers do, and whether they do at all where they are integers."""
-        noisy = [
-            run_module(clone_module(self.module), self.inputs, hook=Noise(run).hook)
-            for run in range(NOISE_RUNS)
-        ]
-        bounds: list[np.ndarray] = []
-        for number, result in enumerate(self.results):
-            moved = [np.asarray(run[number]) for run in noisy]
-            if any(m.shape != result.shape for m in moved):
-                bounds.append(np.full(result.shape, np.inf))
-                continue
-            bounds.append(_distance(result, moved))
-        return bounds
-
-
-def _distance(result: np.ndarray, moved: Sequence[np.ndarray]) -> np.ndarray:
-    if result.dtype.kind in "iub" or "int" in result.dtype.name:
-        changes = any(not same(result, m) for m in moved)
-        return np.full(result.shape, np.inf if changes else 0.0)
-    wide = _wide(result)
-    with np.errstate(all="ignore"):
-        far = [np.where(_equal(wide, _wide(m)), 0.0, np.abs(wide - _wide(m))) for m in moved]
-    furthest = np.max([np.where(np.isnan(f), np.inf, f) for f in far], axis=0)
-    # What one element moves by says something of its neighbours.
-    return np.maximum(furthest, np.max(furthest, initial=0.0, where=np.isfinite(furthest)))
-
-
-class Noise:
-    """A hook that moves every inexact number of a run by some units in the last place, and gives NaNs one sign."""
-
-    def __init__(self, seed: int) -> None:
-        self.random = np.random.default_rng(seed)
-        self.nan = np.nan if seed % 2 else -np.nan
-
-    def hook(self, op: Any, _: Sequence[Any], value: Any) -> None:
-        """Moves the numbers of one result, in place."""
-        if op.opcode.name not in ("parameter", "constant"):
-            self._move(value)
-
-    def _move(self, value: Any) -> None:
-        if isinstance(value, tuple):
-            for part in value:
-                self._move(part)
-            return
-        data = getattr(value, "data", value) if not isinstance(value, np.ndarray) else value
-        if not isinstance(data, np.ndarray) or not data.flags.writeable:
-            return
-        for part in (data.real, data.imag) if data.dtype.kind == "c" else (data,):
-            digits = _digits(part.dtype)
-            if not digits:
-                continue
-            wide = part.astype(np.float64)
-            scaled = np.abs(wide) * 16
-            with np.errstate(all="ignore"):
-                inexact = np.isfinite(wide) & ((scaled != np.rint(scaled)) | (scaled > 2**digits))
-                factor = 1 + self.random.uniform(-3, 3, wide.shape) * 2.0**-digits
-                moved = np.where(inexact, wide * factor, wide)
-                part[...] = np.where(np.isnan(wide), self.nan, moved).astype(part.dtype)
-
-
-@cache
-def _digits(dtype: np.dtype[Any]) -> int:
-    """Bits of a float's fraction; 0 for other types."""
-    import ml_dtypes
-
-    try:
-        return int(ml_dtypes.finfo(dtype).nmant)
-    except ValueError:
-        return 0
-
-
-def _wide(array: np.ndarray) -> np.ndarray:
-    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
-
-
-def _equal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return (a == b) | (np.isnan(a) & np.isnan(b))
-
-
-def same(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether all bits are the same, but for those of NaNs."""
-    if a.tobytes() == b.tobytes():
-        return True
-    if a.dtype.kind in "iub" or not bool(_equal(_wide(a), _wide(b)).all()):
-        return False
-    zeros = _wide(a) == 0
-    signs = [[np.signbit(part) for part in (np.real(_wide(x)), np.imag(_wide(x)))] for x in (a, b)]
-    return all(bool((p == q)[zeros].all()) for p, q in zip(*signs, strict=True))
-
-
-def within(a: np.ndarray, b: np.ndarray, bound: np.ndarray) -> bool:
-    """Whether `b` is as near to `a` as rounding otherwise explains; not the sign of zeros."""
-    x, y = _wide(a), _wide(b)
-    digits = _digits(np.real(a).dtype) or 60
-    with np.errstate(all="ignore"):
-        scale = np.abs(x[np.isfinite(x)]).max(initial=1.0)
-        # XLA's rules take sums and products that overflow to be apart from infinity.
-        margin = 16 * bound + 2.0**-digits * (8 * np.abs(x) + 4 * scale if digits < 60 else 0)
-        near = _equal(x, y) | (np.abs(x - y) <= margin) | (bound == np.inf)
-    return bool(near.all())
-
 
 # ---------------------------------------------------------------- the tool
 

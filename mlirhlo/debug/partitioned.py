@@ -55,8 +55,8 @@ class Partitioned:
         run_pipeline(copy, parse_pipeline("shardy-xla"))
         entry = HloModule(copy).entry
         parameters = sorted(entry.parameters, key=lambda op: op.parameter_number)
-        cuts = tuple(s for op in parameters for s in _shardings(op))
-        results, shape = _shardings(entry.root), entry.root.shape
+        cuts = tuple(s for op in parameters for s in shardings_of_leaves(op))
+        results, shape = shardings_of_leaves(entry.root), entry.root.shape
         run_pipeline(copy, parse_pipeline("spmd-partitioning"))
         return Partitioned(copy, count, cuts, results, shape)
 
@@ -88,7 +88,8 @@ class Partitioned:
         return found
 
 
-def _shardings(op: Instruction) -> Shardings:
+def shardings_of_leaves(op: Instruction) -> Shardings:
+    """The sharding of each array in the result of an instruction."""
     count = len(leaves(op.shape))
     return (None,) * count if op.sharding is None else op.sharding.expanded(count).elements
 

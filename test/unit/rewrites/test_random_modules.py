@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fuzz_pipelines import Failure, Noise, Reference, make_case, outcome, within
+from fuzz_pipelines import Failure, Reference, make_case, outcome
 from support import SEED
+
+from mlirhlo.debug.trials.rounding import Noise, within
 
 
 @pytest.mark.parametrize("block", range(4))

@@ -1,0 +1,292 @@
+"""Two stages of one module, run on the same inputs: do they compute the same, but for rounding?
+
+What is allowed is measured on both modules (`trials.rounding`): a stage that computes in bf16 may be off by bf16's
+units where its own results move by them. So neither reassociation nor another width of intermediate values is a fault.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+
+from mlirhlo.debug.partitioned import Partitioned, shardings_of_leaves
+from mlirhlo.debug.replay import Inputs
+from mlirhlo.debug.trials import rounding
+from mlirhlo.debug.trials.conditions import difference, load_module
+from mlirhlo.diagnostics import HloError
+from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops import ConstantOp
+from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape, leaves
+from mlirhlo.rewrites.spmd.partitions import partitions_of
+
+if TYPE_CHECKING:
+    from mlirhlo.interp.engine import Hook
+
+Array: TypeAlias = np.ndarray[Any, Any]
+SAME, DIFFERS, UNKNOWN = "same", "differs", "unknown"
+
+_LARGER = 8
+
+_RANDOM = frozenset({"rng", "rng-get-and-update-state", "infeed", "recv", "recv-done"})
+_UNDEFINED = frozenset({"AllocateBuffer", "CreateBuffer"})
+"""Targets of custom calls whose results are whatever memory holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What became of running two stages."""
+
+    outcome: str
+    """`same`, `differs` or `unknown`."""
+    detail: str = ""
+    side: str = ""
+    """Which stage could not be run, of an unknown outcome: `before`, `after` or `both`."""
+    is_resized: bool = False
+    """Whether the later stage takes or gives arrays of other sizes, as after partitioning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What both stages are run on."""
+
+    reference: str = field(repr=False)
+    """Text of the module whose parameters the inputs are made for."""
+    seeds: tuple[int, ...] = (42, 43)
+    """Of inputs; floats of the first are between -0.1 and 0.2, those of the others `_LARGER` times as large."""
+    npz: str = ""
+    """A file of inputs instead."""
+
+
+def compare_stages(before: str, after: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """`compare` as plain data; what worker processes run."""
+    known = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
+    return asdict(compare(before, after, Given(**cast(Any, known))))
+
+
+def compare(before: str, after: str, given: Given) -> Comparison:
+    """Runs the texts of two stages on the same inputs and compares the results."""
+    if before == after:
+        return Comparison(SAME, "the text is the same")
+    for reading, side in ((before, "before"), (after, "after")):
+        if why := _incomparable(reading):
+            return Comparison(UNKNOWN, why, side)
+    is_resized = _signature(before) != _signature(after)
+    found = Comparison(SAME)
+    for number in range(1 if given.npz else len(given.seeds)):
+        found = _on_one_set(before, after, given, number, is_resized)
+        if found.outcome != SAME:
+            break
+    return replace(found, is_resized=is_resized)
+
+
+def _on_one_set(before: str, after: str, given: Given, number: int, is_resized: bool) -> Comparison:
+    if is_resized and (given.npz or _cuts(before) is None):
+        return Comparison(UNKNOWN, "it takes or gives other arrays than the stage before", "after")
+    keys = _Key(before, given, number), _Key(after, given, number, before if is_resized else "")
+    results: list[Sequence[Array]] = []
+    for key, side in zip(keys, ("before", "after"), strict=True):
+        outcome = _results(key)
+        if isinstance(outcome, str):
+            return Comparison(UNKNOWN, outcome, side)
+        results.append(outcome)
+    expected, actual = results
+
+    def bounds() -> list[Array]:
+        moved = [_bounds(key) for key in keys]
+        return [np.maximum(a, b) if a.shape == b.shape else b for a, b in zip(*moved, strict=True)]
+
+    if number:
+        expected, actual = _finite(expected, actual)
+    found = difference(expected, actual, bounds)
+    if not found:
+        return Comparison(SAME)
+    if _elided(before) != _elided(after):
+        return Comparison(UNKNOWN, "constants that the text leaves out were changed", "both")
+    return Comparison(DIFFERS, found)
+
+
+def _finite(
+    expected: Sequence[Array], actual: Sequence[Array]
+) -> tuple[Sequence[Array], Sequence[Array]]:
+    """Both with zeros where either has overflowed: how far sums may go is no pass's promise."""
+    if [a.shape for a in expected] != [a.shape for a in actual]:
+        return expected, actual
+    pairs = [_both_finite(a, b) for a, b in zip(expected, actual, strict=True)]
+    return [a for a, _ in pairs], [b for _, b in pairs]
+
+
+def _both_finite(a: Array, b: Array) -> tuple[Array, Array]:
+    if a.dtype.kind in "biu" or "int" in a.dtype.name:
+        return a, b
+    with np.errstate(all="ignore"):
+        is_finite = np.isfinite(a) & np.isfinite(b)
+    if is_finite.all():
+        return a, b
+    zero = np.zeros((), a.dtype)
+    return np.where(is_finite, a, zero), np.where(is_finite, b, np.zeros((), b.dtype))
+
+
+# ---------------------------------------------------------------- running
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What determines results."""
+
+    text: str
+    given: Given
+    number: int
+    whole: str = ""
+    """The stage before, where that takes whole arrays and this one those of a partition."""
+
+    def __hash__(self) -> int:
+        return hash((self.text, self.number))
+
+
+@lru_cache(maxsize=8)
+def _results(key: _Key) -> list[Array] | str:
+    """Results of a stage, or why there are none."""
+    try:
+        return _run(key)
+    except MemoryError:
+        raise
+    except HloError as problem:
+        return str(problem.diagnostics[0]).split("\n")[0]
+    except Exception as problem:  # noqa: BLE001  one stage that fails here must not end the search
+        return f"{type(problem).__name__}: {problem}".split("\n")[0]
+
+
+@lru_cache(maxsize=4)
+def _bounds(key: _Key) -> list[Array]:
+    results = _results(key)
+    assert not isinstance(results, str)
+    noisy = [_run(key, rounding.Noise(run).hook) for run in range(rounding.NOISE_RUNS)]
+    return [rounding.moves(result, [run[k] for run in noisy]) for k, result in enumerate(results)]
+
+
+def _run(key: _Key, hook: Hook | None = None) -> list[Array]:
+    """Arrays of all devices; of a module that works on parts of arrays, these joined to whole ones."""
+    from mlirhlo.debug import replay
+    from mlirhlo.formats.arrays import read_npz
+    from mlirhlo.interp.values import arrays_of
+
+    module = load_module(key.text, "stage.hlo")
+    fill_elided(HloModule(module))
+    cuts = _cuts(key.whole) if key.whole else None
+    if key.given.npz:
+        inputs = replay.inputs_from_archive(module, read_npz(key.given.npz))
+    elif cuts is not None:
+        whole = Inputs([_arguments(key.given, key.number)], 1, cuts.partitions)
+        inputs = cuts.cut(whole)
+    else:
+        inputs = replay.inputs_from_values(module, [_arguments(key.given, key.number)])
+    values = replay.run(module, inputs, hook=hook)
+    if cuts is not None:
+        values = cuts.joined(values)
+    return [a for value in values for a in arrays_of(value)]
+
+
+def run_recorded(text: str, given: Given, hook: Hook) -> None:
+    """Runs a stage once on the first inputs, with a hook."""
+    _run(_Key(text, given, 0), hook)
+
+
+@lru_cache(maxsize=2)
+def _cuts(text: str) -> Partitioned | None:
+    """Where the arrays of a stage will be after partitioning, by its shardings; None where it says nothing."""
+    module = load_module(text, "stage.hlo")
+    view = HloModule(module)
+    count = partitions_of(view, 0)
+    entry = view.entry
+    shapes = [leaf for op in (*entry.parameters, entry.root) for _, leaf in leaves(op.shape)]
+    if count == 1 or not any(op.sharding for op in (*entry.parameters, entry.root)):
+        return None
+    if any(not isinstance(s, ArrayShape) or s.is_dynamic for s in shapes):
+        return None
+    parameters = tuple(s for op in entry.parameters for s in shardings_of_leaves(op))
+    return Partitioned(module, count, parameters, shardings_of_leaves(entry.root), entry.root.shape)
+
+
+@lru_cache(maxsize=4)
+def _arguments(given: Given, number: int) -> list[Any]:
+    from mlirhlo.interp.fake_data import make_fake_arguments
+
+    module = load_module(given.reference, "reference.hlo")
+    arguments = make_fake_arguments(module, given.seeds[number])
+    return arguments if number == 0 else [_larger(value) for value in arguments]
+
+
+def _larger(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_larger(part) for part in cast("tuple[Any, ...]", value))
+    if isinstance(value, np.ndarray) and value.dtype.kind not in "biu" and "int" not in value.dtype.name:
+        return (value * np.asarray(_LARGER, value.dtype)).astype(value.dtype)
+    return value
+
+
+def fill_elided(module: HloModule) -> None:
+    """Values for constants that a text leaves out: the same for all of one type and count of elements, in all stages."""
+    from mlirhlo.interp.fake_data import fake_array
+    from mlirhlo.interp.fake_data_uses import Demands
+
+    for op in module.candidates(ConstantOp):
+        shape = op.shape
+        if not isinstance(op, ConstantOp) or op.literal is None or not op.literal.is_elided:
+            continue
+        if not isinstance(shape, ArrayShape):
+            continue
+        flat = ArrayShape(shape.element_type, (shape.element_count,))
+        generator = np.random.default_rng(_seed(flat))
+        if shape.element_type.is_integer:
+            values = generator.integers(0, 2, shape.element_count).astype(shape.element_type.dtype)
+        else:
+            values = fake_array(flat, Demands(), generator, False)
+        literal = Literal.from_array(shape, values.reshape(shape.dimensions))
+        op.properties["literal"] = LiteralAttr(literal)
+
+
+def _seed(shape: ArrayShape) -> int:
+    return int.from_bytes(hashlib.sha256(str(shape).encode()).digest()[:4], "little")
+
+
+@lru_cache(maxsize=8)
+def _elided(text: str) -> Counter[str]:
+    """Shapes of constants that a text leaves out."""
+    if "{...}" not in text:
+        return Counter()
+    ops = HloModule(load_module(text, "stage.hlo")).candidates(ConstantOp)
+    return Counter(
+        op.shape.to_string(layout=False)
+        for op in ops
+        if isinstance(op, ConstantOp) and op.literal is not None and op.literal.is_elided
+    )
+
+
+@lru_cache(maxsize=8)
+def _incomparable(text: str) -> str:
+    """Why results of a stage say nothing; empty when they do."""
+    try:
+        view = HloModule(load_module(text, "stage.hlo"))
+    except HloError as problem:
+        return str(problem.diagnostics[0]).split("\n")[0]
+    for op in view.instructions:
+        if op.opcode.name in _RANDOM:
+            return f"%{op.instruction_name} ({op.opcode.name}) gives what the machine gives"
+        if getattr(op, "custom_call_target", None) in _UNDEFINED:
+            return f"%{op.instruction_name} gives memory that nothing has written"
+    return ""
+
+
+@lru_cache(maxsize=8)
+def _signature(text: str) -> tuple[str, ...]:
+    """Types and sizes of all arrays that a stage takes and gives, without layouts."""
+    view = HloModule(load_module(text, "stage.hlo"))
+    shapes = TupleShape((*(p.shape for p in view.entry.parameters), view.entry.root.shape))
+    return tuple(leaf.to_string(layout=False) for _, leaf in leaves(shapes))

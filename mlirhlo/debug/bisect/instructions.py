@@ -1,0 +1,124 @@
+"""Which instructions of a wrong stage are at fault: those that read values like before and give others.
+
+Instructions of both stages are paired by structure (`debug.match`), run, and their values compared pair by pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from mlirhlo.debug.bisect.compare import Given, run_recorded
+from mlirhlo.debug.match import Kind, Listing, listing_of_text, match
+from mlirhlo.debug.trials import rounding
+from mlirhlo.debug.trials.conditions import load_module
+from mlirhlo.debug.trials.sides import module_text
+from mlirhlo.dialects.hlo.ops.base import Instruction
+
+Array: TypeAlias = np.ndarray[Any, Any]
+MAX_SUSPECTS = 4
+_LOOSE = 1e-3
+"""Relative to the largest number of an array: values of pairs that are nearer agree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """An instruction of the wrong stage, and what it was."""
+
+    name: str
+    computation: str
+    text: str
+    before: str
+    """Its counterpart in the stage before; empty for a new instruction."""
+    why: str
+    """`values differ`, or how it was changed."""
+
+
+def locate(before: str, after: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Suspects as plain data, the likeliest first; what worker processes run."""
+    known = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
+    inputs = Given(**cast(Any, known))
+    texts = [module_text(load_module(text, "stage.hlo")) for text in (before, after)]
+    left, right = (listing_of_text(text) for text in texts)
+    values = [_values(before, inputs), _values(after, inputs)]
+    return [asdict(s) for s in _suspects(left, right, values, texts)[:MAX_SUSPECTS]]
+
+
+def _values(text: str, given: Given) -> dict[str, Array]:
+    """The last value of each instruction that gives an array, by name."""
+    found: dict[str, Array] = {}
+
+    def hook(op: Instruction, _: Sequence[Any], value: Any) -> None:
+        name = op.instruction_name
+        if name and isinstance(value, np.ndarray):
+            found[name] = cast(Array, value)
+
+    run_recorded(text, given, hook)
+    return found
+
+
+def _suspects(
+    left: Listing, right: Listing, values: Sequence[Mapping[str, Array]], texts: Sequence[str]
+) -> list[Suspect]:
+    rows = match(left, right).rows
+    partner = {row.after: row.before for row in rows if row.after is not None and row.before is not None}
+    agrees: dict[int, bool] = {}
+    for new, old in partner.items():
+        a, b = values[0].get(left.rows[old].name), values[1].get(right.rows[new].name)
+        if a is not None and b is not None and a.size == b.size:
+            agrees[new] = _agree(a, b)
+    differing = [
+        new
+        for new in range(len(right.rows))
+        if agrees.get(new) is False
+        and all(agrees.get(operand, True) for operand in right.rows[new].operands)
+    ]
+    changed = [row for row in rows if row.kind in (Kind.CHANGED, Kind.ADDED) and row.after is not None]
+    lines = [_lines(text) for text in texts]
+    found: dict[str, Suspect] = {}
+    in_change = {cast(int, row.after) for row in changed}
+    for new in sorted(differing, key=lambda k: (k not in in_change, k)):
+        name = right.rows[new].name
+        old = left.rows[partner[new]].name
+        where = right.computations[right.rows[new].computation]
+        text, was = lines[1].get(name, ""), lines[0].get(old, "")
+        found[name] = Suspect(name, where, text, was, "values differ")
+    for row in changed:
+        new = cast(int, row.after)
+        name = right.rows[new].name
+        if name not in found and right.opcodes[new] not in ("parameter", "tuple", "get-tuple-element"):
+            was = "" if row.before is None else lines[0].get(left.rows[row.before].name, "")
+            where = right.computations[right.rows[new].computation]
+            found[name] = Suspect(name, where, lines[1].get(name, ""), was, row.kind.value)
+    return list(found.values())
+
+
+def _agree(a: Array, b: Array) -> bool:
+    if a.shape != b.shape or a.dtype.kind != b.dtype.kind:
+        return bool(np.array_equal(np.sort(_flat(a)), np.sort(_flat(b))))
+    if rounding.same(a, b):
+        return True
+    x, y = _flat(a), _flat(b)
+    if a.dtype.kind in "biu":
+        return False
+    with np.errstate(all="ignore"):
+        scale = np.abs(x[np.isfinite(x)]).max(initial=0.0)
+        near = (np.abs(x - y) <= _LOOSE * scale) | (np.isnan(x) & np.isnan(y)) | (x == y)
+    return bool(near.all())
+
+
+def _flat(array: Array) -> Array:
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64).reshape(-1)
+
+
+def _lines(text: str) -> dict[str, str]:
+    """Instructions by name, as they are printed."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        name, equals, _ = line.strip().removeprefix("ROOT ").partition(" = ")
+        if equals:
+            found[name.removeprefix("%")] = line.strip()
+    return found

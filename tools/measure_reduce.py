@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Reduces the planted bugs of `test/planted` and says how small they became.
+
+    tools/measure_reduce.py                       # all 20
+    tools/measure_reduce.py --only floor --print  # those whose name holds a word, with what is left
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import statistics
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "test")]
+
+from planted.bugs import bugs  # noqa: E402
+
+from mlirhlo.debug.reduce import Event, reduce  # noqa: E402
+
+
+def cpu_seconds() -> float:
+    """Of this process and of all children that have ended."""
+    usages = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def main() -> int:
+    """Exit 1 when a bug is not reduced."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--only", default="", help="part of a name")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--print", action="store_true", help="print what is left, and each success")
+    options = parser.parse_args()
+    chosen = [bug for bug in bugs() if options.only in bug.name]
+
+    def tell(event: Event) -> None:
+        if options.print and event.is_smaller:
+            print(f"  {event.reducer}: {event.instructions}", file=sys.stderr)
+
+    sizes, most = list[int](), 0.0
+    print(f"{'bug':32} {'before':>7} {'after':>6} {'tries':>6} {'wall s':>7} {'CPU s':>6}")
+    for bug in chosen:
+        start = cpu_seconds()
+        done = reduce(bug.text, bug.condition, name=f"{bug.name}.hlo", jobs=options.jobs, progress=tell)
+        used = cpu_seconds() - start
+        sizes.append(done.instructions)
+        most = max(most, done.seconds)
+        print(
+            f"{bug.name:32} {done.instructions_before:7} {done.instructions:6} {done.evaluated:6}"
+            f" {done.seconds:7.1f} {used:6.1f}",
+            flush=True,
+        )
+        if options.print:
+            print(done.text)
+    print(f"{len(sizes)} bugs: median {statistics.median(sizes):g} instructions, slowest {most:.1f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -33,6 +33,7 @@ Array: TypeAlias = np.ndarray[Any, Any]
 SAME, DIFFERS, UNKNOWN = "same", "differs", "unknown"
 
 _LARGER = 8
+_MAX_SCALAR = 8
 
 _RANDOM = frozenset({"rng", "rng-get-and-update-state", "infeed", "recv", "recv-done"})
 _UNDEFINED = frozenset({"AllocateBuffer", "CreateBuffer"})
@@ -193,6 +194,11 @@ def _run(key: _Key, hook: Hook | None = None) -> list[Array]:
     return [a for value in values for a in arrays_of(value)]
 
 
+def results_of_stage(text: str, given: Given) -> list[Array] | str:
+    """Arrays that a stage gives for the first inputs, or why it cannot be run."""
+    return _results(_Key(text, given, 0))
+
+
 def run_recorded(text: str, given: Given, hook: Hook) -> None:
     """Runs a stage once on the first inputs, with a hook."""
     _run(_Key(text, given, 0), hook)
@@ -220,15 +226,18 @@ def _arguments(given: Given, number: int) -> list[Any]:
 
     module = load_module(given.reference, "reference.hlo")
     arguments = make_fake_arguments(module, given.seeds[number])
-    return arguments if number == 0 else [_larger(value) for value in arguments]
+    return [_scaled(value, _LARGER if number else 1) for value in arguments]
 
 
-def _larger(value: Any) -> Any:
+def _scaled(value: Any, scale: int) -> Any:
+    """Floats times `scale`; scalar integers small, since they are trip counts more often than not."""
     if isinstance(value, tuple):
-        return tuple(_larger(part) for part in cast("tuple[Any, ...]", value))
-    if isinstance(value, np.ndarray) and value.dtype.kind not in "biu" and "int" not in value.dtype.name:
-        return (value * np.asarray(_LARGER, value.dtype)).astype(value.dtype)
-    return value
+        return tuple(_scaled(part, scale) for part in cast("tuple[Any, ...]", value))
+    if not isinstance(value, np.ndarray) or value.dtype.kind == "b":
+        return value
+    if value.dtype.kind not in "iu" and "int" not in value.dtype.name:
+        return (value * np.asarray(scale, value.dtype)).astype(value.dtype)
+    return (value % _MAX_SCALAR).astype(value.dtype) if value.ndim == 0 else value
 
 
 def fill_elided(module: HloModule) -> None:

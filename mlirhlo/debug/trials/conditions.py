@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 Array: TypeAlias = np.ndarray[Any, Any]
 Kind: TypeAlias = Literal["differs", "diagnostic", "crashes", "slower", "command"]
 KINDS: tuple[Kind, ...] = ("differs", "diagnostic", "crashes", "slower", "command")
+DEFECTS = frozenset(
+    {"HLO0415", "HLO0512", "HLO0413", "HLO0412", "HLO0433", "HLO0434", "HLO0441", "HLO0901"}
+)
+"""Codes that say that a compiler or a pass is at fault, not the module."""
 REPEATS = 3
 """Runs of each side whose fastest counts for `slower`."""
 
@@ -184,12 +188,20 @@ def _crashed(text: str, condition: Condition, name: str) -> Verdict:
     module = load_module(text, name)
     try:
         side.run(module, fake_arguments(module, condition.seeds[0]))
-    except HloError as problem:
-        is_ours = problem.code in ("HLO0415", "HLO0512", "HLO0433", "HLO0434", "HLO0441", "HLO0901")
-        return Verdict(is_ours, _signature(problem), str(problem))
     except Exception as problem:  # noqa: BLE001  the question is whether there is any
-        return Verdict(True, _signature(problem), traceback.format_exc())
+        holds, detail = failure_of(problem, condition)
+        return Verdict(holds, _signature(problem), detail)
     return Verdict(False)
+
+
+def failure_of(problem: Exception, condition: Condition) -> tuple[bool, str]:
+    """Whether an exception is what a condition looks for, and what to say of it."""
+    if condition.kind == "crashes":
+        is_defect = not isinstance(problem, HloError) or problem.code in DEFECTS
+        return is_defect, f"{_signature(problem)}: {problem}".split("\n")[0]
+    if condition.kind == "diagnostic" and isinstance(problem, HloError):
+        return problem.code == condition.code, str(problem)
+    return False, str(problem)
 
 
 def _signature(problem: BaseException) -> str:

@@ -38,8 +38,8 @@ config.substitutions += [
     (r"\bFileCheck\b", "filecheck"),
 ]
 TOOLS = (
-    "hlo-opt hlo-translate hlo-view hlo-dump mosaic-opt ptx-opt ptx-run run_hlo_module "
-    "run-hlo-module filecheck"
+    "hlo-opt hlo-translate hlo-view hlo-dump hlo-reduce hlo-bisect hlo-diff hlo-cut mosaic-opt "
+    "ptx-opt ptx-run run_hlo_module run-hlo-module filecheck"
 )
 for tool in TOOLS.split():
     if not (BIN / tool).exists():

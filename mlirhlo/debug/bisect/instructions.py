@@ -76,24 +76,51 @@ def _suspects(
         if agrees.get(new) is False
         and all(agrees.get(operand, True) for operand in right.rows[new].operands)
     ]
-    changed = [row for row in rows if row.kind in (Kind.CHANGED, Kind.ADDED) and row.after is not None]
+    changed = {
+        cast(int, row.after): row
+        for row in rows
+        if row.kind in (Kind.CHANGED, Kind.ADDED) and row.after is not None
+    }
     lines = [_lines(text) for text in texts]
-    found: dict[str, Suspect] = {}
-    in_change = {cast(int, row.after) for row in changed}
-    for new in sorted(differing, key=lambda k: (k not in in_change, k)):
-        name = right.rows[new].name
-        old = left.rows[partner[new]].name
-        where = right.computations[right.rows[new].computation]
-        text, was = lines[1].get(name, ""), lines[0].get(old, "")
-        found[name] = Suspect(name, where, text, was, "values differ")
-    for row in changed:
-        new = cast(int, row.after)
-        name = right.rows[new].name
-        if name not in found and right.opcodes[new] not in ("parameter", "tuple", "get-tuple-element"):
-            was = "" if row.before is None else lines[0].get(left.rows[row.before].name, "")
-            where = right.computations[right.rows[new].computation]
-            found[name] = Suspect(name, where, lines[1].get(name, ""), was, row.kind.value)
-    return list(found.values())
+
+    def suspect(new: int, old: int | None, why: str) -> Suspect:
+        row = right.rows[new]
+        was = "" if old is None else lines[0].get(left.rows[old].name, "")
+        return Suspect(
+            row.name, right.computations[row.computation], lines[1].get(row.name, ""), was, why
+        )
+
+    found: list[Suspect] = []
+    for new in sorted(differing, key=lambda k: (k not in changed, k)):
+        inside = _called(right, new)
+        found += [
+            suspect(k, row.before, row.kind.value)
+            for k, row in changed.items()
+            if right.rows[k].computation in inside
+        ]
+        found.append(suspect(new, partner[new], "values differ"))
+    if not found:
+        found = [
+            suspect(k, row.before, row.kind.value)
+            for k, row in changed.items()
+            if right.opcodes[k] not in ("parameter", "tuple", "get-tuple-element")
+        ]
+    return list({s.name: s for s in reversed(found)}.values())[::-1]
+
+
+def _called(listing: Listing, index: int) -> set[int]:
+    """Computations that a row calls, and those that are called in there."""
+    found: set[int] = set()
+    waiting = list(listing.rows[index].calls)
+    inside: dict[int, list[int]] = {}
+    for row in listing.rows:
+        inside.setdefault(row.computation, []).extend(row.calls)
+    while waiting:
+        computation = waiting.pop()
+        if computation not in found:
+            found.add(computation)
+            waiting += inside.get(computation, [])
+    return found
 
 
 def _agree(a: Array, b: Array) -> bool:

@@ -44,9 +44,17 @@ def packed_files(
 
 
 def pack(
-    module: DumpedModule, path: str, *, with_passes: bool = False, with_data: bool = False
+    module: DumpedModule,
+    path: str,
+    *,
+    with_passes: bool = False,
+    with_data: bool = False,
+    readme: str = "",
 ) -> list[str]:
-    """Writes the archive and returns what is in it. Raises `HloError` HLO0503 when it cannot."""
+    """Writes the archive and returns what is in it. Raises `HloError` HLO0503 when it cannot.
+
+    `readme`: what its README says of how to use it, instead of the general words.
+    """
     top = "".join(c if c.isalnum() or c in "._-" else "_" for c in module.label)[:100] or "module"
     members: list[str] = []
     name = os.path.basename(path)
@@ -62,7 +70,7 @@ def pack(
             info.size, info.mtime = len(data), int(member.modified)
             archive.addfile(info, io.BytesIO(data))
             members.append(info.name)
-        for fact, text in _about(module):
+        for fact, text in _about(module, readme):
             info = tarfile.TarInfo(f"{top}/{fact}")
             data = text.encode("utf-8", "replace")
             info.size = len(data)
@@ -71,7 +79,7 @@ def pack(
     return members
 
 
-def _about(module: DumpedModule) -> Iterator[tuple[str, str]]:
+def _about(module: DumpedModule, readme: str) -> Iterator[tuple[str, str]]:
     versions = {"python": platform.python_version(), "system": platform.platform()}
     for name in _PACKAGES:
         try:
@@ -87,9 +95,9 @@ def _about(module: DumpedModule) -> Iterator[tuple[str, str]]:
         "packed_with": versions,
     }
     yield "about.json", json.dumps(facts, indent=1) + "\n"
-    how = (
-        f"{module.label}: a bug report.\n\n"
-        "before_optimizations is what the compiler was given, *after_optimizations what it made of it.\n"
+    how = f"{module.label}: a bug report.\n\n" + (
+        readme
+        or "before_optimizations is what the compiler was given, *after_optimizations what it made of it.\n"
         "Replay it with run_hlo_module, or look at it with hlo-view; about.json has the versions.\n"
     )
     yield "README.txt", how

@@ -34,6 +34,7 @@ SAME, DIFFERS, UNKNOWN = "same", "differs", "unknown"
 
 _LARGER = 8
 _MAX_SCALAR = 8
+_MAX_COUNT = 1000
 
 _RANDOM = frozenset({"rng", "rng-get-and-update-state", "infeed", "recv", "recv-done"})
 _UNDEFINED = frozenset({"AllocateBuffer", "CreateBuffer"})
@@ -226,18 +227,25 @@ def _arguments(given: Given, number: int) -> list[Any]:
 
     module = load_module(given.reference, "reference.hlo")
     arguments = make_fake_arguments(module, given.seeds[number])
-    return [_scaled(value, _LARGER if number else 1) for value in arguments]
+    has_loops = " while(" in given.reference
+    return [_scaled(value, _LARGER if number else 1, has_loops) for value in arguments]
 
 
-def _scaled(value: Any, scale: int) -> Any:
-    """Floats times `scale`; scalar integers small, since they are trip counts more often than not."""
+def _scaled(value: Any, scale: int, has_loops: bool) -> Any:
+    """Floats times `scale`; integers that may be trip counts are small: scalars, and all of programs with loops."""
     if isinstance(value, tuple):
-        return tuple(_scaled(part, scale) for part in cast("tuple[Any, ...]", value))
+        return tuple(_scaled(part, scale, has_loops) for part in cast("tuple[Any, ...]", value))
     if not isinstance(value, np.ndarray) or value.dtype.kind == "b":
         return value
     if value.dtype.kind not in "iu" and "int" not in value.dtype.name:
         return (value * np.asarray(scale, value.dtype)).astype(value.dtype)
-    return (value % _MAX_SCALAR).astype(value.dtype) if value.ndim == 0 else value
+    if value.ndim == 0:
+        return (value % _MAX_SCALAR).astype(value.dtype)
+    return (value % _MAX_COUNT + 1).astype(value.dtype) if has_loops and _is_wide(value) else value
+
+
+def _is_wide(value: Array) -> bool:
+    return value.dtype.itemsize >= 4 and bool((value > _MAX_COUNT).any())
 
 
 def fill_elided(module: HloModule) -> None:

@@ -68,7 +68,7 @@ def _checked(module: RecordedModule) -> RecordedModule:
 
 def _stage(module: DumpedModule, files: list[DumpFile]) -> Stage | None:
     """The stage that some files hold: the first of them with all constants, else the first that is read."""
-    texts = [(file, text) for file in files if (text := _text(module, file))]
+    texts = [(file, text) for file in files if (text := text_of_file(module, file))]
     if not texts:
         return None
     file, text = next((t for t in texts if "{...}" not in t[1]), texts[0])
@@ -78,7 +78,7 @@ def _stage(module: DumpedModule, files: list[DumpFile]) -> Stage | None:
     return Stage(title, name.pipeline, name.step, file.path, text)
 
 
-def _text(module: DumpedModule, file: DumpFile) -> str:
+def text_of_file(module: DumpedModule, file: DumpFile) -> str:
     """HLO text of a file; empty for what holds no module."""
     extension = file.name.extension.removesuffix(".gz")
     data = module.read(file)

@@ -1,7 +1,7 @@
 """The matcher: unique subtrees by their numbers, then context, then names, in near-linear time.
 
 1. Rows with equal keys (what they say and what they compute) are pairs; among several, those of one name first.
-2. Context: operands of pairs by position, users of pairs that say the same.
+2. Context: operands of pairs by position, users of pairs that say the same; at last of any opcode (`thorough`).
 3. Names: rows of one name that say the same, then those of one opcode, then those of one computation.
 
 Names go before context when most of what structure matched has kept its name: then no pass renamed everything.
@@ -16,18 +16,27 @@ from mlirhlo.debug.match.listing import Listing
 from mlirhlo.debug.match.result import Difference, Kind, Match
 from mlirhlo.debug.match.structure import Interner, Structure
 
+_CALL_VOTES = 4
+"""What it counts for two computations that instructions that are each other call them."""
+_MAX_LEVELS = 8
+"""Calls in calls whose parameters are paired one level after the other."""
 _MAX_USERS = 64
 """Context does not look at the users of a row that has more."""
 
 
-def match(before: Listing | Structure, after: Listing | Structure) -> Match:
+def match(
+    before: Listing | Structure, after: Listing | Structure, *, thorough: bool = False
+) -> Match:
     """Which instruction of `before` each of `after` is, and what happened to it.
+
+    `thorough`: takes longer where nothing kept its name. What is alike is paired by its surroundings first, and
+    instructions of another opcode are the same, too, where all else around them says so.
 
     A listing that is compared more than once is passed as a `Structure`; both are then of one `Interner`.
     """
     interner = next((s.interner for s in (before, after) if isinstance(s, Structure)), Interner())
     old, new = (s if isinstance(s, Structure) else Structure(s, interner) for s in (before, after))
-    return _Matcher(old, new).run()
+    return _Matcher(old, new).run(thorough=thorough)
 
 
 class _Matcher:
@@ -41,17 +50,34 @@ class _Matcher:
         self.origin = [-1] * len(self.after.rows)
         """The row of `before`, by row of `after`."""
 
-    def run(self) -> Match:
+    def run(self, *, thorough: bool = False) -> Match:
         """Finds all pairs and says what happened to each."""
         flows = (self.before.flows, self.after.flows)
         opcodes = (self.before.opcodes, self.after.opcodes)
-        keeps_names = self._by_structure()
+        alike = list[tuple[list[int], list[int]]]()
+        keeps_names = self._by_structure(alike)
+        if thorough:
+            self._by_context(*flows)
+            for _ in range(_MAX_LEVELS):
+                if not self._by_number():
+                    break
+                self._by_context(*flows)
+        for olds, news in alike:
+            self._among(olds, news)
         if keeps_names:
             self._by_name(*flows)
         self._by_context(*flows)
         self._by_name(*(opcodes if keeps_names else flows))
-        self._by_context(*opcodes)
+        if thorough:
+            self._by_context(*flows, flows, opcodes)
+        else:
+            self._by_context(*opcodes)
         self._by_name(*opcodes)
+        if thorough:
+            types = (self.before.types, self.after.types)
+            self._by_context(*flows, flows, types)
+            self._by_place(*flows)
+            self._by_context(*flows, flows, types)
         self._by_name(_computation_names(self.before), _computation_names(self.after))
         return self._result()
 
@@ -63,8 +89,11 @@ class _Matcher:
 
     # ------------------------------------------------------------ structure
 
-    def _by_structure(self) -> bool:
-        """Pairs rows of equal keys; returns whether those that are unique have mostly kept their names."""
+    def _by_structure(self, alike: list[tuple[list[int], list[int]]]) -> bool:
+        """Pairs rows of keys that are unique; returns whether these have mostly kept their names.
+
+        `alike` gets those of other keys that are on both sides.
+        """
         groups: dict[tuple[str, int], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
         for index, key in enumerate(self.old.keys):
             groups[key][0].append(index)
@@ -78,12 +107,12 @@ class _Matcher:
                 kept += self.before.rows[olds[0]].name == self.after.rows[news[0]].name
                 self._pair(olds[0], news[0])
             elif news:
-                self._among(olds, news)
+                alike.append((olds, news))
         return 2 * kept >= unique
 
     def _among(self, olds: Sequence[int], news: Sequence[int]) -> None:
         """Pairs rows that are all alike: by name, then in order where as many are left on both sides."""
-        by_name = {self.before.rows[index].name: index for index in olds}
+        by_name = {self.before.rows[index].name: index for index in olds if self.partner[index] < 0}
         for new in news:
             old = by_name.get(self.after.rows[new].name)
             if old is not None and self._is_free(old, new):
@@ -110,21 +139,70 @@ class _Matcher:
                 if old is not None and self._is_free(old, new) and before[old] == after[new]:
                     self._pair(old, new)
 
+    # ------------------------------------------------------------ places
+
+    def _by_number(self) -> bool:
+        """Pairs parameters by their numbers in computations that are each other; whether there were any."""
+        partners = self._counterparts()
+        numbers = {
+            (row.computation, number): index
+            for index, row in enumerate(self.after.rows)
+            if (number := self.after.parameter_number(index)) >= 0
+        }
+        found = False
+        for index, row in enumerate(self.before.rows):
+            number = self.before.parameter_number(index)
+            new = numbers.get((partners.get(row.computation, -1), number))
+            if number >= 0 and new is not None and self._is_free(index, new):
+                if self.before.flows[index] == self.after.flows[new]:
+                    self._pair(index, new)
+                    found = True
+        return found
+
+    def _by_place(self, before: Sequence[str], after: Sequence[str]) -> None:
+        """Pairs rows that are left over in computations that are each other, and have equal words there: parameters
+        by their numbers, others in order where as many are left on both sides."""
+        partners = self._counterparts()
+        groups: dict[tuple[int, str], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+        for index, row in enumerate(self.before.rows):
+            if self.partner[index] < 0 and row.computation in partners:
+                groups[partners[row.computation], before[index]][0].append(index)
+        for index, row in enumerate(self.after.rows):
+            if self.origin[index] < 0:
+                groups[row.computation, after[index]][1].append(index)
+        for olds, news in groups.values():
+            if len(olds) == len(news):
+                for old, new in zip(olds, news, strict=True):
+                    self._pair(old, new)
+
     # ------------------------------------------------------------ context
 
-    def _by_context(self, before: Sequence[str], after: Sequence[str]) -> None:
-        """Pairs what stands at the same place around pairs and has equal words, outwards from all pairs."""
+    def _by_context(
+        self, before: Sequence[str], after: Sequence[str], *looser: tuple[Sequence[str], Sequence[str]]
+    ) -> None:
+        """Pairs what stands at the same place around pairs and has equal words, outwards from all pairs.
+
+        With `looser` words only where no pair is left around which the stricter ones find any; all but the last
+        are compared with what lies behind an instruction that only one side has.
+        """
         queue = [(old, new) for old, new in enumerate(self.partner) if new >= 0]
         entries = (self.before.entry, self.after.entry)
+        levels = [(before, after), *looser]
         if min(entries) >= 0:
-            self._candidate(
-                self.before.roots[entries[0]], self.after.roots[entries[1]], before, after, queue
-            )
-        for old, new in queue:  # grows
-            for left, right in self._beside(old, new):
-                self._candidate(left, right, before, after, queue)
-            for left, right in self._users(old, new, before, after):
-                self._candidate(left, right, before, after, queue)
+            roots = self.before.roots[entries[0]], self.after.roots[entries[1]]
+            self._candidate(*roots, *levels[-1], queue)
+        done = [0] * len(levels)
+        while (level := next((k for k, at in enumerate(done) if at < len(queue)), None)) is not None:
+            old, new = queue[done[level]]
+            done[level] += 1
+            words = levels[level]
+            beside = self._beside(old, new)
+            if 0 < level < len(levels) - 1:
+                beside = [pair for x, y in beside for pair in self._behind(x, y)]
+            for left, right in beside:
+                self._candidate(left, right, *words, queue)
+            for left, right in self._users(old, new, *words):
+                self._candidate(left, right, *words, queue)
 
     def _candidate(
         self,
@@ -142,6 +220,11 @@ class _Matcher:
         """Operands of a pair by position, as they stand and as what computes them; roots of what it calls."""
         left, right = self.before.rows[old], self.after.rows[new]
         found = list(zip(left.operands, right.operands, strict=False))
+        if len(left.operands) == len(right.operands) == 2:  # as they are when operands are swapped
+            flows = self.before.flows, self.after.flows
+            x, y = (tuple(f[k] for k in row.operands) for f, row in zip(flows, (left, right), strict=True))
+            if x[0] != x[1] and x == y[::-1]:
+                found = list(zip(left.operands, reversed(right.operands), strict=True))
         values = (self.old.values, self.new.values)
         found += [(values[0][x], values[1][y]) for x, y in found]
         found += [
@@ -149,6 +232,21 @@ class _Matcher:
             for x, y in zip(left.calls, right.calls, strict=False)
         ]
         return found
+
+    def _behind(self, old: int, new: int) -> list[tuple[int, int]]:
+        """Pairs that two rows at the same place hint at when one of them was put in, or taken out."""
+        found: list[tuple[int, int]] = []
+        if self.partner[old] < 0:
+            found += [(old, y) for y in self._through(self.after, new)]
+        if self.origin[new] < 0:
+            found += [(x, new) for x in self._through(self.before, old)]
+        return found
+
+    @staticmethod
+    def _through(side: Listing, index: int) -> tuple[int, ...]:
+        """The operand of a row that has one."""
+        operands = side.rows[index].operands
+        return operands if len(operands) == 1 else ()
 
     def _users(
         self, old: int, new: int, before: Sequence[str], after: Sequence[str]
@@ -183,7 +281,7 @@ class _Matcher:
         rows += [
             Difference(Kind.REMOVED, old, None) for old, new in enumerate(self.partner) if new < 0
         ]
-        return Match(rows)
+        return Match(rows, counterparts)
 
     def _counterparts(self) -> dict[int, int]:
         """The computation of `after` that each of `before` is: the entry, or most of each other."""
@@ -192,6 +290,10 @@ class _Matcher:
             for old, new in enumerate(self.partner)
             if new >= 0
         )
+        for old, new in enumerate(self.partner):
+            if new >= 0 and self.before.opcodes[old] == self.after.opcodes[new]:
+                calls = zip(self.before.rows[old].calls, self.after.rows[new].calls, strict=False)
+                votes.update(dict.fromkeys(calls, _CALL_VOTES))
         found = {self.before.entry: self.after.entry}
         taken = {self.after.entry}
         by_votes = sorted(

@@ -54,6 +54,13 @@ class Listing:
         return [_cached(row.label, known, _without_layouts) for row in self.rows]
 
     @cached_property
+    def types(self) -> Sequence[str]:
+        """The shape of each row without layouts, and how many operands it has."""
+        known: dict[str, str] = {}
+        shapes = [_cached(row.label, known, _type_of) for row in self.rows]
+        return [f"{shape} {len(row.operands)}" for shape, row in zip(shapes, self.rows, strict=True)]
+
+    @cached_property
     def users(self) -> Sequence[Sequence[int]]:
         """Rows that read each row, once each."""
         found: list[list[int]] = [[] for _ in self.rows]
@@ -124,6 +131,10 @@ def _end_of_shape(text: str) -> int:
         if not depth:
             return bracket.end()
     return 0
+
+
+def _type_of(label: str) -> str:
+    return _without_layouts(label[: _end_of_shape(label)])
 
 
 def _without_layouts(label: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
@@ -39,6 +39,8 @@ class Match:
     """Every instruction of both versions once: those of `after` in their order, then the removed ones."""
 
     rows: Sequence[Difference]
+    computations: Mapping[int, int] = field(default_factory=dict[int, int])
+    """The computation of `after` that each of `before` is, where it is any."""
 
     @cached_property
     def counts(self) -> Mapping[Kind, int]:

@@ -1,0 +1,112 @@
+"""Two folders of dumps, program by program: passes, instructions, fusions, operations, bytes, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mlirhlo.debug.bisect.stages import text_of_file
+from mlirhlo.debug.index import read_folder
+from mlirhlo.debug.index.folder import DumpedModule
+from mlirhlo.debug.trials.conditions import load_module
+from mlirhlo.diagnostics import HloError
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+COLUMNS = ("passes", "instructions", "fusions", "flops", "bytes", "memory")
+"""Recorded passes that changed the module; the others of the last stage, memory in bytes of its buffers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramDiff:
+    """One program in both folders, or in one of them."""
+
+    name: str
+    before: Mapping[str, float] | None
+    """By column; None where the folder does not have the program. Columns that cannot be known are left out."""
+    after: Mapping[str, float] | None
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Columns that differ."""
+        if self.before is None or self.after is None:
+            return COLUMNS
+        return tuple(c for c in COLUMNS if self.before.get(c) != self.after.get(c))
+
+
+@dataclass(frozen=True, slots=True)
+class FolderDiff:
+    """All programs of two folders, by name."""
+
+    programs: tuple[ProgramDiff, ...]
+
+    @property
+    def is_same(self) -> bool:
+        """Whether no program differs in any column."""
+        return not any(program.changed for program in self.programs)
+
+
+def diff_folders(
+    before: str, after: str, progress: Callable[[int, int, str], None] | None = None
+) -> FolderDiff:
+    """Compares two folders of dumps. Raises `HloError` HLO0544."""
+    sides = [_programs(read_folder(folder).modules) for folder in (before, after)]
+    names = list(dict.fromkeys((*sides[0], *sides[1])))
+    found: list[ProgramDiff] = []
+    for number, name in enumerate(names):
+        if progress is not None:
+            progress(number, len(names), name)
+        figures = [figures_of(side[name]) if name in side else None for side in sides]
+        found.append(ProgramDiff(name, *figures))
+    return FolderDiff(tuple(found))
+
+
+def _programs(modules: list[DumpedModule]) -> dict[str, DumpedModule]:
+    """Programs by name: numbers of modules change from run to run, those of one name are told apart by order."""
+    found: dict[str, DumpedModule] = {}
+    for module in modules:
+        name = module.name or module.label
+        number = 2
+        while name in found:
+            name, number = f"{module.name or module.label}#{number}", number + 1
+        found[name] = module
+    return found
+
+
+def figures_of(module: DumpedModule) -> dict[str, float]:
+    """The columns of a program; without those that its last stage does not tell."""
+    from mlirhlo.debug.index.changes import changes
+
+    found: dict[str, float] = {"passes": sum(change.has_changed for change in changes(module))}
+    for files in reversed(module.stages):
+        text = next((t for file in files if (t := text_of_file(module, file))), "")
+        if not text:
+            continue
+        try:
+            found |= _of_module(load_module(text, files[0].path))
+        except (HloError, ValueError, KeyError):
+            continue
+        break
+    return found
+
+
+def _of_module(module: ModuleOp) -> dict[str, float]:
+    from mlirhlo.analysis.buffer_assignment import assign_buffers
+    from mlirhlo.analysis.cost import analyse
+    from mlirhlo.dialects.hlo.module import HloModule
+
+    view = HloModule(module)
+    opcodes = [op.opcode.name for op in view.instructions]
+    found: dict[str, float] = {
+        "instructions": len(opcodes),
+        "fusions": opcodes.count("fusion"),
+    }
+    costs = analyse(module)
+    found["flops"], found["bytes"] = costs.flops, costs.bytes_accessed
+    try:
+        found["memory"] = assign_buffers(view).total_bytes
+    except (HloError, ValueError, KeyError):
+        pass
+    return found
